@@ -1,0 +1,16 @@
+# tapelens_library(NAME sources... [LINK libraries...] [PRIVATE libraries...]): one static library a folder,
+# with the project's warnings, the repository as include root.
+add_library(tapelens_options INTERFACE)
+target_compile_options(tapelens_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+if(TAPELENS_SANITIZE)
+  target_compile_options(tapelens_options INTERFACE -fsanitize=${TAPELENS_SANITIZE} -fno-omit-frame-pointer
+                                                   -fno-sanitize-recover=all)
+  target_link_options(tapelens_options INTERFACE -fsanitize=${TAPELENS_SANITIZE})
+endif()
+
+function(tapelens_library name)
+  cmake_parse_arguments(ARG "" "" "LINK;PRIVATE" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE tapelens_options ${ARG_PRIVATE})
+endfunction()

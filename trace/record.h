@@ -1,0 +1,218 @@
+// The records of a spool: what a recorded process writes, one after another, into its blocks.
+// Written by profiler/capture through SpoolWriter, read by the sealer. docs/trace-format.md draws them byte by byte.
+//
+// Every record is a multiple of 8 bytes, little-endian, and starts with RecordHeader. Times are raw ticks of the
+// process's clock; a block's anchor turns them into nanoseconds. Memory and nodes are named by their address: the
+// sealer, which sees all threads in the order of time, turns addresses into ids. Interned things (strings, frames,
+// stacks, layouts, modules, devices) are written before the first record that names them, on the same lane or
+// an earlier one in time, with ids that count from 1 in each process; 0 is none.
+#pragma once
+
+#include <cstdint>
+
+namespace tapelens::trace {
+
+enum class RecordKind : uint8_t {
+  // interned: `id` of the header is the new id
+  string = 1,
+  frame = 2,
+  stack = 3,         // frames of the interpreter, innermost first
+  native_stack = 4,  // program counters, innermost first; shares the ids of `stack`
+  layout = 5,
+  module = 6,
+  device = 7,
+  mapping = 8,       // an executable file in the address space, to symbolise native stacks with
+  information = 9,   // a key and a value about the process: "torch_version", "rank", ...
+  loss = 10,
+
+  // events
+  operator_begin = 16,
+  operator_end = 17,
+  allocation = 18,
+  free = 19,
+  node = 20,
+  save = 21,
+  node_release = 22,  // its saves are gone: the node died, or backward released them
+  evaluation_begin = 23,
+  evaluation_end = 24,
+  backward_begin = 25,
+  backward_end = 26,
+  role = 27,
+  module_begin = 28,
+  module_end = 29,
+  optimizer_begin = 30,
+  optimizer_end = 31,
+  range_begin = 32,  // torch.profiler.record_function
+  range_end = 33,
+  foreign = 34,      // a storage that no watched allocator made
+};
+
+// 8 bytes. `words` is the size of the whole record in units of 8 bytes, at least 1.
+struct RecordHeader {
+  RecordKind kind;
+  uint8_t flags;
+  uint16_t words;
+  uint32_t id;
+};
+static_assert(sizeof(RecordHeader) == 8);
+
+// ---- interned -------------------------------------------------------------------------------------------------
+
+struct StringRecord {  // id: string
+  RecordHeader header;
+  uint32_t bytes;      // text follows, zero-padded to 8 bytes
+  uint32_t reserved;
+};
+
+struct FrameRecord {  // id: frame
+  RecordHeader header;
+  uint32_t file;      // string
+  uint32_t function;  // string
+  uint32_t line;      // from 1
+  uint32_t reserved;
+};
+
+struct StackRecord {  // id: stack; uint32_t frame[count] follows, zero-padded
+  RecordHeader header;
+  uint32_t count;
+  uint32_t reserved;
+};
+
+struct NativeStackRecord {  // id: stack; uint64_t program_counter[count] follows
+  RecordHeader header;
+  uint32_t count;
+  uint32_t reserved;
+};
+
+struct LayoutRecord {  // id: layout; int64_t size[rank], stride[rank] follow, in elements
+  RecordHeader header;
+  uint32_t dtype;  // string, PyTorch's name: "float32"
+  uint16_t element_bytes;
+  uint16_t rank;
+};
+
+struct ModuleRecord {  // id: module
+  RecordHeader header;
+  uint32_t path;  // string: "ResNet.layer1.0.conv1"
+  uint32_t type;  // string: "Conv2d"
+};
+
+struct DeviceRecord {  // id: device, at most 255
+  RecordHeader header;
+  uint32_t name;  // string: "cpu", "cuda:0"
+  uint32_t reserved;
+};
+
+struct MappingRecord {
+  RecordHeader header;  // id: string, the path
+  uint64_t begin, end;  // addresses
+  uint64_t bias;        // address minus address in the file
+};
+
+struct InformationRecord {
+  RecordHeader header;  // id: string, the key
+  uint32_t value;       // string
+  uint32_t reserved;
+};
+
+struct LossRecord {
+  RecordHeader header;  // flags: Loss
+  uint64_t count;
+  uint64_t ticks;       // when it was first lost
+};
+
+// ---- events ---------------------------------------------------------------------------------------------------
+
+struct EventRecord {  // operator_end, evaluation_end, backward_end, module_end, optimizer_end, range_end
+  RecordHeader header;
+  uint64_t ticks;
+};
+
+struct NamedEventRecord {  // module_begin (id: module), optimizer_begin (id: string), range_begin (id: string),
+  RecordHeader header;     // backward_begin (flags: BackwardFlags)
+  uint64_t ticks;
+};
+
+struct OperatorRecord {  // id: string, "aten::addmm"; flags: OperatorFlags
+  RecordHeader header;   // uint64_t address[] of its inputs' storages follow, to the end of the record
+  uint64_t ticks;
+  uint64_t sequence_nr;  // of the node it may make; UINT64_MAX if none
+  uint32_t stack;        // 0: that of the operator around it, or of the node under evaluation
+  uint32_t reserved;
+};
+enum OperatorFlags : uint8_t { kOperatorIsPythonFunction = 1 };  // a torch.autograd.Function
+
+struct AllocationRecord {  // id: stack, 0 as for an operator; flags: device id
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t address;
+  uint64_t bytes;
+};
+
+struct FreeRecord {  // flags: device id
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t address;
+};
+
+struct NodeRecord {  // id: string, "ConvolutionBackward0"; flags: NodeFlags; NodeEdge[] follow to the end
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t address;
+  uint64_t sequence_nr;  // per thread; UINT64_MAX for AccumulateGrad
+  uint64_t storage;      // AccumulateGrad: address of the parameter's storage, else 0
+};
+enum NodeFlags : uint8_t { kNodeIsAccumulateGrad = 1, kNodeIsCustom = 2 };
+struct NodeEdge {
+  uint64_t address;  // of the next node, 0 if that input needs no gradient
+  uint64_t input_nr;
+};
+
+struct SaveRecord {  // id: string, the field: "input"; flags: SaveFlags
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t node;             // address, 0 if it is not known (an unattributed save)
+  uint64_t storage;          // address, 0 if it has none or holds no bytes
+  uint64_t storage_bytes;
+  uint64_t storage_offset;   // in elements, as PyTorch counts
+  uint32_t layout;
+  uint32_t index;            // place in a field that is a list, else 0
+};
+enum SaveFlags : uint8_t {
+  kSaveIsOutput = 1,
+  kSaveIsWrappedNumber = 2,  // a Python scalar: invisible to torch.autograd.graph.saved_tensors_hooks
+  kSaveIsPacked = 4,         // the program's own hooks took it: this node holds no storage
+};
+
+struct NodeReleaseRecord {  // flags: NodeReleaseFlags
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t node;  // address
+};
+enum NodeReleaseFlags : uint8_t { kNodeDied = 1 };  // else backward released its saves and the node lives on
+
+struct EvaluationRecord {  // flags: EvaluationFlags
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t node;  // address
+};
+enum EvaluationFlags : uint8_t { kEvaluationReleases = 1 };  // the node's saves are released when it ends
+
+enum BackwardFlags : uint8_t { kBackwardKeepsGraph = 1, kBackwardCreatesGraph = 2 };
+
+struct RoleRecord {  // id: string, the name: "layer1.0.conv1.weight", "exp_avg"; flags: Role
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t storage;        // address
+  uint64_t storage_bytes;
+  uint64_t parameter;      // gradient, optimizer state: storage of the parameter it belongs to, else 0
+};
+
+struct ForeignRecord {  // flags: device id
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t address;
+  uint64_t bytes;
+};
+
+}  // namespace tapelens::trace

@@ -1,0 +1,45 @@
+// Turns the spools of a recording into one sealed file.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "trace/result.h"
+#include "trace/types.h"
+
+namespace tapelens::trace {
+
+struct SealOptions {
+  std::string directory;  // holds *.spool, one each process
+  std::string output;     // written beside it as `output`.part, then renamed
+  std::string command;    // shell-quoted; empty: from the spools
+  int64_t duration_ns = 0;  // 0: the last event
+  std::function<void(double fraction)> progress;  // may be empty
+};
+
+struct DeviceSeal {
+  std::string device;
+  Bytes peak;
+};
+struct ProcessSeal {
+  uint32_t pid = 0;
+  int32_t rank = -1;
+  std::vector<DeviceSeal> devices;
+};
+struct SealLoss {
+  Loss kind{};
+  uint64_t count = 0;
+};
+struct SealSummary {
+  std::vector<ProcessSeal> processes;  // those that ran an operator; empty: no file was written
+  std::vector<SealLoss> losses;
+  uint64_t events = 0;
+  uint64_t spool_bytes = 0, file_bytes = 0;
+};
+
+// Never throws, never trusts a spool: what is torn is left out and counted as Loss::torn_block.
+// A process that ran no operator leaves nothing. The spools are left alone; the caller removes them.
+Result<SealSummary> seal(const SealOptions& options);
+
+}  // namespace tapelens::trace

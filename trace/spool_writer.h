@@ -1,0 +1,96 @@
+// Writes a spool from inside the recorded process. Used by profiler/capture and by the builders of tests and benches.
+// Needs libc and xxhash only. Nothing here throws; when no room can be had, `reserve` answers null and counts the loss.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "trace/record.h"
+#include "trace/spool.h"
+#include "trace/types.h"
+
+namespace tapelens::trace {
+
+struct SpoolLimits {
+  uint64_t max_bytes = uint64_t{8} << 30;
+  uint64_t epoch_ns = 0;  // CLOCK_MONOTONIC; 0: now
+};
+
+class SpoolWriter;
+
+// One thread's place in a spool: owned by one thread at a time.
+class Lane {
+ public:
+  // Room for a record of `bytes` (a multiple of 8, at most kBlockPayloadBytes), or null when recording has stopped.
+  // Until `commit` nobody sees it.
+  void* reserve(size_t bytes) {
+    if (__builtin_expect(used_ + bytes > capacity_, 0) && !next_block(bytes)) return nullptr;
+    return payload_ + used_;
+  }
+  void commit(size_t bytes) {
+    used_ += static_cast<uint32_t>(bytes);
+    block_->committed.store(used_, std::memory_order_release);
+  }
+  // A record of fixed size, in one go.
+  template <class Record>
+  bool write(const Record& record) {
+    void* place = reserve(sizeof(Record));
+    if (place == nullptr) return false;
+    std::memcpy(place, &record, sizeof(Record));
+    commit(sizeof(Record));
+    return true;
+  }
+  void finish();  // checksums the block; the lane can go on in a new one
+  uint32_t number() const { return number_; }
+
+ private:
+  friend class SpoolWriter;
+  bool next_block(size_t bytes);
+  SpoolWriter* writer_ = nullptr;
+  BlockHeader* block_ = nullptr;
+  std::byte* payload_ = nullptr;
+  uint32_t used_ = 0, capacity_ = 0, number_ = 0, blocks_ = 0, os_thread_ = 0;
+};
+
+class SpoolWriter {
+ public:
+  // Creates `path` (exclusively) and its first chunk. On failure returns errno, else 0.
+  int open(const char* path, const SpoolLimits& limits);
+  void attach(Lane& lane, uint32_t os_thread);  // any thread; gives the lane its number
+  void count(Loss loss, uint64_t how_many = 1);  // any thread
+  void finish();          // the process ends in good order: lanes were finished before
+  void abandon_in_child();  // after fork: counts the child in the shared header, then never writes again
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  void stop() { stopped_.store(true, std::memory_order_relaxed); }
+
+ private:
+  friend class Lane;
+  BlockHeader* claim(Loss& why);
+  bool grow(uint64_t blocks);
+  int file_ = -1;
+  SpoolHeader* header_ = nullptr;
+  std::byte* base_ = nullptr;       // a reserved range of addresses, mapped to the file chunk by chunk
+  uint64_t range_bytes_ = 0;
+  std::atomic<uint64_t> ready_blocks_{0};  // blocks whose space is reserved on disk and mapped
+  std::atomic<uint32_t> lanes_{0};
+  std::atomic<bool> stopped_{false};
+};
+
+// The clock of a spool: the time stamp counter where there is one.
+inline uint64_t ticks_now() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  uint64_t ticks;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#else
+#error "ticks_now: no clock for this architecture"
+#endif
+}
+uint64_t monotonic_ns();
+
+}  // namespace tapelens::trace

@@ -1,0 +1,79 @@
+// Strong types shared by everything that writes or reads a recording.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace tapelens::trace {
+
+// An index into one table. 0 is "none"; the rows of a table count from 1.
+template <class Tag>
+struct Id {
+  uint32_t value = 0;
+
+  constexpr explicit operator bool() const { return value != 0; }
+  friend constexpr auto operator<=>(Id, Id) = default;
+};
+
+using StringId = Id<struct StringTag>;
+using FrameId = Id<struct FrameTag>;
+using StackId = Id<struct StackTag>;    // frames, innermost first
+using LayoutId = Id<struct LayoutTag>;  // dtype, sizes and strides of a view
+using ModuleId = Id<struct ModuleTag>;
+using OperatorId = Id<struct OperatorTag>;
+using AllocationId = Id<struct AllocationTag>;
+using NodeId = Id<struct NodeTag>;
+using SaveId = Id<struct SaveTag>;
+using EvaluationId = Id<struct EvaluationTag>;
+using ModuleCallId = Id<struct ModuleCallTag>;
+
+// Nanoseconds since the recording began.
+struct Time {
+  int64_t ns = 0;
+  friend constexpr auto operator<=>(Time, Time) = default;
+};
+inline constexpr Time kNever{INT64_MAX};
+
+// Requested bytes, unless a name says `rounded` or `reserved`.
+struct Bytes {
+  int64_t value = 0;
+  friend constexpr auto operator<=>(Bytes, Bytes) = default;
+  constexpr Bytes& operator+=(Bytes o) { value += o.value; return *this; }
+  constexpr Bytes& operator-=(Bytes o) { value -= o.value; return *this; }
+  friend constexpr Bytes operator+(Bytes a, Bytes b) { return {a.value + b.value}; }
+  friend constexpr Bytes operator-(Bytes a, Bytes b) { return {a.value - b.value}; }
+};
+
+// What a storage is to the training run, as far as the program says so.
+enum class Role : uint8_t { none = 0, parameter = 1, buffer = 2, gradient = 3, optimizer_state = 4 };
+
+// Where an allocation came from. `foreign` memory was never asked of a LibTorch allocator (from_blob,
+// mmap, made before the recording began): it can be held, but is in no device's sum.
+enum class Origin : uint8_t { allocator = 0, foreign = 1 };
+
+// Data that the recording should hold and does not. Never reused numbers: they are in files.
+enum class Loss : uint8_t {
+  disk_full = 1,          // events that found no room on the disk
+  size_limit = 2,         // events past --max-size
+  forked_child = 3,       // processes forked after LibTorch was loaded: counted, not recorded
+  torn_block = 4,         // blocks of a spool whose checksum or structure is wrong
+  unattributed_save = 5,  // saves whose node or field is not known
+  truncated_text = 6,     // strings or stacks longer than a block holds
+  unmatched_event = 7,    // ends without a begin, frees of memory that was never seen
+  unwritable = 8,         // processes whose spool could not be made
+  truncated_spool = 9,    // processes that ended without saying so (killed): what they had not committed
+};
+
+struct ProcessIndex {
+  uint32_t value = 0;
+  friend constexpr auto operator<=>(ProcessIndex, ProcessIndex) = default;
+};
+
+}  // namespace tapelens::trace
+
+template <class Tag>
+struct std::hash<tapelens::trace::Id<Tag>> {
+  size_t operator()(tapelens::trace::Id<Tag> id) const noexcept { return id.value; }
+};
