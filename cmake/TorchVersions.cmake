@@ -1,0 +1,6 @@
+# The PyTorch releases Tapelens is built and tested with, one a line: TORCH/TORCHVISION, the default one last.
+# CMake and scripts/ both read this list. Adding a minor is one line here and a green `.ci/run`: docs/supported-versions.md.
+set(TAPELENS_TORCH_RELEASES
+  2.11.0/0.26.0
+  2.15.0/0.29.2
+)
