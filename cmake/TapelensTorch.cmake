@@ -76,7 +76,8 @@ endforeach()
 add_library(tapelens_torch INTERFACE IMPORTED GLOBAL)
 target_include_directories(tapelens_torch SYSTEM INTERFACE "${TAPELENS_TORCH_ROOT}/include"
                            "${TAPELENS_TORCH_ROOT}/include/torch/csrc/api/include")
-target_compile_definitions(tapelens_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${_abi})
+# NDEBUG: without it inline code of the headers asserts on a field that the release library never sets.
+target_compile_definitions(tapelens_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${_abi} NDEBUG)
 # The CUDA libraries that libtorch needs are found by its own run path; the linker need not look for them.
 target_link_options(tapelens_torch INTERFACE -Wl,--unresolved-symbols=ignore-in-shared-libs)
 target_link_libraries(tapelens_torch INTERFACE tapelens_libtorch_cpu tapelens_libc10)
