@@ -1,0 +1,35 @@
+"""What the samples share: the command line, the seeds, and how a loss is printed (with every digit)."""
+
+import argparse
+
+import torch
+
+
+def parse(description, steps=3, **extra):
+    """The options every sample has; `extra` maps further flags to their defaults."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--size", choices=["small", "medium", "large"], default="small")
+    parser.add_argument("--steps", type=int, default=steps)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1, help="threads of one operator; 0 leaves PyTorch's choice")
+    for name, default in extra.items():
+        flag = "--" + name.replace("_", "-")
+        if isinstance(default, bool):
+            parser.add_argument(flag, action="store_true", default=default)
+        else:
+            parser.add_argument(flag, type=type(default), default=default)
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    return args
+
+
+def pick(size, small, medium, large):
+    """The value for --size."""
+    return {"small": small, "medium": medium, "large": large}[size]
+
+
+def show(step, loss, name="loss"):
+    """One line, digits enough to tell two runs apart by one bit."""
+    print(f"step {step} {name} {float(loss.detach())!r}", flush=True)
