@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
+#include <mutex>
 
 #include "trace/record.h"
 #include "trace/spool.h"
@@ -59,24 +59,34 @@ class SpoolWriter {
  public:
   // Creates `path` (exclusively) and its first chunk. On failure returns errno, else 0.
   int open(const char* path, const SpoolLimits& limits);
-  void attach(Lane& lane, uint32_t os_thread);  // any thread; gives the lane its number
+  void attach(Lane& lane, uint32_t os_thread);   // any thread; gives the lane its number
   void count(Loss loss, uint64_t how_many = 1);  // any thread
-  void finish();          // the process ends in good order: lanes were finished before
-  void abandon_in_child();  // after fork: counts the child in the shared header, then never writes again
+  void finish();                                 // the process ends in good order: lanes were finished before
+  // After fork, async-signal-safe: counts the child in the shared header, then never writes again. Lanes that the
+  // child inherited write to private memory from here on.
+  void abandon_in_child();
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
+  // Unmaps everything; no lane may be used any more. For tests and benches: a recorded process keeps its spool mapped.
+  void close();
 
  private:
   friend class Lane;
-  BlockHeader* claim(Loss& why);
-  bool grow(uint64_t blocks);
+  BlockHeader* claim();
+  bool grow(uint64_t blocks, bool wait);
+  bool grow_by_a_chunk();
+  void refuse(Loss why);  // stops the recording for this reason
   int file_ = -1;
+  uint64_t max_blocks_ = 0;
   SpoolHeader* header_ = nullptr;
-  std::byte* base_ = nullptr;       // a reserved range of addresses, mapped to the file chunk by chunk
-  uint64_t range_bytes_ = 0;
+  // The address of each chunk of the file. Mapped one by one as they are needed: a large range reserved ahead would
+  // count against the program's `ulimit -v`.
+  std::atomic<std::byte*>* chunks_ = nullptr;
+  std::mutex growth_;                      // held while the file grows; what is ready is claimed without it
   std::atomic<uint64_t> ready_blocks_{0};  // blocks whose space is reserved on disk and mapped
   std::atomic<uint32_t> lanes_{0};
   std::atomic<bool> stopped_{false};
+  std::atomic<uint8_t> stopped_by_{0};  // Loss; 0: nothing is counted as lost
 };
 
 // The clock of a spool: the time stamp counter where there is one.

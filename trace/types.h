@@ -40,8 +40,14 @@ inline constexpr Time kNever{INT64_MAX};
 struct Bytes {
   int64_t value = 0;
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
-  constexpr Bytes& operator+=(Bytes o) { value += o.value; return *this; }
-  constexpr Bytes& operator-=(Bytes o) { value -= o.value; return *this; }
+  constexpr Bytes& operator+=(Bytes o) {
+    value += o.value;
+    return *this;
+  }
+  constexpr Bytes& operator-=(Bytes o) {
+    value -= o.value;
+    return *this;
+  }
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return {a.value + b.value}; }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return {a.value - b.value}; }
 };
@@ -64,6 +70,7 @@ enum class Loss : uint8_t {
   unmatched_event = 7,    // ends without a begin, frees of memory that was never seen
   unwritable = 8,         // processes whose spool could not be made
   truncated_spool = 9,    // processes that ended without saying so (killed): what they had not committed
+  no_memory = 10,         // events for whose block the process had no address space left (ulimit -v)
 };
 
 struct ProcessIndex {
