@@ -1,0 +1,56 @@
+"""oracle_saves.py OUT PROGRAM ARGS...: runs a program under PyTorch's own saved-tensor hooks and writes what they saw.
+
+Hooks of the program itself (checkpoint, save_on_cpu) hide their saves from the outer ones; those are counted apart,
+as `hidden`. Ranks of torchrun write OUT.RANK."""
+
+import json
+import os
+import pathlib
+import runpy
+import sys
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+
+class Counter:
+    def __init__(self):
+        self.count = self.logical_bytes = self.hidden = self.hidden_bytes = 0
+
+    def pack(self, tensor):
+        self.count += 1
+        self.logical_bytes += tensor.numel() * tensor.element_size()
+        return tensor
+
+    @staticmethod
+    def unpack(tensor):
+        return tensor
+
+    def watch_other_hooks(self):
+        """Every further pair of hooks is pushed through one C function; count what its pack hook is given."""
+        functions = torch._C._autograd
+        push = functions._push_saved_tensors_default_hooks
+
+        def counted_push(pack, unpack):
+            def counted_pack(tensor):
+                self.hidden += 1
+                self.hidden_bytes += tensor.numel() * tensor.element_size()
+                return pack(tensor)
+            push(counted_pack, unpack)
+        functions._push_saved_tensors_default_hooks = counted_push
+
+
+def main():
+    out, program = sys.argv[1:3]
+    sys.argv = sys.argv[2:]
+    sys.path[0] = str(pathlib.Path(program).resolve().parent)
+    counter = Counter()
+    with saved_tensors_hooks(counter.pack, counter.unpack):
+        counter.watch_other_hooks()
+        runpy.run_path(program, run_name="__main__")
+    if "RANK" in os.environ:
+        out += "." + os.environ["RANK"]
+    pathlib.Path(out).write_text(json.dumps(vars(counter)), encoding="utf-8")
+
+
+main()

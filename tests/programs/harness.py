@@ -1,0 +1,90 @@
+"""Runs a command alone and under `tapelens record`, and reads reports. What the tests need is found through the
+environment, which tests/programs/CMakeLists.txt sets: TAPELENS_BINARY, TAPELENS_TRAINER, TAPELENS_FAKE_TORCH."""
+
+import dataclasses
+import functools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import jsonschema
+
+PYTHON = sys.executable
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SAMPLES = ROOT / "samples"
+CASES = HERE / "cases"
+BINARY = pathlib.Path(os.environ.get("TAPELENS_BINARY", ROOT / "build/release/bin/tapelens"))
+TRAINER = os.environ.get("TAPELENS_TRAINER", str(BINARY.parent / "trainer"))
+SCHEMA = ROOT / "docs/report.schema.json"
+
+
+@dataclasses.dataclass
+class Run:
+    code: int
+    stdout: str
+    stderr: str
+
+    def said(self):
+        return (self.code, self.stdout, self.stderr)
+
+
+def environment(extra=None):
+    """The same for the bare and the recorded program. torchrun warns, with a time in it, if OMP_NUM_THREADS is unset."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TAPELENS_") and k != "LD_PRELOAD"}
+    env.update({"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TOKENIZERS_PARALLELISM": "false"})
+    env.update(extra or {})
+    return env
+
+
+def bare(command, env=None, timeout=300, check=False, **options):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=environment(env),
+                          timeout=timeout, check=False, **options)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def recording(command, target, options=(), quiet=True):
+    """The command line that records `command` into `target`."""
+    flags = ["--quiet"] if quiet else []
+    return [BINARY, "record", *flags, "-o", target, *options, "--", *command]
+
+
+def record(command, target, options=(), quiet=True, **kwargs):
+    return bare(recording(command, target, options, quiet), **kwargs)
+
+
+@functools.lru_cache
+def validator():
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    kind = jsonschema.validators.validator_for(schema)
+    kind.check_schema(schema)
+    return kind(schema)
+
+
+def report(target, options=()):
+    """The JSON report of a sealed file; it is validated on the way."""
+    done = bare([BINARY, "report", target, "--format", "json", *options])
+    assert done.code == 0, f"report ended with {done.code}: {done.stderr}"
+    value = json.loads(done.stdout)
+    validator().validate(value)
+    return value
+
+
+def lost(value, allowed=()):
+    """What a recording lost, but for the kinds that the test expects."""
+    return [loss for loss in value["recording"]["lost"] if loss["kind"] not in allowed and loss["count"]]
+
+
+def record_and_report(command, target, options=(), report_options=(), **kwargs):
+    """For programs that must succeed: the run and its report."""
+    run = record(command, target, options, **kwargs)
+    assert run.code == 0, f"{command} ended with {run.code}:\n{run.stdout}{run.stderr}"
+    return run, report(target, report_options)
+
+
+def torchrun(*command):
+    return [PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *command]
