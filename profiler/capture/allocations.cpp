@@ -1,0 +1,99 @@
+// Every block of memory that LibTorch's CPU allocator gives out and takes back.
+#include <c10/core/Allocator.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/intern.h"
+#include "profiler/capture/stack.h"
+#include "profiler/capture/storage.h"
+
+namespace tapelens::capture {
+namespace {
+
+using trace::RecordKind;
+
+c10::DeleterFnPtr g_inner_deleter = nullptr;
+
+// Stands before the allocator that was registered, and leaves it all the work. Only the deleter is swapped: the pointer
+// stays its own context, which copy-on-write and raw_allocate() rely on.
+class WatchedAllocator final : public c10::Allocator {
+ public:
+  explicit WatchedAllocator(c10::Allocator* inner) : inner_(inner) {}
+
+  c10::DataPtr allocate(size_t bytes) override {
+    c10::DataPtr data = inner_->allocate(bytes);
+    if (data.get() == nullptr || mode() == Mode::off) return data;
+    if (!data.compare_exchange_deleter(g_inner_deleter, &memory_freed)) return data;
+    Thread& thread = this_thread();
+    // Inside an operator the stack is the operator's.
+    const uint32_t stack = thread.frames.empty() && !thread.busy ? stack_here(thread) : 0;
+    thread.lane.write(trace::AllocationRecord{header<trace::AllocationRecord>(RecordKind::allocation, kCpuDevice, stack),
+                                              trace::ticks_now(), address_of(data.get()), bytes});
+    return data;
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return g_inner_deleter != nullptr ? &memory_freed : nullptr; }
+  void copy_data(void* destination, const void* source, std::size_t count) const override {
+    inner_->copy_data(destination, source, count);
+  }
+
+ private:
+  c10::Allocator* inner_;
+};
+
+struct Devices {
+  std::mutex lock;
+  std::vector<c10::Device> known;  // place + 1 is the id
+};
+Devices& devices() {
+  static auto* made = new Devices;
+  return *made;
+}
+
+}  // namespace
+
+void memory_freed(void* data) {
+  // Written before the memory is given back: nobody can be given the address again earlier in time than this.
+  if (data != nullptr && mode() != Mode::off) {
+    Thread& thread = this_thread();
+    thread.lane.write(trace::FreeRecord{header<trace::FreeRecord>(RecordKind::free, kCpuDevice), trace::ticks_now(),
+                                        address_of(data)});
+  }
+  g_inner_deleter(data);
+}
+
+uint8_t device_id(Thread& thread, c10::Device device) {
+  if (device.is_cpu()) return kCpuDevice;
+  Devices& d = devices();
+  const std::lock_guard guard(d.lock);
+  const auto at = std::find(d.known.begin(), d.known.end(), device);
+  const auto id = static_cast<uint8_t>(at - d.known.begin() + 1);
+  if (at == d.known.end()) {
+    d.known.push_back(device);
+    write_device(thread, id, device.str());
+  }
+  return id;
+}
+
+void write_foreign(Thread& thread, uint64_t address, uint64_t bytes, c10::Device device) {
+  const uint8_t id = device_id(thread, device);
+  thread.lane.write(trace::ForeignRecord{header<trace::ForeignRecord>(RecordKind::foreign, id), trace::ticks_now(), address,
+                                         bytes});
+}
+
+void watch_allocations(Thread& thread) {
+  devices().known.emplace_back(c10::kCPU);
+  write_device(thread, kCpuDevice, "cpu");
+  c10::Allocator* inner = c10::GetAllocator(c10::kCPU);
+  g_inner_deleter = inner->raw_deleter();
+  if (g_inner_deleter == nullptr) {  // an allocator of the program's own that is not simple
+    say("the program's CPU allocator cannot be watched: allocations are not recorded");
+    return;
+  }
+  c10::SetAllocator(c10::kCPU, new WatchedAllocator(inner), 255);
+}
+
+}  // namespace tapelens::capture

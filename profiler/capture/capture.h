@@ -1,0 +1,27 @@
+// The parts of the probe, each started once by probe.cpp.
+#pragma once
+
+#include <string_view>
+
+#include "profiler/capture/thread.h"
+
+namespace tapelens::capture {
+
+inline constexpr uint8_t kCpuDevice = 1;
+
+void watch_allocations(Thread& thread);
+void watch_operators();
+void watch_graph();
+void watch_cpp_programs();  // modules and optimizers of torch::nn and torch::optim
+
+// One line on standard error, unless --quiet.
+void say(std::string_view what);
+
+// A step's border: the end of a step of an optimizer. Follows --steps.
+void optimizer_begins(Thread& thread, std::string_view name);
+void optimizer_ends(Thread& thread, std::string_view name);
+
+// Nothing is written after this; the spool is whole.
+void finish_recording();
+
+}  // namespace tapelens::capture

@@ -1,0 +1,145 @@
+// C++ programs: the parameters and buffers of torch::nn modules by name, the steps and state of torch::optim optimizers.
+// Python's modules and optimizers are their own; see python_hooks.py.
+#include <c10/util/Type.h>
+#include <torch/nn/module.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/lbfgs.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/graph.h"
+#include "profiler/capture/intern.h"
+#include "profiler/capture/storage.h"
+
+namespace tapelens::capture {
+namespace {
+
+using torch::nn::Module;
+using torch::optim::Optimizer;
+
+// "torch::nn::LinearImpl" -> "Linear"
+std::string class_name(const std::type_info& type) {
+  std::string name = c10::demangle(type.name());
+  if (const size_t colon = name.rfind("::"); colon != std::string::npos) name.erase(0, colon + 2);
+  if (name.ends_with("Impl")) name.resize(name.size() - 4);
+  return name;
+}
+
+// A module knows its children only, and not yet: a parameter goes by the class that registers it.
+void registered(Module* module, trace::Role role, const std::string& name, const at::Tensor& tensor) {
+  if (mode() == Mode::off || !tensor.defined()) return;
+  Thread& thread = this_thread();
+  const uint32_t id = intern_string(thread, class_name(typeid(*module)) + "." + name);
+  if (role == trace::Role::parameter) name_parameter(tensor.unsafeGetTensorImpl(), id);
+  write_role(thread, role, id, *tensor.unsafeGetTensorImpl(), nullptr);
+}
+
+using RegisterParameter = at::Tensor& (*)(Module*, std::string, at::Tensor, bool);
+RegisterParameter g_register_parameter;
+at::Tensor& register_parameter(Module* module, std::string name, at::Tensor tensor, bool requires_grad) {
+  at::Tensor& parameter = g_register_parameter(module, name, std::move(tensor), requires_grad);
+  registered(module, trace::Role::parameter, name, parameter);
+  return parameter;
+}
+
+using RegisterBuffer = at::Tensor& (*)(Module*, std::string, at::Tensor);
+RegisterBuffer g_register_buffer;
+at::Tensor& register_buffer(Module* module, std::string name, at::Tensor tensor) {
+  at::Tensor& buffer = g_register_buffer(module, name, std::move(tensor));
+  registered(module, trace::Role::buffer, name, buffer);
+  return buffer;
+}
+
+// Two optimizers of one class are "Adam" and "Adam#2".
+std::string optimizer_name(const Optimizer* optimizer) {
+  static auto* lock = new std::mutex;
+  static auto* names = new std::unordered_map<const Optimizer*, std::string>;
+  static auto* counts = new std::unordered_map<std::string, int>;
+  const std::lock_guard guard(*lock);
+  std::string& name = (*names)[optimizer];
+  if (name.empty()) {
+    const std::string kind = class_name(typeid(*optimizer));
+    const int count = ++(*counts)[kind];
+    name = count == 1 ? kind : kind + "#" + std::to_string(count);
+  }
+  return name;
+}
+
+void tell_state(Thread& thread, const c10::TensorImpl* parameter, const char* name, const at::Tensor& tensor) {
+  if (tensor.defined())
+    write_role(thread, trace::Role::optimizer_state, intern_string(thread, name), *tensor.unsafeGetTensorImpl(), parameter);
+}
+
+template <class State>
+void tell_moments(Thread& thread, const c10::TensorImpl* parameter, const State& state) {
+  tell_state(thread, parameter, "exp_avg", state.exp_avg());
+  tell_state(thread, parameter, "exp_avg_sq", state.exp_avg_sq());
+  tell_state(thread, parameter, "max_exp_avg_sq", state.max_exp_avg_sq());
+}
+
+void tell_states(Thread& thread, Optimizer& optimizer) {
+  for (const auto& [key, state] : optimizer.state()) {
+    const auto* parameter = static_cast<const c10::TensorImpl*>(key);
+    if (const auto* adam = dynamic_cast<torch::optim::AdamParamState*>(state.get())) {
+      tell_moments(thread, parameter, *adam);
+    } else if (const auto* adamw = dynamic_cast<torch::optim::AdamWParamState*>(state.get())) {
+      tell_moments(thread, parameter, *adamw);
+    } else if (const auto* sgd = dynamic_cast<torch::optim::SGDParamState*>(state.get())) {
+      tell_state(thread, parameter, "momentum_buffer", sgd->momentum_buffer());
+    } else if (const auto* rmsprop = dynamic_cast<torch::optim::RMSpropParamState*>(state.get())) {
+      tell_state(thread, parameter, "square_avg", rmsprop->square_avg());
+      tell_state(thread, parameter, "momentum_buffer", rmsprop->momentum_buffer());
+      tell_state(thread, parameter, "grad_avg", rmsprop->grad_avg());
+    } else if (const auto* adagrad = dynamic_cast<torch::optim::AdagradParamState*>(state.get())) {
+      tell_state(thread, parameter, "sum", adagrad->sum());
+    }
+  }
+}
+
+template <tapelens_symbol symbol, class Kind>
+struct Step {
+  using Function = at::Tensor (*)(Kind*, Optimizer::LossClosure);
+  static_assert(std::is_same_v<decltype(&Kind::step), at::Tensor (Kind::*)(Optimizer::LossClosure)>);
+  static inline Function original = nullptr;
+
+  static at::Tensor call(Kind* optimizer, Optimizer::LossClosure closure) {
+    if (mode() == Mode::off) return original(optimizer, std::move(closure));
+    const std::string name = optimizer_name(optimizer);
+    optimizer_begins(this_thread(), name);
+    at::Tensor loss = original(optimizer, std::move(closure));
+    if (mode() != Mode::off) {
+      Thread& thread = this_thread();
+      tell_states(thread, *optimizer);
+      optimizer_ends(thread, name);
+    }
+    return loss;
+  }
+  static void watch() {
+    original = reinterpret_cast<Function>(g_inject->real(symbol));
+    if (original != nullptr) g_inject->replace(symbol, reinterpret_cast<void*>(&call));
+  }
+};
+
+}  // namespace
+
+void watch_cpp_programs() {
+  g_register_parameter = reinterpret_cast<RegisterParameter>(g_inject->real(TAPELENS_register_parameter));
+  g_register_buffer = reinterpret_cast<RegisterBuffer>(g_inject->real(TAPELENS_register_buffer));
+  g_inject->replace(TAPELENS_register_parameter, reinterpret_cast<void*>(&register_parameter));
+  g_inject->replace(TAPELENS_register_buffer, reinterpret_cast<void*>(&register_buffer));
+  Step<TAPELENS_adagrad_step, torch::optim::Adagrad>::watch();
+  Step<TAPELENS_adam_step, torch::optim::Adam>::watch();
+  Step<TAPELENS_adamw_step, torch::optim::AdamW>::watch();
+  Step<TAPELENS_lbfgs_step, torch::optim::LBFGS>::watch();
+  Step<TAPELENS_rmsprop_step, torch::optim::RMSprop>::watch();
+  Step<TAPELENS_sgd_step, torch::optim::SGD>::watch();
+}
+
+}  // namespace tapelens::capture

@@ -1,0 +1,382 @@
+// See graph.h. LibTorch makes a node, saves its inputs, runs the kernel, sets the edges of the outputs, saves those. We
+// see the constructor of each SavedVariable and each edge; when the operator around them ends, the nodes are whole, and
+// the table of fields tells which save is which field.
+#include "profiler/capture/graph.h"
+
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <typeindex>
+#include <unordered_map>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/intern.h"
+#include "profiler/capture/stack.h"
+#include "profiler/capture/storage.h"
+
+namespace tapelens::capture {
+namespace {
+
+using torch::autograd::AccumulateGrad;
+using torch::autograd::Node;
+using torch::autograd::SavedVariable;
+using trace::RecordKind;
+
+const SavedFields* fields_of(const std::type_info& type) {
+  static const auto* table = [] {
+    auto* made = new std::unordered_map<std::type_index, const SavedFields*>;
+    made->reserve(kSavedFieldTypes);
+    for (size_t i = 0; i < kSavedFieldTypes; ++i) made->emplace(*kSavedFields[i].type, &kSavedFields[i]);
+    return made;
+  }();
+  const auto at = table->find(type);
+  return at == table->end() ? nullptr : at->second;
+}
+
+uint32_t field_name(Thread& thread, uint32_t field) {
+  static auto* ids = new std::vector<std::atomic<uint32_t>>(kFields);
+  std::atomic<uint32_t>& id = (*ids)[field];
+  uint32_t known = id.load(std::memory_order_relaxed);
+  if (known == 0) {
+    known = intern_string(thread, kFieldNames[field]);
+    id.store(known, std::memory_order_relaxed);
+  }
+  return known;
+}
+
+uint32_t type_name(Thread& thread, const Node& node) {
+  std::string name = node.name();
+  constexpr std::string_view kPrefix = "torch::autograd::";
+  return intern_string(thread, name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name);
+}
+
+struct Parameters {
+  std::mutex lock;
+  struct Named {
+    uint32_t name = 0;
+    uint64_t storage = 0;  // that was told to be a parameter last
+  };
+  std::unordered_map<const c10::TensorImpl*, Named> named;
+};
+Parameters& parameters() {
+  static auto* made = new Parameters;
+  return *made;
+}
+
+// AccumulateGrad nodes come and go at the same addresses; their deaths make what the threads remember of them stale.
+std::atomic<uint32_t> g_generation{1};
+
+void write_accumulate_grad(Thread& thread, const Node& node) {
+  const at::Tensor& variable = static_cast<const AccumulateGrad&>(node).variable;
+  const uint64_t storage = variable.defined() ? storage_of(thread, *variable.unsafeGetTensorImpl()).address : 0;
+  Thread::Recorded& seen = thread.recorded[slot_of(address_of(&node), thread.recorded.size())];
+  const uint32_t generation = g_generation.load(std::memory_order_relaxed);
+  if (seen.node == &node && seen.storage == storage && seen.generation == generation) return;
+  seen = {&node, UINT64_MAX, storage, generation};
+  const NodeType& type = node_type(thread, node);
+  thread.lane.write(trace::NodeRecord{
+      header<trace::NodeRecord>(RecordKind::node, trace::kNodeIsAccumulateGrad, type.name), trace::ticks_now(),
+      address_of(&node), UINT64_MAX, storage});
+}
+
+void write_node(Thread& thread, const Node& node, const NodeType& type) {
+  const auto& edges = node.next_edges();
+  for (const auto& edge : edges)
+    if (edge.function && edge.function->sequence_nr() == UINT64_MAX &&
+        node_type(thread, *edge.function).is_accumulate_grad)
+      write_accumulate_grad(thread, *edge.function);
+  const uint32_t name = type.name_varies ? type_name(thread, node) : type.name;
+  constexpr size_t kMostEdges = trace::kBlockPayloadBytes / sizeof(trace::NodeEdge) - 8;
+  const size_t count = std::min(edges.size(), kMostEdges);
+  if (count < edges.size()) g_spool.count(trace::Loss::truncated_text, edges.size() - count);
+  size_t bytes;
+  if (auto* record = reserve<trace::NodeRecord>(thread, RecordKind::node, type.is_custom ? trace::kNodeIsCustom : 0, name,
+                                                2 * count, bytes)) {
+    record->ticks = trace::ticks_now();
+    record->address = address_of(&node);
+    record->sequence_nr = node.sequence_nr();
+    record->storage = 0;
+    auto* edge = reinterpret_cast<trace::NodeEdge*>(record + 1);
+    for (size_t i = 0; i < count; ++i) edge[i] = {address_of(edges[i].function.get()), edges[i].input_nr};
+    thread.lane.commit(bytes);
+  }
+}
+
+void write_save(Thread& thread, const Node* node, uint32_t field, uint32_t index, const PendingSave& save) {
+  thread.lane.write(trace::SaveRecord{header<trace::SaveRecord>(RecordKind::save, save.flags, field), save.ticks,
+                                      address_of(node), save.storage, save.storage_bytes, save.storage_offset, save.layout,
+                                      index});
+}
+
+PendingSave describe(Thread& thread, const void* place, const c10::TensorImpl& tensor, uint8_t flags) {
+  const StorageView storage = storage_of(thread, tensor);
+  PendingSave save{place, trace::ticks_now(), storage.address, storage.bytes, 0, intern_layout(thread, tensor), flags, false};
+  if (const auto offset = tensor.sym_storage_offset().maybe_as_int()) save.storage_offset = static_cast<uint64_t>(*offset);
+  if (tensor.is_wrapped_number()) save.flags |= trace::kSaveIsWrappedNumber;
+  return save;
+}
+
+// Gives each field of a node the save that the constructor saw.
+class Claimer final : public FieldVisitor {
+ public:
+  Claimer(Thread& thread, const Node& node, size_t from) : thread_(thread), node_(node), from_(from) {}
+
+  void one(uint32_t field, uint32_t index, const SavedVariable& saved) override {
+    PendingSave* save = nullptr;
+    if (saved.has_hooks()) {
+      save = first([](const PendingSave& s) { return (s.flags & trace::kSaveIsPacked) != 0; });
+      if (save == nullptr) return;  // hooks of a field that holds nothing
+    } else {
+      const auto data = saved.get_raw_data();
+      if (!data || !data->defined()) return;
+      const c10::TensorImpl& tensor = *data->unsafeGetTensorImpl();
+      PendingSave same = describe(thread_, nullptr, tensor, 0);
+      save = first([&](const PendingSave& s) {
+        return (s.flags & trace::kSaveIsPacked) == 0 && s.storage == same.storage && s.layout == same.layout &&
+               s.storage_offset == same.storage_offset;
+      });
+      if (save == nullptr) {  // saved by other means than its constructor
+        write_save(thread_, &node_, field_name(thread_, field), index, same);
+        return;
+      }
+    }
+    save->claimed = true;
+    write_save(thread_, &node_, field_name(thread_, field), index, *save);
+  }
+
+ private:
+  template <class Match>
+  PendingSave* first(Match match) {
+    for (size_t i = from_; i < thread_.saves.size(); ++i)
+      if (!thread_.saves[i].claimed && match(thread_.saves[i])) return &thread_.saves[i];
+    return nullptr;
+  }
+  Thread& thread_;
+  const Node& node_;
+  size_t from_;
+};
+
+void node_made(const Node* node) {
+  if (node == nullptr || mode() != Mode::full) return;
+  Thread& thread = this_thread();
+  if (thread.busy || node->sequence_nr() == UINT64_MAX) return;
+  Thread::Recorded& seen = thread.recorded[slot_of(address_of(node), thread.recorded.size())];
+  if (seen.node == node && seen.sequence_nr == node->sequence_nr()) return;  // another output of the same node
+  seen = {node, node->sequence_nr(), 0, 0};
+  thread.nodes.push_back(const_cast<Node*>(node));
+}
+
+void node_dies(const Node* node) {
+  if (mode() == Mode::off) return;
+  Thread& thread = this_thread();
+  // An operator that throws takes the node with it that it was making.
+  const auto pending = std::find(thread.nodes.rbegin(), thread.nodes.rend(), node);
+  if (pending != thread.nodes.rend()) {
+    for (Frame& frame : thread.frames)
+      if (frame.nodes > static_cast<size_t>(thread.nodes.rend() - pending) - 1) --frame.nodes;
+    thread.nodes.erase(std::next(pending).base());
+    return;
+  }
+  if (node->sequence_nr() == UINT64_MAX) g_generation.fetch_add(1, std::memory_order_relaxed);
+  thread.lane.write(trace::NodeReleaseRecord{header<trace::NodeReleaseRecord>(RecordKind::node_release, trace::kNodeDied),
+                                             trace::ticks_now(), address_of(node)});
+}
+
+// ---- behind the stand-ins of the preload library, typed by the headers of the LibTorch this probe is built for
+
+template <class Function>
+Function real(tapelens_symbol symbol) {
+  return reinterpret_cast<Function>(g_inject->real(symbol));
+}
+
+using SavedVariableFunction = void (*)(SavedVariable*, const at::Tensor&, bool, bool);
+SavedVariableFunction g_saved_variable;
+void saved_variable(SavedVariable* place, const at::Tensor& tensor, bool is_output, bool is_inplace_on_view) {
+  g_saved_variable(place, tensor, is_output, is_inplace_on_view);
+  if (mode() != Mode::full || !tensor.defined()) return;
+  Thread& thread = this_thread();
+  if (thread.busy) return;
+  uint8_t flags = is_output ? trace::kSaveIsOutput : 0;
+  if (place->has_hooks()) flags |= trace::kSaveIsPacked;
+  thread.saves.push_back(describe(thread, place, *tensor.unsafeGetTensorImpl(), flags));
+}
+
+using EdgeFunction = decltype(&torch::autograd::impl::set_gradient_edge);
+EdgeFunction g_set_gradient_edge;
+void set_gradient_edge(const at::Tensor& tensor, torch::autograd::Edge edge) {
+  const Node* node = edge.function.get();
+  g_set_gradient_edge(tensor, std::move(edge));
+  node_made(node);
+}
+
+// Returns nothing, or the node, by version.
+template <class Returned>
+struct Rebase {
+  using Function = Returned (*)(const at::Tensor&, torch::autograd::Edge);
+  static inline Function original = nullptr;
+  static Returned call(const at::Tensor& tensor, torch::autograd::Edge edge) {
+    struct AfterWards {
+      const Node* node;
+      ~AfterWards() { node_made(node); }
+    } const afterwards{edge.function.get()};
+    return original(tensor, std::move(edge));
+  }
+};
+template <class Returned>
+Rebase<Returned> rebase_of(Returned (*)(const at::Tensor&, torch::autograd::Edge));
+using RebaseHistory = decltype(rebase_of(&torch::autograd::impl::rebase_history));
+
+using NodeFunction = void (*)(Node*);
+NodeFunction g_release_resources, g_delete_node;
+void release_resources(Node* node) {
+  node_dies(node);
+  g_release_resources(node);
+}
+void delete_node(Node* node) {
+  node_dies(node);
+  g_delete_node(node);
+}
+
+using torch::autograd::edge_list;
+using torch::autograd::variable_list;
+using ExecuteFunction = variable_list (*)(torch::autograd::Engine*, const edge_list&, const variable_list&, bool, bool, bool,
+                                          const edge_list&);
+static_assert(std::is_same_v<decltype(&torch::autograd::Engine::execute),
+                             variable_list (torch::autograd::Engine::*)(const edge_list&, const variable_list&, bool, bool,
+                                                                        bool, const edge_list&)>);
+ExecuteFunction g_execute;
+variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, const variable_list& inputs, bool keep_graph,
+                      bool create_graph, bool accumulate_grad, const edge_list& outputs) {
+  struct Backward {
+    explicit Backward(uint8_t flags) {
+      if (mode() == Mode::off) return;
+      Thread& thread = this_thread();
+      if (thread.busy) return;
+      if (mode() == Mode::full) {
+        Busy busy(thread);
+        settle_graph(thread, thread.frames.empty() ? 0 : thread.frames.back().nodes,
+                     thread.frames.empty() ? 0 : thread.frames.back().saves);
+        stack_here(thread);  // the module calls that have ended
+      }
+      write_event(thread, RecordKind::backward_begin, 0, flags);
+      open = true;
+    }
+    ~Backward() {
+      if (open && mode() != Mode::off) write_event(this_thread(), RecordKind::backward_end);
+    }
+    bool open = false;
+  } const backward(static_cast<uint8_t>((keep_graph ? trace::kBackwardKeepsGraph : 0) |
+                                        (create_graph ? trace::kBackwardCreatesGraph : 0)));
+  return g_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+}
+
+}  // namespace
+
+const NodeType& node_type(Thread& thread, const Node& node) {
+  const void* vtable;
+  std::memcpy(&vtable, static_cast<const void*>(&node), sizeof vtable);
+  NodeType& type = thread.node_types[slot_of(address_of(vtable), thread.node_types.size())];
+  if (type.vtable == vtable) return type;
+  const std::type_info& info = typeid(node);
+  const std::string_view mangled = info.name();
+  const bool is_python = mangled.find("autograd6PyNodeE") != std::string_view::npos;
+  type.vtable = vtable;
+  type.fields = fields_of(info);
+  type.is_custom = is_python || mangled.find("autograd7CppNodeI") != std::string_view::npos;
+  type.is_accumulate_grad = info == typeid(AccumulateGrad);
+  type.name_varies = is_python;  // by the class of the program that it stands for
+  type.name = is_python ? 0 : type_name(thread, node);
+  return type;
+}
+
+void settle_graph(Thread& thread, size_t nodes_from, size_t saves_from) {
+  if (thread.nodes.size() <= nodes_from && thread.saves.size() <= saves_from) return;
+  const Node* custom = nullptr;
+  for (size_t i = nodes_from; i < thread.nodes.size(); ++i) {
+    const Node& node = *thread.nodes[i];
+    const NodeType& type = node_type(thread, node);
+    write_node(thread, node, type);
+    if (type.is_custom) custom = &node;
+    if (type.fields != nullptr) {
+      Claimer claimer(thread, node, saves_from);
+      type.fields->visit(node, claimer);
+    }
+  }
+  // What an operator that threw had saved is gone with its node.
+  if (std::uncaught_exceptions() == 0) {
+    uint32_t index = 0;
+    for (size_t i = saves_from; i < thread.saves.size(); ++i) {
+      const PendingSave& save = thread.saves[i];
+      if (save.claimed) continue;
+      write_save(thread, custom, custom != nullptr ? intern_string(thread, "saved_tensors") : 0, index++, save);
+    }
+  }
+  thread.nodes.resize(std::min(thread.nodes.size(), nodes_from));
+  thread.saves.resize(std::min(thread.saves.size(), saves_from));
+}
+
+void name_parameter(const c10::TensorImpl* tensor, uint32_t name) {
+  Parameters& p = parameters();
+  const std::lock_guard guard(p.lock);
+  p.named[tensor].name = name;
+}
+
+void write_role(Thread& thread, trace::Role role, uint32_t name, const c10::TensorImpl& tensor,
+                const c10::TensorImpl* parameter) {
+  const StorageView storage = storage_of(thread, tensor);
+  if (storage.address == 0) return;
+  thread.lane.write(trace::RoleRecord{
+      header<trace::RoleRecord>(RecordKind::role, static_cast<uint8_t>(role), name), trace::ticks_now(), storage.address,
+      storage.bytes, parameter != nullptr ? storage_of(thread, *parameter).address : 0});
+}
+
+void evaluation_ends(Thread& thread, Node& node) {
+  if (node.sequence_nr() != UINT64_MAX || !node_type(thread, node).is_accumulate_grad) return;
+  const at::Tensor& variable = static_cast<AccumulateGrad&>(node).variable;
+  if (!variable.defined()) return;
+  const c10::TensorImpl* parameter = variable.unsafeGetTensorImpl();
+  {
+    // Its memory may have changed since it was named: model.half(), a new tensor behind `.data`.
+    const uint64_t storage = storage_of(thread, *parameter).address;
+    Parameters& p = parameters();
+    uint32_t name = 0;
+    {
+      const std::lock_guard guard(p.lock);
+      const auto at = p.named.find(parameter);
+      if (at != p.named.end() && at->second.storage != storage) {
+        at->second.storage = storage;
+        name = at->second.name;
+      }
+    }
+    if (name != 0) write_role(thread, trace::Role::parameter, name, *parameter, nullptr);
+  }
+  const at::Tensor& gradient = variable.grad();
+  if (gradient.defined())
+    write_role(thread, trace::Role::gradient, 0, *gradient.unsafeGetTensorImpl(), parameter);
+}
+
+void watch_graph() {
+  g_saved_variable = real<SavedVariableFunction>(TAPELENS_saved_variable);
+  g_set_gradient_edge = real<EdgeFunction>(TAPELENS_set_gradient_edge);
+  RebaseHistory::original = real<RebaseHistory::Function>(TAPELENS_rebase_history);
+  g_execute = real<ExecuteFunction>(TAPELENS_engine_execute);
+  g_release_resources = real<NodeFunction>(TAPELENS_node_release_resources);
+  g_delete_node = real<NodeFunction>(TAPELENS_delete_node);
+  const auto replace = [](tapelens_symbol symbol, auto* function) {
+    g_inject->replace(symbol, reinterpret_cast<void*>(function));
+  };
+  replace(TAPELENS_saved_variable, &saved_variable);
+  replace(TAPELENS_saved_variable_base, &saved_variable);
+  replace(TAPELENS_set_gradient_edge, &set_gradient_edge);
+  replace(TAPELENS_rebase_history, &RebaseHistory::call);
+  replace(TAPELENS_engine_execute, &execute);
+  // One of the two, by version: nodes are counted by intrusive or by shared pointers.
+  if (g_release_resources != nullptr) replace(TAPELENS_node_release_resources, &release_resources);
+  if (g_delete_node != nullptr) replace(TAPELENS_delete_node, &delete_node);
+}
+
+}  // namespace tapelens::capture

@@ -1,0 +1,193 @@
+// See intern.h. Records are written under the lock, so that what names an interned thing is later in time than it.
+#include "profiler/capture/intern.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace tapelens::capture {
+namespace {
+
+using trace::RecordKind;
+
+struct Tables {
+  std::mutex lock;
+  std::unordered_map<std::string, uint32_t> strings;
+  std::unordered_map<uint64_t, uint32_t> stacks, layouts, frames;
+  uint32_t modules = 0;
+};
+Tables& tables() {
+  static auto* made = new Tables;
+  return *made;
+}
+
+// A record may not be larger than a block.
+constexpr size_t kMostText = 32 * 1024;
+constexpr size_t kMostFrames = 8 * 1024 - 64;
+
+uint32_t string_locked(Tables& t, Thread& thread, std::string_view text) {
+  if (text.empty()) return 0;
+  if (text.size() > kMostText) {
+    text = text.substr(0, kMostText);
+    g_spool.count(trace::Loss::truncated_text);
+  }
+  const auto [at, is_new] = t.strings.try_emplace(std::string(text), static_cast<uint32_t>(t.strings.size() + 1));
+  if (!is_new) return at->second;
+  const size_t words = (text.size() + 7) / 8;
+  size_t bytes;
+  if (auto* record = reserve<trace::StringRecord>(thread, RecordKind::string, 0, at->second, words, bytes)) {
+    record->bytes = static_cast<uint32_t>(text.size());
+    record->reserved = 0;
+    auto* tail = reinterpret_cast<char*>(record + 1);
+    std::memset(tail, 0, 8 * words);
+    std::memcpy(tail, text.data(), text.size());
+    thread.lane.commit(bytes);
+  }
+  return at->second;
+}
+
+template <class Record, class Value>
+void write_stack(Thread& thread, RecordKind kind, uint32_t id, std::span<const Value> values) {
+  const size_t words = (values.size_bytes() + 7) / 8;
+  size_t bytes;
+  if (auto* record = reserve<Record>(thread, kind, 0, id, words, bytes)) {
+    record->count = static_cast<uint32_t>(values.size());
+    record->reserved = 0;
+    auto* tail = reinterpret_cast<char*>(record + 1);
+    std::memset(tail, 0, 8 * words);
+    std::memcpy(tail, values.data(), values.size_bytes());
+    thread.lane.commit(bytes);
+  }
+}
+
+template <class Value>
+std::span<const Value> at_most_a_block(std::span<const Value> values, size_t most) {
+  if (values.size() <= most) return values;
+  g_spool.count(trace::Loss::truncated_text);
+  return values.first(most);
+}
+
+}  // namespace
+
+uint32_t intern_string(Thread& thread, std::string_view text) {
+  Tables& t = tables();
+  const std::lock_guard guard(t.lock);
+  return string_locked(t, thread, text);
+}
+
+const Thread::Name& intern_name(Thread& thread, const char* text) {
+  Thread::Name& name = thread.names[slot_of(address_of(text), thread.names.size())];
+  if (name.text == text && std::strncmp(name.copy, text, sizeof name.copy) == 0 &&
+      name.copy[sizeof name.copy - 1] == '\0')
+    return name;
+  name.text = text;
+  std::strncpy(name.copy, text, sizeof name.copy);  // a longer name leaves no zero at the end: always looked up
+  name.id = intern_string(thread, text);
+  // Operators of LibTorch itself run no Python; a torch.autograd.Function, a custom operator may.
+  name.runs_python = std::strncmp(text, "aten::", 6) != 0 && std::strncmp(text, "prim::", 6) != 0;
+  return name;
+}
+
+uint32_t intern_layout(Thread& thread, const c10::TensorImpl& tensor) {
+  if (tensor.layout() != c10::kStrided || tensor.has_symbolic_sizes_strides()) return 0;
+  const auto sizes = tensor.sizes(), strides = tensor.strides();
+  uint64_t hash = mix(sizes.size() + 1, static_cast<uint64_t>(tensor.dtype().toScalarType()));
+  for (const int64_t size : sizes) hash = mix(hash, static_cast<uint64_t>(size));
+  for (const int64_t stride : strides) hash = mix(hash, static_cast<uint64_t>(stride));
+  Thread::Layout& slot = thread.layouts[slot_of(hash, thread.layouts.size())];
+  if (slot.hash == hash && slot.id != 0) return slot.id;
+
+  Tables& t = tables();
+  const std::lock_guard guard(t.lock);
+  const auto [at, is_new] = t.layouts.try_emplace(hash, static_cast<uint32_t>(t.layouts.size() + 1));
+  if (is_new) {
+    // PyTorch's Python names: "float32", not "Float".
+    const uint32_t dtype = string_locked(t, thread, c10::getDtypeNames(tensor.dtype().toScalarType()).first);
+    size_t bytes;
+    if (auto* record = reserve<trace::LayoutRecord>(thread, RecordKind::layout, 0, at->second, 2 * sizes.size(), bytes)) {
+      record->dtype = dtype;
+      record->element_bytes = static_cast<uint16_t>(tensor.dtype().itemsize());
+      record->rank = static_cast<uint16_t>(sizes.size());
+      auto* tail = reinterpret_cast<int64_t*>(record + 1);
+      std::copy(strides.begin(), strides.end(), std::copy(sizes.begin(), sizes.end(), tail));
+      thread.lane.commit(bytes);
+    }
+  }
+  slot = {hash, at->second};
+  return at->second;
+}
+
+uint32_t intern_module(Thread& thread, std::string_view path, std::string_view type) {
+  Tables& t = tables();
+  const std::lock_guard guard(t.lock);
+  const uint32_t path_id = string_locked(t, thread, path), type_id = string_locked(t, thread, type);
+  const uint32_t id = ++t.modules;
+  thread.lane.write(trace::ModuleRecord{header<trace::ModuleRecord>(RecordKind::module, 0, id), path_id, type_id});
+  return id;
+}
+
+uint32_t find_stack(Thread& thread, uint64_t hash) {
+  Thread::Stack& slot = thread.stacks[slot_of(hash, thread.stacks.size())];
+  if (slot.hash == hash && slot.id != 0) return slot.id;
+  Tables& t = tables();
+  const std::lock_guard guard(t.lock);
+  const auto at = t.stacks.find(hash);
+  if (at == t.stacks.end()) return 0;
+  slot = {hash, at->second};
+  return at->second;
+}
+
+uint32_t add_stack(Thread& thread, uint64_t hash, std::span<const FrameText> frames) {
+  Tables& t = tables();
+  const std::lock_guard guard(t.lock);
+  std::vector<uint32_t> ids;
+  for (const FrameText& frame : at_most_a_block(frames, kMostFrames)) {
+    const uint32_t file = string_locked(t, thread, frame.file), function = string_locked(t, thread, frame.function);
+    const uint64_t key = mix(mix(file + 1, function), frame.line);
+    const auto [at, is_new] = t.frames.try_emplace(key, static_cast<uint32_t>(t.frames.size() + 1));
+    if (is_new)
+      thread.lane.write(trace::FrameRecord{header<trace::FrameRecord>(RecordKind::frame, 0, at->second), file, function,
+                                           frame.line, 0});
+    ids.push_back(at->second);
+  }
+  const auto [at, is_new] = t.stacks.try_emplace(hash, static_cast<uint32_t>(t.stacks.size() + 1));
+  if (is_new) write_stack<trace::StackRecord, uint32_t>(thread, RecordKind::stack, at->second, ids);
+  return at->second;
+}
+
+uint32_t add_native_stack(Thread& thread, uint64_t hash, std::span<const uint64_t> program_counters) {
+  Tables& t = tables();
+  const std::lock_guard guard(t.lock);
+  const auto [at, is_new] = t.stacks.try_emplace(hash, static_cast<uint32_t>(t.stacks.size() + 1));
+  if (is_new)
+    write_stack<trace::NativeStackRecord, uint64_t>(thread, RecordKind::native_stack, at->second,
+                                                    at_most_a_block(program_counters, kMostFrames / 2));
+  return at->second;
+}
+
+void write_information(Thread& thread, std::string_view key, std::string_view value) {
+  Tables& t = tables();
+  const std::lock_guard guard(t.lock);
+  const uint32_t key_id = string_locked(t, thread, key), value_id = string_locked(t, thread, value);
+  thread.lane.write(
+      trace::InformationRecord{header<trace::InformationRecord>(RecordKind::information, 0, key_id), value_id, 0});
+}
+
+void write_mapping(Thread& thread, std::string_view path, uint64_t begin, uint64_t end, uint64_t bias) {
+  Tables& t = tables();
+  const std::lock_guard guard(t.lock);
+  const uint32_t id = string_locked(t, thread, path);
+  thread.lane.write(trace::MappingRecord{header<trace::MappingRecord>(RecordKind::mapping, 0, id), begin, end, bias});
+}
+
+void write_device(Thread& thread, uint8_t id, std::string_view name) {
+  Tables& t = tables();
+  const std::lock_guard guard(t.lock);
+  const uint32_t name_id = string_locked(t, thread, name);
+  thread.lane.write(trace::DeviceRecord{header<trace::DeviceRecord>(RecordKind::device, 0, id), name_id, 0});
+}
+
+}  // namespace tapelens::capture

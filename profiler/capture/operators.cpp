@@ -1,0 +1,150 @@
+// Every operator with its inputs, every labelled range, and every evaluation of a node, as LibTorch tells its observers.
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/graph_task.h>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/graph.h"
+#include "profiler/capture/intern.h"
+#include "profiler/capture/stack.h"
+#include "profiler/capture/storage.h"
+
+namespace tapelens::capture {
+namespace {
+
+using trace::RecordKind;
+
+void add_input(Thread& thread, const at::Tensor& tensor, uint64_t* addresses, size_t& count, size_t room) {
+  if (!tensor.defined()) return;
+  const uint64_t address = storage_of(thread, *tensor.unsafeGetTensorImpl()).address;
+  if (address == 0) return;
+  if (count < room) addresses[count] = address;
+  ++count;
+}
+
+// The addresses of the inputs' storages: how many there are; the first `room` of them are filled in.
+size_t inputs_of(Thread& thread, c10::ArrayRef<const c10::IValue> inputs, uint64_t* addresses, size_t room) {
+  size_t count = 0;
+  for (const c10::IValue& input : inputs) {
+    if (input.isTensor()) {
+      add_input(thread, input.toTensor(), addresses, count, room);
+    } else if (input.isList()) {
+      for (const c10::IValue& element : input.toListRef()) {
+        if (!element.isTensor()) break;  // a list of numbers; of optional tensors, None is a tensor that is undefined
+        add_input(thread, element.toTensor(), addresses, count, room);
+      }
+    }
+  }
+  return count;
+}
+
+void write_operator(Thread& thread, const at::RecordFunction& function, Frame& frame) {
+  const Thread::Name& name = intern_name(thread, function.name());
+  // Python stands between this operator and the one around it only where that one may run Python.
+  const bool from_python = thread.frames.empty() || thread.frames.back().runs_python;
+  const uint32_t name_id = name.id;
+  frame.runs_python = name.runs_python;
+  const uint32_t stack = from_python ? stack_here(thread) : 0;
+
+  constexpr size_t kRoom = 24;
+  uint64_t few[kRoom];
+  std::vector<uint64_t> many;
+  const uint64_t* addresses = few;
+  const auto inputs = function.inputs();
+  size_t count = inputs_of(thread, inputs, few, kRoom);
+  if (count > kRoom) {
+    many.resize(count);
+    count = inputs_of(thread, inputs, many.data(), count);
+    constexpr size_t kMost = trace::kBlockPayloadBytes / 8 - 64;
+    if (count > kMost) {
+      g_spool.count(trace::Loss::truncated_text, count - kMost);
+      count = kMost;
+    }
+    addresses = many.data();
+  }
+  size_t bytes;
+  const uint8_t flags = function.scope() == at::RecordScope::FUNCTION && name.runs_python ? trace::kOperatorIsPythonFunction : 0;
+  if (auto* record = reserve<trace::OperatorRecord>(thread, RecordKind::operator_begin, flags, name_id, count, bytes)) {
+    record->ticks = trace::ticks_now();
+    record->sequence_nr = static_cast<uint64_t>(function.seqNr());
+    record->stack = stack;
+    record->reserved = 0;
+    std::copy_n(addresses, count, reinterpret_cast<uint64_t*>(record + 1));
+    thread.lane.commit(bytes);
+    frame.recorded = true;
+  }
+}
+
+void begin_evaluation(Thread& thread, Frame& frame) {
+  torch::autograd::Node* node = torch::autograd::get_current_node().get();
+  if (node == nullptr) return;
+  const NodeType& type = node_type(thread, *node);
+  frame.node = node;
+  frame.runs_python = type.is_custom;
+  const uint8_t flags = torch::autograd::get_current_graph_task_keep_graph() ? 0 : trace::kEvaluationReleases;
+  frame.recorded = thread.lane.write(trace::EvaluationRecord{
+      header<trace::EvaluationRecord>(RecordKind::evaluation_begin, flags), trace::ticks_now(), address_of(node)});
+}
+
+std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
+  if (mode() == Mode::off) return nullptr;
+  Thread& thread = this_thread();
+  Frame frame{static_cast<uint32_t>(thread.nodes.size()), static_cast<uint32_t>(thread.saves.size()), function.scope()};
+  if (!thread.busy && mode() == Mode::full) {
+    Busy busy(thread);
+    // What a function outside of any operator made (a C++ custom function) is whole by now.
+    if (thread.frames.empty()) {
+      settle_graph(thread, 0, 0);
+      frame.nodes = frame.saves = 0;
+    }
+    switch (function.scope()) {
+      case at::RecordScope::BACKWARD_FUNCTION:
+        begin_evaluation(thread, frame);
+        break;
+      case at::RecordScope::USER_SCOPE:
+        frame.runs_python = true;
+        write_event(thread, RecordKind::range_begin, intern_string(thread, function.name()));
+        frame.recorded = true;
+        break;
+      default:
+        write_operator(thread, function, frame);
+    }
+  }
+  thread.frames.push_back(frame);
+  return nullptr;
+}
+
+void end(const at::RecordFunction& function, at::ObserverContext*) {
+  if (mode() == Mode::off) return;
+  Thread& thread = this_thread();
+  if (thread.frames.empty()) return;
+  const Frame frame = thread.frames.back();
+  thread.frames.pop_back();
+  if (!frame.recorded) return;
+  const bool was_busy = thread.busy;  // ends are written whatever happens: their begin was
+  thread.busy = true;
+  settle_graph(thread, frame.nodes, frame.saves);
+  switch (function.scope()) {
+    case at::RecordScope::BACKWARD_FUNCTION:
+      evaluation_ends(thread, *frame.node);
+      write_event(thread, RecordKind::evaluation_end);
+      break;
+    case at::RecordScope::USER_SCOPE:
+      write_event(thread, RecordKind::range_end);
+      break;
+    default:
+      write_event(thread, RecordKind::operator_end);
+  }
+  thread.busy = was_busy;
+}
+
+}  // namespace
+
+void watch_operators() {
+  at::addGlobalCallback(at::RecordFunctionCallback(begin, end)
+                            .needsInputs(true)
+                            .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                                     at::RecordScope::TORCHSCRIPT_FUNCTION, at::RecordScope::USER_SCOPE}));
+}
+
+}  // namespace tapelens::capture

@@ -1,0 +1,130 @@
+// Starts the recording of this process. The preload library loads the probe when LibTorch dispatches its first operator;
+// the static object at the end of this file is what runs then.
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/graph.h"
+#include "profiler/capture/intern.h"
+#include "profiler/capture/stack.h"
+#include "profiler/capture/steps.h"
+
+namespace tapelens::capture {
+
+void say(std::string_view what) {
+  if (getenv("TAPELENS_QUIET") != nullptr) return;
+  const std::string line = "tapelens: " + std::string(what) + "\n";
+  if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+void finish_recording() {
+  if (g_mode.exchange(Mode::off) == Mode::off) return;
+  if (void* state = *g_inject->thread_slot()) static_cast<Thread*>(state)->lane.finish();
+  g_spool.finish();
+}
+
+namespace {
+
+uint64_t number_of(const char* variable, uint64_t otherwise) {
+  const char* text = getenv(variable);
+  return text != nullptr && *text != '\0' ? strtoull(text, nullptr, 10) : otherwise;
+}
+
+// "A:B", "A:" or ":B"
+void read_steps() {
+  const char* text = getenv("TAPELENS_STEPS");
+  const char* colon = text != nullptr ? strchr(text, ':') : nullptr;
+  if (colon == nullptr) return;
+  g_window.given = true;
+  g_window.first = colon != text ? strtoull(text, nullptr, 10) : 0;
+  g_window.last = colon[1] != '\0' ? strtoull(colon + 1, nullptr, 10) : UINT64_MAX;
+}
+
+void read_stacks() {
+  const char* text = getenv("TAPELENS_STACKS");
+  if (text == nullptr || *text == '\0') return;
+  g_stacks.python = strstr(text, "python") != nullptr;
+  g_stacks.native = strstr(text, "cpp") != nullptr;
+}
+
+void in_forked_child() {
+  if (mode() == Mode::off) return;
+  g_mode.store(Mode::off, std::memory_order_relaxed);
+  g_spool.abandon_in_child();
+}
+
+void write_mappings(Thread& thread) {
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        char path[4096];
+        const char* name = info->dlpi_name;
+        if (*name == '\0') {  // the program itself; what has no file (the vdso) cannot be opened later
+          const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+          if (length <= 0) return 0;
+          path[length] = '\0';
+          name = path;
+        }
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& segment = info->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+          const uint64_t begin = info->dlpi_addr + segment.p_vaddr;
+          write_mapping(*static_cast<Thread*>(data), name, begin, begin + segment.p_memsz, info->dlpi_addr);
+        }
+        return 0;
+      },
+      &thread);
+}
+
+void start() {
+  g_inject = static_cast<const tapelens_inject_table*>(dlsym(RTLD_DEFAULT, "tapelens_inject"));
+  const char* folder = getenv("TAPELENS_SPOOL");
+  if (g_inject == nullptr || g_inject->version != TAPELENS_INJECT_VERSION || folder == nullptr) {
+    say("the probe and the preload library are of two installations; the program runs unrecorded");
+    return;
+  }
+  read_steps();
+  read_stacks();
+  trace::SpoolLimits limits;
+  limits.max_bytes = number_of("TAPELENS_MAX_BYTES", limits.max_bytes);
+  limits.epoch_ns = number_of("TAPELENS_EPOCH_NS", 0);
+  const std::string path = std::string(folder) + "/" + std::to_string(getpid()) + "-" +
+                           std::to_string(trace::monotonic_ns()) + ".spool";
+  if (const int error = g_spool.open(path.c_str(), limits)) {
+    say(path + ": cannot be written: " + strerror(error) + "; the program runs unrecorded");
+    return;
+  }
+  Thread& thread = this_thread();
+  write_information(thread, "torch_version", TORCH_VERSION);
+  for (const char* variable : {"RANK", "LOCAL_RANK", "WORLD_SIZE"}) {
+    std::string key(variable);
+    for (char& c : key) c = static_cast<char>(tolower(c));
+    if (const char* value = getenv(variable)) write_information(thread, key, value);
+  }
+  if (g_stacks.native) write_mappings(thread);
+  watch_allocations(thread);
+  watch_graph();
+  watch_cpp_programs();
+  watch_operators();
+  pthread_atfork(nullptr, nullptr, in_forked_child);
+  // Python is finalised before exit handlers run; what static objects free after them is not recorded.
+  atexit(finish_recording);
+  const_cast<tapelens_inject_table*>(g_inject)->before_exit = finish_recording;
+  g_mode.store(g_window.given && g_window.first > 0 ? Mode::memory : Mode::full, std::memory_order_relaxed);
+}
+
+// Last in the file: everything else here is made before it.
+const struct Start {
+  Start() { start(); }
+} g_start;
+
+}  // namespace
+}  // namespace tapelens::capture

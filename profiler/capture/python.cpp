@@ -1,0 +1,60 @@
+// See python.h.
+#include "profiler/capture/python.h"
+
+#include <dlfcn.h>
+
+namespace tapelens::capture {
+namespace {
+
+template <class Function>
+bool find(Function& function, const char* name, const char* older = nullptr) {
+  void* symbol = dlsym(RTLD_DEFAULT, name);
+  if (symbol == nullptr && older != nullptr) symbol = dlsym(RTLD_DEFAULT, older);
+  function = reinterpret_cast<Function>(symbol);
+  return symbol != nullptr;
+}
+
+const Python* load() {
+  static Python api;
+  void* none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
+  api.none = static_cast<PyObject*>(none);
+  const bool complete =
+      none != nullptr && find(api.IsInitialized, "Py_IsInitialized") &&
+      find(api.IsFinalizing, "Py_IsFinalizing", "_Py_IsFinalizing") &&
+      find(api.GILState_GetThisThreadState, "PyGILState_GetThisThreadState") &&
+      find(api.GILState_Ensure, "PyGILState_Ensure") && find(api.GILState_Release, "PyGILState_Release") &&
+      find(api.ThreadState_GetFrame, "PyThreadState_GetFrame") && find(api.Frame_GetBack, "PyFrame_GetBack") &&
+      find(api.Frame_GetCode, "PyFrame_GetCode") && find(api.Frame_GetLineNumber, "PyFrame_GetLineNumber") &&
+      find(api.IncRef, "Py_IncRef") && find(api.DecRef, "Py_DecRef") &&
+      find(api.GetAttrString, "PyObject_GetAttrString") && find(api.AsUTF8, "PyUnicode_AsUTF8") &&
+      find(api.AsVoidPtr, "PyLong_AsVoidPtr") && find(api.AsLong, "PyLong_AsLong") &&
+      find(api.FromVoidPtr, "PyLong_FromVoidPtr") && find(api.GetTupleItem, "PyTuple_GetItem") &&
+      find(api.NewDict, "PyDict_New") && find(api.SetItemString, "PyDict_SetItemString") &&
+      find(api.GetItemString, "PyDict_GetItemString") && find(api.GetBuiltins, "PyEval_GetBuiltins") &&
+      find(api.NewFunction, "PyCFunction_NewEx") && find(api.RunString, "PyRun_String") &&
+      find(api.NewWeakRef, "PyWeakref_NewRef") && find(api.ErrOccurred, "PyErr_Occurred") &&
+      find(api.ErrClear, "PyErr_Clear") && find(api.ImportGetModule, "PyImport_GetModule") &&
+      find(api.FromString, "PyUnicode_FromString") && find(api.CallOneArg, "PyObject_CallFunctionObjArgs");
+  find(api.Frame_GetLasti, "PyFrame_GetLasti");  // 3.10 has none: lines tell frames apart there
+  return complete ? &api : nullptr;
+}
+
+}  // namespace
+
+const Python* python() {
+  static const Python* const api = load();
+  return api;
+}
+
+bool python_may_run(const Python& api) {
+  return api.IsInitialized() != 0 && api.IsFinalizing() == 0 && api.GILState_GetThisThreadState() != nullptr;
+}
+
+std::string text_attribute(const Python& api, PyObject* object, const char* name) {
+  const Owned value(api, api.GetAttrString(object, name));
+  const char* text = value ? api.AsUTF8(value.get()) : nullptr;
+  if (text == nullptr) api.ErrClear();
+  return text != nullptr ? text : "";
+}
+
+}  // namespace tapelens::capture

@@ -1,0 +1,102 @@
+// CPython as far as the probe needs it, found by dlsym: one probe serves every CPython from 3.10, without its headers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace tapelens::capture {
+
+struct PyObject;  // never looked into
+
+struct PyMethodDef {  // part of CPython's stable ABI
+  const char* name;
+  PyObject* (*function)(PyObject*, PyObject*);
+  int flags;
+  const char* doc;
+};
+inline constexpr int kMethVarargs = 1, kMethO = 8;
+inline constexpr int kFileInput = 257;
+
+struct Python {
+  int (*IsInitialized)();
+  int (*IsFinalizing)();  // from 3.13; `_Py_IsFinalizing` before
+  PyObject* (*GILState_GetThisThreadState)();
+  int (*GILState_Ensure)();
+  void (*GILState_Release)(int);
+  PyObject* (*ThreadState_GetFrame)(PyObject*);
+  PyObject* (*Frame_GetBack)(PyObject*);
+  PyObject* (*Frame_GetCode)(PyObject*);
+  int (*Frame_GetLasti)(PyObject*);  // from 3.11
+  int (*Frame_GetLineNumber)(PyObject*);
+  void (*IncRef)(PyObject*);
+  void (*DecRef)(PyObject*);
+  PyObject* (*GetAttrString)(PyObject*, const char*);
+  PyObject* (*CallOneArg)(PyObject*, PyObject*, void*);  // PyObject_CallFunctionObjArgs
+  const char* (*AsUTF8)(PyObject*);
+  void* (*AsVoidPtr)(PyObject*);
+  long (*AsLong)(PyObject*);
+  PyObject* (*FromVoidPtr)(void*);
+  PyObject* (*GetTupleItem)(PyObject*, ptrdiff_t);
+  PyObject* (*NewDict)();
+  int (*SetItemString)(PyObject*, const char*, PyObject*);
+  PyObject* (*GetItemString)(PyObject*, const char*);
+  PyObject* (*GetBuiltins)();
+  PyObject* (*NewFunction)(PyMethodDef*, PyObject*, PyObject*);
+  PyObject* (*RunString)(const char*, int, PyObject*, PyObject*);
+  PyObject* (*NewWeakRef)(PyObject*, PyObject*);
+  PyObject* (*ErrOccurred)();
+  void (*ErrClear)();
+  PyObject* (*ImportGetModule)(PyObject*);
+  PyObject* (*FromString)(const char*);
+  PyObject* none;
+};
+
+// Null where the process has no interpreter, or one that lacks a function of the above.
+const Python* python();
+
+// The interpreter's lock, held while this lives. Only for threads that the interpreter knows.
+class Gil {
+ public:
+  explicit Gil(const Python& api) : api_(api), state_(api.GILState_Ensure()) {}
+  ~Gil() { api_.GILState_Release(state_); }
+  Gil(const Gil&) = delete;
+  Gil& operator=(const Gil&) = delete;
+
+ private:
+  const Python& api_;
+  int state_;
+};
+
+// A reference that is given back.
+class Owned {
+ public:
+  Owned(const Python& api, PyObject* object) : api_(&api), object_(object) {}
+  Owned(Owned&& other) noexcept : api_(other.api_), object_(other.object_) { other.object_ = nullptr; }
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Owned() {
+    if (object_ != nullptr) api_->DecRef(object_);
+  }
+  PyObject* get() const { return object_; }
+  PyObject* release() {
+    PyObject* object = object_;
+    object_ = nullptr;
+    return object;
+  }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  const Python* api_;
+  PyObject* object_;
+};
+
+// May Python be run by this thread now: an interpreter that is neither starting nor ending, and knows the thread.
+bool python_may_run(const Python& api);
+
+std::string text_attribute(const Python& api, PyObject* object, const char* name);
+
+}  // namespace tapelens::capture

@@ -1,0 +1,77 @@
+# Run by the probe inside the recorded program, in globals of its own, once torch is imported. It leaves module calls
+# alone (the probe sees them in the interpreter's frames: hooks on modules would show in tracebacks and make
+# torch.compile warn) and asks optimizers to say when they step.
+# `tapelens_*` functions are the probe's.
+import sys
+import weakref
+
+BUFFER, PARAMETER, OPTIMIZER_STATE = 2, 1, 4
+
+
+def learn(root):
+    """Tells the names of a module that was called, of all modules in it, and of their parameters and buffers."""
+    kind = type(root).__name__
+    for name, module in root.named_modules():
+        tapelens_module(module, f"{kind}.{name}" if name else kind, type(module).__name__)
+    for name, tensor in root.named_parameters():
+        tapelens_role(tensor._cdata, name, PARAMETER, 0)
+    for name, tensor in root.named_buffers():
+        tapelens_role(tensor._cdata, name, BUFFER, 0)
+
+
+def install():
+    """The code of Module.__call__, or None as long as torch is being imported."""
+    torch = sys.modules.get("torch")
+    module = sys.modules.get("torch.nn.modules.module")
+    optimizer = sys.modules.get("torch.optim.optimizer")
+    if torch is None or module is None or optimizer is None or getattr(torch.__spec__, "_initializing", False):
+        return None
+
+    is_compiling = torch.compiler.is_compiling
+    Tensor = torch.Tensor
+    names = weakref.WeakKeyDictionary()
+    told = weakref.WeakKeyDictionary()
+    counts = {}
+
+    def name_of(opt):
+        name = names.get(opt)
+        if name is None:
+            kind = type(opt).__name__
+            counts[kind] = counts.get(kind, 0) + 1
+            name = names[opt] = kind if counts[kind] == 1 else f"{kind}#{counts[kind]}"
+        return name
+
+    def before(opt, args, kwargs):
+        if not is_compiling():
+            tapelens_optimizer_begin(name_of(opt))
+
+    def after(opt, args, kwargs):
+        if is_compiling():
+            return
+        seen = told.get(opt)
+        if seen is None:
+            seen = told[opt] = {}
+        for parameter, state in opt.state.items():
+            if isinstance(state, dict):
+                for key, value in state.items():
+                    if isinstance(value, Tensor):
+                        data = value._cdata
+                        if seen.get((id(parameter), key)) != data:
+                            seen[id(parameter), key] = data
+                            tapelens_role(data, str(key), OPTIMIZER_STATE,
+                                          parameter._cdata if isinstance(parameter, Tensor) else 0)
+        tapelens_optimizer_end(name_of(opt))
+
+    optimizer.register_optimizer_step_pre_hook(before)
+    optimizer.register_optimizer_step_post_hook(after)
+    return module.Module._wrapped_call_impl.__code__
+
+
+def calibrate():
+    """Calls the probe from a frame whose first local it knows."""
+
+    def frame(self):
+        tapelens_calibrate(self)
+
+    for _ in range(2):
+        frame(object())

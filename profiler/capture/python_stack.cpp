@@ -1,0 +1,282 @@
+// See stack.h. Python's frames are walked through its C API; the module of each Module.__call__ is read from the frame's
+// first local, at a place that is found out once (calibrate) instead of being known for every version of CPython.
+#include "profiler/capture/stack.h"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/graph.h"
+#include "profiler/capture/intern.h"
+#include "profiler/capture/python.h"
+#include "profiler/capture/python_hooks.h"
+
+namespace tapelens::capture {
+
+StackOptions g_stacks;
+
+namespace {
+
+using trace::RecordKind;
+
+// All of this is touched with the interpreter's lock held, and under a lock of ours where there is none (free threading).
+struct Interpreter {
+  std::mutex lock;
+  bool failed = false;
+  PyObject* globals = nullptr;
+  PyObject* learn = nullptr;
+  PyObject* weak_callback = nullptr;
+  const PyObject* call_code = nullptr;  // of Module.__call__; null until torch is imported
+  // Where a frame object has its interpreter frame, and that its first local, in bytes. 0: not found, no module calls.
+  size_t interpreter_frame = 0, first_local = 0;
+  std::unordered_map<const void*, uint32_t> modules;     // module object -> id
+  std::unordered_map<const void*, const void*> referents;  // weak reference -> module object
+};
+Interpreter& interpreter() {
+  static auto* made = new Interpreter;
+  return *made;
+}
+
+constexpr uintptr_t kTagBits = 3;  // CPython 3.14 marks references in the low bits
+
+const void* word_at(const void* base, size_t offset) {
+  return *reinterpret_cast<const void* const*>(static_cast<const char*>(base) + offset);
+}
+const void* untagged(const void* reference) {
+  return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(reference) & ~kTagBits);
+}
+
+const void* first_local(const Interpreter& in, const PyObject* frame) {
+  const void* base = frame;
+  if (in.interpreter_frame != 0) base = word_at(frame, in.interpreter_frame);
+  return untagged(word_at(base, in.first_local));
+}
+
+// ---- functions that the Python part calls; `self` is unused
+
+PyObject* give_none() {
+  const Python& api = *python();
+  api.IncRef(api.none);
+  return api.none;
+}
+
+PyObject* module_gone(PyObject*, PyObject* reference) {
+  Interpreter& in = interpreter();
+  const std::lock_guard guard(in.lock);
+  const auto at = in.referents.find(reference);
+  if (at != in.referents.end()) {
+    in.modules.erase(at->second);
+    in.referents.erase(at);
+  }
+  return give_none();
+}
+
+PyObject* tell_module(PyObject*, PyObject* arguments) {  // module, path, type
+  const Python& api = *python();
+  PyObject* module = api.GetTupleItem(arguments, 0);
+  const char* path = api.AsUTF8(api.GetTupleItem(arguments, 1));
+  const char* type = api.AsUTF8(api.GetTupleItem(arguments, 2));
+  if (path == nullptr || type == nullptr) return nullptr;
+  const uint32_t id = intern_module(this_thread(), path, type);
+  Interpreter& in = interpreter();
+  bool is_new;
+  {
+    const std::lock_guard guard(in.lock);
+    is_new = in.modules.insert_or_assign(module, id).second;
+  }
+  if (is_new) {
+    PyObject* reference = api.NewWeakRef(module, in.weak_callback);  // kept, or its callback would not come
+    if (reference == nullptr) return nullptr;
+    const std::lock_guard guard(in.lock);
+    in.referents[reference] = module;
+  }
+  return give_none();
+}
+
+PyObject* tell_role(PyObject*, PyObject* arguments) {  // TensorImpl, name, role, TensorImpl of the parameter
+  const Python& api = *python();
+  const auto* tensor = static_cast<const c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 0)));
+  const char* name = api.AsUTF8(api.GetTupleItem(arguments, 1));
+  const auto role = static_cast<trace::Role>(api.AsLong(api.GetTupleItem(arguments, 2)));
+  const auto* parameter = static_cast<const c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 3)));
+  if (tensor == nullptr || name == nullptr) return nullptr;
+  if (mode() == Mode::off) return give_none();
+  Thread& thread = this_thread();
+  const uint32_t id = intern_string(thread, name);
+  if (role == trace::Role::parameter) name_parameter(tensor, id);
+  write_role(thread, role, id, *tensor, parameter);
+  return give_none();
+}
+
+PyObject* tell_optimizer_begin(PyObject*, PyObject* name) {
+  const char* text = python()->AsUTF8(name);
+  if (text == nullptr) return nullptr;
+  if (mode() != Mode::off) optimizer_begins(this_thread(), text);
+  return give_none();
+}
+
+PyObject* tell_optimizer_end(PyObject*, PyObject* name) {
+  const char* text = python()->AsUTF8(name);
+  if (text == nullptr) return nullptr;
+  if (mode() != Mode::off) optimizer_ends(this_thread(), text);
+  return give_none();
+}
+
+// Called from a Python function whose only local is `object`: looks for it in the frame.
+PyObject* calibrate(PyObject*, PyObject* object) {
+  const Python& api = *python();
+  Interpreter& in = interpreter();
+  const Owned frame(api, api.ThreadState_GetFrame(api.GILState_GetThisThreadState()));
+  if (!frame) return give_none();
+  constexpr size_t kHeader = 16, kMostWords = 64;  // of an object; frames are longer than that
+  const auto search = [&](const void* base, size_t from) -> size_t {
+    for (size_t offset = from; offset < 8 * kMostWords; offset += 8)
+      if (untagged(word_at(base, offset)) == object) return offset;
+    return 0;
+  };
+  // 3.11 and later keep locals in a frame of the interpreter's own, which the frame object points to.
+  size_t pointer = 0, local = 0;
+  if (api.Frame_GetLasti != nullptr) {
+    pointer = kHeader + 8;
+    local = search(word_at(frame.get(), pointer), 8);
+  } else {
+    local = search(frame.get(), kHeader);
+  }
+  if (in.first_local != 0 && (in.first_local != local || in.interpreter_frame != pointer)) local = 0;
+  in.interpreter_frame = pointer;
+  in.first_local = local;
+  return give_none();
+}
+
+PyMethodDef g_functions[] = {
+    {"tapelens_module", tell_module, kMethVarargs, nullptr},
+    {"tapelens_role", tell_role, kMethVarargs, nullptr},
+    {"tapelens_optimizer_begin", tell_optimizer_begin, kMethO, nullptr},
+    {"tapelens_optimizer_end", tell_optimizer_end, kMethO, nullptr},
+    {"tapelens_calibrate", calibrate, kMethO, nullptr},
+    {"tapelens_module_gone", module_gone, kMethO, nullptr},
+};
+
+// Runs the Python part in globals of its own, then asks it to install itself, again and again until torch is imported.
+void install(const Python& api, Interpreter& in) {
+  if (in.globals == nullptr) {
+    in.globals = api.NewDict();
+    api.SetItemString(in.globals, "__builtins__", api.GetBuiltins());
+    for (PyMethodDef& function : g_functions) {
+      PyObject* made = api.NewFunction(&function, nullptr, nullptr);
+      api.SetItemString(in.globals, function.name, made);
+      if (function.function == module_gone) in.weak_callback = made;
+    }
+    const Owned ran(api, api.RunString(kPythonHooks, kFileInput, in.globals, in.globals));
+    in.learn = api.GetItemString(in.globals, "learn");
+    if (!ran || in.learn == nullptr) {
+      in.failed = true;
+      api.ErrClear();
+      say("modules and optimizers cannot be watched in this Python: the recording names neither");
+      return;
+    }
+    const Owned calibrated(api, api.CallOneArg(api.GetItemString(in.globals, "calibrate"), nullptr, nullptr));
+    if (!calibrated) api.ErrClear();
+    if (in.first_local == 0) say("the frames of this Python are not understood: the recording names no modules");
+  }
+  const Owned code(api, api.CallOneArg(api.GetItemString(in.globals, "install"), nullptr, nullptr));
+  if (!code) {
+    in.failed = true;
+    api.ErrClear();
+    say("optimizers of this PyTorch cannot be watched: the recording has no steps");
+  } else if (code.get() != api.none) {
+    in.call_code = code.get();
+    api.IncRef(code.get());
+  }
+}
+
+uint32_t module_id(const Python& api, Interpreter& in, const void* module, PyObject* outermost) {
+  const auto find = [&]() -> uint32_t {
+    const std::lock_guard guard(in.lock);
+    const auto at = in.modules.find(module);
+    return at == in.modules.end() ? 0 : at->second;
+  };
+  uint32_t id = find();
+  // Names are told from the outermost module that is being called, so that they are those of the whole model; one that
+  // is no part of it speaks for itself.
+  for (PyObject* root : {outermost, static_cast<PyObject*>(const_cast<void*>(module))}) {
+    if (id != 0) break;
+    const Owned told(api, api.CallOneArg(in.learn, root, nullptr));
+    if (!told) api.ErrClear();
+    id = find();
+  }
+  return id;
+}
+
+// Brings the thread's module calls up to date with those in its stack, innermost first.
+void update_modules(const Python& api, Thread& thread, const std::vector<ModuleFrame>& found) {
+  size_t same = 0;
+  while (same < std::min(found.size(), thread.modules.size())) {
+    const ModuleFrame& now = found[found.size() - 1 - same];
+    if (now.frame != thread.modules[same].frame || now.self != thread.modules[same].self) break;
+    ++same;
+  }
+  for (size_t i = thread.modules.size(); i > same; --i) write_event(thread, RecordKind::module_end);
+  thread.modules.resize(same);
+  for (; same < found.size(); ++same) {
+    ModuleFrame call = found[found.size() - 1 - same];
+    call.id = module_id(api, interpreter(), call.self, static_cast<PyObject*>(const_cast<void*>(found.back().self)));
+    write_event(thread, RecordKind::module_begin, call.id);
+    thread.modules.push_back(call);
+  }
+}
+
+uint32_t python_stack(const Python& api, Thread& thread) {
+  Interpreter& in = interpreter();
+  const Gil gil(api);
+  if (in.call_code == nullptr && !in.failed && api.ErrOccurred() == nullptr) install(api, in);
+
+  thread_local std::vector<ModuleFrame> modules;
+  modules.clear();
+  uint64_t hash = 0x7a9e1e45;
+  PyObject* const state = api.GILState_GetThisThreadState();
+  for (Owned frame(api, api.ThreadState_GetFrame(state)); frame; frame = Owned(api, api.Frame_GetBack(frame.get()))) {
+    const Owned code(api, api.Frame_GetCode(frame.get()));
+    hash = mix(hash, address_of(code.get()));
+    hash = mix(hash, static_cast<uint64_t>(api.Frame_GetLasti != nullptr ? api.Frame_GetLasti(frame.get())
+                                                                         : api.Frame_GetLineNumber(frame.get())));
+    if (code.get() == in.call_code && in.first_local != 0)
+      modules.push_back({in.interpreter_frame != 0 ? word_at(frame.get(), in.interpreter_frame) : frame.get(),
+                         first_local(in, frame.get()), 0});
+  }
+  if (!modules.empty() || !thread.modules.empty()) update_modules(api, thread, modules);
+  if (const uint32_t known = find_stack(thread, hash)) return known;
+
+  std::vector<std::string> texts;  // file, function
+  std::vector<uint32_t> lines;
+  for (Owned frame(api, api.ThreadState_GetFrame(state)); frame; frame = Owned(api, api.Frame_GetBack(frame.get()))) {
+    const Owned code(api, api.Frame_GetCode(frame.get()));
+    texts.push_back(text_attribute(api, code.get(), "co_filename"));
+    std::string function = text_attribute(api, code.get(), "co_qualname");
+    texts.push_back(function.empty() ? text_attribute(api, code.get(), "co_name") : std::move(function));
+    lines.push_back(static_cast<uint32_t>(std::max(0, api.Frame_GetLineNumber(frame.get()))));
+    api.IncRef(code.get());  // kept: the hash knows it by its address
+  }
+  std::vector<FrameText> frames;
+  for (size_t i = 0; i < lines.size(); ++i) frames.push_back({texts[2 * i], texts[2 * i + 1], lines[i]});
+  return frames.empty() ? 0 : add_stack(thread, hash, frames);
+}
+
+}  // namespace
+
+uint32_t stack_here(Thread& thread) {
+  if (g_stacks.python) {
+    if (const Python* api = python(); api != nullptr && python_may_run(*api)) {
+      const bool was_busy = thread.busy;
+      thread.busy = true;
+      const uint32_t stack = python_stack(*api, thread);
+      thread.busy = was_busy;
+      return stack;
+    }
+  }
+  return g_stacks.native && python() == nullptr ? native_stack_here(thread) : 0;
+}
+
+}  // namespace tapelens::capture

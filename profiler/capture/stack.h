@@ -1,0 +1,23 @@
+// Where the program is: the frames of its interpreter, or of its machine code.
+#pragma once
+
+#include <cstdint>
+
+#include "profiler/capture/thread.h"
+
+namespace tapelens::capture {
+
+// --stacks: which kinds are taken. Where a process has a Python interpreter `python` is tried first.
+struct StackOptions {
+  bool python = true;
+  bool native = true;
+};
+extern StackOptions g_stacks;
+
+// The stack of the calling thread, interned; 0 if there is none to be had. Also brings the module calls of the thread up
+// to date. May take the interpreter's lock and run a little Python the first time a module is seen.
+uint32_t stack_here(Thread& thread);
+
+uint32_t native_stack_here(Thread& thread);
+
+}  // namespace tapelens::capture

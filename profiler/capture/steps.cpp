@@ -1,0 +1,38 @@
+// Steps: an optimizer's step ends one. Follows --steps A:B.
+#include "profiler/capture/steps.h"
+
+#include <mutex>
+#include <string>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/intern.h"
+
+namespace tapelens::capture {
+
+StepWindow g_window;
+
+namespace {
+std::mutex& step_lock() {
+  static auto* lock = new std::mutex;
+  return *lock;
+}
+std::string* g_first = nullptr;  // the optimizer whose steps are borders: the first that stepped
+uint64_t g_steps = 0;            // that have ended
+}  // namespace
+
+void optimizer_begins(Thread& thread, std::string_view name) {
+  write_event(thread, trace::RecordKind::optimizer_begin, intern_string(thread, name));
+}
+
+void optimizer_ends(Thread& thread, std::string_view name) {
+  write_event(thread, trace::RecordKind::optimizer_end);
+  const std::lock_guard guard(step_lock());
+  if (g_first == nullptr) g_first = new std::string(name);
+  if (*g_first != name) return;
+  ++g_steps;
+  if (!g_window.given) return;
+  if (g_steps == g_window.first && mode() == Mode::memory) g_mode.store(Mode::full, std::memory_order_relaxed);
+  if (g_steps == g_window.last) finish_recording();
+}
+
+}  // namespace tapelens::capture

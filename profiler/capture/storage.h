@@ -1,0 +1,41 @@
+// What a hook may know of a tensor's memory without touching it: no materialising of copy-on-write, no checks that throw.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/impl/COWDeleter.h>
+
+#include <cstdint>
+
+#include "profiler/capture/thread.h"
+
+namespace tapelens::capture {
+
+void memory_freed(void* data);  // the deleter of every watched allocation (allocations.cpp)
+uint8_t device_id(Thread& thread, c10::Device device);
+void write_foreign(Thread& thread, uint64_t address, uint64_t bytes, c10::Device device);
+
+struct StorageView {
+  uint64_t address = 0;  // 0: no storage, or one of no bytes
+  uint64_t bytes = 0;
+};
+
+// The storage of a tensor. Memory that no watched allocator made is written down as foreign when it is first met.
+inline StorageView storage_of(Thread& thread, const c10::TensorImpl& tensor) {
+  const c10::StorageImpl* storage = tensor.unsafe_storage().unsafeGetStorageImpl();
+  if (storage == nullptr) return {};
+  const c10::DataPtr& data = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks();
+  const uint64_t address = address_of(data.get());
+  if (address == 0) return {};
+  const auto size = storage->sym_nbytes().maybe_as_int();
+  const StorageView view{address, size ? static_cast<uint64_t>(*size) : 0};
+  if (data.get_deleter() != &memory_freed && data.get_deleter() != &c10::impl::cow::cow_deleter && view.bytes != 0) {
+    Thread::Foreign& seen = thread.foreigns[slot_of(address, thread.foreigns.size())];
+    if (seen.address != view.address || seen.bytes != view.bytes) {
+      seen = {view.address, view.bytes};
+      write_foreign(thread, view.address, view.bytes, data.device());
+    }
+  }
+  return view;
+}
+
+}  // namespace tapelens::capture

@@ -1,0 +1,146 @@
+// The state of the recording in this process, and of each of its threads. Everything here is made once and never
+// destroyed: LibTorch's threads and static destructors may reach a hook at any time.
+#pragma once
+
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/function.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "profiler/inject/inject.h"
+#include "trace/spool_writer.h"
+
+namespace tapelens::capture {
+
+// What hooks write at this moment. Read once per hook, relaxed.
+enum class Mode : uint8_t {
+  off = 0,     // nothing: before the start, after the end, in a forked child
+  memory = 1,  // outside of --steps A:B: allocations, frees, roles, steps
+  full = 2,
+};
+extern std::atomic<Mode> g_mode;
+inline Mode mode() { return g_mode.load(std::memory_order_relaxed); }
+
+extern trace::SpoolWriter g_spool;
+extern const tapelens_inject_table* g_inject;
+
+// A save as the constructor of SavedVariable saw it. Whose field it became is known when its operator ends.
+struct PendingSave {
+  const void* place;  // the SavedVariable under construction: a temporary, or the element of a list
+  uint64_t ticks;
+  uint64_t storage, storage_bytes, storage_offset;
+  uint32_t layout;
+  uint8_t flags;  // trace::SaveFlags
+  bool claimed;
+};
+
+// An operator, evaluation or range that is open on this thread. `nodes` and `saves` are where its own begin.
+struct Frame {
+  uint32_t nodes = 0, saves = 0;
+  at::RecordScope scope{};
+  bool recorded = false;
+  bool runs_python = false;     // operators inside may come from Python code of their own
+  torch::autograd::Node* node = nullptr;  // scope BACKWARD_FUNCTION
+};
+
+struct ModuleFrame {
+  const void* frame;  // the interpreter's frame of Module.__call__
+  const void* self;   // the module
+  uint32_t id;        // trace module
+};
+
+// What is known of a type of node, by its virtual table.
+struct NodeType {
+  const void* vtable = nullptr;
+  const struct SavedFields* fields = nullptr;  // null: a custom function, whose saves only the constructor sees
+  uint32_t name = 0;                           // string
+  bool is_custom = false, is_accumulate_grad = false, name_varies = false;
+};
+
+struct Thread {
+  trace::Lane lane;
+  bool busy = false;  // inside a hook that may run the program's code or ours: operators and saves are not ours to record
+  std::vector<Frame> frames;
+  std::vector<torch::autograd::Node*> nodes;
+  std::vector<PendingSave> saves;
+  std::vector<ModuleFrame> modules;
+
+  // Direct-mapped caches: a slot holds the last that fell on it.
+  struct Name {
+    const char* text = nullptr;
+    char copy[32] = {};
+    uint32_t id = 0;
+    bool runs_python = false;
+  };
+  struct Stack {
+    uint64_t hash = 0;
+    uint32_t id = 0;
+  };
+  struct Layout {
+    uint64_t hash = 0;
+    uint32_t id = 0;
+  };
+  struct Foreign {
+    uint64_t address = 0, bytes = 0;
+  };
+  struct Recorded {
+    const torch::autograd::Node* node = nullptr;
+    uint64_t sequence_nr = 0, storage = 0;
+    uint32_t generation = 0;
+  };
+  std::array<Name, 1024> names;
+  std::array<Stack, 1024> stacks;
+  std::array<Layout, 1024> layouts;
+  std::array<Foreign, 64> foreigns;
+  std::array<NodeType, 512> node_types;
+  std::array<Recorded, 1024> recorded;
+  Thread* next = nullptr;
+};
+
+// The calling thread's state, made when first asked for. Never null while recording.
+Thread& make_thread();
+inline Thread& this_thread() {
+  void* state = *g_inject->thread_slot();
+  return state != nullptr ? *static_cast<Thread*>(state) : make_thread();
+}
+
+inline size_t slot_of(uint64_t key, size_t slots) { return (key * 0x9e3779b97f4a7c15ULL) >> 40 & (slots - 1); }
+inline uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+// True while the hook may go on; keeps hooks that it causes out.
+class Busy {
+ public:
+  explicit Busy(Thread& thread) : thread_(thread) { thread_.busy = true; }
+  ~Busy() { thread_.busy = false; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  Thread& thread_;
+};
+
+// A record with a tail of 8-byte words: header and fields first. Null when nothing can be written any more.
+template <class Record>
+Record* reserve(Thread& thread, trace::RecordKind kind, uint8_t flags, uint32_t id, size_t tail_words, size_t& bytes) {
+  bytes = sizeof(Record) + 8 * tail_words;
+  void* place = thread.lane.reserve(bytes);
+  if (place == nullptr) return nullptr;
+  auto* record = static_cast<Record*>(place);
+  record->header = {kind, flags, static_cast<uint16_t>(bytes / 8), id};
+  return record;
+}
+
+template <class Record>
+trace::RecordHeader header(trace::RecordKind kind, uint8_t flags = 0, uint32_t id = 0) {
+  return {kind, flags, static_cast<uint16_t>(sizeof(Record) / 8), id};
+}
+
+// The end of something, or a moment.
+inline void write_event(Thread& thread, trace::RecordKind kind, uint32_t id = 0, uint8_t flags = 0) {
+  thread.lane.write(trace::NamedEventRecord{header<trace::NamedEventRecord>(kind, flags, id), trace::ticks_now()});
+}
+
+}  // namespace tapelens::capture

@@ -1,0 +1,110 @@
+/* The preload library. It needs libc alone, does nothing until LibTorch dispatches its first operator in this process,
+ * then loads the probe that was compiled for that minor version of PyTorch. It wraps neither dlopen nor main: the first
+ * operator reaches it through a function that LibTorch calls for every operator. */
+#define _GNU_SOURCE
+#include "profiler/inject/inject.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern void* tapelens_slots[TAPELENS_symbol_count] __attribute__((visibility("hidden")));
+extern void* const tapelens_stubs[TAPELENS_symbol_count] __attribute__((visibility("hidden"))); /* the slots at first */
+
+static const char* const symbol_names[TAPELENS_symbol_count] = {
+#define X(name, symbol) symbol,
+    TAPELENS_SYMBOLS(X)
+#undef X
+};
+
+static __thread void* thread_state __attribute__((tls_model("initial-exec")));
+static void** thread_slot(void) { return &thread_state; }
+
+static void say(const char* format, ...) {
+  if (getenv("TAPELENS_QUIET") != NULL) return;
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  int bytes = vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (bytes > (int)sizeof text) bytes = sizeof text;
+  if (write(STDERR_FILENO, text, (size_t)bytes) < 0) return;
+}
+
+static void* real_function(enum tapelens_symbol symbol) {
+  /* libtorch is often loaded RTLD_LOCAL, where RTLD_NEXT does not find it. */
+  void* torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
+  if (torch == NULL) return NULL;
+  void* function = dlsym(torch, symbol_names[symbol]);
+  dlclose(torch);
+  return function;
+}
+
+static void replace(enum tapelens_symbol symbol, void* function) {
+  __atomic_store_n(&tapelens_slots[symbol], function, __ATOMIC_RELEASE);
+}
+
+struct tapelens_inject_table tapelens_inject __attribute__((visibility("default"))) = {
+    TAPELENS_INJECT_VERSION, TAPELENS_symbol_count, real_function, replace, thread_slot, NULL};
+
+static void load_probe(void) {
+  if (getenv("TAPELENS_SPOOL") == NULL) return;
+  void* torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
+  uint64_t (*abi_version)(void) = torch ? (uint64_t(*)(void))dlsym(torch, "aoti_torch_abi_version") : NULL;
+  if (abi_version == NULL) {
+    say("tapelens: this PyTorch is older than any that Tapelens records; the program runs unrecorded\n");
+    return;
+  }
+  const uint64_t version = abi_version();
+  const unsigned major = (unsigned)(version >> 56), minor = (unsigned)(version >> 48 & 0xff);
+  char path[4096];
+  Dl_info self;
+  if (dladdr((void*)&load_probe, &self) == 0 || self.dli_fname == NULL) return;
+  const char* slash = strrchr(self.dli_fname, '/');
+  const int folder = slash ? (int)(slash - self.dli_fname) : 1;
+  if (snprintf(path, sizeof path, "%.*s/probe-%u.%u.so", folder, slash ? self.dli_fname : ".", major, minor) >=
+      (int)sizeof path)
+    return;
+  if (access(path, R_OK) != 0) {
+    say("tapelens: no probe for PyTorch %u.%u is installed ('tapelens doctor' lists them); the program runs unrecorded\n",
+        major, minor);
+    return;
+  }
+  if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == NULL)
+    say("tapelens: the probe for PyTorch %u.%u cannot be loaded: %s; the program runs unrecorded\n", major, minor,
+        dlerror());
+}
+
+__attribute__((visibility("hidden"))) void* tapelens_resolve(unsigned symbol) {
+  static char probe_wanted = 1;
+  if (symbol == TAPELENS_step_callbacks && __atomic_exchange_n(&probe_wanted, 0, __ATOMIC_ACQ_REL)) load_probe();
+  void* now = __atomic_load_n(&tapelens_slots[symbol], __ATOMIC_ACQUIRE);
+  void* real = real_function((enum tapelens_symbol)symbol);
+  if (real == NULL) {
+    say("tapelens: %s was called and LibTorch has no such function\n", symbol_names[symbol]);
+    abort();
+  }
+  /* Only a stub is replaced: the probe may have filled the slot meanwhile. */
+  if (now == tapelens_stubs[symbol]) {
+    __atomic_compare_exchange_n(&tapelens_slots[symbol], &now, real, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    now = __atomic_load_n(&tapelens_slots[symbol], __ATOMIC_ACQUIRE);
+  }
+  return now;
+}
+
+static void leave(void) {
+  void (*before)(void) = __atomic_load_n(&tapelens_inject.before_exit, __ATOMIC_ACQUIRE);
+  if (before != NULL) before();
+}
+
+__attribute__((visibility("default"), noreturn)) void _exit(int status) {
+  leave();
+  void (*real)(int) = (void (*)(int))dlsym(RTLD_NEXT, "_exit");
+  real(status);
+  __builtin_unreachable();
+}
+
+__attribute__((visibility("default"), noreturn)) void _Exit(int status) { _exit(status); }

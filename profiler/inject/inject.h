@@ -1,0 +1,43 @@
+/* What the preload library offers to the probe: the functions of LibTorch that it stands in front of.
+ *
+ * The preload library knows no signature (they change between PyTorch minors without the symbol's name changing): each
+ * stand-in jumps through a slot that holds LibTorch's own function until the probe puts another there. The probe finds
+ * this table with dlsym(RTLD_DEFAULT, "tapelens_inject") and compiles the functions behind the slots. */
+#pragma once
+
+#include <stdint.h>
+
+#include "profiler/inject/symbols.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TAPELENS_INJECT_VERSION 1
+
+enum tapelens_symbol {
+#define X(name, symbol) TAPELENS_##name,
+  TAPELENS_SYMBOLS(X)
+#undef X
+  TAPELENS_symbol_count
+};
+
+struct tapelens_inject_table {
+  uint32_t version; /* TAPELENS_INJECT_VERSION */
+  uint32_t symbol_count;
+  /* LibTorch's own function, or null when this LibTorch has none of that name. */
+  void* (*real)(enum tapelens_symbol);
+  /* What calls to the symbol go to from now on. */
+  void (*replace)(enum tapelens_symbol, void* function);
+  /* The probe's place for its state of the calling thread; here because a library that is there from the start has
+   * thread-local storage without a call. */
+  void** (*thread_slot)(void);
+  /* Called, if set, before _exit() and _Exit(), which run no exit handlers. */
+  void (*before_exit)(void);
+};
+
+extern struct tapelens_inject_table tapelens_inject;
+
+#ifdef __cplusplus
+}
+#endif
