@@ -21,8 +21,8 @@ enum class RecordKind : uint8_t {
   layout = 5,
   module = 6,
   device = 7,
-  mapping = 8,       // an executable file in the address space, to symbolise native stacks with
-  information = 9,   // a key and a value about the process: "torch_version", "rank", ...
+  mapping = 8,      // an executable file in the address space, to symbolise native stacks with
+  information = 9,  // a key and a value about the process: "torch_version", "rank", ...
   loss = 10,
 
   // events
@@ -44,7 +44,7 @@ enum class RecordKind : uint8_t {
   optimizer_end = 31,
   range_begin = 32,  // torch.profiler.record_function
   range_end = 33,
-  foreign = 34,      // a storage that no watched allocator made
+  foreign = 34,  // a storage that no watched allocator made
 };
 
 // 8 bytes. `words` is the size of the whole record in units of 8 bytes, at least 1.
@@ -60,7 +60,7 @@ static_assert(sizeof(RecordHeader) == 8);
 
 struct StringRecord {  // id: string
   RecordHeader header;
-  uint32_t bytes;      // text follows, zero-padded to 8 bytes
+  uint32_t bytes;  // text follows, zero-padded to 8 bytes
   uint32_t reserved;
 };
 
@@ -118,7 +118,7 @@ struct InformationRecord {
 struct LossRecord {
   RecordHeader header;  // flags: Loss
   uint64_t count;
-  uint64_t ticks;       // when it was first lost
+  uint64_t ticks;  // when it was first lost
 };
 
 // ---- events ---------------------------------------------------------------------------------------------------
@@ -171,12 +171,12 @@ struct NodeEdge {
 struct SaveRecord {  // id: string, the field: "input"; flags: SaveFlags
   RecordHeader header;
   uint64_t ticks;
-  uint64_t node;             // address, 0 if it is not known (an unattributed save)
-  uint64_t storage;          // address, 0 if it has none or holds no bytes
+  uint64_t node;     // address, 0 if it is not known (an unattributed save)
+  uint64_t storage;  // address, 0 if it has none or holds no bytes
   uint64_t storage_bytes;
-  uint64_t storage_offset;   // in elements, as PyTorch counts
+  uint64_t storage_offset;  // in elements, as PyTorch counts
   uint32_t layout;
-  uint32_t index;            // place in a field that is a list, else 0
+  uint32_t index;  // place in a field that is a list, else 0
 };
 enum SaveFlags : uint8_t {
   kSaveIsOutput = 1,
@@ -203,9 +203,9 @@ enum BackwardFlags : uint8_t { kBackwardKeepsGraph = 1, kBackwardCreatesGraph = 
 struct RoleRecord {  // id: string, the name: "layer1.0.conv1.weight", "exp_avg"; flags: Role
   RecordHeader header;
   uint64_t ticks;
-  uint64_t storage;        // address
+  uint64_t storage;  // address
   uint64_t storage_bytes;
-  uint64_t parameter;      // gradient, optimizer state: storage of the parameter it belongs to, else 0
+  uint64_t parameter;  // gradient, optimizer state: storage of the parameter it belongs to, else 0
 };
 
 struct ForeignRecord {  // flags: device id

@@ -16,9 +16,9 @@ namespace tapelens::trace {
 struct ProcessSummary {
   uint32_t pid = 0;
   uint32_t parent_pid = 0;
-  int32_t rank = -1;       // RANK of torchrun, -1 outside of it
-  bool finished = false;   // false: it was killed, or crashed
-  uint64_t wall_ns = 0;    // since 1970, when it began to record
+  int32_t rank = -1;      // RANK of torchrun, -1 outside of it
+  bool finished = false;  // false: it was killed, or crashed
+  uint64_t wall_ns = 0;   // since 1970, when it began to record
 };
 
 class Recording {
@@ -30,9 +30,9 @@ class Recording {
   ~Recording();
 
   // Facts of the whole recording, as the recorder wrote them.
-  std::string_view command() const;   // as typed, shell-quoted
+  std::string_view command() const;  // as typed, shell-quoted
   Time duration() const;
-  uint64_t events() const;            // records in the spools, interned ones aside
+  uint64_t events() const;  // records in the spools, interned ones aside
   uint64_t file_bytes() const;
   std::span<const ProcessSummary> processes() const;
 

@@ -15,7 +15,7 @@ namespace tapelens::trace {
 
 enum class Table : uint8_t {
   // shared by all processes
-  string_bytes = 1,   // the UTF-8 text of all strings, one after another
+  string_bytes = 1,  // the UTF-8 text of all strings, one after another
   strings = 2,
   frames = 3,
   stacks = 4,
@@ -53,8 +53,8 @@ enum class Transform : uint8_t { plain = 0, delta = 1 };
 
 struct ColumnKey {
   Table table{};
-  uint8_t number = 0;     // within the table
-  uint8_t width = 0;      // bytes of a value: 1, 2, 4, 8
+  uint8_t number = 0;  // within the table
+  uint8_t width = 0;   // bytes of a value: 1, 2, 4, 8
   Transform transform{};
   const char* name = "";
 };
@@ -83,25 +83,25 @@ inline constexpr Column<uint16_t> layout_element_bytes{layouts, 1, plain, "eleme
 inline constexpr Column<uint16_t> layout_rank{layouts, 2, plain, "rank"};
 inline constexpr Column<uint64_t> layout_size{layout_extents, 0, plain, "size"};      // elements
 inline constexpr Column<uint64_t> layout_stride{layout_extents, 1, plain, "stride"};  // elements, signed
-inline constexpr Column<uint32_t> module_path{modules, 0, plain, "path"};        // StringId
-inline constexpr Column<uint32_t> module_type{modules, 1, plain, "type"};        // StringId
-inline constexpr Column<uint32_t> device_name{devices, 0, plain, "name"};        // StringId
+inline constexpr Column<uint32_t> module_path{modules, 0, plain, "path"};             // StringId
+inline constexpr Column<uint32_t> module_type{modules, 1, plain, "type"};             // StringId
+inline constexpr Column<uint32_t> device_name{devices, 0, plain, "name"};             // StringId
 
 // ---- one each process
 inline constexpr Column<uint32_t> information_key{information, 0, plain, "key"};      // StringId
 inline constexpr Column<uint32_t> information_value{information, 1, plain, "value"};  // StringId
 inline constexpr Column<uint32_t> thread_os_id{threads, 0, plain, "os_id"};
 
-inline constexpr Column<uint64_t> operator_begin{operators, 0, delta, "begin"};  // Time
-inline constexpr Column<uint32_t> operator_name{operators, 1, plain, "name"};    // StringId
+inline constexpr Column<uint64_t> operator_begin{operators, 0, delta, "begin"};    // Time
+inline constexpr Column<uint32_t> operator_name{operators, 1, plain, "name"};      // StringId
 inline constexpr Column<uint16_t> operator_thread{operators, 2, plain, "thread"};  // row of threads
 inline constexpr Column<uint32_t> operator_stack{operators, 3, plain, "stack"};
-inline constexpr Column<uint32_t> operator_module{operators, 4, plain, "module_call"};  // ModuleCallId
+inline constexpr Column<uint32_t> operator_module{operators, 4, plain, "module_call"};       // ModuleCallId
 inline constexpr Column<uint64_t> operator_sequence_nr{operators, 5, delta, "sequence_nr"};  // UINT64_MAX: none
 inline constexpr Column<uint8_t> operator_flags{operators, 6, plain, "flags"};
 inline constexpr Column<uint16_t> operator_input_count{operators, 7, plain, "input_count"};  // rows in operator_inputs
-inline constexpr Column<uint32_t> operator_parent{operators, 8, delta, "parent"};  // OperatorId around it
-inline constexpr Column<uint32_t> operator_evaluation{operators, 9, delta, "evaluation"};  // EvaluationId around it
+inline constexpr Column<uint32_t> operator_parent{operators, 8, delta, "parent"};            // OperatorId around it
+inline constexpr Column<uint32_t> operator_evaluation{operators, 9, delta, "evaluation"};    // EvaluationId around it
 inline constexpr Column<uint32_t> input_allocation{operator_inputs, 0, delta, "allocation"};
 inline constexpr Column<uint32_t> operator_end_of{operator_ends, 0, delta, "operator"};
 inline constexpr Column<uint64_t> operator_end{operator_ends, 1, delta, "end"};
@@ -111,7 +111,7 @@ inline constexpr Column<uint64_t> allocation_bytes{allocations, 1, plain, "bytes
 inline constexpr Column<uint8_t> allocation_device{allocations, 2, plain, "device"};  // row of devices
 inline constexpr Column<uint8_t> allocation_origin{allocations, 3, plain, "origin"};
 inline constexpr Column<uint16_t> allocation_thread{allocations, 4, plain, "thread"};
-inline constexpr Column<uint32_t> allocation_operator{allocations, 5, delta, "operator"};    // innermost open
+inline constexpr Column<uint32_t> allocation_operator{allocations, 5, delta, "operator"};  // innermost open
 inline constexpr Column<uint32_t> allocation_evaluation{allocations, 6, delta, "evaluation"};
 inline constexpr Column<uint32_t> allocation_stack{allocations, 7, plain, "stack"};  // 0: that of its operator
 inline constexpr Column<uint32_t> allocation_module{allocations, 8, plain, "module_call"};

@@ -11,10 +11,10 @@
 namespace tapelens::trace {
 
 struct SealOptions {
-  std::string directory;  // holds *.spool, one each process
-  std::string output;     // written beside it as `output`.part, then renamed
-  std::string command;    // shell-quoted; empty: from the spools
-  int64_t duration_ns = 0;  // 0: the last event
+  std::string directory;                          // holds *.spool, one each process
+  std::string output;                             // written beside it as `output`.part, then renamed
+  std::string command;                            // shell-quoted; empty: from the spools
+  int64_t duration_ns = 0;                        // 0: the last event
   std::function<void(double fraction)> progress;  // may be empty
 };
 

@@ -27,26 +27,26 @@ struct SpoolHeader {
   uint32_t block_bytes;
   uint32_t pid;
   uint32_t parent_pid;
-  uint64_t wall_ns;     // since 1970, when the process began to record
-  uint64_t epoch_ns;    // CLOCK_MONOTONIC when the recording (of all processes) began
+  uint64_t wall_ns;                // since 1970, when the process began to record
+  uint64_t epoch_ns;               // CLOCK_MONOTONIC when the recording (of all processes) began
   uint64_t start_ticks, start_ns;  // the clock's first anchor; ns are CLOCK_MONOTONIC
   std::atomic<uint64_t> claimed_blocks;
-  std::atomic<uint32_t> state;              // SpoolState
-  std::atomic<uint32_t> forked_children;    // added by the children themselves
-  std::atomic<uint64_t> lost[32];           // by Loss: how many
+  std::atomic<uint32_t> state;            // SpoolState
+  std::atomic<uint32_t> forked_children;  // added by the children themselves
+  std::atomic<uint64_t> lost[32];         // by Loss: how many
   std::atomic<uint64_t> lost_since_ticks[32];
 };
 static_assert(sizeof(SpoolHeader) <= kSpoolHeaderBytes);
 
 struct BlockHeader {
   uint32_t magic;
-  uint32_t lane;        // counts the threads of the process from 1
-  uint32_t os_thread;   // gettid()
-  uint32_t number;      // of this block among its lane's, from 0
+  uint32_t lane;                     // counts the threads of the process from 1
+  uint32_t os_thread;                // gettid()
+  uint32_t number;                   // of this block among its lane's, from 0
   uint64_t anchor_ticks, anchor_ns;  // one moment in both clocks, when the block was claimed
   std::atomic<uint32_t> committed;   // bytes of payload that hold whole records (release store per record)
   std::atomic<uint32_t> finished;    // 1: the checksum is valid, nothing follows in this block
-  uint64_t checksum;    // XXH3_64 of the committed payload
+  uint64_t checksum;                 // XXH3_64 of the committed payload
   uint64_t reserved[2];
 };
 static_assert(sizeof(BlockHeader) == kBlockHeaderBytes);

@@ -13,8 +13,7 @@
 #include <ctime>
 #include <iterator>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "trace/checksum.h"
 
 namespace tapelens::trace {
 namespace {
@@ -124,7 +123,7 @@ bool Lane::next_block(size_t bytes) {
 
 void Lane::finish() {
   if (block_ != nullptr) {
-    block_->checksum = XXH3_64bits(payload_, used_);
+    block_->checksum = checksum_of(payload_, used_);
     block_->finished.store(1, std::memory_order_release);
   }
   block_ = nullptr;

@@ -1,0 +1,240 @@
+// Opens and decodes a sealed file. Everything in it is checked once, when it is opened.
+#include "trace/recording.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <tuple>
+
+#include "trace/checksum.h"
+#include "trace/column_codec.h"
+#include "trace/sealed_format.h"
+
+namespace tapelens::trace {
+namespace {
+
+constexpr const char* kDamaged = "the file is damaged: copy it again, or record again";
+
+auto order_of(const ChunkEntry& entry) { return std::tuple(entry.table, entry.process, entry.column); }
+auto table_of(const RowsItem& item) { return std::tuple(item.table, item.process); }
+
+template <class T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+}  // namespace
+
+struct Recording::Mapped {
+  const std::byte* bytes = nullptr;
+  size_t size = 0;
+  std::string path, command;
+  TotalsItem totals{};
+  std::vector<ProcessSummary> processes;
+  std::vector<RowsItem> rows;      // in the order of table_of
+  std::vector<ChunkEntry> chunks;  // in the order of order_of, those of a column in the order of rows
+
+  Mapped() = default;
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  ~Mapped() {
+    if (bytes != nullptr) munmap(const_cast<std::byte*>(bytes), size);
+  }
+
+  Error wrong(uint64_t offset, const std::string& what, const char* mend = kDamaged) const {
+    return {path + ": offset " + std::to_string(offset) + ": " + what + ": " + mend};
+  }
+  Status map();
+  Status check();
+  Status read_directory(uint64_t from, uint64_t to);
+  Status read_item(ItemTag tag, uint64_t offset, size_t count);
+  Status check_chunks(uint64_t directory_offset);
+  Status check_rows();
+};
+
+Status Recording::Mapped::map() {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const auto unreadable = [&](int why) {
+    if (file >= 0) ::close(file);
+    return Error{path + ": cannot be read: " + std::strerror(why) + ": give the path of a .tapelens file"};
+  };
+  if (file < 0) return unreadable(errno);
+  struct stat facts {};
+  if (fstat(file, &facts) != 0) return unreadable(errno);
+  if (S_ISDIR(facts.st_mode)) return unreadable(EISDIR);
+  size = static_cast<size_t>(facts.st_size);
+  if (!S_ISREG(facts.st_mode) || size < sizeof(SealedHeader)) {
+    ::close(file);
+    return wrong(size, "too short for a recording", "give the path of a .tapelens file, or record again");
+  }
+  void* place = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (place == MAP_FAILED) return unreadable(errno);
+  ::close(file);
+  bytes = static_cast<const std::byte*>(place);
+  return Done{};
+}
+
+Status Recording::Mapped::check() {
+  const auto header = load<SealedHeader>(bytes);
+  if (header.magic != kSealedMagic)
+    return wrong(0, "not a Tapelens recording, or its beginning is damaged", "give the path of a .tapelens file");
+  if (header.checksum != checksum_of(&header, offsetof(SealedHeader, checksum)))
+    return wrong(offsetof(SealedHeader, checksum), "the header's checksum does not match");
+  if (header.needs_reader > kSealedVersion)
+    return wrong(offsetof(SealedHeader, needs_reader),
+                 "needs a reader of format version " + std::to_string(header.needs_reader) + ", this one is " +
+                     std::to_string(kSealedVersion),
+                 "use a newer tapelens");
+  const uint64_t at = size - sizeof(SealedFooter);
+  if (size < sizeof(SealedHeader) + sizeof(SealedFooter)) return wrong(size, "the file is cut off");
+  const auto footer = load<SealedFooter>(bytes + at);
+  if (footer.magic != kSealedEndMagic) return wrong(size, "the file is cut off or its end is damaged");
+  if (footer.checksum != checksum_of(&footer, offsetof(SealedFooter, checksum)))
+    return wrong(at, "the footer's checksum does not match");
+  if (footer.file_bytes != size)
+    return wrong(
+        at, "the file has " + std::to_string(size) + " bytes, and should have " + std::to_string(footer.file_bytes));
+  if (footer.directory_offset < sizeof(SealedHeader) || footer.directory_offset > at ||
+      footer.directory_bytes != at - footer.directory_offset)
+    return wrong(at, "the directory is not where the footer says");
+  if (footer.directory_checksum != checksum_of(bytes + footer.directory_offset, footer.directory_bytes))
+    return wrong(footer.directory_offset, "the directory's checksum does not match");
+  if (Status status = read_directory(footer.directory_offset, at); !status) return status;
+  if (Status status = check_chunks(footer.directory_offset); !status) return status;
+  return check_rows();
+}
+
+Status Recording::Mapped::read_directory(uint64_t from, uint64_t to) {
+  for (uint64_t at = from; at < to;) {
+    if (to - at < sizeof(ItemHeader)) return wrong(at, "an item of the directory is cut off");
+    const auto header = load<ItemHeader>(bytes + at);
+    const uint64_t padded = (uint64_t{header.bytes} + 7) / 8 * 8;
+    if (padded > to - at - sizeof(ItemHeader)) return wrong(at, "an item of the directory is larger than it");
+    if (Status status = read_item(ItemTag{header.tag}, at + sizeof(ItemHeader), header.bytes); !status) return status;
+    at += sizeof(ItemHeader) + padded;
+  }
+  return Done{};
+}
+
+Status Recording::Mapped::read_item(ItemTag tag, uint64_t offset, size_t count) {
+  const std::byte* from = bytes + offset;
+  const auto array = [&]<class Entry>(std::vector<Entry>& into) -> Status {
+    if (count % sizeof(Entry) != 0) return wrong(offset, "an array of the directory has half an entry");
+    for (size_t at = 0; at < count; at += sizeof(Entry)) into.push_back(load<Entry>(from + at));
+    return Done{};
+  };
+  switch (tag) {
+    case ItemTag::command:
+      command.assign(reinterpret_cast<const char*>(from), count);
+      return Done{};
+    case ItemTag::totals:
+      if (count < sizeof(TotalsItem)) return wrong(offset, "the totals are too short");
+      totals = load<TotalsItem>(from);
+      return Done{};
+    case ItemTag::process: {
+      if (count < sizeof(ProcessItem)) return wrong(offset, "the facts of a process are too short");
+      const auto item = load<ProcessItem>(from);
+      processes.push_back({item.pid, item.parent_pid, item.rank, item.finished != 0, item.wall_ns});
+      return Done{};
+    }
+    case ItemTag::rows:
+      return array(rows);
+    case ItemTag::chunks:
+      return array(chunks);
+  }
+  return Done{};  // of a newer version
+}
+
+Status Recording::Mapped::check_chunks(uint64_t directory_offset) {
+  uint64_t offset = sizeof(SealedHeader);
+  for (const ChunkEntry& chunk : chunks) {
+    if (chunk.offset != offset || chunk.stored_bytes > directory_offset - offset)
+      return wrong(offset, "a chunk is not where the directory says");
+    const std::byte* stored = bytes + offset;
+    if (chunk.checksum != checksum_of(stored, chunk.stored_bytes))
+      return wrong(offset, "a chunk's checksum does not match (table " + std::to_string(chunk.table) + ", column " +
+                               std::to_string(chunk.column) + ")");
+    if (!is_plausible(chunk, stored)) return wrong(offset, "a chunk contradicts the directory");
+    offset += chunk.stored_bytes;
+  }
+  if (offset != directory_offset) return wrong(offset, "there is something between the chunks and the directory");
+  return Done{};
+}
+
+Status Recording::Mapped::check_rows() {
+  std::stable_sort(chunks.begin(), chunks.end(), [](auto& a, auto& b) { return order_of(a) < order_of(b); });
+  std::sort(rows.begin(), rows.end(), [](auto& a, auto& b) { return table_of(a) < table_of(b); });
+  for (const RowsItem& item : rows) {
+    if (item.process >= std::max<size_t>(processes.size(), 1))
+      return wrong(size, "a table belongs to a process that is not in the directory");
+    if (item.rows > UINT32_MAX) return wrong(size, "a table has more rows than an id can name");
+    const auto is_of_item = [&](auto& chunk) { return chunk.table == item.table && chunk.process == item.process; };
+    if (std::none_of(chunks.begin(), chunks.end(), is_of_item)) return wrong(size, "a table has rows and no columns");
+  }
+  for (size_t i = 0; i < chunks.size();) {
+    const size_t first = i;
+    uint64_t count = 0;
+    for (; i < chunks.size() && order_of(chunks[i]) == order_of(chunks[first]); ++i) {
+      count += chunks[i].rows;
+      if (chunks[i].width != chunks[first].width) return wrong(chunks[i].offset, "a column changes its width");
+    }
+    const RowsItem key{chunks[first].process, chunks[first].table, 0};
+    const auto table =
+        std::lower_bound(rows.begin(), rows.end(), key, [](auto& a, auto& b) { return table_of(a) < table_of(b); });
+    if (table == rows.end() || table_of(*table) != table_of(key) || table->rows != count)
+      return wrong(chunks[first].offset, "a column has not as many rows as its table");
+  }
+  return Done{};
+}
+
+Result<Recording> Recording::open(const std::string& path) {
+  auto mapped = std::make_unique<Mapped>();
+  mapped->path = path;
+  if (Status status = mapped->map(); !status) return status.error();
+  if (Status status = mapped->check(); !status) return status.error();
+  return Recording(std::move(mapped));
+}
+
+Recording::Recording(std::unique_ptr<Mapped> mapped) : mapped_(std::move(mapped)) {}
+Recording::Recording(Recording&&) noexcept = default;
+Recording& Recording::operator=(Recording&&) noexcept = default;
+Recording::~Recording() = default;
+
+std::string_view Recording::command() const { return mapped_->command; }
+Time Recording::duration() const { return {mapped_->totals.duration_ns}; }
+uint64_t Recording::events() const { return mapped_->totals.events; }
+uint64_t Recording::file_bytes() const { return mapped_->size; }
+std::span<const ProcessSummary> Recording::processes() const { return mapped_->processes; }
+
+uint64_t Recording::rows(Table table, ProcessIndex process) const {
+  const auto number = static_cast<uint8_t>(table);
+  const RowsItem key{number < kFirstTableOfProcess ? 0 : process.value, number, 0};
+  const auto at = std::lower_bound(mapped_->rows.begin(), mapped_->rows.end(), key,
+                                   [](auto& a, auto& b) { return table_of(a) < table_of(b); });
+  return at != mapped_->rows.end() && table_of(*at) == table_of(key) ? at->rows : 0;
+}
+
+void Recording::decode(const ColumnKey& key, ProcessIndex process, void* values) const {
+  ChunkEntry wanted{};
+  wanted.table = static_cast<uint8_t>(key.table);
+  wanted.process = wanted.table < kFirstTableOfProcess ? 0 : process.value;
+  wanted.column = key.number;
+  const auto [from, to] = std::equal_range(mapped_->chunks.begin(), mapped_->chunks.end(), wanted,
+                                           [](auto& a, auto& b) { return order_of(a) < order_of(b); });
+  ColumnDecoder decoder;
+  auto* place = static_cast<std::byte*>(values);
+  for (auto chunk = from; chunk != to; ++chunk) {
+    if (chunk->width != key.width) return;  // another column under this number: as if absent
+    decoder.decode(*chunk, mapped_->bytes + chunk->offset, place);
+    place += size_t{chunk->rows} * chunk->width;
+  }
+}
+
+}  // namespace tapelens::trace

@@ -1,0 +1,91 @@
+// The layout of a sealed file. Written by sealed_writer.cpp, read by recording.cpp; docs/trace-format.md draws it.
+//
+// header | chunks, one after another | directory: items | footer. No byte belongs to none of them, and each of them is
+// covered by a checksum or fixed, so that any change of the file is noticed when it is opened.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tapelens::trace {
+
+inline constexpr uint64_t kSealedMagic = 0x534e454c45504154ULL;     // "TAPELENS"
+inline constexpr uint64_t kSealedEndMagic = 0x444e454c45504154ULL;  // "TAPELEND"
+inline constexpr uint32_t kSealedVersion = 1;
+// What a reader must understand to read what this version writes. Grows only when old readers would go wrong.
+inline constexpr uint32_t kSealedNeedsReader = 1;
+
+struct SealedHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t needs_reader;
+  uint64_t reserved;  // 0
+  uint64_t checksum;  // of what is before it
+};
+static_assert(sizeof(SealedHeader) == 32);
+
+inline constexpr size_t kChunkRows = 64 * 1024;
+
+enum class ChunkEncoding : uint8_t { raw = 0, zstd = 1 };
+
+// One run of rows of one column. Its values, minus `base` (plain), or each minus the one before it and zigzagged, the
+// one before the first being `base` (delta), are split into planes: all lowest bytes, all second bytes, ... Planes
+// that are zero throughout are left out; `planes` says which are there.
+struct ChunkEntry {
+  uint8_t table;
+  uint8_t column;
+  uint8_t width;
+  uint8_t transform;
+  uint8_t planes;    // bit i: plane i is stored
+  uint8_t encoding;  // ChunkEncoding
+  uint16_t reserved;
+  uint32_t process;
+  uint32_t rows;  // 1 to kChunkRows
+  uint64_t base;
+  uint64_t offset;  // in the file; chunks lie in the order of their entries
+  uint32_t stored_bytes;
+  uint32_t reserved2;
+  uint64_t checksum;  // of the stored bytes
+};
+static_assert(sizeof(ChunkEntry) == 48);
+
+enum class ItemTag : uint32_t { command = 1, totals = 2, process = 3, rows = 4, chunks = 5 };
+
+// An item of the directory: this, then `bytes` of payload, padded with zeros to 8. Unknown tags are skipped.
+struct ItemHeader {
+  uint32_t tag;
+  uint32_t bytes;
+};
+
+struct TotalsItem {
+  int64_t duration_ns;
+  uint64_t events;
+};
+
+struct ProcessItem {
+  uint32_t pid, parent_pid;
+  int32_t rank;
+  uint32_t finished;
+  uint64_t wall_ns;
+};
+
+struct RowsItem {    // an array of these is the payload
+  uint32_t process;  // 0 for shared tables
+  uint32_t table;
+  uint64_t rows;
+};
+
+struct SealedFooter {
+  uint64_t directory_offset;
+  uint64_t directory_bytes;
+  uint64_t directory_checksum;
+  uint64_t file_bytes;
+  uint64_t checksum;  // of what is before it in the footer
+  uint64_t magic;     // kSealedEndMagic
+};
+static_assert(sizeof(SealedFooter) == 48);
+
+// Tables below this number are shared by all processes, those from it on are one each process.
+inline constexpr uint8_t kFirstTableOfProcess = 20;
+
+}  // namespace tapelens::trace

@@ -1,0 +1,71 @@
+// Writes a sealed file: columns as they come, in chunks, then the directory. Used by the sealer only.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trace/column_codec.h"
+#include "trace/recording.h"
+#include "trace/result.h"
+#include "trace/schema.h"
+#include "trace/sealed_format.h"
+
+namespace tapelens::trace {
+
+class SealedWriter {
+ public:
+  SealedWriter() = default;
+  SealedWriter(const SealedWriter&) = delete;
+  SealedWriter& operator=(const SealedWriter&) = delete;
+  ~SealedWriter();  // removes what was written when it was not finished
+
+  // Writes to `path`.part until it is finished.
+  Status open(const std::string& path);
+  // An error is kept until `finish`. Each column of a table must get the same number of rows in the end.
+  void write_chunk(const ColumnKey& key, uint32_t process, const void* values, size_t rows);
+  // The file is whole and in its place when this succeeds.
+  Status finish(const std::string& command, int64_t duration_ns, uint64_t events,
+                const std::vector<ProcessSummary>& processes);
+  uint64_t bytes() const { return offset_; }
+
+ private:
+  void write(const void* bytes, size_t count);
+  Error failed(const char* doing) const;
+
+  std::string path_, part_;
+  std::FILE* file_ = nullptr;
+  int error_ = 0;
+  uint64_t offset_ = 0;
+  ColumnEncoder encoder_;
+  std::vector<ChunkEntry> chunks_;
+};
+
+// The values of one column, cut into chunks.
+template <class T>
+class ColumnSink {
+ public:
+  ColumnSink(SealedWriter& writer, Column<T> key, uint32_t process)
+      : writer_(writer), key_(key), process_(process), values_(new T[kChunkRows]) {}
+
+  void push(T value) {
+    values_[rows_++] = value;
+    if (rows_ == kChunkRows) flush();
+  }
+  void flush() {
+    if (rows_ > 0) writer_.write_chunk(key_, process_, values_.get(), rows_);
+    rows_ = 0;
+  }
+
+ private:
+  SealedWriter& writer_;
+  ColumnKey key_;
+  uint32_t process_;
+  size_t rows_ = 0;
+  std::unique_ptr<T[]> values_;  // not filled: pages that no value reaches cost nothing
+};
+
+}  // namespace tapelens::trace
