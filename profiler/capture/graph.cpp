@@ -106,10 +106,21 @@ void write_node(Thread& thread, const Node& node, const NodeType& type) {
   }
 }
 
-void write_save(Thread& thread, const Node* node, uint32_t field, uint32_t index, const PendingSave& save) {
+void write_save(Thread& thread, uint64_t node, uint32_t field, uint32_t index, const PendingSave& save) {
   thread.lane.write(trace::SaveRecord{header<trace::SaveRecord>(RecordKind::save, save.flags, field), save.ticks,
-                                      address_of(node), save.storage, save.storage_bytes, save.storage_offset, save.layout,
+                                      node, save.storage, save.storage_bytes, save.storage_offset, save.layout,
                                       index});
+}
+
+// A save of no node's: torch._C._autograd.SavedTensor, which checkpointing keeps its inputs in. It stands for its own
+// node, at an address that no node has (the constructor sees a temporary's).
+void write_lone_save(Thread& thread, const PendingSave& save) {
+  static std::atomic<uint64_t> count{0};
+  const uint64_t address = uint64_t{1} << 63 | count.fetch_add(1, std::memory_order_relaxed);
+  thread.lane.write(trace::NodeRecord{
+      header<trace::NodeRecord>(RecordKind::node, trace::kNodeIsCustom, intern_string(thread, "SavedTensor")),
+      trace::ticks_now(), address, UINT64_MAX - 1, 0});
+  write_save(thread, address, intern_string(thread, "data"), 0, save);
 }
 
 PendingSave describe(Thread& thread, const void* place, const c10::TensorImpl& tensor, uint8_t flags) {
@@ -140,12 +151,12 @@ class Claimer final : public FieldVisitor {
                s.storage_offset == same.storage_offset;
       });
       if (save == nullptr) {  // saved by other means than its constructor
-        write_save(thread_, &node_, field_name(thread_, field), index, same);
+        write_save(thread_, address_of(&node_), field_name(thread_, field), index, same);
         return;
       }
     }
     save->claimed = true;
-    write_save(thread_, &node_, field_name(thread_, field), index, *save);
+    write_save(thread_, address_of(&node_), field_name(thread_, field), index, *save);
   }
 
  private:
@@ -231,15 +242,20 @@ Rebase<Returned> rebase_of(Returned (*)(const at::Tensor&, torch::autograd::Edge
 using RebaseHistory = decltype(rebase_of(&torch::autograd::impl::rebase_history));
 
 using NodeFunction = void (*)(Node*);
-NodeFunction g_release_resources, g_delete_node;
-void release_resources(Node* node) {
-  node_dies(node);
-  g_release_resources(node);
-}
-void delete_node(Node* node) {
-  node_dies(node);
-  g_delete_node(node);
-}
+// The ways a node dies: by version counted by intrusive pointers (without weak references to it only its destructor is
+// called) or by shared ones.
+template <tapelens_symbol symbol>
+struct Death {
+  static inline NodeFunction original = nullptr;
+  static void call(Node* node) {
+    node_dies(node);
+    original(node);
+  }
+  static void watch() {
+    original = real<NodeFunction>(symbol);
+    if (original != nullptr) g_inject->replace(symbol, reinterpret_cast<void*>(&call));
+  }
+};
 
 using torch::autograd::edge_list;
 using torch::autograd::variable_list;
@@ -258,8 +274,7 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
       if (thread.busy) return;
       if (mode() == Mode::full) {
         Busy busy(thread);
-        settle_graph(thread, thread.frames.empty() ? 0 : thread.frames.back().nodes,
-                     thread.frames.empty() ? 0 : thread.frames.back().saves);
+        settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
         stack_here(thread);  // the module calls that have ended
       }
       write_event(thread, RecordKind::backward_begin, 0, flags);
@@ -293,30 +308,36 @@ const NodeType& node_type(Thread& thread, const Node& node) {
   return type;
 }
 
-void settle_graph(Thread& thread, size_t nodes_from, size_t saves_from) {
-  if (thread.nodes.size() <= nodes_from && thread.saves.size() <= saves_from) return;
+void settle_graph(Thread& thread, const Frame& frame) {
+  if (thread.nodes.size() <= frame.nodes && thread.saves.size() <= frame.saves) return;
   const Node* custom = nullptr;
-  for (size_t i = nodes_from; i < thread.nodes.size(); ++i) {
+  for (size_t i = frame.nodes; i < thread.nodes.size(); ++i) {
     const Node& node = *thread.nodes[i];
     const NodeType& type = node_type(thread, node);
     write_node(thread, node, type);
     if (type.is_custom) custom = &node;
     if (type.fields != nullptr) {
-      Claimer claimer(thread, node, saves_from);
+      Claimer claimer(thread, node, frame.saves);
       type.fields->visit(node, claimer);
     }
   }
   // What an operator that threw had saved is gone with its node.
   if (std::uncaught_exceptions() == 0) {
     uint32_t index = 0;
-    for (size_t i = saves_from; i < thread.saves.size(); ++i) {
+    for (size_t i = frame.saves; i < thread.saves.size(); ++i) {
       const PendingSave& save = thread.saves[i];
       if (save.claimed) continue;
-      write_save(thread, custom, custom != nullptr ? intern_string(thread, "saved_tensors") : 0, index++, save);
+      if (custom != nullptr) {
+        write_save(thread, address_of(custom), intern_string(thread, "saved_tensors"), index++, save);
+      } else if (frame.scope == at::RecordScope::FUNCTION && frame.recorded) {
+        write_save(thread, 0, 0, 0, save);  // a loss that every report shows
+      } else {
+        write_lone_save(thread, save);
+      }
     }
   }
-  thread.nodes.resize(std::min(thread.nodes.size(), nodes_from));
-  thread.saves.resize(std::min(thread.saves.size(), saves_from));
+  thread.nodes.resize(std::min<size_t>(thread.nodes.size(), frame.nodes));
+  thread.saves.resize(std::min<size_t>(thread.saves.size(), frame.saves));
 }
 
 void name_parameter(const c10::TensorImpl* tensor, uint32_t name) {
@@ -364,8 +385,6 @@ void watch_graph() {
   g_set_gradient_edge = real<EdgeFunction>(TAPELENS_set_gradient_edge);
   RebaseHistory::original = real<RebaseHistory::Function>(TAPELENS_rebase_history);
   g_execute = real<ExecuteFunction>(TAPELENS_engine_execute);
-  g_release_resources = real<NodeFunction>(TAPELENS_node_release_resources);
-  g_delete_node = real<NodeFunction>(TAPELENS_delete_node);
   const auto replace = [](tapelens_symbol symbol, auto* function) {
     g_inject->replace(symbol, reinterpret_cast<void*>(function));
   };
@@ -374,9 +393,9 @@ void watch_graph() {
   replace(TAPELENS_set_gradient_edge, &set_gradient_edge);
   replace(TAPELENS_rebase_history, &RebaseHistory::call);
   replace(TAPELENS_engine_execute, &execute);
-  // One of the two, by version: nodes are counted by intrusive or by shared pointers.
-  if (g_release_resources != nullptr) replace(TAPELENS_node_release_resources, &release_resources);
-  if (g_delete_node != nullptr) replace(TAPELENS_delete_node, &delete_node);
+  Death<TAPELENS_node_release_resources>::watch();
+  Death<TAPELENS_node_destructor>::watch();
+  Death<TAPELENS_delete_node>::watch();
 }
 
 }  // namespace tapelens::capture

@@ -8,8 +8,9 @@ namespace tapelens::capture {
 
 const NodeType& node_type(Thread& thread, const torch::autograd::Node& node);
 
-// Writes the nodes and saves that this thread made since the given places, which are whole now, and forgets them.
-void settle_graph(Thread& thread, size_t nodes_from, size_t saves_from);
+// Writes the nodes and saves that this thread made in a frame and not yet in one inside it, and forgets them: they are
+// whole now.
+void settle_graph(Thread& thread, const Frame& frame);
 
 // The evaluation of a node ended: an AccumulateGrad has given its parameter a gradient.
 void evaluation_ends(Thread& thread, torch::autograd::Node& node);

@@ -92,10 +92,11 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   Frame frame{static_cast<uint32_t>(thread.nodes.size()), static_cast<uint32_t>(thread.saves.size()), function.scope()};
   if (!thread.busy && mode() == Mode::full) {
     Busy busy(thread);
-    // What a function outside of any operator made (a C++ custom function) is whole by now.
-    if (thread.frames.empty()) {
-      settle_graph(thread, 0, 0);
-      frame.nodes = frame.saves = 0;
+    // What was made outside of any operator (by a C++ custom function) is whole by now.
+    if (!inside_operator(thread)) {
+      settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
+      frame.nodes = static_cast<uint32_t>(thread.nodes.size());
+      frame.saves = static_cast<uint32_t>(thread.saves.size());
     }
     switch (function.scope()) {
       case at::RecordScope::BACKWARD_FUNCTION:
@@ -123,7 +124,7 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
   if (!frame.recorded) return;
   const bool was_busy = thread.busy;  // ends are written whatever happens: their begin was
   thread.busy = true;
-  settle_graph(thread, frame.nodes, frame.saves);
+  settle_graph(thread, frame);
   switch (function.scope()) {
     case at::RecordScope::BACKWARD_FUNCTION:
       evaluation_ends(thread, *frame.node);

@@ -100,6 +100,12 @@ struct Thread {
   Thread* next = nullptr;
 };
 
+// Is the thread's innermost frame an operator (a torch.autograd.Function is one), not a range or the program itself?
+inline bool inside_operator(const Thread& thread) {
+  return !thread.frames.empty() && (thread.frames.back().scope == at::RecordScope::FUNCTION ||
+                                    thread.frames.back().scope == at::RecordScope::TORCHSCRIPT_FUNCTION);
+}
+
 // The calling thread's state, made when first asked for. Never null while recording.
 Thread& make_thread();
 inline Thread& this_thread() {

@@ -8,6 +8,7 @@
   X(set_gradient_edge, "_ZN5torch8autograd4impl17set_gradient_edgeERKN2at6TensorENS0_4EdgeE")                        \
   X(rebase_history, "_ZN5torch8autograd4impl14rebase_historyERKN2at6TensorENS0_4EdgeE")                              \
   X(node_release_resources, "_ZN5torch8autograd4Node17release_resourcesEv")                                          \
+  X(node_destructor, "_ZN5torch8autograd4NodeD2Ev")                                                                  \
   X(delete_node, "_ZN5torch8autograd10deleteNodeEPNS0_4NodeE")                                                       \
   X(engine_execute, "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_") \
   X(register_parameter,                                                                                              \
