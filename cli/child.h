@@ -1,0 +1,27 @@
+// Runs a command as if it had been started alone, and waits for it as a shell would. Used by `record`.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tapelens::cli {
+
+// Set on top of this process's environment; what has no value is taken out of it.
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+struct ChildEnd {
+  int exit_code = 0;  // the command's; 128+N if signal N ended it; 127 not found, 126 not executable
+  bool started = false;
+  std::string error;  // if it was not started: why, for the user
+};
+
+// Signals while it runs: those that the terminal sends to both (Ctrl-C, Ctrl-\, Ctrl-Z) are left to the command;
+// SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2, which can be meant for this process only, are passed on. Afterwards
+// SIGINT, SIGTERM and SIGHUP stay ignored, so that the recording is sealed; SIGQUIT ends this process.
+ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra);
+
+// Becomes the command. Comes back only if that failed.
+ChildEnd become_command(const std::vector<std::string>& command);
+
+}  // namespace tapelens::cli

@@ -1,0 +1,103 @@
+#include "cli/closing.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "cli/text.h"
+
+namespace tapelens::cli {
+namespace {
+
+bool shown = false;
+
+std::string loss_text(const trace::SealLoss& loss) {
+  const auto text = [&loss](const char* one, const char* many) {
+    return human_count(loss.count) + " " + (loss.count == 1 ? one : many);
+  };
+  switch (loss.kind) {
+    case trace::Loss::disk_full:
+      return text("event found", "events found") + " the disk full";
+    case trace::Loss::size_limit:
+      return text("event", "events") + " past --max-size";
+    case trace::Loss::forked_child:
+      return text("forked child", "forked children");
+    case trace::Loss::torn_block:
+      return text("torn block", "torn blocks");
+    case trace::Loss::unattributed_save:
+      return text("save", "saves") + " without a node";
+    case trace::Loss::truncated_text:
+      return text("text", "texts") + " too long to keep whole";
+    case trace::Loss::unmatched_event:
+      return text("event", "events") + " without a beginning";
+    case trace::Loss::unwritable:
+      return text("process", "processes") + " could not write";
+    case trace::Loss::no_memory:
+      return text("event", "events") + " with no address space left";
+    case trace::Loss::truncated_spool:
+      return text("process", "processes") + " did not end in good order";
+  }
+  return text("loss", "losses") + " of an unknown kind";
+}
+
+}  // namespace
+
+std::function<void(double)> progress_line() {
+  if (isatty(STDERR_FILENO) == 0) return {};
+  const auto begin = std::chrono::steady_clock::now();
+  auto last = std::make_shared<int>(-1);
+  return [begin, last](double fraction) {
+    const int percent = static_cast<int>(fraction * 100);
+    if (percent == *last || std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)) return;
+    *last = percent;
+    shown = true;
+    dprintf(STDERR_FILENO, "\rtapelens: sealing the recording: %d %%", percent);
+  };
+}
+
+void clear_progress_line() {
+  if (!shown) return;
+  dprintf(STDERR_FILENO, "\r\033[K");
+  shown = false;
+}
+
+std::string describe(const trace::SealSummary& summary, const std::string& output) {
+  const trace::ProcessSeal* most = nullptr;
+  const trace::DeviceSeal* device = nullptr;
+  for (const trace::ProcessSeal& process : summary.processes) {
+    for (const trace::DeviceSeal& candidate : process.devices) {
+      if (device != nullptr && candidate.peak <= device->peak) continue;
+      most = &process;
+      device = &candidate;
+    }
+  }
+  std::string line = "no memory was allocated";
+  if (device != nullptr) {
+    line = "peak " + human_bytes(static_cast<uint64_t>(device->peak.value)) + " on " + device->device;
+    if (summary.processes.size() > 1) {
+      line += most->rank >= 0 ? " (rank " + std::to_string(most->rank) : " (pid " + std::to_string(most->pid);
+      line += ", of " + std::to_string(summary.processes.size()) + " processes)";
+    }
+  }
+  line += ", " + human_count(summary.events) + " events, " + shell_quote(output) + " (" +
+          human_bytes(summary.file_bytes) + ")";
+  std::string lost;
+  for (const trace::SealLoss& loss : summary.losses) {
+    if (loss.kind == trace::Loss::forked_child || loss.count == 0) continue;
+    lost += (lost.empty() ? ", not complete: " : ", ") + loss_text(loss);
+  }
+  return line + lost;
+}
+
+bool lost_data(const trace::SealSummary& summary) {
+  for (const trace::SealLoss& loss : summary.losses) {
+    if (loss.kind != trace::Loss::forked_child && loss.count != 0) return true;
+  }
+  return false;
+}
+
+void say(const std::string& line) { dprintf(STDERR_FILENO, "tapelens: %s\n", line.c_str()); }
+
+}  // namespace tapelens::cli

@@ -1,0 +1,24 @@
+// What `record` and `seal` say about a sealing: progress while it runs, one line when it is done.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "trace/seal.h"
+
+namespace tapelens::cli {
+
+// Writes to standard error if that is a terminal, and only once sealing has taken a second. Empty otherwise.
+std::function<void(double)> progress_line();
+void clear_progress_line();
+
+// "peak 92.1 MiB on cpu (rank 1), 1,234 events, run.tapelens (4.2 MiB)", and what was lost.
+std::string describe(const trace::SealSummary& summary, const std::string& output);
+
+// Data that the recording should hold and does not; forked children, which are never recorded, aside.
+bool lost_data(const trace::SealSummary& summary);
+
+// One line on standard error; a closed one does not end the process.
+void say(const std::string& line);
+
+}  // namespace tapelens::cli

@@ -1,0 +1,35 @@
+// The commands of `tapelens`, one file each: every add_X declares its options and, when the command was given, runs it
+// after parsing and leaves its exit code. Called by main.cpp.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapelens::cli {
+
+// Documented in README.md. `record` returns its command's exit code instead.
+enum ExitCode : int {
+  kFine = 0,
+  kNo = 1,  // report --fail-above: it is; doctor: recording will not work
+  kUsage = 2,
+  kUnreadable = 3,  // input that cannot be read, output that cannot be written
+  kDataLost = 4,    // and --strict was given
+};
+
+// What a command takes after `--`, as its usage line says it; null if it takes no such thing.
+inline const char* after_dashes(std::string_view name) {
+  if (name == "record") return "-- COMMAND [ARGUMENTS...]";
+  if (name == "doctor") return "[-- PROGRAM]";
+  return nullptr;
+}
+
+// `command`: what followed `--`, untouched.
+void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
+void add_report(CLI::App& app, int& exit_code);
+void add_seal(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
+void add_completion(CLI::App& app, int& exit_code);
+
+}  // namespace tapelens::cli

@@ -1,0 +1,130 @@
+// tapelens: splits off the command to run, hands the rest to the commands, and turns usage errors into one line.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/place.h"
+#include "cli/text.h"
+
+namespace tapelens::cli {
+namespace {
+
+std::string version_text() {
+  const std::vector<std::string> minors = probe_minors(library_folder());
+  std::string text = "tapelens " TAPELENS_VERSION;
+  for (size_t i = 0; i < minors.size(); ++i) text += (i == 0 ? " (records PyTorch " : ", ") + minors[i];
+  return text + (minors.empty() ? " (no probes: reads recordings only)" : ")");
+}
+
+class Formatter : public CLI::Formatter {
+ public:
+  Formatter() { column_width(28); }
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    if (app->get_parent() == nullptr) return "Usage: tapelens COMMAND [OPTIONS]\n";
+    std::string usage = "Usage: tapelens " + app->get_name() + " [OPTIONS]";
+    for (const CLI::Option* option : app->get_options()) {
+      if (!option->nonpositional()) usage += " " + option->get_name();
+    }
+    if (const char* rest = after_dashes(app->get_name())) usage += std::string(" ") + rest;
+    return usage + "\n";
+  }
+};
+
+int usage_error(const std::string& command, const std::string& what) {
+  const std::string name = command.empty() ? "tapelens" : "tapelens " + command;
+  std::fprintf(stderr, "%s: %s (see %s --help)\n", name.c_str(), what.c_str(), name.c_str());
+  return kUsage;
+}
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& words) {
+  const auto meant = nearest(word, words);
+  return meant ? ", did you mean '" + *meant + "'?" : "";
+}
+
+// One line for what CLI11 refused.
+std::string explain(const CLI::ParseError& error, const CLI::App* app, const std::vector<std::string>& rest,
+                    bool runs_a_command) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || rest.empty()) {
+    std::string text = error.what();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text;
+  }
+  const std::string& word = rest.front();
+  if (!word.starts_with("-")) {
+    return runs_a_command ? "put -- before the command: tapelens " + app->get_name() + " ... -- " + shell_quote(rest)
+                          : "unexpected argument '" + word + "'";
+  }
+  std::vector<std::string> options;
+  for (const CLI::Option* option : app->get_options()) {
+    for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+  }
+  return "unknown option '" + word + "'" + suggestion(word.substr(0, word.find('=')), options);
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  const std::string name = arguments.empty() ? "" : arguments[0];
+  const bool runs_a_command = after_dashes(name) != nullptr;
+  std::vector<std::string> command;
+  bool dashes = false;
+  if (runs_a_command) {
+    const auto found = std::find(arguments.begin(), arguments.end(), "--");
+    dashes = found != arguments.end();
+    if (dashes) command.assign(found + 1, arguments.end());
+    arguments.erase(found, arguments.end());
+  }
+
+  int exit_code = kFine;
+  CLI::App app("Says which bytes a PyTorch training run keeps alive at its peak, and what keeps them.", "tapelens");
+  app.footer(
+      "Examples:\n"
+      "  tapelens record -- python train.py     makes run.tapelens\n"
+      "  tapelens report run.tapelens           says who holds the peak\n\n"
+      "tapelens COMMAND --help says more about each.");
+  app.set_version_flag("--version", version_text);
+  app.formatter(std::make_shared<Formatter>());
+  add_record(app, exit_code, command);
+  add_report(app, exit_code);
+  add_seal(app, exit_code);
+  add_doctor(app, exit_code, command);
+  add_completion(app, exit_code);
+  std::vector<std::string> names;
+  for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(sub->get_name());
+    sub->set_version_flag("--version", version_text);
+  }
+
+  if (arguments.empty()) {
+    std::fputs(app.help().c_str(), stderr);
+    return kUsage;
+  }
+  if (name == "help") {
+    arguments.erase(arguments.begin());
+    arguments.push_back("--help");
+  } else if (!name.starts_with("-") && std::find(names.begin(), names.end(), name) == names.end()) {
+    return usage_error("", "unknown command '" + name + "'" + suggestion(name, names));
+  }
+  const CLI::App* sub = std::find(names.begin(), names.end(), name) != names.end() ? app.get_subcommand(name) : nullptr;
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    app.parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    const auto parsed = app.get_subcommands();
+    std::fputs((parsed.empty() ? app.help() : parsed.front()->help()).c_str(), stdout);
+    return kFine;
+  } catch (const CLI::CallForVersion&) {
+    std::printf("%s\n", version_text().c_str());
+    return kFine;
+  } catch (const CLI::ParseError& error) {
+    return usage_error(sub != nullptr ? name : "",
+                       explain(error, sub != nullptr ? sub : &app, app.remaining(true), runs_a_command && !dashes));
+  }
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace tapelens::cli
+
+int main(int argc, char** argv) { return tapelens::cli::run(argc, argv); }

@@ -1,0 +1,38 @@
+#include "cli/place.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace tapelens::cli {
+
+namespace fs = std::filesystem;
+
+std::string library_folder() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  for (const char* relative : {TAPELENS_LIBRARY_PATH, "../lib/tapelens"}) {
+    const fs::path folder = fs::weakly_canonical(self.parent_path() / relative, error);
+    if (!error && fs::is_regular_file(folder / kInjectName, error)) return folder.string();
+  }
+  return {};
+}
+
+std::vector<std::string> probe_minors(const std::string& folder) {
+  constexpr std::string_view kPrefix = "probe-", kSuffix = ".so";
+  std::vector<std::pair<int, int>> minors;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    int major = 0, minor = 0;
+    if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
+    if (std::sscanf(name.c_str() + kPrefix.size(), "%d.%d.so", &major, &minor) == 2) minors.emplace_back(major, minor);
+  }
+  std::sort(minors.begin(), minors.end());
+  std::vector<std::string> names;
+  for (const auto& [major, minor] : minors) names.push_back(std::to_string(major) + "." + std::to_string(minor));
+  return names;
+}
+
+}  // namespace tapelens::cli

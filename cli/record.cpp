@@ -1,0 +1,206 @@
+// tapelens record: runs a command with the preload library in it, then seals what it left. The command's exit code,
+// output and signals are those of the bare command; whatever cannot be recorded runs unrecorded, and is said once.
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "cli/child.h"
+#include "cli/closing.h"
+#include "cli/commands.h"
+#include "cli/place.h"
+#include "cli/spool_folder.h"
+#include "cli/text.h"
+#include "trace/seal.h"
+
+namespace tapelens::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RecordOptions {
+  std::string output = "run.tapelens";
+  std::string steps, max_size = "8GiB", stacks = "python,cpp";
+  bool quiet = false, keep_spool = false, force = false;
+};
+
+uint64_t monotonic_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// The loader splits LD_PRELOAD at spaces and colons and expands `$`: a path with one of those is reached through a
+// link to its folder. Empty if no such link can be made.
+class PreloadPath {
+ public:
+  explicit PreloadPath(const std::string& folder) {
+    std::string reached = folder;
+    if (folder.find_first_of(" :$\t\n") != std::string::npos) {
+      char name[] = "/tmp/tapelens-XXXXXX";
+      if (mkdtemp(name) == nullptr) return;
+      folder_ = name;
+      link_ = folder_ + "/lib";
+      if (symlink(folder.c_str(), link_.c_str()) != 0) return;
+      reached = link_;
+    }
+    path_ = reached + "/" + kInjectName;
+  }
+  PreloadPath(const PreloadPath&) = delete;
+  PreloadPath& operator=(const PreloadPath&) = delete;
+  ~PreloadPath() {
+    if (!link_.empty()) unlink(link_.c_str());
+    if (!folder_.empty()) rmdir(folder_.c_str());
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string folder_, link_, path_;
+};
+
+// What is wrong with a list of stacks; empty if nothing is.
+std::string known_stacks(const std::string& text) {
+  if (text == "none" || text == "python" || text == "cpp" || text == "python,cpp" || text == "cpp,python") return {};
+  return "'" + text + "' is not python, cpp, python,cpp or none";
+}
+
+int complain(const ChildEnd& end) {
+  if (!end.error.empty()) say(end.error);
+  return end.exit_code;
+}
+
+int run_unrecorded(const std::vector<std::string>& command, const std::string& reason) {
+  say(reason + "; running the command unrecorded");
+  return complain(become_command(command));
+}
+
+// Seals, removes the spools, says the closing line. What goes wrong here never changes the command's exit code.
+void finish(const RecordOptions& options, const std::vector<std::string>& command, const std::string& folder,
+            int64_t duration_ns) {
+  trace::SealOptions sealing;
+  sealing.directory = folder;
+  sealing.output = options.output;
+  sealing.command = shell_quote(command);
+  sealing.duration_ns = duration_ns;
+  if (!options.quiet) sealing.progress = progress_line();
+  const std::vector<uint32_t> living = living_processes(folder);
+  const trace::Result<trace::SealSummary> sealed =
+      spools_in(folder).empty() ? trace::SealSummary{} : trace::seal(sealing);
+  clear_progress_line();
+  const std::string by_hand = "tapelens seal " + shell_quote(folder) + " -o " + shell_quote(options.output);
+  if (!sealed) {
+    say("the recording could not be sealed: " + sealed.error().message + "; its spools are kept: " + by_hand);
+    return;
+  }
+  // A process that outlives the command goes on writing its spool: what it holds so far is in the file.
+  const bool keep = options.keep_spool || !living.empty();
+  if (!keep) remove_spool_folder(folder);
+  if (options.quiet) return;
+  if (sealed->processes.empty()) {
+    std::error_code error;
+    const bool old_file = fs::exists(options.output, error);
+    say("nothing was recorded: no process of this command ran an operator of a LibTorch that can be recorded (static "
+        "and "
+        "setuid programs cannot be; see `tapelens doctor`)" +
+        (old_file ? "; " + shell_quote(options.output) + " is an earlier recording" : ""));
+    return;
+  }
+  std::string line = describe(*sealed, options.output);
+  if (!living.empty()) {
+    line += "; " + std::to_string(living.size()) +
+            (living.size() == 1 ? " process still runs" : " processes still run") + " (pid " +
+            std::to_string(living.front()) + "), when it has ended: " + by_hand + " --remove";
+  } else {
+    line += ". Next: tapelens report " + shell_quote(options.output);
+  }
+  say(line);
+}
+
+int record(const RecordOptions& options, const std::vector<std::string>& command) {
+  const std::string libraries = library_folder();
+  if (libraries.empty()) {
+    return run_unrecorded(command,
+                          std::string(kInjectName) + " is not installed beside this tapelens (see `tapelens doctor`)");
+  }
+  const PreloadPath preload(libraries);
+  if (preload.path().empty()) return run_unrecorded(command, "the path of " + libraries + " cannot be preloaded");
+  const SpoolFolder folder = make_spool_folder(options.output, options.force);
+  if (folder.state == SpoolFolder::State::cannot) return run_unrecorded(command, folder.reason);
+  if (folder.state == SpoolFolder::State::holds_spools) {
+    say(shell_quote(folder.path) + " holds a recording that was never sealed. Keep it: tapelens seal " +
+        shell_quote(folder.path) + " -o FILE --remove. Discard it: tapelens record --force");
+    return kUsage;
+  }
+
+  const char* preloaded = getenv("LD_PRELOAD");
+  const uint64_t begin = monotonic_now();
+  const Environment environment = {
+      {"LD_PRELOAD", preload.path() + (preloaded != nullptr && *preloaded != 0 ? ":" + std::string(preloaded) : "")},
+      {"TAPELENS_SPOOL", folder.path},
+      {"TAPELENS_EPOCH_NS", std::to_string(begin)},
+      {"TAPELENS_STEPS", options.steps},
+      {"TAPELENS_MAX_BYTES", options.max_size},
+      {"TAPELENS_STACKS", options.stacks},
+      {"TAPELENS_QUIET", options.quiet ? "1" : ""},
+  };
+  const ChildEnd end = run_command(command, environment);
+  signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
+  if (!end.started) {
+    remove_spool_folder(folder.path);
+    return complain(end);
+  }
+  finish(options, command, folder.path, static_cast<int64_t>(monotonic_now() - begin));
+  return end.exit_code;
+}
+
+}  // namespace
+
+void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
+  CLI::App* sub = app.add_subcommand("record", "Record a training program into one file");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens record -- python train.py --epochs 1\n"
+      "  tapelens record -o two.tapelens --steps 2:4 -- torchrun --nproc-per-node 2 ddp.py\n"
+      "  tapelens record --stacks none --max-size 500MiB -- ./trainer\n\n"
+      "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
+      "A file that cannot be written, or a program that cannot be recorded, is said in one line and the command runs\n"
+      "all the same. More: docs/record.md");
+  const auto options = std::make_shared<RecordOptions>();
+  sub->add_option("-o,--output", options->output,
+                  "The recording; an older one is replaced when the new one is complete")
+      ->type_name("FILE")
+      ->capture_default_str();
+  sub->add_option("--steps", options->steps, "Record these training steps only: from A up to, not including, B")
+      ->type_name("A:B")
+      ->transform([](const std::string& text) {
+        const auto steps = parse_steps(text);
+        if (!steps) throw CLI::ValidationError("'" + text + "' is not A:B, like 2:4");
+        return *steps;
+      });
+  sub->add_option("--max-size", options->max_size, "Stop recording a process when its spool has this size")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  sub->add_option("--stacks", options->stacks, "Stacks to keep, a list")
+      ->type_name("{python,cpp,none}")
+      ->check(known_stacks)
+      ->capture_default_str();
+  sub->add_flag("--quiet", options->quiet, "No closing line");
+  sub->add_flag("--keep-spool", options->keep_spool, "Keep what the processes wrote, FILE.spool/, after sealing");
+  sub->add_flag("--force", options->force, "Discard the spools of an earlier recording that was never sealed");
+  sub->callback([options, &exit_code, &command] {
+    if (command.empty()) {
+      throw CLI::ParseError("no command to record: tapelens record -- python train.py", kUsage);
+    }
+    const auto bytes = parse_bytes(options->max_size);
+    if (!bytes || *bytes == 0)
+      throw CLI::ValidationError("--max-size", "'" + options->max_size + "' is not a size, like 8GiB");
+    RecordOptions ready = *options;
+    ready.max_size = std::to_string(*bytes);
+    exit_code = record(ready, command);
+  });
+}
+
+}  // namespace tapelens::cli

@@ -1,0 +1,73 @@
+// tapelens seal: makes the recording of spools whose `tapelens record` died too.
+#include "trace/seal.h"
+
+#include <sys/stat.h>
+
+#include "cli/closing.h"
+#include "cli/commands.h"
+#include "cli/spool_folder.h"
+#include "cli/text.h"
+
+namespace tapelens::cli {
+namespace {
+
+struct SealCommand {
+  std::string folder, output;
+  bool remove = false, strict = false;
+};
+
+int seal(const SealCommand& options) {
+  struct stat status {};
+  if (stat(options.folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+    say(options.folder + ": no such folder. It is named after the recording: run.tapelens.spool");
+    return kUnreadable;
+  }
+  if (spools_in(options.folder).empty()) {
+    say(options.folder + ": holds no spools");
+    return kUnreadable;
+  }
+  trace::SealOptions sealing;
+  sealing.directory = options.folder;
+  sealing.output = options.output;
+  sealing.progress = progress_line();
+  const std::vector<uint32_t> living = living_processes(options.folder);
+  const trace::Result<trace::SealSummary> sealed = trace::seal(sealing);
+  clear_progress_line();
+  if (!sealed) {
+    say(sealed.error().message);
+    return kUnreadable;
+  }
+  if (sealed->processes.empty()) {
+    say(options.folder + ": no process ran an operator; there is nothing to seal");
+    return kUnreadable;
+  }
+  std::string line = describe(*sealed, options.output);
+  if (!living.empty()) {
+    line += "; pid " + std::to_string(living.front()) + " still writes its spool" +
+            (options.remove ? ", so the spools are kept" : "");
+  } else if (options.remove) {
+    remove_spool_folder(options.folder);
+  }
+  say(line + ". Next: tapelens report " + shell_quote(options.output));
+  return options.strict && lost_data(*sealed) ? kDataLost : kFine;
+}
+
+}  // namespace
+
+void add_seal(CLI::App& app, int& exit_code) {
+  CLI::App* sub = app.add_subcommand("seal", "Make the recording of spools that were left behind");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens seal run.tapelens.spool -o run.tapelens\n"
+      "  tapelens seal --remove run.tapelens.spool -o run.tapelens\n\n"
+      "`tapelens record` seals by itself; this is for when it was killed together with its command, or --keep-spool\n"
+      "was given. What a crash tore is left out, counted and said.");
+  const auto options = std::make_shared<SealCommand>();
+  sub->add_option("DIR", options->folder, "The folder of spools")->required()->type_name("");
+  sub->add_option("-o,--output", options->output, "The recording to write")->required()->type_name("FILE");
+  sub->add_flag("--remove", options->remove, "Remove the spools once they are sealed");
+  sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
+  sub->callback([options, &exit_code] { exit_code = seal(*options); });
+}
+
+}  // namespace tapelens::cli

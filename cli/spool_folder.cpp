@@ -1,0 +1,82 @@
+#include "cli/spool_folder.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "trace/spool.h"
+
+namespace tapelens::cli {
+
+namespace fs = std::filesystem;
+
+SpoolFolder make_spool_folder(const std::string& output, bool discard) {
+  SpoolFolder folder;
+  std::error_code error;
+  const fs::path target = fs::absolute(output, error).lexically_normal();
+  folder.path = target.string() + ".spool";
+  if (!target.has_filename() || fs::is_directory(target, error)) {
+    folder.reason = output + " is a folder";
+    return folder;
+  }
+  if (fs::exists(target, error) && !fs::is_regular_file(target, error)) {
+    folder.reason = output + " is not a regular file";
+    return folder;
+  }
+  if (mkdir(folder.path.c_str(), 0777) != 0) {
+    const int why = errno;
+    if (why != EEXIST || !fs::is_directory(folder.path, error)) {
+      folder.reason = "cannot write " + output + ": " + std::strerror(why);
+      return folder;
+    }
+    if (access(folder.path.c_str(), W_OK | X_OK) != 0) {
+      folder.reason = "cannot write in " + folder.path + ": " + std::strerror(errno);
+      return folder;
+    }
+    if (!spools_in(folder.path).empty()) {
+      folder.state = SpoolFolder::State::holds_spools;
+      if (!discard) return folder;
+      for (const std::string& spool : spools_in(folder.path)) unlink(spool.c_str());
+    }
+  }
+  folder.state = SpoolFolder::State::ready;
+  return folder;
+}
+
+std::vector<std::string> spools_in(const std::string& folder) {
+  std::vector<std::string> spools;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".spool" && entry.is_regular_file(error)) spools.push_back(entry.path().string());
+  }
+  std::sort(spools.begin(), spools.end());
+  return spools;
+}
+
+std::vector<uint32_t> living_processes(const std::string& folder) {
+  std::vector<uint32_t> living;
+  for (const std::string& spool : spools_in(folder)) {
+    const int file = open(spool.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) continue;
+    trace::SpoolHeader header{};
+    const ssize_t got = pread(file, static_cast<void*>(&header), sizeof(header), 0);
+    close(file);
+    if (got != sizeof(header) || header.magic != trace::kSpoolMagic) continue;
+    if (header.state.load() != static_cast<uint32_t>(trace::SpoolState::recording) || header.pid == 0) continue;
+    if (kill(static_cast<pid_t>(header.pid), 0) == 0 || errno == EPERM) living.push_back(header.pid);
+  }
+  return living;
+}
+
+void remove_spool_folder(const std::string& folder) {
+  for (const std::string& spool : spools_in(folder)) unlink(spool.c_str());
+  rmdir(folder.c_str());
+}
+
+}  // namespace tapelens::cli

@@ -1,0 +1,129 @@
+#include "cli/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <numeric>
+
+namespace tapelens::cli {
+
+std::string human_bytes(uint64_t bytes) {
+  if (bytes < 1024) return std::to_string(bytes) + " B";
+  static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  // 1023.95 would be printed as 1024.0.
+  while (value >= 1023.95 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof(text), value < 9.995 ? "%.2f %s" : "%.1f %s", value, kUnits[unit]);
+  return text;
+}
+
+std::string human_count(uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (size_t place = digits.size(); place > 3;) {
+    place -= 3;
+    digits.insert(place, ",");
+  }
+  return digits;
+}
+
+std::optional<uint64_t> parse_bytes(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc() || !(number >= 0)) return std::nullopt;
+  std::string unit(end, text.data() + text.size());
+  std::erase(unit, ' ');
+  for (char& c : unit) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  if (!unit.empty() && unit.back() == 'B') unit.pop_back();
+  int power = 0;
+  if (!unit.empty()) {
+    const size_t place = std::string_view("KMGTP").find(unit[0]);
+    const bool known = unit.size() == 1 || (unit.size() == 2 && unit[1] == 'I');
+    if (place == std::string_view::npos || !known) return std::nullopt;
+    power = static_cast<int>(place) + 1;
+  }
+  for (int i = 0; i < power; ++i) number *= 1024;
+  if (number >= 9.2e18) return std::nullopt;
+  return static_cast<uint64_t>(number);
+}
+
+std::optional<std::string> parse_steps(std::string_view text) {
+  const size_t colon = text.find(':');
+  const auto number = [](std::string_view digits, uint64_t& value) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size();
+  };
+  uint64_t first = 0, last = UINT64_MAX;
+  if (colon == std::string_view::npos) {
+    if (!number(text, first) || first == UINT64_MAX) return std::nullopt;
+    return std::to_string(first) + ":" + std::to_string(first + 1);
+  }
+  const std::string_view before = text.substr(0, colon), after = text.substr(colon + 1);
+  if (before.empty() && after.empty()) return std::nullopt;
+  if (!before.empty() && !number(before, first)) return std::nullopt;
+  if (!after.empty() && !number(after, last)) return std::nullopt;
+  if (first >= last) return std::nullopt;
+  return std::to_string(first) + ":" + (after.empty() ? std::string() : std::to_string(last));
+}
+
+std::string shell_quote(std::string_view word) {
+  static constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+std::string shell_quote(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    line += shell_quote(word);
+  }
+  return line;
+}
+
+namespace {
+
+// Optimal string alignment: a swap of neighbours is one mistake, as it is for fingers.
+size_t mistakes(std::string_view a, std::string_view b) {
+  std::vector<size_t> older(b.size() + 1), old(b.size() + 1), row(b.size() + 1);
+  std::iota(old.begin(), old.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({old[j] + 1, row[j - 1] + 1, old[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], older[j - 2] + 1);
+    }
+    older.swap(old);
+    old.swap(row);
+  }
+  return old[b.size()];
+}
+
+}  // namespace
+
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words) {
+  std::optional<std::string> best;
+  size_t fewest = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : words) {
+    const size_t count = candidate.starts_with(word) && word.size() >= 2 ? 1 : mistakes(word, candidate);
+    if (count < fewest && count < candidate.size()) {
+      fewest = count;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace tapelens::cli

@@ -1,0 +1,28 @@
+// Text in and out of the command line: sizes, quoting, and the nearest word to a mistyped one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapelens::cli {
+
+std::string human_bytes(uint64_t bytes);  // "1.24 GiB"
+std::string human_count(uint64_t count);  // "1,234,567"
+
+// "8GiB", "500M", "1073741824": powers of 1024 with and without `i` and `B`. Nothing if it is no such size.
+std::optional<uint64_t> parse_bytes(std::string_view text);
+
+// "A:B", "A:" and ":B" are steps A up to, not including, B; a single "A" is that step. Answers "A:B" with both filled
+// in as far as they were given.
+std::optional<std::string> parse_steps(std::string_view text);
+
+std::string shell_quote(std::string_view word);  // as a POSIX shell reads it back
+std::string shell_quote(const std::vector<std::string>& words);
+
+// The word that was probably meant, if one is near enough.
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words);
+
+}  // namespace tapelens::cli
