@@ -1,0 +1,36 @@
+// A column of a table: raw values as they are decoded, read through the strong type of the value and only with an id
+// of the table's own type, so that a node's id cannot index an operator's column. Row 0 is "none".
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "trace/types.h"
+
+namespace tapelens::model {
+
+template <class Value, class Raw>
+constexpr Value from_raw(Raw raw) {
+  if constexpr (std::is_same_v<Value, trace::Time> || std::is_same_v<Value, trace::Bytes>) {
+    return Value{static_cast<int64_t>(raw)};
+  } else if constexpr (std::is_enum_v<Value> || std::is_integral_v<Value>) {
+    return static_cast<Value>(raw);
+  } else {
+    return Value{static_cast<uint32_t>(raw)};
+  }
+}
+
+template <class Key, class Value, class Raw = uint32_t>
+struct IdColumn {
+  std::vector<Raw> raw = std::vector<Raw>(1);  // raw[0] belongs to no row
+
+  Value operator[](Key id) const { return from_raw<Value>(raw[id.value]); }
+  uint32_t rows() const { return static_cast<uint32_t>(raw.size() - 1); }
+};
+
+template <class Key, class Value>
+using WideColumn = IdColumn<Key, Value, uint64_t>;  // times, bytes
+
+}  // namespace tapelens::model

@@ -1,0 +1,58 @@
+// The derived columns of a process: which free ends an allocation, and when a save was released.
+#include "analyzer/model/model.h"
+#include "trace/record.h"
+
+namespace tapelens::model {
+
+namespace {
+
+void join_frees(Process& p) {
+  p.allocations.free.raw.assign(p.allocations.rows() + 1, 0);
+  for (uint32_t row = 1; row <= p.frees.rows(); ++row) {
+    uint32_t& first = p.allocations.free.raw[p.frees.of.raw[row]];
+    if (first == 0) first = row;
+  }
+  p.allocations.free.raw[0] = 0;
+}
+
+// A save is let go by the first release of its node after it: a release record, or the end of an evaluation that
+// releases. All three tables are in the order of time, so one walk from the end to the beginning, which remembers each
+// node's next release, is enough.
+void join_releases(Process& p) {
+  const uint32_t saves = p.saves.rows();
+  p.saves.released.raw.assign(saves + 1, static_cast<uint64_t>(kNever.ns));
+  std::vector<uint64_t> next(p.nodes.rows() + 1, static_cast<uint64_t>(kNever.ns));
+
+  // Evaluations nest (a reentrant backward), so their ends are not in the order of their begins. A node's evaluations
+  // do not overlap one another, and only the order within a node matters: take an end when its begin is passed, which
+  // is early by its duration. A save of a node is never made while the node is being evaluated.
+  uint32_t release = p.releases.rows(), evaluation = p.evaluations.rows();
+  for (uint32_t save = saves; save > 0; --save) {
+    const uint64_t time = p.saves.time.raw[save];
+    const auto note = [&next](uint32_t node, uint64_t when) {
+      if (when < next[node]) next[node] = when;
+    };
+    // An earlier release of the same node is always noted later in this walk, so the smaller one is the nearer one.
+    while (release > 0 && p.releases.time.raw[release] >= time) {
+      note(p.releases.of.raw[release], p.releases.time.raw[release]);
+      --release;
+    }
+    while (evaluation > 0 && p.evaluations.begin.raw[evaluation] >= time) {
+      if ((p.evaluations.flags.raw[evaluation] & trace::kEvaluationReleases) != 0) {
+        note(p.evaluations.node.raw[evaluation], p.evaluations.end.raw[evaluation]);
+      }
+      --evaluation;
+    }
+    const uint32_t node = p.saves.node.raw[save];
+    if (node != 0) p.saves.released.raw[save] = next[node];
+  }
+}
+
+}  // namespace
+
+void join(Process& process) {
+  join_frees(process);
+  join_releases(process);
+}
+
+}  // namespace tapelens::model

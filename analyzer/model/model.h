@@ -1,0 +1,181 @@
+// One recorded process as columns: what load() makes of a recording and every analysis reads.
+// A table is a struct of columns of the same length, rows in the order of time, ids from 1.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyzer/model/column.h"
+#include "trace/recording.h"
+#include "trace/types.h"
+
+namespace tapelens::model {
+
+using trace::AllocationId;
+using trace::Bytes;
+using trace::EvaluationId;
+using trace::kNever;
+using trace::LayoutId;
+using trace::Loss;
+using trace::ModuleCallId;
+using trace::ModuleId;
+using trace::NodeId;
+using trace::OperatorId;
+using trace::Origin;
+using trace::Role;
+using trace::SaveId;
+using trace::StackId;
+using trace::StringId;
+using trace::Time;
+
+using DeviceId = trace::Id<struct DeviceTag>;
+using FreeId = trace::Id<struct FreeTag>;
+using ReleaseId = trace::Id<struct ReleaseTag>;
+using RoleId = trace::Id<struct RoleTag>;
+
+struct Operators {
+  WideColumn<OperatorId, Time> begin, end;  // end: kNever if it was open when the recording ended
+  IdColumn<OperatorId, StringId> name;
+  IdColumn<OperatorId, StackId> stack;  // own; see attribution.h for what it inherits
+  IdColumn<OperatorId, ModuleCallId> module_call;
+  IdColumn<OperatorId, OperatorId> parent;
+  IdColumn<OperatorId, EvaluationId> evaluation;  // around it
+  IdColumn<OperatorId, uint16_t, uint16_t> input_count;
+  std::vector<uint32_t> inputs = std::vector<uint32_t>(1);  // AllocationId; all operators', one after another, from [1]
+
+  uint32_t rows() const { return begin.rows(); }
+};
+
+struct Allocations {
+  WideColumn<AllocationId, Time> time;
+  WideColumn<AllocationId, Bytes> bytes;
+  IdColumn<AllocationId, DeviceId, uint8_t> device;
+  IdColumn<AllocationId, Origin, uint8_t> origin;
+  IdColumn<AllocationId, OperatorId> op;  // innermost open one
+  IdColumn<AllocationId, EvaluationId> evaluation;
+  IdColumn<AllocationId, StackId> stack;
+  IdColumn<AllocationId, ModuleCallId> module_call;
+  IdColumn<AllocationId, FreeId> free;  // derived; none: still alive at the end
+
+  uint32_t rows() const { return time.rows(); }
+};
+
+struct Frees {
+  IdColumn<FreeId, AllocationId> of;
+  WideColumn<FreeId, Time> time;
+
+  uint32_t rows() const { return of.rows(); }
+};
+
+struct Nodes {
+  WideColumn<NodeId, Time> time;
+  IdColumn<NodeId, StringId> type;
+  IdColumn<NodeId, OperatorId> op;
+  IdColumn<NodeId, uint8_t, uint8_t> flags;  // trace::NodeFlags
+  IdColumn<NodeId, AllocationId> parameter;  // of an AccumulateGrad
+
+  uint32_t rows() const { return time.rows(); }
+};
+
+struct Saves {
+  WideColumn<SaveId, Time> time, released;  // released: derived; kNever if it was kept to the end
+  IdColumn<SaveId, NodeId> node;            // none: unattributed
+  IdColumn<SaveId, StringId> field;
+  IdColumn<SaveId, AllocationId> allocation;
+  IdColumn<SaveId, LayoutId> layout;
+  IdColumn<SaveId, uint8_t, uint8_t> flags;  // trace::SaveFlags
+
+  uint32_t rows() const { return time.rows(); }
+};
+
+struct Releases {
+  IdColumn<ReleaseId, NodeId> of;
+  WideColumn<ReleaseId, Time> time;
+
+  uint32_t rows() const { return of.rows(); }
+};
+
+struct Evaluations {
+  WideColumn<EvaluationId, Time> begin, end;
+  IdColumn<EvaluationId, NodeId> node;
+  IdColumn<EvaluationId, uint8_t, uint8_t> flags;  // trace::EvaluationFlags
+
+  uint32_t rows() const { return begin.rows(); }
+};
+
+struct Roles {
+  WideColumn<RoleId, Time> time;
+  IdColumn<RoleId, AllocationId> allocation;
+  IdColumn<RoleId, Role, uint8_t> kind;
+  IdColumn<RoleId, StringId> name;
+  IdColumn<RoleId, AllocationId> parameter;  // of a gradient or an optimizer state
+
+  uint32_t rows() const { return time.rows(); }
+};
+
+struct ModuleCalls {
+  WideColumn<ModuleCallId, Time> begin, end;
+  IdColumn<ModuleCallId, ModuleId> module;
+  IdColumn<ModuleCallId, ModuleCallId> parent;
+
+  uint32_t rows() const { return begin.rows(); }
+};
+
+// Half open: [begin, end).
+struct Interval {
+  Time begin, end;
+
+  bool contains(Time time) const { return begin <= time && time < end; }
+  friend bool operator==(Interval, Interval) = default;
+};
+
+// Few and long, so plain rows: in the order of their begins.
+struct OptimizerStep {
+  Interval when;
+  StringId optimizer;  // one each object
+};
+struct Range {
+  Interval when;
+  StringId name;
+  uint32_t os_thread = 0;  // gettid()
+};
+struct Lost {
+  Loss kind{};
+  uint64_t count = 0;
+  Time since;
+};
+struct Information {
+  StringId key, value;
+};
+
+struct Process {
+  trace::ProcessSummary summary;
+  Time duration;  // of the recording
+  Operators operators;
+  Allocations allocations;
+  Frees frees;
+  Nodes nodes;
+  Saves saves;
+  Releases releases;
+  Evaluations evaluations;
+  Roles roles;
+  ModuleCalls module_calls;
+  std::vector<Interval> backwards;
+  std::vector<OptimizerStep> optimizer_steps;
+  std::vector<Range> ranges;
+  std::vector<Information> information;
+  std::vector<Lost> lost;
+
+  // kNever while it is alive at the end of the recording.
+  Time freed(AllocationId allocation) const {
+    const FreeId free = allocations.free[allocation];
+    return free ? frees.time[free] : kNever;
+  }
+};
+
+// Fills the derived columns: allocations.free and saves.released. load() does this; whoever makes a Process by hand
+// calls it once after the last row.
+void join(Process& process);
+
+}  // namespace tapelens::model

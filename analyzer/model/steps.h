@@ -1,0 +1,43 @@
+// Training iterations, and what the program was doing at a moment of one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/model/model.h"
+
+namespace tapelens::model {
+
+struct Step {
+  uint32_t index = 0;  // from 0
+  Interval when;
+};
+
+// A border is the end of a step of the optimizer that was stepped first (a GAN's second one makes no borders). Step 0
+// begins with the recording; what follows the last border is a last step if any operator ran in it. Never empty.
+std::vector<Step> find_steps(const Process& process);
+
+// The step that a moment belongs to; moments after the last border without a step of their own belong to the last.
+const Step& step_at(const std::vector<Step>& steps, Time time);
+
+enum class Phase : uint8_t { other, forward, backward, optimizer };
+const char* phase_name(Phase phase);
+
+// Intervals that do not overlap, in the order of time: the union of those given.
+std::vector<Interval> merged(std::vector<Interval> intervals);
+
+// Backward: inside of a backward. Optimizer: inside of an optimizer's step. Forward: from the first module call or the
+// first operator that makes a node, after the last backward or optimizer step of the step, to the next one.
+class Phases {
+ public:
+  Phases(const Process& process, const std::vector<Step>& steps);
+  Phase at(Time time) const;
+  const std::vector<Interval>& backwards() const { return backwards_; }
+
+ private:
+  const Process& process_;
+  const std::vector<Step>& steps_;
+  std::vector<Interval> backwards_, optimizers_;
+};
+
+}  // namespace tapelens::model

@@ -1,0 +1,54 @@
+// What all processes of a recording share and refer to by id: strings, frames, stacks, layouts, modules, devices.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/model/column.h"
+#include "analyzer/model/model.h"
+#include "trace/recording.h"
+#include "trace/types.h"
+
+namespace tapelens::model {
+
+using trace::FrameId;
+
+struct Text {
+  std::string bytes;
+  std::vector<uint64_t> string_begin = std::vector<uint64_t>(2);  // into bytes; string i is [i] to [i+1]
+  IdColumn<FrameId, StringId> frame_file, frame_function;
+  IdColumn<FrameId, uint32_t> frame_line;
+  std::vector<uint32_t> stack_begin = std::vector<uint32_t>(2);  // into stack_frames, likewise
+  std::vector<FrameId> stack_frames;                             // innermost first
+  IdColumn<LayoutId, StringId> layout_dtype;
+  WideColumn<LayoutId, Bytes> layout_bytes;  // elements times bytes of an element: logical, whatever the strides
+  std::vector<uint32_t> layout_begin = std::vector<uint32_t>(2);  // into layout_sizes, likewise
+  std::vector<uint64_t> layout_sizes;
+  IdColumn<ModuleId, StringId> module_path, module_type;
+  IdColumn<DeviceId, StringId> device_name;
+
+  std::string_view string(StringId id) const {
+    return std::string_view(bytes).substr(string_begin[id.value], string_begin[id.value + 1] - string_begin[id.value]);
+  }
+  std::span<const FrameId> stack(StackId id) const {
+    return std::span(stack_frames).subspan(stack_begin[id.value], stack_begin[id.value + 1] - stack_begin[id.value]);
+  }
+  std::span<const uint64_t> sizes(LayoutId id) const {
+    return std::span(layout_sizes).subspan(layout_begin[id.value], layout_begin[id.value + 1] - layout_begin[id.value]);
+  }
+};
+
+// "float32 [8, 64, 56, 56]"
+std::string layout_text(const Text& text, LayoutId layout);
+
+// The frame to show for a stack: the innermost one that is neither PyTorch's nor the standard library's (Python's or
+// C++'s); the innermost of all if there is no such; none for an empty stack.
+FrameId source_frame(const Text& text, StackId stack);
+
+// Whether a frame's file belongs to PyTorch or to the language: what a reader did not write.
+bool is_library_frame(std::string_view file, std::string_view function);
+
+}  // namespace tapelens::model

@@ -1,0 +1,47 @@
+// The peak set summed by one of several keys. Every allocation goes to its first holder's group, so the groups of any
+// key sum to the peak exactly.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/model/steps.h"
+#include "analyzer/model/text.h"
+#include "analyzer/peak/holders.h"
+
+namespace tapelens::peak {
+
+enum class By : uint8_t { field, node, module, source, op, category, step };
+
+std::optional<By> parse_by(std::string_view word);  // "field", "node", "module", "source", "operator", ...
+const char* by_name(By by);
+
+struct Group {
+  std::string key;
+  Bytes bytes;
+  uint64_t allocations = 0;
+};
+
+// The most bytes first, then by key.
+std::vector<Group> groups(const Process& process, const Text& text, const std::vector<Step>& steps, const PeakSet& set,
+                          By by);
+
+struct Category {
+  HolderKind kind{};
+  Bytes bytes;
+  uint64_t allocations = 0;
+  // Saved bytes that also are a parameter, a gradient, ...: they stay when nothing saves them any more.
+  Bytes held_anyway;
+};
+// In the order of HolderKind; kinds without bytes are left out.
+std::vector<Category> categories(const PeakSet& set);
+
+// "ConvolutionBackward0.input"; "(unattributed).input" if the node is not known.
+std::string field_text(const Process& process, const Text& text, NodeId node, StringId field);
+
+// "train.py:42 forward"; a folder is put before it with `folders` of them. Native frames without a line have none.
+std::string frame_text(const Text& text, FrameId frame, unsigned folders = 0);
+
+}  // namespace tapelens::peak

@@ -1,0 +1,211 @@
+#include "analyzer/peak/holders.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "trace/record.h"
+
+namespace tapelens::peak {
+
+const char* kind_name(HolderKind kind) {
+  switch (kind) {
+    case HolderKind::save:
+      return "save";
+    case HolderKind::parameter:
+      return "parameter";
+    case HolderKind::gradient:
+      return "gradient";
+    case HolderKind::optimizer_state:
+      return "optimizer_state";
+    case HolderKind::buffer:
+      return "buffer";
+    case HolderKind::op:
+      return "operator";
+    case HolderKind::program:
+      break;
+  }
+  return "program";
+}
+
+const char* category_name(HolderKind kind) { return kind == HolderKind::save ? "saved" : kind_name(kind); }
+
+namespace {
+
+// Holders while they are found, table by table; brought into the order of members at the end.
+struct Found {
+  uint32_t member;
+  Holder holder;
+};
+
+class Finder {
+ public:
+  Finder(const Process& process, PeakSet& set) : p_(process), set_(set), slot_(process.allocations.rows() + 1, kNone) {
+    for (uint32_t i = 0; i < set.members.size(); ++i) slot_[set.members[i].allocation.value] = i;
+  }
+
+  void run() {
+    find_saves();
+    find_roles();
+    find_operators();
+    find_the_rest();
+    put_in_order();
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  void add(AllocationId allocation, const Holder& holder) {
+    const uint32_t member = slot_[allocation.value];
+    if (member != kNone) found_.push_back({member, holder});
+  }
+
+  void find_saves() {
+    const Saves& s = p_.saves;
+    const auto moment = static_cast<uint64_t>(set_.when.time.ns);
+    for (uint32_t row = 1; row <= s.rows() && s.time.raw[row] <= moment; ++row) {
+      const uint32_t allocation = s.allocation.raw[row];
+      if (allocation == 0 || slot_[allocation] == kNone || s.released.raw[row] <= moment) continue;
+      if ((s.flags.raw[row] & trace::kSaveIsPacked) != 0) continue;
+      const SaveId save{row};
+      add(AllocationId{allocation}, {HolderKind::save, s.node[save], s.field[save], {}, {}, s.layout[save]});
+    }
+  }
+
+  void find_roles() {
+    const Roles& r = p_.roles;
+    std::unordered_map<uint32_t, StringId> parameter_names;
+    for (uint32_t row = 1; row <= r.rows(); ++row) {
+      const RoleId role{row};
+      if (r.kind[role] == Role::parameter) parameter_names[r.allocation[role].value] = r.name[role];
+    }
+    for (uint32_t row = 1; row <= r.rows(); ++row) {
+      const RoleId role{row};
+      const AllocationId allocation = r.allocation[role];
+      if (!allocation || slot_[allocation.value] == kNone) continue;
+      const HolderKind kind = kind_of(r.kind[role]);
+      if (kind == HolderKind::program) continue;  // no role that we know
+      Holder holder{kind, {}, {}, r.name[role], r.parameter[role]};
+      if (kind == HolderKind::gradient) {
+        const auto named = parameter_names.find(holder.parameter.value);
+        if (named != parameter_names.end()) holder.name = named->second;
+      }
+      add(allocation, holder);
+    }
+    // A C++ program names nothing, but its parameters are what gradients are accumulated for.
+    for (uint32_t row = 1; row <= p_.nodes.rows(); ++row) {
+      const uint32_t parameter = p_.nodes.parameter.raw[row];
+      if (parameter == 0 || slot_[parameter] == kNone || parameter_names.contains(parameter)) continue;
+      add(AllocationId{parameter}, {HolderKind::parameter});
+    }
+  }
+
+  static HolderKind kind_of(Role role) {
+    switch (role) {
+      case Role::parameter:
+        return HolderKind::parameter;
+      case Role::gradient:
+        return HolderKind::gradient;
+      case Role::optimizer_state:
+        return HolderKind::optimizer_state;
+      case Role::buffer:
+        return HolderKind::buffer;
+      case Role::none:
+        break;
+    }
+    return HolderKind::program;
+  }
+
+  void find_operators() {
+    const Operators& o = p_.operators;
+    const auto moment = static_cast<uint64_t>(set_.when.time.ns);
+    std::vector<OperatorId> open;
+    uint64_t input = 1;
+    for (uint32_t row = 1; row <= o.rows() && o.begin.raw[row] <= moment; ++row) {
+      if (o.end.raw[row] > moment) {
+        open.push_back(OperatorId{row});
+        for (uint64_t i = input; i < input + o.input_count.raw[row]; ++i) {
+          add(AllocationId{o.inputs[i]}, {HolderKind::op, {}, {}, o.name[OperatorId{row}]});
+        }
+      }
+      input += o.input_count.raw[row];
+    }
+    if (open.empty()) return;
+    const uint32_t first = open.front().value;
+    for (const Member& member : set_.members) {
+      // Operators around an operator are before it, so the walk can stop below the first open one.
+      for (OperatorId at = p_.allocations.op[member.allocation]; at.value >= first; at = o.parent[at]) {
+        if (!std::ranges::binary_search(open, at)) continue;
+        add(member.allocation, {HolderKind::op, {}, {}, o.name[at]});
+        break;
+      }
+    }
+  }
+
+  void find_the_rest() {
+    std::vector<uint8_t> held(set_.members.size(), 0);
+    for (const Found& f : found_) held[f.member] = 1;
+    for (uint32_t i = 0; i < held.size(); ++i) {
+      if (held[i] != 0) continue;
+      const AllocationId allocation = set_.members[i].allocation;
+      const EvaluationId evaluation = p_.allocations.evaluation[allocation];
+      if (evaluation && same_backward(p_.allocations.time[allocation])) {
+        found_.push_back({i, {HolderKind::gradient, p_.evaluations.node[evaluation]}});
+      } else {
+        found_.push_back({i, {HolderKind::program}});
+      }
+    }
+  }
+
+  bool same_backward(Time made) const {
+    return std::ranges::any_of(p_.backwards,
+                               [&](const Interval& b) { return b.contains(made) && b.contains(set_.when.time); });
+  }
+
+  // By member, then kind, then as found (by time); the same thing said twice is one holder, with a count.
+  void put_in_order() {
+    std::ranges::stable_sort(found_, [](const Found& a, const Found& b) {
+      return a.member != b.member ? a.member < b.member : a.holder.kind < b.holder.kind;
+    });
+    for (const Found& f : found_) {
+      Member& member = set_.members[f.member];
+      if (member.holders == 0) member.first_holder = static_cast<uint32_t>(set_.holders.size());
+      const auto begin = set_.holders.begin() + member.first_holder;
+      const auto same = std::find_if(begin, set_.holders.end(), [&](const Holder& h) { return is_same(h, f.holder); });
+      if (same != set_.holders.end()) {
+        if (f.holder.kind == HolderKind::save) ++same->count;
+        continue;
+      }
+      set_.holders.push_back(f.holder);
+      ++member.holders;
+    }
+  }
+
+  bool is_same(const Holder& a, const Holder& b) const {
+    return a.kind == b.kind && a.field == b.field && a.name == b.name && p_.nodes.type[a.node] == p_.nodes.type[b.node];
+  }
+
+  const Process& p_;
+  PeakSet& set_;
+  std::vector<uint32_t> slot_;  // by allocation: its member
+  std::vector<Found> found_;
+};
+
+}  // namespace
+
+PeakSet peak_set(const Process& process, DeviceId device, const Moment& when) {
+  PeakSet set;
+  set.when = when;
+  set.device = device;
+  const Allocations& a = process.allocations;
+  for (uint32_t row = 1; row <= when.last_allocation.value; ++row) {
+    const AllocationId id{row};
+    if (a.device[id] != device || a.origin[id] != Origin::allocator || !when.holds(process, id)) continue;
+    set.members.push_back({id, a.bytes[id]});
+    set.bytes += a.bytes[id];
+  }
+  std::ranges::stable_sort(set.members, [](const Member& x, const Member& y) { return x.bytes > y.bytes; });
+  Finder(process, set).run();
+  return set;
+}
+
+}  // namespace tapelens::peak

@@ -1,0 +1,36 @@
+// What autograd saved over the whole recording, released or not: the figures to hold against
+// torch.autograd.graph.saved_tensors_hooks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/model/model.h"
+#include "analyzer/model/text.h"
+
+namespace tapelens::peak {
+
+using namespace model;
+
+struct SaveTotals {
+  uint64_t count = 0;
+  Bytes logical;  // elements times bytes of an element, of every save
+  Bytes storage;  // the allocations that they hold, each counted once
+};
+struct FieldTotals {
+  std::string field;  // "ConvolutionBackward0.input"
+  SaveTotals totals;  // storage: each allocation once in every field that holds it
+};
+struct SaveSummary {
+  SaveTotals all;
+  uint64_t unattributed = 0;        // saves whose node is not known, and those lost before they were recorded
+  std::vector<FieldTotals> fields;  // the most storage first, then logical bytes, then by name
+};
+
+// Saves of wrapped numbers (Python scalars) are not counted: PyTorch's hooks do not see them.
+SaveSummary summarize_saves(const Process& process, const Text& text);
+
+// Adds what another process saved.
+void add(SaveSummary& sum, const SaveSummary& more);
+
+}  // namespace tapelens::peak
