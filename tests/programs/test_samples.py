@@ -1,6 +1,7 @@
 """Every sample: it prints the same with and without recording, and its saves and memory are those PyTorch counts."""
 
 import json
+import os
 
 import pytest
 
@@ -94,3 +95,15 @@ def test_the_cpp_trainer_prints_the_same_and_its_peak_names_its_lines(target):
     assert report["saves"]["unattributed"] == 0
     files = {frame["file"].rsplit("/", 1)[-1] for a in report["peak"]["allocations"] for frame in a["stack"]}
     assert files & {"trainer.cpp", "net.h"}, files
+
+
+def test_the_saves_of_the_cpp_trainer_are_those_that_an_engine_with_hooks_counts(target, tmp_path):
+    oracle = os.environ.get("TAPELENS_CPP_ORACLE")
+    if not oracle:
+        pytest.skip("TAPELENS_CPP_ORACLE is not set: run through ctest")
+    out = tmp_path / "saves.json"
+    harness.bare([harness.TRAINER], env={"LD_PRELOAD": oracle, "ORACLE_OUT": str(out)}, check=True)
+    expected = json.loads(out.read_text())
+    assert expected["count"] > 0
+    _, report = harness.record_and_report([harness.TRAINER], target)
+    assert {k: report["saves"][k] for k in expected} == expected
