@@ -1,0 +1,113 @@
+// From a spool to a file: the closing line of `record`, what becomes of the spools, and `tapelens seal`.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/unit/support/cli_process.h"
+
+namespace tapelens::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kTapelens = TAPELENS_TEST_TREE "/bin/tapelens";
+
+class Sealing : public testing::Test {
+ protected:
+  // Records the program that writes a spool as a probe would.
+  Outcome record(const Words& options, const Words& arguments = {}) {
+    Words words = {kTapelens, "record"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", TAPELENS_TEST_WRITER});
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return here(words);
+  }
+  Outcome here(const Words& words) {
+    Setting setting;
+    setting.folder = folder_.path();
+    return run(words, setting);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Sealing, TheClosingLineSaysThePeakTheFileAndTheNextCommand) {
+  const Outcome outcome = record({});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(outcome.err.starts_with("tapelens: peak 3.00 MiB on cpu, ")) << outcome.err;
+  EXPECT_TRUE(outcome.err.ends_with("Next: tapelens report run.tapelens\n")) << outcome.err;
+  EXPECT_EQ(outcome.err.find("not complete"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(fs::exists(folder_ / "run.tapelens"));
+}
+
+TEST_F(Sealing, TheSpoolsAreRemovedOnceSealed) {
+  record({"-o", "a.tapelens"});
+  EXPECT_FALSE(fs::exists(folder_ / "a.tapelens.spool"));
+}
+
+TEST_F(Sealing, QuietSealsWithoutAWord) {
+  EXPECT_EQ(record({"--quiet"}).err, "");
+  EXPECT_TRUE(fs::exists(folder_ / "run.tapelens"));
+}
+
+TEST_F(Sealing, KeptSpoolsCanBeSealedAgain) {
+  record({"--keep-spool"});
+  const Outcome again = here({kTapelens, "seal", "--remove", "run.tapelens.spool", "-o", "again.tapelens"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_TRUE(fs::exists(folder_ / "again.tapelens"));
+  EXPECT_FALSE(fs::exists(folder_ / "run.tapelens.spool"));
+}
+
+TEST_F(Sealing, AKilledProgramIsSealedAndSaidToBeCutOff) {
+  const Outcome outcome = record({}, {"--die"});
+  EXPECT_EQ(outcome.exit_code, 128 + SIGKILL);
+  EXPECT_TRUE(outcome.err.starts_with("tapelens: peak 3.00 MiB on cpu, ")) << outcome.err;
+  EXPECT_NE(outcome.err.find("not complete: 1 process did not end in good order"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Sealing, StrictSealOfACutOffSpoolIsExitCode4) {
+  record({"--keep-spool"}, {"--die"});
+  EXPECT_EQ(here({kTapelens, "seal", "--strict", "run.tapelens.spool", "-o", "a.tapelens"}).exit_code, 4);
+  EXPECT_EQ(here({kTapelens, "seal", "run.tapelens.spool", "-o", "a.tapelens"}).exit_code, 0);
+}
+
+TEST_F(Sealing, AnUnsealedRecordingIsNotOverwrittenUnlessForced) {
+  record({"--keep-spool"});
+  const Outcome refused = record({});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("never sealed"), std::string::npos) << refused.err;
+  EXPECT_EQ(record({"--force"}).exit_code, 0);
+  EXPECT_FALSE(fs::exists(folder_ / "run.tapelens.spool"));
+}
+
+TEST_F(Sealing, AnOlderRecordingStaysWhenTheCommandRecordsNothing) {
+  record({});
+  const std::string before = read_file(folder_ / "run.tapelens");
+  const Outcome outcome = here({kTapelens, "record", "--", "true"});
+  EXPECT_EQ(read_file(folder_ / "run.tapelens"), before);
+  EXPECT_NE(outcome.err.find("earlier recording"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Sealing, AProcessThatOutlivesTheCommandIsNotedAndItsSpoolKept) {
+  const Outcome outcome = record({}, {"--linger", "go"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.err.find("1 process still runs (pid "), std::string::npos) << outcome.err;
+  EXPECT_TRUE(fs::exists(folder_ / "run.tapelens.spool"));
+}
+
+TEST_F(Sealing, AFolderWithoutSpoolsIsUnreadableInput) {
+  fs::create_directory(folder_ / "empty");
+  EXPECT_EQ(here({kTapelens, "seal", "empty", "-o", "a.tapelens"}).exit_code, 3);
+  EXPECT_EQ(here({kTapelens, "seal", "nowhere", "-o", "a.tapelens"}).exit_code, 3);
+  EXPECT_FALSE(fs::exists(folder_ / "a.tapelens"));
+}
+
+TEST_F(Sealing, RubbishInPlaceOfASpoolIsUnreadableInput) {
+  fs::create_directory(folder_ / "bad.spool");
+  write_file(folder_ / "bad.spool/1.spool", std::string(100000, 'x'));
+  const Outcome outcome = here({kTapelens, "seal", "bad.spool", "-o", "a.tapelens"});
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  EXPECT_FALSE(fs::exists(folder_ / "a.tapelens"));
+}
+
+}  // namespace
+}  // namespace tapelens::test

@@ -1,0 +1,68 @@
+// Sizes, steps, quoting and suggestions of the command line.
+#include <gtest/gtest.h>
+
+#include "cli/text.h"
+
+namespace tapelens::cli {
+namespace {
+
+TEST(Text, BytesAreShownInTheLargestUnitThatFits) {
+  EXPECT_EQ(human_bytes(0), "0 B");
+  EXPECT_EQ(human_bytes(1023), "1023 B");
+  EXPECT_EQ(human_bytes(1024), "1.00 KiB");
+  EXPECT_EQ(human_bytes(96'573'850), "92.1 MiB");
+  EXPECT_EQ(human_bytes(1048575), "1.00 MiB");
+  EXPECT_EQ(human_bytes(UINT64_MAX), "16.0 EiB");
+}
+
+TEST(Text, CountsAreGroupedByThousands) {
+  EXPECT_EQ(human_count(7), "7");
+  EXPECT_EQ(human_count(999), "999");
+  EXPECT_EQ(human_count(1000), "1,000");
+  EXPECT_EQ(human_count(12'345'678), "12,345,678");
+}
+
+TEST(Text, SizesAreReadInPowersOf1024) {
+  EXPECT_EQ(parse_bytes("8GiB"), uint64_t{8} << 30);
+  EXPECT_EQ(parse_bytes("500M"), uint64_t{500} << 20);
+  EXPECT_EQ(parse_bytes("1.5k"), 1536u);
+  EXPECT_EQ(parse_bytes("4096"), 4096u);
+  EXPECT_EQ(parse_bytes("2 TB"), uint64_t{2} << 40);
+}
+
+TEST(Text, WhatIsNoSizeIsRefused) {
+  for (const char* text : {"", "GiB", "-1", "3Q", "1GG", "1e99", "nan", "8GiBs", "99999999999999999999"}) {
+    EXPECT_FALSE(parse_bytes(text)) << text;
+  }
+}
+
+TEST(Text, StepsAreAHalfOpenRange) {
+  EXPECT_EQ(parse_steps("2:4"), "2:4");
+  EXPECT_EQ(parse_steps(":4"), "0:4");
+  EXPECT_EQ(parse_steps("3:"), "3:");
+  EXPECT_EQ(parse_steps("3"), "3:4");
+}
+
+TEST(Text, StepsThatHoldNoStepAreRefused) {
+  for (const char* text : {"", ":", "4:4", "5:2", "a:b", "1:2:3", "-1:2", " 1:2"})
+    EXPECT_FALSE(parse_steps(text)) << text;
+}
+
+TEST(Text, QuotedWordsAreReadBackByAShell) {
+  EXPECT_EQ(shell_quote("train.py"), "train.py");
+  EXPECT_EQ(shell_quote(""), "''");
+  EXPECT_EQ(shell_quote("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quote(std::vector<std::string>{"python", "-c", "print(1)"}), "python -c 'print(1)'");
+}
+
+TEST(Text, ASwapAMissingLetterAndABeginningAreUnderstood) {
+  const std::vector<std::string> words = {"record", "report", "seal", "doctor", "completion"};
+  EXPECT_EQ(nearest("recrod", words), "record");
+  EXPECT_EQ(nearest("repot", words), "report");
+  EXPECT_EQ(nearest("rec", words), "record");
+  EXPECT_EQ(nearest("comp", words), "completion");
+  EXPECT_EQ(nearest("xyzzy", words), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tapelens::cli

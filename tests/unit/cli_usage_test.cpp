@@ -1,0 +1,120 @@
+// What the command line says when asked, and when it does not understand.
+#include <gtest/gtest.h>
+
+#include "tests/unit/support/cli_process.h"
+
+namespace tapelens::test {
+namespace {
+
+Outcome tapelens(Words arguments) {
+  arguments.insert(arguments.begin(), TAPELENS_TEST_TREE "/bin/tapelens");
+  return run(arguments);
+}
+
+void expect_one_line(const Outcome& outcome, const std::string& part) {
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+  EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+}
+
+TEST(Usage, AMistypedCommandIsSuggested) {
+  expect_one_line(tapelens({"recrod", "--", "ls"}), "did you mean 'record'?");
+}
+
+TEST(Usage, AnUnknownCommandWithNothingNearIsSaidPlainly) {
+  const Outcome outcome = tapelens({"frobnicate"});
+  expect_one_line(outcome, "unknown command 'frobnicate'");
+  EXPECT_EQ(outcome.err.find("did you mean"), std::string::npos);
+}
+
+TEST(Usage, AMistypedOptionIsSuggested) {
+  expect_one_line(tapelens({"record", "--step", "1:2", "--", "ls"}), "did you mean '--steps'?");
+  expect_one_line(tapelens({"--versoin"}), "did you mean '--version'?");
+}
+
+TEST(Usage, ACommandWithoutDashesIsToldWhereTheyGo) {
+  expect_one_line(tapelens({"record", "python", "train.py", "--lr", "1"}), "-- python train.py --lr 1");
+}
+
+TEST(Usage, WrongValuesAreRefusedBeforeTheCommandRuns) {
+  expect_one_line(tapelens({"record", "--steps", "4:2", "--", "echo", "ran"}), "'4:2' is not A:B");
+  expect_one_line(tapelens({"record", "--max-size", "lots", "--", "echo", "ran"}), "'lots' is not a size");
+  expect_one_line(tapelens({"record", "--stacks", "java", "--", "echo", "ran"}), "'java' is not");
+  expect_one_line(tapelens({"record", "--"}), "no command");
+  expect_one_line(tapelens({"record"}), "no command");
+  expect_one_line(tapelens({"seal", "x.spool"}), "--output");
+  expect_one_line(tapelens({"completion", "ksh"}), "ksh");
+}
+
+TEST(Usage, EveryCommandHasHelpWithExamplesAndAVersion) {
+  for (const char* command : {"record", "report", "seal", "doctor", "completion"}) {
+    const Outcome help = tapelens({command, "--help"}), version = tapelens({command, "--version"});
+    EXPECT_EQ(help.exit_code, 0) << command;
+    EXPECT_EQ(help.err, "") << command;
+    EXPECT_NE(help.out.find("Examples:\n  "), std::string::npos) << command;
+    EXPECT_NE(help.out.find(std::string("Usage: tapelens ") + command), std::string::npos) << command;
+    EXPECT_EQ(version.exit_code, 0) << command;
+    EXPECT_TRUE(version.out.starts_with("tapelens 0.")) << version.out;
+    EXPECT_EQ(tapelens({"help", command}).out, help.out);
+  }
+}
+
+TEST(Usage, WithoutArgumentsTheHelpIsAnError) {
+  const Outcome outcome = tapelens({});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err, tapelens({"--help"}).out);
+}
+
+TEST(Completion, EveryCommandAndOptionIsInEveryScript) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Outcome script = tapelens({"completion", shell});
+    EXPECT_EQ(script.exit_code, 0);
+    for (const char* word : {"record", "report", "seal", "doctor", "completion", "max-size", "keep-spool", "strict"}) {
+      EXPECT_NE(script.out.find(word), std::string::npos) << shell << ": " << word;
+    }
+  }
+}
+
+// Completes `line` as bash would, with the script that tapelens prints.
+std::string completed(const Words& line, const std::filesystem::path& folder) {
+  std::string words;
+  for (const std::string& word : line) words += " '" + word + "'";
+  Setting setting;
+  setting.folder = folder;
+  return run({"bash", "-c",
+              "source <(" TAPELENS_TEST_TREE "/bin/tapelens completion bash); compopt() { :; }; COMP_WORDS=(" + words +
+                  "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _tapelens; printf '%s\\n' \"${COMPREPLY[@]}\""},
+             setting)
+      .out;
+}
+
+TEST(Completion, BashCompletesCommandsOptionsValuesAndRecordings) {
+  const TemporaryFolder folder;
+  write_file(folder / "run.tapelens", "");
+  write_file(folder / "other.txt", "");
+  EXPECT_EQ(completed({"tapelens", "rec"}, folder.path()), "record\n");
+  EXPECT_EQ(completed({"tapelens", "record", "--max"}, folder.path()), "--max-size\n");
+  EXPECT_EQ(completed({"tapelens", "record", "--stacks", "p"}, folder.path()), "python\n");
+  EXPECT_EQ(completed({"tapelens", "report", ""}, folder.path()), "run.tapelens\n");
+  EXPECT_EQ(completed({"tapelens", "report", "--format", "js"}, folder.path()), "json\n");
+}
+
+TEST(Doctor, AProgramThatDoesNotExistWillNotWork) {
+  const Outcome outcome = tapelens({"doctor", "--", "no-such-program"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.out.find("BAD   no-such-program: not found"), std::string::npos) << outcome.out;
+}
+
+TEST(Doctor, APythonWithoutPyTorchWillNotWorkAndIsToldHow) {
+  // -S and -I leave no site-packages: an interpreter wherever it is, and surely no PyTorch.
+  const TemporaryFolder folder;
+  write_file(folder / "python-bare", "#!/bin/sh\nexec python3 -I -S \"$@\"\n", true);
+  const Outcome outcome = tapelens({"doctor", "--", (folder / "python-bare").string()});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.out.find("has no PyTorch"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("tapelens doctor -- PYTHON"), std::string::npos) << outcome.out;
+}
+
+}  // namespace
+}  // namespace tapelens::test
