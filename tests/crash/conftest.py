@@ -1,0 +1,21 @@
+"""The fixtures of tests/programs serve here too."""
+
+from pathlib import Path
+import sys
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs"))
+
+import pytest
+
+import harness
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built():
+    if not harness.BINARY.exists():
+        pytest.exit(f"{harness.BINARY} is missing: run scripts/build, or set TAPELENS_BINARY", returncode=2)
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "run.tapelens"

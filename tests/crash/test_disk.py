@@ -1,0 +1,91 @@
+"""No room, no right to write, a limit: the program runs as if alone, and what is missing is said."""
+
+import contextlib
+import os
+import subprocess
+
+import pytest
+
+import harness
+from test_crash import ENDLESS
+
+
+@contextlib.contextmanager
+def tmpfs(folder, options):
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], capture_output=True, text=True,
+                             check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"cannot mount a tmpfs here: {mounted.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def program(tmp_path, iterations=300):
+    return [harness.PYTHON, ENDLESS, tmp_path / "progress", "wait", iterations]
+
+
+def losses(report):
+    return {loss["kind"]: loss["count"] for loss in report["recording"]["lost"]}
+
+
+@pytest.mark.parametrize("mebibytes", [1, 2, 3, 5])
+def test_a_full_disk(mebibytes, tmp_path):
+    alone = harness.bare(program(tmp_path), check=True)
+    with tmpfs(tmp_path / "small", f"size={mebibytes}m") as small:
+        target = small / "run.tapelens"
+        recorded = harness.record(program(tmp_path), target)
+        assert (recorded.code, recorded.stdout) == (alone.code, alone.stdout)
+        if not target.exists():
+            # The spool fills the disk, so that the sealed file finds no room either: that is said, with what to type.
+            assert "tapelens seal" in recorded.stderr, recorded.stderr
+            target = tmp_path / "elsewhere.tapelens"
+            sealed = harness.bare([harness.BINARY, "seal", small / "run.tapelens.spool", "-o", target])
+            assert sealed.code == 0, sealed.stderr
+        report = harness.report(target)
+        assert harness.bare([harness.BINARY, "report", target, "--strict"]).code == 4
+    assert losses(report).get("disk_full", 0) > 0, losses(report)
+    assert not report["recording"]["complete"]
+    assert [r for r in report["ranges"] if r["name"] == "mark-0"], "what was written before is kept"
+
+
+def test_a_disk_that_is_full_from_the_start(tmp_path):
+    alone = harness.bare(program(tmp_path, 20), check=True)
+    with tmpfs(tmp_path / "small", "size=256k") as small:
+        (small / "filler").write_bytes(b"x" * (240 << 10))
+        recorded = harness.record(program(tmp_path, 20), small / "run.tapelens")
+        assert (recorded.code, recorded.stdout) == (alone.code, alone.stdout)
+
+
+def test_a_read_only_disk(tmp_path):
+    alone = harness.bare(program(tmp_path, 20), check=True)
+    with tmpfs(tmp_path / "fixed", "size=1m,ro") as fixed:
+        recorded = harness.record(program(tmp_path, 20), fixed / "run.tapelens")
+    assert (recorded.code, recorded.stdout) == (alone.code, alone.stdout)
+    assert len(recorded.stderr.splitlines()) == 1 and "unrecorded" in recorded.stderr
+
+
+@pytest.mark.parametrize("where", ["no/such/folder/run.tapelens", "file/run.tapelens"])
+def test_an_unwritable_target(where, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    alone = harness.bare(program(tmp_path, 20), check=True)
+    recorded = harness.record(program(tmp_path, 20), tmp_path / where)
+    assert (recorded.code, recorded.stdout) == (alone.code, alone.stdout)
+    if not os.path.exists(tmp_path / where):
+        assert recorded.stderr.strip(), "nothing was recorded and nothing was said"
+
+
+@pytest.mark.parametrize("limit", ["64KiB", "1MiB", "4MiB"])
+def test_the_size_limit(limit, target, tmp_path):
+    alone = harness.bare(program(tmp_path), check=True)
+    recorded = harness.record(program(tmp_path), target, options=["--max-size", limit])
+    assert recorded.said() == alone.said()
+    report = harness.report(target)
+    assert losses(report).get("size_limit", 0) > 0
+    assert not report["recording"]["complete"]
+    if limit != "64KiB":
+        assert [r for r in report["ranges"] if r["name"] == "mark-0"]
+    strict = harness.bare([harness.BINARY, "report", target, "--strict"])
+    assert strict.code == 4
