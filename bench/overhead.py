@@ -1,0 +1,148 @@
+"""What recording costs, beside the bare program and other profilers, in one run.
+
+Each way to run has one process that lives through the whole measurement; they take turns of a few steps, each alone on
+the machine, so that what disturbs it (heat, neighbours) disturbs all alike. A ratio is that of the medians of all steps;
+its spread is that of the ratios of the single rounds. Needs PyTorch, torchvision; memray where it is installed.
+
+    python bench/overhead.py [--binary build/release/bin/tapelens] [--rounds 15] [--json OUT]
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+WORKER = HERE / "overhead_worker.py"
+TARGETS = {"resnet18": 1.05, "transformer": 1.05, "tiny": 1.5}
+STEPS = {"resnet18": 2, "transformer": 2, "tiny": 8}  # a turn
+
+
+class Way:
+    """One way to run a case: a living worker, and the step times of each of its turns."""
+
+    def __init__(self, name, case, prefix, profiler="none"):
+        self.name, self.turns = name, []
+        command = [*map(str, prefix), sys.executable, str(WORKER), case, profiler]
+        if prefix and "memray" in prefix:
+            command = [*map(str, prefix), str(WORKER), case, profiler]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+
+    def turn(self, steps):
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            if line.startswith("["):
+                return json.loads(line)
+        raise SystemExit(f"overhead: {self.name} died, exit code {self.process.wait()}")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.read()
+        return self.process.wait()
+
+    def median(self):
+        return statistics.median(t for turn in self.turns for t in turn)
+
+
+def ways(case, binary, folder):
+    made = [Way("bare", case, []),
+            Way("tapelens", case, [binary, "record", "--quiet", "--max-size", "32GiB", "-o",
+                                   folder / f"{case}.tapelens", "--"]),
+            Way("torch.profiler memory", case, [], "memory"),
+            Way("torch.profiler memory, stacks", case, [], "stack")]
+    if importlib.util.find_spec("memray"):
+        made.append(Way("memray", case, [sys.executable, "-m", "memray", "run", "-q", "--force", "-o",
+                                         folder / f"{case}.memray"]))
+    return made
+
+
+def measure(case, binary, folder, rounds):
+    everyone = ways(case, binary, folder)
+    for way in everyone:
+        way.turn(3)  # warm up
+    for number in range(rounds):
+        order = everyone[number % len(everyone):] + everyone[:number % len(everyone)]
+        for way in order:
+            way.turns.append(way.turn(STEPS[case]))
+    for way in everyone:
+        if way.end() != 0:
+            raise SystemExit(f"overhead: {way.name} on {case} failed")
+    bare = everyone[0]
+    rows = []
+    for way in everyone:
+        single = sorted(statistics.median(a) / statistics.median(b) for a, b in zip(way.turns, bare.turns))
+        rows.append({"case": case, "way": way.name, "step_ms": way.median() / 1e6, "ratio": way.median() / bare.median(),
+                     "quartiles": [single[len(single) // 4], single[3 * len(single) // 4]]})
+    return rows
+
+
+def start_up(binary, folder, rounds):
+    """The whole command, sealing and all, of a program that runs one operator."""
+    program = [sys.executable, "-c", "import torch; torch.ones(1)"]
+    recorded = [str(binary), "record", "--quiet", "-o", str(folder / "start.tapelens"), "--", *program]
+    times = {"bare": [], "tapelens": []}
+    for _ in range(rounds + 1):
+        for name, command in (("bare", program), ("tapelens", recorded)):
+            begin = time.perf_counter()
+            subprocess.run(command, check=True)
+            times[name].append(time.perf_counter() - begin)
+    bare, taped = (statistics.median(t[1:]) for t in (times["bare"], times["tapelens"]))
+    return {"bare_s": bare, "tapelens_s": taped, "cost_s": taped - bare}
+
+
+def bytes_an_event(binary, folder, steps=20):
+    """Of the transformer: the blocks of the spool, and the sealed file, over the events that `report` counts."""
+    target = folder / "size.tapelens"
+    spools = pathlib.Path(f"{target}.spool")
+    subprocess.run([str(binary), "record", "--quiet", "--keep-spool", "-o", str(target), "--", sys.executable,
+                    str(WORKER), "transformer", "none"], input=f"{steps}\n", text=True, stdout=subprocess.DEVNULL,
+                   check=True)
+    report = json.loads(subprocess.run([str(binary), "report", str(target), "--format", "json", "--top", "1"],
+                                       capture_output=True, check=True).stdout)
+    events = report["recording"]["events"]
+    spool = sum(file.stat().st_blocks * 512 for file in spools.glob("*.spool"))
+    return {"events": events, "spool": spool / events, "sealed": target.stat().st_size / events}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", default=os.environ.get("TAPELENS_BINARY", HERE.parent / "build/release/bin/tapelens"))
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--cases", nargs="+", choices=list(STEPS), default=list(STEPS))
+    parser.add_argument("--json", help="write the figures there too")
+    args = parser.parse_args()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="tapelens-bench-"))
+    try:
+        rows = []
+        print(f"{'case':12} {'way':30} {'step ms':>9} {'ratio':>7}   quartiles   target", flush=True)
+        for case in args.cases:
+            for row in measure(case, args.binary, folder, args.rounds):
+                low, high = row["quartiles"]
+                aim = f"{TARGETS[case]:.2f}" if row["way"] == "tapelens" else ""
+                print(f"{case:12} {row['way']:30} {row['step_ms']:9.2f} {row['ratio']:7.3f}   {low:.2f}-{high:.2f}   {aim}",
+                      flush=True)
+                rows.append(row)
+        start = start_up(args.binary, folder, max(3, args.rounds // 2))
+        print(f"start-up     bare {start['bare_s']:.2f} s, recorded {start['tapelens_s']:.2f} s: "
+              f"{start['cost_s']:+.2f} s (target 0.30)")
+        size = bytes_an_event(args.binary, folder)
+        print(f"size         {size['events']} events: {size['spool']:.1f} bytes an event in the spool (target 64), "
+              f"{size['sealed']:.1f} in the sealed file (target 12)")
+        if args.json:
+            pathlib.Path(args.json).write_text(json.dumps({"steps": rows, "start_up": start, "size": size}, indent=1),
+                                               encoding="utf-8")
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

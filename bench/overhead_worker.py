@@ -1,0 +1,84 @@
+"""One measured process of overhead.py: builds a case, then, for each line "K" on standard input, runs K steps and
+answers with their times in nanoseconds, as one line of JSON. overhead_worker.py CASE PROFILER; it knows nothing of Tapelens."""
+
+import contextlib
+import json
+import pathlib
+import sys
+import time
+
+import torch
+from torch.nn import functional as F
+
+SAMPLES = pathlib.Path(__file__).resolve().parents[1] / "samples"
+
+
+def resnet18():
+    """ResNet-18, batch 8, 112x112."""
+    from torchvision.models import resnet18 as make
+    net = make(weights=None)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    images, labels = torch.randn(8, 3, 112, 112), torch.randint(0, 1000, (8,))
+
+    def step():
+        optimizer.zero_grad()
+        F.cross_entropy(net(images), labels).backward()
+        optimizer.step()
+    return step
+
+
+def transformer():
+    """Four layers, d 256, sequence 128, batch 8: the sample's network."""
+    sys.path.insert(0, str(SAMPLES))
+    from gpt import GPT
+    net = GPT(vocabulary=1024, length=128, width=256, heads=8, layers=4, fused=False)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
+    tokens = torch.randint(0, 1024, (8, 129))
+
+    def step():
+        optimizer.zero_grad()
+        F.cross_entropy(net(tokens[:, :-1]).reshape(-1, 1024), tokens[:, 1:].reshape(-1)).backward()
+        optimizer.step()
+    return step
+
+
+def tiny():
+    """2,000 operators on 16 elements each, and their backward."""
+    w = torch.ones(16, requires_grad=True)
+
+    def step():
+        x = w
+        for _ in range(2000):
+            x = x * 1.0001
+        x.sum().backward()
+        w.grad = None
+    return step
+
+
+CASES = {"resnet18": resnet18, "transformer": transformer, "tiny": tiny}
+
+
+def profiler(name):
+    """A fresh context for each turn; its start and stop are outside of the measured time."""
+    if name == "none":
+        return contextlib.nullcontext()
+    from torch.profiler import ProfilerActivity, profile
+    return profile(activities=[ProfilerActivity.CPU], profile_memory=True, with_stack=name == "stack")
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    step = CASES[sys.argv[1]]()
+    answers = sys.stdout
+    for line in sys.stdin:
+        times = []
+        with profiler(sys.argv[2]):
+            for _ in range(int(line)):
+                begin = time.perf_counter_ns()
+                step()
+                times.append(time.perf_counter_ns() - begin)
+        print(json.dumps(times), file=answers, flush=True)
+
+
+main()
