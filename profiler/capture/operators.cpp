@@ -139,13 +139,45 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
   thread.busy = was_busy;
 }
 
+// LibTorch asks, for each operator, who wants to observe it. We answer in its place: ours, and whoever it would have named.
+// As a registered callback we would be copied, under a lock, at each node that is evaluated, and be seen by the program.
+bool observes(at::RecordScope scope) {
+  return scope == at::RecordScope::FUNCTION || scope == at::RecordScope::BACKWARD_FUNCTION ||
+         scope == at::RecordScope::USER_SCOPE || scope == at::RecordScope::TORCHSCRIPT_FUNCTION;
+}
+
+void add_ourselves(at::StepCallbacks& callbacks, at::RecordScope scope) {
+  callbacks.callbacks_.push_back({begin, end});
+  // An evaluation's inputs are of no use here, and would be copied into a list first.
+  if (scope != at::RecordScope::BACKWARD_FUNCTION) callbacks.needs_inputs_ = true;
+}
+
+using UnlessEmpty = decltype(&at::getStepCallbacksUnlessEmpty);
+UnlessEmpty g_unless_empty;
+std::optional<at::StepCallbacks> step_callbacks_unless_empty(at::RecordScope scope) {
+  auto callbacks = g_unless_empty(scope);
+  if (mode() != Mode::off && observes(scope)) {
+    if (!callbacks) callbacks.emplace(at::RecordFunction::currentThreadId(), scope);
+    add_ourselves(*callbacks, scope);
+  }
+  return callbacks;
+}
+
+using StepCallbacks = decltype(&at::getStepCallbacks);
+StepCallbacks g_step_callbacks;
+at::StepCallbacks step_callbacks(at::RecordScope scope) {
+  auto callbacks = g_step_callbacks(scope);
+  if (mode() != Mode::off && observes(scope)) add_ourselves(callbacks, scope);
+  return callbacks;
+}
+
 }  // namespace
 
 void watch_operators() {
-  at::addGlobalCallback(at::RecordFunctionCallback(begin, end)
-                            .needsInputs(true)
-                            .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
-                                     at::RecordScope::TORCHSCRIPT_FUNCTION, at::RecordScope::USER_SCOPE}));
+  g_unless_empty = reinterpret_cast<UnlessEmpty>(g_inject->real(TAPELENS_step_callbacks_unless_empty));
+  g_step_callbacks = reinterpret_cast<StepCallbacks>(g_inject->real(TAPELENS_step_callbacks));
+  g_inject->replace(TAPELENS_step_callbacks_unless_empty, reinterpret_cast<void*>(&step_callbacks_unless_empty));
+  g_inject->replace(TAPELENS_step_callbacks, reinterpret_cast<void*>(&step_callbacks));
 }
 
 }  // namespace tapelens::capture

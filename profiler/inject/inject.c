@@ -80,7 +80,8 @@ static void load_probe(void) {
 
 __attribute__((visibility("hidden"))) void* tapelens_resolve(unsigned symbol) {
   static char probe_wanted = 1;
-  if (symbol == TAPELENS_step_callbacks && __atomic_exchange_n(&probe_wanted, 0, __ATOMIC_ACQ_REL)) load_probe();
+  const int first_operator = symbol == TAPELENS_step_callbacks || symbol == TAPELENS_step_callbacks_unless_empty;
+  if (first_operator && __atomic_exchange_n(&probe_wanted, 0, __ATOMIC_ACQ_REL)) load_probe();
   void* now = __atomic_load_n(&tapelens_slots[symbol], __ATOMIC_ACQUIRE);
   void* real = real_function((enum tapelens_symbol)symbol);
   if (real == NULL) {

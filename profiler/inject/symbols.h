@@ -2,7 +2,8 @@
 #pragma once
 
 #define TAPELENS_SYMBOLS(X)                                                                                          \
-  X(step_callbacks, "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE")                                         \
+  X(step_callbacks, "_ZN2at16getStepCallbacksENS_11RecordScopeE")                                                    \
+  X(step_callbacks_unless_empty, "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE")                            \
   X(saved_variable, "_ZN5torch8autograd13SavedVariableC1ERKN2at6TensorEbb")                                          \
   X(saved_variable_base, "_ZN5torch8autograd13SavedVariableC2ERKN2at6TensorEbb")                                     \
   X(set_gradient_edge, "_ZN5torch8autograd4impl17set_gradient_edgeERKN2at6TensorENS0_4EdgeE")                        \
