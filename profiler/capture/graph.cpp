@@ -126,7 +126,7 @@ void write_lone_save(Thread& thread, const PendingSave& save) {
 PendingSave describe(Thread& thread, const void* place, const c10::TensorImpl& tensor, uint8_t flags) {
   const StorageView storage = storage_of(thread, tensor);
   PendingSave save{place, trace::ticks_now(), storage.address, storage.bytes, 0, intern_layout(thread, tensor), flags, false};
-  if (const auto offset = tensor.sym_storage_offset().maybe_as_int()) save.storage_offset = static_cast<uint64_t>(*offset);
+  if (const auto offset = tensor.sym_storage_offset_default().maybe_as_int()) save.storage_offset = static_cast<uint64_t>(*offset);
   if (tensor.is_wrapped_number()) save.flags |= trace::kSaveIsWrappedNumber;
   return save;
 }
@@ -204,6 +204,16 @@ Function real(tapelens_symbol symbol) {
   return reinterpret_cast<Function>(g_inject->real(symbol));
 }
 
+// No exception of ours reaches the program. None is expected: what it would have told is a loss.
+template <class Hook>
+void undisturbed(Hook hook) noexcept {
+  try {
+    hook();
+  } catch (...) {
+    g_spool.count(trace::Loss::unattributed_save);
+  }
+}
+
 using SavedVariableFunction = void (*)(SavedVariable*, const at::Tensor&, bool, bool);
 SavedVariableFunction g_saved_variable;
 void saved_variable(SavedVariable* place, const at::Tensor& tensor, bool is_output, bool is_inplace_on_view) {
@@ -213,7 +223,7 @@ void saved_variable(SavedVariable* place, const at::Tensor& tensor, bool is_outp
   if (thread.busy) return;
   uint8_t flags = is_output ? trace::kSaveIsOutput : 0;
   if (place->has_hooks()) flags |= trace::kSaveIsPacked;
-  thread.saves.push_back(describe(thread, place, *tensor.unsafeGetTensorImpl(), flags));
+  undisturbed([&] { thread.saves.push_back(describe(thread, place, *tensor.unsafeGetTensorImpl(), flags)); });
 }
 
 using EdgeFunction = decltype(&torch::autograd::impl::set_gradient_edge);
@@ -221,7 +231,7 @@ EdgeFunction g_set_gradient_edge;
 void set_gradient_edge(const at::Tensor& tensor, torch::autograd::Edge edge) {
   const Node* node = edge.function.get();
   g_set_gradient_edge(tensor, std::move(edge));
-  node_made(node);
+  undisturbed([node] { node_made(node); });
 }
 
 // Returns nothing, or the node, by version.
@@ -230,9 +240,11 @@ struct Rebase {
   using Function = Returned (*)(const at::Tensor&, torch::autograd::Edge);
   static inline Function original = nullptr;
   static Returned call(const at::Tensor& tensor, torch::autograd::Edge edge) {
-    struct AfterWards {
+    struct Afterwards {
       const Node* node;
-      ~AfterWards() { node_made(node); }
+      ~Afterwards() {
+        undisturbed([this] { node_made(node); });
+      }
     } const afterwards{edge.function.get()};
     return original(tensor, std::move(edge));
   }
@@ -274,8 +286,10 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
       if (thread.busy) return;
       if (mode() == Mode::full) {
         Busy busy(thread);
-        settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
-        stack_here(thread);  // the module calls that have ended
+        undisturbed([&] {
+          settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
+          stack_here(thread);  // the module calls that have ended
+        });
       }
       write_event(thread, RecordKind::backward_begin, 0, flags);
       open = true;

@@ -92,8 +92,10 @@ const Thread::Name& intern_name(Thread& thread, const char* text) {
 }
 
 uint32_t intern_layout(Thread& thread, const c10::TensorImpl& tensor) {
-  if (tensor.layout() != c10::kStrided || tensor.has_symbolic_sizes_strides()) return 0;
-  const auto sizes = tensor.sizes(), strides = tensor.strides();
+  // The fields themselves: what a subclass overrides may throw (nested tensors) or run Python.
+  if (tensor.is_sparse() || tensor.is_sparse_compressed() || tensor.is_mkldnn() || tensor.has_symbolic_sizes_strides())
+    return 0;
+  const auto sizes = tensor.sizes_default(), strides = tensor.strides_default();
   uint64_t hash = mix(sizes.size() + 1, static_cast<uint64_t>(tensor.dtype().toScalarType()));
   for (const int64_t size : sizes) hash = mix(hash, static_cast<uint64_t>(size));
   for (const int64_t stride : strides) hash = mix(hash, static_cast<uint64_t>(stride));
