@@ -33,9 +33,10 @@ class Counter:
 
         def counted_push(pack, unpack):
             def counted_pack(tensor):
+                packed = pack(tensor)  # checkpoint stops its recomputation by throwing here: then nothing is saved
                 self.hidden += 1
                 self.hidden_bytes += tensor.numel() * tensor.element_size()
-                return pack(tensor)
+                return packed
             push(counted_pack, unpack)
         functions._push_saved_tensors_default_hooks = counted_push
 
