@@ -1,7 +1,6 @@
 // Starts the recording of this process. The preload library loads the probe when LibTorch dispatches its first operator;
 // the static object at the end of this file is what runs then.
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <torch/version.h>
 #include <unistd.h>
@@ -26,8 +25,11 @@ void say(std::string_view what) {
   if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 
+static pid_t g_process = 0;
+
 void finish_recording() {
-  if (g_mode.exchange(Mode::off) == Mode::off) return;
+  // A child of vfork() runs in our memory until it executes or exits.
+  if (getpid() != g_process || g_mode.exchange(Mode::off) == Mode::off) return;
   if (void* state = *g_inject->thread_slot()) static_cast<Thread*>(state)->lane.finish();
   g_spool.finish();
 }
@@ -62,28 +64,6 @@ void in_forked_child() {
   g_spool.abandon_in_child();
 }
 
-void write_mappings(Thread& thread) {
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* data) {
-        char path[4096];
-        const char* name = info->dlpi_name;
-        if (*name == '\0') {  // the program itself; what has no file (the vdso) cannot be opened later
-          const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-          if (length <= 0) return 0;
-          path[length] = '\0';
-          name = path;
-        }
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const auto& segment = info->dlpi_phdr[i];
-          if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
-          const uint64_t begin = info->dlpi_addr + segment.p_vaddr;
-          write_mapping(*static_cast<Thread*>(data), name, begin, begin + segment.p_memsz, info->dlpi_addr);
-        }
-        return 0;
-      },
-      &thread);
-}
-
 void start() {
   g_inject = static_cast<const tapelens_inject_table*>(dlsym(RTLD_DEFAULT, "tapelens_inject"));
   const char* folder = getenv("TAPELENS_SPOOL");
@@ -109,7 +89,6 @@ void start() {
     for (char& c : key) c = static_cast<char>(tolower(c));
     if (const char* value = getenv(variable)) write_information(thread, key, value);
   }
-  if (g_stacks.native) write_mappings(thread);
   watch_allocations(thread);
   watch_graph();
   watch_cpp_programs();
@@ -117,6 +96,7 @@ void start() {
   pthread_atfork(nullptr, nullptr, in_forked_child);
   // Python is finalised before exit handlers run; what static objects free after them is not recorded.
   atexit(finish_recording);
+  g_process = getpid();
   const_cast<tapelens_inject_table*>(g_inject)->before_exit = finish_recording;
   g_mode.store(g_window.given && g_window.first > 0 ? Mode::memory : Mode::full, std::memory_order_relaxed);
 }
