@@ -24,37 +24,31 @@ namespace {
 using torch::nn::Module;
 using torch::optim::Optimizer;
 
-// "torch::nn::LinearImpl" -> "Linear"
+// "torch::optim::Adam" -> "Adam"
 std::string class_name(const std::type_info& type) {
   std::string name = c10::demangle(type.name());
   if (const size_t colon = name.rfind("::"); colon != std::string::npos) name.erase(0, colon + 2);
-  if (name.ends_with("Impl")) name.resize(name.size() - 4);
   return name;
 }
 
-// A module knows its children only, and not yet: a parameter goes by the class that registers it.
-void registered(Module* module, trace::Role role, const std::string& name, const at::Tensor& tensor) {
-  if (mode() == Mode::off || !tensor.defined()) return;
-  Thread& thread = this_thread();
-  const uint32_t id = intern_string(thread, class_name(typeid(*module)) + "." + name);
-  if (role == trace::Role::parameter) name_parameter(tensor.unsafeGetTensorImpl(), id);
-  write_role(thread, role, id, *tensor.unsafeGetTensorImpl(), nullptr);
-}
-
-using RegisterParameter = at::Tensor& (*)(Module*, std::string, at::Tensor, bool);
-RegisterParameter g_register_parameter;
-at::Tensor& register_parameter(Module* module, std::string name, at::Tensor tensor, bool requires_grad) {
-  at::Tensor& parameter = g_register_parameter(module, name, std::move(tensor), requires_grad);
-  registered(module, trace::Role::parameter, name, parameter);
-  return parameter;
-}
-
-using RegisterBuffer = at::Tensor& (*)(Module*, std::string, at::Tensor);
-RegisterBuffer g_register_buffer;
-at::Tensor& register_buffer(Module* module, std::string name, at::Tensor tensor) {
-  at::Tensor& buffer = g_register_buffer(module, name, std::move(tensor));
-  registered(module, trace::Role::buffer, name, buffer);
-  return buffer;
+// A C++ program asks its model for its parameters, to give them to an optimizer: the moment to learn their names.
+using Parameters = std::vector<at::Tensor> (*)(const Module*, bool);
+Parameters g_parameters;
+std::vector<at::Tensor> parameters(const Module* module, bool recurse) {
+  if (mode() != Mode::off) {
+    Thread& thread = this_thread();
+    for (const auto& item : module->named_parameters(recurse)) {
+      if (!item.value().defined()) continue;
+      const uint32_t name = intern_string(thread, item.key());
+      name_parameter(item.value().unsafeGetTensorImpl(), name);
+      write_role(thread, trace::Role::parameter, name, *item.value().unsafeGetTensorImpl(), nullptr);
+    }
+    for (const auto& item : module->named_buffers(recurse))
+      if (item.value().defined())
+        write_role(thread, trace::Role::buffer, intern_string(thread, item.key()), *item.value().unsafeGetTensorImpl(),
+                   nullptr);
+  }
+  return g_parameters(module, recurse);
 }
 
 // Two optimizers of one class are "Adam" and "Adam#2".
@@ -130,10 +124,8 @@ struct Step {
 }  // namespace
 
 void watch_cpp_programs() {
-  g_register_parameter = reinterpret_cast<RegisterParameter>(g_inject->real(TAPELENS_register_parameter));
-  g_register_buffer = reinterpret_cast<RegisterBuffer>(g_inject->real(TAPELENS_register_buffer));
-  g_inject->replace(TAPELENS_register_parameter, reinterpret_cast<void*>(&register_parameter));
-  g_inject->replace(TAPELENS_register_buffer, reinterpret_cast<void*>(&register_buffer));
+  g_parameters = reinterpret_cast<Parameters>(g_inject->real(TAPELENS_module_parameters));
+  g_inject->replace(TAPELENS_module_parameters, reinterpret_cast<void*>(&parameters));
   Step<TAPELENS_adagrad_step, torch::optim::Adagrad>::watch();
   Step<TAPELENS_adam_step, torch::optim::Adam>::watch();
   Step<TAPELENS_adamw_step, torch::optim::AdamW>::watch();

@@ -12,10 +12,7 @@
   X(node_destructor, "_ZN5torch8autograd4NodeD2Ev")                                                                  \
   X(delete_node, "_ZN5torch8autograd10deleteNodeEPNS0_4NodeE")                                                       \
   X(engine_execute, "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_") \
-  X(register_parameter,                                                                                              \
-    "_ZN5torch2nn6Module18register_parameterENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN2at6TensorEb")     \
-  X(register_buffer,                                                                                                 \
-    "_ZN5torch2nn6Module15register_bufferENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN2at6TensorE")         \
+  X(module_parameters, "_ZNK5torch2nn6Module10parametersEb")                                                       \
   X(adagrad_step, "_ZN5torch5optim7Adagrad4stepESt8functionIFN2at6TensorEvEE")                                       \
   X(adam_step, "_ZN5torch5optim4Adam4stepESt8functionIFN2at6TensorEvEE")                                             \
   X(adamw_step, "_ZN5torch5optim5AdamW4stepESt8functionIFN2at6TensorEvEE")                                           \
