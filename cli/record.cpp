@@ -97,7 +97,7 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   }
   // A process that outlives the command goes on writing its spool: what it holds so far is in the file.
   const bool keep = options.keep_spool || !living.empty();
-  if (!keep) remove_spool_folder(folder);
+  if (!keep || spools_in(folder).empty()) remove_spool_folder(folder);
   if (options.quiet) return;
   if (sealed->processes.empty()) {
     std::error_code error;
