@@ -35,6 +35,7 @@ struct SpoolHeader {
   std::atomic<uint32_t> forked_children;  // added by the children themselves
   std::atomic<uint64_t> lost[32];         // by Loss: how many
   std::atomic<uint64_t> lost_since_ticks[32];
+  uint64_t end_ticks, end_ns;  // the clock's last anchor, when the state became finished; 0 before
 };
 static_assert(sizeof(SpoolHeader) <= kSpoolHeaderBytes);
 

@@ -19,7 +19,6 @@ namespace tapelens::trace {
 namespace {
 
 constexpr uint64_t kChunkBlocks = 128;  // 8 MiB
-constexpr uint64_t kChunkBytes = kChunkBlocks * kBlockBytes;
 // Past every real number of blocks: whoever claims after the spool was closed is refused.
 constexpr uint64_t kClosed = uint64_t{1} << 40;
 
@@ -259,6 +258,9 @@ void SpoolWriter::finish() {
   const uint64_t kept = std::min(claimed, ready_blocks_.load(std::memory_order_relaxed));
   ready_blocks_.store(kept, std::memory_order_release);
   header_->claimed_blocks.store(kept, std::memory_order_release);
+  const Anchor anchor = take_anchor();
+  header_->end_ticks = anchor.ticks;
+  header_->end_ns = anchor.ns;
   header_->state.store(static_cast<uint32_t>(SpoolState::finished), std::memory_order_release);
   // A file that stays longer than needed is no loss.
   [[maybe_unused]] const int cut = ftruncate(file_, off_t(kSpoolHeaderBytes + kept * kBlockBytes));

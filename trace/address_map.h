@@ -1,0 +1,68 @@
+// What is alive at an address: open addressing with linear probing, for the sealer's busiest look-ups.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tapelens::trace {
+
+// Keys are addresses, never 0. Pointers to values hold until the next insert or erase.
+template <class Value>
+class AddressMap {
+ public:
+  AddressMap() : slots_(1024) {}
+
+  Value* find(uint64_t address) {
+    for (size_t i = home(address);; i = next(i)) {
+      if (slots_[i].address == address) return &slots_[i].value;
+      if (slots_[i].address == 0) return nullptr;
+    }
+  }
+  // The address must not be there yet.
+  void insert(uint64_t address, const Value& value) {
+    if (2 * ++count_ > slots_.size()) grow();
+    place(address, value);
+  }
+  void erase(uint64_t address) {
+    size_t hole = home(address);
+    while (slots_[hole].address != address) {
+      if (slots_[hole].address == 0) return;
+      hole = next(hole);
+    }
+    --count_;
+    // What follows in the run moves up, unless it would come before its home.
+    for (size_t i = next(hole); slots_[i].address != 0; i = next(i)) {
+      const size_t from_home = (i - home(slots_[i].address)) & (slots_.size() - 1);
+      const size_t from_hole = (i - hole) & (slots_.size() - 1);
+      if (from_home < from_hole) continue;
+      slots_[hole] = slots_[i];
+      hole = i;
+    }
+    slots_[hole].address = 0;
+  }
+  size_t size() const { return count_; }
+
+ private:
+  struct Slot {
+    uint64_t address = 0;
+    Value value{};
+  };
+  size_t home(uint64_t address) const { return (address * 0x9e3779b97f4a7c15ULL >> 20) & (slots_.size() - 1); }
+  size_t next(size_t i) const { return (i + 1) & (slots_.size() - 1); }
+  void place(uint64_t address, const Value& value) {
+    size_t i = home(address);
+    while (slots_[i].address != 0) i = next(i);
+    slots_[i] = {address, value};
+  }
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old)
+      if (slot.address != 0) place(slot.address, slot.value);
+  }
+  std::vector<Slot> slots_;
+  size_t count_ = 0;
+};
+
+}  // namespace tapelens::trace

@@ -1,0 +1,96 @@
+// See local_ids.h.
+#include "trace/local_ids.h"
+
+#include <cstring>
+#include <unordered_map>
+
+#include "trace/symbols.h"
+
+namespace tapelens::trace {
+namespace {
+
+template <class Record>
+const Record& as(const RecordHeader* record) {
+  return *reinterpret_cast<const Record*>(record);
+}
+
+std::string_view text_of(const RecordHeader* record) {
+  const auto& string = as<StringRecord>(record);
+  return {reinterpret_cast<const char*>(&string + 1), string.bytes};
+}
+
+std::string_view string_of(const SpoolReader& spool, uint32_t id) {
+  for (const auto* record : spool.interned(RecordKind::string))
+    if (record->id == id) return text_of(record);
+  return {};
+}
+
+void intern_native_stacks(const SpoolReader& spool, SharedTables& shared, Interned& ids) {
+  if (spool.interned(RecordKind::native_stack).empty()) return;
+  std::unordered_map<uint32_t, std::string_view> paths;
+  for (const auto* record : spool.interned(RecordKind::string)) paths.try_emplace(record->id, text_of(record));
+  std::vector<SymbolMapping> mappings;
+  for (const auto* record : spool.interned(RecordKind::mapping)) {
+    const auto& mapping = as<MappingRecord>(record);
+    mappings.push_back({std::string(paths[record->id]), mapping.begin, mapping.end, mapping.bias});
+  }
+  Symbols symbols(std::move(mappings));
+  std::vector<uint32_t> frames;
+  for (const auto* record : spool.interned(RecordKind::native_stack)) {
+    const auto& stack = as<NativeStackRecord>(record);
+    frames.clear();
+    for (const SymbolFrame& frame : symbols.stack({reinterpret_cast<const uint64_t*>(&stack + 1), stack.count}))
+      frames.push_back(shared.frame(shared.string(frame.file), shared.string(frame.function), frame.line));
+    ids.stacks.set(record->id, shared.stack(frames), spool.largest_id());
+  }
+}
+
+}  // namespace
+
+Interned intern_all(const SpoolReader& spool, SharedTables& shared) {
+  Interned ids;
+  const uint64_t largest = spool.largest_id();
+  for (const auto* record : spool.interned(RecordKind::string))
+    ids.strings.set(record->id, shared.string(text_of(record)), largest);
+  for (const auto* record : spool.interned(RecordKind::frame)) {
+    const auto& frame = as<FrameRecord>(record);
+    ids.frames.set(record->id, shared.frame(ids.strings[frame.file], ids.strings[frame.function], frame.line), largest);
+  }
+  std::vector<uint32_t> frames;
+  for (const auto* record : spool.interned(RecordKind::stack)) {
+    const auto& stack = as<StackRecord>(record);
+    const auto* local = reinterpret_cast<const uint32_t*>(&stack + 1);
+    frames.clear();
+    for (uint32_t i = 0; i < stack.count; ++i) frames.push_back(ids.frames[local[i]]);
+    ids.stacks.set(record->id, shared.stack(frames), largest);
+  }
+  for (const auto* record : spool.interned(RecordKind::layout)) {
+    const auto& layout = as<LayoutRecord>(record);
+    const std::span<const uint64_t> extents(reinterpret_cast<const uint64_t*>(&layout + 1), size_t{layout.rank} * 2);
+    ids.layouts.set(record->id, shared.layout(ids.strings[layout.dtype], layout.element_bytes, extents), largest);
+  }
+  for (const auto* record : spool.interned(RecordKind::module)) {
+    const auto& module = as<ModuleRecord>(record);
+    ids.modules.set(record->id, shared.module(ids.strings[module.path], ids.strings[module.type]), largest);
+  }
+  for (const auto* record : spool.interned(RecordKind::device))
+    ids.devices.set(record->id, shared.device(ids.strings[as<DeviceRecord>(record).name]), 255);
+  for (const auto* record : spool.interned(RecordKind::information))
+    ids.information.emplace_back(ids.strings[record->id], ids.strings[as<InformationRecord>(record).value]);
+  intern_native_stacks(spool, shared, ids);
+  return ids;
+}
+
+std::string_view information_value(const SpoolReader& spool, std::string_view key) {
+  for (const auto* record : spool.interned(RecordKind::information))
+    if (string_of(spool, record->id) == key) return string_of(spool, as<InformationRecord>(record).value);
+  return {};
+}
+
+std::string_view device_name(const SpoolReader& spool, const Interned& ids, uint8_t row) {
+  for (const auto* record : spool.interned(RecordKind::device))
+    if (row != 0 && ids.devices[record->id] == row) return string_of(spool, as<DeviceRecord>(record).name);
+  return "unknown";
+}
+
+}  // namespace tapelens::trace

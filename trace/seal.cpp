@@ -1,0 +1,201 @@
+// See seal.h. Opens the spools of a folder, brings what they interned together, and lets each process be followed.
+#include "trace/seal.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "trace/local_ids.h"
+#include "trace/process_columns.h"
+#include "trace/process_sealer.h"
+#include "trace/sealed_writer.h"
+#include "trace/shared_tables.h"
+#include "trace/spool_reader.h"
+#include "trace/spool_writer.h"
+#include "trace/ticks.h"
+
+namespace tapelens::trace {
+namespace {
+
+struct Spool {
+  SpoolReader reader;
+  int32_t rank;
+};
+
+int32_t rank_of(const SpoolReader& reader) {
+  const auto text = information_value(reader, "rank");
+  int32_t rank = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  return error == std::errc() && end == text.data() + text.size() && rank >= 0 ? rank : -1;
+}
+
+// A process that was killed while it made its spool leaves one without a beginning, and recorded nothing.
+bool is_begun(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  uint64_t magic = 0;
+  file.read(reinterpret_cast<char*>(&magic), sizeof(magic));
+  return magic != 0 || file.bad();
+}
+
+// Tells the caller how far we are, at most every 50 ms.
+class Progress {
+ public:
+  Progress(const SealOptions& options, uint64_t events) : report_(options.progress), events_(events) {}
+  void event() {
+    if ((++done_ & 0xfff) != 0 || !report_) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::milliseconds(50)) return;
+    last_ = now;
+    report_(static_cast<double>(done_) / static_cast<double>(std::max<uint64_t>(events_, 1)));
+  }
+
+ private:
+  const std::function<void(double)>& report_;
+  uint64_t events_, done_ = 0;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// What a process lost, by kind.
+class Losses {
+ public:
+  void add(uint8_t kind, uint64_t count, uint64_t since_ns) {
+    if (count == 0) return;
+    auto [at, is_new] = by_kind_.try_emplace(kind, Lost{0, since_ns});
+    at->second.count += count;
+    at->second.since_ns = std::min(at->second.since_ns, since_ns);
+  }
+  void add(Loss kind, uint64_t count, uint64_t since_ns) { add(static_cast<uint8_t>(kind), count, since_ns); }
+  struct Lost {
+    uint64_t count, since_ns;
+  };
+  const std::map<uint8_t, Lost>& by_kind() const { return by_kind_; }
+
+ private:
+  std::map<uint8_t, Lost> by_kind_;
+};
+
+Losses losses_of(const SpoolReader& spool, const ProcessSealer& sealer, TickClock& clock) {
+  Losses losses;
+  const SpoolFacts& facts = spool.facts();
+  for (size_t kind = 0; kind < facts.lost.size(); ++kind)
+    losses.add(static_cast<uint8_t>(kind), facts.lost[kind], clock.ns(facts.lost_since_ticks[kind]));
+  for (const auto* record : spool.interned(RecordKind::loss)) {
+    const auto& loss = *reinterpret_cast<const LossRecord*>(record);
+    losses.add(record->flags, loss.count, clock.ns(loss.ticks));
+  }
+  losses.add(Loss::forked_child, facts.forked_children, 0);
+  losses.add(Loss::torn_block, spool.torn_blocks(), 0);
+  losses.add(Loss::unmatched_event, sealer.unmatched().count, sealer.unmatched().since_ns);
+  losses.add(Loss::unattributed_save, sealer.unattributed().count, sealer.unattributed().since_ns);
+  if (!facts.finished) losses.add(Loss::truncated_spool, 1, sealer.last_ns());
+  return losses;
+}
+
+// Lanes beyond what a column can name are on thread 0: not known.
+std::vector<uint16_t> write_threads(const SpoolReader& spool, ProcessColumns& columns) {
+  std::vector<uint16_t> rows;
+  for (const auto& lane : spool.lanes())
+    rows.push_back(rows.size() < UINT16_MAX ? static_cast<uint16_t>(columns.threads.push(lane.os_thread))
+                                            : uint16_t{0});
+  return rows;
+}
+
+// Seals one process; adds what it lost (`torn` blocks more than its spool tells of), and its last event's time.
+ProcessSeal seal_process(const Spool& spool, uint32_t process, SealedWriter& writer, SharedTables& shared,
+                         Progress& progress, uint64_t torn, std::map<uint8_t, uint64_t>& lost, uint64_t& last_ns) {
+  const SpoolFacts& facts = spool.reader.facts();
+  const uint64_t now_ticks = ticks_now();
+  TickClock clock(spool.reader.anchors(), facts.epoch_ns, {now_ticks, monotonic_ns()});
+  const Interned ids = intern_all(spool.reader, shared);
+  const auto columns = std::make_unique<ProcessColumns>(writer, process);
+  for (const auto& [key, value] : ids.information) columns->information.push(key, value);
+  const auto sealer = std::make_unique<ProcessSealer>(*columns, ids, write_threads(spool.reader, *columns));
+  spool.reader.for_each_event(
+      [&](const RecordHeader* record, size_t lane, uint64_t ticks) {
+        sealer->event(record, lane, clock.ns(ticks));
+        progress.event();
+      },
+      [&](size_t lane) { sealer->gap(lane); });
+  sealer->finish();
+  Losses losses = losses_of(spool.reader, *sealer, clock);
+  losses.add(Loss::torn_block, torn, 0);
+  for (const auto& [kind, loss] : losses.by_kind()) {
+    columns->losses.push(kind, loss.count, loss.since_ns);
+    lost[kind] += loss.count;
+  }
+  columns->flush();
+  last_ns = std::max(last_ns, sealer->last_ns());
+
+  ProcessSeal seal{facts.pid, spool.rank, {}};
+  for (const auto& peak : sealer->peaks())
+    seal.devices.push_back({std::string(device_name(spool.reader, ids, peak.device)), {peak.bytes}});
+  return seal;
+}
+
+}  // namespace
+
+Result<SealSummary> seal(const SealOptions& options) {
+  std::vector<Spool> spools;
+  SealSummary summary;
+  std::vector<Error> unreadable;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(options.directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() != ".spool") continue;
+    if (!is_begun(entry->path())) continue;
+    auto reader = SpoolReader::open(entry->path().string());
+    if (!reader) {
+      unreadable.push_back(reader.error());
+      continue;
+    }
+    summary.spool_bytes += reader->file_bytes();
+    if (reader->operators() == 0) continue;
+    const int32_t rank = rank_of(*reader);
+    summary.events += reader->events();
+    spools.push_back({std::move(*reader), rank});
+  }
+  if (error)
+    return Error{options.directory + ": cannot be read: " + error.message() +
+                 ": give the folder that holds the spools"};
+  if (spools.empty() && !unreadable.empty()) return unreadable.front();
+  if (spools.empty()) return summary;
+  std::vector<const Spool*> order;
+  for (const Spool& spool : spools) order.push_back(&spool);
+  std::sort(order.begin(), order.end(), [](const Spool* a, const Spool* b) {
+    const auto key = [](const Spool* s) {
+      return std::tuple(s->rank, s->reader.facts().wall_ns, s->reader.facts().pid);
+    };
+    return key(a) < key(b);
+  });
+
+  SealedWriter writer;
+  if (Status status = writer.open(options.output); !status) return status.error();
+  SharedTables shared(writer);
+  Progress progress(options, summary.events);
+  std::vector<ProcessSummary> processes;
+  std::map<uint8_t, uint64_t> lost;
+  uint64_t last_ns = 0;
+  uint64_t torn = unreadable.size();  // whole spools; the first process answers for them
+  for (const Spool* spool : order) {
+    const SpoolFacts& facts = spool->reader.facts();
+    summary.processes.push_back(seal_process(*spool, static_cast<uint32_t>(processes.size()), writer, shared, progress,
+                                             std::exchange(torn, 0), lost, last_ns));
+    processes.push_back({facts.pid, facts.parent_pid, spool->rank, facts.finished, facts.wall_ns});
+  }
+  shared.flush();
+  const std::string command =
+      !options.command.empty() ? options.command : as_utf8(information_value(order.front()->reader, "command"));
+  const int64_t duration = options.duration_ns > 0 ? options.duration_ns : static_cast<int64_t>(last_ns);
+  if (Status status = writer.finish(command, duration, summary.events, processes); !status) return status.error();
+  for (const auto& [kind, count] : lost) summary.losses.push_back({Loss{kind}, count});
+  summary.file_bytes = writer.bytes();
+  return summary;
+}
+
+}  // namespace tapelens::trace

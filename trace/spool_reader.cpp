@@ -1,0 +1,216 @@
+// See spool_reader.h.
+#include "trace/spool_reader.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "trace/checksum.h"
+
+namespace tapelens::trace {
+namespace {
+
+// Whether a record of this kind can have this many bytes, and what it says of its own tail fits into them.
+bool is_whole(const RecordHeader* record, size_t bytes) {
+  const auto tail = [&]<class Record>(const Record*, size_t of_each) {
+    return bytes >= sizeof(Record) && (bytes - sizeof(Record)) % of_each == 0;
+  };
+  const auto fixed = [&]<class Record>(const Record*) { return bytes >= sizeof(Record); };
+  const auto counted = [&]<class Record>(const Record* r, uint64_t of_each, auto how_many) {
+    return bytes >= sizeof(Record) && bytes - sizeof(Record) >= of_each * how_many(r);
+  };
+  const void* at = record;
+  switch (record->kind) {
+    case RecordKind::string:
+      return counted(static_cast<const StringRecord*>(at), 1, [](auto* r) { return uint64_t{r->bytes}; });
+    case RecordKind::frame:
+      return fixed(static_cast<const FrameRecord*>(at));
+    case RecordKind::stack:
+      return counted(static_cast<const StackRecord*>(at), 4, [](auto* r) { return uint64_t{r->count}; });
+    case RecordKind::native_stack:
+      return counted(static_cast<const NativeStackRecord*>(at), 8, [](auto* r) { return uint64_t{r->count}; });
+    case RecordKind::layout:
+      return counted(static_cast<const LayoutRecord*>(at), 16, [](auto* r) { return uint64_t{r->rank}; });
+    case RecordKind::module:
+      return fixed(static_cast<const ModuleRecord*>(at));
+    case RecordKind::device:
+      return fixed(static_cast<const DeviceRecord*>(at));
+    case RecordKind::mapping:
+      return fixed(static_cast<const MappingRecord*>(at));
+    case RecordKind::information:
+      return fixed(static_cast<const InformationRecord*>(at));
+    case RecordKind::loss:
+      return fixed(static_cast<const LossRecord*>(at));
+    case RecordKind::operator_begin:
+      return tail(static_cast<const OperatorRecord*>(at), 8);
+    case RecordKind::allocation:
+      return fixed(static_cast<const AllocationRecord*>(at));
+    case RecordKind::free:
+      return fixed(static_cast<const FreeRecord*>(at));
+    case RecordKind::node:
+      return tail(static_cast<const NodeRecord*>(at), sizeof(NodeEdge));
+    case RecordKind::save:
+      return fixed(static_cast<const SaveRecord*>(at));
+    case RecordKind::node_release:
+      return fixed(static_cast<const NodeReleaseRecord*>(at));
+    case RecordKind::evaluation_begin:
+      return fixed(static_cast<const EvaluationRecord*>(at));
+    case RecordKind::role:
+      return fixed(static_cast<const RoleRecord*>(at));
+    case RecordKind::foreign:
+      return fixed(static_cast<const ForeignRecord*>(at));
+    case RecordKind::module_begin:
+    case RecordKind::optimizer_begin:
+    case RecordKind::range_begin:
+    case RecordKind::backward_begin:
+      return fixed(static_cast<const NamedEventRecord*>(at));
+    case RecordKind::operator_end:
+    case RecordKind::evaluation_end:
+    case RecordKind::backward_end:
+    case RecordKind::module_end:
+    case RecordKind::optimizer_end:
+    case RecordKind::range_end:
+      return fixed(static_cast<const EventRecord*>(at));
+  }
+  return true;  // of a newer version: skipped
+}
+
+}  // namespace
+
+Result<SpoolReader> SpoolReader::open(const std::string& path) {
+  const auto failed = [&](const std::string& what, const char* mend) {
+    return Error{path + ": " + what + ": " + mend};
+  };
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return failed(std::string("cannot be read: ") + std::strerror(errno), "check its permissions");
+  struct stat facts {};
+  const bool is_file = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
+  SpoolReader reader;
+  reader.size_ = is_file ? static_cast<size_t>(facts.st_size) : 0;
+  if (reader.size_ < kSpoolHeaderBytes) {
+    ::close(file);
+    return failed("offset " + std::to_string(reader.size_) + ": too short for a spool",
+                  "its process ended before it recorded anything");
+  }
+  void* place = mmap(nullptr, reader.size_, PROT_READ, MAP_PRIVATE, file, 0);
+  const int why = errno;
+  ::close(file);
+  if (place == MAP_FAILED) return failed(std::string("cannot be mapped: ") + std::strerror(why), "free some memory");
+  reader.bytes_ = static_cast<const std::byte*>(place);
+
+  const auto* header = reinterpret_cast<const SpoolHeader*>(reader.bytes_);
+  if (header->magic != kSpoolMagic)
+    return failed("offset 0: not a spool", "its process ended before it recorded anything");
+  if (header->version != kSpoolVersion || header->block_bytes != kBlockBytes)
+    return failed("offset 8: a spool of format version " + std::to_string(header->version) + ", this tapelens reads " +
+                      std::to_string(kSpoolVersion),
+                  "seal it with the tapelens that recorded it");
+  SpoolFacts& f = reader.facts_;
+  f.pid = header->pid;
+  f.parent_pid = header->parent_pid;
+  f.wall_ns = header->wall_ns;
+  f.epoch_ns = header->epoch_ns;
+  f.finished = header->state.load(std::memory_order_acquire) == static_cast<uint32_t>(SpoolState::finished);
+  f.forked_children = header->forked_children.load(std::memory_order_relaxed);
+  for (size_t i = 0; i < f.lost.size(); ++i) {
+    f.lost[i] = header->lost[i].load(std::memory_order_relaxed);
+    f.lost_since_ticks[i] = header->lost_since_ticks[i].load(std::memory_order_relaxed);
+  }
+  f.start = {header->start_ticks, header->start_ns};
+  if (f.finished) f.end = {header->end_ticks, header->end_ns};
+
+  // Threads may have claimed more blocks than there was room for; those were never begun.
+  const uint64_t in_file = (reader.size_ - kSpoolHeaderBytes) / kBlockBytes;
+  const uint64_t claimed = header->claimed_blocks.load(std::memory_order_acquire);
+  const uint64_t blocks = std::min(in_file, claimed);
+  if (f.finished && claimed > in_file) reader.torn_blocks_ += claimed - in_file;  // the file was cut
+  for (uint64_t i = 0; i < blocks; ++i)
+    reader.read_block(reader.bytes_ + kSpoolHeaderBytes + i * kBlockBytes, reader.anchors_);
+  reader.order_lanes();
+  return reader;
+}
+
+SpoolReader::SpoolReader(SpoolReader&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, nullptr)),
+      size_(other.size_),
+      facts_(other.facts_),
+      blocks_(std::move(other.blocks_)),
+      lanes_(std::move(other.lanes_)),
+      anchors_(std::move(other.anchors_)),
+      interned_(std::move(other.interned_)),
+      events_(other.events_),
+      operators_(other.operators_),
+      torn_blocks_(other.torn_blocks_) {}
+
+SpoolReader::~SpoolReader() {
+  if (bytes_ != nullptr) munmap(const_cast<std::byte*>(bytes_), size_);
+}
+
+void SpoolReader::read_block(const std::byte* at, std::vector<ClockAnchor>& anchors) {
+  const auto* header = reinterpret_cast<const BlockHeader*>(at);
+  if (header->magic == 0) {
+    // Claimed by a thread that did not come to begin it. With anything in it, its header was overwritten.
+    if (header->committed.load(std::memory_order_acquire) != 0 || header->lane != 0) ++torn_blocks_;
+    return;
+  }
+  const uint32_t committed = header->committed.load(std::memory_order_acquire);
+  if (header->magic != kBlockMagic || header->lane == 0 || committed > kBlockPayloadBytes || committed % 8 != 0) {
+    ++torn_blocks_;
+    return;
+  }
+  const std::byte* payload = at + kBlockHeaderBytes;
+  if (header->finished.load(std::memory_order_acquire) != 0 && header->checksum != checksum_of(payload, committed)) {
+    ++torn_blocks_;
+    return;
+  }
+  const uint32_t whole = check_records(payload, committed);
+  if (whole != committed) ++torn_blocks_;
+  anchors.push_back({header->anchor_ticks, header->anchor_ns});
+  blocks_.push_back({header->lane, header->os_thread, header->number, whole, payload, whole == committed, true});
+}
+
+// The bytes that hold whole records, from the start to the first that is not.
+uint32_t SpoolReader::check_records(const std::byte* payload, uint32_t committed) {
+  uint32_t at = 0;
+  while (at < committed) {
+    const auto* record = reinterpret_cast<const RecordHeader*>(payload + at);
+    const size_t bytes = size_t{record->words} * 8;
+    if (bytes == 0 || bytes > committed - at || !is_whole(record, bytes)) return at;
+    if (is_event(record->kind)) {
+      ++events_;
+      operators_ += record->kind == RecordKind::operator_begin;
+    } else if (record->kind < RecordKind::operator_begin) {
+      interned_[static_cast<size_t>(record->kind)].push_back(record);
+    }
+    at += static_cast<uint32_t>(bytes);
+  }
+  return at;
+}
+
+void SpoolReader::order_lanes() {
+  std::stable_sort(blocks_.begin(), blocks_.end(), [](const Block& a, const Block& b) {
+    return a.lane != b.lane ? a.lane < b.lane : a.number < b.number;
+  });
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    Block& block = blocks_[i];
+    const bool is_first = i == 0 || blocks_[i - 1].lane != block.lane;
+    if (is_first) lanes_.push_back({block.os_thread, i, 0});
+    ++lanes_.back().blocks;
+    const uint64_t expected = is_first ? 0 : uint64_t{blocks_[i - 1].number} + 1;
+    block.follows = block.number == expected && (is_first || blocks_[i - 1].whole);
+  }
+}
+
+std::vector<ClockAnchor> SpoolReader::anchors() const {
+  std::vector<ClockAnchor> all = anchors_;
+  all.push_back(facts_.start);
+  if (facts_.end.ns != 0) all.push_back(facts_.end);
+  return all;
+}
+
+}  // namespace tapelens::trace

@@ -1,0 +1,156 @@
+// Reads a spool that nobody vouches for: every block and record is checked once, when it is opened, and what is torn is
+// left out and counted. Then the events of all lanes come in the order of time. Used by the sealer, tests and benches.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trace/record.h"
+#include "trace/result.h"
+#include "trace/spool.h"
+#include "trace/ticks.h"
+#include "trace/types.h"
+
+namespace tapelens::trace {
+
+constexpr bool is_event(RecordKind kind) { return kind >= RecordKind::operator_begin && kind <= RecordKind::foreign; }
+// The ticks of a record for which is_event holds: all of them have them in the same place.
+inline uint64_t ticks_of(const RecordHeader* record) { return reinterpret_cast<const EventRecord*>(record)->ticks; }
+
+// What a spool's header says, read once.
+struct SpoolFacts {
+  uint32_t pid = 0, parent_pid = 0;
+  uint64_t wall_ns = 0, epoch_ns = 0;
+  bool finished = false;
+  uint32_t forked_children = 0;
+  std::array<uint64_t, 32> lost{}, lost_since_ticks{};
+  ClockAnchor start{}, end{};
+};
+
+class SpoolReader {
+ public:
+  struct Block {
+    uint32_t lane, os_thread, number, committed;  // committed: bytes of payload that are whole, valid records
+    const std::byte* payload;
+    bool whole;    // false: cut short at a torn record
+    bool follows;  // on the block before it in its lane: nothing is missing between them
+  };
+  struct LaneBlocks {
+    uint32_t os_thread;
+    size_t first_block, blocks;  // in blocks()
+  };
+
+  static Result<SpoolReader> open(const std::string& path);
+  SpoolReader(SpoolReader&& other) noexcept;
+  SpoolReader& operator=(SpoolReader&&) = delete;
+  ~SpoolReader();
+
+  const SpoolFacts& facts() const { return facts_; }
+  const std::vector<LaneBlocks>& lanes() const { return lanes_; }
+  // Records that are no events, of each kind below operator_begin, whatever lane they are on.
+  const std::vector<const RecordHeader*>& interned(RecordKind kind) const {
+    return interned_[static_cast<size_t>(kind)];
+  }
+  uint64_t events() const { return events_; }
+  uint64_t operators() const { return operators_; }
+  uint64_t torn_blocks() const { return torn_blocks_; }
+  uint64_t file_bytes() const { return size_; }
+  // No valid id of an interned record is larger: each takes at least 16 bytes of the file.
+  uint64_t largest_id() const { return size_ / 16; }
+  std::vector<ClockAnchor> anchors() const;
+
+  // Calls visit(const RecordHeader*, size_t lane, uint64_t ticks) for each event of all lanes in the order of ticks,
+  // which never fall within a lane, and gap(size_t lane) where blocks of a lane are missing.
+  template <class Visit, class Gap>
+  void for_each_event(Visit&& visit, Gap&& gap) const;
+
+ private:
+  struct Cursor;
+  SpoolReader() = default;
+  void read_block(const std::byte* at, std::vector<ClockAnchor>& anchors);
+  uint32_t check_records(const std::byte* payload, uint32_t committed);
+  void order_lanes();
+
+  const std::byte* bytes_ = nullptr;
+  size_t size_ = 0;
+  SpoolFacts facts_;
+  std::vector<Block> blocks_;  // by lane and number
+  std::vector<LaneBlocks> lanes_;
+  std::vector<ClockAnchor> anchors_;
+  std::array<std::vector<const RecordHeader*>, 16> interned_;
+  uint64_t events_ = 0, operators_ = 0, torn_blocks_ = 0;
+};
+
+// ---- the merge ------------------------------------------------------------------------------------------------
+
+// A place in a lane: on an event, or past the end.
+struct SpoolReader::Cursor {
+  const std::byte* at = nullptr;
+  const std::byte* end = nullptr;
+  uint64_t ticks = 0;  // of the event; never falls
+  const Block* block = nullptr;
+  const Block* last_block = nullptr;
+  size_t lane = 0;
+
+  const RecordHeader* record() const { return reinterpret_cast<const RecordHeader*>(at); }
+  void skip() { at += size_t{record()->words} * 8; }
+
+  // Goes to the next event at or after `at`; false at the end of the lane.
+  template <class Gap>
+  bool settle(Gap&& gap) {
+    for (;;) {
+      while (at < end) {
+        if (is_event(record()->kind)) {
+          ticks = std::max(ticks, ticks_of(record()));
+          return true;
+        }
+        skip();
+      }
+      if (block == last_block) return false;
+      ++block;
+      if (!block->follows) gap(lane);
+      at = block->payload;
+      end = at + block->committed;
+    }
+  }
+};
+
+template <class Visit, class Gap>
+void SpoolReader::for_each_event(Visit&& visit, Gap&& gap) const {
+  std::vector<Cursor> waiting;  // a heap: the earliest is first, then the lowest lane
+  const auto later = [](const Cursor& a, const Cursor& b) {
+    return a.ticks != b.ticks ? a.ticks > b.ticks : a.lane > b.lane;
+  };
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    Cursor cursor;
+    cursor.lane = lane;
+    cursor.block = blocks_.data() + lanes_[lane].first_block;
+    cursor.last_block = cursor.block + lanes_[lane].blocks - 1;
+    cursor.at = cursor.block->payload;
+    cursor.end = cursor.at + cursor.block->committed;
+    if (cursor.settle(gap)) waiting.push_back(cursor);
+  }
+  std::make_heap(waiting.begin(), waiting.end(), later);
+  while (!waiting.empty()) {
+    std::pop_heap(waiting.begin(), waiting.end(), later);
+    Cursor cursor = waiting.back();
+    waiting.pop_back();
+    // One lane mostly goes on for a while: the heap is asked only when another is earlier.
+    const uint64_t until = waiting.empty() ? UINT64_MAX : waiting.front().ticks;
+    bool more = true;
+    do {
+      visit(cursor.record(), cursor.lane, cursor.ticks);
+      cursor.skip();
+      more = cursor.settle(gap);
+    } while (more && (cursor.ticks < until || waiting.empty()));
+    if (!more) continue;
+    waiting.push_back(cursor);
+    std::push_heap(waiting.begin(), waiting.end(), later);
+  }
+}
+
+}  // namespace tapelens::trace

@@ -1,0 +1,45 @@
+// Names for the program counters of a process that may be gone: files and lines from DWARF, functions from symbol
+// tables, by elfutils. Used by the sealer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tapelens::trace {
+
+struct SymbolMapping {
+  std::string path;
+  uint64_t begin = 0, end = 0;
+  uint64_t bias = 0;  // address minus address in the file
+};
+
+struct SymbolFrame {
+  std::string file, function;
+  uint32_t line = 0;  // 0: unknown
+};
+
+class Symbols {
+ public:
+  explicit Symbols(std::vector<SymbolMapping> mappings);
+  ~Symbols();
+
+  // A stack of return addresses, innermost first, as the frames that a reader of the program knows: those of LibTorch,
+  // the C and C++ libraries, the loader and Tapelens are left out, unless there is nothing else: then the innermost is
+  // named. Inlined functions are frames of their own.
+  std::vector<SymbolFrame> stack(std::span<const uint64_t> return_addresses);
+
+ private:
+  struct Files;
+  const std::vector<SymbolFrame>& frames_at(uint64_t return_address);
+  const SymbolMapping* mapping_of(uint64_t address) const;
+  std::vector<SymbolMapping> mappings_;  // by begin
+  std::unique_ptr<Files> files_;
+};
+
+// Whether frames of this file say nothing to the reader of a training program.
+bool is_runtime_library(const std::string& path);
+
+}  // namespace tapelens::trace

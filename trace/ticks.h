@@ -1,0 +1,44 @@
+// Turns the ticks of a spool's clock into nanoseconds since the recording began. Used by the sealer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tapelens::trace {
+
+// One moment in both clocks.
+struct ClockAnchor {
+  uint64_t ticks;
+  uint64_t ns;  // CLOCK_MONOTONIC
+};
+
+// Straight lines from anchor to anchor; before the first and after the last, the nearest line goes on.
+class TickClock {
+ public:
+  // Anchors in any order; those that contradict the ones before them are left out. `now` is an anchor of the machine
+  // that seals: it stretches a line that would be too short to be exact, if it is plausible that both are one machine.
+  TickClock(std::vector<ClockAnchor> anchors, uint64_t epoch_ns, ClockAnchor now);
+
+  // Nanoseconds since the epoch, never below 0. Quick for ticks that grow.
+  uint64_t ns(uint64_t ticks) {
+    while (at_ + 1 < lines_.size() && ticks >= lines_[at_ + 1].ticks) ++at_;
+    while (at_ > 0 && ticks < lines_[at_].ticks) --at_;
+    const Line& line = lines_[at_];
+    const double ns = line.ns + static_cast<double>(static_cast<int64_t>(ticks - line.ticks)) * line.ns_per_tick;
+    if (!(ns > 0)) return 0;
+    return ns < kMost ? static_cast<uint64_t>(ns + 0.5) : static_cast<uint64_t>(kMost);
+  }
+
+ private:
+  static constexpr double kMost = 9.0e18;
+  struct Line {
+    uint64_t ticks;
+    double ns;  // since the epoch
+    double ns_per_tick;
+  };
+  std::vector<Line> lines_;
+  size_t at_ = 0;
+};
+
+}  // namespace tapelens::trace
