@@ -1,0 +1,186 @@
+// From a recording to a report: every process is loaded once, one after another, and only the columns of the one that
+// the report is about are kept.
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "analyzer/model/load.h"
+#include "analyzer/report/detail.h"
+#include "analyzer/report/format.h"
+#include "analyzer/report/losses.h"
+#include "analyzer/report/report.h"
+
+namespace tapelens::report {
+
+std::optional<At> parse_at(std::string_view text) {
+  if (text == "peak") return At{};
+  if (text.starts_with("step:")) {
+    At at{At::Kind::step, 0, {}};
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data() + 5, end, at.step);
+    if (error != std::errc() || rest != end) return std::nullopt;
+    return at;
+  }
+  const char* end = text.data() + text.size();
+  int64_t whole = 0;
+  if (const auto [rest, error] = std::from_chars(text.data(), end, whole); error == std::errc() && whole >= 0) {
+    const std::string_view unit(rest, end);
+    if (unit.empty() || unit == "ns") return At{At::Kind::time, 0, Time{whole}};
+  }
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (error != std::errc() || !(value >= 0)) return std::nullopt;
+  for (const auto& [unit, scale] : {std::pair{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1.0}}) {
+    if (std::string_view(rest, end) != unit) continue;
+    if (value * scale > 9e18) return std::nullopt;
+    return At{At::Kind::time, 0, Time{static_cast<int64_t>(value * scale + 0.5)}};
+  }
+  return std::nullopt;
+}
+
+std::string at_text(const At& at) {
+  switch (at.kind) {
+    case At::Kind::step:
+      return "step:" + std::to_string(at.step);
+    case At::Kind::time:
+      return std::to_string(at.time.ns) + "ns";
+    case At::Kind::peak:
+      break;
+  }
+  return "peak";
+}
+
+namespace {
+
+struct Chosen {
+  model::Process process;
+  peak::DevicePeak device;
+};
+
+std::string name_of(const model::Process& process, const model::Text& text, std::string_view key) {
+  for (const model::Information& entry : process.information) {
+    if (text.string(entry.key) == key) return std::string(text.string(entry.value));
+  }
+  return "";
+}
+
+ProcessFacts describe_process(const model::Process& process, const model::Text& text,
+                              const std::vector<peak::DevicePeak>& peaks) {
+  ProcessFacts facts;
+  facts.pid = process.summary.pid;
+  facts.parent_pid = process.summary.parent_pid;
+  facts.rank = process.summary.rank;
+  facts.finished = process.summary.finished;
+  for (const peak::DevicePeak& device : peaks) {
+    facts.devices.push_back({std::string(text.string(text.device_name[device.device])), device.peak, device.when.time,
+                             device.allocations, device.frees, device.live_at_end});
+  }
+  facts.saves = peak::summarize_saves(process, text);
+  return facts;
+}
+
+// The moment asked for, or why there is no such.
+std::optional<peak::Moment> find_moment(const Chosen& chosen, const peak::Timeline& timeline,
+                                        const std::vector<model::Step>& steps, const At& at, Failure& failure) {
+  switch (at.kind) {
+    case At::Kind::peak:
+      return chosen.device.when;
+    case At::Kind::step:
+      if (at.step >= steps.size()) {
+        failure = {"there is no step " + std::to_string(at.step) + ": the recording has " +
+                       plural(steps.size(), "step, --at step:0", "steps, --at step:0") +
+                       (steps.size() > 1 ? " to step:" + std::to_string(steps.size() - 1) : ""),
+                   true};
+        return std::nullopt;
+      }
+      return timeline.largest(steps[at.step].when).when;
+    case At::Kind::time:
+      break;
+  }
+  if (at.time > chosen.process.duration) {
+    failure = {"there is no moment " + time_text(at.time) + ": the recording is " + time_text(chosen.process.duration) +
+                   " long",
+               true};
+    return std::nullopt;
+  }
+  peak::Moment moment = timeline.at(at.time);
+  moment.time = at.time;
+  return moment;
+}
+
+Failure nothing_chosen(const Report& report, const Options& options) {
+  std::string seen;
+  for (const ProcessFacts& process : report.processes) {
+    seen += (seen.empty() ? "" : ", ") + std::to_string(process.pid) + " (";
+    for (const Device& device : process.devices) seen += (seen.back() == '(' ? "" : ", ") + device.device;
+    seen += ")";
+  }
+  if (options.process || options.device) {
+    return {"nothing was allocated by that process on that device: the recording has " + seen, true};
+  }
+  return {"the recording holds no memory of any device: nothing was allocated while it was recorded", false};
+}
+
+}  // namespace
+
+Built build(const trace::Recording& recording, const Options& options) {
+  Built built;
+  const auto text = model::load_text(recording);
+  if (!text) {
+    built.failure.message = text.error().message;
+    return built;
+  }
+  Report report;
+  report.options = options;
+  report.recording.command = recording.command();
+  report.recording.duration = recording.duration();
+  report.recording.events = recording.events();
+  report.recording.file_bytes = recording.file_bytes();
+
+  std::optional<Chosen> chosen;
+  for (uint32_t index = 0; index < recording.processes().size(); ++index) {
+    auto process = model::load_process(recording, *text, trace::ProcessIndex{index});
+    if (!process) {
+      built.failure.message = process.error().message;
+      return built;
+    }
+    const std::vector<peak::DevicePeak> peaks = peak::device_peaks(*process);
+    report.processes.push_back(describe_process(*process, *text, peaks));
+    peak::add(report.saves, report.processes.back().saves);
+    for (const model::Lost& lost : process->lost) {
+      if (lost.count == 0) continue;
+      report.recording.lost.push_back(describe(lost, process->summary.pid));
+      if (report.recording.lost.back().is_data) report.recording.complete = false;
+    }
+    if (report.recording.torch_version.empty()) {
+      report.recording.torch_version = name_of(*process, *text, "torch_version");
+    }
+    if (options.process && *options.process != process->summary.pid) continue;
+    const peak::DevicePeak* best = nullptr;
+    for (const peak::DevicePeak& device : peaks) {
+      if (options.device && *options.device != text->string(text->device_name[device.device])) continue;
+      if (best == nullptr || device.peak > best->peak) best = &device;
+    }
+    if (best != nullptr && (!chosen || best->peak > chosen->device.peak)) {
+      chosen.emplace(Chosen{std::move(*process), *best});
+    }
+  }
+  if (!chosen) {
+    built.failure = nothing_chosen(report, options);
+    return built;
+  }
+
+  const model::Process& process = chosen->process;
+  const peak::Timeline timeline(process, chosen->device.device);
+  const std::vector<model::Step> steps = find_steps(process);
+  const auto moment = find_moment(*chosen, timeline, steps, options.at, built.failure);
+  if (!moment) return built;
+  const peak::PeakSet set = peak_set(process, chosen->device.device, *moment);
+  report.peak = describe_peak(process, *text, steps, set, options);
+  report.steps = describe_steps(process, steps, timeline);
+  report.ranges = describe_ranges(process, *text, timeline);
+  built.report = std::move(report);
+  return built;
+}
+
+}  // namespace tapelens::report

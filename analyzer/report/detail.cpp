@@ -1,0 +1,144 @@
+#include "analyzer/report/detail.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "analyzer/model/attribution.h"
+
+namespace tapelens::report {
+
+namespace {
+
+using model::AllocationId;
+using model::Process;
+using model::StringId;
+using model::Text;
+
+// The names that the program gave to the parameters which the set's holders belong to.
+std::unordered_map<uint32_t, StringId> parameter_names(const Process& process, const peak::PeakSet& set) {
+  std::unordered_map<uint32_t, StringId> names;
+  for (const peak::Holder& holder : set.holders) {
+    if (holder.parameter) names.try_emplace(holder.parameter.value);
+  }
+  if (names.empty()) return names;
+  for (uint32_t row = 1; row <= process.roles.rows(); ++row) {
+    const model::RoleId role{row};
+    if (process.roles.kind[role] != model::Role::parameter) continue;
+    const auto wanted = names.find(process.roles.allocation[role].value);
+    if (wanted != names.end()) wanted->second = process.roles.name[role];
+  }
+  return names;
+}
+
+Allocation describe(const Process& p, const Text& text, const std::vector<model::Step>& steps, const peak::PeakSet& set,
+                    const peak::Member& member, const std::unordered_map<uint32_t, StringId>& names) {
+  Allocation out;
+  const AllocationId id = member.allocation;
+  out.id = id.value;
+  out.bytes = member.bytes;
+  out.time = p.allocations.time[id];
+  out.step = step_at(steps, out.time).index;
+  out.op = text.string(operator_name_of(p, id));
+  out.module = text.string(text.module_path[module_of(p, id)]);
+  const model::StackId stack = stack_of(p, id);
+  if (const model::FrameId frame = source_frame(text, stack)) out.source = peak::frame_text(text, frame);
+  for (const model::FrameId frame : text.stack(stack)) {
+    out.stack.push_back({std::string(text.string(text.frame_file[frame])),
+                         std::string(text.string(text.frame_function[frame])), text.frame_line[frame]});
+  }
+  const auto holders = set.holders_of(member);
+  out.category = holders.front().kind;
+  if (holders.front().layout) out.layout = layout_text(text, holders.front().layout);
+  for (const peak::Holder& holder : holders) {
+    Holder h;
+    h.kind = holder.kind;
+    h.node = text.string(p.nodes.type[holder.node]);
+    h.field = text.string(holder.field);
+    h.name = text.string(holder.name);
+    if (const auto name = names.find(holder.parameter.value); name != names.end())
+      h.parameter = text.string(name->second);
+    if (holder.kind == peak::HolderKind::save) h.saves = holder.count;
+    out.holders.push_back(std::move(h));
+  }
+  return out;
+}
+
+}  // namespace
+
+Peak describe_peak(const Process& process, const Text& text, const std::vector<model::Step>& steps,
+                   const peak::PeakSet& set, const Options& options) {
+  Peak out;
+  out.pid = process.summary.pid;
+  out.rank = process.summary.rank;
+  out.device = text.string(text.device_name[set.device]);
+  out.bytes = set.bytes;
+  out.time = set.when.time;
+  out.step = step_at(steps, out.time).index;
+  out.phase = model::Phases(process, steps).at(out.time);
+  out.live_allocations = set.members.size();
+  out.by_category = categories(set);
+  out.groups = groups(process, text, steps, set, options.by);
+  const size_t top = options.top.value_or(SIZE_MAX);
+  while (out.groups.size() > top) {
+    ++out.groups_left_out.count;
+    out.groups_left_out.bytes += out.groups.back().bytes;
+    out.groups.pop_back();
+  }
+  const auto names = parameter_names(process, set);
+  for (const peak::Member& member : set.members) {
+    if (out.allocations.size() < top) {
+      out.allocations.push_back(describe(process, text, steps, set, member, names));
+    } else {
+      ++out.allocations_left_out.count;
+      out.allocations_left_out.bytes += member.bytes;
+    }
+  }
+  return out;
+}
+
+std::vector<Step> describe_steps(const Process& process, const std::vector<model::Step>& steps,
+                                 const peak::Timeline& timeline) {
+  const std::vector<model::Interval> backwards = model::merged(process.backwards);
+  std::vector<Step> out;
+  auto backward = backwards.begin();
+  for (const model::Step& step : steps) {
+    const auto totals = timeline.allocated(step.when);
+    Step s;
+    s.index = step.index;
+    s.begin = step.when.begin;
+    s.end = step.when.end == model::kNever ? std::max(process.duration, step.when.begin) : step.when.end;
+    s.peak = timeline.largest(step.when).bytes;
+    s.allocations = totals.allocations;
+    s.allocated = totals.bytes;
+    // Neither steps nor merged backwards overlap, so both are walked once; one backward may reach into two steps.
+    while (backward != backwards.end() && backward->end <= step.when.begin) ++backward;
+    for (auto at = backward; at != backwards.end() && at->begin < step.when.end; ++at) {
+      const model::Interval part{std::max(at->begin, step.when.begin), std::min(at->end, step.when.end)};
+      s.backward_allocations += timeline.allocated(part).allocations;
+    }
+    out.push_back(s);
+  }
+  return out;
+}
+
+std::vector<Range> describe_ranges(const Process& process, const Text& text, const peak::Timeline& timeline) {
+  std::vector<Range> out;
+  out.reserve(process.ranges.size());
+  for (const model::Range& range : process.ranges) {
+    const auto totals = timeline.allocated(range.when);
+    Range r;
+    r.name = text.string(range.name);
+    r.begin = range.when.begin;
+    r.end = range.when.end == model::kNever ? std::max(process.duration, range.when.begin) : range.when.end;
+    r.thread = range.os_thread;
+    // What was alive just before its begin: the largest sum of an empty interval.
+    r.begin_live = timeline.largest({range.when.begin, range.when.begin}).bytes;
+    r.peak = timeline.largest(range.when).bytes;
+    r.allocations = totals.allocations;
+    r.allocated = totals.bytes;
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+}  // namespace tapelens::report

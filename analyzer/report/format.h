@@ -1,0 +1,31 @@
+// Numbers and names for people: human units, bars, sparklines, text cut to a width.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/model/model.h"
+
+namespace tapelens::report {
+
+std::string bytes_text(model::Bytes bytes);                                       // "812.3 MiB", "96 B"
+std::string time_text(model::Time time);                                          // "4.812 s", "1.3 ms"
+std::string count_text(uint64_t count);                                           // "1,204"
+std::string plural(uint64_t count, std::string_view one, std::string_view many);  // "1 save", "1,204 saves"
+std::string percent_text(model::Bytes part, model::Bytes whole);                  // "65.5 %"
+
+// A bar of eighths of a cell, at most `cells` wide; at least a sliver of what is not zero.
+std::string bar(double fraction, unsigned cells);
+// One character a value, from the lowest to the highest of them; longer series are folded (each cell the largest of
+// its values) to `cells`.
+std::string sparkline(const std::vector<int64_t>& values, unsigned cells);
+
+unsigned columns(std::string_view utf8);  // code points: what a terminal needs for the text that we print
+// Cut in the middle with "…" if it is longer: both ends of a path say something.
+std::string fit(std::string_view utf8, unsigned width);
+std::string pad_right(std::string_view utf8, unsigned width);
+std::string pad_left(std::string_view utf8, unsigned width);
+
+}  // namespace tapelens::report

@@ -1,0 +1,154 @@
+// The report as JSON: docs/report.schema.json describes it, docs/report.md explains it.
+#include <nlohmann/json.hpp>
+
+#include "analyzer/report/report.h"
+
+namespace tapelens::report {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int kSchemaVersion = 1;
+
+Json maybe(int32_t rank) { return rank >= 0 ? Json(rank) : Json(nullptr); }
+
+Json saves_json(const peak::SaveSummary& saves) {
+  Json fields = Json::array();
+  for (const peak::FieldTotals& field : saves.fields) {
+    fields.push_back({{"field", field.field},
+                      {"count", field.totals.count},
+                      {"logical_bytes", field.totals.logical.value},
+                      {"storage_bytes", field.totals.storage.value}});
+  }
+  return {{"count", saves.all.count},
+          {"logical_bytes", saves.all.logical.value},
+          {"storage_bytes", saves.all.storage.value},
+          {"unattributed", saves.unattributed},
+          {"by_field", std::move(fields)}};
+}
+
+Json recording_json(const RecordingFacts& facts) {
+  Json lost = Json::array();
+  for (const Lost& loss : facts.lost) {
+    lost.push_back({{"kind", loss.kind},
+                    {"count", loss.count},
+                    {"since_ns", loss.since.ns},
+                    {"process", loss.pid},
+                    {"message", loss.what}});
+  }
+  return {{"command", facts.command}, {"torch_version", facts.torch_version}, {"duration_ns", facts.duration.ns},
+          {"events", facts.events},   {"file_bytes", facts.file_bytes},       {"complete", facts.complete},
+          {"lost", std::move(lost)}};
+}
+
+Json processes_json(const std::vector<ProcessFacts>& processes) {
+  Json out = Json::array();
+  for (const ProcessFacts& process : processes) {
+    Json devices = Json::array();
+    for (const Device& device : process.devices) {
+      devices.push_back({{"device", device.device},
+                         {"peak_bytes", device.peak.value},
+                         {"peak_time_ns", device.peak_time.ns},
+                         {"allocations", device.allocations},
+                         {"frees", device.frees},
+                         {"live_at_end_bytes", device.live_at_end.value}});
+    }
+    out.push_back({{"pid", process.pid},
+                   {"parent_pid", process.parent_pid},
+                   {"rank", maybe(process.rank)},
+                   {"finished", process.finished},
+                   {"devices", std::move(devices)},
+                   {"saves", saves_json(process.saves)}});
+  }
+  return out;
+}
+
+Json allocation_json(const Allocation& a) {
+  Json stack = Json::array(), holders = Json::array();
+  for (const Frame& frame : a.stack) {
+    stack.push_back({{"file", frame.file}, {"line", frame.line}, {"function", frame.function}});
+  }
+  for (const Holder& holder : a.holders) {
+    Json h = {{"kind", kind_name(holder.kind)}, {"node", holder.node}, {"field", holder.field}, {"name", holder.name}};
+    if (holder.kind == peak::HolderKind::save) h["saves"] = holder.saves;
+    if (!holder.parameter.empty()) h["parameter"] = holder.parameter;
+    holders.push_back(std::move(h));
+  }
+  return {{"id", a.id},
+          {"bytes", a.bytes.value},
+          {"time_ns", a.time.ns},
+          {"step", a.step},
+          {"category", category_name(a.category)},
+          {"operator", a.op},
+          {"module", a.module},
+          {"layout", a.layout},
+          {"stack", std::move(stack)},
+          {"holders", std::move(holders)}};
+}
+
+Json peak_json(const Report& report) {
+  const Peak& p = report.peak;
+  Json categories = Json::array(), groups = Json::array(), allocations = Json::array();
+  for (const peak::Category& c : p.by_category) {
+    categories.push_back({{"name", category_name(c.kind)},
+                          {"bytes", c.bytes.value},
+                          {"allocations", c.allocations},
+                          {"held_anyway_bytes", c.held_anyway.value}});
+  }
+  for (const peak::Group& g : p.groups) {
+    groups.push_back({{"key", g.key}, {"bytes", g.bytes.value}, {"allocations", g.allocations}});
+  }
+  for (const Allocation& a : p.allocations) allocations.push_back(allocation_json(a));
+  const auto left = [](const Left& l) { return Json{{"count", l.count}, {"bytes", l.bytes.value}}; };
+  return {{"process", p.pid},
+          {"rank", maybe(p.rank)},
+          {"device", p.device},
+          {"at", at_text(report.options.at)},
+          {"bytes", p.bytes.value},
+          {"time_ns", p.time.ns},
+          {"step", p.step},
+          {"phase", phase_name(p.phase)},
+          {"live_allocations", p.live_allocations},
+          {"by_category", std::move(categories)},
+          {"by", by_name(report.options.by)},
+          {"groups", std::move(groups)},
+          {"groups_left_out", left(p.groups_left_out)},
+          {"allocations", std::move(allocations)},
+          {"allocations_left_out", left(p.allocations_left_out)}};
+}
+
+}  // namespace
+
+std::string json(const Report& report) {
+  Json steps = Json::array(), ranges = Json::array();
+  for (const Step& s : report.steps) {
+    steps.push_back({{"index", s.index},
+                     {"begin_ns", s.begin.ns},
+                     {"end_ns", s.end.ns},
+                     {"peak_bytes", s.peak.value},
+                     {"allocations", s.allocations},
+                     {"allocated_bytes", s.allocated.value},
+                     {"backward_allocations", s.backward_allocations}});
+  }
+  for (const Range& r : report.ranges) {
+    ranges.push_back({{"name", r.name},
+                      {"begin_ns", r.begin.ns},
+                      {"end_ns", r.end.ns},
+                      {"thread", r.thread},
+                      {"begin_live_bytes", r.begin_live.value},
+                      {"peak_bytes", r.peak.value},
+                      {"allocations", r.allocations},
+                      {"allocated_bytes", r.allocated.value}});
+  }
+  const Json all = {{"schema_version", kSchemaVersion},
+                    {"recording", recording_json(report.recording)},
+                    {"processes", processes_json(report.processes)},
+                    {"peak", peak_json(report)},
+                    {"saves", saves_json(report.saves)},
+                    {"steps", std::move(steps)},
+                    {"ranges", std::move(ranges)}};
+  // Names come from the program and need not be UTF-8.
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tapelens::report

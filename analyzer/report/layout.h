@@ -1,0 +1,36 @@
+// A page of text for a terminal: headings, aligned columns, color where it is wanted.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/report/report.h"
+
+namespace tapelens::report {
+
+enum class Paint : uint8_t { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
+
+// The paint of a category's bars, the same everywhere.
+Paint paint_of(peak::HolderKind kind);
+
+class Page {
+ public:
+  explicit Page(const Style& style) : style_(style) {}
+
+  unsigned width() const { return style_.width; }
+  size_t rows() const { return style_.rows; }
+  std::string paint(Paint paint, std::string_view text) const;
+
+  void heading(std::string_view title, std::string_view remark = {});  // after an empty line
+  void line(std::string_view text) { out_ += std::string(text) + "\n"; }
+  // Words of plain text, broken at spaces to the width; lines after the first are indented by `indent`.
+  void paragraph(std::string_view text, unsigned indent, Paint paint = Paint::plain);
+  std::string take() { return std::move(out_); }
+
+ private:
+  Style style_;
+  std::string out_;
+};
+
+}  // namespace tapelens::report

@@ -1,0 +1,59 @@
+#include "analyzer/report/losses.h"
+
+#include "analyzer/report/format.h"
+
+namespace tapelens::report {
+
+namespace {
+
+struct Words {
+  const char* kind;
+  const char* one;
+  const char* many;
+  const char* consequence;
+};
+
+Words words(model::Loss kind) {
+  using enum model::Loss;
+  switch (kind) {
+    case disk_full:
+      return {"disk_full", "event", "events",
+              "found no room on the disk: free some, or record fewer steps (tapelens record --steps A:B)"};
+    case size_limit:
+      return {"size_limit", "event", "events",
+              "came after the size limit was reached: raise it (tapelens record --max-size) or record fewer steps"};
+    case forked_child:
+      return {"forked_child", "forked child", "forked children",
+              "ran unrecorded (DataLoader workers are forks; nothing to do unless they train)"};
+    case torn_block:
+      return {"torn_block", "block", "blocks", "of the spool cannot be read: the disk or the machine failed"};
+    case unattributed_save:
+      return {"unattributed_save", "saved tensor", "saved tensors",
+              "could not be given to a node and a field: please report the operator"};
+    case truncated_text:
+      return {"truncated_text", "text", "texts", "too long to keep whole: names or stacks are cut"};
+    case unmatched_event:
+      return {"unmatched_event", "event", "events",
+              "belong to something that began before the recording, or to memory that was never seen"};
+    case unwritable:
+      return {"unwritable", "process", "processes", "could not write a spool: check the folder that is recorded into"};
+    case truncated_spool:
+      return {"truncated_spool", "process", "processes",
+              "ended without a word (killed, or crashed): what was not yet written when it ended is missing"};
+    case no_memory:
+      return {"no_memory", "event", "events",
+              "found no address space to be written in: raise the limit on virtual memory (ulimit -v)"};
+  }
+  return {"unknown", "loss", "losses", "of a kind that this version does not know: use a newer tapelens"};
+}
+
+}  // namespace
+
+Lost describe(const model::Lost& lost, uint32_t pid) {
+  const Words w = words(lost.kind);
+  return {w.kind,     plural(lost.count, w.one, w.many) + " " + w.consequence,
+          lost.count, lost.since,
+          pid,        lost.kind != model::Loss::forked_child};
+}
+
+}  // namespace tapelens::report

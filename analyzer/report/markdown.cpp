@@ -1,0 +1,107 @@
+// The report as GitHub Markdown: short enough for a comment that CI makes on a pull request.
+#include <algorithm>
+
+#include "analyzer/report/format.h"
+#include "analyzer/report/report.h"
+
+namespace tapelens::report {
+
+namespace {
+
+// Text inside of a table's cell: names may hold what Markdown and HTML would act upon.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|' || c == '\\' || c == '`' || c == '*' || c == '_' || c == '[' || c == '<') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+// Text as code. A backtick would end it; a pipe would end the cell even in there.
+std::string code(std::string_view text) {
+  if (text.empty()) return "";
+  std::string out = "`";
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c == '`' ? '\'' : (c == '\n' ? ' ' : c);
+  }
+  return out + "`";
+}
+
+void add_groups(std::string& out, const Report& r, size_t rows) {
+  out += std::string("\n| ") + by_name(r.options.by) + " | bytes | of the peak | allocations |\n|:--|--:|--:|--:|\n";
+  const size_t shown = std::min(rows, r.peak.groups.size());
+  Left rest = r.peak.groups_left_out;
+  uint64_t allocations = r.peak.live_allocations;
+  for (size_t i = 0; i < r.peak.groups.size(); ++i) {
+    const peak::Group& g = r.peak.groups[i];
+    if (i >= shown) {
+      ++rest.count;
+      rest.bytes += g.bytes;
+      continue;
+    }
+    allocations -= g.allocations;
+    out += "| " + code(g.key) + " | " + bytes_text(g.bytes) + " | " + percent_text(g.bytes, r.peak.bytes) + " | " +
+           count_text(g.allocations) + " |\n";
+  }
+  if (rest.count > 0) {
+    out += "| and " + count_text(rest.count) + " more | " + bytes_text(rest.bytes) + " | " +
+           percent_text(rest.bytes, r.peak.bytes) + " | " + count_text(allocations) + " |\n";
+  }
+}
+
+void add_allocations(std::string& out, const Report& r, size_t rows) {
+  const size_t shown = std::min(rows, r.peak.allocations.size());
+  if (shown == 0) return;
+  out += "\n<details><summary>The biggest " + plural(shown, "allocation", "allocations") + " of " +
+         count_text(r.peak.live_allocations) +
+         "</summary>\n\n| bytes | held by | shape | operator | module | source |\n|--:|:--|:--|:--|:--|:--|\n";
+  for (size_t i = 0; i < shown; ++i) {
+    const Allocation& a = r.peak.allocations[i];
+    const Holder& h = a.holders.front();
+    const std::string holder = h.kind == peak::HolderKind::save
+                                   ? code((h.node.empty() ? "(unattributed)" : h.node) + "." + h.field)
+                                   : cell(std::string(kind_name(h.kind))) + (h.name.empty() ? "" : " " + code(h.name));
+    out += "| " + bytes_text(a.bytes) + " | " + holder + " | " + cell(a.layout) + " | " + code(a.op) + " | " +
+           code(a.module) + " | " + code(a.source) + " |\n";
+  }
+  out += "\n</details>\n";
+}
+
+}  // namespace
+
+std::string markdown(const Report& r, size_t rows) {
+  const Peak& p = r.peak;
+  std::string out = "### Memory: " + bytes_text(p.bytes) + " on " + p.device;
+  if (r.processes.size() > 1) {
+    out += p.rank >= 0 ? " of rank " + std::to_string(p.rank) : " of process " + std::to_string(p.pid);
+  }
+  const std::string what = r.options.at.kind == At::Kind::time ? "Alive" : "The peak,";
+  out += "\n\n" + what + " " + time_text(p.time) + " after the start, in step " + std::to_string(p.step) + " of " +
+         count_text(r.steps.size()) + (p.phase == model::Phase::other ? "" : std::string(", ") + phase_name(p.phase)) +
+         ", in " + plural(p.live_allocations, "allocation", "allocations") + ". " + code(r.recording.command);
+  if (!r.recording.torch_version.empty()) out += ", PyTorch " + r.recording.torch_version;
+  out += "\n\n| held as | bytes | of the peak |\n|:--|--:|--:|\n";
+  for (const peak::Category& c : p.by_category) {
+    out += "| " + cell(category_name(c.kind)) + " | " + bytes_text(c.bytes) + " | " + percent_text(c.bytes, p.bytes) +
+           " |\n";
+  }
+  add_groups(out, r, rows);
+  add_allocations(out, r, rows);
+  if (r.processes.size() > 1) {
+    out += "\n| process | rank | device | peak |\n|--:|--:|:--|--:|\n";
+    for (const ProcessFacts& process : r.processes) {
+      for (const Device& device : process.devices) {
+        out += "| " + std::to_string(process.pid) + " | " + (process.rank >= 0 ? std::to_string(process.rank) : "") +
+               " | " + cell(device.device) + " | " + bytes_text(device.peak) + " |\n";
+      }
+    }
+  }
+  for (const Lost& lost : r.recording.lost) {
+    out += std::string("\n> ") + (lost.is_data ? "**Not complete:** " : "") + cell(lost.what) + "\n";
+  }
+  return out;
+}
+
+}  // namespace tapelens::report

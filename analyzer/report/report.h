@@ -1,0 +1,172 @@
+// What `tapelens report` says, as one value: build() makes it of a recording, json(), text() and markdown() render it.
+// Plain text and numbers, no ids of the model: a report outlives the columns it was made of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/model/model.h"
+#include "analyzer/model/steps.h"
+#include "analyzer/peak/groups.h"
+#include "analyzer/peak/saves.h"
+#include "trace/recording.h"
+#include "trace/result.h"
+
+namespace tapelens::report {
+
+using model::Bytes;
+using model::Time;
+
+// Which moment is looked at.
+struct At {
+  enum class Kind : uint8_t { peak, step, time };
+  Kind kind = Kind::peak;
+  uint32_t step = 0;
+  Time time;
+};
+// "peak", "step:3", "1.5s", "250ms", "40us", "1234567ns", "1234567" (ns).
+std::optional<At> parse_at(std::string_view text);
+std::string at_text(const At& at);
+
+struct Options {
+  At at;
+  peak::By by = peak::By::field;
+  std::optional<size_t> top;          // groups and allocations to keep; none: all
+  std::optional<uint32_t> process;    // pid; none: the one with the largest peak
+  std::optional<std::string> device;  // "cpu"; none: the one with the largest peak
+};
+
+struct Lost {
+  std::string kind;  // "disk_full"
+  std::string what;  // one sentence for the user
+  uint64_t count = 0;
+  Time since;
+  uint32_t pid = 0;
+  bool is_data = true;  // forked children are counted but were never to be recorded
+};
+
+struct RecordingFacts {
+  std::string file;  // as given on the command line; not in JSON
+  std::string command, torch_version;
+  Time duration;
+  uint64_t events = 0, file_bytes = 0;
+  bool complete = true;  // no data was lost
+  std::vector<Lost> lost;
+};
+
+struct Device {
+  std::string device;
+  Bytes peak;
+  Time peak_time;
+  uint64_t allocations = 0, frees = 0;
+  Bytes live_at_end;
+};
+
+struct ProcessFacts {
+  uint32_t pid = 0, parent_pid = 0;
+  int32_t rank = -1;
+  bool finished = false;
+  std::vector<Device> devices;
+  peak::SaveSummary saves;
+};
+
+struct Frame {
+  std::string file, function;
+  uint32_t line = 0;
+};
+
+struct Holder {
+  peak::HolderKind kind{};
+  std::string node, field, name;
+  std::string parameter;  // of a gradient or an optimizer state: its parameter's name
+  uint32_t saves = 0;     // of this node type and field on this allocation
+};
+
+struct Allocation {
+  uint32_t id = 0;
+  Bytes bytes;
+  Time time;
+  uint32_t step = 0;
+  peak::HolderKind category{};
+  std::string op, module;
+  std::string layout;  // "float32 [8, 64, 56, 56]" as the first save saw it; empty if nothing saved it
+  std::string source;  // "train.py:42 forward"
+  std::vector<Frame> stack;
+  std::vector<Holder> holders;
+};
+
+struct Left {
+  uint64_t count = 0;
+  Bytes bytes;
+};
+
+struct Peak {
+  uint32_t pid = 0;
+  int32_t rank = -1;
+  std::string device;
+  Bytes bytes;
+  Time time;
+  uint32_t step = 0;
+  model::Phase phase{};
+  uint64_t live_allocations = 0;
+  std::vector<peak::Category> by_category;
+  std::vector<peak::Group> groups;             // sum to `bytes`, with groups_left_out
+  std::vector<Allocation> allocations;         // biggest first
+  Left groups_left_out, allocations_left_out;  // by --top
+};
+
+struct Step {
+  uint32_t index = 0;
+  Time begin, end;
+  Bytes peak;
+  uint64_t allocations = 0;
+  Bytes allocated;
+  uint64_t backward_allocations = 0;
+};
+
+// torch.profiler.record_function. Counts are of all threads.
+struct Range {
+  std::string name;
+  Time begin, end;
+  uint32_t thread = 0;  // gettid()
+  Bytes begin_live, peak;
+  uint64_t allocations = 0;
+  Bytes allocated;
+};
+
+struct Report {
+  Options options;
+  RecordingFacts recording;
+  std::vector<ProcessFacts> processes;
+  Peak peak;                // of the chosen process and device, at the chosen moment
+  peak::SaveSummary saves;  // of all processes, over the whole recording
+  std::vector<Step> steps;  // of the chosen process and device
+  std::vector<Range> ranges;
+};
+
+struct Failure {
+  std::string message;  // "what: what to do"
+  bool usage = false;   // an option asks for what the recording has not; else the recording cannot be read
+};
+
+// Either a report or why there is none.
+struct Built {
+  std::optional<Report> report;
+  Failure failure;
+};
+Built build(const trace::Recording& recording, const Options& options);
+
+std::string json(const Report& report);
+
+// How the terminal is; pure data, so that tests can ask for any.
+struct Style {
+  unsigned width = 100;
+  bool color = false;
+  size_t rows = 10;  // of groups and allocations
+};
+std::string text(const Report& report, const Style& style);
+std::string markdown(const Report& report, size_t rows);
+
+}  // namespace tapelens::report

@@ -1,0 +1,297 @@
+// The report for a terminal: what the peak was, when, what held it, the biggest allocations, and what to type next.
+#include <algorithm>
+#include <map>
+
+#include "analyzer/report/format.h"
+#include "analyzer/report/layout.h"
+#include "analyzer/report/report.h"
+
+namespace tapelens::report {
+
+namespace {
+
+std::string process_name(const Report& r, uint32_t pid, int32_t rank) {
+  if (r.processes.size() < 2) return "";
+  return rank >= 0 ? "rank " + std::to_string(rank) : "process " + std::to_string(pid);
+}
+
+void add_title(Page& page, const Report& r) {
+  const Peak& p = r.peak;
+  std::string title;
+  switch (r.options.at.kind) {
+    case At::Kind::peak:
+      title = "The peak was ";
+      break;
+    case At::Kind::step:
+      title = "The peak of step " + std::to_string(r.options.at.step) + " was ";
+      break;
+    case At::Kind::time:
+      title = "Alive at this moment: ";
+      break;
+  }
+  std::string where = " on " + p.device;
+  if (const std::string process = process_name(r, p.pid, p.rank); !process.empty()) where += " of " + process;
+  page.line(page.paint(Paint::bold, title + bytes_text(p.bytes) + where));
+  const char* phase = p.phase == model::Phase::other ? "between the phases" : phase_name(p.phase);
+  page.line(time_text(p.time) + " after the start, in step " + std::to_string(p.step) + " of " +
+            count_text(r.steps.size()) + (p.phase == model::Phase::other ? ", " : ", in its ") + phase + ", in " +
+            plural(p.live_allocations, "allocation", "allocations"));
+  std::string facts = r.recording.command;
+  if (!r.recording.torch_version.empty()) facts += "  PyTorch " + r.recording.torch_version;
+  facts += ", " + time_text(r.recording.duration) + ", " + count_text(r.recording.events) + " events";
+  page.paragraph(facts, 2, Paint::dim);
+}
+
+void add_categories(Page& page, const Report& r) {
+  page.heading("What held it");
+  const unsigned bar_cells = std::min(40U, page.width() > 48 ? page.width() - 48 : 0);
+  Bytes anyway{};
+  for (const peak::Category& c : r.peak.by_category) {
+    const double part =
+        static_cast<double>(c.bytes.value) / static_cast<double>(std::max<int64_t>(1, r.peak.bytes.value));
+    page.line("  " + pad_right(category_name(c.kind), 16) + pad_left(bytes_text(c.bytes), 11) +
+              pad_left(percent_text(c.bytes, r.peak.bytes), 9) + "  " +
+              page.paint(paint_of(c.kind), bar(part, bar_cells)));
+    anyway += c.held_anyway;
+  }
+  if (anyway.value > 0) {
+    page.paragraph(
+        "  Of what is saved, " + bytes_text(anyway) +
+            " are parameters, buffers, gradients or optimizer state as well: they stay when nothing saves them.",
+        2, Paint::dim);
+  }
+}
+
+// "ConvolutionBackward0.input" is what autograd saved; other keys say so themselves.
+void add_groups(Page& page, const Report& r) {
+  const auto& groups = r.peak.groups;
+  const size_t shown = std::min(groups.size(), page.rows());
+  const std::string total = plural(groups.size() + r.peak.groups_left_out.count, "group", "groups");
+  page.heading(std::string("By ") + by_name(r.options.by), total);
+  unsigned key_width = 12;
+  for (size_t i = 0; i < shown; ++i) key_width = std::max(key_width, columns(groups[i].key));
+  constexpr unsigned kNumbers = 11 + 9 + 9 + 4;
+  const unsigned room = page.width() > kNumbers + 12 ? page.width() - kNumbers : 12;
+  key_width = std::min(key_width, room);
+  const unsigned bar_cells = std::min(24U, room > key_width + 2 ? room - key_width - 2 : 0);
+  const int64_t most = groups.empty() ? 1 : std::max<int64_t>(1, groups.front().bytes.value);
+  const auto row = [&](std::string_view key, Bytes bytes, uint64_t count, bool with_bar, Paint paint) {
+    const double part = static_cast<double>(bytes.value) / static_cast<double>(most);
+    page.line(page.paint(paint, "  " + pad_right(fit(key, key_width), key_width) + pad_left(bytes_text(bytes), 11) +
+                                    pad_left(percent_text(bytes, r.peak.bytes), 9) +
+                                    pad_left("x" + count_text(count), 9)) +
+              (with_bar && bar_cells > 0 ? "  " + page.paint(Paint::cyan, bar(part, bar_cells)) : ""));
+  };
+  for (size_t i = 0; i < shown; ++i) row(groups[i].key, groups[i].bytes, groups[i].allocations, true, Paint::plain);
+  Left rest = r.peak.groups_left_out;
+  uint64_t allocations = 0;
+  for (size_t i = shown; i < groups.size(); ++i) {
+    ++rest.count;
+    rest.bytes += groups[i].bytes;
+  }
+  for (size_t i = 0; i < shown; ++i) allocations += groups[i].allocations;
+  if (rest.count > 0) {
+    row("and " + count_text(rest.count) + " more", rest.bytes, r.peak.live_allocations - allocations, false,
+        Paint::dim);
+  }
+}
+
+std::string holder_text(const Allocation& a) {
+  const Holder& h = a.holders.front();
+  std::string text;
+  switch (h.kind) {
+    case peak::HolderKind::save:
+      text = (h.node.empty() ? "(unattributed)" : h.node) + "." + h.field;
+      if (h.saves > 1) text += " x" + std::to_string(h.saves);
+      break;
+    case peak::HolderKind::gradient:
+      text =
+          !h.name.empty() ? "gradient of " + h.name : "gradient in flight" + (h.node.empty() ? "" : " from " + h.node);
+      break;
+    case peak::HolderKind::optimizer_state:
+      text = "optimizer state " + h.name + (h.parameter.empty() ? "" : " of " + h.parameter);
+      break;
+    case peak::HolderKind::op:
+      text = "operator " + h.name + ", running";
+      break;
+    case peak::HolderKind::program:
+      text = "program: a live reference in your code";
+      break;
+    default:
+      text = std::string(kind_name(h.kind)) + (h.name.empty() ? "" : " " + h.name);
+      break;
+  }
+  // Further holders by their kinds: dropping the first one would not free it.
+  size_t saves = 0;
+  for (size_t i = 1; i < a.holders.size(); ++i) {
+    const Holder& more = a.holders[i];
+    if (more.kind == peak::HolderKind::save) {
+      ++saves;
+    } else if (more.kind != peak::HolderKind::op) {
+      text += std::string(", ") + kind_name(more.kind) + (more.name.empty() ? "" : " " + more.name);
+    }
+  }
+  if (saves > 0) text += ", and " + plural(saves, "other save", "other saves");
+  return text;
+}
+
+void add_allocations(Page& page, const Report& r) {
+  const auto& all = r.peak.allocations;
+  if (all.empty()) return;
+  const size_t shown = std::min(all.size(), page.rows());
+  page.heading("The biggest allocations", count_text(shown) + " of " + count_text(r.peak.live_allocations));
+  const unsigned room = page.width() > 24 ? page.width() - 15 : 12;
+  for (size_t i = 0; i < shown; ++i) {
+    const Allocation& a = all[i];
+    const std::string holder = holder_text(a);
+    const unsigned layout = a.layout.empty() ? 0 : columns(a.layout) + 2;
+    const bool same_line = columns(holder) + layout <= room;
+    page.line("  " + page.paint(Paint::bold, pad_left(bytes_text(a.bytes), 11)) + "  " +
+              page.paint(paint_of(a.category), fit(holder, room)) + (layout > 0 && same_line ? "  " + a.layout : ""));
+    std::string from = a.op.empty() ? "(no operator)" : a.op;
+    if (!a.module.empty()) from += " in " + a.module;
+    if (!a.source.empty()) from += ", " + a.source;
+    if (a.step != r.peak.step) from += ", since step " + std::to_string(a.step);
+    if (layout > 0 && !same_line) page.line(std::string(15, ' ') + a.layout);
+    page.line(std::string(15, ' ') + page.paint(Paint::dim, fit(from, room)));
+  }
+}
+
+std::string between(Bytes low, Bytes high) {
+  return bytes_text(low) == bytes_text(high) ? bytes_text(low) : bytes_text(low) + " to " + bytes_text(high);
+}
+
+std::string between(uint64_t low, uint64_t high) {
+  return low == high ? count_text(low) : count_text(low) + " to " + count_text(high);
+}
+
+void add_steps(Page& page, const Report& r) {
+  if (r.steps.size() < 2) return;
+  std::vector<int64_t> peaks;
+  for (const Step& step : r.steps) peaks.push_back(step.peak.value);
+  const auto peak = std::ranges::minmax(r.steps, {}, &Step::peak);
+  const auto count = std::ranges::minmax(r.steps, {}, &Step::allocations);
+  const auto allocated = std::ranges::minmax(r.steps, {}, &Step::allocated);
+  page.heading("Steps", count_text(r.steps.size()) + ", each one's peak from left to right");
+  page.line("  " + page.paint(Paint::cyan, sparkline(peaks, page.width() - 4)));
+  page.paragraph("  Peaks of " + between(peak.min.peak, peak.max.peak) + ", the highest in step " +
+                     std::to_string(std::ranges::max_element(r.steps, {}, &Step::peak)->index) + "; " +
+                     between(count.min.allocations, count.max.allocations) + " allocations of " +
+                     between(allocated.min.allocated, allocated.max.allocated) + " in a step.",
+                 2);
+}
+
+void add_ranges(Page& page, const Report& r) {
+  struct Sum {
+    uint64_t times = 0;
+    Bytes peak{}, rise{};
+    uint64_t allocations = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const Range& range : r.ranges) {
+    Sum& sum = sums[range.name];
+    ++sum.times;
+    sum.peak = std::max(sum.peak, range.peak);
+    sum.rise = std::max(sum.rise, range.peak - range.begin_live);
+    sum.allocations = std::max(sum.allocations, range.allocations);
+  }
+  if (sums.empty()) return;
+  std::vector<std::pair<std::string, Sum>> sorted(sums.begin(), sums.end());
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second.rise > b.second.rise; });
+  page.heading("Ranges", "torch.profiler.record_function: the most that was alive, the rise over the range's begin");
+  const size_t shown = std::min(sorted.size(), page.rows());
+  unsigned width = 8;
+  for (size_t i = 0; i < shown; ++i) width = std::max(width, columns(sorted[i].first));
+  width = std::min(width, page.width() > 60 ? page.width() - 56 : 12);
+  for (size_t i = 0; i < shown; ++i) {
+    const auto& [name, sum] = sorted[i];
+    page.line("  " + pad_right(fit(name, width), width) + pad_left("x" + count_text(sum.times), 8) +
+              pad_left(bytes_text(sum.peak), 12) + pad_left("+" + bytes_text(sum.rise), 12) +
+              pad_left(plural(sum.allocations, "allocation", "allocations"), 20));
+  }
+  if (shown < sorted.size()) page.line(page.paint(Paint::dim, "  and " + count_text(sorted.size() - shown) + " more"));
+}
+
+void add_processes(Page& page, const Report& r) {
+  if (r.processes.size() < 2) return;
+  page.heading("Processes", "the one that this report is about is marked");
+  for (const ProcessFacts& process : r.processes) {
+    for (const Device& device : process.devices) {
+      const bool chosen = process.pid == r.peak.pid && device.device == r.peak.device;
+      const std::string name = process.rank >= 0 ? "rank " + std::to_string(process.rank) : "";
+      page.line(page.paint(chosen ? Paint::bold : Paint::plain,
+                           std::string(chosen ? "> " : "  ") + pad_right(name, 9) + "pid " +
+                               pad_right(std::to_string(process.pid), 10) + pad_right(device.device, 8) +
+                               pad_left(bytes_text(device.peak), 12)) +
+                "  at " + time_text(device.peak_time) +
+                (process.finished ? "" : page.paint(Paint::yellow, "  did not end by itself")));
+    }
+    if (process.devices.empty()) page.line("  pid " + std::to_string(process.pid) + " allocated nothing");
+  }
+}
+
+void add_saves(Page& page, const Report& r) {
+  const peak::SaveTotals& all = r.saves.all;
+  if (all.count == 0) return;
+  page.heading("Saved for backward, over the whole recording");
+  page.paragraph("  " + plural(all.count, "tensor", "tensors") + ", " + bytes_text(all.logical) +
+                     " as seen by autograd, in " + bytes_text(all.storage) + " of storage.",
+                 2);
+}
+
+void add_losses(Page& page, const Report& r) {
+  if (r.recording.lost.empty()) return;
+  page.heading(r.recording.complete ? "Not recorded" : "This recording is not complete");
+  for (const Lost& lost : r.recording.lost) {
+    const std::string whose = r.processes.size() > 1 ? " (pid " + std::to_string(lost.pid) + ")" : "";
+    page.paragraph((lost.is_data ? "! " : "  ") + lost.what + whose, 2, lost.is_data ? Paint::yellow : Paint::plain);
+  }
+}
+
+void add_next(Page& page, const Report& r) {
+  const std::string command = "tapelens report " + r.recording.file;
+  std::vector<std::pair<std::string, std::string>> next;
+  using peak::By;
+  if (r.options.by != By::source) next.emplace_back(command + " --by source", "the lines that made these bytes");
+  if (r.options.by != By::module) next.emplace_back(command + " --by module", "the modules that made them");
+  if (r.options.by != By::field) next.emplace_back(command + " --by field", "the fields of nodes that keep them");
+  if (r.processes.size() > 1) {
+    for (const ProcessFacts& process : r.processes) {
+      if (process.pid == r.peak.pid || process.devices.empty()) continue;
+      next.emplace_back(command + " --process " + std::to_string(process.pid), "the same for another process");
+      break;
+    }
+  }
+  if (r.options.at.kind == At::Kind::peak && r.steps.size() > 1) {
+    const uint32_t other = r.steps[r.steps.size() > 2 ? r.steps.size() - 2 : 0].index;
+    if (other != r.peak.step) next.emplace_back(command + " --at step:" + std::to_string(other), "another step's peak");
+  }
+  if (r.options.at.kind != At::Kind::peak) next.emplace_back(command, "the peak of the whole recording");
+  next.emplace_back(command + " --format json", "everything, for a program to read");
+  page.heading("Next");
+  unsigned width = 0;
+  for (const auto& [what, why] : next) width = std::max(width, columns(what));
+  for (const auto& [what, why] : next) {
+    const bool fits = width + columns(why) + 4 <= page.width();
+    page.line("  " + (fits ? pad_right(what, width) + "  " + page.paint(Paint::dim, why) : what));
+  }
+}
+
+}  // namespace
+
+std::string text(const Report& report, const Style& style) {
+  Page page(style);
+  add_title(page, report);
+  add_categories(page, report);
+  add_groups(page, report);
+  add_allocations(page, report);
+  add_steps(page, report);
+  add_ranges(page, report);
+  add_processes(page, report);
+  add_saves(page, report);
+  add_losses(page, report);
+  add_next(page, report);
+  return page.take();
+}
+
+}  // namespace tapelens::report

@@ -1,0 +1,194 @@
+// tapelens report: says what a recording holds, to a person, a program or a pull request.
+#include "analyzer/report/report.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "analyzer/report/format.h"
+#include "cli/closing.h"
+#include "cli/commands.h"
+#include "cli/text.h"
+#include "trace/recording.h"
+
+namespace tapelens::cli {
+namespace {
+
+struct ReportCommand {
+  std::string file, format = "text", at = "peak", by = "field", device, output, color = "auto", fail_above;
+  size_t top = 0;
+  uint32_t process = 0;
+  bool top_given = false, process_given = false, strict = false;
+};
+
+constexpr size_t kRows = 10;  // of groups and allocations, for people
+constexpr unsigned kDefaultWidth = 100, kLeastWidth = 40, kMostWidth = 160;
+
+// The terminal's width; COLUMNS says it where there is none.
+unsigned terminal_width(bool to_terminal) {
+  winsize size{};
+  unsigned width = kDefaultWidth;
+  if (to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    width = size.ws_col;
+  } else if (const char* columns = getenv("COLUMNS")) {
+    const long said = strtol(columns, nullptr, 10);
+    if (said > 0 && said < 10000) width = static_cast<unsigned>(said);
+  }
+  return std::min(std::max(width, kLeastWidth), kMostWidth);
+}
+
+// https://no-color.org
+bool wants_color(const std::string& color, bool to_terminal) {
+  if (color != "auto") return color == "always";
+  const char* no_color = getenv("NO_COLOR");
+  const char* terminal = getenv("TERM");
+  return to_terminal && (no_color == nullptr || *no_color == '\0') &&
+         (terminal == nullptr || strcmp(terminal, "dumb") != 0);
+}
+
+// An error's number, 0 if all is written. A reader that has seen enough (`| head`) is no error.
+int write_text(const std::string& text, const std::string& output) {
+  FILE* file = output.empty() ? stdout : fopen(output.c_str(), "w");
+  if (file == nullptr) return errno;
+  errno = 0;
+  const bool written = fwrite(text.data(), 1, text.size(), file) == text.size() && fflush(file) == 0;
+  const int error = written ? 0 : errno;
+  if (file != stdout && fclose(file) != 0 && error == 0) return errno;
+  return error == EPIPE ? 0 : error;
+}
+
+// The largest peak among what --process and --device leave, at any time.
+trace::Bytes largest_peak(const report::Report& report) {
+  trace::Bytes largest{};
+  for (const report::ProcessFacts& process : report.processes) {
+    if (report.options.process && *report.options.process != process.pid) continue;
+    for (const report::Device& device : process.devices) {
+      if (report.options.device && *report.options.device != device.device) continue;
+      largest = std::max(largest, device.peak);
+    }
+  }
+  return largest;
+}
+
+int render(const ReportCommand& command, report::Report& report) {
+  report.recording.file = shell_quote(command.file);
+  std::string text;
+  if (command.format == "json") {
+    text = report::json(report);
+  } else if (command.format == "markdown") {
+    text = report::markdown(report, command.top_given ? command.top : kRows);
+  } else {
+    const bool to_terminal = command.output.empty() && isatty(STDOUT_FILENO) != 0;
+    report::Style style;
+    style.width = terminal_width(to_terminal);
+    style.color = wants_color(command.color, to_terminal);
+    style.rows = command.top_given ? command.top : kRows;
+    text = report::text(report, style);
+  }
+  if (const int error = write_text(text, command.output)) {
+    say((command.output.empty() ? "standard output" : command.output) + ": cannot be written: " + strerror(error));
+    return kUnreadable;
+  }
+  return kFine;
+}
+
+int report_command(const ReportCommand& command, const report::Options& options, trace::Bytes limit) {
+  const auto recording = trace::Recording::open(command.file);
+  if (!recording) {
+    say(recording.error().message);
+    return kUnreadable;
+  }
+  report::Built built = report::build(*recording, options);
+  if (!built.report) {
+    say(command.file + ": " + built.failure.message);
+    return built.failure.usage ? kUsage : kUnreadable;
+  }
+  if (const int code = render(command, *built.report)) return code;
+  if (command.strict && !built.report->recording.complete) {
+    say(command.file + ": data was lost: see what the report says is not complete");
+    return kDataLost;
+  }
+  if (!command.fail_above.empty() && largest_peak(*built.report) > limit) {
+    say(command.file + ": the peak, " + report::bytes_text(largest_peak(*built.report)) + ", is above " +
+        report::bytes_text(limit));
+    return kNo;
+  }
+  return kFine;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, int& exit_code) {
+  CLI::App* sub = app.add_subcommand("report", "Say which bytes were alive at the peak, and what kept them");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens report run.tapelens                        the peak: what held it, from where\n"
+      "  tapelens report run.tapelens --by source            the lines that made those bytes\n"
+      "  tapelens report run.tapelens --at step:2 --top 20   the peak of one training step\n"
+      "  tapelens report run.tapelens --at 1.5s              what was alive at a moment\n"
+      "  tapelens report run.tapelens --format json | jq '.peak.groups[0]'\n"
+      "  tapelens report run.tapelens --format markdown --fail-above 8GiB    in CI\n\n"
+      "Exit codes: 0 fine, 1 the peak is above --fail-above, 2 wrong usage, 3 the file cannot be read,\n"
+      "4 data was lost and --strict was given. More: docs/report.md");
+  const auto options = std::make_shared<ReportCommand>();
+  sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
+  sub->add_option("--format", options->format, "For a person, a program or a pull request")
+      ->check(CLI::IsMember({"text", "json", "markdown"}))
+      ->type_name("")
+      ->capture_default_str();
+  sub->add_option("--at", options->at, "The moment to look at: peak, step:N (the peak of a step), 1.5s, 250ms, 1234ns")
+      ->type_name("MOMENT")
+      ->check([](const std::string& text) {
+        return report::parse_at(text) ? std::string()
+                                      : "'" + text + "' is no moment: peak, step:N, or a time like 1.5s";
+      })
+      ->capture_default_str();
+  sub->add_option("--by", options->by, "What to group the bytes by")
+      ->check(CLI::IsMember({"field", "node", "module", "source", "operator", "category", "step"}))
+      ->type_name("")
+      ->capture_default_str();
+  CLI::Option* top =
+      sub->add_option("--top", options->top,
+                      "How many groups and allocations to list: 10, and all of them in JSON, if not given")
+          ->type_name("N");
+  CLI::Option* process =
+      sub->add_option("--process", options->process, "A process by its pid; the one with the largest peak if not given")
+          ->type_name("PID");
+  sub->add_option("--device", options->device, "A device, like cpu; the one with the largest peak if not given")
+      ->type_name("NAME");
+  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("FILE");
+  sub->add_option("--color", options->color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("")
+      ->capture_default_str();
+  sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
+  sub->add_option("--fail-above", options->fail_above, "Exit code 1 if the peak is greater")->type_name("SIZE");
+  sub->callback([options, top, process, &exit_code] {
+    options->top_given = top->count() > 0;
+    options->process_given = process->count() > 0;
+    report::Options wanted;
+    wanted.at = *report::parse_at(options->at);
+    wanted.by = *peak::parse_by(options->by);
+    if (options->top_given) {
+      wanted.top = options->top;
+    } else if (options->format != "json") {
+      wanted.top = kRows;
+    }
+    if (options->process_given) wanted.process = options->process;
+    if (!options->device.empty()) wanted.device = options->device;
+    trace::Bytes limit{};
+    if (!options->fail_above.empty()) {
+      const auto bytes = parse_bytes(options->fail_above);
+      if (!bytes) throw CLI::ValidationError("--fail-above", "'" + options->fail_above + "' is not a size, like 8GiB");
+      limit.value = static_cast<int64_t>(*bytes);
+    }
+    exit_code = report_command(*options, wanted, limit);
+  });
+}
+
+}  // namespace tapelens::cli
