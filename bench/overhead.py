@@ -1,9 +1,9 @@
 """What recording costs, beside the bare program and other profilers, in one run.
 
-Each way to run has one process that lives through the whole measurement; they take turns of a few steps, each alone on
-the machine, so that what disturbs it (heat, neighbours) disturbs all alike. A ratio is that of the medians of all steps;
-its spread is that of the ratios of the single rounds. Beside
-the wall clock stands the same ratio in CPU time, which neighbours on a shared machine disturb less. Needs PyTorch, torchvision; memray where it is installed.
+Each way to run has one process that lives through the whole measurement; they take turns of a few steps, each alone
+on the machine, so that what disturbs it (heat, neighbours) disturbs all alike. A ratio is that of the medians of all
+steps; its spread is that of the ratios of the single rounds. Beside the wall clock stands the same ratio in CPU time,
+which neighbours on a shared machine disturb less. Needs PyTorch, torchvision; memray where it is installed.
 
     python bench/overhead.py [--binary build/release/bin/tapelens] [--rounds 15] [--json OUT]
 """
@@ -11,7 +11,6 @@ the wall clock stands the same ratio in CPU time, which neighbours on a shared m
 import argparse
 import importlib.util
 import json
-import os
 import pathlib
 import shutil
 import statistics
@@ -122,7 +121,7 @@ def bytes_an_event(binary, folder, steps=20):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--binary", default=os.environ.get("TAPELENS_BINARY", HERE.parent / "build/release/bin/tapelens"))
+    parser.add_argument("--binary", default=HERE.parent / "build/release/bin/tapelens")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--cases", nargs="+", choices=list(STEPS), default=list(STEPS))
     parser.add_argument("--json", help="write the figures there too")

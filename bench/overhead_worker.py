@@ -1,5 +1,7 @@
-"""One measured process of overhead.py: builds a case, then, for each line "K" on standard input, runs K steps and
-answers with one line of JSON: the nanoseconds of each, by the wall clock and of this process's CPU time. overhead_worker.py CASE PROFILER; it knows nothing of Tapelens."""
+"""One measured process of overhead.py: overhead_worker.py CASE PROFILER. It knows nothing of Tapelens.
+
+Builds a case, then, for each line "K" on standard input, runs K steps and answers with one line of JSON: the
+nanoseconds of each, by the wall clock and of this process's CPU time."""
 
 import contextlib
 import json

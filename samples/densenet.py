@@ -1,4 +1,4 @@
-"""A DenseNet-like network: every layer concatenates all features before it, so the same bytes are copied and saved often."""
+"""A DenseNet-like network: every layer concatenates all features before it, so the same bytes are saved often."""
 
 import torch
 from torch import nn

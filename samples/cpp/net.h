@@ -1,19 +1,23 @@
 // The network of the C++ sample: convolutions with group norm, a residual connection, a linear head.
 #pragma once
 
-#include <string_view>
-
 #include <torch/torch.h>
+
+#include <string_view>
 
 namespace samples {
 
 enum class Size { small, medium, large };
 
 inline bool parse_size(std::string_view text, Size& size) {
-  if (text == "small") size = Size::small;
-  else if (text == "medium") size = Size::medium;
-  else if (text == "large") size = Size::large;
-  else return false;
+  if (text == "small")
+    size = Size::small;
+  else if (text == "medium")
+    size = Size::medium;
+  else if (text == "large")
+    size = Size::large;
+  else
+    return false;
   return true;
 }
 

@@ -1,11 +1,11 @@
 // A plain LibTorch trainer in C++: a small convolutional net on random images, Adam, one line a step.
 // It knows nothing of Tapelens: record it with `tapelens record -- trainer --size small`.
+#include <torch/torch.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
-
-#include <torch/torch.h>
 
 #include "net.h"
 

@@ -66,7 +66,8 @@ def pid_of(progress):
 def test_killed(number, target, tmp_path):
     progress = tmp_path / "progress"
     command = [str(c) for c in harness.recording([harness.PYTHON, ENDLESS, progress, "wait"], target)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=harness.environment()) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=harness.environment()) as process:
         wait_for(progress, "ended 2\n", process)
         time.sleep(random.uniform(0, 0.6))
         os.kill(pid_of(progress), signal.SIGKILL)

@@ -32,7 +32,7 @@ class Run:
 
 
 def environment(extra=None):
-    """The same for the bare and the recorded program. torchrun warns, with a time in it, if OMP_NUM_THREADS is unset."""
+    """The same for the bare and the recorded program. Without OMP_NUM_THREADS torchrun warns, with a time in it."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("TAPELENS_") and k != "LD_PRELOAD"}
     env.update({"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TOKENIZERS_PARALLELISM": "false"})
     env.update(extra or {})

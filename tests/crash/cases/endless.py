@@ -1,5 +1,5 @@
-"""endless.py PROGRESS HOW [ITERATIONS]: trains in marked iterations and notes each step of its way in PROGRESS, with plain
-write() calls: what is in there when it dies has happened, and what it says has ended must be in the recording.
+"""endless.py PROGRESS HOW [ITERATIONS]: trains in marked iterations and notes each step of its way in PROGRESS, with
+plain write() calls: what is in there when it dies has happened, and what it says has ended must be in the recording.
 HOW: wait (to be killed), abort, segfault, grow (until memory ends)."""
 
 import ctypes

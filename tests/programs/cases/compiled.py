@@ -32,8 +32,9 @@ def main():
         optimizer.step()
         print(step, repr(loss.item()))
     counters = torch._dynamo.utils.counters
-    print(json.dumps({"frames": counters["stats"]["unique_graphs"], "graph_breaks": sum(counters["graph_break"].values()),
-                      "recompiles": counters["stats"]["unique_graphs"] - 2,
+    graphs = counters["stats"]["unique_graphs"]
+    print(json.dumps({"frames": graphs, "graph_breaks": sum(counters["graph_break"].values()), "recompiles": graphs - 2,
+                     
                       "ok": counters["frames"]["ok"], "total": counters["frames"]["total"]}))
 
 

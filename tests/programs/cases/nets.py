@@ -117,7 +117,12 @@ def step(name):
 def saves(name):
     seen = []
     _, forward = prepare(name)
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.numel() * t.element_size()) or t, lambda t: t):
+
+    def pack(tensor):
+        seen.append(tensor.numel() * tensor.element_size())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         forward()
     return {"count": len(seen), "logical_bytes": sum(seen)}
 
