@@ -59,7 +59,8 @@ def test_a_command_that_does_not_exist_fails_as_in_a_shell(target):
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGABRT", "SIGSEGV"])
 def test_death_by_a_signal_is_128_and_its_number(name, target):
-    recorded = harness.record(python(PREAMBLE + STEP + f"import os, signal as s; os.kill(os.getpid(), s.{name})"), target)
+    code = PREAMBLE + STEP + f"import os, signal; os.kill(os.getpid(), signal.{name})"
+    recorded = harness.record(python(code), target)
     assert recorded.code == 128 + getattr(signal, name)
     assert harness.report(target)["processes"]
 
