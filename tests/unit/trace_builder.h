@@ -1,0 +1,314 @@
+// Builds real spools through SpoolWriter and seals them, for the tests of whatever reads recordings.
+//
+//   SpoolBuilder b;
+//   b.op("aten::mm").alloc(0x1000, 64).end_op();
+//   Recording recording = b.seal();
+//
+// Each event happens 10 ns after the one before it, unless at() says when; times come out of the sealed file exactly.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trace/record.h"
+#include "trace/recording.h"
+#include "trace/seal.h"
+#include "trace/spool_writer.h"
+
+namespace tapelens::trace {
+
+// A folder that is gone with its test.
+class TestFolder {
+ public:
+  TestFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "tapelens-test-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no temporary folder";
+    path_ = name;
+  }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+  ~TestFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+struct Sealed {
+  SealSummary summary;
+  Recording recording;
+};
+
+// Fails the test and throws when the spools of a folder cannot be sealed or the file cannot be read.
+inline Sealed seal_folder(const TestFolder& folder, const std::string& command = "python train.py") {
+  SealOptions options;
+  options.directory = folder.path();
+  options.output = folder / "run.tapelens";
+  options.command = command;
+  auto summary = seal(options);
+  if (!summary) throw std::runtime_error(summary.error().message);
+  auto recording = Recording::open(options.output);
+  if (!recording) throw std::runtime_error(recording.error().message);
+  return {*summary, std::move(*recording)};
+}
+
+class SpoolBuilder {
+ public:
+  static constexpr uint64_t kNone = UINT64_MAX;
+
+  SpoolBuilder() : own_folder_(std::make_unique<TestFolder>()) { open(*own_folder_ / "1.spool", {}); }
+  SpoolBuilder(const TestFolder& folder, std::string_view name, const SpoolLimits& limits = {}) {
+    open(folder / name, limits);
+  }
+  SpoolBuilder(const SpoolBuilder&) = delete;
+  SpoolBuilder& operator=(const SpoolBuilder&) = delete;
+  ~SpoolBuilder() { writer_.close(); }
+
+  // ---- where and when
+  SpoolBuilder& thread(uint32_t number) {  // from 1, made when first named
+    while (lanes_.size() < number) {
+      lanes_.push_back(std::make_unique<Lane>());
+      writer_.attach(*lanes_.back(), 1000 + static_cast<uint32_t>(lanes_.size()));
+    }
+    lane_ = lanes_[number - 1].get();
+    return *this;
+  }
+  SpoolBuilder& at(uint64_t ns) {  // when the next event happens
+    now_ = ns - 10;
+    return *this;
+  }
+  uint64_t now() const { return now_; }  // of the last event
+
+  // ---- interned: the same thing is written once
+  uint32_t string(std::string_view text) {
+    return intern(strings_, std::string(text), [&](uint32_t id) {
+      raw(StringRecord{header<StringRecord>(RecordKind::string, 0, id), static_cast<uint32_t>(text.size()), 0},
+          text.data(), text.size());
+    });
+  }
+  uint32_t frame(std::string_view file, uint32_t line, std::string_view function) {
+    const uint32_t f = string(file), g = string(function);
+    return intern(frames_, key({f, g, line}), [&](uint32_t id) {
+      raw(FrameRecord{header<FrameRecord>(RecordKind::frame, 0, id), f, g, line, 0});
+    });
+  }
+  uint32_t stack(const std::vector<uint32_t>& frames) {  // innermost first
+    return intern(stacks_, key(frames), [&](uint32_t id) {
+      raw(StackRecord{header<StackRecord>(RecordKind::stack, 0, id), static_cast<uint32_t>(frames.size()), 0},
+          frames.data(), frames.size() * sizeof(uint32_t));
+    });
+  }
+  uint32_t native_stack(const std::vector<uint64_t>& program_counters) {
+    const auto* words = reinterpret_cast<const uint32_t*>(program_counters.data());
+    return intern(stacks_, "native" + key({words, words + 2 * program_counters.size()}), [&](uint32_t id) {
+      raw(NativeStackRecord{header<NativeStackRecord>(RecordKind::native_stack, 0, id),
+                            static_cast<uint32_t>(program_counters.size()), 0},
+          program_counters.data(), program_counters.size() * sizeof(uint64_t));
+    });
+  }
+  uint32_t layout(std::string_view dtype, uint16_t element_bytes, const std::vector<int64_t>& sizes,
+                  const std::vector<int64_t>& strides) {
+    const uint32_t type = string(dtype);
+    std::vector<int64_t> extents = sizes;
+    extents.insert(extents.end(), strides.begin(), strides.end());
+    const auto* words = reinterpret_cast<const uint32_t*>(extents.data());
+    return intern(layouts_, std::string(dtype) + key({words, words + 2 * extents.size()}), [&](uint32_t id) {
+      raw(LayoutRecord{header<LayoutRecord>(RecordKind::layout, 0, id), type, element_bytes,
+                       static_cast<uint16_t>(sizes.size())},
+          extents.data(), extents.size() * sizeof(int64_t));
+    });
+  }
+  uint32_t module(std::string_view path, std::string_view type) {
+    const uint32_t p = string(path), t = string(type);
+    return intern(modules_, key({p, t}), [&](uint32_t id) {
+      raw(ModuleRecord{header<ModuleRecord>(RecordKind::module, 0, id), p, t});
+    });
+  }
+  uint8_t device(std::string_view name) {
+    const uint32_t n = string(name);
+    return static_cast<uint8_t>(intern(devices_, std::string(name), [&](uint32_t id) {
+      raw(DeviceRecord{header<DeviceRecord>(RecordKind::device, 0, id), n, 0});
+    }));
+  }
+  SpoolBuilder& information(std::string_view k, std::string_view value) {
+    const uint32_t ki = string(k), vi = string(value);
+    return raw(InformationRecord{header<InformationRecord>(RecordKind::information, 0, ki), vi, 0});
+  }
+  SpoolBuilder& mapping(std::string_view path, uint64_t begin, uint64_t end, uint64_t bias) {
+    const uint32_t p = string(path);
+    return raw(MappingRecord{header<MappingRecord>(RecordKind::mapping, 0, p), begin, end, bias});
+  }
+  SpoolBuilder& loss(Loss kind, uint64_t count) {
+    return raw(LossRecord{header<LossRecord>(RecordKind::loss, static_cast<uint8_t>(kind), 0), count, tick()});
+  }
+
+  // ---- events
+  SpoolBuilder& op(std::string_view name, const std::vector<uint64_t>& inputs = {}, uint32_t stack_id = 0,
+                   uint64_t sequence_nr = kNone, uint8_t flags = 0) {
+    const uint32_t id = string(name);
+    return raw(
+        OperatorRecord{header<OperatorRecord>(RecordKind::operator_begin, flags, id), tick(), sequence_nr, stack_id, 0},
+        inputs.data(), inputs.size() * sizeof(uint64_t));
+  }
+  SpoolBuilder& end_op() { return end(RecordKind::operator_end); }
+  SpoolBuilder& alloc(uint64_t address, uint64_t bytes, std::string_view device_name = "cpu", uint32_t stack_id = 0) {
+    const uint8_t id = device(device_name);
+    return raw(
+        AllocationRecord{header<AllocationRecord>(RecordKind::allocation, id, stack_id), tick(), address, bytes});
+  }
+  SpoolBuilder& free(uint64_t address, std::string_view device_name = "cpu") {
+    const uint8_t id = device(device_name);
+    return raw(FreeRecord{header<FreeRecord>(RecordKind::free, id, 0), tick(), address});
+  }
+  SpoolBuilder& foreign(uint64_t address, uint64_t bytes, std::string_view device_name = "cpu") {
+    const uint8_t id = device(device_name);
+    return raw(ForeignRecord{header<ForeignRecord>(RecordKind::foreign, id, 0), tick(), address, bytes});
+  }
+  SpoolBuilder& node(std::string_view type, uint64_t address, const std::vector<NodeEdge>& edges = {},
+                     uint64_t sequence_nr = 0, uint8_t flags = 0) {
+    const uint32_t id = string(type);
+    return raw(NodeRecord{header<NodeRecord>(RecordKind::node, flags, id), tick(), address, sequence_nr, 0},
+               edges.data(), edges.size() * sizeof(NodeEdge));
+  }
+  SpoolBuilder& accumulate_grad(uint64_t address, uint64_t storage) {
+    const uint32_t id = string("AccumulateGrad");
+    return raw(
+        NodeRecord{header<NodeRecord>(RecordKind::node, kNodeIsAccumulateGrad, id), tick(), address, kNone, storage});
+  }
+  SpoolBuilder& save(uint64_t node_address, std::string_view field, uint64_t storage, uint64_t storage_bytes,
+                     uint32_t layout_id = 0, uint8_t flags = 0, uint32_t index = 0, uint64_t offset = 0) {
+    const uint32_t id = field.empty() ? 0 : string(field);
+    return raw(SaveRecord{header<SaveRecord>(RecordKind::save, flags, id), tick(), node_address, storage, storage_bytes,
+                          offset, layout_id, index});
+  }
+  SpoolBuilder& node_release(uint64_t node_address) { return release(node_address, 0); }
+  SpoolBuilder& node_dies(uint64_t node_address) { return release(node_address, kNodeDied); }
+  SpoolBuilder& evaluate(uint64_t node_address, bool releases = true) {
+    return raw(
+        EvaluationRecord{header<EvaluationRecord>(RecordKind::evaluation_begin, releases ? kEvaluationReleases : 0, 0),
+                         tick(), node_address});
+  }
+  SpoolBuilder& end_evaluation() { return end(RecordKind::evaluation_end); }
+  SpoolBuilder& backward(uint8_t flags = 0) { return begin(RecordKind::backward_begin, flags, 0); }
+  SpoolBuilder& end_backward() { return end(RecordKind::backward_end); }
+  SpoolBuilder& role(Role role, std::string_view name, uint64_t storage, uint64_t storage_bytes,
+                     uint64_t parameter = 0) {
+    const uint32_t id = string(name);
+    return raw(RoleRecord{header<RoleRecord>(RecordKind::role, static_cast<uint8_t>(role), id), tick(), storage,
+                          storage_bytes, parameter});
+  }
+  SpoolBuilder& enter(std::string_view path, std::string_view type) {  // a module
+    return begin(RecordKind::module_begin, 0, module(path, type));
+  }
+  SpoolBuilder& leave() { return end(RecordKind::module_end); }
+  SpoolBuilder& optimizer(std::string_view name) { return begin(RecordKind::optimizer_begin, 0, string(name)); }
+  SpoolBuilder& end_optimizer() { return end(RecordKind::optimizer_end); }
+  SpoolBuilder& range(std::string_view name) { return begin(RecordKind::range_begin, 0, string(name)); }
+  SpoolBuilder& end_range() { return end(RecordKind::range_end); }
+
+  // Any record, with `bytes` after it, padded.
+  template <class Record>
+  SpoolBuilder& raw(Record record, const void* tail = nullptr, size_t bytes = 0) {
+    const size_t size = (sizeof(Record) + bytes + 7) / 8 * 8;
+    record.header.words = static_cast<uint16_t>(size / 8);
+    auto* place = static_cast<std::byte*>(lane_->reserve(size));
+    if (place == nullptr) return *this;
+    std::memset(place, 0, size);
+    std::memcpy(place, &record, sizeof(record));
+    if (bytes > 0) std::memcpy(place + sizeof(record), tail, bytes);
+    lane_->commit(size);
+    return *this;
+  }
+  template <class Record>
+  static RecordHeader header(RecordKind kind, uint8_t flags, uint32_t id) {
+    return {kind, flags, sizeof(Record) / 8, id};
+  }
+
+  // ---- the end
+  void finish() {  // in good order
+    for (auto& lane : lanes_) lane->finish();
+    writer_.finish();
+    set_clock();
+  }
+  void kill() {  // as SIGKILL would leave it
+    set_clock();
+  }
+  Recording seal() { return std::move(seal_all().recording); }  // finishes, and seals this process alone
+  Sealed seal_all() {
+    finish();
+    return seal_folder(*own_folder_);
+  }
+
+  SpoolWriter& writer() { return writer_; }
+  const std::string& path() const { return path_; }
+  const TestFolder& folder() const { return *own_folder_; }
+
+ private:
+  void open(const std::string& path, const SpoolLimits& limits) {
+    path_ = path;
+    const int error = writer_.open(path.c_str(), limits);
+    if (error != 0) throw std::runtime_error(path + ": " + std::strerror(error));
+    thread(1);
+  }
+  uint64_t tick() { return now_ += 10; }
+  SpoolBuilder& begin(RecordKind kind, uint8_t flags, uint32_t id) {
+    return raw(NamedEventRecord{header<NamedEventRecord>(kind, flags, id), tick()});
+  }
+  SpoolBuilder& end(RecordKind kind) { return raw(EventRecord{header<EventRecord>(kind, 0, 0), tick()}); }
+  SpoolBuilder& release(uint64_t node_address, uint8_t flags) {
+    return raw(NodeReleaseRecord{header<NodeReleaseRecord>(RecordKind::node_release, flags, 0), tick(), node_address});
+  }
+  using Ids = std::map<std::string, uint32_t>;
+  template <class Write>
+  static uint32_t intern(Ids& ids, const std::string& what, Write&& write) {
+    const auto [at, is_new] = ids.try_emplace(what, static_cast<uint32_t>(ids.size() + 1));
+    if (is_new) write(at->second);
+    return at->second;
+  }
+  static std::string key(const std::vector<uint32_t>& words) {
+    return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t)};
+  }
+  // One tick is one nanosecond, and the recording began at tick 0: every anchor in the file is made to say so.
+  void set_clock() {
+    constexpr uint64_t kFar[2] = {uint64_t{1} << 40, uint64_t{1} << 40};
+    constexpr uint64_t kZero[2] = {0, 0};
+    const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    const auto put = [&](size_t offset, const void* bytes, size_t count) {
+      if (pwrite(file, bytes, count, static_cast<off_t>(offset)) != static_cast<ssize_t>(count))
+        ADD_FAILURE() << "the clock of " << path_ << " could not be set";
+    };
+    put(offsetof(SpoolHeader, epoch_ns), kZero, 8);
+    put(offsetof(SpoolHeader, start_ticks), kZero, 16);
+    put(offsetof(SpoolHeader, end_ticks), kFar, 16);
+    uint64_t claimed = 0;
+    if (pread(file, &claimed, sizeof(claimed), offsetof(SpoolHeader, claimed_blocks)) != sizeof(claimed)) claimed = 0;
+    const auto size = std::filesystem::file_size(path_);
+    for (uint64_t i = 0; i < claimed && kSpoolHeaderBytes + (i + 1) * kBlockBytes <= size; ++i)
+      put(kSpoolHeaderBytes + i * kBlockBytes + offsetof(BlockHeader, anchor_ticks), kFar, 16);
+    ::close(file);
+  }
+
+  std::unique_ptr<TestFolder> own_folder_;
+  std::string path_;
+  SpoolWriter writer_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  Lane* lane_ = nullptr;
+  uint64_t now_ = 0;
+  Ids strings_, frames_, stacks_, layouts_, modules_, devices_;
+};
+
+}  // namespace tapelens::trace

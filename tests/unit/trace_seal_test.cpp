@@ -1,0 +1,414 @@
+// What the sealer makes of the events of a process: every rule by which addresses become ids.
+#include <numeric>
+
+#include "tests/unit/trace_builder.h"
+
+namespace tapelens::trace {
+namespace {
+
+template <class T>
+using Values = std::vector<T>;
+
+// Loss rows of the first process as (kind, count).
+std::map<uint8_t, uint64_t> losses_of(const Recording& r, ProcessIndex process = {}) {
+  std::map<uint8_t, uint64_t> losses;
+  const auto kinds = r.column(column::loss_kind, process);
+  const auto counts = r.column(column::loss_count, process);
+  for (size_t i = 1; i < kinds.size(); ++i) losses[kinds[i]] = counts[i];
+  return losses;
+}
+
+uint64_t lost(const Recording& r, Loss kind) {
+  const auto losses = losses_of(r);
+  const auto at = losses.find(static_cast<uint8_t>(kind));
+  return at == losses.end() ? 0 : at->second;
+}
+
+std::vector<std::string> strings_of(const Recording& r) {
+  const auto bytes = r.column(column::string_byte);
+  std::vector<std::string> strings{""};
+  size_t at = 1;
+  const auto lengths = r.column(column::string_length);
+  for (size_t i = 1; i < lengths.size(); ++i) {
+    strings.emplace_back(bytes.begin() + static_cast<ptrdiff_t>(at),
+                         bytes.begin() + static_cast<ptrdiff_t>(at + lengths[i]));
+    at += lengths[i];
+  }
+  return strings;
+}
+
+TEST(Seal, AnOperatorHasItsBeginEndNameThreadAndSequenceNumber) {
+  SpoolBuilder b;
+  b.at(100).op("aten::addmm", {}, 0, 7, kOperatorIsPythonFunction).at(250).end_op();
+  const Recording r = b.seal();
+  ASSERT_EQ(r.rows(Table::operators, {}), 1U);
+  EXPECT_EQ(r.column(column::operator_begin)[1], 100U);
+  EXPECT_EQ(strings_of(r)[r.column(column::operator_name)[1]], "aten::addmm");
+  EXPECT_EQ(r.column(column::operator_thread)[1], 1U);
+  EXPECT_EQ(r.column(column::operator_sequence_nr)[1], 7U);
+  EXPECT_EQ(r.column(column::operator_flags)[1], kOperatorIsPythonFunction);
+  EXPECT_EQ(r.column(column::operator_end_of), (Values<uint32_t>{0, 1}));
+  EXPECT_EQ(r.column(column::operator_end), (Values<uint64_t>{0, 250}));
+  EXPECT_EQ(r.column(column::thread_os_id)[1], 1001U);
+  EXPECT_TRUE(losses_of(r).empty());
+}
+
+TEST(Seal, NestedOperatorsNameTheOneAroundThem) {
+  SpoolBuilder b;
+  b.op("outer").op("middle").op("inner").end_op().end_op().op("second").end_op().end_op();
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::operator_parent), (Values<uint32_t>{0, 0, 1, 2, 1}));
+  EXPECT_EQ(r.column(column::operator_end_of), (Values<uint32_t>{0, 3, 2, 4, 1}));
+}
+
+TEST(Seal, InputsAreTheAllocationsThatAreAliveAtTheirAddresses) {
+  SpoolBuilder b;
+  b.alloc(0x10, 8).alloc(0x20, 8).op("a", {0x20, 0x10, 0x999}).end_op();
+  b.free(0x10).alloc(0x10, 16).op("b", {0x10}).end_op();
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::operator_input_count), (Values<uint16_t>{0, 3, 1}));
+  EXPECT_EQ(r.column(column::input_allocation), (Values<uint32_t>{0, 2, 1, 0, 3}));
+  EXPECT_EQ(r.rows(Table::allocations, {}), 3U) << "an input without known bytes makes no allocation";
+}
+
+TEST(Seal, AnAllocationKnowsItsBytesDeviceOperatorEvaluationModuleAndStack) {
+  SpoolBuilder b;
+  const uint32_t stack = b.stack({b.frame("train.py", 12, "step"), b.frame("train.py", 40, "main")});
+  b.node("MulBackward0", 0xabc).enter("Net", "Net").evaluate(0xabc).op("aten::mul");
+  b.at(500).alloc(0x40, 4096, "cuda:1", stack);
+  b.end_op().end_evaluation().leave();
+  const Recording r = b.seal();
+  ASSERT_EQ(r.rows(Table::allocations, {}), 1U);
+  EXPECT_EQ(r.column(column::allocation_time)[1], 500U);
+  EXPECT_EQ(r.column(column::allocation_bytes)[1], 4096U);
+  EXPECT_EQ(r.column(column::allocation_origin)[1], static_cast<uint8_t>(Origin::allocator));
+  EXPECT_EQ(r.column(column::allocation_operator)[1], 1U);
+  EXPECT_EQ(r.column(column::allocation_evaluation)[1], 1U);
+  EXPECT_EQ(r.column(column::allocation_module)[1], 1U);
+  EXPECT_EQ(r.column(column::operator_evaluation)[1], 1U);
+  EXPECT_EQ(r.column(column::operator_module)[1], 1U);
+  const auto device = r.column(column::allocation_device)[1];
+  EXPECT_EQ(strings_of(r)[r.column(column::device_name)[device]], "cuda:1");
+  const auto depth = r.column(column::stack_depth);
+  EXPECT_EQ(depth[r.column(column::allocation_stack)[1]], 2U);
+  const auto frames = r.column(column::stack_frame);
+  EXPECT_EQ(r.column(column::frame_line)[frames[1]], 12U);
+  EXPECT_EQ(r.column(column::frame_line)[frames[2]], 40U);
+  EXPECT_EQ(strings_of(r)[r.column(column::frame_function)[frames[2]]], "main");
+  EXPECT_EQ(strings_of(r)[r.column(column::frame_file)[frames[2]]], "train.py");
+}
+
+TEST(Seal, AFreeEndsTheAllocationThatIsAliveAtItsAddress) {
+  SpoolBuilder b;
+  b.op("x").end_op().alloc(0x10, 1).alloc(0x20, 2).at(900).free(0x10).alloc(0x10, 3).at(1000).free(0x10);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::free_of), (Values<uint32_t>{0, 1, 3}));
+  EXPECT_EQ(r.column(column::free_time), (Values<uint64_t>{0, 900, 1000}));
+  EXPECT_TRUE(losses_of(r).empty());
+}
+
+TEST(Seal, AFreeOfMemoryNeverSeenIsCountedAsLoss) {
+  SpoolBuilder b;
+  b.op("x").end_op().free(0x10).alloc(0x20, 1).free(0x20).at(700).free(0x20);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.rows(Table::frees, {}), 1U);
+  EXPECT_EQ(lost(r, Loss::unmatched_event), 2U);
+}
+
+TEST(Seal, AnAllocationWhereOneIsStillAliveEndsTheOldOneAndIsCountedAsLoss) {
+  SpoolBuilder b;
+  b.op("x").end_op().alloc(0x10, 100).at(300).alloc(0x10, 50);
+  auto sealed = b.seal_all();
+  const Recording& r = sealed.recording;
+  EXPECT_EQ(r.column(column::free_of), (Values<uint32_t>{0, 1}));
+  EXPECT_EQ(r.column(column::free_time)[1], 300U);
+  EXPECT_EQ(lost(r, Loss::unmatched_event), 1U);
+  EXPECT_EQ(sealed.summary.processes[0].devices[0].peak.value, 100);
+}
+
+TEST(Seal, ASaveOfMemoryThatNoAllocatorMadeMakesAForeignAllocation) {
+  SpoolBuilder b;
+  b.op("x").node("MmBackward0", 0xa).save(0xa, "self", 0x7000, 256).save(0xa, "mat2", 0x7000, 256).end_op();
+  const Recording r = b.seal();
+  ASSERT_EQ(r.rows(Table::allocations, {}), 1U);
+  EXPECT_EQ(r.column(column::allocation_origin)[1], static_cast<uint8_t>(Origin::foreign));
+  EXPECT_EQ(r.column(column::allocation_bytes)[1], 256U);
+  EXPECT_EQ(r.column(column::allocation_operator)[1], 0U) << "no operator made it";
+  EXPECT_EQ(r.column(column::save_allocation), (Values<uint32_t>{0, 1, 1}));
+  EXPECT_EQ(r.rows(Table::curve, {}), 0U) << "foreign memory is in no device's sum";
+}
+
+TEST(Seal, AnAllocationAtAForeignAddressEndsTheForeignMemoryWithoutLoss) {
+  SpoolBuilder b;
+  b.op("x").end_op().role(Role::parameter, "weight", 0x7000, 64).alloc(0x7000, 32);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::free_of), (Values<uint32_t>{0, 1}));
+  EXPECT_TRUE(losses_of(r).empty());
+}
+
+TEST(Seal, AForeignRecordOfMemoryThatIsAliveIsIgnored) {
+  SpoolBuilder b;
+  b.op("x").end_op().alloc(0x10, 64).foreign(0x10, 64).foreign(0x80, 32).foreign(0x80, 32);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::allocation_origin), (Values<uint8_t>{0, 0, 1}));
+  EXPECT_EQ(r.column(column::allocation_bytes), (Values<uint64_t>{0, 64, 32}));
+}
+
+TEST(Seal, ARoleNamesAStorageAndTheParameterItBelongsTo) {
+  SpoolBuilder b;
+  b.op("x").end_op().alloc(0x10, 64).alloc(0x20, 64);
+  b.role(Role::parameter, "fc.weight", 0x10, 64).role(Role::gradient, "fc.weight", 0x20, 64, 0x10);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::role_kind), (Values<uint8_t>{0, 1, 3}));
+  EXPECT_EQ(r.column(column::role_allocation), (Values<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(r.column(column::role_parameter), (Values<uint32_t>{0, 0, 1}));
+  EXPECT_EQ(strings_of(r)[r.column(column::role_name)[2]], "fc.weight");
+}
+
+TEST(Seal, ANodeHasItsOperatorTypeFlagsAndEdges) {
+  SpoolBuilder b;
+  b.alloc(0x10, 4).accumulate_grad(0xa, 0x10);
+  b.op("aten::mul").node("MulBackward0", 0xb, {{0xa, 0}, {0, 0}, {0x999, 1}}, 5, kNodeIsCustom).end_op();
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::node_operator), (Values<uint32_t>{0, 0, 1}));
+  EXPECT_EQ(strings_of(r)[r.column(column::node_type)[2]], "MulBackward0");
+  EXPECT_EQ(r.column(column::node_sequence_nr), (Values<uint64_t>{0, SpoolBuilder::kNone, 5}));
+  EXPECT_EQ(r.column(column::node_flags), (Values<uint8_t>{0, kNodeIsAccumulateGrad, kNodeIsCustom}));
+  EXPECT_EQ(r.column(column::node_parameter), (Values<uint32_t>{0, 1, 0}));
+  EXPECT_EQ(r.column(column::node_edge_count), (Values<uint16_t>{0, 0, 3}));
+  EXPECT_EQ(r.column(column::edge_node), (Values<uint32_t>{0, 1, 0, 0})) << "none, and an address not known: 0";
+  EXPECT_EQ(r.column(column::edge_input_nr), (Values<uint16_t>{0, 0, 0, 1}));
+}
+
+TEST(Seal, ANodeToldTwiceIsOneNode) {
+  SpoolBuilder b;
+  b.op("x").node("N", 0xa, {}, 5).node("N", 0xa, {}, 5).end_op();
+  b.accumulate_grad(0xb, 0x10).accumulate_grad(0xb, 0x10);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.rows(Table::nodes, {}), 2U);
+  EXPECT_EQ(r.rows(Table::node_releases, {}), 0U);
+}
+
+TEST(Seal, ANodeAtTheAddressOfAnotherEndsThatOne) {
+  SpoolBuilder b;
+  b.op("x").node("N", 0xa, {}, 5).at(400).node("N", 0xa, {}, 6).end_op();
+  b.accumulate_grad(0xb, 0x10).accumulate_grad(0xb, 0x20);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.rows(Table::nodes, {}), 4U);
+  EXPECT_EQ(r.column(column::release_of), (Values<uint32_t>{0, 1, 3}));
+  EXPECT_EQ(r.column(column::release_flags), (Values<uint8_t>{0, kNodeDied, kNodeDied}));
+  EXPECT_EQ(r.column(column::release_time)[1], 400U);
+}
+
+TEST(Seal, TheSameNodeNumberOnAnotherThreadIsAnotherNode) {
+  SpoolBuilder b;
+  b.op("x").node("N", 0xa, {}, 5).thread(2).op("y").node("N", 0xa, {}, 5);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::node_thread), (Values<uint16_t>{0, 1, 2}));
+}
+
+TEST(Seal, ReleasesNameTheNodeAndAfterItsDeathTheAddressIsFree) {
+  SpoolBuilder b;
+  b.op("x").node("N", 0xa, {}, 1).node_release(0xa).node_dies(0xa).node("N", 0xa, {}, 1).node_dies(0x999).end_op();
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::release_of), (Values<uint32_t>{0, 1, 1}));
+  EXPECT_EQ(r.column(column::release_flags), (Values<uint8_t>{0, 0, kNodeDied}));
+  EXPECT_EQ(r.rows(Table::nodes, {}), 2U);
+  EXPECT_TRUE(losses_of(r).empty()) << "the death of a node that was never told is no loss";
+}
+
+TEST(Seal, ASaveHasItsNodeFieldViewAndFlags) {
+  SpoolBuilder b;
+  const uint32_t layout = b.layout("float32", 4, {2, 3}, {3, -1});
+  b.alloc(0x10, 64).op("x").node("ConvolutionBackward0", 0xa);
+  b.at(640).save(0xa, "input", 0x10, 64, layout, kSaveIsOutput, 3, 8).end_op();
+  const Recording r = b.seal();
+  ASSERT_EQ(r.rows(Table::saves, {}), 1U);
+  EXPECT_EQ(r.column(column::save_time)[1], 640U);
+  EXPECT_EQ(r.column(column::save_node)[1], 1U);
+  EXPECT_EQ(strings_of(r)[r.column(column::save_field)[1]], "input");
+  EXPECT_EQ(r.column(column::save_index)[1], 3U);
+  EXPECT_EQ(r.column(column::save_allocation)[1], 1U);
+  EXPECT_EQ(r.column(column::save_offset)[1], 8U);
+  EXPECT_EQ(r.column(column::save_flags)[1], kSaveIsOutput);
+  const auto id = r.column(column::save_layout)[1];
+  EXPECT_EQ(strings_of(r)[r.column(column::layout_dtype)[id]], "float32");
+  EXPECT_EQ(r.column(column::layout_element_bytes)[id], 4U);
+  EXPECT_EQ(r.column(column::layout_rank)[id], 2U);
+  EXPECT_EQ(r.column(column::layout_size), (Values<uint64_t>{0, 2, 3}));
+  EXPECT_EQ(static_cast<int64_t>(r.column(column::layout_stride)[2]), -1);
+}
+
+TEST(Seal, ASaveWithoutNodeOrFieldIsKeptAndCountedAsUnattributed) {
+  SpoolBuilder b;
+  b.op("x").node("N", 0xa).save(0, "self", 0, 0).save(0xa, "", 0, 0).save(0x999, "self", 0, 0).end_op();
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::save_node), (Values<uint32_t>{0, 0, 1, 0}));
+  EXPECT_EQ(lost(r, Loss::unattributed_save), 3U);
+}
+
+TEST(Seal, AnEvaluationThatReleasesWritesARelease) {
+  SpoolBuilder b;
+  b.op("x").node("A", 0xa).node("B", 0xb).end_op().backward(kBackwardKeepsGraph);
+  b.evaluate(0xa, false).end_evaluation().evaluate(0xb, true).at(800).end_evaluation().at(900).end_backward();
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::evaluation_node), (Values<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(r.column(column::evaluation_flags), (Values<uint8_t>{0, 0, kEvaluationReleases}));
+  EXPECT_EQ(r.column(column::evaluation_end_of), (Values<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(r.column(column::evaluation_end)[2], 800U);
+  EXPECT_EQ(r.column(column::release_of), (Values<uint32_t>{0, 2}));
+  EXPECT_EQ(r.column(column::release_time)[1], 800U);
+  EXPECT_EQ(r.column(column::release_flags)[1], 0U);
+  EXPECT_EQ(r.column(column::backward_end)[1], 900U);
+  EXPECT_EQ(r.column(column::backward_flags)[1], kBackwardKeepsGraph);
+}
+
+TEST(Seal, ModuleCallsNest) {
+  SpoolBuilder b;
+  b.enter("Net", "Net").enter("Net.conv1", "Conv2d").op("aten::conv2d").end_op().leave().op("aten::relu").end_op();
+  b.leave().op("aten::sum").end_op();
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::module_call_parent), (Values<uint32_t>{0, 0, 1}));
+  EXPECT_EQ(r.column(column::module_call_end_of), (Values<uint32_t>{0, 2, 1}));
+  EXPECT_EQ(r.column(column::operator_module), (Values<uint32_t>{0, 2, 1, 0}));
+  const auto module = r.column(column::module_call_module)[2];
+  EXPECT_EQ(strings_of(r)[r.column(column::module_path)[module]], "Net.conv1");
+  EXPECT_EQ(strings_of(r)[r.column(column::module_type)[module]], "Conv2d");
+}
+
+TEST(Seal, OptimizerStepsAndRangesHaveBothEnds) {
+  SpoolBuilder b;
+  b.op("x").end_op().at(100).range("epoch").at(200).optimizer("SGD").at(300).end_optimizer().at(400).end_range();
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::range_begin)[1], 100U);
+  EXPECT_EQ(r.column(column::range_end)[1], 400U);
+  EXPECT_EQ(r.column(column::range_thread)[1], 1U);
+  EXPECT_EQ(strings_of(r)[r.column(column::range_name)[1]], "epoch");
+  EXPECT_EQ(r.column(column::optimizer_begin)[1], 200U);
+  EXPECT_EQ(r.column(column::optimizer_end)[1], 300U);
+  EXPECT_EQ(strings_of(r)[r.column(column::optimizer_name)[1]], "SGD");
+}
+
+TEST(Seal, WhatIsStillOpenAtTheEndNeverEnds) {
+  SpoolBuilder b;
+  b.op("x").backward().optimizer("SGD").range("epoch").enter("Net", "Net");
+  const Recording r = b.seal();
+  EXPECT_EQ(r.rows(Table::operator_ends, {}), 0U);
+  EXPECT_EQ(r.rows(Table::module_call_ends, {}), 0U);
+  EXPECT_EQ(r.column(column::backward_end)[1], UINT64_MAX);
+  EXPECT_EQ(r.column(column::optimizer_end)[1], UINT64_MAX);
+  EXPECT_EQ(r.column(column::range_end)[1], UINT64_MAX);
+}
+
+TEST(Seal, EndsWithoutABeginAreCountedAsLoss) {
+  SpoolBuilder b;
+  b.op("x").end_op().end_op().end_evaluation().end_backward().leave().end_optimizer().end_range();
+  const Recording r = b.seal();
+  EXPECT_EQ(lost(r, Loss::unmatched_event), 6U);
+}
+
+TEST(Seal, EventsOfAllThreadsComeInTheOrderOfTime) {
+  SpoolBuilder b;
+  b.thread(1).at(100).op("a").at(300).op("c").at(500).op("e");
+  b.thread(2).at(200).op("b").at(400).op("d").at(600).op("f");
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::operator_begin), (Values<uint64_t>{0, 100, 200, 300, 400, 500, 600}));
+  EXPECT_EQ(r.column(column::operator_thread), (Values<uint16_t>{0, 1, 2, 1, 2, 1, 2}));
+  EXPECT_EQ(r.column(column::operator_parent), (Values<uint32_t>{0, 0, 0, 1, 2, 3, 4})) << "each thread nests alone";
+}
+
+TEST(Seal, TimesNeverFallWithinAThread) {
+  SpoolBuilder b;
+  b.at(500).op("a").at(100).op("b").at(700).op("c");
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::operator_begin), (Values<uint64_t>{0, 500, 500, 700}));
+}
+
+TEST(Seal, MemoryAllocatedOnOneThreadAndFreedOnAnotherIsOneAllocation) {
+  SpoolBuilder b;
+  b.thread(2).at(100).op("x").at(110).alloc(0x10, 8).at(120).end_op();
+  b.thread(1).at(200).free(0x10);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::free_of), (Values<uint32_t>{0, 1}));
+  EXPECT_TRUE(losses_of(r).empty());
+}
+
+TEST(Seal, AStringInternedOnOneThreadIsKnownToEarlierEventsOfAnother) {
+  SpoolBuilder b;
+  b.thread(2).at(900).op("shared");
+  b.thread(1).at(100).op("shared");
+  const Recording r = b.seal();
+  const auto names = r.column(column::operator_name);
+  EXPECT_EQ(strings_of(r)[names[1]], "shared");
+  EXPECT_EQ(names[1], names[2]);
+}
+
+TEST(Seal, TheSummaryTellsThePeakOfEachDevice) {
+  SpoolBuilder b;
+  b.op("x").alloc(0x10, 100).alloc(0x20, 50).free(0x10).alloc(0x30, 70).alloc(0x40, 7, "cuda:0").end_op();
+  const auto sealed = b.seal_all();
+  ASSERT_EQ(sealed.summary.processes.size(), 1U);
+  const auto& devices = sealed.summary.processes[0].devices;
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_EQ(devices[0].device, "cpu");
+  EXPECT_EQ(devices[0].peak.value, 150);
+  EXPECT_EQ(devices[1].device, "cuda:0");
+  EXPECT_EQ(devices[1].peak.value, 7);
+}
+
+TEST(Seal, TheCurveHoldsTheLeastAndTheMostOfEach256Changes) {
+  SpoolBuilder b;
+  b.op("x").end_op();
+  for (uint64_t i = 1; i <= 300; ++i) b.at(1000 + 10 * i).alloc(i * 64, 1);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::curve_time), (Values<uint64_t>{0, 1010, 3570}));
+  EXPECT_EQ(r.column(column::curve_least), (Values<uint64_t>{0, 1, 257}));
+  EXPECT_EQ(r.column(column::curve_most), (Values<uint64_t>{0, 256, 300}));
+}
+
+TEST(Seal, TablesLargerThanAChunkKeepEveryRow) {
+  SpoolBuilder b;
+  constexpr uint64_t kMany = 150'000;
+  for (uint64_t i = 1; i <= kMany; ++i) b.op("x", {}, 0, i * 3).end_op();
+  const Recording r = b.seal();
+  const auto sequence = r.column(column::operator_sequence_nr);
+  const auto begin = r.column(column::operator_begin);
+  ASSERT_EQ(sequence.size(), kMany + 1);
+  for (uint64_t i = 1; i <= kMany; ++i) {
+    ASSERT_EQ(sequence[i], i * 3);
+    ASSERT_EQ(begin[i], i * 20 - 10);
+  }
+  EXPECT_EQ(r.events(), 2 * kMany);
+}
+
+TEST(Seal, BytesThatAreNotUtf8AreReplaced) {
+  SpoolBuilder b;
+  b.op("caf\xc3\xa9 \xff\xc3").end_op();
+  const Recording r = b.seal();
+  EXPECT_EQ(strings_of(r)[r.column(column::operator_name)[1]], "caf\xc3\xa9 \xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST(Seal, InformationIsKeptAndRankReadFromIt) {
+  SpoolBuilder b;
+  b.information("torch_version", "2.15.0").information("rank", "3").op("x").end_op();
+  const auto sealed = b.seal_all();
+  const Recording& r = sealed.recording;
+  EXPECT_EQ(r.processes()[0].rank, 3);
+  EXPECT_EQ(sealed.summary.processes[0].rank, 3);
+  EXPECT_EQ(strings_of(r)[r.column(column::information_key)[1]], "torch_version");
+  EXPECT_EQ(strings_of(r)[r.column(column::information_value)[1]], "2.15.0");
+}
+
+TEST(Seal, LossesThatTheProcessCountedAreKept) {
+  SpoolBuilder b;
+  b.op("x").end_op().loss(Loss::truncated_text, 4);
+  b.writer().count(Loss::truncated_text, 2);
+  const auto sealed = b.seal_all();
+  EXPECT_EQ(lost(sealed.recording, Loss::truncated_text), 6U);
+  ASSERT_EQ(sealed.summary.losses.size(), 1U);
+  EXPECT_EQ(sealed.summary.losses[0].kind, Loss::truncated_text);
+  EXPECT_EQ(sealed.summary.losses[0].count, 6U);
+}
+
+}  // namespace
+}  // namespace tapelens::trace
