@@ -1,0 +1,223 @@
+// The model: what is derived from the columns of a process.
+#include <gtest/gtest.h>
+
+#include "analyzer/model/attribution.h"
+#include "analyzer/model/steps.h"
+#include "tests/unit/support/model_builder.h"
+
+namespace tapelens::model {
+namespace {
+
+using testing::ProcessBuilder;
+using testing::TextBuilder;
+
+TEST(Saves, ASaveIsReleasedByTheFirstReleaseOfItsNodeAfterIt) {
+  ProcessBuilder b;
+  const NodeId node = b.node(1, "ExpBackward0"), other = b.node(2, "SinBackward0");
+  const AllocationId a = b.allocate(3, 64);
+  const SaveId first = b.save(10, node, "result", a);
+  const SaveId unrelated = b.save(11, other, "self", a);
+  b.release(20, node);
+  const SaveId second = b.save(30, node, "result", a);
+  b.release(40, node);
+  b.release(50, node);
+  b.done();
+  EXPECT_EQ(b.process.saves.released[first], Time{20});
+  EXPECT_EQ(b.process.saves.released[second], Time{40});
+  EXPECT_EQ(b.process.saves.released[unrelated], kNever);
+}
+
+TEST(Saves, AnEvaluationThatReleasesEndsTheSavesOfItsNodeAndOneThatKeepsTheGraphDoesNot) {
+  ProcessBuilder b;
+  const NodeId node = b.node(1, "ExpBackward0");
+  const AllocationId a = b.allocate(1, 64);
+  const SaveId save = b.save(2, node, "result", a);
+  b.evaluate(10, 15, node, false);
+  b.evaluate(20, 25, node, true);
+  b.release(30, node);
+  b.done();
+  EXPECT_EQ(b.process.saves.released[save], Time{25});
+}
+
+TEST(Saves, AnUnattributedSaveIsNeverReleased) {
+  ProcessBuilder b;
+  const SaveId save = b.save(2, {}, "result", b.allocate(1, 64));
+  b.done();
+  EXPECT_EQ(b.process.saves.released[save], kNever);
+}
+
+TEST(Frees, AnAllocationThatIsNeverFreedLivesForever) {
+  ProcessBuilder b;
+  const AllocationId kept = b.allocate(1, 8), freed = b.allocate(2, 8);
+  b.free(5, freed);
+  b.done();
+  EXPECT_EQ(b.process.freed(kept), kNever);
+  EXPECT_EQ(b.process.freed(freed), Time{5});
+}
+
+std::vector<std::pair<int64_t, int64_t>> borders(const std::vector<Step>& steps) {
+  std::vector<std::pair<int64_t, int64_t>> out;
+  for (const Step& step : steps) out.emplace_back(step.when.begin.ns, step.when.end.ns);
+  return out;
+}
+
+TEST(Steps, AProgramWithoutAnOptimizerIsOneStep) {
+  ProcessBuilder b;
+  EXPECT_EQ(borders(find_steps(b.done())), (std::vector<std::pair<int64_t, int64_t>>{{0, kNever.ns}}));
+}
+
+TEST(Steps, BordersAreTheEndsOfTheFirstOptimizersStepsOnly) {
+  ProcessBuilder b;
+  b.op(1, 2, "aten::mul");
+  b.optimizer_step(10, 20, "generator");
+  b.optimizer_step(25, 30, "discriminator");
+  b.optimizer_step(40, 50, "generator");
+  EXPECT_EQ(borders(find_steps(b.done())), (std::vector<std::pair<int64_t, int64_t>>{{0, 20}, {20, 50}}));
+}
+
+TEST(Steps, WhatFollowsTheLastBorderIsAStepOnlyIfAnOperatorRanInIt) {
+  ProcessBuilder b;
+  b.optimizer_step(10, 20);
+  b.op(25, 26, "aten::item");
+  EXPECT_EQ(borders(find_steps(b.done())), (std::vector<std::pair<int64_t, int64_t>>{{0, 20}, {20, kNever.ns}}));
+}
+
+TEST(Steps, AnOptimizerStepThatNeverEndedIsNoBorder) {
+  ProcessBuilder b;
+  b.optimizer_step(10, kNever.ns);
+  EXPECT_EQ(find_steps(b.done()).size(), 1u);
+}
+
+TEST(Steps, AMomentAtABorderBelongsToTheStepThatBegins) {
+  ProcessBuilder b;
+  b.optimizer_step(10, 20);
+  b.op(25, 26, "aten::item");
+  const auto steps = find_steps(b.done());
+  EXPECT_EQ(step_at(steps, Time{19}).index, 0u);
+  EXPECT_EQ(step_at(steps, Time{20}).index, 1u);
+}
+
+TEST(Phases, ForwardIsFromTheFirstModuleCallToTheBackward) {
+  ProcessBuilder b;
+  b.op(5, 6, "aten::randn");
+  b.call(10, 30, b.module("Net", "Net"));
+  b.backward(40, 60);
+  b.optimizer_step(70, 80);
+  const auto steps = find_steps(b.done());
+  const Phases phases(b.process, steps);
+  EXPECT_EQ(phases.at(Time{5}), Phase::other);
+  EXPECT_EQ(phases.at(Time{10}), Phase::forward);
+  EXPECT_EQ(phases.at(Time{35}), Phase::forward);
+  EXPECT_EQ(phases.at(Time{40}), Phase::backward);
+  EXPECT_EQ(phases.at(Time{60}), Phase::other);
+  EXPECT_EQ(phases.at(Time{75}), Phase::optimizer);
+  EXPECT_EQ(phases.at(Time{85}), Phase::other);
+}
+
+TEST(Phases, WithoutModulesForwardBeginsWithTheFirstOperatorThatMakesANode) {
+  ProcessBuilder b;
+  b.op(5, 6, "aten::randn");
+  const OperatorId mul = b.op(10, 14, "aten::mul");
+  b.node(12, "MulBackward0", mul);
+  b.backward(20, 30);
+  const auto steps = find_steps(b.done());
+  const Phases phases(b.process, steps);
+  EXPECT_EQ(phases.at(Time{9}), Phase::other);
+  EXPECT_EQ(phases.at(Time{11}), Phase::forward);
+  EXPECT_EQ(phases.at(Time{19}), Phase::forward);
+}
+
+TEST(Phases, ASecondForwardOfAStepComesAfterTheFirstBackward) {
+  ProcessBuilder b;
+  const ModuleId net = b.module("Net", "Net");
+  b.call(10, 20, net);
+  b.backward(20, 30);
+  b.call(40, 50, net);
+  b.backward(50, 60);
+  b.optimizer_step(70, 80);
+  const auto steps = find_steps(b.done());
+  const Phases phases(b.process, steps);
+  EXPECT_EQ(phases.at(Time{35}), Phase::other);
+  EXPECT_EQ(phases.at(Time{45}), Phase::forward);
+}
+
+TEST(Phases, ABackwardWithinAnOptimizerStepIsABackward) {
+  ProcessBuilder b;
+  b.optimizer_step(10, 50);
+  b.backward(20, 30);
+  const auto steps = find_steps(b.done());
+  EXPECT_EQ(Phases(b.process, steps).at(Time{25}), Phase::backward);
+  EXPECT_EQ(Phases(b.process, steps).at(Time{35}), Phase::optimizer);
+}
+
+TEST(Attribution, AnOperatorWithoutAStackHasThatOfTheOneAroundIt) {
+  ProcessBuilder b;
+  const StackId stack = b.stack({b.frame("train.py", 3, "main")});
+  const OperatorId outer = b.op(1, 9, "aten::linear", {}, stack);
+  const OperatorId inner = b.op(2, 8, "aten::addmm", outer);
+  const AllocationId a = b.allocate(3, 64, inner);
+  b.done();
+  EXPECT_EQ(stack_of(b.process, inner), stack);
+  EXPECT_EQ(stack_of(b.process, a), stack);
+  EXPECT_EQ(b.text.string(operator_name_of(b.process, a)), "aten::addmm");
+}
+
+TEST(Attribution, WhatABackwardAllocatesComesFromTheOperatorThatMadeTheNode) {
+  ProcessBuilder b;
+  const StackId stack = b.stack({b.frame("net.py", 7, "forward")});
+  const ModuleCallId call = b.call(0, 10, b.module("Net.up", "Linear"));
+  const OperatorId forward = b.op(1, 9, "aten::addmm", {}, stack);
+  b.process.operators.module_call.raw[forward.value] = call.value;
+  const NodeId node = b.node(2, "AddmmBackward0", forward);
+  const EvaluationId evaluation = b.evaluate(20, 30, node);
+  const OperatorId backward = b.op(21, 22, "aten::mm");
+  b.process.operators.evaluation.raw[backward.value] = evaluation.value;
+  const AllocationId in_operator = b.allocate(21, 8, backward);
+  const AllocationId alone = b.allocate(25, 8, {}, testing::kCpu, evaluation);
+  b.done();
+  for (const AllocationId a : {in_operator, alone}) {
+    EXPECT_EQ(stack_of(b.process, a), stack);
+    EXPECT_EQ(b.text.string(b.text.module_path[module_of(b.process, a)]), "Net.up");
+  }
+  EXPECT_EQ(b.text.string(operator_name_of(b.process, alone)), "AddmmBackward0");
+}
+
+TEST(Attribution, ARecordingThatSaysANodeWasMadeByItsOwnEvaluationDoesNotGoRoundForever) {
+  ProcessBuilder b;
+  const OperatorId op = b.op(1, 9, "aten::mul");
+  const EvaluationId evaluation = b.evaluate(1, 9, b.node(2, "MulBackward0", op));
+  b.process.operators.evaluation.raw[op.value] = evaluation.value;
+  b.done();
+  EXPECT_EQ(stack_of(b.process, op), StackId{});
+}
+
+TEST(Source, IsTheInnermostFrameThatIsNeitherTorchNorTheStandardLibrary) {
+  TextBuilder b;
+  const FrameId linear = b.frame("/x/lib/python3.12/site-packages/torch/nn/modules/linear.py", 116, "forward");
+  const FrameId vision = b.frame("/x/lib/python3.12/site-packages/torchvision/models/resnet.py", 92, "forward");
+  const FrameId contexts = b.frame("/usr/lib/python3.12/contextlib.py", 81, "inner");
+  const FrameId main = b.frame("/home/me/train.py", 12, "main");
+  EXPECT_EQ(source_frame(b.text, b.stack({linear, contexts, main})), main);
+  EXPECT_EQ(source_frame(b.text, b.stack({linear, vision, main})), vision);
+  EXPECT_EQ(source_frame(b.text, b.stack({linear, contexts})), linear);
+  EXPECT_EQ(source_frame(b.text, StackId{}), FrameId{});
+}
+
+TEST(Source, OfACppProgramIsNotLibTorchAndNotTheStandardLibrary) {
+  EXPECT_TRUE(is_library_frame("/opt/libtorch/include/torch/csrc/api/include/torch/nn/pimpl.h", "forward"));
+  EXPECT_TRUE(is_library_frame("/opt/libtorch/lib/libtorch_cpu.so", ""));
+  EXPECT_TRUE(is_library_frame("", "at::_ops::addmm::call(at::Tensor const&)"));
+  EXPECT_TRUE(is_library_frame("/usr/include/c++/12/functional", "operator()"));
+  EXPECT_FALSE(is_library_frame("/home/me/trainer/net.h", "Net::forward(at::Tensor)"));
+  EXPECT_FALSE(is_library_frame("/home/me/torchtrainer.py", "forward"));
+}
+
+TEST(Layouts, ReadAsDtypeAndSizes) {
+  TextBuilder b;
+  EXPECT_EQ(layout_text(b.text, b.layout("float32", 4, {8, 64, 7})), "float32 [8, 64, 7]");
+  EXPECT_EQ(layout_text(b.text, b.layout("int64", 8, {})), "int64 []");
+  EXPECT_EQ(b.text.layout_bytes[LayoutId{1}], Bytes{8 * 64 * 7 * 4});
+}
+
+}  // namespace
+}  // namespace tapelens::model

@@ -1,0 +1,194 @@
+// Makes a small Process by hand, row by row in the order of time, for the tests of the analyzer.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/model/model.h"
+#include "analyzer/model/text.h"
+#include "trace/record.h"
+
+namespace tapelens::testing {
+
+using namespace model;
+
+class TextBuilder {
+ public:
+  Text text;
+
+  TextBuilder() {
+    text.stack_begin = {0, 0};
+    text.device_name.raw.push_back(string("cpu").value);
+    text.device_name.raw.push_back(string("cuda:0").value);
+  }
+
+  StringId string(std::string_view value) {
+    if (value.empty()) return {};
+    const auto [at, fresh] = ids_.try_emplace(std::string(value), StringId{static_cast<uint32_t>(ids_.size() + 1)});
+    if (fresh) {
+      text.bytes += value;
+      text.string_begin.push_back(text.bytes.size());
+    }
+    return at->second;
+  }
+
+  FrameId frame(std::string_view file, uint32_t line, std::string_view function) {
+    text.frame_file.raw.push_back(string(file).value);
+    text.frame_function.raw.push_back(string(function).value);
+    text.frame_line.raw.push_back(line);
+    return FrameId{text.frame_line.rows()};
+  }
+
+  // Innermost first.
+  StackId stack(const std::vector<FrameId>& frames) {
+    text.stack_frames.insert(text.stack_frames.end(), frames.begin(), frames.end());
+    text.stack_begin.push_back(static_cast<uint32_t>(text.stack_frames.size()));
+    return StackId{static_cast<uint32_t>(text.stack_begin.size() - 2)};
+  }
+
+  LayoutId layout(std::string_view dtype, uint64_t element_bytes, const std::vector<uint64_t>& sizes) {
+    uint64_t bytes = element_bytes;
+    for (const uint64_t size : sizes) bytes *= size;
+    text.layout_dtype.raw.push_back(string(dtype).value);
+    text.layout_bytes.raw.push_back(bytes);
+    text.layout_sizes.insert(text.layout_sizes.end(), sizes.begin(), sizes.end());
+    text.layout_begin.push_back(static_cast<uint32_t>(text.layout_sizes.size()));
+    return LayoutId{text.layout_bytes.rows()};
+  }
+
+  ModuleId module(std::string_view path, std::string_view type) {
+    text.module_path.raw.push_back(string(path).value);
+    text.module_type.raw.push_back(string(type).value);
+    return ModuleId{text.module_path.rows()};
+  }
+
+ private:
+  std::map<std::string, StringId> ids_;
+};
+
+inline constexpr DeviceId kCpu{1}, kCuda{2};
+
+class ProcessBuilder : public TextBuilder {
+ public:
+  Process process;
+
+  ProcessBuilder() {
+    process.summary.pid = 100;
+    process.summary.finished = true;
+    process.duration = Time{1'000'000};
+  }
+
+  OperatorId op(int64_t begin, int64_t end, std::string_view name, OperatorId parent = {}, StackId stack = {},
+                const std::vector<AllocationId>& inputs = {}) {
+    Operators& t = process.operators;
+    push(t.begin, begin);
+    push(t.end, end);
+    t.name.raw.push_back(string(name).value);
+    t.stack.raw.push_back(stack.value);
+    t.module_call.raw.push_back(0);
+    t.parent.raw.push_back(parent.value);
+    t.evaluation.raw.push_back(0);
+    t.input_count.raw.push_back(static_cast<uint16_t>(inputs.size()));
+    for (const AllocationId input : inputs) t.inputs.push_back(input.value);
+    return OperatorId{t.rows()};
+  }
+
+  AllocationId allocate(int64_t time, int64_t bytes, OperatorId op = {}, DeviceId device = kCpu,
+                        EvaluationId evaluation = {}, Origin origin = Origin::allocator) {
+    Allocations& t = process.allocations;
+    push(t.time, time);
+    push(t.bytes, bytes);
+    t.device.raw.push_back(static_cast<uint8_t>(device.value));
+    t.origin.raw.push_back(static_cast<uint8_t>(origin));
+    t.op.raw.push_back(op.value);
+    t.evaluation.raw.push_back(evaluation.value);
+    t.stack.raw.push_back(0);
+    t.module_call.raw.push_back(0);
+    return AllocationId{t.rows()};
+  }
+
+  void free(int64_t time, AllocationId allocation) {
+    process.frees.of.raw.push_back(allocation.value);
+    push(process.frees.time, time);
+  }
+
+  NodeId node(int64_t time, std::string_view type, OperatorId op = {}, AllocationId parameter = {}) {
+    Nodes& t = process.nodes;
+    push(t.time, time);
+    t.type.raw.push_back(string(type).value);
+    t.op.raw.push_back(op.value);
+    t.flags.raw.push_back(parameter ? trace::kNodeIsAccumulateGrad : 0);
+    t.parameter.raw.push_back(parameter.value);
+    return NodeId{t.rows()};
+  }
+
+  SaveId save(int64_t time, NodeId node, std::string_view field, AllocationId allocation, LayoutId layout = {},
+              uint8_t flags = 0) {
+    Saves& t = process.saves;
+    push(t.time, time);
+    push(t.released, kNever.ns);
+    t.node.raw.push_back(node.value);
+    t.field.raw.push_back(string(field).value);
+    t.allocation.raw.push_back(allocation.value);
+    t.layout.raw.push_back(layout.value);
+    t.flags.raw.push_back(flags);
+    return SaveId{t.rows()};
+  }
+
+  void release(int64_t time, NodeId node) {
+    process.releases.of.raw.push_back(node.value);
+    push(process.releases.time, time);
+  }
+
+  EvaluationId evaluate(int64_t begin, int64_t end, NodeId node, bool releases = false) {
+    Evaluations& t = process.evaluations;
+    push(t.begin, begin);
+    push(t.end, end);
+    t.node.raw.push_back(node.value);
+    t.flags.raw.push_back(releases ? trace::kEvaluationReleases : 0);
+    return EvaluationId{t.rows()};
+  }
+
+  RoleId role(int64_t time, AllocationId allocation, Role kind, std::string_view name, AllocationId parameter = {}) {
+    Roles& t = process.roles;
+    push(t.time, time);
+    t.allocation.raw.push_back(allocation.value);
+    t.kind.raw.push_back(static_cast<uint8_t>(kind));
+    t.name.raw.push_back(string(name).value);
+    t.parameter.raw.push_back(parameter.value);
+    return RoleId{t.rows()};
+  }
+
+  ModuleCallId call(int64_t begin, int64_t end, ModuleId module, ModuleCallId parent = {}) {
+    ModuleCalls& t = process.module_calls;
+    push(t.begin, begin);
+    push(t.end, end);
+    t.module.raw.push_back(module.value);
+    t.parent.raw.push_back(parent.value);
+    return ModuleCallId{t.rows()};
+  }
+
+  void backward(int64_t begin, int64_t end) { process.backwards.push_back({Time{begin}, Time{end}}); }
+  void optimizer_step(int64_t begin, int64_t end, std::string_view optimizer = "SGD") {
+    process.optimizer_steps.push_back({{Time{begin}, Time{end}}, string(optimizer)});
+  }
+  void range(int64_t begin, int64_t end, std::string_view name) {
+    process.ranges.push_back({{Time{begin}, Time{end}}, string(name), 7});
+  }
+
+  const Process& done() {
+    join(process);
+    return process;
+  }
+
+ private:
+  template <class Column>
+  static void push(Column& column, int64_t value) {
+    column.raw.push_back(static_cast<uint64_t>(value));
+  }
+};
+
+}  // namespace tapelens::testing
