@@ -23,7 +23,16 @@ auto walk(const Process& p, OperatorId op, Found found) -> decltype(found(op)) {
   return {};
 }
 
-StackId own_stack(const Process& p, OperatorId op) { return p.operators.stack[op]; }
+// The innermost frame is PyTorch's Python call of the autograd engine (torch/autograd/graph.py).
+bool is_engine_call(const Text& text, StackId stack) {
+  const auto frames = text.stack(stack);
+  return !frames.empty() && text.string(text.frame_function[frames.front()]).ends_with("_engine_run_backward");
+}
+
+StackId telling_stack(const Process& p, const Text& text, OperatorId op) {
+  const StackId own = p.operators.stack[op];
+  return is_engine_call(text, own) ? StackId{} : own;
+}
 ModuleId own_module(const Process& p, OperatorId op) {
   const ModuleCallId call = p.operators.module_call[op];
   return call ? p.module_calls.module[call] : ModuleId{};
@@ -31,18 +40,22 @@ ModuleId own_module(const Process& p, OperatorId op) {
 
 }  // namespace
 
-StackId stack_of(const Process& p, OperatorId op) {
-  return walk(p, op, [&p](OperatorId at) { return own_stack(p, at); });
+StackId stack_of(const Process& p, const Text& text, OperatorId op) {
+  if (const StackId stack = walk(p, op, [&](OperatorId at) { return telling_stack(p, text, at); })) return stack;
+  return walk(p, op, [&p](OperatorId at) { return p.operators.stack[at]; });
 }
 
 ModuleId module_of(const Process& p, OperatorId op) {
   return walk(p, op, [&p](OperatorId at) { return own_module(p, at); });
 }
 
-StackId stack_of(const Process& p, AllocationId allocation) {
-  if (const StackId own = p.allocations.stack[allocation]) return own;
-  if (const StackId stack = stack_of(p, p.allocations.op[allocation])) return stack;
-  return stack_of(p, maker(p, p.allocations.evaluation[allocation], UINT32_MAX));
+StackId stack_of(const Process& p, const Text& text, AllocationId allocation) {
+  const StackId own = p.allocations.stack[allocation];
+  if (own && !is_engine_call(text, own)) return own;
+  const StackId of_operator = stack_of(p, text, p.allocations.op[allocation]);
+  if (of_operator && !is_engine_call(text, of_operator)) return of_operator;
+  if (const StackId stack = stack_of(p, text, maker(p, p.allocations.evaluation[allocation], UINT32_MAX))) return stack;
+  return own ? own : of_operator;
 }
 
 ModuleId module_of(const Process& p, AllocationId allocation) {

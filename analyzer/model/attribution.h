@@ -3,11 +3,15 @@
 #pragma once
 
 #include "analyzer/model/model.h"
+#include "analyzer/model/text.h"
 
 namespace tapelens::model {
 
-StackId stack_of(const Process& process, OperatorId op);
-StackId stack_of(const Process& process, AllocationId allocation);
+// In a backward that runs on the thread that called it, the stack ends in PyTorch's call of the engine: that says only
+// "in backward", and the same for every allocation, so the stack of what made the node is preferred, as it is on the
+// engine's own threads. A custom function's backward has frames of its own, and keeps them.
+StackId stack_of(const Process& process, const Text& text, OperatorId op);
+StackId stack_of(const Process& process, const Text& text, AllocationId allocation);
 ModuleId module_of(const Process& process, OperatorId op);
 ModuleId module_of(const Process& process, AllocationId allocation);
 

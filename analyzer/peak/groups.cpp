@@ -38,7 +38,7 @@ class Keys {
       case By::module:
         return module_of(p_, member.allocation).value;
       case By::source:
-        return source_frame(text_, stack_of(p_, member.allocation)).value;
+        return source_frame(text_, stack_of(p_, text_, member.allocation)).value;
       case By::op:
         return operator_name_of(p_, member.allocation).value;
       case By::category:

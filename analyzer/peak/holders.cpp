@@ -132,12 +132,13 @@ class Finder {
     if (open.empty()) return;
     const uint32_t first = open.front().value;
     for (const Member& member : set_.members) {
-      // Operators around an operator are before it, so the walk can stop below the first open one.
+      // The outermost one: an operator within may hand it on to the one around it. Operators around an operator are
+      // before it, so the walk can stop below the first open one.
+      OperatorId outermost;
       for (OperatorId at = p_.allocations.op[member.allocation]; at.value >= first; at = o.parent[at]) {
-        if (!std::ranges::binary_search(open, at)) continue;
-        add(member.allocation, {HolderKind::op, {}, {}, o.name[at]});
-        break;
+        if (std::ranges::binary_search(open, at)) outermost = at;
       }
+      if (outermost) add(member.allocation, {HolderKind::op, {}, {}, o.name[outermost]});
     }
   }
 

@@ -40,7 +40,7 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
   out.step = step_at(steps, out.time).index;
   out.op = text.string(operator_name_of(p, id));
   out.module = text.string(text.module_path[module_of(p, id)]);
-  const model::StackId stack = stack_of(p, id);
+  const model::StackId stack = stack_of(p, text, id);
   if (const model::FrameId frame = source_frame(text, stack)) out.source = peak::frame_text(text, frame);
   for (const model::FrameId frame : text.stack(stack)) {
     out.stack.push_back({std::string(text.string(text.frame_file[frame])),
@@ -105,6 +105,7 @@ std::vector<Step> describe_steps(const Process& process, const std::vector<model
     const auto totals = timeline.allocated(step.when);
     Step s;
     s.index = step.index;
+    s.complete = step.when.end != model::kNever;
     s.begin = step.when.begin;
     s.end = step.when.end == model::kNever ? std::max(process.duration, step.when.begin) : step.when.end;
     s.peak = timeline.largest(step.when).bytes;

@@ -128,7 +128,8 @@ std::string json(const Report& report) {
                      {"peak_bytes", s.peak.value},
                      {"allocations", s.allocations},
                      {"allocated_bytes", s.allocated.value},
-                     {"backward_allocations", s.backward_allocations}});
+                     {"backward_allocations", s.backward_allocations},
+                     {"complete", s.complete}});
   }
   for (const Range& r : report.ranges) {
     ranges.push_back({{"name", r.name},

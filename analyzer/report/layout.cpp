@@ -64,17 +64,20 @@ void Page::heading(std::string_view title, std::string_view remark) {
   out_ += "\n";
 }
 
-void Page::paragraph(std::string_view text, unsigned indent, Paint paint_with) {
-  std::string row;
+void Page::paragraph(std::string_view first, std::string_view text, Paint paint_with) {
+  std::string row(first);
+  bool fresh = true;  // no word in the row yet
   while (!text.empty()) {
     const size_t space = text.find(' ');
     const std::string_view word = text.substr(0, space);
-    if (!row.empty() && columns(row) + 1 + columns(word) > width()) {
+    if (!fresh && columns(row) + 1 + columns(word) > width()) {
       line(paint(paint_with, row));
-      row = std::string(indent, ' ') + std::string(word);
-    } else {
-      row += (row.empty() ? "" : " ") + std::string(word);
+      row.assign(columns(first), ' ');
+      fresh = true;
     }
+    if (!fresh) row += ' ';
+    row += word;
+    fresh = false;
     text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
   }
   line(paint(paint_with, row));

@@ -24,8 +24,8 @@ class Page {
 
   void heading(std::string_view title, std::string_view remark = {});  // after an empty line
   void line(std::string_view text) { out_ += std::string(text) + "\n"; }
-  // Words of plain text, broken at spaces to the width; lines after the first are indented by `indent`.
-  void paragraph(std::string_view text, unsigned indent, Paint paint = Paint::plain);
+  // Plain text, broken at spaces to the width. `first` is put before it; lines after the first are indented as wide.
+  void paragraph(std::string_view first, std::string_view text, Paint paint = Paint::plain);
   std::string take() { return std::move(out_); }
 
  private:

@@ -124,6 +124,7 @@ struct Step {
   uint64_t allocations = 0;
   Bytes allocated;
   uint64_t backward_allocations = 0;
+  bool complete = true;  // false: what follows the last border, or all of a run without an optimizer
 };
 
 // torch.profiler.record_function. Counts are of all threads.

@@ -1,6 +1,7 @@
 // The report for a terminal: what the peak was, when, what held it, the biggest allocations, and what to type next.
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "analyzer/report/format.h"
 #include "analyzer/report/layout.h"
@@ -32,33 +33,60 @@ void add_title(Page& page, const Report& r) {
   std::string where = " on " + p.device;
   if (const std::string process = process_name(r, p.pid, p.rank); !process.empty()) where += " of " + process;
   page.line(page.paint(Paint::bold, title + bytes_text(p.bytes) + where));
-  const char* phase = p.phase == model::Phase::other ? "between the phases" : phase_name(p.phase);
-  page.line(time_text(p.time) + " after the start, in step " + std::to_string(p.step) + " of " +
-            count_text(r.steps.size()) + (p.phase == model::Phase::other ? ", " : ", in its ") + phase + ", in " +
-            plural(p.live_allocations, "allocation", "allocations"));
+  std::string step = std::to_string(p.step);
+  if (r.steps.size() > 1) step += " (of 0 to " + std::to_string(r.steps.back().index) + ")";
+  std::string when = time_text(p.time) + " after the start, ";
+  if (p.phase == model::Phase::other) {
+    when += "in step " + step + ", outside of its forward, backward and optimizer";
+  } else {
+    when += std::string(p.phase == model::Phase::optimizer ? "in the optimizer step of step " : "in the ") +
+            (p.phase == model::Phase::optimizer ? "" : std::string(phase_name(p.phase)) + " of step ") + step;
+  }
+  page.paragraph("", when + "; " + plural(p.live_allocations, "allocation", "allocations") + " alive");
   std::string facts = r.recording.command;
-  if (!r.recording.torch_version.empty()) facts += "  PyTorch " + r.recording.torch_version;
+  if (!r.recording.torch_version.empty()) facts += ", PyTorch " + r.recording.torch_version;
   facts += ", " + time_text(r.recording.duration) + ", " + count_text(r.recording.events) + " events";
-  page.paragraph(facts, 2, Paint::dim);
+  page.paragraph("", facts, Paint::dim);
+}
+
+const char* label(peak::HolderKind kind) {
+  switch (kind) {
+    case peak::HolderKind::save:
+      return "saved for backward";
+    case peak::HolderKind::parameter:
+      return "parameters";
+    case peak::HolderKind::gradient:
+      return "gradients";
+    case peak::HolderKind::optimizer_state:
+      return "optimizer state";
+    case peak::HolderKind::buffer:
+      return "buffers";
+    case peak::HolderKind::op:
+      return "running operators";
+    case peak::HolderKind::program:
+      break;
+  }
+  return "the program itself";
 }
 
 void add_categories(Page& page, const Report& r) {
   page.heading("What held it");
-  const unsigned bar_cells = std::min(40U, page.width() > 48 ? page.width() - 48 : 0);
+  const unsigned bar_cells = std::min(40U, page.width() > 52 ? page.width() - 52 : 0);
   Bytes anyway{};
   for (const peak::Category& c : r.peak.by_category) {
     const double part =
         static_cast<double>(c.bytes.value) / static_cast<double>(std::max<int64_t>(1, r.peak.bytes.value));
-    page.line("  " + pad_right(category_name(c.kind), 16) + pad_left(bytes_text(c.bytes), 11) +
+    page.line("  " + pad_right(label(c.kind), 19) + pad_left(bytes_text(c.bytes), 11) +
               pad_left(percent_text(c.bytes, r.peak.bytes), 9) + "  " +
               page.paint(paint_of(c.kind), bar(part, bar_cells)));
     anyway += c.held_anyway;
   }
   if (anyway.value > 0) {
-    page.paragraph(
-        "  Of what is saved, " + bytes_text(anyway) +
-            " are parameters, buffers, gradients or optimizer state as well: they stay when nothing saves them.",
-        2, Paint::dim);
+    page.paragraph("  ",
+                   bytes_text(anyway) +
+                       " of what is saved are parameters, buffers, gradients or optimizer state as well: "
+                       "they stay when nothing saves them.",
+                   Paint::dim);
   }
 }
 
@@ -67,7 +95,7 @@ void add_groups(Page& page, const Report& r) {
   const auto& groups = r.peak.groups;
   const size_t shown = std::min(groups.size(), page.rows());
   const std::string total = plural(groups.size() + r.peak.groups_left_out.count, "group", "groups");
-  page.heading(std::string("By ") + by_name(r.options.by), total);
+  page.heading(std::string("By ") + by_name(r.options.by), total + ": bytes, share, allocations");
   unsigned key_width = 12;
   for (size_t i = 0; i < shown; ++i) key_width = std::max(key_width, columns(groups[i].key));
   constexpr unsigned kNumbers = 11 + 9 + 9 + 4;
@@ -169,16 +197,19 @@ void add_steps(Page& page, const Report& r) {
   if (r.steps.size() < 2) return;
   std::vector<int64_t> peaks;
   for (const Step& step : r.steps) peaks.push_back(step.peak.value);
-  const auto peak = std::ranges::minmax(r.steps, {}, &Step::peak);
-  const auto count = std::ranges::minmax(r.steps, {}, &Step::allocations);
-  const auto allocated = std::ranges::minmax(r.steps, {}, &Step::allocated);
-  page.heading("Steps", count_text(r.steps.size()) + ", each one's peak from left to right");
+  // What follows the last border is no whole step: it would only blur what a step costs.
+  const std::span<const Step> whole = std::span(r.steps).first(r.steps.size() - (r.steps.back().complete ? 0 : 1));
+  const auto peak = std::ranges::minmax(whole, {}, &Step::peak);
+  const auto count = std::ranges::minmax(whole, {}, &Step::allocations);
+  const auto allocated = std::ranges::minmax(whole, {}, &Step::allocated);
+  page.heading("Steps", count_text(r.steps.size()) + ", the peak of each from left to right");
   page.line("  " + page.paint(Paint::cyan, sparkline(peaks, page.width() - 4)));
-  page.paragraph("  Peaks of " + between(peak.min.peak, peak.max.peak) + ", the highest in step " +
-                     std::to_string(std::ranges::max_element(r.steps, {}, &Step::peak)->index) + "; " +
-                     between(count.min.allocations, count.max.allocations) + " allocations of " +
-                     between(allocated.min.allocated, allocated.max.allocated) + " in a step.",
-                 2);
+  page.paragraph("  ",
+                 "Peaks of " + between(peak.min.peak, peak.max.peak) + ", the highest in step " +
+                     std::to_string(std::ranges::max_element(r.steps, {}, &Step::peak)->index) + ". A step makes " +
+                     between(count.min.allocations, count.max.allocations) + " allocations, " +
+                     between(allocated.min.allocated, allocated.max.allocated) + " in all." +
+                     (r.steps.back().complete ? "" : " The last one is what came after the last optimizer step."));
 }
 
 void add_ranges(Page& page, const Report& r) {
@@ -189,6 +220,7 @@ void add_ranges(Page& page, const Report& r) {
   };
   std::map<std::string, Sum> sums;
   for (const Range& range : r.ranges) {
+    if (range.name.starts_with("Optimizer.")) continue;  // PyTorch's own, in every run: steps say the same
     Sum& sum = sums[range.name];
     ++sum.times;
     sum.peak = std::max(sum.peak, range.peak);
@@ -234,9 +266,8 @@ void add_saves(Page& page, const Report& r) {
   const peak::SaveTotals& all = r.saves.all;
   if (all.count == 0) return;
   page.heading("Saved for backward, over the whole recording");
-  page.paragraph("  " + plural(all.count, "tensor", "tensors") + ", " + bytes_text(all.logical) +
-                     " as seen by autograd, in " + bytes_text(all.storage) + " of storage.",
-                 2);
+  page.paragraph("  ", plural(all.count, "tensor", "tensors") + ", " + bytes_text(all.logical) +
+                           " as autograd sees them, in " + bytes_text(all.storage) + " of storage.");
 }
 
 void add_losses(Page& page, const Report& r) {
@@ -244,7 +275,7 @@ void add_losses(Page& page, const Report& r) {
   page.heading(r.recording.complete ? "Not recorded" : "This recording is not complete");
   for (const Lost& lost : r.recording.lost) {
     const std::string whose = r.processes.size() > 1 ? " (pid " + std::to_string(lost.pid) + ")" : "";
-    page.paragraph((lost.is_data ? "! " : "  ") + lost.what + whose, 2, lost.is_data ? Paint::yellow : Paint::plain);
+    page.paragraph(lost.is_data ? "! " : "  ", lost.what + whose, lost.is_data ? Paint::yellow : Paint::plain);
   }
 }
 

@@ -157,8 +157,8 @@ TEST(Attribution, AnOperatorWithoutAStackHasThatOfTheOneAroundIt) {
   const OperatorId inner = b.op(2, 8, "aten::addmm", outer);
   const AllocationId a = b.allocate(3, 64, inner);
   b.done();
-  EXPECT_EQ(stack_of(b.process, inner), stack);
-  EXPECT_EQ(stack_of(b.process, a), stack);
+  EXPECT_EQ(stack_of(b.process, b.text, inner), stack);
+  EXPECT_EQ(stack_of(b.process, b.text, a), stack);
   EXPECT_EQ(b.text.string(operator_name_of(b.process, a)), "aten::addmm");
 }
 
@@ -176,10 +176,30 @@ TEST(Attribution, WhatABackwardAllocatesComesFromTheOperatorThatMadeTheNode) {
   const AllocationId alone = b.allocate(25, 8, {}, testing::kCpu, evaluation);
   b.done();
   for (const AllocationId a : {in_operator, alone}) {
-    EXPECT_EQ(stack_of(b.process, a), stack);
+    EXPECT_EQ(stack_of(b.process, b.text, a), stack);
     EXPECT_EQ(b.text.string(b.text.module_path[module_of(b.process, a)]), "Net.up");
   }
   EXPECT_EQ(b.text.string(operator_name_of(b.process, alone)), "AddmmBackward0");
+}
+
+TEST(Attribution, AStackThatEndsInTheCallOfTheEngineGivesWayToThatOfTheNode) {
+  ProcessBuilder b;
+  const FrameId main = b.frame("train.py", 62, "main");
+  const FrameId engine = b.frame("/x/site-packages/torch/autograd/graph.py", 800, "_engine_run_backward");
+  const StackId forward = b.stack({b.frame("net.py", 7, "forward"), main}), called = b.stack({engine, main});
+  const StackId custom = b.stack({b.frame("swish.py", 9, "backward"), engine, main});
+  const OperatorId made = b.op(1, 9, "aten::addmm", {}, forward);
+  const EvaluationId evaluation = b.evaluate(20, 30, b.node(2, "AddmmBackward0", made));
+  const OperatorId mm = b.op(21, 22, "aten::mm", {}, called), own = b.op(23, 24, "aten::mul", {}, custom);
+  const OperatorId outside = b.op(40, 41, "aten::ones_like", {}, called);
+  for (const OperatorId op : {mm, own}) b.process.operators.evaluation.raw[op.value] = evaluation.value;
+  const AllocationId a = b.allocate(21, 8, mm), alone = b.allocate(25, 8, {}, testing::kCpu, evaluation);
+  b.process.allocations.stack.raw[alone.value] = called.value;
+  b.done();
+  EXPECT_EQ(stack_of(b.process, b.text, a), forward);
+  EXPECT_EQ(stack_of(b.process, b.text, alone), forward);
+  EXPECT_EQ(stack_of(b.process, b.text, own), custom);
+  EXPECT_EQ(stack_of(b.process, b.text, outside), called);
 }
 
 TEST(Attribution, ARecordingThatSaysANodeWasMadeByItsOwnEvaluationDoesNotGoRoundForever) {
@@ -188,7 +208,7 @@ TEST(Attribution, ARecordingThatSaysANodeWasMadeByItsOwnEvaluationDoesNotGoRound
   const EvaluationId evaluation = b.evaluate(1, 9, b.node(2, "MulBackward0", op));
   b.process.operators.evaluation.raw[op.value] = evaluation.value;
   b.done();
-  EXPECT_EQ(stack_of(b.process, op), StackId{});
+  EXPECT_EQ(stack_of(b.process, b.text, op), StackId{});
 }
 
 TEST(Source, IsTheInnermostFrameThatIsNeitherTorchNorTheStandardLibrary) {
