@@ -284,18 +284,27 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
       if (mode() == Mode::off) return;
       Thread& thread = this_thread();
       if (thread.busy) return;
+      Frame frame;
+      frame.scope = at::RecordScope::BACKWARD_FUNCTION;
       if (mode() == Mode::full) {
         Busy busy(thread);
         undisturbed([&] {
           settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
-          stack_here(thread);  // the module calls that have ended
+          frame.stack = stack_here(thread);  // also ends the module calls that are over
         });
       }
       write_event(thread, RecordKind::backward_begin, 0, flags);
+      frame.nodes = static_cast<uint32_t>(thread.nodes.size());
+      frame.saves = static_cast<uint32_t>(thread.saves.size());
+      thread.frames.push_back(frame);
       open = true;
     }
     ~Backward() {
-      if (open && mode() != Mode::off) write_event(this_thread(), RecordKind::backward_end);
+      if (!open || mode() == Mode::off) return;
+      Thread& thread = this_thread();
+      undisturbed([&] { settle_graph(thread, thread.frames.back()); });
+      thread.frames.pop_back();
+      write_event(thread, RecordKind::backward_end);
     }
     bool open = false;
   } const backward(static_cast<uint8_t>((keep_graph ? trace::kBackwardKeepsGraph : 0) |

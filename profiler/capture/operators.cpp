@@ -44,7 +44,7 @@ void write_operator(Thread& thread, const at::RecordFunction& function, Frame& f
   const bool from_python = thread.frames.empty() || thread.frames.back().runs_python;
   const uint32_t name_id = name.id;
   frame.runs_python = name.runs_python;
-  const uint32_t stack = from_python ? stack_here(thread) : 0;
+  const uint32_t stack = from_python ? stack_here(thread) : thread.frames.back().stack;
 
   constexpr size_t kRoom = 24;
   uint64_t few[kRoom];
@@ -167,7 +167,13 @@ using StepCallbacks = decltype(&at::getStepCallbacks);
 StepCallbacks g_step_callbacks;
 at::StepCallbacks step_callbacks(at::RecordScope scope) {
   auto callbacks = g_step_callbacks(scope);
-  if (mode() != Mode::off && observes(scope)) add_ourselves(callbacks, scope);
+  if (mode() == Mode::off || !observes(scope)) return callbacks;
+  // The engine would announce each node a second time, as an operator named "evaluate_function: ".
+  if (scope == at::RecordScope::FUNCTION && torch::autograd::get_current_graph_task_id() != -1) {
+    const Thread& thread = this_thread();
+    if (thread.frames.empty() || inside_engine(thread)) return callbacks;
+  }
+  add_ourselves(callbacks, scope);
   return callbacks;
 }
 

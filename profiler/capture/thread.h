@@ -37,13 +37,14 @@ struct PendingSave {
   bool claimed;
 };
 
-// An operator, evaluation or range that is open on this thread. `nodes` and `saves` are where its own begin.
+// An operator, evaluation, range or backward that is open on this thread. `nodes` and `saves` are where its own begin.
 struct Frame {
   uint32_t nodes = 0, saves = 0;
   at::RecordScope scope{};
   bool recorded = false;
   bool runs_python = false;     // operators inside may come from Python code of their own
-  torch::autograd::Node* node = nullptr;  // scope BACKWARD_FUNCTION
+  torch::autograd::Node* node = nullptr;  // scope BACKWARD_FUNCTION: the evaluated one; null: a backward itself
+  uint32_t stack = 0;                     // of operators right inside: the engine's own, where backward was called
 };
 
 struct ModuleFrame {
@@ -104,6 +105,12 @@ struct Thread {
 inline bool inside_operator(const Thread& thread) {
   return !thread.frames.empty() && (thread.frames.back().scope == at::RecordScope::FUNCTION ||
                                     thread.frames.back().scope == at::RecordScope::TORCHSCRIPT_FUNCTION);
+}
+
+// Is the engine itself next, not a node's or the program's code?
+inline bool inside_engine(const Thread& thread) {
+  return !thread.frames.empty() && thread.frames.back().scope == at::RecordScope::BACKWARD_FUNCTION &&
+         thread.frames.back().node == nullptr;
 }
 
 // The calling thread's state, made when first asked for. Never null while recording.
