@@ -91,7 +91,12 @@ TEST_F(Sealing, AProcessThatOutlivesTheCommandIsNotedAndItsSpoolKept) {
   const Outcome outcome = record({}, {"--linger", "go"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_NE(outcome.err.find("1 process still runs (pid "), std::string::npos) << outcome.err;
-  EXPECT_TRUE(fs::exists(folder_ / "run.tapelens.spool"));
+  ASSERT_TRUE(fs::exists(folder_ / "run.tapelens.spool"));
+  const pid_t process = std::stoi(outcome.err.substr(outcome.err.find("(pid ") + 5));
+  write_file(folder_ / "go", "");
+  ASSERT_TRUE(eventually([&] { return kill(process, 0) != 0; }));
+  EXPECT_EQ(here({kTapelens, "seal", "run.tapelens.spool", "-o", "run.tapelens", "--remove"}).exit_code, 0);
+  EXPECT_FALSE(fs::exists(folder_ / "run.tapelens.spool"));
 }
 
 TEST_F(Sealing, AFolderWithoutSpoolsIsUnreadableInput) {
