@@ -12,13 +12,21 @@ OperatorId maker(const Process& p, EvaluationId evaluation, uint32_t before) {
   return op.value < before ? op : OperatorId{};
 }
 
+// What an operator inherits from: the operator around it, unless an evaluation began between the two.
+OperatorId outwards(const Process& p, OperatorId op) {
+  const OperatorId parent = p.operators.parent[op];
+  const EvaluationId evaluation = p.operators.evaluation[op];
+  if (parent && p.operators.evaluation[parent] == evaluation) return parent;
+  const OperatorId made = maker(p, evaluation, op.value);
+  return made ? made : parent;
+}
+
 // From an operator outwards, until `found` answers something.
 template <class Found>
 auto walk(const Process& p, OperatorId op, Found found) -> decltype(found(op)) {
   while (op) {
     if (const auto answer = found(op)) return answer;
-    const OperatorId parent = p.operators.parent[op];
-    op = parent ? parent : maker(p, p.operators.evaluation[op], op.value);
+    op = outwards(p, op);
   }
   return {};
 }
@@ -64,12 +72,15 @@ ModuleId module_of(const Process& p, AllocationId allocation) {
   return module_of(p, maker(p, p.allocations.evaluation[allocation], UINT32_MAX));
 }
 
-StringId operator_name_of(const Process& p, AllocationId allocation) {
-  if (const OperatorId op = p.allocations.op[allocation]) return p.operators.name[op];
-  if (const EvaluationId evaluation = p.allocations.evaluation[allocation]) {
-    return p.nodes.type[p.evaluations.node[evaluation]];
-  }
-  return {};
+StringId operator_name_of(const Process& p, const Text& text, AllocationId allocation) {
+  const OperatorId op = p.allocations.op[allocation];
+  if (op && !is_engine_operator(text, p.operators.name[op])) return p.operators.name[op];
+  const StringId type = p.nodes.type[p.evaluations.node[p.allocations.evaluation[allocation]]];
+  return type || !op ? type : p.operators.name[op];
+}
+
+bool is_engine_operator(const Text& text, StringId name) {
+  return text.string(name).starts_with("autograd::engine::evaluate_function");
 }
 
 }  // namespace tapelens::model

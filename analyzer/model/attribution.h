@@ -16,6 +16,10 @@ ModuleId module_of(const Process& process, OperatorId op);
 ModuleId module_of(const Process& process, AllocationId allocation);
 
 // The name of the operator that was running; that of the node under evaluation if none was; none if neither.
-StringId operator_name_of(const Process& process, AllocationId allocation);
+StringId operator_name_of(const Process& process, const Text& text, AllocationId allocation);
+
+// The engine calls the evaluation of a node an operator, too: "autograd::engine::evaluate_function: MulBackward0". It
+// is around the evaluation, allocates nothing of its own and holds nothing: what is made in it are gradients.
+bool is_engine_operator(const Text& text, StringId name);
 
 }  // namespace tapelens::model

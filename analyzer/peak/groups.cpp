@@ -40,7 +40,7 @@ class Keys {
       case By::source:
         return source_frame(text_, stack_of(p_, text_, member.allocation)).value;
       case By::op:
-        return operator_name_of(p_, member.allocation).value;
+        return operator_name_of(p_, text_, member.allocation).value;
       case By::category:
         return kind_key(holder.kind);
       case By::step:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/model/attribution.h"
 #include "trace/record.h"
 
 namespace tapelens::peak {
@@ -39,7 +40,8 @@ struct Found {
 
 class Finder {
  public:
-  Finder(const Process& process, PeakSet& set) : p_(process), set_(set), slot_(process.allocations.rows() + 1, kNone) {
+  Finder(const Process& process, const Text& text, PeakSet& set)
+      : p_(process), text_(text), set_(set), slot_(process.allocations.rows() + 1, kNone) {
     for (uint32_t i = 0; i < set.members.size(); ++i) slot_[set.members[i].allocation.value] = i;
   }
 
@@ -121,7 +123,7 @@ class Finder {
     std::vector<OperatorId> open;
     uint64_t input = 1;
     for (uint32_t row = 1; row <= o.rows() && o.begin.raw[row] <= moment; ++row) {
-      if (o.end.raw[row] > moment) {
+      if (o.end.raw[row] > moment && !is_engine_operator(text_, o.name[OperatorId{row}])) {
         open.push_back(OperatorId{row});
         for (uint64_t i = input; i < input + o.input_count.raw[row]; ++i) {
           add(AllocationId{o.inputs[i]}, {HolderKind::op, {}, {}, o.name[OperatorId{row}]});
@@ -186,6 +188,7 @@ class Finder {
   }
 
   const Process& p_;
+  const Text& text_;
   PeakSet& set_;
   std::vector<uint32_t> slot_;  // by allocation: its member
   std::vector<Found> found_;
@@ -193,7 +196,7 @@ class Finder {
 
 }  // namespace
 
-PeakSet peak_set(const Process& process, DeviceId device, const Moment& when) {
+PeakSet peak_set(const Process& process, const Text& text, DeviceId device, const Moment& when) {
   PeakSet set;
   set.when = when;
   set.device = device;
@@ -205,7 +208,7 @@ PeakSet peak_set(const Process& process, DeviceId device, const Moment& when) {
     set.bytes += a.bytes[id];
   }
   std::ranges::stable_sort(set.members, [](const Member& x, const Member& y) { return x.bytes > y.bytes; });
-  Finder(process, set).run();
+  Finder(process, text, set).run();
   return set;
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "analyzer/model/text.h"
 #include "analyzer/peak/timeline.h"
 
 namespace tapelens::peak {
@@ -48,6 +49,6 @@ struct PeakSet {
 // that is open allocated it (or one around the one that did) or reads it. A gradient in flight, made while a node was
 // evaluated in a backward that is still running, is the engine's: a gradient without a name, if nothing else holds it.
 // `program` only where nothing else holds it.
-PeakSet peak_set(const Process& process, DeviceId device, const Moment& when);
+PeakSet peak_set(const Process& process, const Text& text, DeviceId device, const Moment& when);
 
 }  // namespace tapelens::peak

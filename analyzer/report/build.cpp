@@ -175,7 +175,7 @@ Built build(const trace::Recording& recording, const Options& options) {
   const std::vector<model::Step> steps = find_steps(process);
   const auto moment = find_moment(*chosen, timeline, steps, options.at, built.failure);
   if (!moment) return built;
-  const peak::PeakSet set = peak_set(process, chosen->device.device, *moment);
+  const peak::PeakSet set = peak_set(process, *text, chosen->device.device, *moment);
   report.peak = describe_peak(process, *text, steps, set, options);
   report.steps = describe_steps(process, steps, timeline);
   report.ranges = describe_ranges(process, *text, timeline);

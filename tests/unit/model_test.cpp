@@ -159,7 +159,7 @@ TEST(Attribution, AnOperatorWithoutAStackHasThatOfTheOneAroundIt) {
   b.done();
   EXPECT_EQ(stack_of(b.process, b.text, inner), stack);
   EXPECT_EQ(stack_of(b.process, b.text, a), stack);
-  EXPECT_EQ(b.text.string(operator_name_of(b.process, a)), "aten::addmm");
+  EXPECT_EQ(b.text.string(operator_name_of(b.process, b.text, a)), "aten::addmm");
 }
 
 TEST(Attribution, WhatABackwardAllocatesComesFromTheOperatorThatMadeTheNode) {
@@ -179,7 +179,7 @@ TEST(Attribution, WhatABackwardAllocatesComesFromTheOperatorThatMadeTheNode) {
     EXPECT_EQ(stack_of(b.process, b.text, a), stack);
     EXPECT_EQ(b.text.string(b.text.module_path[module_of(b.process, a)]), "Net.up");
   }
-  EXPECT_EQ(b.text.string(operator_name_of(b.process, alone)), "AddmmBackward0");
+  EXPECT_EQ(b.text.string(operator_name_of(b.process, b.text, alone)), "AddmmBackward0");
 }
 
 TEST(Attribution, AStackThatEndsInTheCallOfTheEngineGivesWayToThatOfTheNode) {

@@ -57,7 +57,8 @@ Random make(uint32_t seed) {
   for (uint32_t id = 1; id <= r.builder.process.allocations.rows(); ++id) {
     if (id % 3 == 0)
       r.builder.save(r.builder.process.allocations.time[AllocationId{id}].ns, node, "self", AllocationId{id});
-    if (id % 5 == 0) r.builder.role(now, AllocationId{id}, Role::parameter, std::string("p").append(std::to_string(id)));
+    if (id % 5 == 0)
+      r.builder.role(now, AllocationId{id}, Role::parameter, std::string("p").append(std::to_string(id)));
   }
   r.builder.process.duration = Time{now};
   r.builder.done();
@@ -110,7 +111,7 @@ TEST_P(PeakOfRandomProcesses, IsWhatCountingFromNothingAtEachEventFinds) {
     EXPECT_EQ(found.when.time.ns, r.events[when - 1].time);
     EXPECT_EQ(found.live_at_end, sum(p, alive(r, r.events.size(), found.device)));
 
-    const PeakSet set = peak_set(p, found.device, found.when);
+    const PeakSet set = peak_set(p, r.builder.text, found.device, found.when);
     std::set<uint32_t> members;
     for (const Member& m : set.members) members.insert(m.allocation.value);
     EXPECT_EQ(members, alive(r, when, found.device));
@@ -163,7 +164,7 @@ TEST_P(PeakOfRandomProcesses, IntervalsAreAnsweredAsByWalkingThem) {
     const auto found = timeline.largest(interval);
     EXPECT_EQ(found.bytes, most);
     EXPECT_EQ(timeline.live(found.when), most);
-    EXPECT_EQ(peak_set(p, kCpu, found.when).bytes, most);
+    EXPECT_EQ(peak_set(p, r.builder.text, kCpu, found.when).bytes, most);
     EXPECT_EQ(timeline.allocated(interval).allocations, allocations);
     EXPECT_EQ(timeline.allocated(interval).bytes, allocated);
 

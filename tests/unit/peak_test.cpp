@@ -1,6 +1,7 @@
 // The peak, its holders, its groups, and the totals of saves, on processes made by hand.
 #include <gtest/gtest.h>
 
+#include "analyzer/model/attribution.h"
 #include "analyzer/peak/groups.h"
 #include "analyzer/peak/holders.h"
 #include "analyzer/peak/saves.h"
@@ -14,9 +15,9 @@ using testing::kCpu;
 using testing::kCuda;
 using testing::ProcessBuilder;
 
-PeakSet set_at_peak(const Process& process, DeviceId device = kCpu) {
-  for (const DevicePeak& peak : device_peaks(process)) {
-    if (peak.device == device) return peak_set(process, device, peak.when);
+PeakSet set_at_peak(const ProcessBuilder& b, DeviceId device = kCpu) {
+  for (const DevicePeak& peak : device_peaks(b.process)) {
+    if (peak.device == device) return peak_set(b.process, b.text, device, peak.when);
   }
   ADD_FAILURE() << "no such device";
   return {};
@@ -72,7 +73,7 @@ TEST(Peak, ForeignMemoryIsInNoSum) {
   b.allocate(2, 1 << 20, {}, kCpu, {}, Origin::foreign);
   b.done();
   EXPECT_EQ(device_peaks(b.process)[0].peak, Bytes{100});
-  EXPECT_EQ(set_at_peak(b.process).members.size(), 1u);
+  EXPECT_EQ(set_at_peak(b).members.size(), 1u);
 }
 
 TEST(Peak, AtOneNanosecondFreesComeBeforeAllocations) {
@@ -95,7 +96,7 @@ TEST(Peak, AMomentWithinANanosecondHoldsExactlyWhatItsSumCounted) {
   b.free(5, c);
   b.allocate(5, 150);
   b.done();
-  const PeakSet set = set_at_peak(b.process);
+  const PeakSet set = set_at_peak(b);
   // a is freed before c is made: the rows cannot be told apart by their times.
   EXPECT_EQ(set.bytes, device_peaks(b.process)[0].peak);
 }
@@ -118,7 +119,7 @@ TEST(Holders, SavesComeFirstThenRolesInTheirOrder) {
   b.role(3, a, Role::parameter, "up.weight");
   b.allocate(4, 10);
   b.done();
-  EXPECT_EQ(held(b, set_at_peak(b.process), a), "save AddmmBackward0.mat2; parameter up.weight; buffer table");
+  EXPECT_EQ(held(b, set_at_peak(b), a), "save AddmmBackward0.mat2; parameter up.weight; buffer table");
 }
 
 TEST(Holders, ASaveThatWasReleasedBeforeHoldsNothing) {
@@ -129,7 +130,7 @@ TEST(Holders, ASaveThatWasReleasedBeforeHoldsNothing) {
   b.release(3, node);
   b.allocate(4, 10);
   b.done();
-  EXPECT_EQ(held(b, set_at_peak(b.process), a), "program");
+  EXPECT_EQ(held(b, set_at_peak(b), a), "program");
 }
 
 TEST(Holders, ASaveThatIsMadeLaterDoesNotHoldYet) {
@@ -139,7 +140,7 @@ TEST(Holders, ASaveThatIsMadeLaterDoesNotHoldYet) {
   b.free(3, spike);
   b.save(4, b.node(4, "ExpBackward0"), "result", a);
   b.done();
-  EXPECT_EQ(held(b, set_at_peak(b.process), a), "program");
+  EXPECT_EQ(held(b, set_at_peak(b), a), "program");
 }
 
 TEST(Holders, WhatTheProgramsOwnHooksTookIsNotHeldByTheNode) {
@@ -148,7 +149,7 @@ TEST(Holders, WhatTheProgramsOwnHooksTookIsNotHeldByTheNode) {
   b.save(2, b.node(2, "ExpBackward0"), "result", a, {}, trace::kSaveIsPacked);
   b.allocate(4, 10);
   b.done();
-  EXPECT_EQ(held(b, set_at_peak(b.process), a), "program");
+  EXPECT_EQ(held(b, set_at_peak(b), a), "program");
 }
 
 TEST(Holders, ARoleHoldsForTheWholeLifeOfItsAllocation) {
@@ -158,7 +159,7 @@ TEST(Holders, ARoleHoldsForTheWholeLifeOfItsAllocation) {
   b.free(3, spike);
   b.role(900, a, Role::parameter, "up.weight");
   b.done();
-  EXPECT_EQ(held(b, set_at_peak(b.process), a), "parameter up.weight");
+  EXPECT_EQ(held(b, set_at_peak(b), a), "parameter up.weight");
 }
 
 TEST(Holders, AGradientHasTheNameOfItsParameter) {
@@ -168,7 +169,7 @@ TEST(Holders, AGradientHasTheNameOfItsParameter) {
   b.role(4, gradient, Role::gradient, "", weight);
   b.role(4, state, Role::optimizer_state, "exp_avg", weight);
   b.done();
-  const PeakSet set = set_at_peak(b.process);
+  const PeakSet set = set_at_peak(b);
   EXPECT_EQ(held(b, set, gradient), "gradient up.weight");
   EXPECT_EQ(held(b, set, state), "optimizer_state exp_avg");
   EXPECT_EQ(set.holders_of(member(set, state)).front().parameter, weight);
@@ -181,7 +182,7 @@ TEST(Holders, WhatGradientsAreAccumulatedForIsAParameterEvenIfNobodyNamedIt) {
   b.node(3, "AccumulateGrad", {}, named);
   b.role(4, named, Role::parameter, "up.weight");
   b.done();
-  const PeakSet set = set_at_peak(b.process);
+  const PeakSet set = set_at_peak(b);
   EXPECT_EQ(held(b, set, weight), "parameter");
   EXPECT_EQ(held(b, set, named), "parameter up.weight");
 }
@@ -196,7 +197,7 @@ TEST(Holders, AnOpenOperatorHoldsWhatItReadsAndWhatIsAllocatedInIt) {
   const AllocationId temporary = b.allocate(11, 64, inner);
   b.allocate(15, 1, outer);
   b.done();
-  const PeakSet set = set_at_peak(b.process);
+  const PeakSet set = set_at_peak(b);
   EXPECT_EQ(held(b, set, input), "operator aten::linear");
   EXPECT_EQ(held(b, set, temporary), "operator aten::linear");
   EXPECT_EQ(held(b, set, result), "program");
@@ -210,11 +211,24 @@ TEST(Holders, AGradientInFlightIsHeldByTheNodeThatMadeItWhileItsBackwardRuns) {
   b.allocate(50, 1);
   const AllocationId spike = b.allocate(200, 1000);
   b.done();
-  const PeakSet during = peak_set(b.process, kCpu, Timeline(b.process, kCpu).at(Time{60}));
+  const PeakSet during = peak_set(b.process, b.text, kCpu, Timeline(b.process, kCpu).at(Time{60}));
   EXPECT_EQ(held(b, during, gradient), "gradient MulBackward0");
-  const PeakSet after = set_at_peak(b.process);
+  const PeakSet after = set_at_peak(b);
   EXPECT_EQ(held(b, after, gradient), "program");
   EXPECT_EQ(held(b, after, spike), "program");
+}
+
+TEST(Holders, TheEnginesOwnOperatorAroundANodeHoldsNothing) {
+  ProcessBuilder b;
+  const OperatorId engine = b.op(5, 100, "autograd::engine::evaluate_function: MulBackward0");
+  const EvaluationId evaluation = b.evaluate(10, 90, b.node(1, "MulBackward0"));
+  b.backward(4, 200);
+  const OperatorId mul = b.op(20, 30, "aten::mul", engine);
+  const AllocationId gradient = b.allocate(25, 64, mul, kCpu, evaluation);
+  b.allocate(50, 1, engine, kCpu, evaluation);
+  b.done();
+  EXPECT_EQ(held(b, set_at_peak(b), gradient), "gradient MulBackward0");
+  EXPECT_EQ(b.text.string(operator_name_of(b.process, b.text, AllocationId{2})), "MulBackward0");
 }
 
 TEST(Holders, ManySavesOfOneFieldAreOneHolderWithACount) {
@@ -224,7 +238,7 @@ TEST(Holders, ManySavesOfOneFieldAreOneHolderWithACount) {
   b.save(6, b.node(6, "MmBackward0"), "self", weight);
   b.allocate(7, 1);
   b.done();
-  EXPECT_EQ(held(b, set_at_peak(b.process), weight), "save MmBackward0.mat2 x3; save MmBackward0.self");
+  EXPECT_EQ(held(b, set_at_peak(b), weight), "save MmBackward0.mat2 x3; save MmBackward0.self");
 }
 
 std::string written(const std::vector<Group>& groups) {
@@ -247,7 +261,7 @@ TEST(Groups, OfEveryKeySumToThePeak) {
   b.role(4, weight, Role::parameter, "w");
   b.allocate(5, 7);
   b.done();
-  const PeakSet set = set_at_peak(b.process);
+  const PeakSet set = set_at_peak(b);
   const auto steps = find_steps(b.process);
   const auto by = [&](By key) { return written(groups(b.process, b.text, steps, set, key)); };
   EXPECT_EQ(by(By::field), "ExpBackward0.result 100/1, parameter 30/1, program 7/1");
@@ -265,7 +279,7 @@ TEST(Groups, FilesOfTheSameNameAreToldApartByTheirFolders) {
     b.allocate(1, 10, b.op(1, 2, "aten::exp", {}, b.stack({b.frame(file, 12, "main")})));
   }
   b.done();
-  const PeakSet set = set_at_peak(b.process);
+  const PeakSet set = set_at_peak(b);
   EXPECT_EQ(written(groups(b.process, b.text, find_steps(b.process), set, By::source)),
             "x/train.py:12 main 10/1, y/train.py:12 main 10/1");
 }
@@ -276,7 +290,7 @@ TEST(Groups, TheSameLineReachedOnTwoWaysIsOneGroup) {
   b.allocate(1, 10, b.op(1, 2, "aten::exp", {}, b.stack({frame})));
   b.allocate(3, 10, b.op(3, 4, "aten::exp", {}, b.stack({again})));
   b.done();
-  const PeakSet set = set_at_peak(b.process);
+  const PeakSet set = set_at_peak(b);
   EXPECT_EQ(written(groups(b.process, b.text, find_steps(b.process), set, By::source)), "train.py:12 step 20/2");
 }
 
@@ -289,7 +303,7 @@ TEST(Categories, SayWhichSavedBytesStayAnyway) {
   b.role(3, weight, Role::parameter, "w");
   b.allocate(4, 1);
   b.done();
-  const auto all = categories(set_at_peak(b.process));
+  const auto all = categories(set_at_peak(b));
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].kind, HolderKind::save);
   EXPECT_EQ(all[0].bytes, Bytes{74});
