@@ -148,7 +148,7 @@ uint32_t add_stack(Thread& thread, uint64_t hash, std::span<const FrameText> fra
   std::vector<uint32_t> ids;
   for (const FrameText& frame : at_most_a_block(frames, kMostFrames)) {
     const uint32_t file = string_locked(t, thread, frame.file), function = string_locked(t, thread, frame.function);
-    const uint64_t key = mix(mix(file + 1, function), frame.line);
+    const uint64_t key = mix(mix(mix(0xf7a3e, file), function), frame.line);  // small numbers: mix each
     const auto [at, is_new] = t.frames.try_emplace(key, static_cast<uint32_t>(t.frames.size() + 1));
     if (is_new)
       thread.lane.write(trace::FrameRecord{header<trace::FrameRecord>(RecordKind::frame, 0, at->second), file, function,
