@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "analyzer/report/format.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {
@@ -14,9 +15,7 @@ namespace {
 bool shown = false;
 
 std::string loss_text(const trace::SealLoss& loss) {
-  const auto text = [&loss](const char* one, const char* many) {
-    return human_count(loss.count) + " " + (loss.count == 1 ? one : many);
-  };
+  const auto text = [&loss](const char* one, const char* many) { return report::plural(loss.count, one, many); };
   switch (loss.kind) {
     case trace::Loss::disk_full:
       return text("event found", "events found") + " the disk full";
@@ -75,14 +74,14 @@ std::string describe(const trace::SealSummary& summary, const std::string& outpu
   }
   std::string line = "no memory was allocated";
   if (device != nullptr) {
-    line = "peak " + human_bytes(static_cast<uint64_t>(device->peak.value)) + " on " + device->device;
+    line = "peak " + report::bytes_text(device->peak) + " on " + device->device;
     if (summary.processes.size() > 1) {
       line += most->rank >= 0 ? " (rank " + std::to_string(most->rank) : " (pid " + std::to_string(most->pid);
       line += ", of " + std::to_string(summary.processes.size()) + " processes)";
     }
   }
-  line += ", " + human_count(summary.events) + " events, " + shell_quote(output) + " (" +
-          human_bytes(summary.file_bytes) + ")";
+  line += ", " + report::count_text(summary.events) + " events, " + shell_quote(output) + " (" +
+          report::bytes_text(trace::Bytes{static_cast<int64_t>(summary.file_bytes)}) + ")";
   std::string lost;
   for (const trace::SealLoss& loss : summary.losses) {
     if (loss.kind == trace::Loss::forked_child || loss.count == 0) continue;

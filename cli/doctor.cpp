@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "analyzer/report/format.h"
 #include "cli/commands.h"
 #include "cli/examine.h"
 #include "cli/place.h"
@@ -128,14 +129,15 @@ void examine_folder(Findings& findings) {
   const int refused = fallocate(file, 0, 0, 1 << 20) == 0 ? 0 : errno;
   close(file);
   struct statvfs space {};
-  const uint64_t free_bytes = statvfs(".", &space) == 0 ? uint64_t{space.f_bavail} * space.f_frsize : 0;
+  trace::Bytes free;
+  if (statvfs(".", &space) == 0) free.value = static_cast<int64_t>(uint64_t{space.f_bavail} * space.f_frsize);
   if (refused == ENOSPC) {
     findings.bad(folder + " has no room", "Record elsewhere: tapelens record -o FILE");
   } else if (refused != 0) {
     findings.note(folder + " is on a file system that cannot reserve space (" + std::strerror(refused) +
                   "): recording there is slower; tapelens record -o FILE writes elsewhere");
   } else {
-    findings.good(folder + " can be written and reserves space, " + human_bytes(free_bytes) + " free");
+    findings.good(folder + " can be written and reserves space, " + report::bytes_text(free) + " free");
   }
 }
 

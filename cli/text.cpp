@@ -2,34 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <numeric>
 
 namespace tapelens::cli {
-
-std::string human_bytes(uint64_t bytes) {
-  if (bytes < 1024) return std::to_string(bytes) + " B";
-  static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  size_t unit = 0;
-  // 1023.95 would be printed as 1024.0.
-  while (value >= 1023.95 && unit + 1 < std::size(kUnits)) {
-    value /= 1024;
-    ++unit;
-  }
-  char text[32];
-  std::snprintf(text, sizeof(text), value < 9.995 ? "%.2f %s" : "%.1f %s", value, kUnits[unit]);
-  return text;
-}
-
-std::string human_count(uint64_t count) {
-  std::string digits = std::to_string(count);
-  for (size_t place = digits.size(); place > 3;) {
-    place -= 3;
-    digits.insert(place, ",");
-  }
-  return digits;
-}
 
 std::optional<uint64_t> parse_bytes(std::string_view text) {
   double number = 0;

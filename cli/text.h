@@ -1,4 +1,4 @@
-// Text in and out of the command line: sizes, quoting, and the nearest word to a mistyped one.
+// What is typed on the command line: sizes, steps, quoting, and the nearest word to a mistyped one.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,6 @@
 #include <vector>
 
 namespace tapelens::cli {
-
-std::string human_bytes(uint64_t bytes);  // "1.24 GiB"
-std::string human_count(uint64_t count);  // "1,234,567"
 
 // "8GiB", "500M", "1073741824": powers of 1024 with and without `i` and `B`. Nothing if it is no such size.
 std::optional<uint64_t> parse_bytes(std::string_view text);

@@ -6,22 +6,6 @@
 namespace tapelens::cli {
 namespace {
 
-TEST(Text, BytesAreShownInTheLargestUnitThatFits) {
-  EXPECT_EQ(human_bytes(0), "0 B");
-  EXPECT_EQ(human_bytes(1023), "1023 B");
-  EXPECT_EQ(human_bytes(1024), "1.00 KiB");
-  EXPECT_EQ(human_bytes(96'573'850), "92.1 MiB");
-  EXPECT_EQ(human_bytes(1048575), "1.00 MiB");
-  EXPECT_EQ(human_bytes(UINT64_MAX), "16.0 EiB");
-}
-
-TEST(Text, CountsAreGroupedByThousands) {
-  EXPECT_EQ(human_count(7), "7");
-  EXPECT_EQ(human_count(999), "999");
-  EXPECT_EQ(human_count(1000), "1,000");
-  EXPECT_EQ(human_count(12'345'678), "12,345,678");
-}
-
 TEST(Text, SizesAreReadInPowersOf1024) {
   EXPECT_EQ(parse_bytes("8GiB"), uint64_t{8} << 30);
   EXPECT_EQ(parse_bytes("500M"), uint64_t{500} << 20);
