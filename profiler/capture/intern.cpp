@@ -96,7 +96,7 @@ uint32_t intern_layout(Thread& thread, const c10::TensorImpl& tensor) {
   if (tensor.is_sparse() || tensor.is_sparse_compressed() || tensor.is_mkldnn() || tensor.has_symbolic_sizes_strides())
     return 0;
   const auto sizes = tensor.sizes_default(), strides = tensor.strides_default();
-  uint64_t hash = mix(sizes.size() + 1, static_cast<uint64_t>(tensor.dtype().toScalarType()));
+  uint64_t hash = mix(mix(0x1a407, sizes.size()), static_cast<uint64_t>(tensor.dtype().toScalarType()));
   for (const int64_t size : sizes) hash = mix(hash, static_cast<uint64_t>(size));
   for (const int64_t stride : strides) hash = mix(hash, static_cast<uint64_t>(stride));
   Thread::Layout& slot = thread.layouts[slot_of(hash, thread.layouts.size())];

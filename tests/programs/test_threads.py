@@ -1,0 +1,20 @@
+"""Nothing is lost where several threads are recorded at once."""
+
+import harness
+
+THREADS, ROUNDS = 4, 20000
+
+
+def test_four_threads_at_once_lose_nothing(target):
+    program = [harness.PYTHON, harness.CASES / "threads.py", str(THREADS), str(ROUNDS)]
+    _, report = harness.record_and_report(program, target, timeout=300)
+    assert report["recording"]["lost"] == []
+    (region,) = [r for r in report["ranges"] if r["name"] == "all threads"]
+    assert region["allocations"] == THREADS * ROUNDS
+    assert region["allocated_bytes"] == THREADS * ROUNDS * 64
+    assert report["saves"]["count"] == THREADS * ROUNDS
+    assert report["saves"]["unattributed"] == 0
+    (field,) = report["saves"]["by_field"]
+    assert (field["field"], field["count"]) == ("MulBackward0.other", THREADS * ROUNDS)
+    (device,) = report["processes"][0]["devices"]
+    assert device["allocations"] == device["frees"]
