@@ -1,0 +1,137 @@
+// tapelens-bench-reading [EVENTS]: how fast a recording is sealed and read, on one core, and how large it is.
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "bench/synthetic.h"
+#include "trace/recording.h"
+#include "trace/seal.h"
+
+namespace tapelens::bench {
+namespace {
+
+using namespace trace;
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Every column that the schema names.
+template <class Visit>
+void for_each_column(Visit visit) {
+  using namespace column;
+  const auto all = [&](const auto&... keys) { (visit(keys), ...); };
+  all(string_byte, string_length, frame_file, frame_function, frame_line, stack_depth, stack_frame, layout_dtype,
+      layout_element_bytes, layout_rank, layout_size, layout_stride, module_path, module_type, device_name);
+  all(information_key, information_value, thread_os_id, operator_begin, operator_name, operator_thread, operator_stack,
+      operator_module, operator_sequence_nr, operator_flags, operator_input_count, operator_parent, operator_evaluation,
+      input_allocation, operator_end_of, operator_end);
+  all(allocation_time, allocation_bytes, allocation_device, allocation_origin, allocation_thread, allocation_operator,
+      allocation_evaluation, allocation_stack, allocation_module, free_of, free_time);
+  all(node_time, node_type, node_operator, node_sequence_nr, node_flags, node_edge_count, node_parameter, node_thread,
+      edge_node, edge_input_nr, release_of, release_time, release_flags);
+  all(save_time, save_node, save_field, save_index, save_allocation, save_offset, save_layout, save_flags,
+      evaluation_begin, evaluation_node, evaluation_thread, evaluation_flags, evaluation_end_of, evaluation_end);
+  all(backward_begin, backward_end, backward_thread, backward_flags, optimizer_begin, optimizer_end, optimizer_name,
+      range_begin, range_end, range_name, range_thread, role_time, role_allocation, role_kind, role_name,
+      role_parameter, module_call_begin, module_call_module, module_call_thread, module_call_parent, module_call_end_of,
+      module_call_end, loss_kind, loss_count, loss_time, curve_time, curve_device, curve_least, curve_most);
+}
+
+int run(uint64_t events, bool shows_columns) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  sched_setaffinity(0, sizeof(one), &one);
+
+  std::string folder = (std::filesystem::temp_directory_path() / "tapelens-bench-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) {
+    std::perror("a temporary folder");
+    return 1;
+  }
+  const struct Remover {
+    std::string path;
+    ~Remover() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  } remover{folder};
+
+  SyntheticOptions options;
+  options.events = events;
+  const auto written = write_synthetic_spool(folder + "/1.spool", options);
+  if (!written) {
+    std::fprintf(stderr, "%s\n", written.error().message.c_str());
+    return 1;
+  }
+  const auto count = static_cast<double>(written->events);
+  std::printf("%-34s %12.0f  (%llu steps)\n", "events", count, static_cast<unsigned long long>(written->steps));
+
+  SealOptions to_seal;
+  to_seal.directory = folder;
+  to_seal.output = folder + "/run.tapelens";
+  auto begin = std::chrono::steady_clock::now();
+  const auto summary = seal(to_seal);
+  const double sealing = seconds_since(begin);
+  if (!summary) {
+    std::fprintf(stderr, "%s\n", summary.error().message.c_str());
+    return 1;
+  }
+  for (const auto& loss : summary->losses)
+    std::printf("lost: kind %d, %llu times\n", static_cast<int>(loss.kind),
+                static_cast<unsigned long long>(loss.count));
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("%-34s %12.2f\n", "bytes an event in the spool", static_cast<double>(summary->spool_bytes) / count);
+  std::printf("%-34s %12.2f\n", "bytes an event in the sealed file", static_cast<double>(summary->file_bytes) / count);
+  std::printf("%-34s %12.2f  (%.2f s)\n", "million events sealed a second", count / sealing / 1e6, sealing);
+
+  begin = std::chrono::steady_clock::now();
+  auto recording = Recording::open(to_seal.output);
+  if (!recording) {
+    std::fprintf(stderr, "%s\n", recording.error().message.c_str());
+    return 1;
+  }
+  const double opening = seconds_since(begin);
+  uint64_t values = 0;
+  for_each_column([&](const auto& key) {
+    const auto column_begin = std::chrono::steady_clock::now();
+    const auto column = recording->column(key);
+    values += column.size() - 1;
+    if (shows_columns && column.size() > 1)
+      std::printf("  table %2d %-16s %10zu rows  %6.1f ms\n", static_cast<int>(key.table), key.name, column.size() - 1,
+                  1e3 * seconds_since(column_begin));
+  });
+  const double reading = seconds_since(begin);
+  std::printf("%-34s %12.2f  (%.2f s, opened in %.2f s, %llu values)\n", "million events decoded a second",
+              count / reading / 1e6, reading, opening, static_cast<unsigned long long>(values));
+  std::printf("%-34s %12.1f  (the spool's mapped pages among them)\n", "MiB resident at most, sealing",
+              static_cast<double>(usage.ru_maxrss) / 1024);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tapelens::bench
+
+int main(int argc, char** argv) {
+  uint64_t events = 10'000'000;
+  bool shows_columns = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--columns") {
+      shows_columns = true;
+    } else {
+      events = std::strtoull(argument.c_str(), nullptr, 10);
+    }
+  }
+  if (events == 0) {
+    std::fprintf(stderr, "usage: tapelens-bench-reading [EVENTS] [--columns]\n");
+    return 2;
+  }
+  return tapelens::bench::run(events, shows_columns);
+}
