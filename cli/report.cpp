@@ -27,7 +27,7 @@ struct ReportCommand {
 };
 
 constexpr size_t kRows = 10;  // of groups and allocations, for people
-constexpr unsigned kDefaultWidth = 100, kLeastWidth = 40, kMostWidth = 160;
+constexpr unsigned kDefaultWidth = 100, kLeastWidth = 60, kMostWidth = 160;
 
 // The terminal's width; COLUMNS says it where there is none.
 unsigned terminal_width(bool to_terminal) {

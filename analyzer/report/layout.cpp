@@ -59,9 +59,11 @@ std::string Page::paint(Paint paint, std::string_view text) const {
 }
 
 void Page::heading(std::string_view title, std::string_view remark) {
+  const bool fits = columns(title) + 2 + columns(remark) <= width();
   out_ += "\n" + paint(Paint::bold, title);
-  if (!remark.empty()) out_ += "  " + paint(Paint::dim, remark);
+  if (!remark.empty() && fits) out_ += "  " + paint(Paint::dim, remark);
   out_ += "\n";
+  if (!remark.empty() && !fits) paragraph("  ", remark, Paint::dim);
 }
 
 void Page::paragraph(std::string_view first, std::string_view text, Paint paint_with) {

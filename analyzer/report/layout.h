@@ -22,7 +22,8 @@ class Page {
   size_t rows() const { return style_.rows; }
   std::string paint(Paint paint, std::string_view text) const;
 
-  void heading(std::string_view title, std::string_view remark = {});  // after an empty line
+  // After an empty line. A remark that does not fit beside the title comes below it.
+  void heading(std::string_view title, std::string_view remark = {});
   void line(std::string_view text) { out_ += std::string(text) + "\n"; }
   // Plain text, broken at spaces to the width. `first` is put before it; lines after the first are indented as wide.
   void paragraph(std::string_view first, std::string_view text, Paint paint = Paint::plain);

@@ -163,7 +163,7 @@ std::string json(const Report& report);
 
 // How the terminal is; pure data, so that tests can ask for any.
 struct Style {
-  unsigned width = 100;
+  unsigned width = 100;  // at least 60
   bool color = false;
   size_t rows = 10;  // of groups and allocations
 };

@@ -143,7 +143,7 @@ std::string holder_text(const Allocation& a) {
       text = "operator " + h.name + ", running";
       break;
     case peak::HolderKind::program:
-      text = "program: a live reference in your code";
+      text = "the program: something still refers to it";
       break;
     default:
       text = std::string(kind_name(h.kind)) + (h.name.empty() ? "" : " " + h.name);
@@ -230,16 +230,16 @@ void add_ranges(Page& page, const Report& r) {
   if (sums.empty()) return;
   std::vector<std::pair<std::string, Sum>> sorted(sums.begin(), sums.end());
   std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second.rise > b.second.rise; });
-  page.heading("Ranges", "torch.profiler.record_function: the most that was alive, the rise over the range's begin");
+  page.heading("Ranges", "record_function: times, the most that was alive, its rise in the range, allocations");
   const size_t shown = std::min(sorted.size(), page.rows());
   unsigned width = 8;
   for (size_t i = 0; i < shown; ++i) width = std::max(width, columns(sorted[i].first));
-  width = std::min(width, page.width() > 60 ? page.width() - 56 : 12);
+  width = std::min(width, page.width() - 44);
   for (size_t i = 0; i < shown; ++i) {
     const auto& [name, sum] = sorted[i];
     page.line("  " + pad_right(fit(name, width), width) + pad_left("x" + count_text(sum.times), 8) +
               pad_left(bytes_text(sum.peak), 12) + pad_left("+" + bytes_text(sum.rise), 12) +
-              pad_left(plural(sum.allocations, "allocation", "allocations"), 20));
+              pad_left(count_text(sum.allocations), 10));
   }
   if (shown < sorted.size()) page.line(page.paint(Paint::dim, "  and " + count_text(sorted.size() - shown) + " more"));
 }

@@ -1,0 +1,321 @@
+// The report: what it says of small recordings, as texts that anyone can read in tests/golden, and as JSON that follows
+// docs/report.schema.json. TAPELENS_UPDATE_GOLDEN=1 writes the golden texts anew.
+#include "analyzer/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "analyzer/report/format.h"
+#include "tests/unit/support/schema.h"
+#include "tests/unit/trace_builder.h"
+
+namespace tapelens::report {
+namespace {
+
+using nlohmann::json;
+using trace::Recording;
+using trace::Role;
+using trace::SpoolBuilder;
+using trace::TestFolder;
+
+std::string file_text(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void expect_golden(const std::string& name, const std::string& text) {
+  const std::string path = std::string(TAPELENS_GOLDEN_DIR) + "/" + name;
+  if (getenv("TAPELENS_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
+  EXPECT_EQ(text, file_text(path)) << "if this is right: TAPELENS_UPDATE_GOLDEN=1 ctest -R Report";
+}
+
+constexpr uint64_t kMiB = 1 << 20;
+
+// One step of a linear layer and an exponential: the saves of the forward are alive until the backward.
+void train_step(SpoolBuilder& b, uint64_t base) {
+  const uint32_t main = b.frame("/home/me/train.py", 31, "main");
+  const uint32_t forward =
+      b.stack({b.frame("/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py", 134, "forward"),
+               b.frame("/home/me/train.py", 12, "Net.forward"), main});
+  const uint32_t activation = b.stack({b.frame("/home/me/train.py", 13, "Net.forward"), main});
+  const uint32_t layout = b.layout("float32", 4, {512, 1024}, {1024, 1});
+  const uint32_t weights = b.layout("float32", 4, {1024, 256}, {256, 1});
+  b.enter("Net", "Net").enter("Net.up", "Linear");
+  b.op("aten::addmm", {0x1000}, forward).alloc(base + 1, 2 * kMiB).node("AddmmBackward0", base + 10);
+  b.save(base + 10, "mat2", 0x1000, kMiB, weights).end_op().leave();
+  b.op("aten::exp", {base + 1}, activation).alloc(base + 2, 2 * kMiB).node("ExpBackward0", base + 11);
+  b.save(base + 11, "result", base + 2, 2 * kMiB, layout).end_op().leave();
+  b.op("aten::sum", {base + 2}, b.stack({main})).alloc(base + 3, 4).node("SumBackward0", base + 12).end_op();
+  b.backward().evaluate(base + 11);
+  b.op("aten::mul", {base + 2}).alloc(base + 4, 2 * kMiB).end_op().free(base + 2).end_evaluation();
+  b.evaluate(base + 10).op("aten::mm", {base + 4}).alloc(base + 5, kMiB).end_op().end_evaluation();
+  b.free(base + 4).role(Role::gradient, "up.weight", base + 5, kMiB, 0x1000).end_backward();
+  b.optimizer("SGD#1").op("aten::add_", {0x1000, base + 5}).end_op().end_optimizer();
+  b.free(base + 5).free(base + 3).free(base + 1);
+}
+
+void begin_training(SpoolBuilder& b) {
+  b.information("torch_version", "2.15.0");
+  b.op("aten::empty", {}, b.stack({b.frame("/home/me/train.py", 5, "Net.__init__")})).alloc(0x1000, kMiB).end_op();
+  b.role(Role::parameter, "up.weight", 0x1000, kMiB);
+}
+
+Report make(const Recording& recording, const Options& options = {}) {
+  Built built = build(recording, options);
+  if (!built.report) throw std::runtime_error(built.failure.message);
+  Report& r = *built.report;
+  // What differs from run to run.
+  r.recording.file = "run.tapelens";
+  r.recording.file_bytes = 4096;
+  r.peak.pid = 101;
+  for (Lost& lost : r.recording.lost) lost.pid = 101;
+  for (size_t i = 0; i < r.processes.size(); ++i) {
+    r.processes[i].pid = static_cast<uint32_t>(101 + i);
+    r.processes[i].parent_pid = 100;
+  }
+  return r;
+}
+
+Recording two_steps() {
+  SpoolBuilder b;
+  begin_training(b);
+  b.range("epoch 0");
+  train_step(b, 0x10000);
+  train_step(b, 0x20000);
+  b.end_range();
+  return b.seal();
+}
+
+TEST(Report, TextOfATrainingRun) { expect_golden("report.txt", text(make(two_steps()), {})); }
+
+TEST(Report, TextOfAStepByModuleInANarrowTerminal) {
+  Options options;
+  options.at = *parse_at("step:1");
+  options.by = peak::By::module;
+  Style style;
+  style.width = 60;
+  style.rows = 2;
+  options.top = 2;
+  expect_golden("report_narrow.txt", text(make(two_steps(), options), style));
+}
+
+TEST(Report, MarkdownOfATrainingRun) { expect_golden("report.md", markdown(make(two_steps()), 10)); }
+
+TEST(Report, JsonOfATrainingRun) { expect_golden("report.json", report::json(make(two_steps()))); }
+
+// Two ranks, of which one was killed, and a DataLoader.
+TEST(Report, TextOfTwoRanksOfWhichOneWasKilled) {
+  TestFolder folder;
+  {
+    SpoolBuilder first(folder, "1.spool");
+    first.information("rank", "0");
+    begin_training(first);
+    train_step(first, 0x10000);
+    first.loss(trace::Loss::forked_child, 2).finish();
+    SpoolBuilder second(folder, "2.spool");
+    second.information("rank", "1");
+    begin_training(second);
+    second.op("aten::exp").alloc(0x2000, kMiB);
+    second.kill();
+  }
+  const trace::Sealed sealed = seal_folder(folder, "torchrun --nproc-per-node 2 train.py");
+  Report r = make(sealed.recording);
+  ASSERT_EQ(r.processes.size(), 2u);
+  ASSERT_EQ(r.recording.lost.size(), 2u);
+  r.recording.lost[1].pid = 102;  // both are spools of this very process
+  EXPECT_FALSE(r.recording.complete);
+  expect_golden("report_ranks.txt", text(r, {}));
+}
+
+TEST(Report, JsonFollowsItsSchema) {
+  const json schema = json::parse(file_text(std::string(TAPELENS_GOLDEN_DIR) + "/../../docs/report.schema.json"));
+  for (const char* by : {"field", "node", "module", "source", "operator", "category", "step"}) {
+    Options options;
+    options.by = *peak::parse_by(by);
+    if (options.by == peak::By::step) options.top = 1;
+    const json value = json::parse(report::json(make(two_steps(), options)));
+    EXPECT_EQ(testing::against_schema(schema, schema, value, "$"), "") << by;
+  }
+  // The check itself must be able to fail.
+  json broken = json::parse(report::json(make(two_steps())));
+  broken["peak"]["bytes"] = "many";
+  EXPECT_NE(testing::against_schema(schema, schema, broken, "$"), "");
+  broken["peak"].erase("bytes");
+  EXPECT_NE(testing::against_schema(schema, schema, broken, "$"), "");
+}
+
+TEST(Report, EveryBreakdownSumsToThePeak) {
+  for (const char* at : {"peak", "step:0", "step:1", "100ns", "0.2us"}) {
+    Options options;
+    options.at = *parse_at(at);
+    options.top = 1;
+    const json peak = json::parse(report::json(make(two_steps(), options)))["peak"];
+    const auto sum = [&](const char* list) {
+      int64_t total = 0;
+      for (const json& entry : peak[list]) total += entry["bytes"].get<int64_t>();
+      return total;
+    };
+    EXPECT_EQ(sum("by_category"), peak["bytes"]) << at;
+    EXPECT_EQ(sum("groups") + peak["groups_left_out"]["bytes"].get<int64_t>(), peak["bytes"]) << at;
+    EXPECT_EQ(sum("allocations") + peak["allocations_left_out"]["bytes"].get<int64_t>(), peak["bytes"]) << at;
+  }
+}
+
+TEST(Report, ThePeakIsTheOneThatSealingCounted) {
+  SpoolBuilder b;
+  begin_training(b);
+  train_step(b, 0x10000);
+  b.alloc(0x900, 77, "cuda:0");
+  const trace::Sealed sealed = b.seal_all();
+  const Report r = make(sealed.recording);
+  ASSERT_EQ(r.processes[0].devices.size(), sealed.summary.processes[0].devices.size());
+  for (size_t i = 0; i < r.processes[0].devices.size(); ++i) {
+    EXPECT_EQ(r.processes[0].devices[i].device, sealed.summary.processes[0].devices[i].device);
+    EXPECT_EQ(r.processes[0].devices[i].peak, sealed.summary.processes[0].devices[i].peak);
+  }
+  EXPECT_EQ(r.peak.device, "cpu");
+}
+
+TEST(Report, ADeviceCanBeChosen) {
+  SpoolBuilder b;
+  begin_training(b);
+  b.alloc(0x900, 77, "cuda:0");
+  const Recording recording = b.seal();
+  Options options;
+  options.device = "cuda:0";
+  EXPECT_EQ(make(recording, options).peak.bytes, Bytes{77});
+  options.device = "cuda:1";
+  const Built built = build(recording, options);
+  EXPECT_FALSE(built.report);
+  EXPECT_TRUE(built.failure.usage);
+  EXPECT_NE(built.failure.message.find("cpu, cuda:0"), std::string::npos) << built.failure.message;
+}
+
+TEST(Report, AProcessStepOrMomentThatIsNotThereIsAUsageError) {
+  const Recording recording = two_steps();
+  Options process, step, time;
+  process.process = 1;
+  step.at = *parse_at("step:9");
+  time.at = *parse_at("1000s");
+  for (const Options& options : {process, step, time}) {
+    const Built built = build(recording, options);
+    EXPECT_FALSE(built.report);
+    EXPECT_TRUE(built.failure.usage);
+    EXPECT_NE(built.failure.message.find(": "), std::string::npos) << built.failure.message;
+  }
+}
+
+TEST(Report, OfARecordingWithoutAnyAllocationSaysSo) {
+  SpoolBuilder b;
+  b.op("aten::size").end_op();
+  const Recording recording = b.seal();
+  const Built built = build(recording, {});
+  EXPECT_FALSE(built.report);
+  EXPECT_FALSE(built.failure.usage);
+}
+
+TEST(Report, ForkedChildrenAreSaidAndDoNotMakeARecordingIncomplete) {
+  SpoolBuilder b;
+  begin_training(b);
+  b.loss(trace::Loss::forked_child, 2);
+  const Report r = make(b.seal());
+  EXPECT_TRUE(r.recording.complete);
+  ASSERT_EQ(r.recording.lost.size(), 1u);
+  EXPECT_EQ(r.recording.lost[0].kind, "forked_child");
+}
+
+TEST(Report, LossOfDataMakesARecordingIncomplete) {
+  SpoolBuilder b;
+  begin_training(b);
+  b.loss(trace::Loss::disk_full, 5);
+  EXPECT_FALSE(make(b.seal()).recording.complete);
+}
+
+TEST(Report, NoLineOfTextIsWiderThanTheTerminalButTheCommandsToCopy) {
+  const Report r = make(two_steps());
+  for (const unsigned width : {60U, 80U, 100U, 160U}) {
+    Style style;
+    style.width = width;
+    std::istringstream lines(text(r, style));
+    for (std::string line; std::getline(lines, line) && line != "Next";) EXPECT_LE(columns(line), width) << line;
+  }
+}
+
+TEST(Report, ColorAddsNothingButColor) {
+  const Report r = make(two_steps());
+  Style style;
+  const std::string plain = text(r, style);
+  EXPECT_EQ(plain.find('\033'), std::string::npos);
+  style.color = true;
+  std::string colored = text(r, style), stripped;
+  ASSERT_NE(colored.find('\033'), std::string::npos);
+  for (size_t i = 0; i < colored.size(); ++i) {
+    if (colored[i] == '\033') {
+      i = colored.find('m', i);
+    } else {
+      stripped += colored[i];
+    }
+  }
+  EXPECT_EQ(stripped, plain);
+}
+
+TEST(Report, NamesThatWouldActInMarkdownOrBreakJsonAreMadeHarmless) {
+  SpoolBuilder b;
+  b.op("a`b|c\n").alloc(0x1000, 64).end_op();
+  b.op("\xff\xfe").alloc(0x2000, 32).end_op();
+  const Report r = make(b.seal());
+  EXPECT_NE(markdown(r, 10).find("`a'b\\|c `"), std::string::npos) << markdown(r, 10);
+  EXPECT_NO_THROW({ EXPECT_TRUE(json::parse(report::json(r)).is_object()); });
+}
+
+TEST(At, IsThePeakAStepOrATime) {
+  EXPECT_EQ(parse_at("peak")->kind, At::Kind::peak);
+  EXPECT_EQ(parse_at("step:12")->step, 12u);
+  EXPECT_EQ(parse_at("1.5s")->time, Time{1'500'000'000});
+  EXPECT_EQ(parse_at("250ms")->time, Time{250'000'000});
+  EXPECT_EQ(parse_at("40us")->time, Time{40'000});
+  EXPECT_EQ(parse_at("1234ns")->time, Time{1234});
+  EXPECT_EQ(parse_at("1234")->time, Time{1234});
+  EXPECT_EQ(parse_at("9007199254740993ns")->time, Time{9007199254740993});
+  for (const char* bad :
+       {"", "step:", "step:x", "step:-1", "1.5", "s", "-1s", "1e3s", "nan", "1 s", "99999999999999s"}) {
+    EXPECT_FALSE(parse_at(bad)) << bad;
+  }
+}
+
+TEST(Format, BytesHaveOneDecimalAndABinaryUnit) {
+  EXPECT_EQ(bytes_text(Bytes{0}), "0 B");
+  EXPECT_EQ(bytes_text(Bytes{1023}), "1023 B");
+  EXPECT_EQ(bytes_text(Bytes{1024}), "1.0 KiB");
+  EXPECT_EQ(bytes_text(Bytes{1024 * 1024 - 1}), "1.0 MiB");
+  EXPECT_EQ(bytes_text(Bytes{1'300'000'000}), "1.2 GiB");
+}
+
+TEST(Format, BarsShowASliverOfWhatIsNotNothing) {
+  EXPECT_EQ(bar(0, 10), "");
+  EXPECT_EQ(bar(0.0001, 10), "▏");
+  EXPECT_EQ(bar(0.5, 4), "██");
+  EXPECT_EQ(bar(2.0, 3), "███");
+}
+
+TEST(Format, SparklinesKeepTheHighestOfWhatTheyFold) {
+  EXPECT_EQ(sparkline({1, 2, 3, 4, 5, 6, 7, 8}, 8), "▁▂▃▄▅▆▇█");
+  EXPECT_EQ(sparkline({5, 5, 5}, 8), "▅▅▅");
+  EXPECT_EQ(sparkline({0, 9, 0, 0, 0, 0}, 3), "█▁▁");
+  EXPECT_EQ(sparkline({}, 3), "");
+}
+
+TEST(Format, LongTextIsCutInTheMiddleByCharacters) {
+  EXPECT_EQ(fit("abcdefgh", 5), "ab…gh");
+  EXPECT_EQ(fit("ääääää", 3), "ä…ä");
+  EXPECT_EQ(fit("abc", 3), "abc");
+  EXPECT_EQ(pad_left("…", 3), "  …");
+}
+
+}  // namespace
+}  // namespace tapelens::report
