@@ -203,11 +203,8 @@ BlockHeader* SpoolWriter::claim() {
   if (number + kChunkBlocks / 4 >= ready) grow(ready + 1, false);  // ahead of time, so that threads seldom wait
 
   std::byte* chunk = chunks_[number / kChunkBlocks].load(std::memory_order_acquire);
-  std::byte* block = chunk + number % kChunkBlocks * kBlockBytes;
-#ifdef MADV_POPULATE_WRITE
-  madvise(block, kBlockBytes, MADV_POPULATE_WRITE);  // one call in place of 16 page faults; it may fail, they may come
-#endif
-  return reinterpret_cast<BlockHeader*>(block);
+  // Its pages come as they are written to: faulted in at once (MADV_POPULATE_WRITE) they were measured to cost more.
+  return reinterpret_cast<BlockHeader*>(chunk + number % kChunkBlocks * kBlockBytes);
 }
 
 // Sees to it that `blocks` are ready. Without `wait`: only if no other thread is at it, and a failure stops nothing
