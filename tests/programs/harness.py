@@ -86,5 +86,14 @@ def record_and_report(command, target, options=(), report_options=(), **kwargs):
     return run, report(target, report_options)
 
 
+def unexplained(report):
+    """Allocations of 1 KiB or more in the peak set without an operator or a holder. The state that a random generator
+    hands out is allocated by no operator; of that the innermost frame must say so."""
+    def without_operator(allocation):
+        return bool(allocation["stack"]) and allocation["stack"][0]["function"] == "get_rng_state"
+    return [a for a in report["peak"]["allocations"] if a["bytes"] >= 1024
+            and not (a["holders"] and (a["operator"] or without_operator(a)))]
+
+
 def torchrun(*command):
     return [PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *command]
