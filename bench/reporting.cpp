@@ -1,0 +1,110 @@
+// tapelens-bench-reporting [EVENTS]: how fast a recording is loaded and analysed, on one core, and how much memory the
+// whole of `tapelens report` takes: open, load, peak, holders, groups, steps, text.
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "analyzer/model/load.h"
+#include "analyzer/report/report.h"
+#include "bench/synthetic.h"
+#include "trace/recording.h"
+#include "trace/seal.h"
+
+namespace tapelens::bench {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// One whole report in a process of its own, so that the memory is its own too. Answers its exit code.
+int report(const std::string& path, double events) {
+  auto begin = std::chrono::steady_clock::now();
+  const auto recording = trace::Recording::open(path);
+  if (!recording) return 1;
+  const double opening = seconds_since(begin);
+  report::Options options;
+  options.top = 10;
+  begin = std::chrono::steady_clock::now();
+  const report::Built built = report::build(*recording, options);
+  if (!built.report) return 1;
+  const double analysing = seconds_since(begin);
+  begin = std::chrono::steady_clock::now();
+  const size_t bytes = report::text(*built.report, {}).size();
+  const double rendering = seconds_since(begin);
+  std::printf("%-34s %12.2f  (%.3f s)\n", "million events loaded and analysed/s", events / analysing / 1e6, analysing);
+  std::printf("%-34s %12.3f  (opened in %.3f s, %zu bytes of text in %.3f s)\n", "seconds, the whole report",
+              opening + analysing + rendering, opening, bytes, rendering);
+  return 0;
+}
+
+int run(uint64_t events) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  sched_setaffinity(0, sizeof(one), &one);
+
+  std::string folder = (std::filesystem::temp_directory_path() / "tapelens-bench-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) {
+    std::perror("a temporary folder");
+    return 1;
+  }
+  const struct Remover {
+    std::string path;
+    ~Remover() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  } remover{folder};
+
+  SyntheticOptions options;
+  options.events = events;
+  const auto written = write_synthetic_spool(folder + "/1.spool", options);
+  if (!written) {
+    std::fprintf(stderr, "%s\n", written.error().message.c_str());
+    return 1;
+  }
+  trace::SealOptions sealing;
+  sealing.directory = folder;
+  sealing.output = folder + "/run.tapelens";
+  if (const auto sealed = trace::seal(sealing); !sealed) {
+    std::fprintf(stderr, "%s\n", sealed.error().message.c_str());
+    return 1;
+  }
+  const auto count = static_cast<double>(written->events);
+  std::printf("%-34s %12.0f  (%llu steps)\n", "events", count, static_cast<unsigned long long>(written->steps));
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int code = report(sealing.output, count);
+    std::fflush(stdout);
+    _exit(code);
+  }
+  int status = 0;
+  struct rusage usage {};
+  if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0) {
+    std::fprintf(stderr, "the report failed\n");
+    return 1;
+  }
+  std::printf("%-34s %12.1f\n", "MiB resident at most", static_cast<double>(usage.ru_maxrss) / 1024);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tapelens::bench
+
+int main(int argc, char** argv) {
+  const uint64_t events = argc == 2 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
+  if (argc > 2 || events == 0) {
+    std::fprintf(stderr, "usage: tapelens-bench-reporting [EVENTS]\n");
+    return 2;
+  }
+  return tapelens::bench::run(events);
+}
