@@ -2,40 +2,10 @@
 #include <numeric>
 
 #include "tests/unit/trace_builder.h"
+#include "tests/unit/trace_values.h"
 
 namespace tapelens::trace {
 namespace {
-
-template <class T>
-using Values = std::vector<T>;
-
-// Loss rows of the first process as (kind, count).
-std::map<uint8_t, uint64_t> losses_of(const Recording& r, ProcessIndex process = {}) {
-  std::map<uint8_t, uint64_t> losses;
-  const auto kinds = r.column(column::loss_kind, process);
-  const auto counts = r.column(column::loss_count, process);
-  for (size_t i = 1; i < kinds.size(); ++i) losses[kinds[i]] = counts[i];
-  return losses;
-}
-
-uint64_t lost(const Recording& r, Loss kind) {
-  const auto losses = losses_of(r);
-  const auto at = losses.find(static_cast<uint8_t>(kind));
-  return at == losses.end() ? 0 : at->second;
-}
-
-std::vector<std::string> strings_of(const Recording& r) {
-  const auto bytes = r.column(column::string_byte);
-  std::vector<std::string> strings{""};
-  size_t at = 1;
-  const auto lengths = r.column(column::string_length);
-  for (size_t i = 1; i < lengths.size(); ++i) {
-    strings.emplace_back(bytes.begin() + static_cast<ptrdiff_t>(at),
-                         bytes.begin() + static_cast<ptrdiff_t>(at + lengths[i]));
-    at += lengths[i];
-  }
-  return strings;
-}
 
 TEST(Seal, AnOperatorHasItsBeginEndNameThreadAndSequenceNumber) {
   SpoolBuilder b;
@@ -305,42 +275,6 @@ TEST(Seal, EndsWithoutABeginAreCountedAsLoss) {
   b.op("x").end_op().end_op().end_evaluation().end_backward().leave().end_optimizer().end_range();
   const Recording r = b.seal();
   EXPECT_EQ(lost(r, Loss::unmatched_event), 6U);
-}
-
-TEST(Seal, EventsOfAllThreadsComeInTheOrderOfTime) {
-  SpoolBuilder b;
-  b.thread(1).at(100).op("a").at(300).op("c").at(500).op("e");
-  b.thread(2).at(200).op("b").at(400).op("d").at(600).op("f");
-  const Recording r = b.seal();
-  EXPECT_EQ(r.column(column::operator_begin), (Values<uint64_t>{0, 100, 200, 300, 400, 500, 600}));
-  EXPECT_EQ(r.column(column::operator_thread), (Values<uint16_t>{0, 1, 2, 1, 2, 1, 2}));
-  EXPECT_EQ(r.column(column::operator_parent), (Values<uint32_t>{0, 0, 0, 1, 2, 3, 4})) << "each thread nests alone";
-}
-
-TEST(Seal, TimesNeverFallWithinAThread) {
-  SpoolBuilder b;
-  b.at(500).op("a").at(100).op("b").at(700).op("c");
-  const Recording r = b.seal();
-  EXPECT_EQ(r.column(column::operator_begin), (Values<uint64_t>{0, 500, 500, 700}));
-}
-
-TEST(Seal, MemoryAllocatedOnOneThreadAndFreedOnAnotherIsOneAllocation) {
-  SpoolBuilder b;
-  b.thread(2).at(100).op("x").at(110).alloc(0x10, 8).at(120).end_op();
-  b.thread(1).at(200).free(0x10);
-  const Recording r = b.seal();
-  EXPECT_EQ(r.column(column::free_of), (Values<uint32_t>{0, 1}));
-  EXPECT_TRUE(losses_of(r).empty());
-}
-
-TEST(Seal, AStringInternedOnOneThreadIsKnownToEarlierEventsOfAnother) {
-  SpoolBuilder b;
-  b.thread(2).at(900).op("shared");
-  b.thread(1).at(100).op("shared");
-  const Recording r = b.seal();
-  const auto names = r.column(column::operator_name);
-  EXPECT_EQ(strings_of(r)[names[1]], "shared");
-  EXPECT_EQ(names[1], names[2]);
 }
 
 TEST(Seal, TheSummaryTellsThePeakOfEachDevice) {
