@@ -89,6 +89,7 @@ void start() {
     for (char& c : key) c = static_cast<char>(tolower(c));
     if (const char* value = getenv(variable)) write_information(thread, key, value);
   }
+  if (g_window.given) write_information(thread, "steps", getenv("TAPELENS_STEPS"));
   watch_allocations(thread);
   watch_graph();
   watch_cpp_programs();
