@@ -25,7 +25,7 @@ struct OperatorKind {
   uint64_t bytes;  // of the output
 };
 
-constexpr uint64_t kActivation = 8 * 128 * 256 * 4;
+constexpr uint64_t kActivation = uint64_t{8} * 128 * 256 * 4;
 constexpr OperatorKind kLayer[] = {
     {"aten::native_layer_norm", nullptr, "NativeLayerNormBackward0", {"input", "result1"}, true, kActivation},
     {"aten::linear", "aten::t", "AddmmBackward0", {"mat1", "mat2"}, true, 3 * kActivation},
@@ -99,7 +99,7 @@ class Program {
   struct Parameter {
     uint64_t storage, accumulate, gradient = 0;
   };
-  static constexpr uint64_t kParameterBytes = 256 * 1024 * 4;
+  static constexpr uint64_t kParameterBytes = uint64_t{256} * 1024 * 4;
 
   // ---- records
   uint64_t tick() { return ticks_ += 300 + random_() % 3000 + (random_() % 16 == 0 ? random_() % 60000 : 0); }
@@ -169,7 +169,8 @@ class Program {
     empty_ = string("aten::empty");
     layout_type_ = string("float32");
     for (uint32_t i = 1; i <= 40; ++i) {
-      const int64_t extents[6] = {8, 128, 32 * i, 4096 * i, 32 * i, 1};
+      const int64_t width = 32 * int64_t{i};
+      const int64_t extents[6] = {8, 128, width, 128 * width, width, 1};
       put(main_, LayoutRecord{header<LayoutRecord>(RecordKind::layout, 0, i), layout_type_, 4, 3}, extents,
           sizeof(extents));
     }

@@ -32,6 +32,8 @@ class TableSink {
 };
 
 struct ProcessColumns {
+  ProcessColumns(SealedWriter& to, uint32_t of) : writer(to), process(of) {}
+
   SealedWriter& writer;
   uint32_t process;
 

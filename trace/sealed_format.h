@@ -24,7 +24,7 @@ struct SealedHeader {
 };
 static_assert(sizeof(SealedHeader) == 32);
 
-inline constexpr size_t kChunkRows = 64 * 1024;
+inline constexpr size_t kChunkRows = size_t{64} * 1024;
 
 enum class ChunkEncoding : uint8_t { raw = 0, zstd = 1 };
 

@@ -272,7 +272,8 @@ void SpoolWriter::abandon_in_child() {
   header_->forked_children.fetch_add(1, std::memory_order_relaxed);
   // The child shares the mapping: what its inherited lanes write must not reach the parent's blocks.
   const auto make_private = [](void* place, size_t bytes) {
-    mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    [[maybe_unused]] void* same =
+        mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   };
   make_private(header_, kSpoolHeaderBytes);
   for (uint64_t first = 0; first < max_blocks_; first += kChunkBlocks) {

@@ -27,7 +27,7 @@ class TickClock {
     const Line& line = lines_[at_];
     const double ns = line.ns + static_cast<double>(static_cast<int64_t>(ticks - line.ticks)) * line.ns_per_tick;
     if (!(ns > 0)) return 0;
-    return ns < kMost ? static_cast<uint64_t>(ns + 0.5) : static_cast<uint64_t>(kMost);
+    return static_cast<uint64_t>(ns < kMost ? ns + 0.5 : kMost);  // NOLINT(bugprone-incorrect-roundings): ns > 0
   }
 
  private:
