@@ -4,10 +4,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include "analyzer/report/format.h"
@@ -21,8 +23,7 @@ namespace {
 
 struct ReportCommand {
   std::string file, format = "text", at = "peak", by = "field", device, output, color = "auto", fail_above;
-  size_t top = 0;
-  uint32_t process = 0;
+  int64_t top = 0, process = 0;
   bool top_given = false, process_given = false, strict = false;
 };
 
@@ -81,13 +82,13 @@ int render(const ReportCommand& command, report::Report& report) {
   if (command.format == "json") {
     text = report::json(report);
   } else if (command.format == "markdown") {
-    text = report::markdown(report, command.top_given ? command.top : kRows);
+    text = report::markdown(report, command.top_given ? static_cast<size_t>(command.top) : kRows);
   } else {
     const bool to_terminal = command.output.empty() && isatty(STDOUT_FILENO) != 0;
     report::Style style;
     style.width = terminal_width(to_terminal);
     style.color = wants_color(command.color, to_terminal);
-    style.rows = command.top_given ? command.top : kRows;
+    style.rows = command.top_given ? static_cast<size_t>(command.top) : kRows;
     text = report::text(report, style);
   }
   if (const int error = write_text(text, command.output)) {
@@ -121,6 +122,17 @@ int report_command(const ReportCommand& command, const report::Options& options,
   return kFine;
 }
 
+// A check that names what there is, and what was probably meant.
+std::function<std::string(const std::string&)> one_of(std::vector<std::string> words) {
+  return [words = std::move(words)](const std::string& text) {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+    const auto meant = nearest(text, words);
+    std::string all;
+    for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+    return "'" + text + "' is not one of " + all + (meant ? "; did you mean '" + *meant + "'?" : "");
+  };
+}
+
 }  // namespace
 
 void add_report(CLI::App& app, int& exit_code) {
@@ -138,8 +150,8 @@ void add_report(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<ReportCommand>();
   sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
   sub->add_option("--format", options->format, "For a person, a program or a pull request")
-      ->check(CLI::IsMember({"text", "json", "markdown"}))
-      ->type_name("")
+      ->check(one_of({"text", "json", "markdown"}))
+      ->type_name("{text,json,markdown}")
       ->capture_default_str();
   sub->add_option("--at", options->at, "The moment to look at: peak, step:N (the peak of a step), 1.5s, 250ms, 1234ns")
       ->type_name("MOMENT")
@@ -149,22 +161,24 @@ void add_report(CLI::App& app, int& exit_code) {
       })
       ->capture_default_str();
   sub->add_option("--by", options->by, "What to group the bytes by")
-      ->check(CLI::IsMember({"field", "node", "module", "source", "operator", "category", "step"}))
-      ->type_name("")
+      ->check(one_of({"field", "node", "module", "source", "operator", "category", "step"}))
+      ->type_name("{field,node,module,source,operator,category,step}")
       ->capture_default_str();
   CLI::Option* top =
       sub->add_option("--top", options->top,
                       "How many groups and allocations to list: 10, and all of them in JSON, if not given")
-          ->type_name("N");
+          ->type_name("N")
+          ->check(CLI::NonNegativeNumber);
   CLI::Option* process =
       sub->add_option("--process", options->process, "A process by its pid; the one with the largest peak if not given")
-          ->type_name("PID");
+          ->type_name("PID")
+          ->check(CLI::Range(int64_t{1}, int64_t{UINT32_MAX}));
   sub->add_option("--device", options->device, "A device, like cpu; the one with the largest peak if not given")
       ->type_name("NAME");
   sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("FILE");
   sub->add_option("--color", options->color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("")
+      ->check(one_of({"auto", "always", "never"}))
+      ->type_name("{auto,always,never}")
       ->capture_default_str();
   sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
   sub->add_option("--fail-above", options->fail_above, "Exit code 1 if the peak is greater")->type_name("SIZE");
@@ -175,11 +189,11 @@ void add_report(CLI::App& app, int& exit_code) {
     wanted.at = *report::parse_at(options->at);
     wanted.by = *peak::parse_by(options->by);
     if (options->top_given) {
-      wanted.top = options->top;
+      wanted.top = static_cast<size_t>(options->top);
     } else if (options->format != "json") {
       wanted.top = kRows;
     }
-    if (options->process_given) wanted.process = options->process;
+    if (options->process_given) wanted.process = static_cast<uint32_t>(options->process);
     if (!options->device.empty()) wanted.device = options->device;
     trace::Bytes limit{};
     if (!options->fail_above.empty()) {

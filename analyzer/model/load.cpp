@@ -44,6 +44,16 @@ class Checks {
                std::to_string(b) + ": record again";
     }
   }
+  // Sums of bytes are signed 64-bit numbers everywhere: no sum of all the rows may be greater.
+  template <class BytesOf>
+  void sums(uint32_t rows, BytesOf bytes_of, const char* what) {
+    int64_t total = 0;
+    for (uint32_t row = 1; row <= rows && error_.empty(); ++row) {
+      if (__builtin_add_overflow(total, bytes_of(row), &total)) {
+        error_ = std::string("inconsistent recording: ") + what + " sum to more than 2^63: record again";
+      }
+    }
+  }
   const std::string& error() const { return error_; }
 
  private:
@@ -274,6 +284,10 @@ void check_ids(const Process& p, const Text& text, Checks& checks) {
   checks.below(p.roles.parameter.raw, a.rows(), "roles.parameter");
   checks.below(p.module_calls.module.raw, text.module_path.rows(), "module_calls.module");
   checks.earlier(p.module_calls.parent.raw, "module_calls.parent");
+  checks.sums(
+      a.rows(), [&](uint32_t row) { return a.bytes.raw[row]; }, "allocations.bytes");
+  checks.sums(
+      p.saves.rows(), [&](uint32_t row) { return text.layout_bytes.raw[p.saves.layout.raw[row]]; }, "bytes of saves");
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ Failure nothing_chosen(const Report& report, const Options& options) {
     seen += ")";
   }
   if (options.process || options.device) {
-    return {"nothing was allocated by that process on that device: the recording has " + seen, true};
+    return {"nothing was allocated by that process on that device: the recording has pid " + seen, true};
   }
   return {"the recording holds no memory of any device: nothing was allocated while it was recorded", false};
 }

@@ -1,0 +1,100 @@
+// `tapelens report` as a program: its exit codes, its one line of error, and where it writes.
+#include <gtest/gtest.h>
+
+#include "tests/unit/support/cli_process.h"
+
+namespace tapelens::test {
+namespace {
+
+const std::string kTapelens = TAPELENS_TEST_TREE "/bin/tapelens";
+
+class Reporting : public testing::Test {
+ protected:
+  // A recording of one operator that allocates 3 MiB; --die leaves one that is cut off.
+  void SetUp() override { here({"record", "--quiet", "--", TAPELENS_TEST_WRITER}); }
+  Outcome here(Words words, const Words& environment = {}) {
+    words.insert(words.begin(), kTapelens);
+    Setting setting;
+    setting.folder = folder_.path();
+    setting.environment = environment;
+    return run(words, setting);
+  }
+  Outcome report(Words options = {}, const Words& environment = {}) {
+    options.insert(options.begin(), {"report", "run.tapelens"});
+    return here(options, environment);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Reporting, SaysThePeakAndTheNextCommand) {
+  const Outcome outcome = report();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_TRUE(outcome.out.starts_with("The peak was 3.0 MiB on cpu\n")) << outcome.out;
+  EXPECT_NE(outcome.out.find("tapelens report run.tapelens --by source"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Reporting, ThereIsNoColorInAPipeUnlessAskedFor) {
+  EXPECT_EQ(report().out.find('\033'), std::string::npos);
+  EXPECT_NE(report({"--color", "always"}).out.find('\033'), std::string::npos);
+}
+
+TEST_F(Reporting, ColumnsSaysTheWidthOfWhatIsNoTerminal) {
+  EXPECT_NE(report({}, {"COLUMNS=60"}).out, report({}, {"COLUMNS=120"}).out);
+}
+
+TEST_F(Reporting, AFileThatIsNotThereOrNoRecordingIsExitCode3AndOneLine) {
+  write_file(folder_ / "text.tapelens", "not a recording");
+  for (const char* file : {"missing.tapelens", "text.tapelens", "."}) {
+    const Outcome outcome = here({"report", file});
+    EXPECT_EQ(outcome.exit_code, 3) << file;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(outcome.err.starts_with(std::string("tapelens: ") + file + ": ")) << outcome.err;
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+  }
+}
+
+TEST_F(Reporting, WrongUsageIsExitCode2AndSaysWhatThereIs) {
+  const std::vector<std::pair<Words, std::string>> wrong = {
+      {{"--by", "modul"}, "did you mean 'module'"},
+      {{"--at", "later"}, "step:N"},
+      {{"--at", "step:7"}, "the recording has 1 step"},
+      {{"--process", "1"}, "pid"},
+      {{"--top", "-1"}, "--top"},
+      {{"--fail-above", "much"}, "8GiB"},
+      {{"--format", "xml"}, "markdown"},
+  };
+  for (const auto& [options, says] : wrong) {
+    const Outcome outcome = report(options);
+    EXPECT_EQ(outcome.exit_code, 2) << options[0] << outcome.err;
+    EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+  }
+}
+
+TEST_F(Reporting, FailAboveIsExitCode1OnlyWhenThePeakIsGreater) {
+  EXPECT_EQ(report({"--fail-above", "3MiB"}).exit_code, 0);
+  const Outcome above = report({"--fail-above", "3145727"});
+  EXPECT_EQ(above.exit_code, 1);
+  EXPECT_NE(above.out, "");  // the report is written all the same
+  EXPECT_NE(above.err.find("is above"), std::string::npos) << above.err;
+}
+
+TEST_F(Reporting, StrictIsExitCode4WhenDataWasLostAndWinsOverTheGate) {
+  EXPECT_EQ(report({"--strict"}).exit_code, 0);
+  here({"record", "--quiet", "--", TAPELENS_TEST_WRITER, "--die"});
+  EXPECT_EQ(report({"--strict", "--fail-above", "1"}).exit_code, 4);
+  EXPECT_EQ(report().exit_code, 0);
+  EXPECT_NE(report().out.find("This recording is not complete"), std::string::npos);
+}
+
+TEST_F(Reporting, WritesToAFileAndSaysWhenItCannot) {
+  EXPECT_EQ(report({"--format", "json", "--output", "a.json"}).out, "");
+  EXPECT_TRUE(read_file(folder_ / "a.json").starts_with("{\n"));
+  const Outcome outcome = report({"--output", "no/such/folder"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_TRUE(outcome.err.starts_with("tapelens: no/such/folder: cannot be written: ")) << outcome.err;
+}
+
+}  // namespace
+}  // namespace tapelens::test
