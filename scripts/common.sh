@@ -52,7 +52,7 @@ step() {
   else
     local code=$?
     echo "failed after $((SECONDS - begin)) s"
-    cat "$log"
+    tail -n 100 "$log"
     rm -f "$log"
     return $code
   fi
