@@ -31,12 +31,12 @@ def losses(report):
     return {loss["kind"]: loss["count"] for loss in report["recording"]["lost"]}
 
 
-@pytest.mark.parametrize("mebibytes", [1, 2, 3, 5])
+@pytest.mark.parametrize("mebibytes", [10, 18, 26])
 def test_a_full_disk(mebibytes, tmp_path):
-    alone = harness.bare(program(tmp_path), check=True)
+    alone = harness.bare(program(tmp_path, 2500), check=True)
     with tmpfs(tmp_path / "small", f"size={mebibytes}m") as small:
         target = small / "run.tapelens"
-        recorded = harness.record(program(tmp_path), target)
+        recorded = harness.record(program(tmp_path, 2500), target)
         assert (recorded.code, recorded.stdout) == (alone.code, alone.stdout)
         if not target.exists():
             # The spool fills the disk, so that the sealed file finds no room either: that is said, with what to type.
@@ -51,12 +51,14 @@ def test_a_full_disk(mebibytes, tmp_path):
     assert [r for r in report["ranges"] if r["name"] == "mark-0"], "what was written before is kept"
 
 
-def test_a_disk_that_is_full_from_the_start(tmp_path):
+@pytest.mark.parametrize("kibibytes", [256, 1024])
+def test_a_disk_with_room_for_next_to_nothing(kibibytes, tmp_path):
     alone = harness.bare(program(tmp_path, 20), check=True)
-    with tmpfs(tmp_path / "small", "size=256k") as small:
-        (small / "filler").write_bytes(b"x" * (240 << 10))
-        recorded = harness.record(program(tmp_path, 20), small / "run.tapelens")
+    with tmpfs(tmp_path / "small", f"size={kibibytes}k") as small:
+        (small / "filler").write_bytes(b"x" * ((kibibytes - 16) << 10))
+        recorded = harness.record(program(tmp_path, 20), small / "run.tapelens", quiet=False)
         assert (recorded.code, recorded.stdout) == (alone.code, alone.stdout)
+        assert "No space left" in recorded.stderr, recorded.stderr
 
 
 def test_a_read_only_disk(tmp_path):
