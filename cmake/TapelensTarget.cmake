@@ -4,10 +4,6 @@ add_library(tapelens_options INTERFACE)
 # GCC 12 sees overlaps in std::string that are none (PR 105651).
 target_compile_options(tapelens_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow>)
-# GCC 12 sees overlapping copies in `"text" + std::string` that are none: https://gcc.gnu.org/PR105329
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(tapelens_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
-endif()
 if(TAPELENS_SANITIZE)
   target_compile_options(tapelens_options INTERFACE -fsanitize=${TAPELENS_SANITIZE} -fno-omit-frame-pointer
                                                    -fno-sanitize-recover=all)
