@@ -16,8 +16,9 @@ std::vector<Step> find_steps(const Process& process) {
       begin = step.when.end;
     }
   }
-  const std::vector<uint64_t>& begins = process.operators.begin.raw;
-  const bool more = begins.size() > 1 && begins.back() >= static_cast<uint64_t>(begin.ns);
+  // A program's last words (`loss.item()`) are no step; an evaluation after the training is.
+  const std::vector<uint64_t>& made = process.allocations.time.raw;
+  const bool more = made.size() > 1 && made.back() >= static_cast<uint64_t>(begin.ns);
   if (steps.empty() || more) steps.push_back({static_cast<uint32_t>(steps.size()), {begin, kNever}});
   return steps;
 }

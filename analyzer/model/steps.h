@@ -14,7 +14,7 @@ struct Step {
 };
 
 // A border is the end of a step of the optimizer that was stepped first (a GAN's second one makes no borders). Step 0
-// begins with the recording; what follows the last border is a last step if any operator ran in it. Never empty.
+// begins with the recording; what follows the last border is a last step if anything was allocated in it. Never empty.
 std::vector<Step> find_steps(const Process& process);
 
 // The step that a moment belongs to; moments after the last border without a step of their own belong to the last.

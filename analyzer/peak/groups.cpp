@@ -125,7 +125,7 @@ std::vector<Group> groups(const Process& process, const Text& text, const std::v
   const Keys keys(process, text, steps, by);
   Sums sums;
   for (const Member& member : set.members) {
-    Sum& sum = sums[keys.key(member, set.holders_of(member).front())];
+    Sum& sum = sums[keys.key(member, main_holder(set.holders_of(member)))];
     sum.bytes += member.bytes;
     ++sum.allocations;
   }
@@ -145,15 +145,9 @@ std::vector<Group> groups(const Process& process, const Text& text, const std::v
 std::vector<Category> categories(const PeakSet& set) {
   std::array<Category, 7> all{};
   for (const Member& member : set.members) {
-    const auto holders = set.holders_of(member);
-    Category& category = all[static_cast<size_t>(holders.front().kind)];
+    Category& category = all[static_cast<size_t>(main_holder(set.holders_of(member)).kind)];
     category.bytes += member.bytes;
     ++category.allocations;
-    if (holders.front().kind == HolderKind::save && std::ranges::any_of(holders, [](const Holder& h) {
-          return h.kind != HolderKind::save && h.kind != HolderKind::op;
-        })) {
-      category.held_anyway += member.bytes;
-    }
   }
   std::vector<Category> out;
   for (size_t kind = 0; kind < all.size(); ++kind) {

@@ -32,8 +32,6 @@ struct Category {
   HolderKind kind{};
   Bytes bytes;
   uint64_t allocations = 0;
-  // Saved bytes that also are a parameter, a gradient, ...: they stay when nothing saves them any more.
-  Bytes held_anyway;
 };
 // In the order of HolderKind; kinds without bytes are left out.
 std::vector<Category> categories(const PeakSet& set);

@@ -30,6 +30,12 @@ const char* kind_name(HolderKind kind) {
 
 const char* category_name(HolderKind kind) { return kind == HolderKind::save ? "saved" : kind_name(kind); }
 
+const Holder& main_holder(std::span<const Holder> holders) {
+  for (const Holder& holder : holders)
+    if (holder.kind != HolderKind::save && holder.kind != HolderKind::op) return holder;
+  return holders.front();
+}
+
 namespace {
 
 // Holders while they are found, table by table; brought into the order of members at the end.

@@ -10,7 +10,7 @@
 
 namespace tapelens::peak {
 
-// In the order in which an allocation's holders are listed: the first one names its category.
+// In the order in which an allocation's holders are listed.
 enum class HolderKind : uint8_t { save, parameter, gradient, optimizer_state, buffer, op, program };
 
 const char* kind_name(HolderKind kind);      // of a holder: "save", ...
@@ -25,6 +25,10 @@ struct Holder {
   LayoutId layout{};         // save: what was seen of the storage
   uint32_t count = 1;        // saves of the same node type and field on this allocation
 };
+
+// The holder that says what an allocation is: a weight that is saved as well is a weight, since it stays without the
+// save; else the first.
+const Holder& main_holder(std::span<const Holder> holders);
 
 struct Member {
   AllocationId allocation;

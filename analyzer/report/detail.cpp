@@ -47,7 +47,7 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
                          std::string(text.string(text.frame_function[frame])), text.frame_line[frame]});
   }
   const auto holders = set.holders_of(member);
-  out.category = holders.front().kind;
+  out.category = peak::main_holder(holders).kind;
   if (holders.front().layout) out.layout = layout_text(text, holders.front().layout);
   for (const peak::Holder& holder : holders) {
     Holder h;

@@ -90,10 +90,7 @@ Json peak_json(const Report& report) {
   const Peak& p = report.peak;
   Json categories = Json::array(), groups = Json::array(), allocations = Json::array();
   for (const peak::Category& c : p.by_category) {
-    categories.push_back({{"name", category_name(c.kind)},
-                          {"bytes", c.bytes.value},
-                          {"allocations", c.allocations},
-                          {"held_anyway_bytes", c.held_anyway.value}});
+    categories.push_back({{"name", category_name(c.kind)}, {"bytes", c.bytes.value}, {"allocations", c.allocations}});
   }
   for (const peak::Group& g : p.groups) {
     groups.push_back({{"key", g.key}, {"bytes", g.bytes.value}, {"allocations", g.allocations}});

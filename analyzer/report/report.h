@@ -50,6 +50,7 @@ struct Lost {
 struct RecordingFacts {
   std::string file;  // as given on the command line; not in JSON
   std::string command, torch_version;
+  std::string steps;  // `tapelens record --steps`: "2:4"; empty: all
   Time duration;
   uint64_t events = 0, file_bytes = 0;
   bool complete = true;  // no data was lost

@@ -72,21 +72,12 @@ const char* label(peak::HolderKind kind) {
 void add_categories(Page& page, const Report& r) {
   page.heading("What held it");
   const unsigned bar_cells = std::min(40U, page.width() > 52 ? page.width() - 52 : 0);
-  Bytes anyway{};
   for (const peak::Category& c : r.peak.by_category) {
     const double part =
         static_cast<double>(c.bytes.value) / static_cast<double>(std::max<int64_t>(1, r.peak.bytes.value));
     page.line("  " + pad_right(label(c.kind), 19) + pad_left(bytes_text(c.bytes), 11) +
               pad_left(percent_text(c.bytes, r.peak.bytes), 9) + "  " +
               page.paint(paint_of(c.kind), bar(part, bar_cells)));
-    anyway += c.held_anyway;
-  }
-  if (anyway.value > 0) {
-    page.paragraph("  ",
-                   bytes_text(anyway) +
-                       " of what is saved are parameters, buffers, gradients or optimizer state as well: "
-                       "they stay when nothing saves them.",
-                   Paint::dim);
   }
 }
 

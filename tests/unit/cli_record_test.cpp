@@ -81,7 +81,8 @@ TEST_F(Record, ACommandWithoutLibTorchLeavesNothingAndSaysSoInOneLine) {
 
 TEST_F(Record, StandardInputPassesThrough) {
   Setting setting;
-  setting.input = std::string(1 << 20, 'x') + "\n";
+  setting.input.assign(1 << 20, 'x');
+  setting.input += '\n';
   EXPECT_EQ(run_here(record({"wc", "-c"}, {"--quiet"}), setting).out, "1048577\n");
 }
 

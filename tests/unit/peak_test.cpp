@@ -294,7 +294,7 @@ TEST(Groups, TheSameLineReachedOnTwoWaysIsOneGroup) {
   EXPECT_EQ(written(groups(b.process, b.text, find_steps(b.process), set, By::source)), "train.py:12 step 20/2");
 }
 
-TEST(Categories, SayWhichSavedBytesStayAnyway) {
+TEST(Categories, AWeightThatIsSavedIsAParameter) {
   ProcessBuilder b;
   const AllocationId weight = b.allocate(1, 64), result = b.allocate(1, 10);
   const NodeId node = b.node(2, "MmBackward0");
@@ -304,12 +304,12 @@ TEST(Categories, SayWhichSavedBytesStayAnyway) {
   b.allocate(4, 1);
   b.done();
   const auto all = categories(set_at_peak(b));
-  ASSERT_EQ(all.size(), 2u);
+  ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].kind, HolderKind::save);
-  EXPECT_EQ(all[0].bytes, Bytes{74});
-  EXPECT_EQ(all[0].held_anyway, Bytes{64});
-  EXPECT_EQ(all[1].kind, HolderKind::program);
-  EXPECT_EQ(all[1].held_anyway, Bytes{0});
+  EXPECT_EQ(all[0].bytes, Bytes{10});
+  EXPECT_EQ(all[1].kind, HolderKind::parameter);
+  EXPECT_EQ(all[1].bytes, Bytes{64});
+  EXPECT_EQ(all[2].kind, HolderKind::program);
 }
 
 TEST(SaveTotals, CountStorageOnceAndLogicalBytesOfEverySave) {
