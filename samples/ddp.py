@@ -32,7 +32,7 @@ def main():
     args = parse(__doc__)
     dist.init_process_group("gloo")
     train(args)
-    dist.barrier()  # a rank that leaves while the other still talks to it makes gloo abort, now and then
+    dist.barrier()  # no rank leaves while the other still talks to it
     dist.destroy_process_group()
 
 
