@@ -1,4 +1,4 @@
-// The peak set summed by one of several keys. Every allocation goes to its first holder's group, so the groups of any
+// The peak set summed by one of several keys. Every allocation goes to its main holder's group, so the groups of any
 // key sum to the peak exactly.
 #pragma once
 

@@ -79,12 +79,23 @@ ProcessFacts describe_process(const model::Process& process, const model::Text& 
   return facts;
 }
 
+// The first step that was watched as a whole: before it only memory was, so that nothing there has a holder.
+uint32_t first_watched_step(std::string_view window) {
+  uint32_t first = 0;
+  std::from_chars(window.data(), window.data() + window.size(), first);
+  return first;
+}
+
 // The moment asked for, or why there is no such.
 std::optional<peak::Moment> find_moment(const Chosen& chosen, const peak::Timeline& timeline,
-                                        const std::vector<model::Step>& steps, const At& at, Failure& failure) {
+                                        const std::vector<model::Step>& steps, std::string_view window, const At& at,
+                                        Failure& failure) {
   switch (at.kind) {
-    case At::Kind::peak:
-      return chosen.device.when;
+    case At::Kind::peak: {
+      const uint32_t first = first_watched_step(window);
+      if (first == 0 || first >= steps.size()) return chosen.device.when;
+      return timeline.largest({steps[first].when.begin, model::kNever}).when;
+    }
     case At::Kind::step:
       if (at.step >= steps.size()) {
         failure = {"there is no step " + std::to_string(at.step) + ": the recording has " +
@@ -154,6 +165,7 @@ Built build(const trace::Recording& recording, const Options& options) {
     }
     if (report.recording.torch_version.empty()) {
       report.recording.torch_version = name_of(*process, *text, "torch_version");
+      report.recording.steps = name_of(*process, *text, "steps");
     }
     if (options.process && *options.process != process->summary.pid) continue;
     const peak::DevicePeak* best = nullptr;
@@ -173,7 +185,7 @@ Built build(const trace::Recording& recording, const Options& options) {
   const model::Process& process = chosen->process;
   const peak::Timeline timeline(process, chosen->device.device);
   const std::vector<model::Step> steps = find_steps(process);
-  const auto moment = find_moment(*chosen, timeline, steps, options.at, built.failure);
+  const auto moment = find_moment(*chosen, timeline, steps, report.recording.steps, options.at, built.failure);
   if (!moment) return built;
   const peak::PeakSet set = peak_set(process, *text, chosen->device.device, *moment);
   report.peak = describe_peak(process, *text, steps, set, options);

@@ -65,6 +65,13 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
 
 }  // namespace
 
+const Holder& main_holder(const Allocation& allocation) {
+  for (const Holder& holder : allocation.holders) {
+    if (holder.kind == allocation.category) return holder;
+  }
+  return allocation.holders.front();
+}
+
 Peak describe_peak(const Process& process, const Text& text, const std::vector<model::Step>& steps,
                    const peak::PeakSet& set, const Options& options) {
   Peak out;

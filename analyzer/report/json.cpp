@@ -36,9 +36,10 @@ Json recording_json(const RecordingFacts& facts) {
                     {"process", loss.pid},
                     {"message", loss.what}});
   }
-  return {{"command", facts.command}, {"torch_version", facts.torch_version}, {"duration_ns", facts.duration.ns},
-          {"events", facts.events},   {"file_bytes", facts.file_bytes},       {"complete", facts.complete},
-          {"lost", std::move(lost)}};
+  return {{"command", facts.command},   {"torch_version", facts.torch_version},
+          {"steps", facts.steps},       {"duration_ns", facts.duration.ns},
+          {"events", facts.events},     {"file_bytes", facts.file_bytes},
+          {"complete", facts.complete}, {"lost", std::move(lost)}};
 }
 
 Json processes_json(const std::vector<ProcessFacts>& processes) {

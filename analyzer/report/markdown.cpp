@@ -59,7 +59,7 @@ void add_allocations(std::string& out, const Report& r, size_t rows) {
          "</summary>\n\n| bytes | held by | shape | operator | module | source |\n|--:|:--|:--|:--|:--|:--|\n";
   for (size_t i = 0; i < shown; ++i) {
     const Allocation& a = r.peak.allocations[i];
-    const Holder& h = a.holders.front();
+    const Holder& h = main_holder(a);
     const std::string holder = h.kind == peak::HolderKind::save
                                    ? code((h.node.empty() ? "(unattributed)" : h.node) + "." + h.field)
                                    : cell(std::string(kind_name(h.kind))) + (h.name.empty() ? "" : " " + code(h.name));

@@ -98,6 +98,9 @@ struct Allocation {
   std::vector<Holder> holders;
 };
 
+// The holder that the allocation's category is named after.
+const Holder& main_holder(const Allocation& allocation);
+
 struct Left {
   uint64_t count = 0;
   Bytes bytes;

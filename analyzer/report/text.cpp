@@ -21,7 +21,7 @@ void add_title(Page& page, const Report& r) {
   std::string title;
   switch (r.options.at.kind) {
     case At::Kind::peak:
-      title = "The peak was ";
+      title = r.recording.steps.empty() ? "The peak was " : "The peak of steps " + r.recording.steps + " was ";
       break;
     case At::Kind::step:
       title = "The peak of step " + std::to_string(r.options.at.step) + " was ";
@@ -115,13 +115,18 @@ void add_groups(Page& page, const Report& r) {
   }
 }
 
+std::string save_text(const Holder& h) {
+  std::string text = (h.node.empty() ? "(unattributed)" : h.node) + "." + h.field;
+  if (h.saves > 1) text += " x" + std::to_string(h.saves);
+  return text;
+}
+
 std::string holder_text(const Allocation& a) {
-  const Holder& h = a.holders.front();
+  const Holder& h = main_holder(a);
   std::string text;
   switch (h.kind) {
     case peak::HolderKind::save:
-      text = (h.node.empty() ? "(unattributed)" : h.node) + "." + h.field;
-      if (h.saves > 1) text += " x" + std::to_string(h.saves);
+      text = save_text(h);
       break;
     case peak::HolderKind::gradient:
       text =
@@ -140,18 +145,20 @@ std::string holder_text(const Allocation& a) {
       text = std::string(kind_name(h.kind)) + (h.name.empty() ? "" : " " + h.name);
       break;
   }
-  // Further holders by their kinds: dropping the first one would not free it.
+  // What else holds it: letting go of the first one would not free it.
+  const Holder* save = nullptr;
   size_t saves = 0;
-  for (size_t i = 1; i < a.holders.size(); ++i) {
-    const Holder& more = a.holders[i];
+  for (const Holder& more : a.holders) {
+    if (&more == &h || more.kind == peak::HolderKind::op) continue;
     if (more.kind == peak::HolderKind::save) {
-      ++saves;
-    } else if (more.kind != peak::HolderKind::op) {
+      if (saves++ == 0) save = &more;
+    } else {
       text += std::string(", ") + kind_name(more.kind) + (more.name.empty() ? "" : " " + more.name);
     }
   }
-  if (saves > 0) text += ", and " + plural(saves, "other save", "other saves");
-  return text;
+  if (save == nullptr) return text;
+  if (h.kind == peak::HolderKind::save) return text + ", and " + plural(saves, "other save", "other saves");
+  return text + ", saved as " + save_text(*save) + (saves > 1 ? " and " + std::to_string(saves - 1) + " more" : "");
 }
 
 void add_allocations(Page& page, const Report& r) {

@@ -181,6 +181,19 @@ TEST(Report, ThePeakIsTheOneThatSealingCounted) {
   EXPECT_EQ(r.peak.device, "cpu");
 }
 
+TEST(Report, WhenOnlySomeStepsWereRecordedThePeakIsOneOfThem) {
+  SpoolBuilder b;
+  b.information("steps", "1:2");
+  begin_training(b);
+  b.alloc(0x900, 99 * kMiB).free(0x900);
+  b.optimizer("SGD#1").end_optimizer();
+  train_step(b, 0x10000);
+  const Report r = make(b.seal());
+  EXPECT_EQ(r.peak.step, 1u);
+  EXPECT_LT(r.peak.bytes, r.processes[0].devices[0].peak);
+  EXPECT_TRUE(text(r, {}).starts_with("The peak of steps 1:2 was ")) << text(r, {});
+}
+
 TEST(Report, ADeviceCanBeChosen) {
   SpoolBuilder b;
   begin_training(b);
