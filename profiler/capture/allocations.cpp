@@ -29,8 +29,13 @@ class WatchedAllocator final : public c10::Allocator {
     if (data.get() == nullptr || mode() == Mode::off) return data;
     if (!data.compare_exchange_deleter(g_inner_deleter, &memory_freed)) return data;
     Thread& thread = this_thread();
-    // Inside an operator the stack is the operator's.
-    const uint32_t stack = thread.frames.empty() && !thread.busy ? stack_here(thread) : 0;
+    // Inside an operator the stack is the operator's; outside of --steps its frame has it, for there is no operator.
+    uint32_t stack = 0;
+    if (thread.frames.empty()) {
+      if (!thread.busy) stack = stack_here(thread);
+    } else if (mode() == Mode::memory) {
+      stack = thread.frames.front().stack;
+    }
     thread.lane.write(trace::AllocationRecord{header<trace::AllocationRecord>(RecordKind::allocation, kCpuDevice, stack),
                                               trace::ticks_now(), address_of(data.get()), bytes});
     return data;

@@ -111,6 +111,11 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
         write_operator(thread, function, frame);
     }
   }
+  // Outside of --steps: who made what is alive, and the first operator brings in the watch on optimizers.
+  if (!thread.busy && mode() == Mode::memory && thread.frames.empty()) {
+    Busy busy(thread);
+    frame.stack = stack_here(thread);
+  }
   thread.frames.push_back(frame);
   return nullptr;
 }

@@ -247,6 +247,7 @@ uint32_t python_stack(const Python& api, Thread& thread) {
                          first_local(in, frame.get()), 0});
   }
   if (!modules.empty() || !thread.modules.empty()) update_modules(api, thread, modules);
+  if (!g_stacks.python) return 0;  // modules and optimizers are watched all the same
   if (const uint32_t known = find_stack(thread, hash)) return known;
 
   std::vector<std::string> texts;  // file, function
@@ -267,14 +268,12 @@ uint32_t python_stack(const Python& api, Thread& thread) {
 }  // namespace
 
 uint32_t stack_here(Thread& thread) {
-  if (g_stacks.python) {
-    if (const Python* api = python(); api != nullptr && python_may_run(*api)) {
-      const bool was_busy = thread.busy;
-      thread.busy = true;
-      const uint32_t stack = python_stack(*api, thread);
-      thread.busy = was_busy;
-      return stack;
-    }
+  if (const Python* api = python(); api != nullptr && python_may_run(*api)) {
+    const bool was_busy = thread.busy;
+    thread.busy = true;
+    const uint32_t stack = python_stack(*api, thread);
+    thread.busy = was_busy;
+    return stack;
   }
   return g_stacks.native && python() == nullptr ? native_stack_here(thread) : 0;
 }
