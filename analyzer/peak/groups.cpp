@@ -95,7 +95,8 @@ std::map<uint64_t, std::string> names(const Keys& keys, const Sums& sums, const 
   if (!is_source) return out;
   for (auto& [name, members] : same) {
     const auto file = [&](uint64_t key) { return text.frame_file[FrameId{static_cast<uint32_t>(key)}]; };
-    const bool differ = std::ranges::any_of(members, [&](uint64_t key) { return file(key) != file(members[0]); });
+    const StringId first = file(members[0]);
+    const bool differ = std::ranges::any_of(members, [&](uint64_t key) { return file(key) != first; });
     for (unsigned folders = 1; differ && folders <= kMostFolders; ++folders) {
       std::map<std::string, uint32_t> file_of;
       bool clear = true;

@@ -2,6 +2,7 @@
 // the report is about are kept.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "analyzer/model/load.h"
@@ -33,7 +34,7 @@ std::optional<At> parse_at(std::string_view text) {
   for (const auto& [unit, scale] : {std::pair{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1.0}}) {
     if (std::string_view(rest, end) != unit) continue;
     if (value * scale > 9e18) return std::nullopt;
-    return At{At::Kind::time, 0, Time{static_cast<int64_t>(value * scale + 0.5)}};
+    return At{At::Kind::time, 0, Time{std::llround(value * scale)}};
   }
   return std::nullopt;
 }
