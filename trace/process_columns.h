@@ -46,19 +46,21 @@ struct ProcessColumns {
 
   Of<u32, u32> information{writer, process, column::information_key, column::information_value};
   Of<u32> threads{writer, process, column::thread_os_id};
-  Of<u64, u32, u16, u32, u32, u64, u8, u16, u32, u32> operators{writer,
-                                                                process,
-                                                                column::operator_begin,
-                                                                column::operator_name,
-                                                                column::operator_thread,
-                                                                column::operator_stack,
-                                                                column::operator_module,
-                                                                column::operator_sequence_nr,
-                                                                column::operator_flags,
-                                                                column::operator_input_count,
-                                                                column::operator_parent,
-                                                                column::operator_evaluation};
+  Of<u64, u32, u16, u32, u32, u64, u8, u16, u32, u32, u32> operators{writer,
+                                                                     process,
+                                                                     column::operator_begin,
+                                                                     column::operator_name,
+                                                                     column::operator_thread,
+                                                                     column::operator_stack,
+                                                                     column::operator_module,
+                                                                     column::operator_sequence_nr,
+                                                                     column::operator_flags,
+                                                                     column::operator_input_count,
+                                                                     column::operator_parent,
+                                                                     column::operator_evaluation,
+                                                                     column::operator_written};
   Of<u32> operator_inputs{writer, process, column::input_allocation};
+  Of<u32, u32, u64> input_views{writer, process, column::view_operator, column::view_layout, column::view_offset};
   Of<u32, u64> operator_ends{writer, process, column::operator_end_of, column::operator_end};
   Of<u64, u64, u8, u8, u16, u32, u32, u32, u32> allocations{writer,
                                                             process,
@@ -72,16 +74,17 @@ struct ProcessColumns {
                                                             column::allocation_stack,
                                                             column::allocation_module};
   Of<u32, u64> frees{writer, process, column::free_of, column::free_time};
-  Of<u64, u32, u32, u64, u8, u16, u32, u16> nodes{writer,
-                                                  process,
-                                                  column::node_time,
-                                                  column::node_type,
-                                                  column::node_operator,
-                                                  column::node_sequence_nr,
-                                                  column::node_flags,
-                                                  column::node_edge_count,
-                                                  column::node_parameter,
-                                                  column::node_thread};
+  Of<u64, u32, u32, u64, u8, u16, u32, u16, u32> nodes{writer,
+                                                       process,
+                                                       column::node_time,
+                                                       column::node_type,
+                                                       column::node_operator,
+                                                       column::node_sequence_nr,
+                                                       column::node_flags,
+                                                       column::node_edge_count,
+                                                       column::node_parameter,
+                                                       column::node_thread,
+                                                       column::node_attributes};
   Of<u32, u16> node_edges{writer, process, column::edge_node, column::edge_input_nr};
   Of<u32, u64, u8> node_releases{writer, process, column::release_of, column::release_time, column::release_flags};
   Of<u64, u32, u32, u32, u32, u64, u32, u8> saves{writer,
@@ -127,9 +130,9 @@ struct ProcessColumns {
 
   void flush() {
     const auto all = [](auto&... table) { (table.flush(), ...); };
-    all(information, threads, operators, operator_inputs, operator_ends, allocations, frees, nodes, node_edges,
-        node_releases, saves, evaluations, evaluation_ends, backwards, roles, module_calls, module_call_ends,
-        optimizer_steps, ranges, losses, curve);
+    all(information, threads, operators, operator_inputs, input_views, operator_ends, allocations, frees, nodes,
+        node_edges, node_releases, saves, evaluations, evaluation_ends, backwards, roles, module_calls,
+        module_call_ends, optimizer_steps, ranges, losses, curve);
   }
 };
 

@@ -40,6 +40,8 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, uint64
   switch (record->kind) {
     case RecordKind::operator_begin:
       return operator_begin(as<OperatorRecord>(record), lane, ns);
+    case RecordKind::input_views:
+      return input_views(as<InputViewsRecord>(record), lane);
     case RecordKind::operator_end:
       return end(lane.operators, columns_.operator_ends);
     case RecordKind::allocation:
@@ -99,12 +101,22 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, uint64
 
 void ProcessSealer::operator_begin(const OperatorRecord& record, Lane& lane, uint64_t ns) {
   const auto inputs = tail_of<uint64_t>(record);
-  const uint32_t id =
-      columns_.operators.push(ns, ids_.strings[record.header.id], lane.thread, ids_.stacks[record.stack],
-                              lane.module_call_id(), record.sequence_nr, record.header.flags,
-                              static_cast<uint16_t>(inputs.size()), lane.operator_id(), lane.evaluation_id());
+  const uint32_t id = columns_.operators.push(ns, ids_.strings[record.header.id], lane.thread,
+                                              ids_.stacks[record.stack], lane.module_call_id(), record.sequence_nr,
+                                              record.header.flags, static_cast<uint16_t>(inputs.size()),
+                                              lane.operator_id(), lane.evaluation_id(), record.written);
   for (const uint64_t address : inputs) columns_.operator_inputs.push(allocation_at(address));
   lane.operators.push_back(id);
+  lane.inputs = inputs.size();
+}
+
+// A record that was cut off from its operator's would be another operator's: it is not taken.
+void ProcessSealer::input_views(const InputViewsRecord& record, const Lane& lane) {
+  const auto views = tail_of<InputView>(record);
+  if (lane.operators.empty() || views.size() != lane.inputs) return;
+  for (const InputView& view : views) {
+    columns_.input_views.push(lane.operator_id(), ids_.layouts[view.layout], view.storage_offset);
+  }
 }
 
 void ProcessSealer::evaluation_end(Lane& lane, uint64_t ns) {
@@ -215,12 +227,17 @@ void ProcessSealer::node(const NodeRecord& record, Lane& lane, uint32_t lane_num
     nodes_.erase(record.address);
   }
   const auto edges = tail_of<NodeEdge>(record);
-  const uint32_t id = columns_.nodes.push(ns, ids_.strings[record.header.id], lane.operator_id(), record.sequence_nr,
-                                          record.header.flags, static_cast<uint16_t>(edges.size()),
-                                          accumulates ? allocation_at(record.storage) : 0, lane.thread);
-  for (const NodeEdge& edge : edges)
-    columns_.node_edges.push(node_at(edge.address),
-                             static_cast<uint16_t>(std::min<uint64_t>(edge.input_nr, UINT16_MAX)));
+  auto flags = static_cast<uint8_t>(record.header.flags & ~kNodeHasUnseenEdges);
+  for (const NodeEdge& edge : edges) {
+    const uint32_t to = node_at(edge.address);
+    // Without the flag it would look like an input that needs no gradient.
+    if (to == 0 && edge.address != 0) flags |= kNodeHasUnseenEdges;
+    columns_.node_edges.push(to, static_cast<uint16_t>(std::min<uint64_t>(edge.input_nr, UINT16_MAX)));
+  }
+  const uint32_t id =
+      columns_.nodes.push(ns, ids_.strings[record.header.id], lane.operator_id(), record.sequence_nr, flags,
+                          static_cast<uint16_t>(edges.size()), accumulates ? allocation_at(record.storage) : 0,
+                          lane.thread, ids_.strings[record.attributes]);
   nodes_.insert(record.address, {id, lane_number, record.sequence_nr, record.storage, accumulates});
 }
 

@@ -64,6 +64,7 @@ class ProcessSealer {
   struct Lane {
     uint16_t thread;
     std::vector<uint32_t> operators, module_calls;
+    size_t inputs = 0;  // of the operator begun last
     std::vector<OpenEvaluation> evaluations;
     std::vector<Open> backwards, optimizers, ranges;
 
@@ -79,6 +80,7 @@ class ProcessSealer {
   };
 
   void operator_begin(const OperatorRecord& record, Lane& lane, uint64_t ns);
+  void input_views(const InputViewsRecord& record, const Lane& lane);
   void allocation(const AllocationRecord& record, Lane& lane, uint64_t ns);
   void foreign(const ForeignRecord& record, Lane& lane, uint64_t ns);
   void free(const FreeRecord& record, uint64_t ns);

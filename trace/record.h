@@ -45,6 +45,7 @@ enum class RecordKind : uint8_t {
   range_begin = 32,  // torch.profiler.record_function
   range_end = 33,
   foreign = 34,  // a storage that no watched allocator made
+  input_views = 35,  // what the operator begun last on this lane was given of each input
 };
 
 // 8 bytes. `words` is the size of the whole record in units of 8 bytes, at least 1.
@@ -138,9 +139,20 @@ struct OperatorRecord {  // id: string, "aten::addmm"; flags: OperatorFlags
   uint64_t ticks;
   uint64_t sequence_nr;  // of the node it may make; UINT64_MAX if none
   uint32_t stack;        // 0: that of the operator around it, or of the node under evaluation
-  uint32_t reserved;
+  uint32_t written;      // bit i: it changes the content of input i; bit 31: of any from the 32nd on
 };
 enum OperatorFlags : uint8_t { kOperatorIsPythonFunction = 1 };  // a torch.autograd.Function
+
+// Only of operators that copy (clone, casts, concatenations): whether two copies have the same content depends on it.
+struct InputViewsRecord {  // InputView[] follow, as many as the operator has inputs
+  RecordHeader header;
+  uint64_t ticks;
+};
+struct InputView {
+  uint32_t layout;
+  uint32_t reserved;
+  uint64_t storage_offset;  // in elements
+};
 
 struct AllocationRecord {  // id: stack, 0 as for an operator; flags: device id
   RecordHeader header;
@@ -161,8 +173,14 @@ struct NodeRecord {  // id: string, "ConvolutionBackward0"; flags: NodeFlags; No
   uint64_t address;
   uint64_t sequence_nr;  // per thread; UINT64_MAX for AccumulateGrad
   uint64_t storage;      // AccumulateGrad: address of the parameter's storage, else 0
+  uint32_t attributes;   // string: "training=False", "a=1,b=None", sorted by name; 0 where the probe asks for none
+  uint32_t reserved;
 };
-enum NodeFlags : uint8_t { kNodeIsAccumulateGrad = 1, kNodeIsCustom = 2 };
+enum NodeFlags : uint8_t {
+  kNodeIsAccumulateGrad = 1,
+  kNodeIsCustom = 2,
+  kNodeHasUnseenEdges = 4,  // set by the sealer: an edge leads to a node that was not recorded, and reads 0
+};
 struct NodeEdge {
   uint64_t address;  // of the next node, 0 if that input needs no gradient
   uint64_t input_nr;

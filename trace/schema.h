@@ -46,6 +46,7 @@ enum class Table : uint8_t {
   ranges = 38,
   losses = 39,
   curve = 40,
+  input_views = 41,  // of operators that copy: as many rows as they have inputs, in the order of the operators
 };
 
 // How a column's values are turned before compression: as they are, or each minus the one before it.
@@ -102,7 +103,11 @@ inline constexpr Column<uint8_t> operator_flags{operators, 6, plain, "flags"};
 inline constexpr Column<uint16_t> operator_input_count{operators, 7, plain, "input_count"};  // rows in operator_inputs
 inline constexpr Column<uint32_t> operator_parent{operators, 8, delta, "parent"};            // OperatorId around it
 inline constexpr Column<uint32_t> operator_evaluation{operators, 9, delta, "evaluation"};    // EvaluationId around it
+inline constexpr Column<uint32_t> operator_written{operators, 10, plain, "written"};  // bits of inputs: OperatorRecord
 inline constexpr Column<uint32_t> input_allocation{operator_inputs, 0, delta, "allocation"};
+inline constexpr Column<uint32_t> view_operator{input_views, 0, delta, "operator"};
+inline constexpr Column<uint32_t> view_layout{input_views, 1, plain, "layout"};
+inline constexpr Column<uint64_t> view_offset{input_views, 2, plain, "storage_offset"};  // elements
 inline constexpr Column<uint32_t> operator_end_of{operator_ends, 0, delta, "operator"};
 inline constexpr Column<uint64_t> operator_end{operator_ends, 1, delta, "end"};
 
@@ -126,6 +131,7 @@ inline constexpr Column<uint8_t> node_flags{nodes, 4, plain, "flags"};
 inline constexpr Column<uint16_t> node_edge_count{nodes, 5, plain, "edge_count"};
 inline constexpr Column<uint32_t> node_parameter{nodes, 6, plain, "parameter"};  // AllocationId, AccumulateGrad only
 inline constexpr Column<uint16_t> node_thread{nodes, 7, plain, "thread"};
+inline constexpr Column<uint32_t> node_attributes{nodes, 8, plain, "attributes"};  // StringId: "training=False"
 inline constexpr Column<uint32_t> edge_node{node_edges, 0, delta, "node"};
 inline constexpr Column<uint16_t> edge_input_nr{node_edges, 1, plain, "input_nr"};
 inline constexpr Column<uint32_t> release_of{node_releases, 0, delta, "node"};

@@ -12,7 +12,7 @@
 namespace tapelens::trace {
 
 inline constexpr uint64_t kSpoolMagic = 0x314c4f4f5053544cULL;  // "LTSPOOL1"
-inline constexpr uint32_t kSpoolVersion = 1;
+inline constexpr uint32_t kSpoolVersion = 2;
 inline constexpr uint32_t kBlockMagic = 0x4b434c42;  // "BLCK"
 inline constexpr size_t kSpoolHeaderBytes = 4096;
 inline constexpr size_t kBlockBytes = size_t{64} * 1024;

@@ -48,6 +48,8 @@ bool is_whole(const RecordHeader* record, size_t bytes) {
       return fixed(static_cast<const LossRecord*>(at));
     case RecordKind::operator_begin:
       return tail(static_cast<const OperatorRecord*>(at), 8);
+    case RecordKind::input_views:
+      return tail(static_cast<const InputViewsRecord*>(at), sizeof(InputView));
     case RecordKind::allocation:
       return fixed(static_cast<const AllocationRecord*>(at));
     case RecordKind::free:

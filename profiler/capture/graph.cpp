@@ -80,7 +80,7 @@ void write_accumulate_grad(Thread& thread, const Node& node) {
   const NodeType& type = node_type(thread, node);
   thread.lane.write(trace::NodeRecord{
       header<trace::NodeRecord>(RecordKind::node, trace::kNodeIsAccumulateGrad, type.name), trace::ticks_now(),
-      address_of(&node), UINT64_MAX, storage});
+      address_of(&node), UINT64_MAX, storage, 0, 0});
 }
 
 void write_node(Thread& thread, const Node& node, const NodeType& type) {
@@ -90,6 +90,12 @@ void write_node(Thread& thread, const Node& node, const NodeType& type) {
         node_type(thread, *edge.function).is_accumulate_grad)
       write_accumulate_grad(thread, *edge.function);
   const uint32_t name = type.name_varies ? type_name(thread, node) : type.name;
+  uint32_t attributes = 0;
+  if (type.fields != nullptr && type.fields->attributes != nullptr) {
+    AttributeText text;
+    type.fields->attributes(node, text);
+    attributes = intern_attributes(thread, text.text());
+  }
   constexpr size_t kMostEdges = trace::kBlockPayloadBytes / sizeof(trace::NodeEdge) - 8;
   const size_t count = std::min(edges.size(), kMostEdges);
   if (count < edges.size()) g_spool.count(trace::Loss::truncated_text, edges.size() - count);
@@ -100,6 +106,8 @@ void write_node(Thread& thread, const Node& node, const NodeType& type) {
     record->address = address_of(&node);
     record->sequence_nr = node.sequence_nr();
     record->storage = 0;
+    record->attributes = attributes;
+    record->reserved = 0;
     auto* edge = reinterpret_cast<trace::NodeEdge*>(record + 1);
     for (size_t i = 0; i < count; ++i) edge[i] = {address_of(edges[i].function.get()), edges[i].input_nr};
     thread.lane.commit(bytes);
@@ -119,7 +127,7 @@ void write_lone_save(Thread& thread, const PendingSave& save) {
   const uint64_t address = uint64_t{1} << 63 | count.fetch_add(1, std::memory_order_relaxed);
   thread.lane.write(trace::NodeRecord{
       header<trace::NodeRecord>(RecordKind::node, trace::kNodeIsCustom, intern_string(thread, "SavedTensor")),
-      trace::ticks_now(), address, UINT64_MAX - 1, 0});
+      trace::ticks_now(), address, UINT64_MAX - 1, 0, 0, 0});
   write_save(thread, address, intern_string(thread, "data"), 0, save);
 }
 

@@ -1,8 +1,11 @@
 // See intern.h. Records are written under the lock, so that what names an interned thing is later in time than it.
 #include "profiler/capture/intern.h"
 
+#include <ATen/core/function_schema.h>
+
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -78,7 +81,43 @@ uint32_t intern_string(Thread& thread, std::string_view text) {
   return string_locked(t, thread, text);
 }
 
-const Thread::Name& intern_name(Thread& thread, const char* text) {
+uint32_t intern_attributes(Thread& thread, std::string_view text) {
+  if (text.empty()) return 0;
+  std::array<char, sizeof(Thread::Attributes::copy)> copy{};
+  if (text.size() > copy.size()) return intern_string(thread, text);
+  std::memcpy(copy.data(), text.data(), text.size());
+  uint64_t hash = text.size();
+  for (size_t i = 0; i < text.size(); i += 8) {
+    uint64_t word;
+    std::memcpy(&word, copy.data() + i, sizeof word);
+    hash = mix(hash, word);
+  }
+  Thread::Attributes& seen = thread.attributes[slot_of(hash, thread.attributes.size())];
+  if (seen.id == 0 || seen.copy != copy) seen = {copy, intern_string(thread, text)};
+  return seen.id;
+}
+
+namespace {
+
+// The operators whose output may be an input again: trace/record.h, InputViewsRecord.
+constexpr std::string_view kCopying[] = {"aten::clone", "aten::_to_copy", "aten::cat",   "aten::stack",
+                                         "aten::copy_", "aten::repeat",   "aten::_stack"};
+
+uint32_t written_arguments(const at::RecordFunction& function) {
+  const auto schema = function.operator_schema();
+  if (!schema) return 0;
+  uint32_t written = 0;
+  for (size_t i = 0; i < schema->arguments().size(); ++i) {
+    const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+    if (alias != nullptr && alias->isWrite()) written |= 1U << std::min<size_t>(i, 31);
+  }
+  return written;
+}
+
+}  // namespace
+
+const Thread::Name& intern_name(Thread& thread, const at::RecordFunction& function) {
+  const char* text = function.name();  // one place in memory for each overload
   Thread::Name& name = thread.names[slot_of(address_of(text), thread.names.size())];
   if (name.text == text && std::strncmp(name.copy, text, sizeof name.copy) == 0 &&
       name.copy[sizeof name.copy - 1] == '\0')
@@ -88,6 +127,8 @@ const Thread::Name& intern_name(Thread& thread, const char* text) {
   name.id = intern_string(thread, text);
   // Operators of LibTorch itself run no Python; a torch.autograd.Function, a custom operator may.
   name.runs_python = std::strncmp(text, "aten::", 6) != 0 && std::strncmp(text, "prim::", 6) != 0;
+  name.written = written_arguments(function);
+  name.copies = std::ranges::find(kCopying, text) != std::end(kCopying);
   return name;
 }
 
@@ -109,7 +150,8 @@ uint32_t intern_layout(Thread& thread, const c10::TensorImpl& tensor) {
     // PyTorch's Python names: "float32", not "Float".
     const uint32_t dtype = string_locked(t, thread, c10::getDtypeNames(tensor.dtype().toScalarType()).first);
     size_t bytes;
-    if (auto* record = reserve<trace::LayoutRecord>(thread, RecordKind::layout, 0, at->second, 2 * sizes.size(), bytes)) {
+    if (auto* record =
+            reserve<trace::LayoutRecord>(thread, RecordKind::layout, 0, at->second, 2 * sizes.size(), bytes)) {
       record->dtype = dtype;
       record->element_bytes = static_cast<uint16_t>(tensor.dtype().itemsize());
       record->rank = static_cast<uint16_t>(sizes.size());

@@ -13,9 +13,11 @@
 namespace tapelens::capture {
 
 uint32_t intern_string(Thread& thread, std::string_view text);
+// The same, for texts of which a program has few: the thread remembers them.
+uint32_t intern_attributes(Thread& thread, std::string_view text);
 
-// By the address of a C string that stays what it is, as operators' names do; checked by content.
-const Thread::Name& intern_name(Thread& thread, const char* text);
+// What is known of the operator by its name, which stays at one address; checked by content.
+const Thread::Name& intern_name(Thread& thread, const at::RecordFunction& function);
 
 // dtype, sizes and strides. 0 for tensors without strides (sparse, nested).
 uint32_t intern_layout(Thread& thread, const c10::TensorImpl& tensor);

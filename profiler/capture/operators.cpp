@@ -14,35 +14,66 @@ namespace {
 
 using trace::RecordKind;
 
-void add_input(Thread& thread, const at::Tensor& tensor, uint64_t* addresses, size_t& count, size_t room) {
-  if (!tensor.defined()) return;
-  const uint64_t address = storage_of(thread, *tensor.unsafeGetTensorImpl()).address;
-  if (address == 0) return;
-  if (count < room) addresses[count] = address;
-  ++count;
-}
-
-// The addresses of the inputs' storages: how many there are; the first `room` of them are filled in.
-size_t inputs_of(Thread& thread, c10::ArrayRef<const c10::IValue> inputs, uint64_t* addresses, size_t room) {
-  size_t count = 0;
-  for (const c10::IValue& input : inputs) {
-    if (input.isTensor()) {
-      add_input(thread, input.toTensor(), addresses, count, room);
-    } else if (input.isList()) {
-      for (const c10::IValue& element : input.toListRef()) {
+// Calls take(tensor, address of its storage, number of the argument) for each input that has a storage.
+template <class Take>
+void each_input(Thread& thread, c10::ArrayRef<const c10::IValue> inputs, Take take) {
+  const auto one = [&](const at::Tensor& tensor, size_t argument) {
+    if (!tensor.defined()) return;
+    const uint64_t address = storage_of(thread, *tensor.unsafeGetTensorImpl()).address;
+    if (address != 0) take(tensor, address, argument);
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].isTensor()) {
+      one(inputs[i].toTensor(), i);
+    } else if (inputs[i].isList()) {
+      for (const c10::IValue& element : inputs[i].toListRef()) {
         if (!element.isTensor()) break;  // a list of numbers; of optional tensors, None is a tensor that is undefined
-        add_input(thread, element.toTensor(), addresses, count, room);
+        one(element.toTensor(), i);
       }
     }
   }
-  return count;
+}
+
+struct Inputs {
+  size_t count = 0;      // that there are; the first `room` of them are filled in
+  uint32_t written = 0;  // as OperatorRecord says
+};
+Inputs inputs_of(Thread& thread, const at::RecordFunction& function, uint32_t written, uint64_t* addresses, size_t room) {
+  Inputs found;
+  each_input(thread, function.inputs(), [&](const at::Tensor&, uint64_t address, size_t argument) {
+    if (found.count < room) addresses[found.count] = address;
+    if ((written >> std::min<size_t>(argument, 31) & 1) != 0) found.written |= 1U << std::min<size_t>(found.count, 31);
+    ++found.count;
+  });
+  return found;
+}
+
+void write_views(Thread& thread, const at::RecordFunction& function, size_t count) {
+  constexpr size_t kMost = trace::kBlockPayloadBytes / sizeof(trace::InputView) - 8;
+  if (count == 0 || count > kMost) return;  // concatenations of thousands: copies of none
+  // Layouts are written before what names them.
+  std::vector<trace::InputView> views;
+  views.reserve(count);
+  each_input(thread, function.inputs(), [&](const at::Tensor& tensor, uint64_t, size_t) {
+    const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+    const uint32_t layout = intern_layout(thread, impl);
+    const auto offset = layout != 0 ? impl.sym_storage_offset_default().maybe_as_int() : std::nullopt;
+    views.push_back({layout, 0, offset ? static_cast<uint64_t>(*offset) : 0});
+  });
+  size_t bytes;
+  if (auto* record = reserve<trace::InputViewsRecord>(thread, RecordKind::input_views, 0, 0, 2 * views.size(), bytes)) {
+    record->ticks = trace::ticks_now();
+    std::ranges::copy(views, reinterpret_cast<trace::InputView*>(record + 1));
+    thread.lane.commit(bytes);
+  }
 }
 
 void write_operator(Thread& thread, const at::RecordFunction& function, Frame& frame) {
-  const Thread::Name& name = intern_name(thread, function.name());
+  const Thread::Name& name = intern_name(thread, function);
   // Python stands between this operator and the one around it only where that one may run Python.
   const bool from_python = thread.frames.empty() || thread.frames.back().runs_python;
-  const uint32_t name_id = name.id;
+  const uint32_t name_id = name.id, name_written = name.written;
+  const bool copies = name.copies;
   frame.runs_python = name.runs_python;
   const uint32_t stack = from_python ? stack_here(thread) : thread.frames.back().stack;
 
@@ -50,28 +81,28 @@ void write_operator(Thread& thread, const at::RecordFunction& function, Frame& f
   uint64_t few[kRoom];
   std::vector<uint64_t> many;
   const uint64_t* addresses = few;
-  const auto inputs = function.inputs();
-  size_t count = inputs_of(thread, inputs, few, kRoom);
-  if (count > kRoom) {
-    many.resize(count);
-    count = inputs_of(thread, inputs, many.data(), count);
+  Inputs inputs = inputs_of(thread, function, name_written, few, kRoom);
+  if (inputs.count > kRoom) {
+    many.resize(inputs.count);
+    inputs = inputs_of(thread, function, name_written, many.data(), inputs.count);
     constexpr size_t kMost = trace::kBlockPayloadBytes / 8 - 64;
-    if (count > kMost) {
-      g_spool.count(trace::Loss::truncated_text, count - kMost);
-      count = kMost;
+    if (inputs.count > kMost) {
+      g_spool.count(trace::Loss::truncated_text, inputs.count - kMost);
+      inputs.count = kMost;
     }
     addresses = many.data();
   }
   size_t bytes;
   const uint8_t flags = function.scope() == at::RecordScope::FUNCTION && name.runs_python ? trace::kOperatorIsPythonFunction : 0;
-  if (auto* record = reserve<trace::OperatorRecord>(thread, RecordKind::operator_begin, flags, name_id, count, bytes)) {
+  if (auto* record = reserve<trace::OperatorRecord>(thread, RecordKind::operator_begin, flags, name_id, inputs.count, bytes)) {
     record->ticks = trace::ticks_now();
     record->sequence_nr = static_cast<uint64_t>(function.seqNr());
     record->stack = stack;
-    record->reserved = 0;
-    std::copy_n(addresses, count, reinterpret_cast<uint64_t*>(record + 1));
+    record->written = inputs.written;
+    std::copy_n(addresses, inputs.count, reinterpret_cast<uint64_t*>(record + 1));
     thread.lane.commit(bytes);
     frame.recorded = true;
+    if (copies) write_views(thread, function, inputs.count);
   }
 }
 

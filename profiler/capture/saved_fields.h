@@ -10,6 +10,8 @@
 #include <typeinfo>
 #include <vector>
 
+#include "profiler/capture/attributes.h"
+
 namespace tapelens::capture {
 
 // Called with each saved field of a node; `field` counts the fields of all types.
@@ -27,6 +29,7 @@ class FieldVisitor {
 struct SavedFields {
   const std::type_info* type;
   void (*visit)(const torch::autograd::Node& node, FieldVisitor& visitor);
+  void (*attributes)(const torch::autograd::Node& node, AttributeText& text);  // null: none are asked for
 };
 
 extern const SavedFields kSavedFields[];

@@ -1,18 +1,40 @@
-"""Generates the table of saved fields from a PyTorch's own torch/csrc/autograd/generated/Functions.h.
+"""Generates the table of saved fields from a PyTorch's own torch/csrc/autograd/generated/Functions.h, and the formatters
+of the attributes that the table of needs of this minor asks for (its key "attributes").
 
-usage: saved_fields.py Functions.h OUTPUT.cpp
+usage: saved_fields.py Functions.h NEEDS.json|- OUTPUT.cpp
 """
+import json
 import re
 import sys
 
 STRUCT = re.compile(r"struct (?:TORCH_API )?(\w+) : public \w+ \{(.*?)\n\};", re.S)
 FIELD = re.compile(r"^  (std::vector<SavedVariable>|SavedVariable) (\w+);", re.M)
+MEMBER = re.compile(r"^  ([\w:<> ]+?) (\w+)(?: = [^;]+)?;", re.M)
+# What AttributeText can write as Python would.
+WRITABLE = re.compile(r"(?:(?:::)?std::optional<(bool|int64_t|c10::SymInt|std::string)>|"
+                      r"bool|int64_t|c10::SymInt|std::string|SavedVariable)")
 
 
-def main(header, output):
+def attribute_calls(header, node, body, wanted):
+    """One line of C++ for each attribute, in the order of their names."""
+    members = {name.rstrip("_"): (kind, name) for kind, name in MEMBER.findall(body)}
+    for name in sorted(wanted):
+        if name not in members:
+            sys.exit(f"{header}: {node} has no member {name}, which the table of needs asks for")
+        kind, member = members[name]
+        if not WRITABLE.fullmatch(kind):
+            sys.exit(f"{header}: {node}.{name} is a {kind}: attributes.h cannot write that")
+        yield f'  text.add("{name}", node.{member});'
+
+
+def main(header, needs, output):
     with open(header, encoding="utf-8") as file:
         source = file.read()
-    visits, rows, names = [], [], []
+    asked = {}
+    if needs != "-":
+        with open(needs, encoding="utf-8") as file:
+            asked = json.load(file)["attributes"]
+    visits, rows, names, found = [], [], [], set()
     for node, body in STRUCT.findall(source):
         fields = FIELD.findall(body)
         if not fields:
@@ -25,7 +47,17 @@ def main(header, output):
         visits.append(
             f"void visit_{node}(const Node& n, FieldVisitor& v) {{\n"
             f"  const auto& node = static_cast<const generated::{node}&>(n);\n" + "\n".join(calls) + "\n}\n")
-        rows.append(f"    {{&typeid(generated::{node}), visit_{node}}},\n")
+        formatter = "nullptr"
+        if node in asked:
+            found.add(node)
+            formatter = f"attributes_{node}"
+            visits.append(
+                f"void {formatter}(const Node& n, AttributeText& text) {{\n"
+                f"  const auto& node = static_cast<const generated::{node}&>(n);\n"
+                + "\n".join(attribute_calls(header, node, body, asked[node])) + "\n}\n")
+        rows.append(f"    {{&typeid(generated::{node}), visit_{node}, {formatter}}},\n")
+    if set(asked) != found:
+        sys.exit(f"{header}: no node types {sorted(set(asked) - found)}, whose attributes the table of needs asks for")
     # A header that is read wrongly would leave saves without a name at run time: refuse it here instead.
     mentioned = len(re.findall(r"^  (?:std::vector<SavedVariable>|SavedVariable) \w+;", source, re.M))
     if mentioned != len(names) or len(rows) < 300:
@@ -47,6 +79,6 @@ def main(header, output):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

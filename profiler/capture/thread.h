@@ -72,9 +72,11 @@ struct Thread {
   // Direct-mapped caches: a slot holds the last that fell on it.
   struct Name {
     const char* text = nullptr;
-    char copy[32] = {};
+    char copy[48] = {};
     uint32_t id = 0;
+    uint32_t written = 0;  // bit i: the operator changes its argument i; bit 31: any from the 32nd on
     bool runs_python = false;
+    bool copies = false;  // what it was given of each input is recorded
   };
   struct Stack {
     uint64_t hash = 0;
@@ -87,6 +89,10 @@ struct Thread {
   struct Foreign {
     uint64_t address = 0, bytes = 0;
   };
+  struct Attributes {
+    std::array<char, 96> copy{};  // zeros behind the text; a longer one is not kept
+    uint32_t id = 0;
+  };
   struct Recorded {
     const torch::autograd::Node* node = nullptr;
     uint64_t sequence_nr = 0, storage = 0;
@@ -97,6 +103,7 @@ struct Thread {
   std::array<Layout, 1024> layouts;
   std::array<Foreign, 64> foreigns;
   std::array<NodeType, 512> node_types;
+  std::array<Attributes, 64> attributes;
   std::array<Recorded, 1024> recorded;
   Thread* next = nullptr;
 };
