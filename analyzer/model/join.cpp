@@ -1,4 +1,6 @@
 // The derived columns of a process: which free ends an allocation, and when a save was released.
+#include <algorithm>
+
 #include "analyzer/model/model.h"
 #include "trace/record.h"
 
@@ -44,7 +46,13 @@ void join_releases(Process& p) {
       --evaluation;
     }
     const uint32_t node = p.saves.node.raw[save];
-    if (node != 0) p.saves.released.raw[save] = next[node];
+    if (node == 0) continue;
+    // A node is told dead when its fields have been destroyed: what only a field kept was freed a little before.
+    const uint32_t free = (p.saves.flags.raw[save] & trace::kSaveIsPacked) == 0
+                              ? p.allocations.free.raw[p.saves.allocation.raw[save]]
+                              : 0;
+    const uint64_t freed = free != 0 ? p.frees.time.raw[free] : static_cast<uint64_t>(kNever.ns);
+    p.saves.released.raw[save] = std::min(next[node], std::max(freed, time));
   }
 }
 

@@ -54,6 +54,21 @@ class Checks {
       }
     }
   }
+  // In the order of the operators, and for each as many as it has inputs.
+  void views(const std::vector<uint32_t>& operators, const std::vector<uint16_t>& input_counts) {
+    if (!error_.empty()) return;
+    for (size_t row = 1; row < operators.size();) {
+      const uint32_t op = operators[row];
+      size_t end = row;
+      while (end < operators.size() && operators[end] == op) ++end;
+      if (end - row != input_counts[op] || (end < operators.size() && operators[end] < op)) {
+        error_ = "inconsistent recording: input_views of operator " + std::to_string(op) +
+                 " are not those of its inputs: record again";
+        return;
+      }
+      row = end;
+    }
+  }
   const std::string& error() const { return error_; }
 
  private:
@@ -115,13 +130,18 @@ Result<Text> load_text(const Recording& r) {
 
   text.layout_dtype.raw = r.column(column::layout_dtype);
   checks.below(text.layout_dtype.raw, strings, "layouts.dtype");
-  const auto element_bytes = r.column(column::layout_element_bytes);
+  text.layout_element_bytes.raw = r.column(column::layout_element_bytes);
+  const auto& element_bytes = text.layout_element_bytes.raw;
   const auto ranks = r.column(column::layout_rank);
   const auto sizes = r.column(column::layout_size);
   checks.equal(sum(ranks), sizes.size() - 1, "ranks of layouts");
   if (!checks.error().empty()) return Error{checks.error()};
   text.layout_begin = begins<uint32_t>(ranks);
   text.layout_sizes.assign(sizes.begin() + 1, sizes.end());
+  const auto strides = r.column(column::layout_stride);
+  checks.equal(strides.size(), sizes.size(), "strides of layouts");
+  if (!checks.error().empty()) return Error{checks.error()};
+  for (size_t row = 1; row < strides.size(); ++row) text.layout_strides.push_back(static_cast<int64_t>(strides[row]));
   text.layout_bytes.raw.assign(ranks.size(), 0);
   for (uint32_t row = 1; row < ranks.size(); ++row) {
     uint64_t total = element_bytes[row];
@@ -155,7 +175,15 @@ void load_operators(const Recording& r, ProcessIndex index, Operators& t) {
   t.evaluation.raw = r.column(column::operator_evaluation, index);
   t.input_count.raw = r.column(column::operator_input_count, index);
   t.inputs = r.column(column::input_allocation, index);
+  t.written.raw = r.column(column::operator_written, index);
+  t.written.raw.resize(t.begin.raw.size());  // older recordings do not say
   t.end.raw = join_ends(t.rows(), r.column(column::operator_end_of, index), r.column(column::operator_end, index));
+}
+
+void load_views(const Recording& r, ProcessIndex index, InputViews& t) {
+  t.op.raw = r.column(column::view_operator, index);
+  t.layout.raw = r.column(column::view_layout, index);
+  t.offset.raw = r.column(column::view_offset, index);
 }
 
 void load_allocations(const Recording& r, ProcessIndex index, Process& p) {
@@ -178,14 +206,21 @@ void load_graph(const Recording& r, ProcessIndex index, Process& p) {
   p.nodes.op.raw = r.column(column::node_operator, index);
   p.nodes.flags.raw = r.column(column::node_flags, index);
   p.nodes.parameter.raw = r.column(column::node_parameter, index);
+  p.nodes.attributes.raw = r.column(column::node_attributes, index);
+  const auto edge_counts = r.column(column::node_edge_count, index);
+  p.nodes.edge_begin = begins<uint64_t>(edge_counts);
+  p.nodes.edges = r.column(column::edge_node, index);
+  p.nodes.edges.erase(p.nodes.edges.begin());  // row 0: there are no ids of edges
   p.saves.time.raw = r.column(column::save_time, index);
   p.saves.node.raw = r.column(column::save_node, index);
   p.saves.field.raw = r.column(column::save_field, index);
   p.saves.allocation.raw = r.column(column::save_allocation, index);
   p.saves.layout.raw = r.column(column::save_layout, index);
+  p.saves.offset.raw = r.column(column::save_offset, index);
   p.saves.flags.raw = r.column(column::save_flags, index);
   p.releases.of.raw = r.column(column::release_of, index);
   p.releases.time.raw = r.column(column::release_time, index);
+  p.releases.flags.raw = r.column(column::release_flags, index);
   Evaluations& t = p.evaluations;
   t.begin.raw = r.column(column::evaluation_begin, index);
   t.node.raw = r.column(column::evaluation_node, index);
@@ -263,6 +298,9 @@ void check_ids(const Process& p, const Text& text, Checks& checks) {
   checks.earlier(o.parent.raw, "operators.parent");
   checks.equal(sum(o.input_count.raw), o.inputs.size() - 1, "inputs of operators");
   checks.below(o.inputs, p.allocations.rows(), "operator_inputs.allocation");
+  checks.below(p.input_views.op.raw, o.rows(), "input_views.operator");
+  checks.below(p.input_views.layout.raw, text.layout_dtype.rows(), "input_views.layout");
+  checks.views(p.input_views.op.raw, o.input_count.raw);
   const Allocations& a = p.allocations;
   checks.below(a.device.raw, text.device_name.rows(), "allocations.device");
   checks.below(a.op.raw, o.rows(), "allocations.operator");
@@ -273,6 +311,10 @@ void check_ids(const Process& p, const Text& text, Checks& checks) {
   checks.below(p.nodes.type.raw, strings, "nodes.type");
   checks.below(p.nodes.op.raw, o.rows(), "nodes.operator");
   checks.below(p.nodes.parameter.raw, a.rows(), "nodes.parameter");
+  checks.below(p.nodes.attributes.raw, strings, "nodes.attributes");
+  checks.equal(p.nodes.edge_begin.back(), p.nodes.edges.size(), "edges of nodes");
+  // Of any row: the next node may be an AccumulateGrad that was recorded later.
+  checks.below(p.nodes.edges, p.nodes.rows(), "node_edges.node");
   checks.below(p.saves.node.raw, p.nodes.rows(), "saves.node");
   checks.below(p.saves.field.raw, strings, "saves.field");
   checks.below(p.saves.allocation.raw, a.rows(), "saves.allocation");
@@ -298,6 +340,7 @@ Result<Process> load_process(const Recording& r, const Text& text, ProcessIndex 
   p.summary = r.processes()[index.value];
   p.duration = r.duration();
   load_operators(r, index, p.operators);
+  load_views(r, index, p.input_views);
   load_allocations(r, index, p);
   load_graph(r, index, p);
   load_program(r, index, p);

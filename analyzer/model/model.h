@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ using DeviceId = trace::Id<struct DeviceTag>;
 using FreeId = trace::Id<struct FreeTag>;
 using ReleaseId = trace::Id<struct ReleaseTag>;
 using RoleId = trace::Id<struct RoleTag>;
+using ViewId = trace::Id<struct ViewTag>;
 
 struct Operators {
   WideColumn<OperatorId, Time> begin, end;  // end: kNever if it was open when the recording ended
@@ -42,9 +44,19 @@ struct Operators {
   IdColumn<OperatorId, OperatorId> parent;
   IdColumn<OperatorId, EvaluationId> evaluation;  // around it
   IdColumn<OperatorId, uint16_t, uint16_t> input_count;
+  IdColumn<OperatorId, uint32_t> written;  // bit i: it changes the content of input i; bit 31: of any from the 32nd on
   std::vector<uint32_t> inputs = std::vector<uint32_t>(1);  // AllocationId; all operators', one after another, from [1]
 
   uint32_t rows() const { return begin.rows(); }
+};
+
+// What operators that copy were given: as many rows as they have inputs, in the order of the operators.
+struct InputViews {
+  IdColumn<ViewId, OperatorId> op;
+  IdColumn<ViewId, LayoutId> layout;
+  IdColumn<ViewId, uint64_t, uint64_t> offset;  // into the storage, in elements
+
+  uint32_t rows() const { return op.rows(); }
 };
 
 struct Allocations {
@@ -74,8 +86,16 @@ struct Nodes {
   IdColumn<NodeId, OperatorId> op;
   IdColumn<NodeId, uint8_t, uint8_t> flags;  // trace::NodeFlags
   IdColumn<NodeId, AllocationId> parameter;  // of an AccumulateGrad
+  IdColumn<NodeId, StringId> attributes;     // "training=False"; none: not asked for
+  // NodeIds of the next nodes, all nodes' one after another: those of node n are [edge_begin[n], edge_begin[n + 1]).
+  // 0: that input needs no gradient, or, in a node with the flag for it, its node was not seen.
+  std::vector<uint32_t> edges;
+  std::vector<uint64_t> edge_begin = std::vector<uint64_t>(2);
 
   uint32_t rows() const { return time.rows(); }
+  std::span<const uint32_t> edges_of(NodeId node) const {
+    return std::span(edges).subspan(edge_begin[node.value], edge_begin[node.value + 1] - edge_begin[node.value]);
+  }
 };
 
 struct Saves {
@@ -84,7 +104,8 @@ struct Saves {
   IdColumn<SaveId, StringId> field;
   IdColumn<SaveId, AllocationId> allocation;
   IdColumn<SaveId, LayoutId> layout;
-  IdColumn<SaveId, uint8_t, uint8_t> flags;  // trace::SaveFlags
+  IdColumn<SaveId, uint64_t, uint64_t> offset;  // into the storage, in elements
+  IdColumn<SaveId, uint8_t, uint8_t> flags;     // trace::SaveFlags
 
   uint32_t rows() const { return time.rows(); }
 };
@@ -92,6 +113,7 @@ struct Saves {
 struct Releases {
   IdColumn<ReleaseId, NodeId> of;
   WideColumn<ReleaseId, Time> time;
+  IdColumn<ReleaseId, uint8_t, uint8_t> flags;  // trace::NodeReleaseFlags
 
   uint32_t rows() const { return of.rows(); }
 };
@@ -153,6 +175,7 @@ struct Process {
   trace::ProcessSummary summary;
   Time duration;  // of the recording
   Operators operators;
+  InputViews input_views;
   Allocations allocations;
   Frees frees;
   Nodes nodes;

@@ -44,7 +44,8 @@ bool is_library_frame(std::string_view file, std::string_view function) {
                                                               "/include/c++/",
                                                               "libpython"};
   static constexpr std::array<std::string_view, 5> kFunctions = {"at::", "c10::", "torch::", "std::", "__libc_start"};
-  if (file.starts_with("<frozen ")) return true;
+  // Modules of Python itself; code that torch.fx generated.
+  if (file.starts_with("<frozen ") || file.starts_with("<eval_with_key>")) return true;
   if (std::ranges::any_of(kFiles, [&](std::string_view part) { return contains(file, part); })) return true;
   if (is_python_standard_library(file)) return true;
   return std::ranges::any_of(kFunctions, [&](std::string_view prefix) { return function.starts_with(prefix); });

@@ -27,6 +27,8 @@ struct Text {
   WideColumn<LayoutId, Bytes> layout_bytes;  // elements times bytes of an element: logical, whatever the strides
   std::vector<uint32_t> layout_begin = std::vector<uint32_t>(2);  // into layout_sizes, likewise
   std::vector<uint64_t> layout_sizes;
+  std::vector<int64_t> layout_strides;  // in elements, at the same places
+  IdColumn<LayoutId, uint16_t, uint16_t> layout_element_bytes;
   IdColumn<ModuleId, StringId> module_path, module_type;
   IdColumn<DeviceId, StringId> device_name;
 
@@ -38,6 +40,10 @@ struct Text {
   }
   std::span<const uint64_t> sizes(LayoutId id) const {
     return std::span(layout_sizes).subspan(layout_begin[id.value], layout_begin[id.value + 1] - layout_begin[id.value]);
+  }
+  std::span<const int64_t> strides(LayoutId id) const {
+    return std::span(layout_strides)
+        .subspan(layout_begin[id.value], layout_begin[id.value + 1] - layout_begin[id.value]);
   }
 };
 

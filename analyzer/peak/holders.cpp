@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/peak/replay.h"
 #include "trace/record.h"
 
 namespace tapelens::peak {
@@ -46,8 +47,9 @@ struct Found {
 
 class Finder {
  public:
-  Finder(const Process& process, const Text& text, PeakSet& set)
-      : p_(process), text_(text), set_(set), slot_(process.allocations.rows() + 1, kNone) {
+  // `gone`: saves that hold nothing, sorted.
+  Finder(const Process& process, const Text& text, PeakSet& set, std::span<const SaveId> gone)
+      : p_(process), text_(text), set_(set), gone_(gone), slot_(process.allocations.rows() + 1, kNone) {
     for (uint32_t i = 0; i < set.members.size(); ++i) slot_[set.members[i].allocation.value] = i;
   }
 
@@ -75,6 +77,7 @@ class Finder {
       if (allocation == 0 || slot_[allocation] == kNone || s.released.raw[row] <= moment) continue;
       if ((s.flags.raw[row] & trace::kSaveIsPacked) != 0) continue;
       const SaveId save{row};
+      if (std::ranges::binary_search(gone_, save)) continue;
       add(AllocationId{allocation}, {HolderKind::save, s.node[save], s.field[save], {}, {}, s.layout[save]});
     }
   }
@@ -196,26 +199,50 @@ class Finder {
   const Process& p_;
   const Text& text_;
   PeakSet& set_;
+  std::span<const SaveId> gone_;
   std::vector<uint32_t> slot_;  // by allocation: its member
   std::vector<Found> found_;
 };
 
+bool is_on(const Process& process, AllocationId id, DeviceId device) {
+  return process.allocations.device[id] == device && process.allocations.origin[id] == Origin::allocator;
+}
+
+// From the members alone: their order, their sum, who holds them.
+PeakSet complete(const Process& process, const Text& text, PeakSet set, std::span<const SaveId> gone) {
+  for (const Member& member : set.members) set.bytes += member.bytes;
+  std::ranges::stable_sort(set.members, [](const Member& x, const Member& y) { return x.bytes > y.bytes; });
+  Finder(process, text, set, gone).run();
+  return set;
+}
+
 }  // namespace
 
 PeakSet peak_set(const Process& process, const Text& text, DeviceId device, const Moment& when) {
-  PeakSet set;
-  set.when = when;
-  set.device = device;
-  const Allocations& a = process.allocations;
+  PeakSet set{when, device, {}, {}, {}};
   for (uint32_t row = 1; row <= when.last_allocation.value; ++row) {
     const AllocationId id{row};
-    if (a.device[id] != device || a.origin[id] != Origin::allocator || !when.holds(process, id)) continue;
-    set.members.push_back({id, a.bytes[id]});
-    set.bytes += a.bytes[id];
+    if (!is_on(process, id, device) || !when.holds(process, id)) continue;
+    set.members.push_back({id, process.allocations.bytes[id]});
   }
-  std::ranges::stable_sort(set.members, [](const Member& x, const Member& y) { return x.bytes > y.bytes; });
-  Finder(process, text, set).run();
-  return set;
+  return complete(process, text, std::move(set), {});
+}
+
+PeakSet peak_set_without(const Process& process, const Text& text, DeviceId device, const Replay::Outcome& outcome,
+                         std::span<const WhatIf* const> changes) {
+  PeakSet set{outcome.when, device, {}, {}, {}};
+  std::vector<SaveId> gone;
+  for (const WhatIf* change : changes) gone.insert(gone.end(), change->without.begin(), change->without.end());
+  std::ranges::sort(gone);
+  auto changed = outcome.changed.begin();
+  for (uint32_t row = 1; row <= outcome.when.last_allocation.value; ++row) {
+    const AllocationId id{row};
+    while (changed != outcome.changed.end() && changed->allocation < id) ++changed;
+    const bool is_changed = changed != outcome.changed.end() && changed->allocation == id;
+    const bool is_alive = is_changed ? changed->end > outcome.when.time : outcome.when.holds(process, id);
+    if (is_alive && is_on(process, id, device)) set.members.push_back({id, process.allocations.bytes[id]});
+  }
+  return complete(process, text, std::move(set), gone);
 }
 
 }  // namespace tapelens::peak

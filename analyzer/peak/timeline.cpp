@@ -120,6 +120,13 @@ uint32_t Timeline::before(Time time) const {
   return static_cast<uint32_t>(std::ranges::lower_bound(time_, time.ns) - time_.begin());
 }
 
+uint32_t Timeline::find(const std::vector<uint32_t>& last, uint32_t row, uint8_t is_allocation) const {
+  // The counters grow along the rows; other devices' rows leave gaps in them.
+  const auto at = static_cast<uint32_t>(std::ranges::lower_bound(last, row) - last.begin());
+  const bool is_it = row != 0 && at < events() && last[at] == row && is_allocation_[at] == is_allocation;
+  return is_it ? at : events();
+}
+
 Moment Timeline::moment(uint32_t events) const {
   if (events == 0) return {};
   return {Time{time_[events - 1]}, AllocationId{last_allocation_[events - 1]}, FreeId{last_free_[events - 1]}};

@@ -59,8 +59,18 @@ class Timeline {
   // What was allocated in [begin, end), freed or not.
   Totals allocated(Interval interval) const;
 
- private:
+  // The curve as rows, one each event of this device, from 0; what was live after it; blocks with their largest.
   static constexpr uint32_t kBlock = 256;
+  uint32_t events() const { return static_cast<uint32_t>(live_.size()); }
+  Bytes live_after(uint32_t event) const { return Bytes{live_[event]}; }
+  Bytes most_of_block(uint32_t block) const { return Bytes{blocks_[block].most}; }
+  uint32_t first_at_or_after(Time time) const { return before(time); }
+  Moment moment_after(uint32_t event) const { return moment(event + 1); }
+  // events() if it is none of this device's.
+  uint32_t event_of(AllocationId allocation) const { return find(last_allocation_, allocation.value, 1); }
+  uint32_t event_of(FreeId free) const { return find(last_free_, free.value, 0); }
+
+ private:
   struct Block {
     int64_t most;          // live after any of its events
     uint32_t allocations;  // of all blocks before it
@@ -68,6 +78,7 @@ class Timeline {
   };
   // The events before the first one at or after a time.
   uint32_t before(Time time) const;
+  uint32_t find(const std::vector<uint32_t>& last, uint32_t row, uint8_t is_allocation) const;
   Totals allocated_before(uint32_t event) const;
   Moment moment(uint32_t events) const;
 

@@ -135,8 +135,9 @@ Failure nothing_chosen(const Report& report, const Options& options) {
 
 }  // namespace
 
-Built build(const trace::Recording& recording, const Options& options) {
+Built build(const trace::Recording& recording, const Options& options, const Advising* advising) {
   Built built;
+  if (advising != nullptr && advising->progress) advising->progress("reading", 0);
   const auto text = model::load_text(recording);
   if (!text) {
     built.failure.message = text.error().message;
@@ -192,6 +193,10 @@ Built build(const trace::Recording& recording, const Options& options) {
   report.peak = describe_peak(process, *text, steps, set, options);
   report.steps = describe_steps(process, steps, timeline);
   report.ranges = describe_ranges(process, *text, timeline);
+  if (advising != nullptr) {
+    report.advice =
+        advise::advise(process, *text, chosen->device.device, advising->checks, advising->wanted, advising->progress);
+  }
   built.report = std::move(report);
   return built;
 }

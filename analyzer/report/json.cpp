@@ -1,14 +1,11 @@
 // The report as JSON: docs/report.schema.json describes it, docs/report.md explains it.
-#include <nlohmann/json.hpp>
+#include "analyzer/report/json.h"
 
 #include "analyzer/report/report.h"
 
 namespace tapelens::report {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-constexpr int kSchemaVersion = 1;
 
 Json maybe(int32_t rank) { return rank >= 0 ? Json(rank) : Json(nullptr); }
 
@@ -27,6 +24,8 @@ Json saves_json(const peak::SaveSummary& saves) {
           {"by_field", std::move(fields)}};
 }
 
+}  // namespace
+
 Json recording_json(const RecordingFacts& facts) {
   Json lost = Json::array();
   for (const Lost& loss : facts.lost) {
@@ -41,6 +40,21 @@ Json recording_json(const RecordingFacts& facts) {
           {"events", facts.events},     {"file_bytes", facts.file_bytes},
           {"complete", facts.complete}, {"lost", std::move(lost)}};
 }
+
+Json stack_json(const std::vector<Frame>& frames) {
+  Json stack = Json::array();
+  for (const Frame& frame : frames) stack.push_back(frame_json(frame));
+  return stack;
+}
+
+Json frame_json(const Frame& frame) {
+  return {{"file", frame.file}, {"line", frame.line}, {"function", frame.function}};
+}
+
+// Names come from the program and need not be UTF-8.
+std::string dumped(const Json& value) { return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+namespace {
 
 Json processes_json(const std::vector<ProcessFacts>& processes) {
   Json out = Json::array();
@@ -65,10 +79,7 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
 }
 
 Json allocation_json(const Allocation& a) {
-  Json stack = Json::array(), holders = Json::array();
-  for (const Frame& frame : a.stack) {
-    stack.push_back({{"file", frame.file}, {"line", frame.line}, {"function", frame.function}});
-  }
+  Json holders = Json::array();
   for (const Holder& holder : a.holders) {
     Json h = {{"kind", kind_name(holder.kind)}, {"node", holder.node}, {"field", holder.field}, {"name", holder.name}};
     if (holder.kind == peak::HolderKind::save) h["saves"] = holder.saves;
@@ -83,7 +94,7 @@ Json allocation_json(const Allocation& a) {
           {"operator", a.op},
           {"module", a.module},
           {"layout", a.layout},
-          {"stack", std::move(stack)},
+          {"stack", stack_json(a.stack)},
           {"holders", std::move(holders)}};
 }
 
@@ -139,15 +150,15 @@ std::string json(const Report& report) {
                       {"allocations", r.allocations},
                       {"allocated_bytes", r.allocated.value}});
   }
-  const Json all = {{"schema_version", kSchemaVersion},
-                    {"recording", recording_json(report.recording)},
-                    {"processes", processes_json(report.processes)},
-                    {"peak", peak_json(report)},
-                    {"saves", saves_json(report.saves)},
-                    {"steps", std::move(steps)},
-                    {"ranges", std::move(ranges)}};
-  // Names come from the program and need not be UTF-8.
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  Json all = {{"schema_version", kSchemaVersion},
+              {"recording", recording_json(report.recording)},
+              {"processes", processes_json(report.processes)},
+              {"peak", peak_json(report)},
+              {"saves", saves_json(report.saves)},
+              {"steps", std::move(steps)},
+              {"ranges", std::move(ranges)}};
+  if (report.advice) add_advice(all, *report.advice);
+  return dumped(all);
 }
 
 }  // namespace tapelens::report

@@ -24,6 +24,26 @@ Paint paint_of(peak::HolderKind kind) {
   return Paint::red;
 }
 
+const char* label(peak::HolderKind kind) {
+  switch (kind) {
+    case peak::HolderKind::save:
+      return "saved for backward";
+    case peak::HolderKind::parameter:
+      return "parameters";
+    case peak::HolderKind::gradient:
+      return "gradients";
+    case peak::HolderKind::optimizer_state:
+      return "optimizer state";
+    case peak::HolderKind::buffer:
+      return "buffers";
+    case peak::HolderKind::op:
+      return "running operators";
+    case peak::HolderKind::program:
+      break;
+  }
+  return "the program itself";
+}
+
 std::string Page::paint(Paint paint, std::string_view text) const {
   if (!style_.color || paint == Paint::plain || text.empty()) return std::string(text);
   const char* code = "0";

@@ -14,6 +14,9 @@ enum class Paint : uint8_t { plain, bold, dim, red, green, yellow, blue, magenta
 // The paint of a category's bars, the same everywhere.
 Paint paint_of(peak::HolderKind kind);
 
+// What a category is called in text: "saved for backward".
+const char* label(peak::HolderKind kind);
+
 class Page {
  public:
   explicit Page(const Style& style) : style_(style) {}

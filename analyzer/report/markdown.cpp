@@ -1,14 +1,13 @@
 // The report as GitHub Markdown: short enough for a comment that CI makes on a pull request.
 #include <algorithm>
 
+#include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
+#include "analyzer/report/markup.h"
 #include "analyzer/report/report.h"
 
 namespace tapelens::report {
 
-namespace {
-
-// Text inside of a table's cell: names may hold what Markdown and HTML would act upon.
 std::string cell(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -18,7 +17,6 @@ std::string cell(std::string_view text) {
   return out;
 }
 
-// Text as code. A backtick would end it; a pipe would end the cell even in there.
 std::string code(std::string_view text) {
   if (text.empty()) return "";
   std::string out = "`";
@@ -28,6 +26,8 @@ std::string code(std::string_view text) {
   }
   return out + "`";
 }
+
+namespace {
 
 void add_groups(std::string& out, const Report& r, size_t rows) {
   out += std::string("\n| ") + by_name(r.options.by) + " | bytes | of the peak | allocations |\n|:--|--:|--:|--:|\n";
@@ -89,6 +89,7 @@ std::string markdown(const Report& r, size_t rows) {
   }
   add_groups(out, r, rows);
   add_allocations(out, r, rows);
+  if (r.advice) out += findings_table(r);
   if (r.processes.size() > 1) {
     out += "\n| process | rank | device | peak |\n|--:|--:|:--|--:|\n";
     for (const ProcessFacts& process : r.processes) {

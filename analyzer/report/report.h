@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/advise/advice.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/groups.h"
@@ -73,10 +74,7 @@ struct ProcessFacts {
   peak::SaveSummary saves;
 };
 
-struct Frame {
-  std::string file, function;
-  uint32_t line = 0;
-};
+using Frame = advise::Frame;
 
 struct Holder {
   peak::HolderKind kind{};
@@ -149,6 +147,8 @@ struct Report {
   peak::SaveSummary saves;  // of all processes, over the whole recording
   std::vector<Step> steps;  // of the chosen process and device
   std::vector<Range> ranges;
+  // Of the chosen process and device, over the whole recording; none if no checks were asked to run.
+  std::optional<advise::Advice> advice;
 };
 
 struct Failure {
@@ -161,7 +161,13 @@ struct Built {
   std::optional<Report> report;
   Failure failure;
 };
-Built build(const trace::Recording& recording, const Options& options);
+// The checks that are to run, and what of them is wanted. They live as long as the report is built.
+struct Advising {
+  advise::Checks& checks;
+  advise::Wanted wanted;
+  advise::Progress progress;
+};
+Built build(const trace::Recording& recording, const Options& options, const Advising* advising = nullptr);
 
 std::string json(const Report& report);
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <span>
 
+#include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/layout.h"
 #include "analyzer/report/report.h"
@@ -44,29 +45,10 @@ void add_title(Page& page, const Report& r) {
   }
   page.paragraph("", when + "; " + plural(p.live_allocations, "allocation", "allocations") + " alive");
   std::string facts = r.recording.command;
-  if (!r.recording.torch_version.empty()) facts += ", PyTorch " + r.recording.torch_version;
+  if (!r.recording.torch_version.empty())
+    facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
   facts += ", " + time_text(r.recording.duration) + ", " + count_text(r.recording.events) + " events";
   page.paragraph("", facts, Paint::dim);
-}
-
-const char* label(peak::HolderKind kind) {
-  switch (kind) {
-    case peak::HolderKind::save:
-      return "saved for backward";
-    case peak::HolderKind::parameter:
-      return "parameters";
-    case peak::HolderKind::gradient:
-      return "gradients";
-    case peak::HolderKind::optimizer_state:
-      return "optimizer state";
-    case peak::HolderKind::buffer:
-      return "buffers";
-    case peak::HolderKind::op:
-      return "running operators";
-    case peak::HolderKind::program:
-      break;
-  }
-  return "the program itself";
 }
 
 void add_categories(Page& page, const Report& r) {
@@ -281,6 +263,9 @@ void add_next(Page& page, const Report& r) {
   const std::string command = "tapelens report " + r.recording.file;
   std::vector<std::pair<std::string, std::string>> next;
   using peak::By;
+  if (r.advice && !r.advice->findings.empty()) {
+    next.emplace_back("tapelens advise " + r.recording.file, "each finding, with its evidence and how to mend it");
+  }
   if (r.options.by != By::source) next.emplace_back(command + " --by source", "the lines that made these bytes");
   if (r.options.by != By::module) next.emplace_back(command + " --by module", "the modules that made them");
   if (r.options.by != By::field) next.emplace_back(command + " --by field", "the fields of nodes that keep them");
@@ -314,6 +299,7 @@ std::string text(const Report& report, const Style& style) {
   add_categories(page, report);
   add_groups(page, report);
   add_allocations(page, report);
+  add_findings(page, report);
   add_steps(page, report);
   add_ranges(page, report);
   add_processes(page, report);

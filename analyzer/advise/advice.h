@@ -1,0 +1,91 @@
+// What the checks found in one process of a recording, scored by the replay: plain text and numbers, no ids of the
+// model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/advise/checks.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/steps.h"
+#include "analyzer/model/text.h"
+#include "analyzer/peak/timeline.h"
+#include "plugins/check.h"
+
+namespace tapelens::advise {
+
+struct Frame {
+  std::string file, function;
+  uint32_t line = 0;
+};
+
+// One allocation of a finding, the biggest of those that look the same.
+struct Evidence {
+  Bytes bytes;
+  uint64_t count = 1;                // of this field, layout and keepers among the occurrences
+  std::string node, field;           // the save, if it is about one
+  std::string op;                    // that made the allocation: "aten::relu"
+  std::string layout;                // "float32 [8, 64, 56, 56]", if known
+  std::vector<std::string> kept_by;  // by whom else: "ReluBackward0.result", "parameter layer1.0.weight", "program"
+  Time begin, end;                   // kNever: to the end of the recording
+};
+
+struct Finding {
+  std::string id;  // the fingerprint, 16 hexadecimal digits: the same in every run of the same program
+  std::string check;
+  uint32_t check_version = 1;
+  Severity severity{};
+  bool is_proved = true;
+  bool is_alternative = false;
+  std::string title, message;
+  Bytes bytes;  // the most that its occurrences hold at one moment, each allocation once
+  uint64_t occurrences = 0;
+  uint64_t sites = 0;           // different places in the module tree: "12 sites like this"
+  std::vector<uint32_t> steps;  // in which steps, at most the first and the last few; see step_count
+  uint32_t step_count = 0;
+  Bytes peak_before, peak_after;        // alone
+  Bytes relief_with_all;                // by how much more the peak falls with it, if all others are mended too
+  std::string node, field, op, module;  // module: numbers that differ between the sites are '*'
+  std::vector<Frame> stack;             // innermost first; library frames too
+  Frame source;                         // the frame to show
+  std::vector<Evidence> evidence;       // at most 8, the biggest first
+  uint64_t evidence_left_out = 0;
+  std::vector<std::string> notes;
+  Fix fix;
+
+  // What a person reads first: those that lower the peak, by how much; then errors; then by bytes.
+  Bytes relief() const { return std::max(peak_before - peak_after, relief_with_all); }
+};
+
+struct Advice {
+  Bytes peak_before, peak_after_all;  // without all findings that are no alternatives
+  Time peak_after_all_time;
+  std::vector<peak::Category> left;  // who holds that peak; what is there instead of a finding's bytes is in none
+  std::vector<Finding> findings;     // in the order in which to read them
+  std::vector<std::string> refused;  // one line for each check that failed, and why
+  std::vector<std::string> checks;   // ids of those that ran
+};
+
+struct Wanted {
+  std::vector<std::string> checks;  // ids; empty: all
+  Bytes min_bytes{};                // findings of less are left out (and not mended in peak_after_all)
+  // "recomputable-save.min-ratio" -> "4"
+  std::vector<std::pair<std::string, std::string>> options;
+};
+
+// Called now and then with what is being done and how much of it, of 1. May be empty.
+using Progress = std::function<void(std::string_view, double)>;
+
+Advice advise(const Process& process, const Text& text, DeviceId device, Checks& checks, const Wanted& wanted,
+              const Progress& progress = {});
+
+// One sentence if it asks for a check or an option that there is not.
+std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks);
+
+const char* severity_name(Severity severity);  // "info", "warning", "error"
+const char* fix_name(FixKind kind);            // "rewrite", "patch", "advice"
+
+}  // namespace tapelens::advise

@@ -1,0 +1,261 @@
+// Runs the checks over one process, groups what they emit, asks the replay what it is worth, and puts it in order.
+#include <algorithm>
+#include <exception>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/advise/describe.h"
+#include "analyzer/advise/fingerprint.h"
+#include "analyzer/advise/groups.h"
+
+namespace tapelens::advise {
+
+namespace {
+
+// Less than this share of the peak is no reason to change a program.
+constexpr double kSignificant = 0.01;
+
+Options options_of(const CheckInfo& info, const Wanted& wanted) {
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const Option& option : info.options) {
+    std::string value(option.otherwise);
+    for (const auto& [name, given] : wanted.options) {
+      if (name == std::string(info.id) + "." + std::string(option.name)) value = given;
+    }
+    values.emplace_back(option.name, std::move(value));
+  }
+  return Options(std::move(values));
+}
+
+bool is_wanted(const Wanted& wanted, std::string_view id) {
+  return wanted.checks.empty() || std::ranges::find(wanted.checks, id) != wanted.checks.end();
+}
+
+// The words of whatever was thrown, on one line.
+template <class Run>
+std::optional<std::string> refusal(const Checks::Entry& entry, Run run) {
+  std::string why;
+  try {
+    run();
+    return std::nullopt;
+  } catch (const std::exception& error) {
+    why = error.what();
+  } catch (...) {
+    why = "it failed";
+  }
+  std::ranges::replace(why, '\n', ' ');
+  return std::string(entry.check->info().id) + " (" + entry.origin + "): " + why;
+}
+
+struct Scored {
+  const Checks::Entry* entry;
+  CheckInfo info;
+  FoundGroup group;
+  Bytes peak_after, relief_with_all;
+  bool frees = false;    // something, at some moment, alone
+  peak::WhatIf share{};  // of the change, among all
+
+  Bytes relief(Bytes before) const { return std::max(before - peak_after, relief_with_all); }
+};
+
+class Advisor {
+ public:
+  Advisor(const Process& process, const Text& text, DeviceId device, const Progress& progress)
+      : steps_(find_steps(process)),
+        phases_(process, steps_),
+        provenance_(process, text),
+        lifetimes_(process, provenance_),
+        timeline_(process, device),
+        peak_(peak_set(process, text, device, timeline_.largest({Time{0}, kNever}).when)),
+        replay_(lifetimes_, timeline_),
+        progress_(progress),
+        context_{process,    text,   steps_,    phases_, provenance_,
+                 lifetimes_, device, timeline_, peak_,   torch_version(process, text)},
+        places_(context_) {}
+
+  Advice run(Checks& checks, const Wanted& wanted) {
+    advice_.peak_before = peak_.bytes;
+    find(checks, wanted);
+    score();
+    for (const Scored& scored : scored_) words(scored);
+    std::ranges::stable_sort(advice_.findings, [](const Finding& a, const Finding& b) {
+      const auto key = [](const Finding& f) {
+        return std::tuple(f.is_alternative ? 1 : 0, -f.relief().value, -static_cast<int>(f.severity), -f.bytes.value);
+      };
+      return key(a) < key(b);
+    });
+    return std::move(advice_);
+  }
+
+ private:
+  static std::string_view torch_version(const Process& process, const Text& text) {
+    for (const Information& entry : process.information) {
+      if (text.string(entry.key) == "torch_version") return text.string(entry.value);
+    }
+    return "";
+  }
+
+  void tell(std::string_view what, double share) const {
+    if (progress_) progress_(what, share);
+  }
+
+  void find(Checks& checks, const Wanted& wanted) {
+    size_t done = 0;
+    for (const Checks::Entry& entry : checks.entries()) {
+      const CheckInfo info = entry.check->info();
+      tell(info.id, 0.5 * static_cast<double>(done++) / static_cast<double>(checks.entries().size()));
+      if (!is_wanted(wanted, info.id)) continue;
+      Groups groups(context_, places_);
+      if (auto why = refusal(entry, [&] { entry.check->run(context_, options_of(info, wanted), groups); })) {
+        advice_.refused.push_back(std::move(*why));
+        continue;
+      }
+      advice_.checks.emplace_back(info.id);
+      for (FoundGroup& group : groups.take()) {
+        if (group.bytes >= wanted.min_bytes) scored_.push_back({&entry, info, std::move(group), {}, {}, false, {}});
+      }
+    }
+  }
+
+  void score() {
+    std::ranges::stable_sort(scored_, {}, [](const Scored& scored) { return scored.info.precedence; });
+    std::vector<uint8_t> claimed(size_t{context_.process.saves.rows()} + 1);
+    std::vector<const peak::WhatIf*> all;
+    for (size_t i = 0; i < scored_.size(); ++i) {
+      tell("replay", 0.5 + 0.3 * static_cast<double>(i) / static_cast<double>(scored_.size()));
+      Scored& scored = scored_[i];
+      const peak::Replay::Outcome alone = replay_.without(scored.group.change);
+      scored.peak_after = alone.peak;
+      scored.frees = alone.most_relief.value > 0;
+      if (scored.info.is_alternative) continue;
+      scored.share = share(context_.process, scored.group.change, claimed);
+      all.push_back(&scored.share);
+    }
+    peak::Replay::Outcome outcome = replay_.without(all);
+    size_t done = 0;
+    std::vector<const peak::WhatIf*> helping = all;
+    for (Scored& scored : scored_) {
+      tell("replay", 0.8 + 0.2 * static_cast<double>(done++) / static_cast<double>(scored_.size()));
+      // What does nothing alone may be one of several keepers of the same storages.
+      if (scored.info.is_alternative || scored.peak_after < peak_.bytes || scored.share.without.empty()) continue;
+      std::vector<const peak::WhatIf*> others;
+      std::ranges::copy_if(all, std::back_inserter(others),
+                           [&](const peak::WhatIf* change) { return change != &scored.share; });
+      const Bytes without = replay_.without(others).peak;
+      scored.relief_with_all = std::max(Bytes{}, without - outcome.peak);
+      // A mask, say, that is there at the peak while the tensor that it is instead of would not be.
+      if (without < outcome.peak) std::erase(helping, &scored.share);
+    }
+    if (helping.size() < all.size()) outcome = replay_.without(helping);
+    advice_.peak_after_all = outcome.peak;
+    advice_.peak_after_all_time = outcome.when.time;
+    advice_.left = categories(peak_set_without(context_.process, context_.text, context_.device, outcome, helping));
+    // What frees nothing even when all others have let go is no finding: every byte of it stays for another reason.
+    std::erase_if(scored_, [&](const Scored& scored) {
+      const auto ends_earlier = [&](SaveId save) {
+        const AllocationId allocation = context_.process.saves.allocation[save];
+        return outcome.end(context_.process, allocation) < context_.process.freed(allocation);
+      };
+      return !scored.frees && !scored.group.change.without.empty() &&
+             std::ranges::none_of(scored.group.change.without, ends_earlier);
+    });
+  }
+
+  void words(const Scored& scored) {
+    const Group group{scored.group.occurrences, scored.group.key.variant, scored.group.bytes,
+                      peak_.bytes - scored.peak_after, scored.relief_with_all};
+    Description description;
+    if (auto why = refusal(*scored.entry, [&] { description = scored.entry->check->describe(context_, group); })) {
+      if (std::ranges::find(advice_.refused, *why) == advice_.refused.end()) advice_.refused.push_back(std::move(*why));
+      return;
+    }
+    Finding finding = describe_place(context_, places_, scored.group);
+    finding.id = places_.fingerprint(scored.info.id, scored.group.key);
+    finding.check = scored.info.id;
+    finding.check_version = scored.info.version;
+    finding.is_alternative = scored.info.is_alternative;
+    finding.peak_before = peak_.bytes;
+    finding.peak_after = scored.peak_after;
+    finding.relief_with_all = scored.relief_with_all;
+    finding.is_proved = description.is_proved;
+    finding.severity = description.severity;
+    const double share = static_cast<double>(finding.relief().value) / static_cast<double>(peak_.bytes.value);
+    if (finding.severity == Severity::warning && share < kSignificant) finding.severity = Severity::info;
+    finding.title = std::move(description.title);
+    finding.message = std::move(description.message);
+    finding.notes = std::move(description.notes);
+    finding.fix = std::move(description.fix);
+    advice_.findings.push_back(std::move(finding));
+  }
+
+  std::vector<Step> steps_;
+  Phases phases_;
+  Provenance provenance_;
+  peak::Lifetimes lifetimes_;
+  peak::Timeline timeline_;
+  peak::PeakSet peak_;
+  peak::Replay replay_;
+  const Progress& progress_;
+  Context context_;
+  Places places_;
+  std::vector<Scored> scored_;
+  Advice advice_;
+};
+
+}  // namespace
+
+Advice advise(const Process& process, const Text& text, DeviceId device, Checks& checks, const Wanted& wanted,
+              const Progress& progress) {
+  return Advisor(process, text, device, progress).run(checks, wanted);
+}
+
+std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks) {
+  const auto known = [&] {
+    std::string all;
+    for (const Checks::Entry& entry : checks.entries())
+      all += (all.empty() ? "" : ", ") + std::string(entry.check->info().id);
+    return all;
+  };
+  for (const std::string& id : wanted.checks) {
+    if (checks.find(id) == nullptr) return "there is no check '" + id + "': there are " + known();
+  }
+  for (const auto& [name, value] : wanted.options) {
+    const size_t dot = name.find('.');
+    const Checks::Entry* entry = checks.find(name.substr(0, dot));
+    if (dot == std::string::npos || entry == nullptr) {
+      return "'" + name + "' is no CHECK.OPTION: the checks are " + known();
+    }
+    const auto options = entry->check->info().options;
+    if (std::ranges::find(options, name.substr(dot + 1), &Option::name) != options.end()) continue;
+    std::string all;
+    for (const Option& option : options) all += (all.empty() ? "" : ", ") + std::string(option.name);
+    return "check '" + name.substr(0, dot) + "' has no option '" + name.substr(dot + 1) + "': it has " +
+           (all.empty() ? "none" : all);
+  }
+  return std::nullopt;
+}
+
+const char* severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::error:
+      return "error";
+    case Severity::warning:
+      return "warning";
+    case Severity::info:
+      break;
+  }
+  return "info";
+}
+
+const char* fix_name(FixKind kind) {
+  switch (kind) {
+    case FixKind::rewrite:
+      return "rewrite";
+    case FixKind::patch:
+      return "patch";
+    case FixKind::advice:
+      break;
+  }
+  return "advice";
+}
+
+}  // namespace tapelens::advise

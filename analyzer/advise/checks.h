@@ -1,0 +1,35 @@
+// The checks that there are: Tapelens' own, and those of shared libraries.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/check.h"
+
+namespace tapelens::advise {
+
+class Checks {
+ public:
+  struct Entry {
+    std::string origin;  // "built in", or the path of the shared library
+    std::unique_ptr<Check> check;
+  };
+
+  // Refused with one line: another interface version or layout, an id that there is already.
+  std::optional<std::string> add(const Plugin* plugin, const std::string& origin);
+  // A shared library; it stays loaded to the end of the process. Refused with one line, the path in it.
+  std::optional<std::string> load(const std::string& path);
+  // Every *.so of the folders in a list as of PATH; a line for each that is refused.
+  std::vector<std::string> load_folders(std::string_view list);
+
+  const std::vector<Entry>& entries() const { return entries_; }  // sorted by id
+  const Entry* find(std::string_view id) const;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace tapelens::advise

@@ -1,0 +1,129 @@
+#include "analyzer/advise/describe.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "trace/record.h"
+
+namespace tapelens::advise {
+
+namespace {
+
+constexpr size_t kMostEvidence = 8, kMostSteps = 8;
+
+std::string text_of(const Text& text, StringId id) { return id ? std::string(text.string(id)) : std::string(); }
+
+Frame frame_of(const Text& text, FrameId frame) {
+  if (!frame) return {};
+  return {text_of(text, text.frame_file[frame]), text_of(text, text.frame_function[frame]), text.frame_line[frame]};
+}
+
+LayoutId layout_of(const Context& context, const Occurrence& occurrence) {
+  if (occurrence.save) return context.process.saves.layout[occurrence.save];
+  for (const SaveId save : context.provenance.saves(occurrence.allocation)) {
+    if (context.process.saves.layout[save]) return context.process.saves.layout[save];
+  }
+  return {};
+}
+
+class Keepers {
+ public:
+  explicit Keepers(const Context& context) : c_(context) {
+    const Roles& roles = c_.process.roles;
+    for (uint32_t row = 1; row <= roles.rows(); ++row) role_.emplace(roles.allocation.raw[row], RoleId{row});
+  }
+
+  // Who keeps the occurrence's allocation besides the save that it is about.
+  std::vector<std::string> of(const Occurrence& occurrence) const {
+    std::vector<std::string> out;
+    const AllocationId allocation = occurrence.allocation;
+    if (!allocation) return out;
+    const Process& p = c_.process;
+    if (const auto role = role_.find(allocation.value); role != role_.end()) {
+      static constexpr const char* kNames[] = {"", "parameter", "buffer", "gradient", "optimizer_state"};
+      const auto kind = static_cast<size_t>(p.roles.kind[role->second]);
+      const std::string name = text_of(c_.text, p.roles.name[role->second]);
+      out.push_back((kind < std::size(kNames) ? kNames[kind] : "role") + (name.empty() ? "" : " " + name));
+    }
+    std::set<std::string> saves;
+    for (const SaveId save : c_.provenance.saves(allocation)) {
+      if (save == occurrence.save) continue;
+      saves.insert(peak::field_text(p, c_.text, p.saves.node[save], p.saves.field[save]));
+    }
+    out.insert(out.end(), saves.begin(), saves.end());
+    if (out.empty() && !c_.lifetimes.ends_with_save(allocation)) out.emplace_back("program");
+    return out;
+  }
+
+ private:
+  const Context& c_;
+  std::map<uint32_t, RoleId> role_;
+};
+
+void add_evidence(const Context& context, const FoundGroup& group, Finding& finding) {
+  const Process& p = context.process;
+  // Occurrences that look the same are one line; the biggest of each, in the order of bytes.
+  using Look = std::tuple<StringId, StringId, LayoutId, StringId, int64_t>;
+  struct Seen {
+    const Occurrence* biggest;
+    uint64_t count = 0;
+  };
+  std::map<Look, Seen> looks;
+  for (const Occurrence& o : group.occurrences) {
+    const NodeId node = o.save ? p.saves.node[o.save] : o.place.node;
+    const OperatorId op = o.allocation ? context.provenance.maker(o.allocation) : o.place.op;
+    const Look look{node ? p.nodes.type[node] : StringId{}, o.place.field, layout_of(context, o),
+                    op ? p.operators.name[op] : StringId{}, o.bytes.value};
+    const auto [at, is_new] = looks.try_emplace(look, Seen{&o});
+    ++at->second.count;
+  }
+  std::vector<std::pair<Look, Seen>> sorted(looks.begin(), looks.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater(), [](const auto& entry) { return std::get<4>(entry.first); });
+  finding.evidence_left_out = sorted.size() > kMostEvidence ? sorted.size() - kMostEvidence : 0;
+  sorted.resize(std::min(sorted.size(), kMostEvidence));
+  const Keepers keepers(context);
+  for (const auto& [look, seen] : sorted) {
+    const auto& [node, field, layout, op, bytes] = look;
+    finding.evidence.push_back({Bytes{bytes}, seen.count, text_of(context.text, node), text_of(context.text, field),
+                                text_of(context.text, op), layout ? layout_text(context.text, layout) : "",
+                                keepers.of(*seen.biggest), seen.biggest->when.begin, seen.biggest->when.end});
+  }
+}
+
+}  // namespace
+
+Finding describe_place(const Context& context, Places& places, const FoundGroup& group) {
+  const Text& text = context.text;
+  const Process& p = context.process;
+  Finding finding;
+  finding.bytes = group.bytes;
+  finding.occurrences = group.occurrences.size();
+  const Occurrence& shown = *std::ranges::max_element(group.occurrences, {}, &Occurrence::bytes);
+  const Place& place = shown.place;
+  if (place.node) finding.node = text_of(text, p.nodes.type[place.node]);
+  finding.field = text_of(text, place.field);
+  if (place.op) finding.op = text_of(text, p.operators.name[place.op]);
+
+  std::set<ModuleId> modules;
+  std::set<uint32_t> steps;
+  for (const Occurrence& o : group.occurrences) {
+    modules.insert(o.place.module);
+    steps.insert(step_at(context.steps, o.when.begin).index);
+  }
+  finding.sites = modules.size();
+  finding.module = modules.size() == 1 && place.module ? text_of(text, text.module_path[place.module])
+                                                       : std::string(places.pattern(group.key));
+  finding.step_count = static_cast<uint32_t>(steps.size());
+  for (const uint32_t step : steps) {
+    // The first ones, and always the last.
+    if (finding.steps.size() + 1 < kMostSteps || step == *steps.rbegin()) finding.steps.push_back(step);
+  }
+  for (const FrameId frame : text.stack(place.stack)) finding.stack.push_back(frame_of(text, frame));
+  finding.source = frame_of(text, places.source(place.stack));
+  add_evidence(context, group, finding);
+  return finding;
+}
+
+}  // namespace tapelens::advise

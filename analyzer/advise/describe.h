@@ -1,0 +1,11 @@
+// The facts about a group that are the same for every check: where it is, in which steps, what it holds, who else does.
+#pragma once
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/advise/groups.h"
+
+namespace tapelens::advise {
+
+Finding describe_place(const Context& context, Places& places, const FoundGroup& group);
+
+}  // namespace tapelens::advise

@@ -1,0 +1,50 @@
+// What makes two occurrences the same finding, and two findings of two runs the same: check, operator, node and field,
+// module path and line of source; no addresses, no order, no sizes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/check.h"
+
+namespace tapelens::advise {
+
+// A module path without the numbers of repeated layers: "ResNet.layer*.*.conv*" of "ResNet.layer1.0.conv2".
+std::string path_pattern(std::string_view path);
+
+// Numbers the places of one process: equal numbers are the same place.
+class Places {
+ public:
+  explicit Places(const Context& context);
+
+  struct Key {
+    StringId op, node, field;
+    uint32_t module;  // number of its pattern
+    FrameId source;
+    uint32_t variant;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  Key key(const Place& place, uint32_t variant);
+
+  std::string_view pattern(const Key& key) const { return patterns_[key.module]; }
+  FrameId source(StackId stack);
+
+  // 16 hexadecimal digits.
+  std::string fingerprint(std::string_view check, const Key& key) const;
+
+ private:
+  const Context& context_;
+  std::vector<uint32_t> source_of_;   // by stack; UINT32_MAX: not asked yet
+  std::vector<uint32_t> pattern_of_;  // by module, likewise
+  std::vector<std::string> patterns_;
+  std::unordered_map<std::string, uint32_t> numbers_;
+};
+
+}  // namespace tapelens::advise
+
+template <>
+struct std::hash<tapelens::advise::Places::Key> {
+  size_t operator()(const tapelens::advise::Places::Key& key) const noexcept;
+};

@@ -1,0 +1,41 @@
+// Gathers what one check emits, by place.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/advise/fingerprint.h"
+#include "plugins/check.h"
+
+namespace tapelens::advise {
+
+struct FoundGroup {
+  Places::Key key;
+  std::vector<Occurrence> occurrences;
+  peak::WhatIf change;  // of all of them
+  Bytes bytes;          // as Group says
+};
+
+class Groups final : public Sink {
+ public:
+  Groups(const Context& context, Places& places) : context_(context), places_(places) {}
+
+  // What is on another device than the one that is looked at is left out.
+  void add(const Occurrence& occurrence, const peak::WhatIf& change, uint32_t variant) override;
+  std::vector<FoundGroup> take();
+
+ private:
+  const Context& context_;
+  Places& places_;
+  std::unordered_map<Places::Key, uint32_t> numbers_;
+  std::vector<FoundGroup> groups_;
+};
+
+// What is left of a change when others have dropped some of its saves already; adds its own to those that are claimed
+// (by SaveId). What is there instead of an allocation of which nothing is left to drop is not needed either.
+peak::WhatIf share(const Process& process, const peak::WhatIf& change, std::vector<uint8_t>& claimed);
+
+// The most that occurrences hold at one moment, each allocation counted once.
+Bytes most_at_once(const std::vector<Occurrence>& occurrences);
+
+}  // namespace tapelens::advise

@@ -1,0 +1,115 @@
+// What-if: the live bytes of a device had some holders not been there.
+//
+// An allocation ends when its last keeper lets go. Keepers are its saves, until each is released, and the program: its
+// last use by an operator, and the frames of the module calls that it was handed through. That the program held on to
+// it longer is known when it was freed at another moment than the release of a save; then that moment stands.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analyzer/model/provenance.h"
+#include "analyzer/peak/holders.h"
+#include "analyzer/peak/timeline.h"
+
+namespace tapelens::peak {
+
+// What is not there any more, and what is there instead. All fields add up; several WhatIfs together count each
+// allocation once, and let it go only when every keeper is gone.
+struct WhatIf {
+  // These hold nothing.
+  std::vector<SaveId> without;
+  // Whoever holds it besides saves lets go then at the latest (gradients stepped early, a graph that is detached). A
+  // time before its birth: it is never made.
+  struct End {
+    AllocationId allocation;
+    Time at;
+  };
+  std::vector<End> ends;
+  // The copy is never made: what keeps it keeps the source.
+  struct Alias {
+    AllocationId copy, source;
+  };
+  std::vector<Alias> aliases;
+  // Bytes that are there instead, as long as said, if `instead_of` ends earlier than it did (none: in any case): masks,
+  // recomputed tensors, a preallocated buffer.
+  struct Extra {
+    AllocationId instead_of;
+    Interval when;
+    Bytes bytes;
+  };
+  std::vector<Extra> extras;
+
+  // What `instead_of` is made of when it is asked for again: stays until then.
+  struct Keep {
+    AllocationId instead_of, source;
+    Time until;
+  };
+  std::vector<Keep> keeps{};
+
+  bool empty() const { return without.empty() && ends.empty() && aliases.empty() && extras.empty(); }
+};
+
+// When the program itself let go of each allocation, found out once for a process.
+class Lifetimes {
+ public:
+  Lifetimes(const Process& process, const Provenance& provenance);
+
+  // The end without any save. Not after the recorded end.
+  Time program_end(AllocationId allocation) const { return Time{program_end_[allocation.value]}; }
+  // The end of the last use by an operator that is no evaluation of a node that saved it; its birth if there is none.
+  Time last_use(AllocationId allocation) const { return Time{last_use_[allocation.value]}; }
+  // Whether its recorded end is the release of a save.
+  bool ends_with_save(AllocationId allocation) const { return ends_with_save_[allocation.value] != 0; }
+
+  const Process& process() const { return process_; }
+  const Provenance& provenance() const { return provenance_; }
+
+ private:
+  const Process& process_;
+  const Provenance& provenance_;
+  std::vector<int64_t> program_end_, last_use_;
+  std::vector<uint8_t> ends_with_save_;
+};
+
+// Reads a Timeline and changes nothing of it: cheap to make, and asked as often as a finding is ticked.
+class Replay {
+ public:
+  Replay(const Lifetimes& lifetimes, const Timeline& timeline) : lifetimes_(lifetimes), timeline_(timeline) {}
+
+  struct Outcome {
+    Bytes peak;         // of the changed curve
+    Moment when;        // its first such moment
+    Bytes most_relief;  // the largest difference between the curves at one moment
+    // The changed lives, by allocation id: [birth, end) now. An end at or before the birth: never made.
+    struct Changed {
+      AllocationId allocation;
+      Time end;
+    };
+    std::vector<Changed> changed;
+    // The curve's difference: from this event of the timeline on, it is lower by so much (negative: higher).
+    struct Lower {
+      uint32_t event;
+      int64_t bytes;
+    };
+    std::vector<Lower> lower;
+    Time end(const Process& process, AllocationId allocation) const;
+  };
+  Outcome without(std::span<const WhatIf* const> changes) const;
+  Outcome without(const WhatIf& change) const {
+    const WhatIf* const one[] = {&change};
+    return without(one);
+  }
+
+ private:
+  const Lifetimes& lifetimes_;
+  const Timeline& timeline_;
+};
+
+// The peak set of the changed curve: what is alive at its peak and who holds it, saves that are gone left out. What is
+// there instead (WhatIf::extras) is no allocation and no member: the members may sum to less than the peak.
+PeakSet peak_set_without(const Process& process, const Text& text, DeviceId device, const Replay::Outcome& outcome,
+                         std::span<const WhatIf* const> changes);
+
+}  // namespace tapelens::peak

@@ -1,0 +1,79 @@
+// Findings as JSON: docs/report.schema.json describes it, docs/advise.md explains it.
+#include "analyzer/report/findings.h"
+#include "analyzer/report/json.h"
+
+namespace tapelens::report {
+
+namespace {
+
+// Null: to the end of the recording.
+Json end_json(Time end) { return end == model::kNever ? Json(nullptr) : Json(end.ns); }
+
+Json evidence_json(const advise::Evidence& e) {
+  return {{"bytes", e.bytes.value}, {"count", e.count},       {"node", e.node},
+          {"field", e.field},       {"operator", e.op},       {"layout", e.layout},
+          {"kept_by", e.kept_by},   {"begin_ns", e.begin.ns}, {"end_ns", end_json(e.end)}};
+}
+
+Json finding_json(const advise::Finding& f) {
+  Json evidence = Json::array();
+  for (const advise::Evidence& e : f.evidence) evidence.push_back(evidence_json(e));
+  return {{"id", f.id},
+          {"check", f.check},
+          {"check_version", f.check_version},
+          {"severity", severity_name(f.severity)},
+          {"confidence", f.is_proved ? "proved" : "likely"},
+          {"alternative", f.is_alternative},
+          {"title", f.title},
+          {"message", f.message},
+          {"bytes", f.bytes.value},
+          {"occurrences", f.occurrences},
+          {"sites", f.sites},
+          {"step_count", f.step_count},
+          {"steps", f.steps},
+          {"peak_before_bytes", f.peak_before.value},
+          {"peak_after_bytes", f.peak_after.value},
+          {"relief_with_all_bytes", f.relief_with_all.value},
+          {"node", f.node},
+          {"field", f.field},
+          {"operator", f.op},
+          {"module", f.module},
+          {"source", f.source.file.empty() ? Json(nullptr) : frame_json(f.source)},
+          {"stack", stack_json(f.stack)},
+          {"evidence", std::move(evidence)},
+          {"evidence_left_out", f.evidence_left_out},
+          {"notes", f.notes},
+          {"fix",
+           {{"kind", fix_name(f.fix.kind)}, {"rewrite", f.fix.rewrite}, {"patch", f.fix.patch}, {"text", f.fix.text}}}};
+}
+
+}  // namespace
+
+void add_advice(Json& object, const advise::Advice& advice) {
+  Json findings = Json::array();
+  for (const advise::Finding& finding : advice.findings) findings.push_back(finding_json(finding));
+  Json left = Json::array();
+  for (const peak::Category& category : advice.left) {
+    left.push_back({{"name", category_name(category.kind)},
+                    {"bytes", category.bytes.value},
+                    {"allocations", category.allocations}});
+  }
+  object["advice"] = {{"peak_before_bytes", advice.peak_before.value},
+                      {"peak_after_all_bytes", advice.peak_after_all.value},
+                      {"peak_after_all_time_ns", advice.peak_after_all_time.ns},
+                      {"peak_after_all_by_category", std::move(left)},
+                      {"checks", advice.checks},
+                      {"refused", advice.refused}};
+  object["findings"] = std::move(findings);
+}
+
+std::string advice_json(const Report& report) {
+  Json all = {{"schema_version", kSchemaVersion},
+              {"recording", recording_json(report.recording)},
+              {"process", report.peak.pid},
+              {"device", report.peak.device}};
+  add_advice(all, *report.advice);
+  return dumped(all);
+}
+
+}  // namespace tapelens::report

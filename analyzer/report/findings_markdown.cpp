@@ -1,0 +1,82 @@
+// Findings as GitHub Markdown, for a comment that CI makes on a pull request.
+#include <algorithm>
+
+#include "analyzer/report/findings.h"
+#include "analyzer/report/format.h"
+#include "analyzer/report/markup.h"
+
+namespace tapelens::report {
+
+namespace {
+
+using advise::Advice;
+using advise::Finding;
+
+bool matters(const Finding& f) { return f.relief() > Bytes{} || f.severity != advise::Severity::info; }
+
+std::string after_all(const Advice& advice) {
+  if (advice.peak_after_all == advice.peak_before) return "";
+  return ", " + bytes_text(advice.peak_after_all) + " with all findings mended (-" +
+         percent_text(advice.peak_before - advice.peak_after_all, advice.peak_before) + ")";
+}
+
+std::string source_code(const Finding& f) { return code(source_text(f)); }
+
+void add_details(std::string& out, const Finding& f) {
+  out += "\n<details><summary>" + std::string(severity_name(f.severity)) + ": " + cell(f.title) + "</summary>\n\n";
+  out += cell(f.message) + "\n\n";
+  out += "- " + bytes_text(f.bytes) + " " + times_text(f) + "; " + cell(effect_text(f)) + "\n";
+  if (const std::string place = place_text(f); !place.empty()) out += "- " + code(place) + "\n";
+  if (!f.is_proved) out += "- The recording cannot prove this: have a look before you change anything.\n";
+  for (const std::string& note : f.notes) out += "- " + cell(note) + "\n";
+  for (const advise::Evidence& e : f.evidence) out += "- " + cell(evidence_text(e)) + "\n";
+  if (f.evidence_left_out > 0)
+    out += "- and " + plural(f.evidence_left_out, "more that looks", "more that look") + " different\n";
+  out += "\n**To mend it:** " + cell(f.fix.text) + "\n";
+  if (!f.fix.patch.empty()) out += "\n```diff\n" + f.fix.patch + (f.fix.patch.back() == '\n' ? "" : "\n") + "```\n";
+  out += "\n" + code(f.check) + " " + code(f.id) + "\n\n</details>\n";
+}
+
+}  // namespace
+
+std::string findings_table(const Report& r) {
+  const Advice& advice = *r.advice;
+  std::string out;
+  uint64_t others = 0;
+  for (const Finding& f : advice.findings) {
+    if (!matters(f)) {
+      ++others;
+      continue;
+    }
+    if (out.empty()) out = "\n| | finding | bytes | peak without it | source |\n|:--|:--|--:|--:|:--|\n";
+    out += std::string("| ") + severity_name(f.severity) + " | " + cell(f.title) + " | " + bytes_text(f.bytes) + " | " +
+           bytes_text(f.peak_after) + " | " + source_code(f) + " |\n";
+  }
+  if (out.empty() && others == 0) {
+    return "\nNothing found by " + plural(advice.checks.size(), "check", "checks") + ".\n";
+  }
+  if (others > 0) {
+    out += "\n" + plural(others, "finding does", "findings do") + " not move the peak.\n";
+  }
+  return out;
+}
+
+std::string advice_markdown(const Report& r, size_t rows) {
+  const Advice& advice = *r.advice;
+  std::string out = "### Memory: " + bytes_text(advice.peak_before) + " on " + r.peak.device + after_all(advice) +
+                    "\n\n" + code(r.recording.command);
+  if (!r.recording.torch_version.empty()) out += ", PyTorch " + r.recording.torch_version;
+  out += "\n" + findings_table(r);
+  const size_t shown = std::min(rows, advice.findings.size());
+  for (size_t i = 0; i < shown; ++i) add_details(out, advice.findings[i]);
+  if (shown < advice.findings.size()) {
+    out += "\nand " + plural(advice.findings.size() - shown, "finding more", "findings more") + "\n";
+  }
+  for (const std::string& refused : advice.refused) out += "\n> **Not checked:** " + cell(refused) + "\n";
+  for (const Lost& lost : r.recording.lost) {
+    if (lost.is_data) out += "\n> **Not complete:** " + cell(lost.what) + "\n";
+  }
+  return out;
+}
+
+}  // namespace tapelens::report

@@ -1,0 +1,21 @@
+// What the JSON renderings share.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "analyzer/report/report.h"
+
+namespace tapelens::report {
+
+using Json = nlohmann::ordered_json;
+inline constexpr int kSchemaVersion = 1;
+
+Json recording_json(const RecordingFacts& facts);
+Json frame_json(const Frame& frame);
+Json stack_json(const std::vector<Frame>& frames);
+// The keys `advice` and `findings`.
+void add_advice(Json& object, const advise::Advice& advice);
+std::string dumped(const Json& value);
+
+}  // namespace tapelens::report

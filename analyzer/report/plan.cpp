@@ -1,0 +1,32 @@
+// The plan: which findings a rewrite is to mend. docs/advise.md explains it.
+#include "analyzer/report/findings.h"
+#include "analyzer/report/json.h"
+
+namespace tapelens::report {
+
+namespace {
+constexpr int kPlanVersion = 1;
+}
+
+std::string plan(const Report& report) {
+  Json sites = Json::array();
+  for (const advise::Finding& f : report.advice->findings) {
+    if (f.fix.kind != advise::FixKind::rewrite) continue;
+    sites.push_back({{"finding", f.id},
+                     {"rewrite", f.fix.rewrite},
+                     {"check", f.check},
+                     {"module", f.module},
+                     {"operator", f.op},
+                     {"node", f.node},
+                     {"field", f.field},
+                     {"source", source_text(f)},
+                     {"bytes", f.bytes.value},
+                     {"enabled", true}});
+  }
+  return dumped({{"tapelens_plan", kPlanVersion},
+                 {"torch", report.recording.torch_version},
+                 {"command", report.recording.command},
+                 {"sites", std::move(sites)}});
+}
+
+}  // namespace tapelens::report

@@ -1,0 +1,166 @@
+// Findings as SARIF 2.1.0, as GitHub code scanning takes it: one rule a check, one result a finding, each at a file of
+// the repository.
+#include <algorithm>
+
+#include "analyzer/report/findings.h"
+#include "analyzer/report/format.h"
+#include "analyzer/report/json.h"
+
+namespace tapelens::report {
+
+namespace {
+
+using advise::Finding;
+namespace fs = std::filesystem;
+
+constexpr const char* kSchema = "https://json.schemastore.org/sarif-2.1.0.json";
+
+// Not what somebody writes and has in a repository, even if a virtual environment lies in its folder.
+bool is_library(const std::string& file) {
+  for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3"}) {
+    if (file.find(part) != std::string::npos) return true;
+  }
+  return file.starts_with("<");
+}
+
+std::string percent_encoded(std::string_view path) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+        std::string_view("-._~/!$&'()*+,;=@").find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return out;
+}
+
+// The file as the repository names it; empty if it is not of the repository.
+std::string in_repository(const std::string& file, const SourceTree& tree) {
+  if (file.empty() || is_library(file)) return "";
+  const fs::path path(file);
+  const fs::path whole = (path.is_absolute() ? path : tree.folder / path).lexically_normal();
+  const fs::path relative = whole.lexically_relative(tree.root);
+  if (relative.empty() || *relative.begin() == "..") return "";
+  return percent_encoded(relative.generic_string());
+}
+
+Json location(const std::string& uri, uint32_t line, const std::string& function) {
+  Json out = {{"physicalLocation",
+               {{"artifactLocation", {{"uri", uri}, {"uriBaseId", "%SRCROOT%"}}},
+                {"region", {{"startLine", std::max(line, 1U)}}}}}};
+  if (!function.empty()) out["logicalLocations"] = Json::array({{{"fullyQualifiedName", function}}});
+  return out;
+}
+
+// Where the finding is: the frame that is shown, else the innermost one that is of the repository; null if none is.
+Json location_of(const Finding& f, const SourceTree& tree) {
+  std::vector<const Frame*> frames{&f.source};
+  for (const Frame& frame : f.stack) frames.push_back(&frame);
+  for (const Frame* frame : frames) {
+    if (const std::string uri = in_repository(frame->file, tree); !uri.empty()) {
+      return location(uri, frame->line, frame->function);
+    }
+  }
+  return nullptr;
+}
+
+// For what is of the whole run and not of one line: the outermost file of the repository that is seen anywhere, which
+// is the program itself. GitHub refuses a file in which one result has no place.
+Json location_of_program(const Report& report, const SourceTree& tree) {
+  const auto outermost = [&](const std::vector<Frame>& stack) -> std::string {
+    for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
+      if (std::string uri = in_repository(frame->file, tree); !uri.empty()) return uri;
+    }
+    return "";
+  };
+  for (const Finding& f : report.advice->findings) {
+    if (const std::string uri = outermost(f.stack); !uri.empty()) return location(uri, 1, "");
+  }
+  for (const Allocation& allocation : report.peak.allocations) {
+    if (const std::string uri = outermost(allocation.stack); !uri.empty()) return location(uri, 1, "");
+  }
+  return nullptr;
+}
+
+const char* level_of(advise::Severity severity) {
+  switch (severity) {
+    case advise::Severity::error:
+      return "error";
+    case advise::Severity::warning:
+      return "warning";
+    case advise::Severity::info:
+      break;
+  }
+  return "note";
+}
+
+std::string message_of(const Finding& f) {
+  std::string text = f.title + ". " + f.message + " " + bytes_text(f.bytes) + " " + times_text(f) + "; " +
+                     effect_text(f) + ". " + f.fix.text;
+  if (!f.is_proved) text += " The recording cannot prove this: have a look before you change anything.";
+  return text;
+}
+
+Json rule_json(const Rule& rule) {
+  Json out = {{"id", rule.id},
+              {"name", rule.id},
+              {"shortDescription", {{"text", rule.title}}},
+              {"fullDescription", {{"text", rule.help}}},
+              {"help", {{"text", rule.help}}},
+              {"defaultConfiguration", {{"level", "warning"}}},
+              {"properties", {{"tags", {"memory", "performance"}}}}};
+  if (!rule.page.empty()) out["help"]["markdown"] = rule.page;
+  return out;
+}
+
+Json notification(const std::string& text, const char* level) {
+  return {{"level", level}, {"message", {{"text", text}}}};
+}
+
+}  // namespace
+
+std::string sarif(const Report& report, const std::vector<Rule>& rules, const SourceTree& tree,
+                  std::string_view version) {
+  const Json program = location_of_program(report, tree);
+  Json results = Json::array(), notifications = Json::array(), rules_out = Json::array();
+  for (const Rule& rule : rules) rules_out.push_back(rule_json(rule));
+  for (const Finding& f : report.advice->findings) {
+    Json where = location_of(f, tree);
+    if (where.is_null()) where = program;
+    if (where.is_null()) {
+      // Nothing of the program is in this repository: said, but at no line.
+      notifications.push_back(notification(f.check + ": " + message_of(f), level_of(f.severity)));
+      continue;
+    }
+    Json result = {{"ruleId", f.check}};
+    const auto rule = std::ranges::find(rules, f.check, &Rule::id);
+    if (rule != rules.end()) result["ruleIndex"] = rule - rules.begin();
+    result["level"] = level_of(f.severity);
+    result["message"] = {{"text", message_of(f)}};
+    result["locations"] = Json::array({where});
+    // The first is the one that GitHub compares; the second says what it is.
+    result["partialFingerprints"] = {{"primaryLocationLineHash", f.id + ":1"}, {"tapelensFinding/v1", f.id}};
+    result["properties"] = {{"bytes", f.bytes.value},
+                            {"peakBeforeBytes", f.peak_before.value},
+                            {"peakAfterBytes", f.peak_after.value},
+                            {"occurrences", f.occurrences},
+                            {"module", f.module}};
+    results.push_back(std::move(result));
+  }
+  for (const std::string& refused : report.advice->refused) notifications.push_back(notification(refused, "warning"));
+  Json invocation = {{"executionSuccessful", true}};
+  if (!notifications.empty()) invocation["toolExecutionNotifications"] = std::move(notifications);
+  Json run = {
+      {"tool", {{"driver", {{"name", "Tapelens"}, {"semanticVersion", version}, {"rules", std::move(rules_out)}}}}},
+      {"originalUriBaseIds", {{"%SRCROOT%", {{"description", {{"text", "The root of the repository."}}}}}}},
+      {"columnKind", "unicodeCodePoints"},
+      {"invocations", Json::array({std::move(invocation)})},
+      {"results", std::move(results)}};
+  return dumped({{"$schema", kSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}});
+}
+
+}  // namespace tapelens::report
