@@ -1,0 +1,75 @@
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+#include "analyzer/model/attribution.h"
+
+namespace tapelens::advise {
+
+Place place_of(const Context& context, OperatorId op) {
+  const OperatorId called = context.provenance.called(op);
+  return {called, {}, {}, module_of(context.process, op), stack_of(context.process, context.text, op)};
+}
+
+Place place_of(const Context& context, AllocationId allocation) {
+  Place place = place_of(context, context.process.allocations.op[allocation]);
+  place.module = module_of(context.process, allocation);
+  place.stack = stack_of(context.process, context.text, allocation);
+  return place;
+}
+
+Place place_of(const Context& context, NodeId node) {
+  Place place = place_of(context, context.process.nodes.op[node]);
+  place.node = node;
+  return place;
+}
+
+Place place_of(const Context& context, SaveId save) {
+  Place place = place_of(context, context.process.saves.node[save]);
+  place.field = context.process.saves.field[save];
+  return place;
+}
+
+const Occurrence& Group::biggest() const { return *std::ranges::max_element(occurrences, {}, &Occurrence::bytes); }
+
+std::string_view Options::text(std::string_view name) const {
+  for (const auto& [key, value] : values_) {
+    if (key == name) return value;
+  }
+  throw std::runtime_error("there is no option '" + std::string(name) + "'");
+}
+
+int64_t Options::number(std::string_view name) const {
+  const std::string_view value = text(name);
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size()) {
+    throw std::runtime_error("option '" + std::string(name) + "' is '" + std::string(value) + "', not a whole number");
+  }
+  return number;
+}
+
+Bytes Options::bytes(std::string_view name) const {
+  const std::string_view value = text(name);
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(value.data(), value.data() + value.size(), number, std::chars_format::fixed);
+  const std::string_view unit(end, static_cast<size_t>(value.data() + value.size() - end));
+  if (error == std::errc() && number >= 0) {
+    for (const auto& [word, scale] : {std::pair<std::string_view, double>{"", 1},
+                                      {"B", 1},
+                                      {"KiB", 0x1p10},
+                                      {"MiB", 0x1p20},
+                                      {"GiB", 0x1p30},
+                                      {"KB", 1e3},
+                                      {"MB", 1e6},
+                                      {"GB", 1e9}}) {
+      if (unit == word && number * scale < 9e18) return Bytes{static_cast<int64_t>(number * scale)};
+    }
+  }
+  throw std::runtime_error("option '" + std::string(name) + "' is '" + std::string(value) + "', not a size like 64KiB");
+}
+
+}  // namespace tapelens::advise

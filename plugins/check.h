@@ -1,0 +1,193 @@
+// The interface of a check: it reads one process of a recording and says at which places memory is spent for nothing.
+// Tapelens' own checks and those of a third party's shared library use the same. docs/plugins.md tells how to write
+// one.
+//
+// A check emits *occurrences* (this save, of this node, at this moment) with what would change without them. Tapelens
+// groups them into findings (one for each place in the program, over all steps and repeated layers), replays the
+// timeline without them, ranks them, and asks the check for words only about those that are shown.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/model/attribution.h"
+#include "analyzer/model/provenance.h"
+#include "analyzer/model/steps.h"
+#include "analyzer/peak/groups.h"
+#include "analyzer/peak/holders.h"
+#include "analyzer/peak/replay.h"
+#include "analyzer/peak/timeline.h"
+
+namespace tapelens::advise {
+
+using namespace model;
+
+// info: an opportunity, or something of no consequence; warning: the program spends memory for nothing; error: it will
+// run out of memory if it runs long enough. A finding that does not lower the peak is info, whatever its check says,
+// unless it is an error.
+enum class Severity : uint8_t { info, warning, error };
+
+struct Option {
+  std::string_view name;       // "min-steps"
+  std::string_view otherwise;  // the default, as it would be typed
+  std::string_view help;       // one line
+};
+
+struct CheckInfo {
+  std::string_view id;     // "unneeded-save"
+  uint32_t version = 1;    // of the check: raised when it finds other things than before
+  std::string_view title;  // "saved tensors that no gradient needs", at most 60 characters
+  std::string_view help;   // what it finds, why that costs memory, and what to do: one paragraph
+  std::span<const Option> options{};
+  // Alternatives to one another, a ranking of what could be done: not part of "the peak without all findings".
+  bool is_alternative = false;
+  // Of several findings that drop one save, that of the least counts among all: what costs nothing comes first.
+  uint32_t precedence = 10;
+};
+
+// What a check is given. References are valid while it runs and describes.
+struct Context {
+  const Process& process;
+  const Text& text;
+  const std::vector<Step>& steps;
+  const Phases& phases;
+  const Provenance& provenance;
+  const peak::Lifetimes& lifetimes;
+  // Of the device that is looked at, the one with the largest peak unless the user says another.
+  DeviceId device;
+  const peak::Timeline& timeline;
+  const peak::PeakSet& peak;       // the peak set before any change
+  std::string_view torch_version;  // "2.15.0+cpu"
+};
+
+// Where a thing happened in the program. What is none is not known, or does not apply.
+struct Place {
+  OperatorId op;  // the operator that the program called
+  NodeId node;
+  StringId field;
+  ModuleId module;
+  StackId stack;
+};
+Place place_of(const Context& context, SaveId save);
+Place place_of(const Context& context, OperatorId op);
+Place place_of(const Context& context, AllocationId allocation);
+Place place_of(const Context& context, NodeId node);
+
+struct Occurrence {
+  Place place;
+  AllocationId allocation;  // that the bytes are of; none: bytes of several, or of none
+  Bytes bytes;              // spent for nothing, or at stake
+  Interval when;            // for how long
+  SaveId save{};            // if it is about one
+  uint64_t number = 0;      // whatever the check wants to find again in describe()
+};
+
+// Occurrences of one place: same check, variant, operator, node.field, module (numbers in its path aside) and line.
+struct Group {
+  std::span<const Occurrence> occurrences;  // in the order in which they were emitted; never empty
+  uint32_t variant = 0;
+  Bytes bytes;            // the most that they hold at one moment, each allocation counted once
+  Bytes relief;           // by how much the peak falls without this finding alone
+  Bytes relief_with_all;  // by how much more it falls with this finding, if all others are mended too
+  const Occurrence& biggest() const;
+};
+
+enum class FixKind : uint8_t { rewrite, patch, advice };
+struct Fix {
+  FixKind kind = FixKind::advice;
+  std::string rewrite;  // id: "unneeded-save"
+  std::string patch;    // a unified diff
+  std::string text;     // what to do, one or two sentences; always
+};
+
+// The words for one group.
+struct Description {
+  Severity severity = Severity::warning;
+  std::string title;               // "conv input kept for a weight gradient that nobody asked for"; no full stop
+  std::string message;             // what happens here and why it costs memory: one to three sentences
+  std::vector<std::string> notes;  // evidence beyond the list of allocations and their keepers, which Tapelens adds
+  bool is_proved = true;           // false: the recording cannot show it for certain; the message says what to look at
+  Fix fix;
+};
+
+class Sink {
+ public:
+  // `change`: what the replay does without this occurrence. `variant` tells apart what one check finds at one place.
+  virtual void add(const Occurrence& occurrence, const peak::WhatIf& change, uint32_t variant = 0) = 0;
+
+ protected:
+  ~Sink() = default;
+};
+
+// The values of the check's options, as typed by the user or the defaults.
+class Options {
+ public:
+  explicit Options(std::vector<std::pair<std::string, std::string>> values) : values_(std::move(values)) {}
+  std::string_view text(std::string_view name) const;
+  // What cannot be read is a std::runtime_error with one sentence for the user. Sizes may have units: "64KiB".
+  int64_t number(std::string_view name) const;
+  Bytes bytes(std::string_view name) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> values_;
+};
+
+// One object a run. It may throw: then it is left out, with a line to the user that has the exception's words.
+class Check {
+ public:
+  virtual ~Check() = default;
+  virtual CheckInfo info() const = 0;
+  virtual void run(const Context& context, const Options& options, Sink& sink) = 0;
+  virtual Description describe(const Context& context, const Group& group) const = 0;
+};
+
+// ---- how a check is registered ------------------------------------------------------------------------------------
+
+// Raised with every change of this file or of what it includes that a compiled check would notice.
+inline constexpr uint32_t kCheckInterface = 1;
+
+// What a shared library and Tapelens must agree on besides: the layout of what they hand to each other.
+constexpr uint64_t interface_layout() {
+  uint64_t hash = 14695981039346656037ULL;
+  for (const uint64_t size :
+       {sizeof(Context), sizeof(Process), sizeof(Text), sizeof(Provenance), sizeof(peak::Lifetimes),
+        sizeof(peak::Timeline), sizeof(peak::PeakSet), sizeof(peak::WhatIf), sizeof(Occurrence), sizeof(Group),
+        sizeof(Description), sizeof(CheckInfo), sizeof(std::string), size_t{__GXX_ABI_VERSION}}) {
+    hash = (hash ^ size) * 1099511628211ULL;
+  }
+  return hash;
+}
+
+struct Plugin {
+  uint32_t interface = kCheckInterface;
+  uint32_t count = 0;
+  uint64_t layout = interface_layout();
+  Check* (*make)(uint32_t index) = nullptr;  // owned by the caller
+};
+
+template <class... Checks>
+const Plugin* plugin_of() {
+  static constexpr Plugin plugin{kCheckInterface, sizeof...(Checks), interface_layout(), [](uint32_t index) -> Check* {
+                                   Check* made = nullptr;
+                                   uint32_t at = 0;
+                                   ((at++ == index ? (made = new Checks) : nullptr), ...);
+                                   return made;
+                                 }};
+  return &plugin;
+}
+
+}  // namespace tapelens::advise
+
+// The one line that registers the checks of a folder or of a shared library: TAPELENS_CHECKS(MyCheck)
+#ifndef TAPELENS_PLUGIN_SYMBOL
+#define TAPELENS_PLUGIN_SYMBOL tapelens_plugin
+#endif
+#define TAPELENS_CHECKS(...)                                                                                   \
+  extern "C" __attribute__((visibility("default"))) const tapelens::advise::Plugin* TAPELENS_PLUGIN_SYMBOL() { \
+    return tapelens::advise::plugin_of<__VA_ARGS__>();                                                         \
+  }

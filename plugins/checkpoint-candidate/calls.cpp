@@ -1,0 +1,80 @@
+#include "plugins/checkpoint-candidate/calls.h"
+
+#include <algorithm>
+
+#include "plugins/graphs.h"
+
+namespace tapelens::advise {
+
+Calls::Calls(const Context& context) : context_(context), p_(context.process) {
+  const ModuleCalls& calls = p_.module_calls;
+  depth_.assign(calls.rows() + 1, 0);
+  at_peak_.assign(calls.rows() + 1, 0);
+  backward_.assign(calls.rows() + 1, kNever.ns);
+  for (uint32_t row = 1; row <= calls.rows(); ++row) depth_[row] = depth_[calls.parent.raw[row]] + 1;
+
+  for (uint32_t row = 1; row <= p_.evaluations.rows(); ++row) {
+    const EvaluationId evaluation{row};
+    const ModuleCallId call = p_.operators.module_call[p_.nodes.op[p_.evaluations.node[evaluation]]];
+    backward_[call.value] = std::min(backward_[call.value], p_.evaluations.begin[evaluation].ns);
+  }
+  for (uint32_t row = calls.rows(); row > 0; --row) {
+    int64_t& parent = backward_[calls.parent.raw[row]];
+    parent = std::min(parent, backward_[row]);
+  }
+
+  const peak::Moment& peak = context.peak.when;
+  for (uint32_t row = 1; row <= peak.last_allocation.value; ++row) {
+    const AllocationId allocation{row};
+    if (!peak.holds(p_, allocation) || p_.allocations.device[allocation] != context.device) continue;
+    each_call(allocation, [&](ModuleCallId call) {
+      // Within the call, and within the forward that is run again, it is there all the same.
+      if (p_.module_calls.end[call] <= peak.time && peak.time < backward(call)) {
+        at_peak_[call.value] += p_.allocations.bytes[allocation].value;
+      }
+    });
+  }
+}
+
+ModuleCallId Calls::common(ModuleCallId a, ModuleCallId b) const {
+  while (a != b) {
+    ModuleCallId& deeper = depth_[a.value] >= depth_[b.value] ? a : b;
+    deeper = p_.module_calls.parent[deeper];
+  }
+  return a;
+}
+
+template <class Fn>
+void Calls::each_call(AllocationId allocation, Fn fn) const {
+  const auto saves = context_.provenance.saves(allocation);
+  if (saves.empty() || !context_.lifetimes.ends_with_save(allocation)) return;
+  ModuleCallId call = p_.operators.module_call[p_.nodes.op[p_.saves.node[saves.front()]]];
+  for (const SaveId save : saves.subspan(1)) {
+    if (!call) return;
+    call = common(call, p_.operators.module_call[p_.nodes.op[p_.saves.node[save]]]);
+  }
+  const Time birth = p_.allocations.time[allocation];
+  for (; call; call = p_.module_calls.parent[call]) {
+    if (p_.module_calls.begin[call] <= birth) fn(call);
+  }
+}
+
+std::vector<Calls::Saved> Calls::saved(const std::vector<bool>& wanted) const {
+  std::vector<Saved> all;
+  for (uint32_t row = 1; row <= p_.allocations.rows(); ++row) {
+    const AllocationId allocation{row};
+    each_call(allocation, [&](ModuleCallId call) {
+      if (!wanted[call.value]) return;
+      Saved saved{call, allocation, {}, {}};
+      for (const SaveId save : context_.provenance.saves(allocation)) {
+        saved.last = std::max(saved.last, p_.saves.time[save]);
+        saved.released = std::max(saved.released, p_.saves.released[save]);
+      }
+      all.push_back(saved);
+    });
+  }
+  std::ranges::stable_sort(all, {}, &Saved::call);
+  return all;
+}
+
+}  // namespace tapelens::advise

@@ -1,0 +1,159 @@
+// Modules whose forward could be run again in the backward, ranked by what that frees at the peak for how much time.
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "plugins/checkpoint-candidate/calls.h"
+#include "plugins/graphs.h"
+
+namespace tapelens::advise {
+namespace {
+
+constexpr Option kOptions[] = {
+    {"min-percent", "10", "of the peak that must be freed, what one call needs again not counted"},
+};
+
+// "GPT.layers.*" of "GPT.layers.3": repeated layers are checkpointed together.
+std::string pattern_of(std::string_view path) {
+  std::string pattern;
+  for (size_t i = 0; i < path.size();) {
+    const size_t end = std::min(path.find('.', i), path.size());
+    const std::string_view part = path.substr(i, end - i);
+    const bool is_number = part.find_first_not_of("0123456789") == std::string_view::npos;
+    if (i > 0) pattern += '.';
+    pattern += is_number ? "*" : part;
+    i = end + 1;
+  }
+  return pattern;
+}
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, digits).ptr};
+}
+
+class CheckpointCandidate final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "checkpoint-candidate",
+            .title = "modules whose activations could be computed again",
+            .help =
+                "Modules that are called several times before the backward, ranked by the bytes that "
+                "torch.utils.checkpoint would free at the peak for each nanosecond of computing their forward "
+                "again. What is saved within a call is there only while that call's part of the backward runs; "
+                "its inputs stay. An opportunity, not a mistake: it costs time.",
+            .options = kOptions,
+            .is_alternative = true};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    const Process& p = context.process;
+    const Calls calls(context);
+    number_patterns(context);
+    for (uint32_t row = 1; row <= p.module_calls.rows(); ++row) {
+      const ModuleCallId call{row};
+      Candidate& candidate = candidates_[pattern_[p.module_calls.module[call].value]];
+      const Bytes bytes = calls.at_peak(call);
+      if (bytes.value == 0) continue;
+      candidate.freed += bytes;
+      candidate.largest = std::max(candidate.largest, bytes);
+      candidate.nanoseconds += p.module_calls.end[call].ns - p.module_calls.begin[call].ns;
+      ++candidate.calls;
+    }
+    const int64_t least = context.peak.bytes.value / 100 * options.number("min-percent");
+    for (Candidate& candidate : candidates_) {
+      candidate.is_one = (candidate.freed - candidate.largest).value >= std::max<int64_t>(least, 1);
+      if (candidate.is_one) rates_.push_back(candidate.rate());
+    }
+    if (rates_.empty()) return;
+    std::ranges::sort(rates_, std::greater());
+
+    std::vector<bool> wanted(p.module_calls.rows() + 1, false);
+    for (uint32_t row = 1; row <= p.module_calls.rows(); ++row) {
+      const ModuleCallId call{row};
+      wanted[row] = calls.backward(call) != kNever && candidates_[pattern_[p.module_calls.module[call].value]].is_one;
+    }
+    const std::vector<Calls::Saved> all = calls.saved(wanted);
+    for (size_t first = 0; first < all.size();) {
+      size_t end = first + 1;
+      while (end < all.size() && all[end].call == all[first].call) ++end;
+      add(context, calls, std::span(all).subspan(first, end - first), sink);
+      first = end;
+    }
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    const ModuleId module = group.biggest().place.module;
+    const std::string path = pattern_of(context.text.string(context.text.module_path[module]));
+    const Candidate& candidate = candidates_[pattern_[module.value]];
+    const auto rank = std::ranges::find(rates_, candidate.rate()) - rates_.begin() + 1;
+    Description d;
+    d.severity = Severity::info;
+    d.title = "activations of " + path + " could be computed again in the backward";
+    d.message = counted(candidate.calls, "call") + " of " + path + " hold " + size_text(candidate.freed) +
+                " at the peak that only their own backward needs; checkpointed, they are computed again, which takes " +
+                fixed(static_cast<double>(candidate.nanoseconds) / 1e6, 2) + " ms more a step.";
+    d.notes.push_back("rank " + std::to_string(rank) + " of " + std::to_string(rates_.size()) + ": " +
+                      fixed(candidate.rate(), 3) + " bytes freed at the peak for each nanosecond of forward");
+    d.notes.push_back("one call needs " + size_text(candidate.largest) + " again while its backward runs");
+    d.fix.text = "Call it through torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False).";
+    return d;
+  }
+
+ private:
+  struct Candidate {
+    Bytes freed, largest;
+    int64_t nanoseconds = 0;
+    uint64_t calls = 0;
+    bool is_one = false;
+    double rate() const {
+      return static_cast<double>(freed.value) / static_cast<double>(std::max<int64_t>(nanoseconds, 1));
+    }
+  };
+
+  void number_patterns(const Context& context) {
+    const Text& text = context.text;
+    std::map<std::string, uint32_t> numbers;
+    pattern_.assign(text.module_path.rows() + 1, 0);
+    for (uint32_t id = 1; id <= text.module_path.rows(); ++id) {
+      const auto next = static_cast<uint32_t>(numbers.size());
+      pattern_[id] = numbers.try_emplace(pattern_of(text.string(text.module_path[ModuleId{id}])), next).first->second;
+    }
+    candidates_.assign(numbers.size() + 1, {});
+  }
+
+  // One call: its saves are not there; from the begin of its backward on, what they held is.
+  static void add(const Context& context, const Calls& calls, std::span<const Calls::Saved> saved, Sink& sink) {
+    const Process& p = context.process;
+    const ModuleCallId call = saved.front().call;
+    const Time again = calls.backward(call);
+    peak::WhatIf change;
+    Bytes bytes;
+    Time last{0};
+    for (const Calls::Saved& one : saved) {
+      const auto saves = context.provenance.saves(one.allocation);
+      change.without.insert(change.without.end(), saves.begin(), saves.end());
+      change.extras.push_back({one.allocation, {again, one.released}, p.allocations.bytes[one.allocation]});
+      bytes += p.allocations.bytes[one.allocation];
+      last = std::max(last, one.last);
+    }
+    // Running it again needs what running it needed, up to the last tensor that is wanted.
+    const Time begin = p.module_calls.begin[call];
+    const Bytes before = context.timeline.live(context.timeline.at(begin));
+    const Bytes more = context.timeline.largest({begin, last}).bytes - before - bytes;
+    if (more.value > 0) change.extras.push_back({{}, {again, Time{again.ns + 1}}, more});
+    const Place place{{}, {}, {}, p.module_calls.module[call], {}};
+    sink.add({place, {}, bytes, {p.module_calls.end[call], again}}, change);
+  }
+
+  std::vector<uint32_t> pattern_;      // by module
+  std::vector<Candidate> candidates_;  // by pattern
+  std::vector<double> rates_;          // of the candidates, best first
+};
+
+}  // namespace
+}  // namespace tapelens::advise
+
+TAPELENS_CHECKS(tapelens::advise::CheckpointCandidate)

@@ -1,0 +1,91 @@
+// Where the content of an allocation came from, and who keeps it: what the checks of copies and of saves have in
+// common.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "plugins/check.h"
+
+namespace tapelens::advise {
+
+// Names of operators, node types or fields, looked up once and then compared as ids.
+class NameSet {
+ public:
+  NameSet(const Text& text, std::initializer_list<std::string_view> names);
+  bool has(StringId id) const { return has_[id.value] != 0; }
+
+ private:
+  std::vector<uint8_t> has_;  // by StringId
+};
+
+// One view of a storage.
+struct View {
+  AllocationId allocation;
+  LayoutId layout;
+  uint64_t offset = 0;  // into the storage, in elements
+
+  friend bool operator==(const View&, const View&) = default;
+};
+
+// An allocation made of other content without any arithmetic. Of a concatenation: one part each input.
+struct Copied {
+  OperatorId op;            // the innermost operator that copies: aten::clone, aten::_to_copy, aten::cat, ...
+  Time since;               // its end: from here on copy and source have the same content until one is written
+  std::vector<View> parts;  // inputs without elements left out; empty: it is no copy, or what was read is not known
+};
+
+class Contents {
+ public:
+  explicit Contents(const Context& context);
+
+  // Only for what the copying operator leaves behind, not for its scratch memory. Concatenations of more than
+  // `most_parts` are no copies.
+  Copied copied(AllocationId allocation, uint32_t most_parts = 1) const;
+
+  // Whether a copy has the very strides of its source, so that the source itself, or a view of it, could stand for it.
+  bool has_source_layout(AllocationId copy, const Copied& copied) const;
+
+  // The first source of a view: of a copy that is read whole, what it is a copy of, and so on, as far as neither is
+  // written before `until`.
+  View origin(View view, Time until) const;
+
+  // A parameter, a buffer, a gradient or optimizer state: it lives and changes for reasons of its own.
+  bool has_role(AllocationId allocation) const { return has_role_[allocation.value] != 0; }
+
+  // Made by a backward itself. What a custom function does in its backward is the program's doing.
+  bool is_of_backward(AllocationId allocation) const;
+  bool is_of_backward(OperatorId op) const;
+
+  // Which operator the program called is one of those whose whole purpose is to copy.
+  bool is_called_copy(OperatorId called) const { return copies_.has(context_.process.operators.name[called]); }
+
+  // The begin of the first operator in [since, until) that writes it; `until` if there is none.
+  Time first_write(AllocationId allocation, Time since, Time until) const;
+  bool is_unchanged(AllocationId allocation, Time since, Time until) const {
+    return first_write(allocation, since, until) == until;
+  }
+
+ private:
+  const Context& context_;
+  NameSet copying_, concatenating_, copies_, strided_;
+  std::vector<uint8_t> has_role_;  // by allocation
+};
+
+// Every element of the view counted once, however often strides of 0 repeat it.
+Bytes distinct_bytes(const Text& text, LayoutId layout);
+// Its elements lie in memory without a gap or an overlap; row-major: in the order of their indices.
+bool is_dense(const Text& text, LayoutId layout);
+bool is_row_major(const Text& text, LayoutId layout);
+uint64_t elements(const Text& text, LayoutId layout);
+
+// What a node saved: its saves follow one another in their table, shortly after the node.
+std::vector<SaveId> saves_of(const Context& context, NodeId node);
+
+// The last release of a save before the allocation was freed; none: kNever if it is saved to the end, birth if never.
+Time last_release(const Context& context, AllocationId allocation);
+// [the program let go, the saves let go); empty if the program keeps it longer than they do.
+Interval kept_by_saves(const Context& context, AllocationId allocation);
+
+}  // namespace tapelens::advise

@@ -1,0 +1,170 @@
+// The same content kept several times: sibling copies of one tensor, a copy beside its saved source, buffers that hold
+// one tensor over and over.
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "plugins/duplicate-save/repeats.h"
+
+namespace tapelens::advise {
+
+namespace {
+
+constexpr std::array kOptions = {
+    Option{"min-bytes", "16KiB", "tensors of less are not looked at"},
+    Option{"most-parts", "4096", "concatenations of more tensors are not looked at"},
+};
+
+enum Variant : uint32_t { kAsked = 0, kImplied = 1, kRepeated = 2 };
+
+struct Key {
+  View source;
+  StringId dtype;  // of the copy
+
+  friend bool operator==(const Key&, const Key&) = default;
+};
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    uint64_t hash = key.source.allocation.value;
+    for (const uint64_t part : {uint64_t{key.source.layout.value}, key.source.offset, uint64_t{key.dtype.value}}) {
+      hash = (hash ^ part) * 0x9e3779b97f4a7c15ULL;
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+};
+
+class DuplicateSave final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "duplicate-save",
+            .title = "the same content kept several times",
+            .help =
+                "Casts, clones and contiguous copies of one tensor have the same content. Where autograd saves two of "
+                "them, or a copy and its source, one would do: copy once and hand the copy to all who need it. "
+                "Autocast casts an activation anew for every layer that reads it. Loops and torch's scan that "
+                "stack a tensor which is the same in every iteration keep it as often as they run.",
+            .options = kOptions};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    const Contents contents(context);
+    const Bytes least = options.bytes("min-bytes");
+    const auto most_parts = static_cast<uint32_t>(std::clamp<int64_t>(options.number("most-parts"), 2, 1 << 20));
+    find_siblings(context, contents, least, sink);
+    Repeats repeats(context, contents, least, most_parts);
+    const Process& p = context.process;
+    for (const Repeats::Found& found : repeats.all()) {
+      // A source that is no smaller and would have died earlier might as well have been the buffer.
+      if (p.freed(found.source) < p.freed(found.buffer) &&
+          p.allocations.bytes[found.source] >= p.allocations.bytes[found.buffer]) {
+        continue;
+      }
+      peak::WhatIf change;
+      change.aliases.push_back({found.buffer, found.source});
+      sink.add({.place = place_of(context, found.filler),
+                .allocation = found.buffer,
+                .bytes = p.allocations.bytes[found.buffer],
+                .when = {p.allocations.time[found.buffer], p.freed(found.buffer)},
+                .number = found.times},
+               change, kRepeated);
+    }
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    const Occurrence& biggest = group.biggest();
+    const std::string name(context.provenance.name(biggest.place.op));
+    Description words;
+    if (group.variant == kRepeated) {
+      words.title = name + " stores the same tensor over and over";
+      words.message =
+          "Every part of this buffer (" + std::to_string(biggest.number) +
+          " of them) is a copy of one tensor, or of the next slice of it. That tensor could stand for all of it.";
+      words.fix = {
+          FixKind::advice, "", "",
+          "Keep what does not change out of what the loop collects: close over it, or expand() it afterwards."};
+      return words;
+    }
+    const bool implied = group.variant == kImplied;
+    words.severity = implied ? Severity::info : Severity::warning;
+    words.title = implied ? name + " keeps another cast of what is kept already"
+                          : name + " makes a copy that is kept beside its like";
+    words.message =
+        "Autograd keeps this copy while it keeps another one of the same view of the same tensor (or that tensor "
+        "itself), "
+        "which nothing has written since. One would do for both.";
+    words.fix = {FixKind::advice, "", "",
+                 implied ? "Cast once, before the layers that read it, and hand the cast to all of them."
+                         : "Copy once and use the copy wherever it is needed."};
+    return words;
+  }
+
+ private:
+  struct Kept {
+    AllocationId copy;
+    Time since, end;
+  };
+
+  void find_siblings(const Context& context, const Contents& contents, Bytes least, Sink& sink) const {
+    const Process& p = context.process;
+    std::vector<uint8_t> seen(size_t{p.allocations.rows()} + 1);
+    std::unordered_map<Key, Kept, KeyHash> kept;
+    for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
+      const AllocationId copy = p.saves.allocation[SaveId{row}];
+      if (!copy || std::exchange(seen[copy.value], 1) != 0 || p.allocations.bytes[copy] < least) continue;
+      if (p.allocations.device[copy] != context.device || contents.is_of_backward(copy)) continue;
+      if (context.provenance.saves(copy).empty()) continue;  // packed
+      const Copied copied = contents.copied(copy);
+      if (copied.parts.empty()) continue;
+      const StringId dtype = context.text.layout_dtype[p.saves.layout[SaveId{row}]];
+      const View source = contents.origin(copied.parts[0], copied.since);
+      const Time end = p.freed(copy);
+      if (!contents.is_unchanged(copy, copied.since, end)) continue;
+      const auto [at, is_first] = kept.try_emplace({source, dtype}, Kept{copy, copied.since, end});
+      Kept& before = at->second;
+      AllocationId other;
+      if (!is_first) {
+        const bool alive = before.end > p.allocations.time[copy] &&
+                           p.allocations.bytes[before.copy] == p.allocations.bytes[copy] &&
+                           contents.is_unchanged(source.allocation, before.since, copied.since);
+        if (alive) other = before.copy;
+        if (!alive || end > before.end) before = {copy, copied.since, end};
+      }
+      if (!other && is_kept_itself(context, contents, copy, copied, dtype)) other = copied.parts[0].allocation;
+      if (other) emit(context, contents, copy, other, SaveId{row}, sink);
+    }
+  }
+
+  // The source has the same type and strides, and a save of its own.
+  static bool is_kept_itself(const Context& context, const Contents& contents, AllocationId copy, const Copied& copied,
+                             StringId dtype) {
+    const View& source = copied.parts[0];
+    return context.text.layout_dtype[source.layout] == dtype && contents.has_source_layout(copy, copied) &&
+           last_release(context, source.allocation) > copied.since &&
+           contents.is_unchanged(source.allocation, copied.since, context.process.freed(copy));
+  }
+
+  static void emit(const Context& context, const Contents& contents, AllocationId copy, AllocationId other, SaveId save,
+                   Sink& sink) {
+    const Process& p = context.process;
+    peak::WhatIf change;
+    change.aliases.push_back({copy, other});
+    const bool asked = contents.is_called_copy(context.provenance.maker(copy));
+    sink.add({.place = place_of(context, copy),
+              .allocation = copy,
+              .bytes = p.allocations.bytes[copy],
+              .when = {p.allocations.time[copy], std::min(p.freed(copy), p.freed(other))},
+              .save = save},
+             change, asked ? kAsked : kImplied);
+  }
+};
+
+}  // namespace
+
+}  // namespace tapelens::advise
+
+TAPELENS_CHECKS(tapelens::advise::DuplicateSave)

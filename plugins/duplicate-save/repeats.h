@@ -1,0 +1,37 @@
+// Buffers that hold one tensor over and over, or the slices of one tensor in their order.
+#pragma once
+
+#include <vector>
+
+#include "plugins/content.h"
+
+namespace tapelens::advise {
+
+class Repeats {
+ public:
+  Repeats(const Context& context, const Contents& contents, Bytes least, uint32_t most_parts)
+      : context_(context), contents_(contents), least_(least), most_parts_(most_parts) {}
+
+  struct Found {
+    AllocationId buffer, source;
+    OperatorId filler;  // that made it, or filled it last
+    uint32_t times = 0;
+  };
+  // Concatenations, and buffers that a loop fills part by part (scatter_, copy_, index_copy_), in the order of time.
+  std::vector<Found> all() const;
+
+ private:
+  bool add_joined(AllocationId buffer, std::vector<Found>& found) const;
+  bool add_filled(AllocationId buffer, const NameSet& filling, std::vector<Found>& found) const;
+  // What a filling operator wrote: none if it is no copy of anything.
+  View written(OperatorId op) const;
+  // Whether the parts are one view again and again, or neighbours in memory.
+  bool is_one_tensor(std::span<const View> parts) const;
+
+  const Context& context_;
+  const Contents& contents_;
+  Bytes least_;
+  uint32_t most_parts_;
+};
+
+}  // namespace tapelens::advise

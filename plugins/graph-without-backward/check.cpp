@@ -1,0 +1,180 @@
+// Saves that no backward ever unpacks: of nodes that were never evaluated and that no evaluation passed by.
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "plugins/graphs.h"
+
+namespace tapelens::advise {
+namespace {
+
+enum Variant : uint32_t {
+  kWhole = 0,      // nothing of the graph was differentiated: an evaluation without no_grad
+  kBranch = 1,     // it hangs on a graph that was: a metric of the live loss
+  kGradients = 2,  // it was made while gradients were computed: create_graph without a second backward
+};
+
+constexpr Option kOptions[] = {
+    {"min-percent", "1", "of the peak: graphs that save less are left out"},
+};
+
+class GraphWithoutBackward final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "graph-without-backward",
+            .title = "graphs that are never differentiated",
+            .help =
+                "Tensors that autograd saved in graphs of which no backward ever evaluated a node: an evaluation "
+                "or a metric that runs with gradients on. They stay until the last output of the graph dies. "
+                "Under torch.no_grad() nothing is saved.",
+            .options = kOptions};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    const Process& p = context.process;
+    const Graphs graphs(p, context.text);
+    find_candidates(p, graphs);
+    join_graphs(p);
+    const Time cut = cut_off(p);
+    std::vector<SaveId> found;
+    std::unordered_map<uint32_t, Bytes> saved;  // by root
+    for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
+      const SaveId save{row};
+      const NodeId node = p.saves.node[save];
+      if (!is_candidate_[node.value] || !keeps_memory(context, save)) continue;
+      const NodeId root{root_of(node.value)};
+      // A graph that is alive when the recording is cut off may yet be differentiated.
+      if (graphs.died(root) == kNever && p.nodes.time[root] >= cut) continue;
+      found.push_back(save);
+      saved[root.value] += p.allocations.bytes[p.saves.allocation[save]];
+    }
+    const int64_t least = context.peak.bytes.value / 100 * options.number("min-percent");
+    for (const SaveId save : found) {
+      const NodeId root{root_of(p.saves.node[save].value)};
+      if (saved[root.value].value < least) continue;
+      const AllocationId allocation = p.saves.allocation[save];
+      const Interval when{std::max(p.saves.time[save], context.lifetimes.program_end(allocation)),
+                          p.saves.released[save]};
+      peak::WhatIf change;
+      change.without.push_back(save);
+      sink.add({place_of(context, root), allocation, p.allocations.bytes[allocation], when, save, root.value}, change,
+               variant(p, root));
+    }
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    Description d;
+    const std::string line = line_of(context, group.biggest().place);
+    const std::string at = line.empty() ? std::string() : " at " + line;
+    const std::string bytes = size_text(group.bytes);
+    switch (group.variant) {
+      case kBranch:
+        d.title = "tensors saved for a branch of the graph that no backward takes";
+        d.message = "What is computed" + at + " from a tensor of the training graph is never differentiated, but " +
+                    bytes + " of saved tensors wait for it.";
+        d.fix.text = "Compute it from detached tensors (x.detach()), or under torch.no_grad().";
+        break;
+      case kGradients:
+        d.title = "a graph of gradients that nobody differentiates";
+        d.message = "A backward with create_graph=True made a graph of its gradients" + at +
+                    " and no second backward uses it; it saves " + bytes + ".";
+        d.fix.text = "Leave out create_graph=True.";
+        break;
+      default:
+        d.title = "a graph that no backward uses";
+        d.message = "The graph that ends" + at + " is never differentiated, but autograd saved " + bytes +
+                    " for a backward through it.";
+        d.fix.text = "Run it under torch.no_grad() or torch.inference_mode().";
+    }
+    std::vector<uint64_t> roots;
+    for (const Occurrence& occurrence : group.occurrences) roots.push_back(occurrence.number);
+    std::ranges::sort(roots);
+    const auto graphs = static_cast<uint64_t>(std::ranges::unique(roots).begin() - roots.begin());
+    d.notes.push_back(counted(graphs, "graph") + " of which no node was evaluated in the whole recording");
+    return d;
+  }
+
+ private:
+  // Not evaluated, and not passed by: where a backward came near and went no further, it had its reasons (inputs=, a
+  // gradient that was not asked for). Edges lead to nodes that were made before, so one walk back sees all.
+  void find_candidates(const Process& p, const Graphs& graphs) {
+    const uint32_t rows = p.nodes.rows();
+    is_candidate_.assign(size_t{rows} + 1, false);
+    leads_to_evaluated_.assign(size_t{rows} + 1, false);
+    std::vector<bool> is_passed(size_t{rows} + 1, false);
+    for (uint32_t row = rows; row > 0; --row) {
+      const NodeId node{row};
+      const bool passes = graphs.is_evaluated(node) || is_passed[row];
+      if (passes) {
+        for (const uint32_t next : p.nodes.edges_of(node)) is_passed[next] = true;
+      }
+      is_candidate_[row] = !passes && graphs.is_inner(node);
+    }
+    for (uint32_t row = 1; row <= rows; ++row) {
+      if (!is_candidate_[row]) continue;
+      for (const uint32_t next : p.nodes.edges_of(NodeId{row})) {
+        if (next != 0 && graphs.is_inner(NodeId{next}) && !is_candidate_[next]) leads_to_evaluated_[row] = true;
+      }
+    }
+  }
+
+  // Candidates with an edge between them are of one graph; its root is the node made last.
+  void join_graphs(const Process& p) {
+    const uint32_t rows = p.nodes.rows();
+    root_.resize(size_t{rows} + 1);
+    for (uint32_t row = 0; row <= rows; ++row) root_[row] = row;
+    for (uint32_t row = 1; row <= rows; ++row) {
+      if (!is_candidate_[row]) continue;
+      for (const uint32_t next : p.nodes.edges_of(NodeId{row})) {
+        if (next != 0 && is_candidate_[next]) join_two(row, next);
+      }
+    }
+    for (uint32_t row = 1; row <= rows; ++row) {
+      if (leads_to_evaluated_[row]) leads_to_evaluated_[root_of(row)] = true;
+    }
+  }
+  uint32_t root_of(uint32_t row) {
+    while (root_[row] != row) {
+      root_[row] = root_[root_[row]];
+      row = root_[row];
+    }
+    return row;
+  }
+  void join_two(uint32_t a, uint32_t b) {
+    a = root_of(a);
+    b = root_of(b);
+    root_[std::min(a, b)] = std::max(a, b);
+  }
+
+  Variant variant(const Process& p, NodeId root) const {
+    if (p.operators.evaluation[p.nodes.op[root]]) return kGradients;
+    return leads_to_evaluated_[root.value] ? kBranch : kWhole;
+  }
+
+  // What was made from here on and still lives may have been meant for a backward after the recording: the program was
+  // killed, or only some steps were recorded, so that the end of a step is the last thing there is.
+  static Time cut_off(const Process& p) {
+    Time last{0};
+    for (const OptimizerStep& step : p.optimizer_steps) {
+      if (step.when.end != kNever) last = std::max(last, step.when.end);
+    }
+    const bool ends_with_step =
+        !p.optimizer_steps.empty() &&
+        (p.operators.rows() == 0 || Time{static_cast<int64_t>(p.operators.begin.raw.back())} < last);
+    if (p.summary.finished && !ends_with_step) return kNever;
+    Time begin{0};
+    for (const OptimizerStep& step : p.optimizer_steps) {
+      if (step.when.end < last) begin = std::max(begin, step.when.end);
+    }
+    return ends_with_step ? begin : last;
+  }
+
+  std::vector<bool> is_candidate_, leads_to_evaluated_;  // by node; the latter of its graph's root in the end
+  std::vector<uint32_t> root_;                           // by node
+};
+
+}  // namespace
+}  // namespace tapelens::advise
+
+TAPELENS_CHECKS(tapelens::advise::GraphWithoutBackward)

@@ -1,0 +1,89 @@
+#include "plugins/graphs.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "trace/record.h"
+
+namespace tapelens::advise {
+
+Graphs::Graphs(const Process& p, const Text& text)
+    : flags_(p.nodes.rows() + 1, 0), died_(p.nodes.rows() + 1, kNever.ns) {
+  // Looked up once: a stand-in has the flag of a custom node, and this name.
+  std::vector<uint8_t> is_stand_in(text.string_begin.size(), 0);
+  for (uint32_t id = 1; id + 1 < text.string_begin.size(); ++id) {
+    is_stand_in[id] = text.string(StringId{id}) == "SavedTensor";
+  }
+  for (uint32_t row = 1; row <= p.nodes.rows(); ++row) {
+    if ((p.nodes.flags.raw[row] & trace::kNodeIsAccumulateGrad) == 0 && is_stand_in[p.nodes.type.raw[row]] == 0) {
+      flags_[row] = kInner;
+    }
+  }
+  for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) flags_[p.evaluations.node.raw[row]] |= kEvaluated;
+  for (uint32_t row = 1; row <= p.releases.rows(); ++row) {
+    if ((p.releases.flags.raw[row] & trace::kNodeDied) != 0) {
+      died_[p.releases.of.raw[row]] = static_cast<int64_t>(p.releases.time.raw[row]);
+    }
+  }
+}
+
+bool keeps_memory(const Context& context, SaveId save) {
+  const Saves& s = context.process.saves;
+  const AllocationId allocation = s.allocation[save];
+  return allocation && (s.flags[save] & trace::kSaveIsPacked) == 0 &&
+         context.process.allocations.origin[allocation] == Origin::allocator &&
+         context.lifetimes.program_end(allocation) < s.released[save];
+}
+
+peak::WhatIf let_go(const Context& context, std::span<const SaveId> saves, Time at) {
+  const AllocationId allocation = context.process.saves.allocation[saves.front()];
+  peak::WhatIf change;
+  change.without.assign(saves.begin(), saves.end());
+  // What they kept until then is there until then, under another name.
+  Time otherwise = context.lifetimes.program_end(allocation);
+  for (const SaveId save : context.provenance.saves(allocation)) {
+    if (std::ranges::find(saves, save) == saves.end()) {
+      otherwise = std::max(otherwise, context.process.saves.released[save]);
+    }
+  }
+  // It comes when the allocation goes, and an extra is there one event before its begin.
+  const uint32_t gone = context.timeline.first_at_or_after(otherwise);
+  if (otherwise < at && gone < context.timeline.events()) {
+    const Time begin{context.timeline.moment_after(gone).time.ns + 1};
+    if (begin < at) change.extras.push_back({allocation, {begin, at}, context.process.allocations.bytes[allocation]});
+  }
+  return change;
+}
+
+size_t end_of_allocation(const Process& process, std::span<const SaveId> saves, size_t first) {
+  size_t end = first + 1;
+  while (end < saves.size() && process.saves.allocation[saves[end]] == process.saves.allocation[saves[first]]) ++end;
+  return end;
+}
+
+std::string line_of(const Context& context, const Place& place) {
+  const FrameId frame = source_frame(context.text, place.stack);
+  return frame ? peak::frame_text(context.text, frame) : std::string();
+}
+
+std::string counted(uint64_t count, std::string_view noun) {
+  std::string text = std::to_string(count) + " " + std::string(noun);
+  if (count != 1) text += "s";
+  return text;
+}
+
+std::string size_text(Bytes bytes) {
+  static constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes.value);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  std::array<char, 32> out{};
+  std::snprintf(out.data(), out.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  return out.data();
+}
+
+}  // namespace tapelens::advise

@@ -1,0 +1,47 @@
+// What checks that look at whole autograd graphs, not at single saves, have in common.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugins/check.h"
+
+namespace tapelens::advise {
+
+// Which nodes were evaluated, which died, and which belong to a graph at all.
+class Graphs {
+ public:
+  Graphs(const Process& process, const Text& text);
+
+  // Not a leaf (AccumulateGrad: parameters' leaves connect every graph with every other), and not the stand-in that a
+  // save without a node is given.
+  bool is_inner(NodeId node) const { return (flags_[node.value] & kInner) != 0; }
+  bool is_evaluated(NodeId node) const { return (flags_[node.value] & kEvaluated) != 0; }
+  // kNever: it is alive at the end of the recording.
+  Time died(NodeId node) const { return Time{died_[node.value]}; }
+
+ private:
+  enum Flag : uint8_t { kInner = 1, kEvaluated = 2 };
+  std::vector<uint8_t> flags_;  // by node
+  std::vector<int64_t> died_;   // by node
+};
+
+// Whether a save keeps memory: the program's own hooks did not take it, and the program lets go of it before the save.
+bool keeps_memory(const Context& context, SaveId save);
+
+// All saves of one allocation that are let go at `at` instead of later, as a change for the replay. `saves`: not empty.
+peak::WhatIf let_go(const Context& context, std::span<const SaveId> saves, Time at);
+
+// The saves of an allocation that is the first one's, at [first, end): for walks over saves sorted by allocation.
+size_t end_of_allocation(const Process& process, std::span<const SaveId> saves, size_t first);
+
+// "train.py:42"; empty if no frame is known.
+std::string line_of(const Context& context, const Place& place);
+
+// "3 steps", "1 step".
+std::string counted(uint64_t count, std::string_view noun);
+
+// "12.5 MiB"
+std::string size_text(Bytes bytes);
+
+}  // namespace tapelens::advise

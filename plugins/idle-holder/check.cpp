@@ -1,0 +1,170 @@
+// What the program holds across the peak and never uses again.
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "plugins/graphs.h"
+
+namespace tapelens::advise {
+namespace {
+
+enum Variant : uint32_t {
+  kHeld = 0,       // by a variable: logits, a batch
+  kCollected = 1,  // for more than a step
+};
+
+constexpr Option kOptions[] = {
+    {"min-percent", "2", "of the peak: smaller allocations are left out"},
+    {"min-idle-percent", "1", "of the operators of the step of the peak: how many must have begun since its last use"},
+};
+
+class IdleHolder final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "idle-holder",
+            .title = "tensors that the program holds and does not use again",
+            .help =
+                "Allocations that are alive at the peak because a variable, a list or an attribute of the program "
+                "refers to them, although nothing reads them again: old batches, logits, outputs that were "
+                "collected. Parameters, buffers, gradients and optimizer state are not counted, nor what autograd "
+                "saved. Drop the reference (del, or a function of its own) before the peak.",
+            .options = kOptions};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    const Process& p = context.process;
+    const Time peak = context.peak.when.time;
+    const Step& step = step_at(context.steps, peak);
+    // Counted in operators: a clock would find other things with every run. The first step begins with the recording.
+    const Time begin = first_node(p, step.when.begin);
+    const int64_t operators = operators_between(p, begin, step.when.end);
+    const int64_t idle = std::max<int64_t>(1, operators * options.number("min-idle-percent") / 100);
+    const Bytes least{context.peak.bytes.value / 100 * options.number("min-percent")};
+    const Time prepared = first_node(p, Time{0});
+
+    std::map<Key, Variant> found;
+    for (const peak::Member& member : context.peak.members) {
+      if (member.bytes < least) break;  // the biggest come first
+      const auto holders = context.peak.holders_of(member);
+      if (!std::ranges::all_of(holders, [](const peak::Holder& h) { return h.kind == peak::HolderKind::program; })) {
+        continue;
+      }
+      const AllocationId allocation = member.allocation;
+      const Time last = last_use(context, allocation);
+      // Still in use, or used after the peak.
+      if (last > peak || operators_between(p, last, peak) < idle) continue;
+      // What was there before the training began and stays may be for another day: a data set, a second model.
+      if (p.freed(allocation) == kNever && p.allocations.time[allocation] < prepared) continue;
+      if (is_used_in_several_steps(context, allocation)) continue;
+      // A variable of a loop holds what the step before made until it is made again; a list holds what is older.
+      const bool is_old = step_at(context.steps, last).index + 1 < step.index;
+      Variant& variant = found[key_of(context, place_of(context, allocation), member.bytes)];
+      if (is_old) variant = kCollected;
+    }
+    if (!found.empty()) add_all(context, found, idle, sink);
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    const Process& p = context.process;
+    const Occurrence& biggest = group.biggest();
+    const std::string line = line_of(context, biggest.place);
+    const uint32_t at_peak = step_at(context.steps, context.peak.when.time).index;
+    const uint32_t used = step_at(context.steps, biggest.when.begin).index;
+    const Time made = p.allocations.time[biggest.allocation];
+    Description d;
+    uint64_t at_once = 0;
+    for (const Occurrence& o : group.occurrences) at_once += o.when.contains(context.peak.when.time) ? 1 : 0;
+    d.severity = group.variant == kCollected ? Severity::warning : Severity::info;
+    d.title = group.variant == kCollected ? "tensors of earlier steps pile up, and are not used again"
+                                          : "tensors are held across the peak that are not used again";
+    d.message = "The program holds " + counted(at_once, "tensor") + (line.empty() ? "" : " made at " + line) +
+                " at the peak in step " + std::to_string(at_peak) + " that nothing reads again (" +
+                size_text(group.bytes) + " at once).";
+    d.notes.push_back("the biggest was made in step " + std::to_string(step_at(context.steps, made).index) +
+                      " and last read in step " + std::to_string(used) +
+                      (p.freed(biggest.allocation) == kNever ? "; it is alive at the end of the recording" : ""));
+    d.fix.text =
+        "Drop the reference before the peak: del the variable, keep a number (.item()) instead of the "
+        "tensor, or leave the scope of the variable.";
+    return d;
+  }
+
+ private:
+  using Key = std::tuple<uint32_t, uint32_t, int64_t>;  // line, operator, bytes
+  static Key key_of(const Context& context, const Place& place, Bytes bytes) {
+    return {source_frame(context.text, place.stack).value, context.process.operators.name[place.op].value, bytes.value};
+  }
+
+  // What was found at the peak is so in every step: of each allocation that was made like it, the idle time.
+  static void add_all(const Context& context, const std::map<Key, Variant>& found, int64_t idle, Sink& sink) {
+    const Process& p = context.process;
+    std::set<int64_t> sizes;
+    for (const auto& [key, variant] : found) sizes.insert(std::get<int64_t>(key));
+    std::vector<bool> has_role(p.allocations.rows() + 1, false);
+    for (const uint32_t allocation : p.roles.allocation.raw) has_role[allocation] = true;
+    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
+      const AllocationId allocation{row};
+      const Bytes bytes = p.allocations.bytes[allocation];
+      if (has_role[row] || !sizes.contains(bytes.value)) continue;
+      const Place place = place_of(context, allocation);
+      const auto at = found.find(key_of(context, place, bytes));
+      if (at == found.end()) continue;
+      const Time last = last_use(context, allocation), freed = p.freed(allocation);
+      if (operators_between(p, last, freed) < idle) continue;
+      peak::WhatIf change;
+      change.ends.push_back({allocation, last});
+      sink.add({place, allocation, bytes, {last, freed}}, change, at->second);
+    }
+  }
+
+  // Of an operator, of a save, or of a module call that it was handed through: the caller's frame holds it as long.
+  static Time last_use(const Context& context, AllocationId allocation) {
+    const Process& p = context.process;
+    const Time birth = p.allocations.time[allocation];
+    Time last = birth;
+    const auto use = [&](OperatorId op) {
+      last = std::max(last, p.operators.end[op]);
+      if (p.operators.evaluation[op]) return;
+      for (ModuleCallId call = p.operators.module_call[op]; call; call = p.module_calls.parent[call]) {
+        if (p.module_calls.begin[call] <= birth) break;
+        last = std::max(last, p.module_calls.end[call]);
+      }
+    };
+    if (const OperatorId maker = context.provenance.maker(allocation)) last = std::max(last, p.operators.end[maker]);
+    for (const OperatorId op : context.provenance.uses(allocation)) use(op);
+    for (const SaveId save : context.provenance.saves(allocation)) last = std::max(last, p.saves.released[save]);
+    return last;
+  }
+
+  // That begin in [begin, end).
+  static int64_t operators_between(const Process& p, Time begin, Time end) {
+    const auto& begins = p.operators.begin.raw;
+    const auto at = [&](Time time) {
+      return std::lower_bound(begins.begin() + 1, begins.end(), static_cast<uint64_t>(time.ns));
+    };
+    return std::max<int64_t>(at(end) - at(begin), 0);
+  }
+
+  static Time first_node(const Process& p, Time since) {
+    const auto& made = p.nodes.time.raw;
+    const auto at = std::lower_bound(made.begin() + 1, made.end(), static_cast<uint64_t>(since.ns));
+    return at == made.end() ? p.duration : Time{static_cast<int64_t>(*at)};
+  }
+
+  // Used again and again: what is idle in the last step of the recording would be used in the one after.
+  static bool is_used_in_several_steps(const Context& context, AllocationId allocation) {
+    const Process& p = context.process;
+    if (p.freed(allocation) != kNever) return false;
+    const auto uses = context.provenance.uses(allocation);
+    return !uses.empty() && step_at(context.steps, p.operators.begin[uses.front()]).index !=
+                                step_at(context.steps, p.operators.begin[uses.back()]).index;
+  }
+};
+
+}  // namespace
+}  // namespace tapelens::advise
+
+TAPELENS_CHECKS(tapelens::advise::IdleHolder)

@@ -1,0 +1,162 @@
+// Gradients that wait for the optimizer: what a step of each parameter as soon as its gradient is there would save.
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <map>
+
+#include "plugins/graphs.h"
+#include "plugins/late-gradient/waits.h"
+
+namespace tapelens::advise {
+namespace {
+
+enum Variant : uint32_t {
+  kWaits = 0,  // for its step
+  kSpent = 1,  // was stepped, and is there while the next graph is made
+};
+
+constexpr Option kOptions[] = {
+    {"min-percent", "5", "of the peak: gradients that are less together are left out"},
+};
+
+class LateGradient final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "late-gradient",
+            .title = "gradients that wait for the optimizer step",
+            .help =
+                "All gradients are there together when the optimizer steps, and often still while the next "
+                "forward runs. A parameter that is stepped as soon as its gradient is there (an optimizer in "
+                "Tensor.register_post_accumulate_grad_hook) needs one gradient at a time. Where something needs "
+                "all gradients at once, a norm to clip them by, nothing is found.",
+            .options = kOptions};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    const Process& p = context.process;
+    const Waits waits(context);
+    const int64_t least = context.peak.bytes.value / 100 * options.number("min-percent");
+    for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
+      if (p.roles.kind[RoleId{row}] == Role::optimizer_state) states_.push_back(RoleId{row});
+    }
+    // By step: what waits for it.
+    std::map<size_t, std::vector<const Wait*>> by_step;
+    for (const Wait& wait : waits.all()) by_step[wait.step].push_back(&wait);
+    for (const auto& [step, all] : by_step) {
+      Bytes total, largest;
+      for (const Wait* wait : all) {
+        total += p.allocations.bytes[wait->gradient];
+        largest = std::max(largest, p.allocations.bytes[wait->gradient]);
+      }
+      if (total.value < least) continue;
+      const Place place = place_of_step(context, step);
+      add_waiting(context, waits, step, all, place, {total, largest}, sink);
+      add_spent(context, step, all, place, sink);
+    }
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    const std::string line = line_of(context, group.biggest().place);
+    const std::string at = line.empty() ? std::string() : " at " + line;
+    Description d;
+    d.severity = Severity::info;
+    if (group.variant == kSpent) {
+      d.title = "gradients that the optimizer has read stay through the next forward";
+      d.message = size_text(group.bytes) + " of gradients are of no more use after the step" + at +
+                  ", and are there until they are cleared, while the next graph is made.";
+      d.fix.text = "Call optimizer.zero_grad() right after optimizer.step(), or before the forward.";
+    } else {
+      d.title = "gradients wait for the optimizer step";
+      d.message = size_text(group.bytes) + " of gradients wait together for the step" + at +
+                  ". Stepped one by one, as each is accumulated, they would not.";
+      d.notes.push_back(
+          "each gradient is taken to end when it was accumulated, and the step's temporaries to be "
+          "needed there, for its parameter alone");
+      d.fix.text =
+          "Give each parameter an optimizer of its own and step it in "
+          "Tensor.register_post_accumulate_grad_hook; no change to the results.";
+    }
+    return d;
+  }
+
+ private:
+  struct Sizes {
+    Bytes total, largest;
+  };
+
+  static Place place_of_step(const Context& context, size_t step) {
+    const Process& p = context.process;
+    const auto& begins = p.operators.begin.raw;
+    const Interval when = p.optimizer_steps[step].when;
+    const auto row = static_cast<uint32_t>(
+        std::lower_bound(begins.begin() + 1, begins.end(), static_cast<uint64_t>(when.begin.ns)) - begins.begin());
+    // The line alone: the first step makes state, so that its operators are others.
+    Place place{};
+    if (row < begins.size() && p.operators.begin[OperatorId{row}] < when.end) {
+      place.stack = place_of(context, OperatorId{row}).stack;
+    }
+    return place;
+  }
+
+  void add_waiting(const Context& context, const Waits& waits, size_t step, const std::vector<const Wait*>& all,
+                   const Place& place, Sizes sizes, Sink& sink) const {
+    const Process& p = context.process;
+    const Interval when = p.optimizer_steps[step].when;
+    const StepMemory& memory = waits.memory(step);
+    // A step that goes over the parameters one by one needs memory for the largest; one that takes all at once, for
+    // all.
+    const bool one_by_one = memory.most.value <= 4 * sizes.largest.value;
+    const double factor = static_cast<double>(memory.most.value) /
+                          static_cast<double>(one_by_one ? sizes.largest.value : sizes.total.value);
+    std::map<AllocationId, Time> stepped;  // by parameter
+    std::vector<peak::WhatIf::End> temporaries;
+    for (const AllocationId temporary : memory.temporaries) {
+      temporaries.push_back({temporary, Time{p.allocations.time[temporary].ns - 1}});
+    }
+    std::vector<peak::WhatIf> changes;
+    for (const Wait* wait : all) {
+      const Bytes bytes = p.allocations.bytes[wait->gradient];
+      peak::WhatIf& change = changes.emplace_back();
+      change.ends = std::exchange(temporaries, {});
+      change.ends.push_back({wait->gradient, wait->there});
+      const Bytes needs{static_cast<int64_t>(factor * static_cast<double>(bytes.value))};
+      if (needs.value > 0) change.extras.push_back({{}, {p.evaluations.begin[wait->evaluation], wait->there}, needs});
+      stepped.emplace(wait->parameter, wait->there);
+    }
+    // State that the first step makes is made when its parameter is stepped.
+    for (const RoleId role : states_) {
+      const AllocationId state = p.roles.allocation[role];
+      const auto at = stepped.find(p.roles.parameter[role]);
+      if (at == stepped.end() || !when.contains(p.allocations.time[state])) continue;
+      changes.front().extras.push_back({{}, {at->second, p.allocations.time[state]}, p.allocations.bytes[state]});
+    }
+    for (size_t i = 0; i < all.size(); ++i) {
+      const AllocationId gradient = all[i]->gradient;
+      sink.add({place, gradient, p.allocations.bytes[gradient], {all[i]->there, when.end}}, changes[i], kWaits);
+    }
+  }
+
+  static void add_spent(const Context& context, size_t step, const std::vector<const Wait*>& all, const Place& place,
+                        Sink& sink) {
+    const Process& p = context.process;
+    const Time stepped = p.optimizer_steps[step].when.end;
+    const auto& made = p.nodes.time.raw;
+    const auto next = static_cast<uint32_t>(
+        std::lower_bound(made.begin() + 1, made.end(), static_cast<uint64_t>(stepped.ns)) - made.begin());
+    if (next >= made.size()) return;
+    for (const Wait* wait : all) {
+      const Time freed = p.freed(wait->gradient);
+      if (freed == kNever || freed <= p.nodes.time[NodeId{next}]) continue;
+      peak::WhatIf change;
+      change.ends.push_back({wait->gradient, stepped});
+      sink.add({place, wait->gradient, p.allocations.bytes[wait->gradient], {stepped, freed}}, change, kSpent);
+    }
+  }
+
+  std::vector<RoleId> states_;  // of optimizers: each told once
+};
+
+}  // namespace
+}  // namespace tapelens::advise
+
+TAPELENS_CHECKS(tapelens::advise::LateGradient)

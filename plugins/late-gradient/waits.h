@@ -1,0 +1,42 @@
+// How long each gradient waited for its optimizer step, and what the step needed besides.
+#pragma once
+
+#include <vector>
+
+#include "plugins/check.h"
+
+namespace tapelens::advise {
+
+// A gradient from its last accumulation to the one step that read it, and nothing but that step did.
+struct Wait {
+  AllocationId gradient, parameter;
+  EvaluationId evaluation;  // that accumulated it last
+  Time there;               // the end of that
+  size_t step = 0;          // index into Process::optimizer_steps
+};
+
+// What a step allocated: temporaries, and state that is made when a parameter is stepped first.
+struct StepMemory {
+  std::vector<AllocationId> temporaries;
+  Bytes most;  // of the temporaries, at one moment
+};
+
+class Waits {
+ public:
+  explicit Waits(const Context& context);
+
+  const std::vector<Wait>& all() const { return waits_; }  // in the order of accumulation
+  const StepMemory& memory(size_t step) const { return memory_[step]; }
+
+ private:
+  void find(const Context& context);
+  void measure(const Context& context);
+  // The step that read it; none, if something else did or several steps.
+  const OptimizerStep* reader(const Context& context, AllocationId gradient, Time there) const;
+
+  std::vector<uint8_t> clears_;  // by StringId: names of operators that zero a gradient or look at no values
+  std::vector<Wait> waits_;
+  std::vector<StepMemory> memory_;  // by step
+};
+
+}  // namespace tapelens::advise

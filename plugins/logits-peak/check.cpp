@@ -1,0 +1,162 @@
+// The logits of a cross-entropy, their log-softmax and their gradients, together at the peak.
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "plugins/content.h"
+
+namespace tapelens::advise {
+
+namespace {
+
+constexpr std::array kOptions = {
+    Option{"chunks", "8", "into how many chunks of rows the loss would be cut"},
+    Option{"min-share", "10", "percent of the peak that logits and what is made of them must be"},
+};
+
+// Everything of the size of the logits that one cross-entropy makes.
+struct Loss {
+  NodeId softmax;
+  std::vector<AllocationId> tensors;  // logits, log-softmax, their gradients; in the order of time
+};
+
+class LogitsPeak final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "logits-peak",
+            .title = "logits and their gradients at the peak",
+            .help =
+                "Cross-entropy over many classes makes the logits, their log-softmax, the gradient of that and the "
+                "gradient of the logits: up to four tensors of rows times classes, at the moment at which all that the "
+                "forward pass saved is there as well. Cut into chunks of rows, each with its own backward (or "
+                "checkpointed together with the last layer), only a chunk of each is there.",
+            .options = kOptions};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    chunks_ = std::clamp<int64_t>(options.number("chunks"), 2, 1 << 20);
+    const int64_t share = std::clamp<int64_t>(options.number("min-share"), 1, 100);
+    const std::vector<Loss> losses = all_losses(context);
+    // Those of the peak, and the same line's in other steps.
+    std::set<StackId> lines;
+    for (const Loss& loss : losses) {
+      Bytes at_peak;
+      for (const AllocationId tensor : loss.tensors) {
+        if (context.peak.when.holds(context.process, tensor)) at_peak += context.process.allocations.bytes[tensor];
+      }
+      if (at_peak.value > 0 && at_peak.value >= context.peak.bytes.value / 100 * share) {
+        lines.insert(place_of(context, loss.softmax).stack);
+      }
+    }
+    for (const Loss& loss : losses) {
+      const Place place = place_of(context, loss.softmax);
+      if (lines.contains(place.stack)) emit(context, loss, place, sink);
+    }
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    const Occurrence& biggest = group.biggest();
+    Description words;
+    words.severity = Severity::info;
+    words.title = "cross-entropy has several tensors of rows times classes at the peak";
+    words.message = "Logits, log-softmax and gradients of this loss are among what is alive at the peak. In " +
+                    std::to_string(chunks_) + " chunks of rows only a chunk of each would be.";
+    if (const auto saves = context.provenance.saves(biggest.allocation); !saves.empty()) {
+      words.notes.push_back("Each is " + layout_text(context.text, context.process.saves.layout[saves.front()]) + ".");
+    }
+    words.notes.emplace_back(
+        "Gradients of the last layer's weight are then summed over the chunks, which needs a second one for a moment.");
+    words.fix = {
+        FixKind::advice, "", "",
+        "Compute the last layer and the loss for a chunk of rows at a time under torch.utils.checkpoint, or use a "
+        "fused linear cross-entropy."};
+    return words;
+  }
+
+ private:
+  static bool is_alike(Bytes a, Bytes b) {
+    return a.value > 0 && (a == b || a.value == 2 * b.value || 2 * a.value == b.value);
+  }
+
+  static std::vector<Loss> all_losses(const Context& context) {
+    const Process& p = context.process;
+    const NameSet softmaxes(context.text, {"LogSoftmaxBackward0"});
+    const NameSet losses(context.text, {"NllLossBackward0", "NllLoss2DBackward0"});
+    std::vector<uint32_t> evaluations(size_t{p.nodes.rows()} + 1);
+    for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) evaluations[p.evaluations.node.raw[row]] = row;
+    std::vector<Loss> found;
+    for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
+      const NodeId node = p.saves.node[SaveId{row}];
+      const AllocationId result = p.saves.allocation[SaveId{row}];
+      if (!softmaxes.has(p.nodes.type[node]) || !result || p.allocations.device[result] != context.device) continue;
+      Loss loss{node, {}};
+      NodeId reader;
+      for (const SaveId save : context.provenance.saves(result)) {
+        if (losses.has(p.nodes.type[p.saves.node[save]])) reader = p.saves.node[save];
+      }
+      if (!reader) continue;
+      add_logits(context, result, loss);
+      loss.tensors.push_back(result);
+      for (const NodeId of : {reader, node}) add_gradients(p, EvaluationId{evaluations[of.value]}, result, loss);
+      std::ranges::sort(loss.tensors);
+      loss.tensors.erase(std::ranges::unique(loss.tensors).begin(), loss.tensors.end());
+      found.push_back(std::move(loss));
+    }
+    return found;
+  }
+
+  // What the log-softmax read, and what that was cast or copied from.
+  static void add_logits(const Context& context, AllocationId result, Loss& loss) {
+    const Process& p = context.process;
+    const OperatorId softmax = p.allocations.op[result];
+    AllocationId at;
+    for (const uint32_t input : context.provenance.inputs(softmax)) {
+      if (AllocationId{input} != result &&
+          is_alike(p.allocations.bytes[AllocationId{input}], p.allocations.bytes[result])) {
+        at = AllocationId{input};
+      }
+    }
+    constexpr int kMostCopies = 4;
+    for (int i = 0; i < kMostCopies && at; ++i) {
+      loss.tensors.push_back(at);
+      const AllocationId source = context.provenance.copy_of(at).source;
+      at = source && is_alike(p.allocations.bytes[source], p.allocations.bytes[at]) ? source : AllocationId{};
+    }
+  }
+
+  static void add_gradients(const Process& p, EvaluationId evaluation, AllocationId result, Loss& loss) {
+    if (!evaluation) return;
+    const auto& times = p.allocations.time.raw;
+    const auto begin = static_cast<uint64_t>(p.evaluations.begin[evaluation].ns);
+    for (auto at = std::lower_bound(times.begin() + 1, times.end(), begin);
+         at != times.end() && *at < static_cast<uint64_t>(p.evaluations.end[evaluation].ns); ++at) {
+      const AllocationId id{static_cast<uint32_t>(at - times.begin())};
+      if (p.allocations.evaluation[id] == evaluation &&
+          is_alike(p.allocations.bytes[id], p.allocations.bytes[result])) {
+        loss.tensors.push_back(id);
+      }
+    }
+  }
+
+  void emit(const Context& context, const Loss& loss, const Place& place, Sink& sink) const {
+    const Process& p = context.process;
+    for (const AllocationId tensor : loss.tensors) {
+      const Interval life{p.allocations.time[tensor], p.freed(tensor)};
+      const Bytes bytes = p.allocations.bytes[tensor];
+      peak::WhatIf change;
+      change.ends.push_back({tensor, Time{life.begin.ns - 1}});
+      change.extras.push_back({tensor, life, Bytes{(bytes.value + chunks_ - 1) / chunks_}});
+      sink.add({.place = place, .allocation = tensor, .bytes = bytes, .when = life}, change);
+    }
+  }
+
+  int64_t chunks_ = 8;
+};
+
+}  // namespace
+
+}  // namespace tapelens::advise
+
+TAPELENS_CHECKS(tapelens::advise::LogitsPeak)

@@ -1,0 +1,257 @@
+// Attention written out: scores, mask, softmax and dropout as tensors of their own.
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "plugins/content.h"
+
+namespace tapelens::advise {
+
+namespace {
+
+constexpr std::array kOptions = {
+    Option{"min-bytes", "64KiB", "softmaxes of less are not looked at"},
+};
+
+// Everything of the size of the scores between the two products.
+struct Attention {
+  std::vector<AllocationId> tensors;  // scores first; the softmax's result and what is made of it
+  AllocationId softmax;
+  std::vector<NodeId> nodes;  // whose evaluations make gradients of that size
+};
+
+class Finder {
+ public:
+  explicit Finder(const Context& context)
+      : context_(context),
+        p_(context.process),
+        products_(context.text, {"aten::bmm", "aten::baddbmm"}),
+        softmaxes_(context.text, {"aten::_softmax"}),
+        pointwise_(context.text, {"aten::div", "aten::mul", "aten::add", "aten::sub", "aten::where", "aten::clone",
+                                  "aten::masked_fill", "aten::_to_copy", "aten::clamp", "aten::nan_to_num"}),
+        product_node_(context.text, {"BmmBackward0", "BaddbmmBackward0"}),
+        self_(context.text, {"self", "batch1"}) {}
+
+  std::optional<Attention> around(NodeId softmax) const {
+    const OperatorId op = p_.nodes.op[softmax];
+    Attention found;
+    for (const SaveId save : saves_of(context_, softmax)) found.softmax = p_.saves.allocation[save];
+    if (!found.softmax || !add_scores(found)) return {};
+    found.nodes.push_back(softmax);
+    found.tensors.push_back(found.softmax);
+    if (!add_results(found.softmax, p_.operators.end[op], found, 4)) return {};
+    std::ranges::sort(found.tensors);
+    found.tensors.erase(std::ranges::unique(found.tensors).begin(), found.tensors.end());
+    return found;
+  }
+
+ private:
+  // The innermost operator around an allocation that is one of a set.
+  OperatorId maker(AllocationId allocation, const NameSet& names) const {
+    const OperatorId outermost = context_.provenance.maker(allocation);
+    for (OperatorId op = p_.allocations.op[allocation]; op; op = p_.operators.parent[op]) {
+      if (names.has(p_.operators.name[op])) return op;
+      if (op == outermost) break;
+    }
+    return {};
+  }
+
+  // The same number of elements, in floats of 4, 2 or 8 bytes.
+  static bool is_alike(Bytes a, Bytes b) {
+    return a.value > 0 && (a == b || a.value == 2 * b.value || 2 * a.value == b.value);
+  }
+
+  AllocationId alike_input(OperatorId op, AllocationId result) const {
+    for (const uint32_t input : context_.provenance.inputs(op)) {
+      const AllocationId id{input};
+      if (id != result && is_alike(p_.allocations.bytes[id], p_.allocations.bytes[result])) return id;
+    }
+    return {};
+  }
+
+  void add_nodes_of(OperatorId op, Attention& found) const {
+    for (const NodeId node : context_.provenance.nodes(op)) found.nodes.push_back(node);
+    const OperatorId called = context_.provenance.called(op);
+    for (OperatorId around = op; around != called && around;) {
+      around = p_.operators.parent[around];
+      for (const NodeId node : context_.provenance.nodes(around)) found.nodes.push_back(node);
+    }
+  }
+
+  // From the softmax back to the product that made the scores.
+  bool add_scores(Attention& found) const {
+    constexpr int kMostSteps = 8;  // scale, bias, mask, casts
+    const OperatorId softmax = maker(found.softmax, softmaxes_);
+    AllocationId at = softmax ? alike_input(softmax, found.softmax) : AllocationId{};
+    for (int step = 0; step < kMostSteps && at; ++step) {
+      found.tensors.push_back(at);
+      if (maker(at, products_)) return true;
+      const OperatorId op = maker(at, pointwise_);
+      if (!op) return false;
+      add_nodes_of(op, found);
+      at = alike_input(op, at);
+    }
+    return false;
+  }
+
+  // From the softmax's result on, to a product that saves it or what dropout and casts made of it.
+  bool add_results(AllocationId result, Time since, Attention& found, int depth) const {
+    for (const SaveId save : context_.provenance.saves(result)) {
+      const NodeId node = p_.saves.node[save];
+      if (product_node_.has(p_.nodes.type[node]) && self_.has(p_.saves.field[save])) {
+        found.nodes.push_back(node);
+        return true;
+      }
+    }
+    if (depth == 0) return false;
+    for (const OperatorId op : context_.provenance.uses(result)) {
+      if (p_.operators.begin[op] < since || p_.operators.evaluation[op]) continue;
+      const auto made = made_in(op, p_.allocations.bytes[result]);
+      for (const AllocationId next : made) {
+        if (next == result || !maker(next, pointwise_)) continue;
+        if (!add_results(next, p_.operators.end[op], found, depth - 1)) continue;
+        // The noise of a dropout is made in the same call.
+        found.tensors.insert(found.tensors.end(), made.begin(), made.end());
+        add_nodes_of(maker(next, pointwise_), found);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // What an operator left behind that is as big.
+  std::vector<AllocationId> made_in(OperatorId op, Bytes bytes) const {
+    const auto& times = p_.allocations.time.raw;
+    const auto begin = static_cast<uint64_t>(p_.operators.begin[op].ns);
+    std::vector<AllocationId> made;
+    for (auto at = std::lower_bound(times.begin() + 1, times.end(), begin);
+         at != times.end() && *at <= static_cast<uint64_t>(p_.operators.end[op].ns); ++at) {
+      const AllocationId id{static_cast<uint32_t>(at - times.begin())};
+      if (context_.provenance.maker(id) == op && is_alike(p_.allocations.bytes[id], bytes) &&
+          p_.freed(id) > p_.operators.end[op]) {
+        made.push_back(id);
+      }
+    }
+    return made;
+  }
+
+  const Context& context_;
+  const Process& p_;
+  NameSet products_, softmaxes_, pointwise_, product_node_, self_;
+};
+
+class MaterializedAttention final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "materialized-attention",
+            .title = "attention written out as tensors",
+            .help =
+                "softmax(q @ k.T) @ v, written with matmul, makes the scores, the masked scores, their softmax and its "
+                "dropout as tensors of queries times keys, and autograd keeps several of them. "
+                "torch.nn.functional.scaled_dot_product_attention computes the same tile by tile and keeps one number "
+                "a query.",
+            .options = kOptions};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    const Process& p = context.process;
+    const NameSet softmaxes(context.text, {"SoftmaxBackward0"});
+    const Bytes least = options.bytes("min-bytes");
+    const Finder finder(context);
+    std::vector<uint32_t> evaluations;
+    for (uint32_t row = 1; row <= p.nodes.rows(); ++row) {
+      const NodeId node{row};
+      if (!softmaxes.has(p.nodes.type[node])) continue;
+      const auto found = finder.around(node);
+      if (!found || p.allocations.bytes[found->softmax] < least) continue;
+      if (p.allocations.device[found->softmax] != context.device) continue;
+      if (evaluations.empty()) evaluations = last_evaluations(p);
+      emit(context, node, *found, evaluations, sink);
+    }
+  }
+
+  Description describe(const Context&, const Group&) const override {
+    Description words;
+    words.severity = Severity::info;
+    words.title = "attention keeps its scores";
+    words.message =
+        "A softmax between two batched products: scores, mask, softmax and dropout are tensors of queries times "
+        "keys. scaled_dot_product_attention makes none of them.";
+    words.notes.emplace_back(
+        "The replay leaves out their gradients as well, and adds what the fused operator keeps: a float "
+        "each row of scores.");
+    words.fix = {
+        FixKind::advice, "", "",
+        "Use torch.nn.functional.scaled_dot_product_attention (is_causal, attn_mask, dropout_p). It adds up in "
+        "another order, and whether a fused kernel takes these inputs depends on the device."};
+    return words;
+  }
+
+ private:
+  static std::vector<uint32_t> last_evaluations(const Process& p) {
+    std::vector<uint32_t> of_node(size_t{p.nodes.rows()} + 1);
+    for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) of_node[p.evaluations.node.raw[row]] = row;
+    of_node[0] = 0;
+    return of_node;
+  }
+
+  static peak::WhatIf::End never(const Process& p, AllocationId allocation) {
+    return {allocation, Time{p.allocations.time[allocation].ns - 1}};
+  }
+
+  static void emit(const Context& context, NodeId softmax, const Attention& found,
+                   const std::vector<uint32_t>& evaluations, Sink& sink) {
+    const Process& p = context.process;
+    Place place = place_of(context, softmax);
+    for (const AllocationId tensor : found.tensors) {
+      peak::WhatIf change;
+      change.ends.push_back(never(p, tensor));
+      if (tensor == found.softmax) {
+        add_gradients(p, found, evaluations, change);
+        change.extras.push_back({tensor, {p.allocations.time[tensor], p.freed(tensor)}, rows(context, softmax)});
+      }
+      sink.add({.place = place,
+                .allocation = tensor,
+                .bytes = p.allocations.bytes[tensor],
+                .when = {p.allocations.time[tensor], p.freed(tensor)}},
+               change);
+    }
+  }
+
+  // A float for each row of scores.
+  static Bytes rows(const Context& context, NodeId softmax) {
+    for (const SaveId save : saves_of(context, softmax)) {
+      const auto sizes = context.text.sizes(context.process.saves.layout[save]);
+      if (sizes.empty() || sizes.back() == 0) continue;
+      return Bytes{static_cast<int64_t>(elements(context.text, context.process.saves.layout[save]) / sizes.back() * 4)};
+    }
+    return {};
+  }
+
+  static void add_gradients(const Process& p, const Attention& found, const std::vector<uint32_t>& evaluations,
+                            peak::WhatIf& change) {
+    const auto& times = p.allocations.time.raw;
+    const int64_t bytes = p.allocations.bytes[found.softmax].value;
+    for (const NodeId node : found.nodes) {
+      const EvaluationId evaluation{evaluations[node.value]};
+      if (!evaluation) continue;
+      const auto begin = static_cast<uint64_t>(p.evaluations.begin[evaluation].ns);
+      for (auto at = std::lower_bound(times.begin() + 1, times.end(), begin);
+           at != times.end() && *at < static_cast<uint64_t>(p.evaluations.end[evaluation].ns); ++at) {
+        const AllocationId id{static_cast<uint32_t>(at - times.begin())};
+        const int64_t its = p.allocations.bytes[id].value;
+        if (p.allocations.evaluation[id] == evaluation && (its == bytes || its == 2 * bytes || 2 * its == bytes)) {
+          change.ends.push_back(never(p, id));
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+}  // namespace tapelens::advise
+
+TAPELENS_CHECKS(tapelens::advise::MaterializedAttention)

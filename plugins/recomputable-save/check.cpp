@@ -1,0 +1,112 @@
+// Saved tensors that are a cheap operator away from others that are kept anyway.
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <array>
+
+#include "plugins/recomputable-save/recipes.h"
+
+namespace tapelens::advise {
+
+namespace {
+
+constexpr std::array kOptions = {
+    Option{"min-bytes", "64KiB", "saves of less are not looked at"},
+    Option{"max-operators", "3", "how many cheap operators in a row may lie between a save and what is kept"},
+};
+
+class RecomputableSave final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "recomputable-save",
+            .title = "saves that a cheap operator makes again",
+            .help =
+                "An activation between two layers is often kept twice: by its own node as input, and by the next layer "
+                "as the result. The result is a pointwise operator or a normalisation away from the input: GELU's "
+                "and SiLU's result, LayerNorm's, ReLU of BatchNorm, softmax times a mask, casts of weights. Made "
+                "again when the backward asks for it, it has the same bits and costs one pass over memory.",
+            .options = kOptions,
+            .precedence = 2};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    const Process& p = context.process;
+    const Contents contents(context);
+    const Bytes least = options.bytes("min-bytes");
+    Recipes recipes(context, contents,
+                    static_cast<uint32_t>(std::clamp<int64_t>(options.number("max-operators"), 1, 100)));
+    const std::vector<uint32_t> evaluations = last_evaluations(p);
+    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
+      const AllocationId allocation{row};
+      if (p.allocations.bytes[allocation] < least || p.allocations.device[allocation] != context.device) continue;
+      if (contents.has_role(allocation) || contents.is_of_backward(allocation)) continue;
+      const Recipes::Recipe recipe = recipes.read(allocation);
+      const auto saves = context.provenance.saves(allocation);
+      if (recipe.operators == 0 || saves.empty()) continue;
+      const Interval kept = kept_by_saves(context, allocation);
+      if (kept.begin >= kept.end || recipe.until < last_release(context, allocation)) continue;
+      peak::WhatIf change;
+      for (const SaveId save : saves) {
+        change.without.push_back(save);
+        if (const EvaluationId evaluation{evaluations[p.saves.node[save].value]}) {
+          change.extras.push_back({allocation,
+                                   {p.evaluations.begin[evaluation], p.evaluations.end[evaluation]},
+                                   p.allocations.bytes[allocation]});
+        }
+      }
+      for (const AllocationId source : recipe.sources) {
+        change.keeps.push_back({allocation, source, last_release(context, allocation)});
+      }
+      recipes.drop(allocation);
+      sink.add({.place = place_of(context, saves.front()),
+                .allocation = allocation,
+                .bytes = p.allocations.bytes[allocation],
+                .when = {p.allocations.time[allocation], p.freed(allocation)},
+                .save = saves.front(),
+                .number = (uint64_t{recipe.last.value} << 8) | recipe.operators},
+               change, variant_of(context.provenance.name(recipe.last)));
+    }
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    const Process& p = context.process;
+    const Occurrence& biggest = group.biggest();
+    const std::string field = std::string(context.text.string(p.nodes.type[biggest.place.node])) + "." +
+                              std::string(context.text.string(biggest.place.field));
+    const std::string op(context.provenance.name(OperatorId{static_cast<uint32_t>(biggest.number >> 8)}));
+    const uint64_t operators = biggest.number & 0xff;
+    Description words;
+    words.severity = Severity::info;
+    words.title = field + " is " + op + " of what is kept anyway";
+    words.message = "All that " + op + " read is kept as long as its result is" +
+                    (operators > 1 ? ", or is itself made of that by cheap operators, " + std::to_string(operators) +
+                                         " in a row in all"
+                                   : std::string()) +
+                    ". Made again in the backward, the result has the same bits and need not be kept.";
+    words.notes.emplace_back("The replay has it back for the evaluation of each node that saved it.");
+    words.fix = {FixKind::rewrite, "recomputable-save", "",
+                 "Checkpoint the operator together with the layer that reads it, or write both as one "
+                 "torch.autograd.Function that makes the result again."};
+    return words;
+  }
+
+ private:
+  // By what makes it again; the same in every recording.
+  static uint32_t variant_of(std::string_view op) {
+    uint32_t hash = 2166136261;
+    for (const char c : op) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619;
+    return hash;
+  }
+  static std::vector<uint32_t> last_evaluations(const Process& p) {
+    std::vector<uint32_t> of_node(size_t{p.nodes.rows()} + 1);
+    for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) of_node[p.evaluations.node.raw[row]] = row;
+    of_node[0] = 0;
+    return of_node;
+  }
+};
+
+}  // namespace
+
+}  // namespace tapelens::advise
+
+TAPELENS_CHECKS(tapelens::advise::RecomputableSave)

@@ -1,0 +1,172 @@
+#include "plugins/recomputable-save/recipes.h"
+
+#include <algorithm>
+
+namespace tapelens::advise {
+
+namespace {
+
+// A scalar, a vector of means: kept for next to nothing.
+bool is_small_beside(Bytes input, Bytes result) { return input.value <= 4096 || input.value * 256 < result.value; }
+
+}  // namespace
+
+// Pointwise operators, normalisations, softmax, copies: one pass over memory, the same bits each time.
+Recipes::Recipes(const Context& context, const Contents& contents, uint32_t most_operators)
+    : context_(context),
+      contents_(contents),
+      cheap_(context.text, {"aten::relu",
+                            "aten::relu_",
+                            "aten::clamp_min",
+                            "aten::clamp_min_",
+                            "aten::clamp",
+                            "aten::clamp_",
+                            "aten::clamp_max",
+                            "aten::hardtanh",
+                            "aten::hardtanh_",
+                            "aten::hardswish",
+                            "aten::hardswish_",
+                            "aten::hardsigmoid",
+                            "aten::leaky_relu",
+                            "aten::leaky_relu_",
+                            "aten::elu",
+                            "aten::elu_",
+                            "aten::gelu",
+                            "aten::gelu_",
+                            "aten::silu",
+                            "aten::silu_",
+                            "aten::mish",
+                            "aten::mish_",
+                            "aten::softplus",
+                            "aten::sigmoid",
+                            "aten::sigmoid_",
+                            "aten::tanh",
+                            "aten::tanh_",
+                            "aten::exp",
+                            "aten::log",
+                            "aten::sqrt",
+                            "aten::rsqrt",
+                            "aten::sin",
+                            "aten::cos",
+                            "aten::erf",
+                            "aten::abs",
+                            "aten::neg",
+                            "aten::reciprocal",
+                            "aten::square",
+                            "aten::pow",
+                            "aten::add",
+                            "aten::add_",
+                            "aten::sub",
+                            "aten::sub_",
+                            "aten::mul",
+                            "aten::mul_",
+                            "aten::div",
+                            "aten::div_",
+                            "aten::addcmul",
+                            "aten::lerp",
+                            "aten::where",
+                            "aten::masked_fill",
+                            "aten::masked_fill_",
+                            "aten::_softmax",
+                            "aten::_log_softmax",
+                            "aten::native_layer_norm",
+                            "aten::native_group_norm",
+                            "aten::native_batch_norm",
+                            "aten::_native_batch_norm_legit",
+                            "aten::_batch_norm_with_update",
+                            "aten::batch_norm",
+                            "aten::_fused_rms_norm",
+                            "aten::clone",
+                            "aten::_to_copy",
+                            "aten::copy_",
+                            "aten::cat"}),
+      most_(std::min<uint32_t>(most_operators, 100)),
+      kept_until_(size_t{context.process.allocations.rows()} + 1, -1),
+      recipe_until_(kept_until_.size(), -1),
+      operators_(kept_until_.size(), 0) {}
+
+OperatorId Recipes::cheap_maker(AllocationId allocation) const {
+  const Operators& o = context_.process.operators;
+  const OperatorId outermost = context_.provenance.maker(allocation);
+  for (OperatorId op = context_.process.allocations.op[allocation]; op; op = o.parent[op]) {
+    if (cheap_.has(o.name[op])) return context_.process.freed(allocation) > o.end[op] ? op : OperatorId{};
+    if (op == outermost) break;
+  }
+  return {};
+}
+
+Time Recipes::kept_until(AllocationId allocation) const {
+  if (const int64_t known = kept_until_[allocation.value]; known >= 0) return Time{known};
+  if (contents_.has_role(allocation)) return context_.process.freed(allocation);
+  return std::max(context_.lifetimes.program_end(allocation), last_release(context_, allocation));
+}
+
+bool Recipes::add_input(AllocationId input, Time since, Recipe& recipe) const {
+  const Time kept = kept_until(input), made{recipe_until_[input.value]};
+  const uint32_t operators = operators_[input.value];
+  const bool can_be_made = operators != 0 && made > kept && operators < most_;
+  // What is gone before the backward begins is of no use; a recipe may be.
+  Time until = can_be_made ? made : kept;
+  if (!can_be_made && kept <= since) return false;
+  until = contents_.first_write(input, since, until);
+  recipe.until = std::min(recipe.until, until);
+  recipe.operators = std::max(recipe.operators, can_be_made ? operators + 1 : 1);
+  if (can_be_made) {
+    const std::vector<AllocationId>& of_input = sources_.at(input.value);
+    recipe.sources.insert(recipe.sources.end(), of_input.begin(), of_input.end());
+  } else {
+    recipe.sources.push_back(input);
+  }
+  return true;
+}
+
+bool Recipes::add_inputs_of(OperatorId op, AllocationId result, Recipe& recipe) const {
+  const Process& p = context_.process;
+  const Time since = p.operators.end[op];
+  const Bytes bytes = p.allocations.bytes[result];
+  bool any = false;
+  const auto add = [&](AllocationId input) {
+    if (!input || input == result) return true;
+    any = true;
+    return is_small_beside(p.allocations.bytes[input], bytes) || add_input(input, since, recipe);
+  };
+  const auto inputs = context_.provenance.inputs(op);
+  for (const uint32_t input : inputs) {
+    if (!add(AllocationId{input})) return false;
+  }
+  if (inputs.empty()) {
+    // Operators with an argument that cannot be recorded (gelu) have none: what their node saved is what they read.
+    for (const NodeId node : context_.provenance.nodes(op)) {
+      for (const SaveId save : saves_of(context_, node)) {
+        if (!add(p.saves.allocation[save])) return false;
+      }
+    }
+  }
+  return any;
+}
+
+Recipes::Recipe Recipes::read(AllocationId allocation) {
+  const Process& p = context_.process;
+  const OperatorId maker = cheap_maker(allocation);
+  if (!maker) return {};
+  Recipe recipe{1, kNever, maker, {}};
+  if (!add_inputs_of(maker, allocation, recipe)) return {};
+  // In place, the content was made further (ReLU over a normalisation's result), by what must be cheap as well.
+  for (const OperatorId op : context_.provenance.uses(allocation)) {
+    if (p.operators.begin[op] < p.operators.end[maker] || !context_.provenance.writes(op, allocation)) continue;
+    if (!cheap_.has(p.operators.name[op])) return {};
+    // Without other inputs there is nothing more to be kept.
+    const bool has_others = std::ranges::any_of(
+        context_.provenance.inputs(op), [&](uint32_t input) { return input != 0 && input != allocation.value; });
+    if (has_others && !add_inputs_of(op, allocation, recipe)) return {};
+    ++recipe.operators;
+    recipe.last = op;
+  }
+  if (recipe.operators > most_) return {};
+  recipe_until_[allocation.value] = recipe.until.ns;
+  operators_[allocation.value] = static_cast<uint8_t>(recipe.operators);
+  sources_[allocation.value] = recipe.sources;
+  return recipe;
+}
+
+}  // namespace tapelens::advise

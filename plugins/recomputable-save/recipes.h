@@ -1,0 +1,43 @@
+// Which tensors a few cheap operators make again of what is kept anyway.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/content.h"
+
+namespace tapelens::advise {
+
+class Recipes {
+ public:
+  Recipes(const Context& context, const Contents& contents, uint32_t most_operators);
+
+  // To be asked in the order of allocations: what a tensor is made of comes before it.
+  struct Recipe {
+    uint32_t operators = 0;             // how many in a row; 0: there is none
+    Time until;                         // until then all that it needs is there and unchanged
+    OperatorId last;                    // the operator that makes the tensor, of the cheap ones
+    std::vector<AllocationId> sources;  // that are kept anyway, at the beginning of the row
+  };
+  // Reads the allocation's history, and remembers it for what is made of it.
+  Recipe read(AllocationId allocation);
+  // Its saves are to go: what is made of it must do with its own recipe.
+  void drop(AllocationId allocation) { kept_until_[allocation.value] = context_.lifetimes.program_end(allocation).ns; }
+
+ private:
+  OperatorId cheap_maker(AllocationId allocation) const;
+  // False: not there long enough, or made by something dear.
+  bool add_input(AllocationId input, Time since, Recipe& recipe) const;
+  bool add_inputs_of(OperatorId op, AllocationId result, Recipe& recipe) const;
+  Time kept_until(AllocationId allocation) const;
+
+  const Context& context_;
+  const Contents& contents_;
+  const NameSet cheap_;
+  uint32_t most_;
+  std::vector<int64_t> kept_until_, recipe_until_;                   // by allocation
+  std::vector<uint8_t> operators_;                                   // by allocation: of its recipe
+  std::unordered_map<uint32_t, std::vector<AllocationId>> sources_;  // by allocation, likewise
+};
+
+}  // namespace tapelens::advise

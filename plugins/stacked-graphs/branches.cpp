@@ -1,0 +1,136 @@
+#include "plugins/stacked-graphs/branches.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tapelens::advise {
+namespace {
+
+// Types of nodes through which the gradient of a sum goes to its terms, scaled at most.
+enum Kind : uint8_t {
+  kOther = 0,
+  kAdds = 1,    // of scalars
+  kScales = 2,  // by a constant
+  kGathers = 3  // scalars into a list
+};
+constexpr std::array<std::pair<std::string_view, Kind>, 10> kKinds = {{{"AddBackward0", kAdds},
+                                                                       {"SubBackward0", kAdds},
+                                                                       {"DivBackward0", kScales},
+                                                                       {"MulBackward0", kScales},
+                                                                       {"NegBackward0", kScales},
+                                                                       {"SumBackward0", kScales},
+                                                                       {"MeanBackward0", kScales},
+                                                                       {"StackBackward0", kGathers},
+                                                                       {"CatBackward0", kGathers},
+                                                                       {"UnsqueezeBackward0", kScales}}};
+
+}  // namespace
+
+Branches::Branches(const Context& context, const Graphs& graphs)
+    : context_(context), p_(context.process), graphs_(graphs), owner_(context.process.nodes.rows() + 1, 0) {
+  kind_.resize(context.text.string_begin.size());
+  for (uint32_t id = 1; id + 1 < context.text.string_begin.size(); ++id) {
+    for (const auto& [name, kind] : kKinds) {
+      if (context.text.string(StringId{id}) == name) kind_[id] = kind;
+    }
+  }
+}
+
+// Whether what its operator made, if it made anything, are a few scalars: a list of losses at most.
+bool Branches::makes_scalars(NodeId node) const {
+  constexpr int64_t kMost = 4096;
+  const OperatorId op = p_.nodes.op[node];
+  if (!op) return false;
+  const auto& times = p_.allocations.time.raw;
+  auto row = static_cast<uint32_t>(std::lower_bound(times.begin() + 1, times.end(), p_.operators.begin.raw[op.value]) -
+                                   times.begin());
+  for (; row < times.size() && times[row] <= p_.operators.end.raw[op.value]; ++row) {
+    if (p_.allocations.bytes[AllocationId{row}].value > kMost) return false;
+  }
+  return true;
+}
+
+bool Branches::is_sum(NodeId node) const {
+  const uint8_t kind = kind_[p_.nodes.type[node].value];
+  if (kind == kOther || !makes_scalars(node)) return false;
+  uint32_t terms = 0;
+  uint32_t term = 0;
+  for (const uint32_t next : p_.nodes.edges_of(node)) {
+    if (next == 0) continue;
+    if (!graphs_.is_inner(NodeId{next})) return false;
+    ++terms;
+    term = next;
+  }
+  if (kind != kScales) return terms > 0;
+  // A sum over the elements of one tensor is the end of the search, unless those are losses themselves.
+  return terms == 1 && makes_scalars(NodeId{term});
+}
+
+void Branches::find_losses(NodeId root, std::vector<NodeId>& losses) const {
+  std::vector<NodeId> open{root};
+  while (!open.empty()) {
+    const NodeId node = open.back();
+    open.pop_back();
+    if (!is_sum(node)) {
+      losses.push_back(node);
+      continue;
+    }
+    for (const uint32_t next : p_.nodes.edges_of(node)) {
+      if (next != 0) open.push_back(NodeId{next});
+    }
+  }
+  std::ranges::sort(losses);
+  losses.erase(std::ranges::unique(losses).begin(), losses.end());
+}
+
+std::vector<Branch> Branches::of(uint32_t first, uint32_t end) {
+  if (first >= end) return {};
+  std::vector<NodeId> losses;
+  const NodeId root = p_.evaluations.node[EvaluationId{first}];
+  if (!graphs_.is_inner(root)) return {};
+  find_losses(root, losses);
+  if (losses.size() < 2) return {};
+
+  // Which branches meet: one has the number of the lowest that it met.
+  std::vector<uint32_t> met(losses.size() + 1);
+  for (uint32_t i = 0; i < met.size(); ++i) met[i] = i;
+  const auto lowest = [&](uint32_t i) {
+    while (met[i] != i) i = met[i] = met[met[i]];
+    return i;
+  };
+  for (uint32_t i = 0; i < losses.size(); ++i) owner_[losses[i].value] = i + 1;
+  for (uint32_t row = first; row < end; ++row) {
+    const NodeId node = p_.evaluations.node[EvaluationId{row}];
+    const uint32_t owner = owner_[node.value];
+    if (owner == 0 || !graphs_.is_inner(node)) continue;
+    for (const uint32_t next : p_.nodes.edges_of(node)) {
+      if (next == 0 || !graphs_.is_inner(NodeId{next})) continue;
+      if (owner_[next] == 0) owner_[next] = owner;
+      const uint32_t a = lowest(owner_[next]), b = lowest(owner);
+      met[std::max(a, b)] = std::min(a, b);
+    }
+  }
+
+  std::vector<Branch> branches(losses.size() + 1);
+  for (uint32_t row = first; row < end; ++row) {
+    const NodeId node = p_.evaluations.node[EvaluationId{row}];
+    uint32_t& owner = owner_[node.value];
+    if (owner == 0 || !graphs_.is_inner(node)) continue;
+    Branch& branch = branches[lowest(owner)];
+    owner = 0;
+    const Time made = p_.nodes.time[node];
+    branch.first = branch.nodes.empty() ? made : std::min(branch.first, made);
+    branch.last = std::max(branch.last, made);
+    branch.loss = std::max(branch.loss, node);
+    branch.nodes.push_back(node);
+    for (const uint32_t next : p_.nodes.edges_of(node)) {
+      if (next != 0 && p_.nodes.parameter[NodeId{next}]) branch.leaves.push_back(NodeId{next});
+    }
+  }
+  for (const NodeId loss : losses) owner_[loss.value] = 0;
+  std::erase_if(branches, [](const Branch& branch) { return branch.nodes.empty(); });
+  std::ranges::sort(branches, {}, &Branch::first);
+  return branches.size() < 2 ? std::vector<Branch>() : branches;
+}
+
+}  // namespace tapelens::advise

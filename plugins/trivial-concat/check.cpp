@@ -1,0 +1,105 @@
+// Copies that nobody tells from their source: a concatenation of one tensor, a clone that neither side changes.
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <array>
+
+#include "plugins/content.h"
+
+namespace tapelens::advise {
+
+namespace {
+
+constexpr std::array kOptions = {
+    Option{"min-bytes", "4KiB", "copies of less are not looked at"},
+};
+
+class TrivialConcat final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "trivial-concat",
+            .title = "copies that nobody changes",
+            .help =
+                "cat, stack, hstack, vstack and dstack of a single tensor (all others empty) copy it whole, and so do "
+                "clone and to(copy=True). Where neither the copy nor its source is written while both are alive, the "
+                "source could have stood for the copy: use the tensor itself, or a view of it.",
+            .options = kOptions};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    const Process& p = context.process;
+    const Contents contents(context);
+    const Bytes least = options.bytes("min-bytes");
+    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
+      const AllocationId copy{row};
+      if (p.allocations.bytes[copy] < least || p.allocations.device[copy] != context.device) continue;
+      if (contents.is_of_backward(copy)) continue;
+      const OperatorId called = context.provenance.maker(copy);
+      if (!contents.is_called_copy(called)) continue;  // a part of other operators: their business
+      const Copied copied = contents.copied(copy);
+      if (!contents.has_source_layout(copy, copied)) continue;
+      const View source = copied.parts[0];
+      if (!is_needless(context, contents, copy, source, copied)) continue;
+      const Time end = std::min(p.freed(copy), p.freed(source.allocation));
+      peak::WhatIf change;
+      change.aliases.push_back({copy, source.allocation});
+      Occurrence occurrence{.place = place_of(context, copy),
+                            .allocation = copy,
+                            .bytes = p.allocations.bytes[copy],
+                            .when = {p.allocations.time[copy], end}};
+      sink.add(occurrence, change);
+    }
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    const Place& place = group.biggest().place;
+    const std::string name(context.provenance.name(place.op));
+    const bool joins = name.find("cat") != std::string::npos || name.find("stack") != std::string::npos;
+    Description words;
+    words.title = joins ? name + " of a single tensor copies it" : name + " makes a copy that nobody changes";
+    words.message = joins ? "All other inputs of this " + name +
+                                " are missing or empty, so its result is a copy of the one that is left. Neither is "
+                                "written while both are alive: the one tensor could have stood for both."
+                          : "Neither the copy nor its source is written while both are alive: the source could have "
+                            "stood for the copy.";
+    words.notes.emplace_back(
+        "Writes through memory that PyTorch does not see, such as a numpy array over the same storage, are not "
+        "recorded.");
+    words.fix = {
+        FixKind::advice, "", "",
+        joins ? "Use the tensor itself when there is only one (unsqueeze it where " + name + " adds a dimension)."
+              : "Use the tensor itself; detach() if it was to leave the graph."};
+    return words;
+  }
+
+ private:
+  static bool is_needless(const Context& context, const Contents& contents, AllocationId copy, const View& source,
+                          const Copied& copied) {
+    const Process& p = context.process;
+    if (p.allocations.device[source.allocation] != context.device) return false;
+    // A snapshot of weights is there for the next step, which may come after the recording. Inside a graph it is not.
+    const auto saves = context.provenance.saves(copy);
+    if (contents.has_role(copy)) return false;
+    if (contents.has_role(source.allocation) && saves.empty()) return false;
+    // A cast to another type of the same size is no copy of the same content: only a save tells.
+    if (context.provenance.name(copied.op) == "_to_copy") {
+      const auto dtype = context.text.layout_dtype[source.layout];
+      const auto is_same = [&](SaveId save) { return context.text.layout_dtype[p.saves.layout[save]] == dtype; };
+      if (saves.empty() || !is_same(saves.front())) return false;
+    }
+    // Of a part of a storage only while all of it is there anyway.
+    const Time copy_end = p.freed(copy), source_end = p.freed(source.allocation);
+    if (context.text.layout_bytes[source.layout] != p.allocations.bytes[source.allocation] && source_end < copy_end) {
+      return false;
+    }
+    const Time both = std::min(copy_end, source_end);
+    return contents.is_unchanged(copy, copied.since, both) &&
+           contents.is_unchanged(source.allocation, copied.since, both);
+  }
+};
+
+}  // namespace
+
+}  // namespace tapelens::advise
+
+TAPELENS_CHECKS(tapelens::advise::TrivialConcat)

@@ -1,0 +1,110 @@
+// Saved tensors that no gradient needs, by the table of needs of the recording's PyTorch.
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "plugins/unneeded-save/unneeded.h"
+
+namespace tapelens::advise {
+namespace {
+
+constexpr std::array kOptions = {
+    Option{"min-bytes", "4KiB", "saves of smaller allocations are not looked at"},
+};
+
+class UnneededSave final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "unneeded-save",
+            .title = "saved tensors that no gradient needs",
+            .help =
+                "Autograd saves what some gradient of an operator may need, whichever gradients are wanted: a "
+                "convolution with a frozen weight keeps its input for a weight gradient that nobody asks for. Which "
+                "fields no gradient reads, for which wanted gradients and attributes, was found by experiment on "
+                "PyTorch's own operator tests, for each minor version.",
+            .options = kOptions,
+            .precedence = 0};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    Unneeded unneeded(context);
+    rows_ = unneeded.rows();
+    const Process& p = context.process;
+    if (!unneeded.is_measured() && p.saves.rows() > 0) {
+      throw std::runtime_error("which saves are needed was not measured for PyTorch " +
+                               std::string(context.torch_version) + ": tools/needs makes the table");
+    }
+    const Bytes least = options.bytes("min-bytes");
+    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
+      const AllocationId allocation{row};
+      if (p.allocations.bytes[allocation] < least || p.allocations.device[allocation] != context.device) continue;
+      // What the program itself holds to the end, a weight or a batch, no save keeps alive.
+      if (context.lifetimes.program_end(allocation) >= p.freed(allocation)) continue;
+      for (const SaveId save : context.provenance.saves(allocation)) {
+        const Need* need = unneeded.of(save);
+        if (need != nullptr) emit(context, save, *need, sink);
+      }
+    }
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    const Occurrence& biggest = group.biggest();
+    const Need& need = rows_[biggest.number];
+    const std::string field = std::string(need.node) + "." + std::string(need.field);
+    const bool on_cpu = context.text.string(context.text.device_name[context.device]) == "cpu";
+    Description words;
+    words.title = field + " is kept, but no wanted gradient needs it";
+    words.message = "Autograd keeps " + std::string(need.field) +
+                    " until backward. Of the gradients of this operator " + wanted_text(context, biggest.place.node) +
+                    ", and none that is wanted depends on its values.";
+    // Where every gradient is wanted the program is as it should be: it is PyTorch's formula that saves too much.
+    const auto edges = context.process.nodes.edges_of(biggest.place.node);
+    if (std::ranges::find(edges, 0U) == edges.end()) words.severity = Severity::info;
+    words.notes.push_back("No difference in gradients of first or second order in " + std::to_string(need.samples) +
+                          " samples with other values in its place (" + std::string(need.operators) +
+                          (need.when.empty() ? "" : "; " + std::string(need.when)) + ").");
+    if (!on_cpu) {
+      words.is_proved = false;
+      words.notes.emplace_back("That was measured with the kernels of the CPU, not with those of this device.");
+    }
+    words.fix = {FixKind::rewrite, "unneeded-save", "",
+                 "Nothing in the program asks for this save; a stand-in without memory in its place gives the same "
+                 "gradients. If the operator's other inputs need no gradient either, run it under torch.no_grad()."};
+    return words;
+  }
+
+ private:
+  void emit(const Context& context, SaveId save, const Need& need, Sink& sink) const {
+    const Process& p = context.process;
+    const AllocationId allocation = p.saves.allocation[save];
+    peak::WhatIf change;
+    change.without.push_back(save);
+    sink.add({.place = place_of(context, save),
+              .allocation = allocation,
+              .bytes = p.allocations.bytes[allocation],
+              .when = {p.saves.time[save], p.saves.released[save]},
+              .save = save,
+              .number = static_cast<uint64_t>(&need - rows_.data())},
+             change);
+  }
+
+  static std::string wanted_text(const Context& context, NodeId node) {
+    const auto edges = context.process.nodes.edges_of(node);
+    const auto wanted = static_cast<size_t>(std::ranges::count_if(edges, [](uint32_t next) { return next != 0; }));
+    if (wanted == edges.size()) return edges.size() == 1 ? "the only one is wanted" : "all are wanted";
+    std::string inputs;
+    for (size_t i = 0; i < edges.size(); ++i) {
+      if (edges[i] != 0) inputs += (inputs.empty() ? "" : ", ") + std::to_string(i + 1);
+    }
+    return "only " + inputs + " of " + std::to_string(edges.size()) + (wanted == 1 ? " is wanted" : " are wanted");
+  }
+
+  std::span<const Need> rows_;
+};
+
+}  // namespace
+}  // namespace tapelens::advise
+
+TAPELENS_CHECKS(tapelens::advise::UnneededSave)

@@ -1,0 +1,38 @@
+// Which saved fields no gradient needs: the rows "never" of the tables that tools/needs made by experiment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace tapelens::advise {
+
+inline constexpr uint64_t kAnyWanted = ~uint64_t{0};
+
+struct Need {
+  std::string_view node, field;
+  uint64_t wanted;             // bit i: the gradient along edge i is wanted; kAnyWanted: of nodes with lists of inputs
+  std::string_view when;       // "training=False": attributes that the node must have, as the recording spells them
+  uint32_t samples;            // of the experiment
+  std::string_view operators;  // of PyTorch's tests that made such nodes
+};
+
+struct NeedsOfMinor {
+  std::string_view minor;      // "2.15"
+  std::span<const Need> rows;  // sorted by node, then by field
+};
+extern const NeedsOfMinor kNeedsOfMinors[];
+extern const size_t kMinors;
+
+// Of a version like "2.15.0+cpu"; none: that minor was not measured.
+std::optional<std::span<const Need>> needs_of(std::string_view torch_version);
+
+// The rows of one field of one type of node.
+std::span<const Need> needs_of(std::span<const Need> rows, std::string_view node, std::string_view field);
+
+// Whether a node that wants these gradients and has these attributes ("a=1,b=None") is one that the row speaks of.
+bool holds(const Need& need, uint64_t wanted, std::string_view attributes);
+
+}  // namespace tapelens::advise

@@ -1,0 +1,68 @@
+#include "plugins/unused-gradient/accumulations.h"
+
+#include "trace/record.h"
+
+namespace tapelens::advise {
+
+Accumulations::Accumulations(const Context& context) {
+  const Process& p = context.process;
+  unused_.assign(p.evaluations.rows() + 1, false);
+  used_.assign(p.allocations.rows() + 1, false);
+  for (const OptimizerStep& step : p.optimizer_steps) {
+    if (step.when.end != kNever) last_step_ = std::max(last_step_, step.when.begin);
+  }
+  if (last_step_ == Time{}) return;  // whatever the gradients are for here, it is no optimizer
+  zeroes_.resize(context.text.string_begin.size());
+  adds_.resize(context.text.string_begin.size());
+  looks_.resize(context.text.string_begin.size());
+  for (uint32_t id = 1; id + 1 < context.text.string_begin.size(); ++id) {
+    const std::string_view name = context.text.string(StringId{id});
+    zeroes_[id] = name == "aten::zero_" || name == "aten::_foreach_zero_";
+    adds_[id] = name == "aten::add_" || name == "aten::add";
+    looks_[id] = name == "aten::detach" || name == "aten::detach_";
+  }
+  // Gradients of what the program does not call a parameter (an input that wants saliency) may be read by other means.
+  std::vector<bool> is_parameter(p.allocations.rows() + 1, false);
+  for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
+    if (p.roles.kind[RoleId{row}] == Role::parameter) is_parameter[p.roles.allocation.raw[row]] = true;
+  }
+
+  // The role is told when the evaluation of the leaf ends: the last one of that parameter that began before.
+  std::vector<uint32_t> evaluation_of(p.allocations.rows() + 1, 0);
+  uint32_t next = 1;
+  for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
+    const RoleId role{row};
+    if (p.roles.kind[role] != Role::gradient) continue;
+    for (; next <= p.evaluations.rows() && p.evaluations.begin.raw[next] <= p.roles.time.raw[row]; ++next) {
+      evaluation_of[p.nodes.parameter[p.evaluations.node[EvaluationId{next}]].value] = next;
+    }
+    const AllocationId gradient = p.roles.allocation[role], parameter = p.roles.parameter[role];
+    const EvaluationId evaluation{parameter ? evaluation_of[parameter.value] : 0};
+    if (!gradient || !evaluation) continue;
+    if (!is_parameter[parameter.value] || is_read_after(context, gradient, evaluation, p.roles.time[role])) {
+      used_[gradient.value] = true;
+    } else {
+      unused_[evaluation.value] = true;
+      any_ = true;
+    }
+  }
+}
+
+bool Accumulations::is_read_after(const Context& context, AllocationId gradient, EvaluationId evaluation,
+                                  Time made) const {
+  const Process& p = context.process;
+  for (const OperatorId op : context.provenance.uses(gradient)) {
+    const EvaluationId within = p.operators.evaluation[op];
+    // A hook of the leaf that steps at once runs within the evaluation, before the role is told.
+    if (p.operators.begin[op] < made && within != evaluation) continue;
+    const uint32_t name = p.operators.name[op].value;
+    if (looks_[name] != 0) continue;  // how the leaf takes the gradient over, and zero_grad() clears one
+    if (within && adds_[name] != 0 && p.nodes.parameter[p.evaluations.node[within]]) continue;
+    if (zeroes_[name] != 0) return false;
+    return true;
+  }
+  // The program may have been going to read it.
+  return p.freed(gradient) == kNever && made >= last_step_;
+}
+
+}  // namespace tapelens::advise

@@ -1,0 +1,32 @@
+// What became of each gradient that a backward added to a parameter's: whether anything read it.
+#pragma once
+
+#include <vector>
+
+#include "plugins/check.h"
+
+namespace tapelens::advise {
+
+class Accumulations {
+ public:
+  explicit Accumulations(const Context& context);
+
+  // Whether an evaluation of a leaf (AccumulateGrad) was for nothing: nothing read the gradient before it was zeroed or
+  // freed. Of one that is not known to be: false.
+  bool is_unused(EvaluationId evaluation) const { return unused_[evaluation.value]; }
+  // Whether anything ever read a gradient that was held there.
+  bool is_ever_used(AllocationId gradient) const { return used_[gradient.value]; }
+  bool any_unused() const { return any_; }
+
+ private:
+  bool is_read_after(const Context& context, AllocationId gradient, EvaluationId evaluation, Time made) const;
+
+  std::vector<bool> unused_;  // by evaluation
+  std::vector<bool> used_;    // by allocation
+  // By StringId, names of operators that clear a gradient, that add to it, that make no use of its values.
+  std::vector<uint8_t> zeroes_, adds_, looks_;
+  Time last_step_;  // the begin of the last optimizer step
+  bool any_ = false;
+};
+
+}  // namespace tapelens::advise

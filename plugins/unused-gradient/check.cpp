@@ -1,0 +1,214 @@
+// Parts of a backward that lead to nothing but gradients that nobody reads.
+#include "plugins/check.h"
+
+#include <algorithm>
+#include <map>
+
+#include "plugins/graphs.h"
+#include "plugins/unused-gradient/accumulations.h"
+#include "trace/record.h"
+
+namespace tapelens::advise {
+namespace {
+
+constexpr Option kOptions[] = {
+    {"min-percent", "1", "of the peak: parts that save less at one moment are left out"},
+};
+
+class UnusedGradient final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "unused-gradient",
+            .title = "parts of a backward whose gradients nobody reads",
+            .help =
+                "Autograd nodes that were evaluated only to make gradients of parameters that were zeroed, freed "
+                "or left alone before any optimizer step or other operator read them: a generator in the "
+                "discriminator's step, a teacher, a backbone that is not trained. Their saved tensors and "
+                "gradients were for nothing. Detach what comes out of that part, or make it under "
+                "torch.no_grad().",
+            .options = kOptions};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    const Accumulations accumulations(context);
+    if (!accumulations.any_unused()) return;
+    const Process& p = context.process;
+    const Graphs graphs(p, context.text);
+    entry_.assign(p.nodes.rows() + 1, 0);
+    is_needed_.assign(p.nodes.rows() + 1, false);
+    entry_of_evaluation_.assign(p.evaluations.rows() + 1, 0);
+    leads_into_.assign(p.evaluations.rows() + 1, 0);
+    leads_.assign(p.nodes.rows() + 1, 0);
+    find_nested(p);
+    uint32_t first = 1;
+    for (const Interval& backward : context.phases.backwards()) {
+      const auto at = [&](Time time) {
+        const auto& begins = p.evaluations.begin.raw;
+        return static_cast<uint32_t>(
+            std::lower_bound(begins.begin() + first, begins.end(), static_cast<uint64_t>(time.ns)) - begins.begin());
+      };
+      first = at(backward.begin);
+      const uint32_t end = backward.end == kNever ? p.evaluations.rows() + 1 : at(backward.end);
+      follow(p, graphs, accumulations, first, end);
+      first = end;
+    }
+    emit(context, accumulations, options.number("min-percent"), sink);
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    const std::string line = line_of(context, group.biggest().place);
+    Description d;
+    d.title = "a part of the backward makes gradients that nobody reads";
+    d.message =
+        "Backward goes on through what is made" + (line.empty() ? "" : " at " + line) +
+        ", but all gradients that it makes there are dropped before anything reads them: " + size_text(group.bytes) +
+        " of saved tensors are kept for that.";
+    d.notes.push_back(counted(group.biggest().number, "node") + " evaluated for nothing, in one backward");
+    d.fix.text = "Make it under torch.no_grad(), or detach it where it comes out: x = part(x).detach()" +
+                 (line.empty() ? "." : " at " + line + ".");
+    return d;
+  }
+
+ private:
+  enum Leads : uint8_t { kNotHere = 0, kUseful = 1, kUseless = 2 };
+
+  // Custom functions that run a backward of their own (reentrant checkpoints): what that one made is not seen from
+  // here.
+  void find_nested(const Process& p) {
+    has_backward_.assign(p.nodes.rows() + 1, false);
+    const auto& begins = p.evaluations.begin.raw;
+    Time until{0};
+    for (const Interval& backward : p.backwards) {
+      if (backward.begin < until) {
+        auto row = static_cast<uint32_t>(
+            std::upper_bound(begins.begin() + 1, begins.end(), static_cast<uint64_t>(backward.begin.ns)) -
+            begins.begin());
+        while (--row > 0 && p.evaluations.end[EvaluationId{row}] < backward.begin) {
+        }
+        has_backward_[p.evaluations.node.raw[row]] = true;
+      }
+      until = std::max(until, backward.end);
+    }
+  }
+
+  // One backward: evaluations [first, end). A node is evaluated after all that lead to it.
+  void follow(const Process& p, const Graphs& graphs, const Accumulations& accumulations, uint32_t first,
+              uint32_t end) {
+    bool any = false;
+    for (uint32_t row = end; row-- > first;) {
+      const EvaluationId evaluation{row};
+      const NodeId node = p.evaluations.node[evaluation];
+      const bool useless = graphs.is_inner(node) ? is_useless(p, node) : accumulations.is_unused(evaluation);
+      leads_[node.value] = useless ? kUseless : kUseful;
+      any |= useless;
+    }
+    if (any) {
+      for (uint32_t row = first; row < end; ++row) {
+        const NodeId node = p.evaluations.node[EvaluationId{row}];
+        if (!graphs.is_inner(node)) continue;
+        const bool useless = leads_[node.value] == kUseless;
+        if (useless && entry_[node.value] == 0) entry_[node.value] = node.value;
+        if (useless) entry_of_evaluation_[row] = entry_[node.value];
+        for (const uint32_t next : p.nodes.edges_of(node)) {
+          if (next == 0 || leads_[next] != kUseless || !graphs.is_inner(NodeId{next})) continue;
+          if (entry_[next] == 0) entry_[next] = useless ? entry_[node.value] : next;
+          if (!useless) leads_into_[row] = entry_[next];
+        }
+      }
+    }
+    for (uint32_t row = first; row < end; ++row) {
+      const uint32_t node = p.evaluations.node.raw[row];
+      if (leads_[node] == kUseful) is_needed_[node] = true;
+      leads_[node] = kNotHere;
+    }
+  }
+
+  // Where an edge leads to what was not evaluated here, the program may have asked for that gradient itself.
+  bool is_useless(const Process& p, NodeId node) const {
+    if (has_backward_[node.value] || (p.nodes.flags[node] & trace::kNodeHasUnseenEdges) != 0) return false;
+    bool any = false;
+    for (const uint32_t next : p.nodes.edges_of(node)) {
+      if (next == 0) continue;
+      if (leads_[next] != kUseless) return false;
+      any = true;
+    }
+    return any;
+  }
+
+  struct Part {
+    std::vector<SaveId> saves;
+    Bytes bytes;
+    std::vector<peak::WhatIf::End> never_made;
+    uint64_t nodes = 0;
+  };
+
+  void emit(const Context& context, const Accumulations& accumulations, int64_t percent, Sink& sink) {
+    const Process& p = context.process;
+    std::map<uint32_t, Part> parts;  // by entry
+    for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
+      const SaveId save{row};
+      const uint32_t node = p.saves.node[save].value;
+      if (entry_[node] == 0 || is_needed_[node] || !keeps_memory(context, save)) continue;
+      Part& part = parts[entry_[node]];
+      part.saves.push_back(save);
+      part.bytes += p.allocations.bytes[p.saves.allocation[save]];
+    }
+    const int64_t least = context.peak.bytes.value / 100 * percent;
+    std::erase_if(parts, [&](const auto& part) { return part.second.bytes.value < least; });
+    if (parts.empty()) return;
+    for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) {
+      if (const auto part = parts.find(entry_of_evaluation_[row]); part != parts.end()) ++part->second.nodes;
+    }
+    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
+      const AllocationId allocation{row};
+      const EvaluationId evaluation = p.allocations.evaluation[allocation];
+      if (!evaluation || accumulations.is_ever_used(allocation)) continue;
+      const uint32_t within = entry_of_evaluation_[evaluation.value];
+      const uint32_t into = within == 0 ? leads_into_[evaluation.value] : 0;
+      const auto part = parts.find(within != 0 ? within : into);
+      if (part == parts.end() || (into != 0 && !is_for_nothing(context, allocation))) continue;
+      part->second.never_made.push_back({allocation, Time{p.allocations.time[allocation].ns - 1}});
+    }
+    for (auto& [entry, part] : parts) {
+      const Place place = place_of(context, NodeId{entry});
+      for (const SaveId save : part.saves) {
+        const AllocationId allocation = p.saves.allocation[save];
+        peak::WhatIf change;
+        change.without.push_back(save);
+        change.ends = std::exchange(part.never_made, {});
+        sink.add({place,
+                  allocation,
+                  p.allocations.bytes[allocation],
+                  {std::max(p.saves.time[save], context.lifetimes.program_end(allocation)), p.saves.released[save]},
+                  save,
+                  part.nodes},
+                 change);
+      }
+    }
+  }
+
+  // A gradient made by a node that is needed, and read by none that is.
+  bool is_for_nothing(const Context& context, AllocationId gradient) const {
+    const Process& p = context.process;
+    bool any = false;
+    for (const OperatorId op : context.provenance.uses(gradient)) {
+      const EvaluationId reader = p.operators.evaluation[op];
+      if (reader == p.allocations.evaluation[gradient]) continue;
+      if (!reader || entry_of_evaluation_[reader.value] == 0) return false;
+      any = true;
+    }
+    return any;
+  }
+
+  std::vector<uint32_t> entry_;                // by node that was useless in a backward: where to detach; else 0
+  std::vector<bool> is_needed_;                // by node: some backward had a use for it
+  std::vector<bool> has_backward_;             // by node
+  std::vector<uint32_t> entry_of_evaluation_;  // by evaluation that was useless
+  std::vector<uint32_t> leads_into_;           // by evaluation that was not, of a node that leads to one that was
+  std::vector<uint8_t> leads_;                 // by node, in the backward that is looked at
+};
+
+}  // namespace
+}  // namespace tapelens::advise
+
+TAPELENS_CHECKS(tapelens::advise::UnusedGradient)
