@@ -245,10 +245,10 @@ class Program {
     }
     if (k.has_parameter)
       put(main_, NodeRecord{header<NodeRecord>(RecordKind::node, kNodeIsAccumulateGrad, accumulate_grad_), tick(),
-                            parameter.accumulate, UINT64_MAX, parameter.storage});
+                            parameter.accumulate, UINT64_MAX, parameter.storage, 0, 0});
     const NodeEdge edges[2] = {{last_node, 0}, {parameter.accumulate, 0}};
-    put(main_, NodeRecord{header<NodeRecord>(RecordKind::node, 0, n.node), tick(), node.address, sequence_++, 0}, edges,
-        (k.has_parameter ? 2 : 1) * sizeof(NodeEdge));
+    put(main_, NodeRecord{header<NodeRecord>(RecordKind::node, 0, n.node), tick(), node.address, sequence_++, 0, 0, 0},
+        edges, (k.has_parameter ? 2 : 1) * sizeof(NodeEdge));
     const uint64_t saved[2] = {input, k.has_parameter ? parameter.storage : output};
     for (int i = 0; i < 2; ++i)
       if (n.fields[i] != 0)

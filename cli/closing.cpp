@@ -43,17 +43,23 @@ std::string loss_text(const trace::SealLoss& loss) {
 
 }  // namespace
 
-std::function<void(double)> progress_line() {
+std::function<void(std::string_view, double)> progress_of_parts() {
   if (isatty(STDERR_FILENO) == 0) return {};
   const auto begin = std::chrono::steady_clock::now();
   auto last = std::make_shared<int>(-1);
-  return [begin, last](double fraction) {
+  return [begin, last](std::string_view what, double fraction) {
     const int percent = static_cast<int>(fraction * 100);
     if (percent == *last || std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)) return;
     *last = percent;
     shown = true;
-    dprintf(STDERR_FILENO, "\rtapelens: sealing the recording: %d %%", percent);
+    dprintf(STDERR_FILENO, "\r\033[Ktapelens: %.*s: %d %%", static_cast<int>(what.size()), what.data(), percent);
   };
+}
+
+std::function<void(double)> progress_line() {
+  auto parts = progress_of_parts();
+  if (!parts) return {};
+  return [parts = std::move(parts)](double fraction) { parts("sealing the recording", fraction); };
 }
 
 void clear_progress_line() {

@@ -1,15 +1,18 @@
-// What `record` and `seal` say about a sealing: progress while it runs, one line when it is done.
+// What a command says besides its result: progress while it runs, one line when a recording is sealed, errors.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "trace/seal.h"
 
 namespace tapelens::cli {
 
-// Writes to standard error if that is a terminal, and only once sealing has taken a second. Empty otherwise.
+// Writes to standard error if that is a terminal, and only once it has taken a second. Empty otherwise.
 std::function<void(double)> progress_line();
+// The same for work that says what it is doing.
+std::function<void(std::string_view, double)> progress_of_parts();
 void clear_progress_line();
 
 // "peak 92.1 MiB on cpu (rank 1), 1,234 events, run.tapelens (4.2 MiB)", and what was lost.

@@ -12,7 +12,7 @@ namespace tapelens::cli {
 // Documented in README.md. `record` returns its command's exit code instead.
 enum ExitCode : int {
   kFine = 0,
-  kNo = 1,  // report --fail-above: it is; doctor: recording will not work
+  kNo = 1,  // report --fail-above, advise --fail-on: it is so; doctor: recording will not work
   kUsage = 2,
   kUnreadable = 3,  // input that cannot be read, output that cannot be written
   kDataLost = 4,    // and --strict was given
@@ -28,6 +28,8 @@ inline const char* after_dashes(std::string_view name) {
 // `command`: what followed `--`, untouched.
 void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_report(CLI::App& app, int& exit_code);
+void add_advise(CLI::App& app, int& exit_code);
+void add_checks(CLI::App& app, int& exit_code);
 void add_seal(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_completion(CLI::App& app, int& exit_code);

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <map>
 
+#include "cli/checking.h"
 #include "cli/commands.h"
 
 namespace tapelens::cli {
@@ -48,6 +49,7 @@ OptionFacts facts_of(const CLI::Option& option) {
   facts.takes_value = option.get_items_expected_max() > 0;
   facts.choices = choices_of(option.get_type_name());
   const std::string type = facts.names.empty() ? option.get_name() : option.get_type_name();
+  if (type == "CHECK") facts.choices = ids(all_checks());
   if (!facts.choices.empty()) {
     facts.kind = Kind::choice;
   } else if (type.starts_with("FILE")) {

@@ -81,12 +81,15 @@ int run(int argc, char** argv) {
   app.footer(
       "Examples:\n"
       "  tapelens record -- python train.py     makes run.tapelens\n"
-      "  tapelens report run.tapelens           says who holds the peak\n\n"
+      "  tapelens report run.tapelens           says who holds the peak\n"
+      "  tapelens advise run.tapelens           says what of it is for nothing, and how to mend it\n\n"
       "tapelens COMMAND --help says more about each.");
   app.set_version_flag("--version", version_text);
   app.formatter(std::make_shared<Formatter>());
   add_record(app, exit_code, command);
   add_report(app, exit_code);
+  add_advise(app, exit_code);
+  add_checks(app, exit_code);
   add_seal(app, exit_code);
   add_doctor(app, exit_code, command);
   add_completion(app, exit_code);

@@ -1,20 +1,14 @@
 // tapelens report: says what a recording holds, to a person, a program or a pull request.
 #include "analyzer/report/report.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <memory>
 
 #include "analyzer/report/format.h"
+#include "cli/checking.h"
 #include "cli/closing.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/text.h"
 #include "trace/recording.h"
 
@@ -28,41 +22,6 @@ struct ReportCommand {
 };
 
 constexpr size_t kRows = 10;  // of groups and allocations, for people
-constexpr unsigned kDefaultWidth = 100, kLeastWidth = 60, kMostWidth = 160;
-
-// The terminal's width; COLUMNS says it where there is none.
-unsigned terminal_width(bool to_terminal) {
-  winsize size{};
-  unsigned width = kDefaultWidth;
-  if (to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    width = size.ws_col;
-  } else if (const char* columns = getenv("COLUMNS")) {
-    const long said = strtol(columns, nullptr, 10);
-    if (said > 0 && said < 10000) width = static_cast<unsigned>(said);
-  }
-  return std::min(std::max(width, kLeastWidth), kMostWidth);
-}
-
-// https://no-color.org
-bool wants_color(const std::string& color, bool to_terminal) {
-  if (color != "auto") return color == "always";
-  const char* no_color = getenv("NO_COLOR");
-  const char* terminal = getenv("TERM");
-  return to_terminal && (no_color == nullptr || *no_color == '\0') &&
-         (terminal == nullptr || strcmp(terminal, "dumb") != 0);
-}
-
-// An error's number, 0 if all is written. A reader that has seen enough (`| head`) is no error.
-int write_text(const std::string& text, const std::string& output) {
-  FILE* file = output.empty() ? stdout : fopen(output.c_str(), "w");
-  if (file == nullptr) return errno;
-  errno = 0;
-  const bool written = fwrite(text.data(), 1, text.size(), file) == text.size() && fflush(file) == 0;
-  const int error = written ? 0 : errno;
-  if (file != stdout && fclose(file) != 0 && error == 0) return errno;
-  return error == EPIPE ? 0 : error;
-}
-
 // The largest peak among what --process and --device leave, at any time.
 trace::Bytes largest_peak(const report::Report& report) {
   trace::Bytes largest{};
@@ -84,18 +43,11 @@ int render(const ReportCommand& command, report::Report& report) {
   } else if (command.format == "markdown") {
     text = report::markdown(report, command.top_given ? static_cast<size_t>(command.top) : kRows);
   } else {
-    const bool to_terminal = command.output.empty() && isatty(STDOUT_FILENO) != 0;
-    report::Style style;
-    style.width = terminal_width(to_terminal);
-    style.color = wants_color(command.color, to_terminal);
+    report::Style style = style_of(command.output, command.color);
     style.rows = command.top_given ? static_cast<size_t>(command.top) : kRows;
     text = report::text(report, style);
   }
-  if (const int error = write_text(text, command.output)) {
-    say((command.output.empty() ? "standard output" : command.output) + ": cannot be written: " + strerror(error));
-    return kUnreadable;
-  }
-  return kFine;
+  return write_output(text, command.output);
 }
 
 int report_command(const ReportCommand& command, const report::Options& options, trace::Bytes limit) {
@@ -104,11 +56,15 @@ int report_command(const ReportCommand& command, const report::Options& options,
     say(recording.error().message);
     return kUnreadable;
   }
-  report::Built built = report::build(*recording, options);
+  advise::Checks checks = all_checks();
+  const report::Advising advising{checks, {}, progress_of_parts()};
+  report::Built built = report::build(*recording, options, &advising);
+  clear_progress_line();
   if (!built.report) {
     say(command.file + ": " + built.failure.message);
     return built.failure.usage ? kUsage : kUnreadable;
   }
+  say_refused(*built.report->advice);
   if (const int code = render(command, *built.report)) return code;
   if (command.strict && !built.report->recording.complete) {
     say(command.file + ": data was lost: see what the report says is not complete");
@@ -120,17 +76,6 @@ int report_command(const ReportCommand& command, const report::Options& options,
     return kNo;
   }
   return kFine;
-}
-
-// A check that names what there is, and what was probably meant.
-std::function<std::string(const std::string&)> one_of(std::vector<std::string> words) {
-  return [words = std::move(words)](const std::string& text) {
-    if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
-    const auto meant = nearest(text, words);
-    std::string all;
-    for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
-    return "'" + text + "' is not one of " + all + (meant ? "; did you mean '" + *meant + "'?" : "");
-  };
 }
 
 }  // namespace

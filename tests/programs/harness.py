@@ -58,10 +58,13 @@ def record(command, target, options=(), quiet=True, **kwargs):
 
 
 @functools.lru_cache
-def validator():
+def validator(part=None):
+    """Of a report, or of what `$defs` of its schema calls `part`."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     kind = jsonschema.validators.validator_for(schema)
     kind.check_schema(schema)
+    if part is not None:
+        schema = {"$schema": schema["$schema"], "$defs": schema["$defs"], "$ref": f"#/$defs/{part}"}
     return kind(schema)
 
 
@@ -71,6 +74,16 @@ def report(target, options=()):
     assert done.code == 0, f"report ended with {done.code}: {done.stderr}"
     value = json.loads(done.stdout)
     validator().validate(value)
+    return value
+
+
+def advise(target, options=()):
+    """What `tapelens advise` finds, as JSON; it is validated on the way."""
+    done = bare([BINARY, "advise", target, "--format", "json", *options])
+    assert done.code == 0, f"advise ended with {done.code}: {done.stderr}"
+    assert done.stderr == ""
+    value = json.loads(done.stdout)
+    validator("advise").validate(value)
     return value
 
 

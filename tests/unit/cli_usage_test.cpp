@@ -48,7 +48,7 @@ TEST(Usage, WrongValuesAreRefusedBeforeTheCommandRuns) {
 }
 
 TEST(Usage, EveryCommandHasHelpWithExamplesAndAVersion) {
-  for (const char* command : {"record", "report", "seal", "doctor", "completion"}) {
+  for (const char* command : {"record", "report", "advise", "checks", "seal", "doctor", "completion"}) {
     const Outcome help = tapelens({command, "--help"}), version = tapelens({command, "--version"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_EQ(help.err, "") << command;
@@ -70,7 +70,8 @@ TEST(Completion, EveryCommandAndOptionIsInEveryScript) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Outcome script = tapelens({"completion", shell});
     EXPECT_EQ(script.exit_code, 0);
-    for (const char* word : {"record", "report", "seal", "doctor", "completion", "max-size", "keep-spool", "strict"}) {
+    for (const char* word : {"record", "report", "advise", "checks", "seal", "doctor", "completion", "max-size",
+                             "keep-spool", "strict", "trivial-concat"}) {
       EXPECT_NE(script.out.find(word), std::string::npos) << shell << ": " << word;
     }
   }

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/model/load.h"
 #include "analyzer/model/steps.h"
 #include "tests/unit/support/model_builder.h"
+#include "tests/unit/trace_builder.h"
 
 namespace tapelens::model {
 namespace {
@@ -44,6 +46,27 @@ TEST(Saves, AnUnattributedSaveIsNeverReleased) {
   const SaveId save = b.save(2, {}, "result", b.allocate(1, 64));
   b.done();
   EXPECT_EQ(b.process.saves.released[save], kNever);
+}
+
+TEST(Load, ANodeHasItsAttributesAndTheEdgesToNodesBeforeAndAfterIt) {
+  trace::SpoolBuilder b;
+  b.op("aten::mul").accumulate_grad(0xa, 0).node("MulBackward0", 0xb, {{0xa, 0}, {0, 0}}, 5);
+  b.node("NativeBatchNormBackward0", 0xc, {{0xb, 0}, {0xa, 0}, {0, 0}}, 6, 0, "training=False").end_op();
+  const trace::Recording recording = b.seal();
+  const auto text = load_text(recording);
+  ASSERT_TRUE(text) << text.error().message;
+  const auto process = load_process(recording, *text, {});
+  ASSERT_TRUE(process) << process.error().message;
+  const Nodes& nodes = process->nodes;
+  const auto edges = [&](uint32_t node) {
+    const auto of = nodes.edges_of(NodeId{node});
+    return std::vector<uint32_t>(of.begin(), of.end());
+  };
+  EXPECT_EQ(edges(1), (std::vector<uint32_t>{}));
+  EXPECT_EQ(edges(2), (std::vector<uint32_t>{1, 0}));
+  EXPECT_EQ(edges(3), (std::vector<uint32_t>{2, 1, 0}));
+  EXPECT_EQ(text->string(nodes.attributes[NodeId{3}]), "training=False");
+  EXPECT_FALSE(nodes.attributes[NodeId{2}]);
 }
 
 TEST(Frees, AnAllocationThatIsNeverFreedLivesForever) {

@@ -78,6 +78,9 @@ void write_nonsense(const std::string& path, uint32_t seed) {
   n.table(kRows, 100, free_time);
   n.table(kRows, 100, node_time);
   n.table(kRows, kId, node_type, node_operator, node_flags, node_parameter, node_thread);
+  n.put(node_edge_count, std::vector<uint16_t>(kRows, 2));
+  n.table(kRows, kId, node_attributes);
+  n.table(2 * kRows, kId, edge_node);
   n.table(kRows, kId, release_of);
   n.table(kRows, 100, release_time);
   n.table(kRows, 100, save_time);

@@ -1,14 +1,15 @@
 // The report: what it says of small recordings, as texts that anyone can read in tests/golden, and as JSON that follows
-// docs/report.schema.json. TAPELENS_UPDATE_GOLDEN=1 writes the golden texts anew.
+// docs/report.schema.json.
 #include "analyzer/report/report.h"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "analyzer/report/format.h"
+#include "tests/unit/support/golden.h"
+#include "tests/unit/support/sample_advice.h"
 #include "tests/unit/support/schema.h"
 #include "tests/unit/trace_builder.h"
 
@@ -16,23 +17,12 @@ namespace tapelens::report {
 namespace {
 
 using nlohmann::json;
+using testing::expect_golden;
+using testing::file_text;
 using trace::Recording;
 using trace::Role;
 using trace::SpoolBuilder;
 using trace::TestFolder;
-
-std::string file_text(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-void expect_golden(const std::string& name, const std::string& text) {
-  const std::string path = std::string(TAPELENS_GOLDEN_DIR) + "/" + name;
-  if (getenv("TAPELENS_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
-  EXPECT_EQ(text, file_text(path)) << "if this is right: TAPELENS_UPDATE_GOLDEN=1 ctest -R Report";
-}
 
 constexpr uint64_t kMiB = 1 << 20;
 
@@ -69,6 +59,7 @@ Report make(const Recording& recording, const Options& options = {}) {
   Built built = build(recording, options);
   if (!built.report) throw std::runtime_error(built.failure.message);
   Report& r = *built.report;
+  r.advice = testing::sample_advice();
   // What differs from run to run.
   r.recording.file = "run.tapelens";
   r.recording.file_bytes = 4096;

@@ -158,11 +158,15 @@ class SpoolBuilder {
 
   // ---- events
   SpoolBuilder& op(std::string_view name, const std::vector<uint64_t>& inputs = {}, uint32_t stack_id = 0,
-                   uint64_t sequence_nr = kNone, uint8_t flags = 0) {
+                   uint64_t sequence_nr = kNone, uint8_t flags = 0, uint32_t written = 0) {
     const uint32_t id = string(name);
-    return raw(
-        OperatorRecord{header<OperatorRecord>(RecordKind::operator_begin, flags, id), tick(), sequence_nr, stack_id, 0},
-        inputs.data(), inputs.size() * sizeof(uint64_t));
+    return raw(OperatorRecord{header<OperatorRecord>(RecordKind::operator_begin, flags, id), tick(), sequence_nr,
+                              stack_id, written},
+               inputs.data(), inputs.size() * sizeof(uint64_t));
+  }
+  SpoolBuilder& views(const std::vector<InputView>& of_inputs) {
+    return raw(InputViewsRecord{header<InputViewsRecord>(RecordKind::input_views, 0, 0), tick()}, of_inputs.data(),
+               of_inputs.size() * sizeof(InputView));
   }
   SpoolBuilder& end_op() { return end(RecordKind::operator_end); }
   SpoolBuilder& alloc(uint64_t address, uint64_t bytes, std::string_view device_name = "cpu", uint32_t stack_id = 0) {
@@ -179,15 +183,15 @@ class SpoolBuilder {
     return raw(ForeignRecord{header<ForeignRecord>(RecordKind::foreign, id, 0), tick(), address, bytes});
   }
   SpoolBuilder& node(std::string_view type, uint64_t address, const std::vector<NodeEdge>& edges = {},
-                     uint64_t sequence_nr = 0, uint8_t flags = 0) {
-    const uint32_t id = string(type);
-    return raw(NodeRecord{header<NodeRecord>(RecordKind::node, flags, id), tick(), address, sequence_nr, 0},
+                     uint64_t sequence_nr = 0, uint8_t flags = 0, std::string_view attributes = {}) {
+    const uint32_t id = string(type), said = attributes.empty() ? 0 : string(attributes);
+    return raw(NodeRecord{header<NodeRecord>(RecordKind::node, flags, id), tick(), address, sequence_nr, 0, said, 0},
                edges.data(), edges.size() * sizeof(NodeEdge));
   }
   SpoolBuilder& accumulate_grad(uint64_t address, uint64_t storage) {
     const uint32_t id = string("AccumulateGrad");
-    return raw(
-        NodeRecord{header<NodeRecord>(RecordKind::node, kNodeIsAccumulateGrad, id), tick(), address, kNone, storage});
+    return raw(NodeRecord{header<NodeRecord>(RecordKind::node, kNodeIsAccumulateGrad, id), tick(), address, kNone,
+                          storage, 0, 0});
   }
   SpoolBuilder& save(uint64_t node_address, std::string_view field, uint64_t storage, uint64_t storage_bytes,
                      uint32_t layout_id = 0, uint8_t flags = 0, uint32_t index = 0, uint64_t offset = 0) {

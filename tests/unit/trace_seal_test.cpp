@@ -41,6 +41,21 @@ TEST(Seal, InputsAreTheAllocationsThatAreAliveAtTheirAddresses) {
   EXPECT_EQ(r.rows(Table::allocations, {}), 3U) << "an input without known bytes makes no allocation";
 }
 
+TEST(Seal, WhatAnOperatorWritesAndWhatACopyWasGiven) {
+  SpoolBuilder b;
+  b.alloc(0x10, 64).alloc(0x20, 64);
+  b.op("aten::mul", {0x10, 0x20}, 0, SpoolBuilder::kNone, 0, 2).end_op();
+  const uint32_t layout = b.layout("float32", 4, {2, 3}, {3, 1});
+  b.op("aten::cat", {0x10, 0x20}).views({{layout, 0, 0}, {layout, 0, 5}}).end_op();
+  // Views of another number than the inputs are not those of this operator.
+  b.op("aten::clone", {0x10}).views({{layout, 0, 0}, {layout, 0, 5}}).end_op();
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::operator_written), (Values<uint32_t>{0, 2, 0, 0}));
+  EXPECT_EQ(r.column(column::view_operator), (Values<uint32_t>{0, 2, 2}));
+  EXPECT_EQ(r.column(column::view_layout), (Values<uint32_t>{0, 1, 1}));
+  EXPECT_EQ(r.column(column::view_offset), (Values<uint64_t>{0, 0, 5}));
+}
+
 TEST(Seal, AnAllocationKnowsItsBytesDeviceOperatorEvaluationModuleAndStack) {
   SpoolBuilder b;
   const uint32_t stack = b.stack({b.frame("train.py", 12, "step"), b.frame("train.py", 40, "main")});
@@ -143,11 +158,23 @@ TEST(Seal, ANodeHasItsOperatorTypeFlagsAndEdges) {
   EXPECT_EQ(r.column(column::node_operator), (Values<uint32_t>{0, 0, 1}));
   EXPECT_EQ(strings_of(r)[r.column(column::node_type)[2]], "MulBackward0");
   EXPECT_EQ(r.column(column::node_sequence_nr), (Values<uint64_t>{0, SpoolBuilder::kNone, 5}));
-  EXPECT_EQ(r.column(column::node_flags), (Values<uint8_t>{0, kNodeIsAccumulateGrad, kNodeIsCustom}));
+  EXPECT_EQ(r.column(column::node_flags),
+            (Values<uint8_t>{0, kNodeIsAccumulateGrad, kNodeIsCustom | kNodeHasUnseenEdges}));
   EXPECT_EQ(r.column(column::node_parameter), (Values<uint32_t>{0, 1, 0}));
   EXPECT_EQ(r.column(column::node_edge_count), (Values<uint16_t>{0, 0, 3}));
   EXPECT_EQ(r.column(column::edge_node), (Values<uint32_t>{0, 1, 0, 0})) << "none, and an address not known: 0";
   EXPECT_EQ(r.column(column::edge_input_nr), (Values<uint16_t>{0, 0, 0, 1}));
+}
+
+TEST(Seal, ANodeHasItsAttributesAndOnlyEdgesThatLeadNowhereKnownAreUnseen) {
+  SpoolBuilder b;
+  b.op("aten::native_batch_norm").node("NativeBatchNormBackward0", 0xb, {{0, 0}}, 5, 0, "training=False").end_op();
+  // The flag is the sealer's to give.
+  b.op("aten::mul").node("MulBackward0", 0xc, {{0xb, 0}, {0, 0}}, 6, kNodeHasUnseenEdges).end_op();
+  const Recording r = b.seal();
+  EXPECT_EQ(strings_of(r)[r.column(column::node_attributes)[1]], "training=False");
+  EXPECT_EQ(r.column(column::node_attributes)[2], 0u);
+  EXPECT_EQ(r.column(column::node_flags), (Values<uint8_t>{0, 0, 0}));
 }
 
 TEST(Seal, ANodeToldTwiceIsOneNode) {

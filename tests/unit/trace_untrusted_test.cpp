@@ -120,7 +120,7 @@ TEST(SealOfProcesses, ASpoolOfAnotherVersionIsNamed) {
   const auto summary = seal_quietly(folder);
   ASSERT_FALSE(summary);
   EXPECT_EQ(summary.error().message, folder /
-                                         "1.spool: offset 8: a spool of format version 9, this tapelens reads 1: "
+                                         "1.spool: offset 8: a spool of format version 9, this tapelens reads 2: "
                                          "seal it with the tapelens that recorded it");
   EXPECT_FALSE(std::filesystem::exists(folder / "run.tapelens"));
 }

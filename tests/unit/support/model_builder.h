@@ -55,6 +55,10 @@ class TextBuilder {
     text.layout_dtype.raw.push_back(string(dtype).value);
     text.layout_bytes.raw.push_back(bytes);
     text.layout_sizes.insert(text.layout_sizes.end(), sizes.begin(), sizes.end());
+    std::vector<int64_t> strides(sizes.size(), 1);
+    for (size_t at = sizes.size(); at-- > 1;) strides[at - 1] = strides[at] * static_cast<int64_t>(sizes[at]);
+    text.layout_strides.insert(text.layout_strides.end(), strides.begin(), strides.end());
+    text.layout_element_bytes.raw.push_back(static_cast<uint16_t>(element_bytes));
     text.layout_begin.push_back(static_cast<uint32_t>(text.layout_sizes.size()));
     return LayoutId{text.layout_bytes.rows()};
   }
@@ -92,8 +96,16 @@ class ProcessBuilder : public TextBuilder {
     t.parent.raw.push_back(parent.value);
     t.evaluation.raw.push_back(0);
     t.input_count.raw.push_back(static_cast<uint16_t>(inputs.size()));
+    t.written.raw.push_back(name.ends_with("_") ? 1 : 0);  // an in-place operator
     for (const AllocationId input : inputs) t.inputs.push_back(input.value);
     return OperatorId{t.rows()};
+  }
+
+  // What the operator made last, a copying one, was given of its one input.
+  void view(OperatorId op, LayoutId layout, uint64_t offset = 0) {
+    process.input_views.op.raw.push_back(op.value);
+    process.input_views.layout.raw.push_back(layout.value);
+    process.input_views.offset.raw.push_back(offset);
   }
 
   AllocationId allocate(int64_t time, int64_t bytes, OperatorId op = {}, DeviceId device = kCpu,
@@ -115,13 +127,17 @@ class ProcessBuilder : public TextBuilder {
     push(process.frees.time, time);
   }
 
-  NodeId node(int64_t time, std::string_view type, OperatorId op = {}, AllocationId parameter = {}) {
+  NodeId node(int64_t time, std::string_view type, OperatorId op = {}, AllocationId parameter = {},
+              const std::vector<NodeId>& edges = {}, std::string_view attributes = {}) {
     Nodes& t = process.nodes;
     push(t.time, time);
     t.type.raw.push_back(string(type).value);
     t.op.raw.push_back(op.value);
     t.flags.raw.push_back(parameter ? trace::kNodeIsAccumulateGrad : 0);
     t.parameter.raw.push_back(parameter.value);
+    t.attributes.raw.push_back(string(attributes).value);
+    for (const NodeId edge : edges) t.edges.push_back(edge.value);
+    t.edge_begin.push_back(t.edges.size());
     return NodeId{t.rows()};
   }
 
@@ -134,13 +150,15 @@ class ProcessBuilder : public TextBuilder {
     t.field.raw.push_back(string(field).value);
     t.allocation.raw.push_back(allocation.value);
     t.layout.raw.push_back(layout.value);
+    t.offset.raw.push_back(0);
     t.flags.raw.push_back(flags);
     return SaveId{t.rows()};
   }
 
-  void release(int64_t time, NodeId node) {
+  void release(int64_t time, NodeId node, uint8_t flags = trace::kNodeDied) {
     process.releases.of.raw.push_back(node.value);
     push(process.releases.time, time);
+    process.releases.flags.raw.push_back(flags);
   }
 
   EvaluationId evaluate(int64_t begin, int64_t end, NodeId node, bool releases = false) {

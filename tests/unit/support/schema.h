@@ -34,7 +34,7 @@ inline std::string against_schema(const nlohmann::json& root, const nlohmann::js
       if (!any) wrong = where + " is not " + rule.dump();
     } else if (keyword == "required") {
       for (const auto& key : rule) {
-        if (!value.contains(key.get<std::string>())) wrong = where + " lacks " + key.dump();
+        if (value.is_object() && !value.contains(key.get<std::string>())) wrong = where + " lacks " + key.dump();
       }
     } else if (keyword == "properties") {
       for (const auto& [key, inner] : rule.items()) {

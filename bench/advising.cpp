@@ -1,0 +1,155 @@
+// tapelens-bench-advising [EVENTS]: how long the checks and the what-if replay take on one core, and how much memory
+// the whole of `tapelens advise` needs. The replay is asked without every second save, and without those of one node
+// type.
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/model/load.h"
+#include "bench/synthetic.h"
+#include "plugins/builtin.h"
+#include "trace/recording.h"
+#include "trace/seal.h"
+
+namespace tapelens::bench {
+namespace {
+
+class Clock {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+void print(const char* what, double seconds) { std::printf("%-44s %9.3f s\n", what, seconds); }
+
+void replay(const model::Process& process, const model::Text& text, model::DeviceId device) {
+  Clock clock;
+  const model::Provenance provenance(process, text);
+  print("provenance", clock.seconds());
+  clock = {};
+  const peak::Lifetimes lifetimes(process, provenance);
+  print("lifetimes", clock.seconds());
+  clock = {};
+  const peak::Timeline timeline(process, device);
+  print("timeline", clock.seconds());
+  const peak::Replay replay(lifetimes, timeline);
+
+  peak::WhatIf half, one_field;
+  model::SaveId first{1};
+  for (uint32_t row = 1; row <= process.saves.rows(); ++row) {
+    const model::SaveId save{row};
+    if (row % 2 == 0) half.without.push_back(save);
+    if (process.saves.field[save] == process.saves.field[first] &&
+        process.nodes.type[process.saves.node[save]] == process.nodes.type[process.saves.node[first]]) {
+      one_field.without.push_back(save);
+    }
+  }
+  const auto ask = [&](const char* what, const peak::WhatIf& change) {
+    std::vector<double> times;
+    for (int i = 0; i < 5; ++i) {
+      const Clock each;
+      const auto outcome = replay.without(change);
+      times.push_back(each.seconds());
+      if (outcome.peak > timeline.largest({model::Time{0}, model::kNever}).bytes) std::exit(1);
+    }
+    std::ranges::sort(times);
+    std::printf("%-44s %9.3f s  (%zu saves, median of 5)\n", what, times[2], change.without.size());
+  };
+  ask("replay without every second save", half);
+  ask("replay without one field", one_field);
+}
+
+int advise(const std::string& path) {
+  const auto recording = trace::Recording::open(path);
+  if (!recording) return 1;
+  Clock clock;
+  const auto text = model::load_text(*recording);
+  if (!text) return 1;
+  const auto process = model::load_process(*recording, *text, trace::ProcessIndex{0});
+  if (!process) return 1;
+  print("load", clock.seconds());
+  const model::DeviceId device = peak::device_peaks(*process).front().device;
+  replay(*process, *text, device);
+
+  advise::Checks checks = plugins::builtin_checks();
+  for (const auto& entry : checks.entries()) {
+    advise::Wanted only;
+    only.checks.emplace_back(entry.check->info().id);
+    clock = {};
+    const auto advice = advise::advise(*process, *text, device, checks, only);
+    std::printf("%-44s %9.3f s  (%zu findings)\n", only.checks[0].c_str(), clock.seconds(), advice.findings.size());
+  }
+  clock = {};
+  const auto advice = advise::advise(*process, *text, device, checks, {});
+  std::printf("%-44s %9.3f s  (%zu findings)\n", "all checks, scored", clock.seconds(), advice.findings.size());
+  return 0;
+}
+
+int run(uint64_t events) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  sched_setaffinity(0, sizeof(one), &one);
+  std::string folder = (std::filesystem::temp_directory_path() / "tapelens-bench-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) {
+    std::perror("a temporary folder");
+    return 1;
+  }
+  const struct Remover {
+    std::string path;
+    ~Remover() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  } remover{folder};
+  SyntheticOptions options;
+  options.events = events;
+  const auto written = write_synthetic_spool(folder + "/1.spool", options);
+  trace::SealOptions sealing;
+  sealing.directory = folder;
+  sealing.output = folder + "/run.tapelens";
+  if (!written || !trace::seal(sealing)) {
+    std::fprintf(stderr, "the recording could not be made\n");
+    return 1;
+  }
+  std::printf("%-44s %9llu\n", "events", static_cast<unsigned long long>(written->events));
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int code = advise(sealing.output);
+    std::fflush(stdout);
+    _exit(code);
+  }
+  int status = 0;
+  struct rusage usage {};
+  if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0) {
+    std::fprintf(stderr, "the advice failed\n");
+    return 1;
+  }
+  std::printf("%-44s %9.1f MiB\n", "resident at most", static_cast<double>(usage.ru_maxrss) / 1024);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tapelens::bench
+
+int main(int argc, char** argv) {
+  const uint64_t events = argc == 2 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
+  if (argc > 2 || events == 0) {
+    std::fprintf(stderr, "usage: tapelens-bench-advising [EVENTS]\n");
+    return 2;
+  }
+  return tapelens::bench::run(events);
+}

@@ -1,0 +1,185 @@
+// tapelens advise: runs the checks over a recording and says what they found, what helps most first.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "analyzer/report/findings.h"
+#include "cli/checking.h"
+#include "cli/closing.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/text.h"
+#include "trace/recording.h"
+
+namespace tapelens::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct AdviseCommand {
+  std::string file, format = "text", device, output, color = "auto", min_bytes, plan, fail_on;
+  std::vector<std::string> checks, options, plugins;
+  int64_t process = 0, top = 0;
+  bool top_given = false;
+  bool strict = false;
+};
+
+// The repository that the current folder is in; the folder itself if it is in none.
+report::SourceTree source_tree() {
+  std::error_code error;
+  const fs::path folder = fs::current_path(error);
+  for (fs::path root = folder; !root.empty(); root = root.parent_path()) {
+    if (fs::exists(root / ".git", error)) return {root, folder};
+    if (root == root.root_path()) break;
+  }
+  return {folder, folder};
+}
+
+std::vector<report::Rule> rules_of(const advise::Checks& checks) {
+  std::vector<report::Rule> rules;
+  for (const advise::Checks::Entry& entry : checks.entries()) {
+    const advise::CheckInfo info = entry.check->info();
+    rules.push_back(
+        {std::string(info.id), std::string(info.title), std::string(info.help), std::string(page(info.id))});
+  }
+  return rules;
+}
+
+std::string rendered(const AdviseCommand& command, const report::Report& report, const advise::Checks& checks) {
+  const size_t rows = command.top_given ? static_cast<size_t>(command.top) : SIZE_MAX;
+  if (command.format == "json") return report::advice_json(report);
+  if (command.format == "markdown") return report::advice_markdown(report, rows);
+  if (command.format == "sarif") return report::sarif(report, rules_of(checks), source_tree(), TAPELENS_VERSION);
+  report::Style style = style_of(command.output, command.color);
+  style.rows = rows;
+  return report::advice_text(report, style);
+}
+
+// How many findings are as grave as --fail-on says, or graver.
+int64_t grave(const advise::Advice& advice, const std::string& fail_on) {
+  return std::ranges::count_if(advice.findings, [&](const advise::Finding& finding) {
+    for (const auto least : {advise::Severity::info, advise::Severity::warning, advise::Severity::error}) {
+      if (fail_on == severity_name(least)) return finding.severity >= least;
+    }
+    return false;
+  });
+}
+
+int advise_command(const AdviseCommand& command, const report::Options& options, const advise::Wanted& wanted,
+                   advise::Checks& checks) {
+  const auto recording = trace::Recording::open(command.file);
+  if (!recording) {
+    say(recording.error().message);
+    return kUnreadable;
+  }
+  const report::Advising advising{checks, wanted, progress_of_parts()};
+  report::Built built = report::build(*recording, options, &advising);
+  clear_progress_line();
+  if (!built.report) {
+    say(command.file + ": " + built.failure.message);
+    return built.failure.usage ? kUsage : kUnreadable;
+  }
+  report::Report& report = *built.report;
+  report.recording.file = shell_quote(command.file);
+  say_refused(*report.advice);
+  if (const int code = write_output(rendered(command, report, checks), command.output)) return code;
+  if (!command.plan.empty()) {
+    if (const int code = write_output(report::plan(report), command.plan)) return code;
+  }
+  if (command.strict && !report.recording.complete) {
+    say(command.file + ": data was lost: tapelens report says what is not complete");
+    return kDataLost;
+  }
+  if (const int64_t count = command.fail_on.empty() ? 0 : grave(*report.advice, command.fail_on)) {
+    say(command.file + ": " + (count == 1 ? "1 finding is" : std::to_string(count) + " findings are") +
+        " of severity " + command.fail_on + (command.fail_on == "error" ? "" : " or graver"));
+    return kNo;
+  }
+  return kFine;
+}
+
+// "CHECK.NAME=VALUE" as the advisor takes it.
+std::pair<std::string, std::string> option_of(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    throw CLI::ValidationError("--option", "'" + text + "' is not CHECK.NAME=VALUE");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+}  // namespace
+
+void add_advise(CLI::App& app, int& exit_code) {
+  CLI::App* sub =
+      app.add_subcommand("advise", "Find memory that is spent for nothing, and say what the peak is without");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens advise run.tapelens                             what helps most first\n"
+      "  tapelens advise run.tapelens --check unneeded-save --check trivial-concat\n"
+      "  tapelens advise run.tapelens --min-bytes 1MiB            nothing smaller\n"
+      "  tapelens advise run.tapelens --option trivial-concat.min-bytes=64KiB\n"
+      "  tapelens advise run.tapelens --plan plan.json            what a rewrite can mend, to edit\n"
+      "  tapelens advise run.tapelens --format sarif -o tapelens.sarif --fail-on warning    in CI\n\n"
+      "tapelens checks lists the checks and explains each; shared libraries with more are found in the folders\n"
+      "of TAPELENS_PLUGIN_PATH.\n"
+      "Exit codes: 0 fine, 1 a finding is as grave as --fail-on, 2 wrong usage, 3 the file cannot be read,\n"
+      "4 data was lost and --strict was given. More: docs/advise.md");
+  const auto options = std::make_shared<AdviseCommand>();
+  sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
+  sub->add_option("--check", options->checks, "Only this check; may be given more than once")->type_name("CHECK");
+  sub->add_option("--min-bytes", options->min_bytes, "Leave out findings of less")->type_name("SIZE");
+  CLI::Option* top =
+      sub->add_option("--top", options->top, "How many findings to list in text and Markdown; all if not given")
+          ->type_name("N")
+          ->check(CLI::NonNegativeNumber);
+  sub->add_option("--format", options->format, "For a person, a program, a pull request or a code scanner")
+      ->check(one_of({"text", "json", "markdown", "sarif"}))
+      ->type_name("{text,json,markdown,sarif}")
+      ->capture_default_str();
+  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
+  sub->add_option("--plan", options->plan, "Also write the findings that a rewrite mends to a file")->type_name("PATH");
+  sub->add_option("--plugin", options->plugins, "A shared library with further checks; may be given more than once")
+      ->type_name("PATH");
+  sub->add_option("--option", options->options, "An option of a check; may be given more than once")
+      ->type_name("CHECK.NAME=VALUE");
+  CLI::Option* process =
+      sub->add_option("--process", options->process, "A process by its pid; the one with the largest peak if not given")
+          ->type_name("PID")
+          ->check(CLI::Range(int64_t{1}, int64_t{UINT32_MAX}));
+  sub->add_option("--device", options->device, "A device, like cpu; the one with the largest peak if not given")
+      ->type_name("NAME");
+  sub->add_option("--fail-on", options->fail_on, "Exit code 1 if a finding is as grave as this, or graver")
+      ->check(one_of({"info", "warning", "error"}))
+      ->type_name("{info,warning,error}");
+  sub->add_option("--color", options->color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
+      ->check(one_of({"auto", "always", "never"}))
+      ->type_name("{auto,always,never}")
+      ->capture_default_str();
+  sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
+  for (const char* repeated : {"--check", "--plugin", "--option"}) sub->get_option(repeated)->expected(1)->take_all();
+  sub->callback([options, process, top, &exit_code] {
+    options->top_given = top->count() > 0;
+    advise::Wanted wanted;
+    wanted.checks = options->checks;
+    if (!options->min_bytes.empty()) {
+      const auto bytes = parse_bytes(options->min_bytes);
+      if (!bytes) throw CLI::ValidationError("--min-bytes", "'" + options->min_bytes + "' is not a size, like 1MiB");
+      wanted.min_bytes.value = static_cast<int64_t>(*bytes);
+    }
+    for (const std::string& option : options->options) wanted.options.push_back(option_of(option));
+    advise::Checks checks = all_checks(options->plugins);
+    if (const auto wrong = advise::wrong(wanted, checks)) {
+      const auto meant = wanted.checks.empty() ? std::nullopt : nearest(wanted.checks.back(), ids(checks));
+      throw CLI::ValidationError(*wrong +
+                                 (meant && *meant != wanted.checks.back() ? "; did you mean '" + *meant + "'?" : ""));
+    }
+    report::Options chosen;
+    chosen.top = 0;
+    if (options->format == "sarif") chosen.top = std::nullopt;  // the stacks of all say which file is the program
+    if (process->count() > 0) chosen.process = static_cast<uint32_t>(options->process);
+    if (!options->device.empty()) chosen.device = options->device;
+    exit_code = advise_command(*options, chosen, wanted, checks);
+  });
+}
+
+}  // namespace tapelens::cli

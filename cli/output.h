@@ -1,0 +1,21 @@
+// Where a command's result goes and how it looks there; what its options may be.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analyzer/report/report.h"
+
+namespace tapelens::cli {
+
+// For the text that goes to `output`, standard output if that is empty. `color`: auto, always or never.
+report::Style style_of(const std::string& output, const std::string& color);
+
+// kFine, or kUnreadable after a line that says why. A reader that has seen enough (`| head`) is no error.
+int write_output(const std::string& text, const std::string& output);
+
+// A check of an option's value that names what there is, and what was probably meant.
+std::function<std::string(const std::string&)> one_of(std::vector<std::string> words);
+
+}  // namespace tapelens::cli

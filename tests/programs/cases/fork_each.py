@@ -1,0 +1,40 @@
+"""Runs programs one after another, each in a child of its own, so that PyTorch is imported once for all of them: nothing is
+recorded of a process before its first operator. Prints a line of JSON for each: its pid and its exit code.
+
+    fork_each.py '[[FILE, ARGUMENT...], ...]'
+"""
+
+import json
+import os
+import runpy
+import signal
+import sys
+
+import torch  # noqa: F401  pylint: disable=unused-import
+import torch._dynamo  # noqa: F401  what an optimizer imports when it is made first takes longer than most programs
+
+
+def code_of(status):
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def child_to_run():
+    """In each child what it is to run; in the parent None, when all have ended."""
+    for command in json.loads(sys.argv[1]):
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            return command
+        print(json.dumps({"pid": pid, "code": code_of(os.waitpid(pid, 0)[1])}))
+    return None
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    chosen = child_to_run()
+    if chosen is not None:
+        # What the program prints is not what the parent says.
+        os.dup2(2, 1)
+        sys.argv = chosen
+        sys.path[0] = os.path.dirname(chosen[0])
+        program = runpy.run_path(chosen[0], run_name="__main__")  # its globals live to the end, as a program's do

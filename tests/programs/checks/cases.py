@@ -1,0 +1,44 @@
+"""What a program of this folder says of itself: which finding `tapelens advise` must have of it, or that it has none.
+
+    python FILE FUNCTION    runs one; the file ends with main()
+"""
+
+import inspect
+import sys
+
+EXPECTED = "tapelens_expected"
+
+
+def positive(*, bytes, mended=None, exit_code=0, **properties):  # pylint: disable=redefined-builtin
+    """Exactly one finding of the file's check, of these bytes. `properties`: other keys of the finding, as its JSON has
+    them: occurrences=2, severity="warning". `mended`: the name of the function that is the same program, mended by hand;
+    its measured peak is what the replay must have foretold."""
+    return mark({"kind": "positive", "properties": {"bytes": bytes, **properties}, "mended": mended,
+                 "exit_code": exit_code})
+
+
+def negative(function=None, *, exit_code=0):
+    """No finding of the file's check. `exit_code`: of a program that does not end by itself: 137 if it is killed."""
+    decorate = mark({"kind": "negative", "properties": {}, "mended": None, "exit_code": exit_code})
+    return decorate if function is None else decorate(function)
+
+
+def mark(expected):
+    def decorate(function):
+        setattr(function, EXPECTED, expected)
+        return function
+    return decorate
+
+
+def expectations(module):
+    """By name, in the order of the file."""
+    return {name: getattr(value, EXPECTED) for name, value in vars(module).items()
+            if inspect.isfunction(value) and hasattr(value, EXPECTED)}
+
+
+def main():
+    program = sys.modules["__main__"]
+    names = sys.argv[1:]
+    if len(names) != 1 or not inspect.isfunction(getattr(program, names[0], None)):
+        sys.exit(f"usage: {sys.argv[0]} FUNCTION, one of {', '.join(expectations(program))}")
+    getattr(program, names[0])()

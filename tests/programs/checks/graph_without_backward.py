@@ -1,0 +1,139 @@
+"""Graphs that no backward uses, and graphs that one does."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from cases import main, negative, positive
+
+WIDTH, BATCH = 256, 1024
+SAVED = 4 * WIDTH * BATCH  # bytes of one activation
+
+
+def make():
+    torch.manual_seed(0)
+    body = [layer for _ in range(6) for layer in (nn.Linear(WIDTH, WIDTH), nn.Sigmoid())]
+    model = nn.Sequential(*body, nn.Linear(WIDTH, 10))
+    return model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def batch(rows=BATCH):
+    return torch.randn(rows, WIDTH), torch.randint(0, 10, (rows,))
+
+
+def train(model, optimizer, rows=64):
+    for _ in range(2):
+        inputs, labels = batch(rows)
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+
+
+def evaluate(model):
+    correct = 0
+    for _ in range(3):
+        inputs, labels = batch()
+        correct += int((model(inputs).argmax(dim=1) == labels).sum())
+    return correct
+
+
+def evaluate_with_gradients_off_mended():
+    model, optimizer = make()
+    train(model, optimizer)
+    with torch.no_grad():
+        evaluate(model)
+
+
+# The six activations between the layers.
+@positive(bytes=6 * SAVED, severity="warning", mended="evaluate_with_gradients_off_mended")
+def evaluate_with_gradients_on():
+    model, optimizer = make()
+    train(model, optimizer)
+    evaluate(model)
+
+
+def perplexity(model, detached):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        inputs, labels = batch()
+        optimizer.zero_grad()
+        hidden = model[:-1](inputs)
+        loss = F.cross_entropy(model[-1](hidden), labels)
+        watched = hidden.detach() if detached else hidden
+        spread = torch.tanh(watched.exp().sigmoid()).pow(2).sum()  # a figure to print, of the live activations
+        loss.backward()
+        optimizer.step()
+        float(spread)
+
+
+def metric_of_detached_loss():
+    perplexity(make()[0], detached=True)
+
+
+# exp, sigmoid and tanh keep their results until the next `spread` has been made: those of two steps at once.
+@positive(bytes=6 * SAVED, severity="warning", mended="metric_of_detached_loss")
+def metric_of_live_loss():
+    perplexity(make()[0], detached=False)
+
+
+def sum_of_losses(model):
+    inputs, labels = batch()
+    total = float(sum(F.cross_entropy(model(inputs), labels) for _ in range(3)))
+    return total, float(inputs[0, 0]), int(labels[0])  # the batch is used after the graph is gone
+
+
+def losses_of_an_evaluation_summed_mended():
+    model, optimizer = make()
+    train(model, optimizer)
+    with torch.no_grad():
+        sum_of_losses(model)
+
+
+# Three graphs that are one in the end: six activations, the log-softmax and the sum of weights of each.
+@positive(bytes=3 * (6 * SAVED + 4 * BATCH * 10 + 4), severity="warning", mended="losses_of_an_evaluation_summed_mended")
+def losses_of_an_evaluation_summed():
+    model, optimizer = make()
+    train(model, optimizer)
+    sum_of_losses(model)
+
+
+@negative
+def evaluate_without_gradients():
+    model, optimizer = make()
+    train(model, optimizer)
+    with torch.inference_mode():
+        evaluate(model)
+
+
+@negative
+def trained_only():
+    model, optimizer = make()
+    train(model, optimizer, rows=BATCH)
+
+
+@negative
+def gradient_of_a_part():
+    """backward(inputs=...) goes no further than it must; what it passes by is no graph without a backward."""
+    model, optimizer = make()
+    for _ in range(2):
+        inputs, labels = batch()
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs), labels).backward(inputs=list(model[-1].parameters()))
+        optimizer.step()
+
+
+@negative(exit_code=137)
+def stopped_between_forward_and_backward():
+    """Killed: what would have come is not known."""
+    import os
+    import signal
+    model, optimizer = make()
+    train(model, optimizer)
+    inputs, labels = batch()
+    loss = F.cross_entropy(model(inputs), labels)
+    os.kill(os.getpid(), signal.SIGKILL)
+    loss.backward()
+
+
+if __name__ == "__main__":
+    main()

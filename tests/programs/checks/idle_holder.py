@@ -1,0 +1,146 @@
+"""Tensors that the program holds for nothing, and ones that it needs again."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from cases import main, negative, positive
+
+WIDTH, CLASSES, BATCH = 128, 2048, 256
+LOGITS = 4 * BATCH * CLASSES
+
+
+def make():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, CLASSES))
+    return model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def data():
+    return torch.randn(BATCH, WIDTH), torch.randint(0, CLASSES, (BATCH,))
+
+
+def collect(keep, count=6):
+    model, optimizer = make()
+    kept = []
+    for _ in range(count):
+        inputs, labels = data()
+        optimizer.zero_grad()
+        logits = model(inputs)
+        loss = F.cross_entropy(logits, labels)
+        kept.append(keep(logits))
+        del logits
+        loss.backward()
+        optimizer.step()
+    return kept
+
+
+def outputs_mended():
+    collect(lambda logits: float(logits.detach().mean()))
+
+
+# The peak is in the last step: the logits of the five before it and its own.
+@positive(bytes=6 * LOGITS, severity="warning", mended="outputs_mended")
+def outputs():
+    collect(lambda logits: logits.detach())
+
+
+def classify(drop, count=3):
+    model, optimizer = make()
+    for _ in range(count):
+        inputs, labels = data()
+        optimizer.zero_grad()
+        logits = model(inputs)
+        loss = F.cross_entropy(logits, labels)
+        if drop:
+            del logits
+        loss.backward()
+        optimizer.step()
+        logits = None
+
+
+def logits_mended():
+    classify(drop=True)
+
+
+# Log-softmax has all that the gradient of the loss needs.
+@positive(bytes=LOGITS, severity="info", mended="logits_mended")
+def logits_in_backward():
+    classify(drop=False)
+
+
+class Remembers(nn.Module):
+    """Keeps what a hook would look at."""
+
+    def __init__(self, remembers):
+        super().__init__()
+        self.first, self.second = nn.Linear(WIDTH, CLASSES), nn.Linear(CLASSES, 10)
+        self.remembers = remembers
+
+    def forward(self, x):
+        scores = self.first(x)
+        if self.remembers:
+            self.scores = scores.detach()
+        return self.second(torch.sigmoid(scores))
+
+
+def attribute(remembers):
+    torch.manual_seed(0)
+    model = Remembers(remembers)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(torch.randn(BATCH, WIDTH)), torch.randint(0, 10, (BATCH,)))
+        loss.backward()
+        optimizer.step()
+
+
+def attribute_of_a_module_mended():
+    attribute(remembers=False)
+
+
+# Those of two steps: the old ones go when the new ones are there.
+@positive(bytes=LOGITS, severity="info", mended="attribute_of_a_module_mended")
+def attribute_of_a_module():
+    attribute(remembers=True)
+
+
+@negative
+def logits_dropped():
+    logits_mended()
+
+
+@negative
+def outputs_used_in_the_end():
+    kept = collect(lambda logits: logits.detach())
+    print(sum(float(logits.mean()) for logits in kept))
+
+
+@negative
+def data_set():
+    """Used in every step, a part of it; in the last one, too."""
+    torch.manual_seed(0)
+    model, optimizer = make()
+    inputs, labels = torch.randn(8 * BATCH, WIDTH), torch.randint(0, CLASSES, (8 * BATCH,))
+    for part in range(4):
+        rows = slice(part * BATCH, (part + 1) * BATCH)
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs[rows]), labels[rows]).backward()
+        optimizer.step()
+
+
+@negative
+def moving_average():
+    """A second set of weights, without a role, that is used after each step."""
+    model, optimizer = make()
+    average = [parameter.detach().clone() for parameter in model.parameters()]
+    for _ in range(4):
+        inputs, labels = data()
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+        torch._foreach_lerp_(average, [parameter.detach() for parameter in model.parameters()], 0.01)
+
+
+if __name__ == "__main__":
+    main()

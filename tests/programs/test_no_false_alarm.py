@@ -1,0 +1,52 @@
+"""Programs that are well written: no check may find more than `info` in them."""
+
+import concurrent.futures
+import sys
+
+import pytest
+
+import harness
+
+sys.path.insert(0, str(harness.CASES))
+import trainings  # noqa: E402
+
+PROGRAMS = {
+    **{name: [harness.CASES / "trainings.py", name] for name in [*trainings.VISION, *trainings.LANGUAGE]},
+    "gpt": [harness.SAMPLES / "gpt.py"],
+    "gpt_fused": [harness.SAMPLES / "gpt.py", "--fused"],
+    "lstm": [harness.SAMPLES / "lstm.py"],
+    "lstm_own_cell": [harness.SAMPLES / "lstm.py", "--own-cell"],
+    "custom_function": [harness.SAMPLES / "custom_function.py"],
+    "dataloader": [harness.SAMPLES / "dataloader.py"],
+}
+
+
+def findings_of(command, target):
+    run = harness.record([harness.PYTHON, *command], target)
+    assert run.code == 0, run.stderr
+    value = harness.advise(target)
+    target.unlink()
+    return value
+
+
+@pytest.fixture(scope="module")
+def pool(request, tmp_path_factory):
+    """Two at a time, in the background: most of the time goes into imports."""
+    folder = tmp_path_factory.mktemp("recordings")
+    chosen = [item.callspec.params["name"] for item in request.session.items if item.module is request.module
+              and hasattr(item, "callspec")]
+    with concurrent.futures.ThreadPoolExecutor(2) as executor:
+        yield {name: executor.submit(findings_of, PROGRAMS[name], folder / f"{name}.tapelens") for name in chosen}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_well_written_program_has_no_finding_above_info(name, pool):
+    value = pool[name].result()
+    assert value["advice"]["refused"] == []
+    assert len(value["advice"]["checks"]) > 10
+    assert [{key: f[key] for key in ("check", "severity", "title", "bytes", "source", "peak_before_bytes", "peak_after_bytes")}
+            for f in value["findings"] if f["severity"] != "info"] == []
+
+
+def test_there_are_enough_of_them():
+    assert len(PROGRAMS) >= 20

@@ -1,0 +1,267 @@
+// The runner of checks: groups, fingerprints, scores, order, and what is refused.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/advise/fingerprint.h"
+#include "analyzer/advise/groups.h"
+#include "tests/unit/support/model_builder.h"
+
+namespace tapelens::advise {
+namespace {
+
+using testing::kCpu;
+using testing::ProcessBuilder;
+
+// Finds every save of one field; what it does is set from outside.
+struct Behaviour {
+  std::string field = "result";
+  Severity severity = Severity::warning;
+  const char* throws_in = "";
+};
+Behaviour g_first, g_second;
+
+template <Behaviour& behaviour, char letter>
+class FieldCheck final : public Check {
+ public:
+  CheckInfo info() const override {
+    static constexpr Option kOptions[] = {{"min-bytes", "0", "the least bytes of a save"}};
+    static constexpr char kId[] = {'t', 'e', 's', 't', '-', letter, 0};
+    return {kId, 3, "saves of a field", "help", kOptions};
+  }
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    fail_in("run");
+    const Saves& saves = context.process.saves;
+    for (uint32_t row = 1; row <= saves.rows(); ++row) {
+      const SaveId save{row};
+      const Bytes bytes = context.process.allocations.bytes[saves.allocation[save]];
+      if (context.text.string(saves.field[save]) != behaviour.field || bytes < options.bytes("min-bytes")) continue;
+      sink.add({place_of(context, save), saves.allocation[save], bytes, {saves.time[save], saves.released[save]}, save},
+               {{save}, {}, {}, {}});
+    }
+  }
+  Description describe(const Context&, const Group& group) const override {
+    fail_in("describe");
+    Description description;
+    description.severity = behaviour.severity;
+    description.title = "title";
+    description.message = std::to_string(group.bytes.value) + " bytes";
+    return description;
+  }
+
+ private:
+  static void fail_in(std::string_view where) {
+    if (where == behaviour.throws_in) throw std::runtime_error("no\nluck");
+  }
+};
+using First = FieldCheck<g_first, 'a'>;
+using Second = FieldCheck<g_second, 'b'>;
+
+// Two layers of one line, each with a relu whose result is kept by itself and by the next conv.
+struct Layers : ProcessBuilder {
+  Layers() {
+    const StackId stack = this->stack({frame("/home/me/train.py", 12, "forward")});
+    const LayoutId shape = layout("float32", 4, {250});
+    for (const int i : {0, 1}) {
+      const int64_t t = 100 * i;
+      const ModuleCallId call = this->call(t + 1, t + 90, module("Net.layers." + std::to_string(i), "Layer"));
+      const OperatorId relu = op(t + 10, t + 20, "aten::relu", {}, stack);
+      const AllocationId y = allocate(t + 11, 1000, relu);
+      const OperatorId conv = op(t + 30, t + 50, "aten::conv2d", {}, stack, {y});
+      for (const OperatorId of : {relu, conv}) process.operators.module_call.raw[of.value] = call.value;
+      const NodeId relu_node = node(t + 15, "ReluBackward0", relu);
+      const NodeId conv_node = node(t + 35, "ConvolutionBackward0", conv);
+      save(t + 15, relu_node, "result", y, shape);
+      save(t + 35, conv_node, "input", y, shape);
+      nodes_.push_back(relu_node);
+      nodes_.push_back(conv_node);
+      made_.push_back(y);
+    }
+    allocate(250, 10);
+    int64_t t = 300;
+    for (size_t i = nodes_.size(); i-- > 0; t += 10) {
+      evaluate(t, t + 5, nodes_[i], true);
+      if (i % 2 == 0) free(t + 6, made_[i / 2]);
+    }
+    backward(290, 400);
+    optimizer_step(410, 420);
+    done();
+  }
+  Advice advise(Checks& checks, const Wanted& wanted = {}) const {
+    return advise::advise(process, text, kCpu, checks, wanted);
+  }
+
+ private:
+  std::vector<NodeId> nodes_;
+  std::vector<AllocationId> made_;
+};
+
+class Advise : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_first = Behaviour{};
+    g_second = Behaviour{"input"};
+    EXPECT_EQ(checks.add(plugin_of<First, Second>(), "test"), std::nullopt);
+  }
+  Layers layers;
+  Checks checks;
+};
+
+TEST_F(Advise, RepeatedLayersAreOneFinding) {
+  const Advice advice = layers.advise(checks, {{"test-a"}, {}, {}});
+  ASSERT_EQ(advice.findings.size(), 1U);
+  const Finding& finding = advice.findings[0];
+  EXPECT_EQ(finding.check, "test-a");
+  EXPECT_EQ(finding.check_version, 3U);
+  EXPECT_EQ(finding.bytes, Bytes{2000});
+  EXPECT_EQ(finding.occurrences, 2U);
+  EXPECT_EQ(finding.sites, 2U);
+  EXPECT_EQ(finding.module, "Net.layers.*");
+  EXPECT_EQ(finding.node, "ReluBackward0");
+  EXPECT_EQ(finding.field, "result");
+  EXPECT_EQ(finding.op, "aten::relu");
+  EXPECT_EQ(finding.source.line, 12U);
+  EXPECT_EQ(finding.message, "2000 bytes");
+  ASSERT_EQ(finding.evidence.size(), 1U);
+  EXPECT_EQ(finding.evidence[0].count, 2U);
+  EXPECT_EQ(finding.evidence[0].layout, "float32 [250]");
+  EXPECT_EQ(finding.evidence[0].kept_by, std::vector<std::string>{"ConvolutionBackward0.input"});
+}
+
+TEST_F(Advise, WhatOneOfTwoKeepersGivesUpCountsOnlyWithTheOther) {
+  const Advice advice = layers.advise(checks);
+  ASSERT_EQ(advice.findings.size(), 2U);
+  EXPECT_EQ(advice.peak_before, Bytes{2010});
+  EXPECT_EQ(advice.peak_after_all, Bytes{1000});
+  for (const Finding& finding : advice.findings) {
+    EXPECT_EQ(finding.peak_after, Bytes{2010});
+    EXPECT_EQ(finding.relief_with_all, Bytes{1010});
+    EXPECT_EQ(finding.severity, Severity::warning);
+  }
+}
+
+// Relu keeps its result longer than conv does, whatever conv saves.
+TEST_F(Advise, WhatFreesNothingEvenWithAllOthersIsNoFinding) {
+  EXPECT_TRUE(layers.advise(checks, {{"test-b"}, {}, {}}).findings.empty());
+}
+
+TEST_F(Advise, WhatDoesNotMoveThePeakIsInfoUnlessItIsAnError) {
+  const Advice alone = layers.advise(checks, {{"test-a"}, {}, {}});
+  EXPECT_EQ(alone.findings.at(0).severity, Severity::info);
+  EXPECT_EQ(alone.peak_after_all, alone.peak_before);
+  g_first.severity = Severity::error;
+  EXPECT_EQ(layers.advise(checks, {{"test-a"}, {}, {}}).findings.at(0).severity, Severity::error);
+}
+
+TEST_F(Advise, AFailingCheckIsRefusedInOneLineAndTheRestGoesOn) {
+  g_second.field = "result";
+  for (const char* where : {"run", "describe"}) {
+    g_first.throws_in = where;
+    const Advice advice = layers.advise(checks);
+    ASSERT_EQ(advice.refused.size(), 1U);
+    EXPECT_EQ(advice.refused[0], "test-a (test): no luck");
+    ASSERT_EQ(advice.findings.size(), 1U);
+    EXPECT_EQ(advice.findings[0].check, "test-b");
+  }
+}
+
+TEST_F(Advise, OptionsReachTheirCheck) {
+  EXPECT_TRUE(layers.advise(checks, {{"test-a"}, {}, {{"test-a.min-bytes", "1001"}}}).findings.empty());
+  EXPECT_EQ(layers.advise(checks, {{"test-a"}, {}, {{"test-a.min-bytes", "0.5KiB"}}}).findings.size(), 1U);
+  EXPECT_EQ(layers.advise(checks, {{"test-a"}, {}, {{"test-b.min-bytes", "1MiB"}}}).findings.size(), 1U);
+  const Advice wrong_size = layers.advise(checks, {{"test-a"}, {}, {{"test-a.min-bytes", "much"}}});
+  ASSERT_EQ(wrong_size.refused.size(), 1U);
+  EXPECT_NE(wrong_size.refused[0].find("'much', not a size"), std::string::npos);
+}
+
+TEST_F(Advise, SmallFindingsAreLeftOutOfTheSumToo) {
+  const Advice advice = layers.advise(checks, {{}, Bytes{2001}, {}});
+  EXPECT_TRUE(advice.findings.empty());
+  EXPECT_EQ(advice.peak_after_all, advice.peak_before);
+}
+
+TEST_F(Advise, WrongNamesAreSaid) {
+  EXPECT_EQ(wrong({{"test-a"}, {}, {{"test-a.min-bytes", "1"}}}, checks), std::nullopt);
+  EXPECT_EQ(wrong({{"nothing"}, {}, {}}, checks), "there is no check 'nothing': there are test-a, test-b");
+  EXPECT_EQ(wrong({{}, {}, {{"test-a.max", "1"}}}, checks), "check 'test-a' has no option 'max': it has min-bytes");
+  EXPECT_TRUE(wrong({{}, {}, {{"min-bytes", "1"}}}, checks).has_value());
+}
+
+TEST_F(Advise, PluginsOfOtherBuildsAndDoubleIdsAreRefused) {
+  Plugin plugin = *plugin_of<First>();
+  EXPECT_NE(checks.add(&plugin, "x.so")->find("there is a check 'test-a' already"), std::string::npos);
+  plugin.interface = kCheckInterface + 1;
+  EXPECT_TRUE(checks.add(&plugin, "x.so")->starts_with("x.so: built for version 2"));
+  plugin = *plugin_of<First>();
+  plugin.layout ^= 1;
+  EXPECT_NE(checks.add(&plugin, "x.so")->find("another compiler"), std::string::npos);
+  EXPECT_EQ(checks.entries().size(), 2U);
+}
+
+TEST_F(Advise, FingerprintsDoNotDependOnTheRun) {
+  const std::string id = layers.advise(checks, {{"test-a"}, {}, {}}).findings.at(0).id;
+  EXPECT_EQ(id.size(), 16U);
+  // Other strings and modules first: other ids, the same finding.
+  struct Shifted : ProcessBuilder {
+    Shifted() {
+      string("something");
+      module("Other", "Other");
+      const StackId other = this->stack({frame("b.py", 1, "f")});
+      op(1, 2, "aten::mul", {}, other);
+      const StackId stack = this->stack({frame("/elsewhere/train.py", 12, "forward")});
+      const OperatorId relu = op(10, 20, "aten::relu", {}, stack);
+      process.operators.module_call.raw[relu.value] = call(5, 30, module("Net.layers.7", "Layer")).value;
+      const AllocationId y = allocate(11, 5, relu);
+      const NodeId node = this->node(15, "ReluBackward0", relu);
+      save(15, node, "result", y);
+      done();
+    }
+  } const shifted;
+  const Advice advice = advise::advise(shifted.process, shifted.text, kCpu, checks, {{"test-a"}, {}, {}});
+  EXPECT_EQ(advice.findings.at(0).id, id);
+}
+
+TEST(Share, ASaveIsDroppedByOneFindingOnly) {
+  ProcessBuilder b;
+  const AllocationId x = b.allocate(0, 8), y = b.allocate(1, 8);
+  const NodeId node = b.node(2, "MulBackward0");
+  const SaveId first = b.save(2, node, "self", x), second = b.save(2, node, "other", y);
+  b.done();
+  peak::WhatIf change{{first, second}, {}, {}, {{x, {Time{3}, Time{4}}, Bytes{1}}, {y, {Time{3}, Time{4}}, Bytes{2}}}};
+  change.keeps = {{x, y, Time{4}}};
+  std::vector<uint8_t> claimed(b.process.saves.rows() + 1);
+  EXPECT_EQ(share(b.process, {{first}, {}, {}, {}}, claimed).without.size(), 1U);
+  const peak::WhatIf left = share(b.process, change, claimed);
+  ASSERT_EQ(left.without.size(), 1U);
+  EXPECT_EQ(left.without[0], second);
+  ASSERT_EQ(left.extras.size(), 1U);
+  EXPECT_EQ(left.extras[0].instead_of, y);
+  EXPECT_TRUE(left.keeps.empty());
+  EXPECT_TRUE(share(b.process, change, claimed).without.empty());
+}
+
+TEST(PathPattern, NumbersAreLayers) {
+  EXPECT_EQ(path_pattern("GPT.blocks.11.mlp.fc1"), "GPT.blocks.*.mlp.fc*");
+  EXPECT_EQ(path_pattern("ResNet.layer3.0.relu"), "ResNet.layer*.*.relu");
+  EXPECT_EQ(path_pattern("3"), "*");
+  EXPECT_EQ(path_pattern(""), "");
+}
+
+TEST(MostAtOnce, CountsAnAllocationOnceAndOnlyWhatOverlaps) {
+  const auto occurrence = [](uint32_t allocation, int64_t bytes, int64_t begin, int64_t end) {
+    Occurrence o{};
+    o.allocation = AllocationId{allocation};
+    o.bytes = Bytes{bytes};
+    o.when = {Time{begin}, Time{end}};
+    return o;
+  };
+  EXPECT_EQ(most_at_once({occurrence(1, 10, 0, 5), occurrence(2, 20, 5, 9)}), Bytes{20});
+  EXPECT_EQ(most_at_once({occurrence(1, 10, 0, 6), occurrence(2, 20, 5, 9)}), Bytes{30});
+  EXPECT_EQ(most_at_once({occurrence(1, 10, 0, 6), occurrence(1, 10, 5, 9)}), Bytes{10});
+  EXPECT_EQ(most_at_once({occurrence(0, 10, 0, 6), occurrence(0, 10, 5, 9)}), Bytes{20});
+  EXPECT_EQ(most_at_once({}), Bytes{0});
+}
+
+}  // namespace
+}  // namespace tapelens::advise

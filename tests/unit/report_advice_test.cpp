@@ -1,0 +1,145 @@
+// What `tapelens advise` says: golden texts of one piece of advice in every format, and what the formats must hold.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/report/findings.h"
+#include "analyzer/report/format.h"
+#include "tests/unit/support/golden.h"
+#include "tests/unit/support/sample_advice.h"
+#include "tests/unit/support/schema.h"
+
+namespace tapelens::report {
+namespace {
+
+using nlohmann::json;
+using testing::expect_golden;
+using testing::file_text;
+
+Report sample() {
+  Report r;
+  r.recording.file = "run.tapelens";
+  r.recording.command = "python train.py";
+  r.recording.torch_version = "2.15.0";
+  ProcessFacts process;
+  process.pid = 101;
+  r.processes.push_back(process);
+  r.peak.pid = 101;
+  r.peak.device = "cpu";
+  r.peak.bytes = Bytes{9 << 20};
+  r.advice = testing::sample_advice();
+  return r;
+}
+
+Style style_of(unsigned width) {
+  Style style;
+  style.width = width;
+  style.rows = SIZE_MAX;
+  return style;
+}
+
+json sarif_of(const Report& r, const SourceTree& tree = {"/home/me", "/home/me"}) {
+  const std::vector<Rule> rules = {
+      {"duplicate-save", "the same twice", "help", ""},
+      {"unneeded-save", "saved tensors that no gradient needs", "What it finds.", "# unneeded-save\n\nA page.\n"}};
+  return json::parse(sarif(r, rules, tree, "0.1.0"));
+}
+
+TEST(Advice, Text) { expect_golden("advise.txt", advice_text(sample(), style_of(100))); }
+TEST(Advice, TextInANarrowTerminal) { expect_golden("advise_narrow.txt", advice_text(sample(), style_of(60))); }
+TEST(Advice, Markdown) { expect_golden("advise.md", advice_markdown(sample(), SIZE_MAX)); }
+TEST(Advice, Json) { expect_golden("advise.json", advice_json(sample())); }
+TEST(Advice, Sarif) { expect_golden("advise.sarif", sarif_of(sample()).dump(2) + "\n"); }
+TEST(Advice, Plan) { expect_golden("plan.json", plan(sample())); }
+
+TEST(Advice, ThatFoundNothingSaysWhatWasChecked) {
+  Report r = sample();
+  r.advice->findings.clear();
+  r.advice->refused.clear();
+  r.advice->peak_after_all = r.advice->peak_before;
+  expect_golden("advise_nothing.txt", advice_text(r, style_of(100)));
+  EXPECT_NE(advice_markdown(r, SIZE_MAX).find("Nothing found by 4 checks"), std::string::npos)
+      << advice_markdown(r, SIZE_MAX);
+}
+
+TEST(Advice, WhatIsLeftOutIsCounted) {
+  Style style = style_of(100);
+  style.rows = 1;
+  EXPECT_NE(advice_text(sample(), style).find("\nand 3 findings more\n"), std::string::npos);
+  EXPECT_NE(advice_markdown(sample(), 3).find("\nand 1 finding more\n"), std::string::npos);
+}
+
+TEST(Advice, ThatMovesThePeakTooLittleToShowSaysByHowManyBytes) {
+  advise::Finding finding;
+  finding.peak_before = Bytes{100 << 20};
+  finding.peak_after = finding.peak_before - Bytes{24};
+  EXPECT_EQ(effect_text(finding), "peak 24 B lower without it");
+  finding.peak_after = finding.peak_before;
+  EXPECT_EQ(effect_text(finding), "does not move the peak");
+  finding.peak_after = Bytes{101 << 20};
+  EXPECT_EQ(effect_text(finding), "alone it would raise the peak to 101.0 MiB");
+}
+
+TEST(Advice, NoLineIsWiderThanTheTerminal) {
+  for (const unsigned width : {60U, 80U, 100U, 160U}) {
+    std::istringstream lines(advice_text(sample(), style_of(width)));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), width) << line;
+  }
+}
+
+TEST(Advice, JsonFollowsItsSchema) {
+  const json schema = json::parse(file_text(std::string(TAPELENS_GOLDEN_DIR) + "/../../docs/report.schema.json"));
+  const json value = json::parse(advice_json(sample()));
+  EXPECT_EQ(testing::against_schema(schema, schema["$defs"]["advise"], value, "$"), "");
+  json broken = value;
+  broken["findings"][0]["fix"].erase("text");
+  EXPECT_NE(testing::against_schema(schema, schema["$defs"]["advise"], broken, "$"), "");
+}
+
+TEST(Plan, HoldsWhatARewriteMendsAndNothingElse) {
+  const json value = json::parse(plan(sample()));
+  ASSERT_EQ(value["sites"].size(), 1u);
+  EXPECT_EQ(value["sites"][0]["finding"], "00c0ffee00c0ffee");
+  EXPECT_EQ(value["sites"][0]["enabled"], true);
+}
+
+TEST(Sarif, NamesFilesAsTheRepositoryDoes) {
+  const json results = sarif_of(sample())["runs"][0]["results"];
+  ASSERT_EQ(results.size(), 4u);
+  const json place = results[0]["locations"][0]["physicalLocation"];
+  EXPECT_EQ(place["artifactLocation"]["uri"], "net/layers.py");
+  EXPECT_EQ(place["artifactLocation"]["uriBaseId"], "%SRCROOT%");
+  EXPECT_EQ(place["region"]["startLine"], 12);
+  // What is of the whole run is at the program: the outermost file of the repository.
+  EXPECT_EQ(results[2]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "train%20one.py");
+}
+
+TEST(Sarif, SkipsFramesThatAreNotOfTheRepository) {
+  Report r = sample();
+  advise::Finding& f = r.advice->findings[0];
+  f.source = {"/home/other/layers.py", "forward", 3};
+  f.stack = {{"/home/me/.venv/lib/python3.12/site-packages/torch/nn/conv.py", "forward", 9},
+             {"<frozen runpy>", "run", 1},
+             {"scripts/../train.py", "main", 7}};
+  const json place = sarif_of(r, {"/home/me", "/home/me/work"})["runs"][0]["results"][0]["locations"][0];
+  EXPECT_EQ(place["physicalLocation"]["artifactLocation"]["uri"], "work/train.py");
+  EXPECT_EQ(place["physicalLocation"]["region"]["startLine"], 7);
+}
+
+TEST(Sarif, WhatHasNoPlaceInTheRepositoryIsANotification) {
+  const json run = sarif_of(sample(), {"/elsewhere", "/elsewhere"})["runs"][0];
+  EXPECT_TRUE(run["results"].empty());
+  EXPECT_EQ(run["invocations"][0]["toolExecutionNotifications"].size(), 5u);  // four findings, one refused check
+}
+
+TEST(Sarif, LevelsAndRulesAreThoseOfTheChecks) {
+  const json run = sarif_of(sample())["runs"][0];
+  EXPECT_EQ(run["results"][0]["level"], "warning");
+  EXPECT_EQ(run["results"][1]["level"], "note");
+  EXPECT_EQ(run["results"][0]["ruleIndex"], 1);
+  EXPECT_EQ(run["tool"]["driver"]["rules"][1]["help"]["markdown"], "# unneeded-save\n\nA page.\n");
+  EXPECT_EQ(run["results"][0]["partialFingerprints"]["primaryLocationLineHash"], "00c0ffee00c0ffee:1");
+}
+
+}  // namespace
+}  // namespace tapelens::report

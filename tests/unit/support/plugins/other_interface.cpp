@@ -1,0 +1,9 @@
+// Built for an interface that this Tapelens does not have. Nothing behind the version may be looked at.
+#include "plugins/check.h"
+
+using tapelens::advise::Plugin;
+
+extern "C" __attribute__((visibility("default"))) const Plugin* tapelens_plugin() {
+  static const Plugin plugin{tapelens::advise::kCheckInterface + 1, 1, 0, nullptr};
+  return &plugin;
+}

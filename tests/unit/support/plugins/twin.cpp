@@ -1,0 +1,17 @@
+// A check that is called as one of Tapelens' own.
+#include "plugins/check.h"
+
+namespace {
+
+using namespace tapelens::advise;
+
+class Twin final : public Check {
+ public:
+  CheckInfo info() const override { return {.id = "trivial-concat", .title = "twin", .help = "There is one already."}; }
+  void run(const Context&, const Options&, Sink&) override {}
+  Description describe(const Context&, const Group&) const override { return {}; }
+};
+
+}  // namespace
+
+TAPELENS_CHECKS(Twin)
