@@ -81,8 +81,10 @@ bool Repeats::add_filled(AllocationId buffer, const NameSet& filling, std::vecto
   std::vector<View> origins;
   OperatorId last;
   Time begin = p.allocations.time[buffer];
+  const OperatorId maker = context_.provenance.maker(buffer);
   for (const OperatorId op : context_.provenance.uses(buffer)) {
     if (!context_.provenance.writes(op, buffer)) continue;
+    if (context_.provenance.called(op) == maker) continue;  // torch.zeros(): all of it is written again
     if (!filling.has(p.operators.name[op]) || origins.size() == most_parts_) return false;
     const View part = written(op);
     if (!part.allocation || !part.layout) return false;
