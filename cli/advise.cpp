@@ -1,9 +1,10 @@
 // tapelens advise: runs the checks over a recording and says what they found, what helps most first.
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "analyzer/report/findings.h"
+#include "analyzer/report/patches.h"
+#include "cli/applying.h"
 #include "cli/checking.h"
 #include "cli/closing.h"
 #include "cli/commands.h"
@@ -14,26 +15,14 @@
 namespace tapelens::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct AdviseCommand {
-  std::string file, format = "text", device, output, color = "auto", min_bytes, plan, fail_on;
+  std::string file, format = "text", device, output, color = "auto", min_bytes, plan, patch, fail_on;
   std::vector<std::string> checks, options, plugins;
+  ApplyingOptions applying;
   int64_t process = 0, top = 0;
   bool top_given = false;
   bool strict = false;
 };
-
-// The repository that the current folder is in; the folder itself if it is in none.
-report::SourceTree source_tree() {
-  std::error_code error;
-  const fs::path folder = fs::current_path(error);
-  for (fs::path root = folder; !root.empty(); root = root.parent_path()) {
-    if (fs::exists(root / ".git", error)) return {root, folder};
-    if (root == root.root_path()) break;
-  }
-  return {folder, folder};
-}
 
 std::vector<report::Rule> rules_of(const advise::Checks& checks) {
   std::vector<report::Rule> rules;
@@ -86,6 +75,12 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
   if (!command.plan.empty()) {
     if (const int code = write_output(report::plan(report), command.plan)) return code;
   }
+  if (!command.patch.empty()) {
+    const report::Patch patch = report::all_patches(*report.advice);
+    for (const std::string& left_out : patch.left_out) say(left_out);
+    if (patch.diff.empty()) say("no finding has a patch: " + command.patch + " is empty");
+    if (const int code = write_output(patch.diff, command.patch)) return code;
+  }
   if (command.strict && !report.recording.complete) {
     say(command.file + ": data was lost: tapelens report says what is not complete");
     return kDataLost;
@@ -107,6 +102,24 @@ std::pair<std::string, std::string> option_of(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
+// What --apply and --allow say, as the advisor takes it.
+std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptions& options) {
+  const Applying applying = read_applying(sub, options);
+  if (!applying.given) return std::nullopt;
+  advise::Applying made;
+  for (const auto* words : {&options.apply, &options.allow}) {
+    for (const std::string& word : *words) made.name += (made.name.empty() ? "" : " and ") + word;
+  }
+  made.highest = applying.level == "bitwise" ? 2 : applying.level == "lossless" ? 1 : -1;
+  made.allowed = applying.allowed;
+  made.min_bytes.value = static_cast<int64_t>(applying.min_bytes);
+  made.recompute_budget = applying.recompute_budget;
+  for (const PlanSite& site : applying.sites) {
+    made.sites.push_back({site.rewrite, site.module, site.op, site.node, site.field, site.file, site.line});
+  }
+  return made;
+}
+
 }  // namespace
 
 void add_advise(CLI::App& app, int& exit_code) {
@@ -119,6 +132,8 @@ void add_advise(CLI::App& app, int& exit_code) {
       "  tapelens advise run.tapelens --min-bytes 1MiB            nothing smaller\n"
       "  tapelens advise run.tapelens --option trivial-concat.min-bytes=64KiB\n"
       "  tapelens advise run.tapelens --plan plan.json            what a rewrite can mend, to edit\n"
+      "  tapelens advise run.tapelens --patch fix.patch           for git apply\n"
+      "  tapelens advise run.tapelens --apply plan.json           the peak with exactly that applied\n"
       "  tapelens advise run.tapelens --format sarif -o tapelens.sarif --fail-on warning    in CI\n\n"
       "tapelens checks lists the checks and explains each; shared libraries with more are found in the folders\n"
       "of TAPELENS_PLUGIN_PATH.\n"
@@ -138,6 +153,9 @@ void add_advise(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
   sub->add_option("--plan", options->plan, "Also write the findings that a rewrite mends to a file")->type_name("PATH");
+  sub->add_option("--patch", options->patch, "Also write the patches of all findings to a file, as git apply takes them")
+      ->type_name("PATH");
+  add_choosing_options(*sub, options->applying);
   sub->add_option("--plugin", options->plugins, "A shared library with further checks; may be given more than once")
       ->type_name("PATH");
   sub->add_option("--option", options->options, "An option of a check; may be given more than once")
@@ -157,7 +175,7 @@ void add_advise(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
   for (const char* repeated : {"--check", "--plugin", "--option"}) sub->get_option(repeated)->expected(1)->take_all();
-  sub->callback([options, process, top, &exit_code] {
+  sub->callback([options, sub, process, top, &exit_code] {
     options->top_given = top->count() > 0;
     advise::Wanted wanted;
     wanted.checks = options->checks;
@@ -167,6 +185,8 @@ void add_advise(CLI::App& app, int& exit_code) {
       wanted.min_bytes.value = static_cast<int64_t>(*bytes);
     }
     for (const std::string& option : options->options) wanted.options.push_back(option_of(option));
+    wanted.applying = applied(*sub, options->applying);
+    wanted.sources = source_tree();
     advise::Checks checks = all_checks(options->plugins);
     if (const auto wrong = advise::wrong(wanted, checks)) {
       const auto meant = wanted.checks.empty() ? std::nullopt : nearest(wanted.checks.back(), ids(checks));

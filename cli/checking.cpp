@@ -1,6 +1,7 @@
 #include "cli/checking.h"
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "cli/closing.h"
 #include "plugins/builtin.h"
@@ -26,6 +27,16 @@ std::vector<std::string> ids(const advise::Checks& checks) {
   std::vector<std::string> all;
   for (const advise::Checks::Entry& entry : checks.entries()) all.emplace_back(entry.check->info().id);
   return all;
+}
+
+advise::SourceTree source_tree() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::current_path(error);
+  for (std::filesystem::path root = folder; !root.empty(); root = root.parent_path()) {
+    if (std::filesystem::exists(root / ".git", error)) return {root, folder};
+    if (root == root.root_path()) break;
+  }
+  return {folder, folder};
 }
 
 }  // namespace tapelens::cli

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -23,6 +24,24 @@ void dispose(int signal, void (*handler)(int)) {
   action.sa_handler = handler;
   sigaction(signal, &action, nullptr);
 }
+
+// What the signals that are touched here do before the first command is run.
+struct Dispositions {
+  static constexpr std::array kTouched = {SIGTERM, SIGHUP,  SIGUSR1, SIGUSR2, SIGINT, SIGQUIT,
+                                          SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD, SIGPIPE};
+  std::array<struct sigaction, kTouched.size()> action{};
+  sigset_t mask{};
+  Dispositions() {
+    sigprocmask(SIG_BLOCK, nullptr, &mask);
+    for (size_t i = 0; i < kTouched.size(); ++i) sigaction(kTouched[i], nullptr, &action[i]);
+  }
+  const struct sigaction& of(int signal) const {
+    return action[static_cast<size_t>(std::find(kTouched.begin(), kTouched.end(), signal) - kTouched.begin())];
+  }
+  void restore() const {  // async-signal-safe
+    for (size_t i = 0; i < kTouched.size(); ++i) sigaction(kTouched[i], &action[i], nullptr);
+  }
+};
 
 std::vector<char*> arguments(const std::vector<std::string>& command) {
   std::vector<char*> argv;
@@ -69,7 +88,8 @@ ChildEnd become_command(const std::vector<std::string>& command) {
   return not_started(command[0], errno);
 }
 
-ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra) {
+ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams) {
+  static const Dispositions at_first;
   // Everything that allocates is done before the fork.
   const std::vector<char*> argv = arguments(command);
   std::vector<std::string> settings;
@@ -94,22 +114,21 @@ ChildEnd run_command(const std::vector<std::string>& command, const Environment&
   sigemptyset(&watched);
   sigaddset(&watched, SIGCHLD);
   for (const int signal : kForwarded) {
-    struct sigaction now {};
-    sigaction(signal, nullptr, &now);
-    if (now.sa_handler != SIG_IGN) sigaddset(&watched, signal);
+    if (at_first.of(signal).sa_handler != SIG_IGN) sigaddset(&watched, signal);
   }
   // Blocked for as long as the dispositions are in between: whatever comes meets either the old or the new world.
   sigset_t all = watched;
   for (const int signal : kLeftToTheCommand) sigaddset(&all, signal);
   sigprocmask(SIG_BLOCK, &all, &before);
-  struct sigaction old_child {};
-  sigaction(SIGCHLD, nullptr, &old_child);
   dispose(SIGCHLD, SIG_DFL);  // ignored, it would take the exit status away
 
   const pid_t child = fork();
   if (child == 0) {
-    sigaction(SIGCHLD, &old_child, nullptr);
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+    at_first.restore();
+    sigprocmask(SIG_SETMASK, &at_first.mask, nullptr);
+    if (streams.input >= 0) dup2(streams.input, STDIN_FILENO);
+    if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
+    if (streams.error >= 0) dup2(streams.error, STDERR_FILENO);
     execvpe(argv[0], argv.data(), envp.data());
     const int error = errno;
     if (write(news[1], &error, sizeof(error)) < 0) _exit(126);
@@ -119,7 +138,7 @@ ChildEnd run_command(const std::vector<std::string>& command, const Environment&
   close(news[1]);
   if (child < 0) {
     close(news[0]);
-    sigaction(SIGCHLD, &old_child, nullptr);
+    at_first.restore();
     sigprocmask(SIG_SETMASK, &before, nullptr);
     return not_started(command[0], fork_error);
   }

@@ -1,4 +1,5 @@
-// Runs a command as if it had been started alone, and waits for it as a shell would. Used by `record`.
+// Runs a command as if it had been started alone, and waits for it as a shell would. Used by `record`, `run` and
+// `verify`.
 #pragma once
 
 #include <string>
@@ -16,10 +17,16 @@ struct ChildEnd {
   std::string error;  // if it was not started: why, for the user
 };
 
+// Descriptors that take the place of the command's own; -1: those of this process.
+struct Streams {
+  int input = -1, output = -1, error = -1;
+};
+
 // Signals while it runs: those that the terminal sends to both (Ctrl-C, Ctrl-\, Ctrl-Z) are left to the command;
 // SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2, which can be meant for this process only, are passed on. Afterwards
-// SIGINT, SIGTERM and SIGHUP stay ignored, so that the recording is sealed; SIGQUIT ends this process.
-ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra);
+// SIGINT, SIGTERM and SIGHUP stay ignored, so that the recording is sealed; SIGQUIT ends this process. Another command
+// that is run then has the dispositions that the first one had.
+ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams = {});
 
 // Becomes the command. Comes back only if that failed.
 ChildEnd become_command(const std::vector<std::string>& command);

@@ -9,7 +9,7 @@
 
 namespace tapelens::cli {
 
-// Documented in README.md. `record` returns its command's exit code instead.
+// Documented in README.md. `record` and `run` return their command's exit code instead; `verify` has more: verify.h.
 enum ExitCode : int {
   kFine = 0,
   kNo = 1,  // report --fail-above, advise --fail-on: it is so; doctor: recording will not work
@@ -20,13 +20,15 @@ enum ExitCode : int {
 
 // What a command takes after `--`, as its usage line says it; null if it takes no such thing.
 inline const char* after_dashes(std::string_view name) {
-  if (name == "record") return "-- COMMAND [ARGUMENTS...]";
+  if (name == "record" || name == "run" || name == "verify") return "-- COMMAND [ARGUMENTS...]";
   if (name == "doctor") return "[-- PROGRAM]";
   return nullptr;
 }
 
 // `command`: what followed `--`, untouched.
 void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
+void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
+void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_report(CLI::App& app, int& exit_code);
 void add_advise(CLI::App& app, int& exit_code);
 void add_checks(CLI::App& app, int& exit_code);

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <map>
 
+#include "cli/applying.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
 
@@ -50,6 +51,7 @@ OptionFacts facts_of(const CLI::Option& option) {
   facts.choices = choices_of(option.get_type_name());
   const std::string type = facts.names.empty() ? option.get_name() : option.get_type_name();
   if (type == "CHECK") facts.choices = ids(all_checks());
+  if (type == "REWRITE") facts.choices = known_rewrites();
   if (!facts.choices.empty()) {
     facts.kind = Kind::choice;
   } else if (type.starts_with("FILE")) {

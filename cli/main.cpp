@@ -87,6 +87,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", version_text);
   app.formatter(std::make_shared<Formatter>());
   add_record(app, exit_code, command);
+  add_run(app, exit_code, command);
+  add_verify(app, exit_code, command);
   add_report(app, exit_code);
   add_advise(app, exit_code);
   add_checks(app, exit_code);

@@ -1,18 +1,17 @@
 // tapelens record: runs a command with the preload library in it, then seals what it left. The command's exit code,
 // output and signals are those of the bare command; whatever cannot be recorded runs unrecorded, and is said once.
 #include <signal.h>
-#include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 
+#include "cli/applying.h"
 #include "cli/child.h"
 #include "cli/closing.h"
 #include "cli/commands.h"
-#include "cli/place.h"
+#include "cli/preload.h"
 #include "cli/spool_folder.h"
+#include "cli/tally.h"
 #include "cli/text.h"
 #include "trace/seal.h"
 
@@ -25,6 +24,7 @@ struct RecordOptions {
   std::string output = "run.tapelens";
   std::string steps, max_size = "8GiB", stacks = "python,cpp";
   bool quiet = false, keep_spool = false, force = false;
+  ApplyingOptions applying;
 };
 
 uint64_t monotonic_now() {
@@ -32,34 +32,6 @@ uint64_t monotonic_now() {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
-
-// The loader splits LD_PRELOAD at spaces and colons and expands `$`: a path with one of those is reached through a
-// link to its folder. Empty if no such link can be made.
-class PreloadPath {
- public:
-  explicit PreloadPath(const std::string& folder) {
-    std::string reached = folder;
-    if (folder.find_first_of(" :$\t\n") != std::string::npos) {
-      char name[] = "/tmp/tapelens-XXXXXX";
-      if (mkdtemp(name) == nullptr) return;
-      folder_ = name;
-      link_ = folder_ + "/lib";
-      if (symlink(folder.c_str(), link_.c_str()) != 0) return;
-      reached = link_;
-    }
-    path_ = reached + "/" + kInjectName;
-  }
-  PreloadPath(const PreloadPath&) = delete;
-  PreloadPath& operator=(const PreloadPath&) = delete;
-  ~PreloadPath() {
-    if (!link_.empty()) unlink(link_.c_str());
-    if (!folder_.empty()) rmdir(folder_.c_str());
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string folder_, link_, path_;
-};
 
 // What is wrong with a list of stacks; empty if nothing is.
 std::string known_stacks(const std::string& text) {
@@ -79,7 +51,7 @@ int run_unrecorded(const std::vector<std::string>& command, const std::string& r
 
 // Seals, removes the spools, says the closing line. What goes wrong here never changes the command's exit code.
 void finish(const RecordOptions& options, const std::vector<std::string>& command, const std::string& folder,
-            int64_t duration_ns) {
+            int64_t duration_ns, const std::string& rewritten) {
   trace::SealOptions sealing;
   sealing.directory = folder;
   sealing.output = options.output;
@@ -108,7 +80,7 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
         (old_file ? "; " + shell_quote(options.output) + " is an earlier recording" : ""));
     return;
   }
-  std::string line = describe(*sealed, options.output);
+  std::string line = describe(*sealed, options.output) + rewritten;
   if (!living.empty()) {
     line += "; " + std::to_string(living.size()) +
             (living.size() == 1 ? " process still runs" : " processes still run") + " (pid " +
@@ -119,14 +91,9 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   say(line);
 }
 
-int record(const RecordOptions& options, const std::vector<std::string>& command) {
-  const std::string libraries = library_folder();
-  if (libraries.empty()) {
-    return run_unrecorded(command,
-                          std::string(kInjectName) + " is not installed beside this tapelens (see `tapelens doctor`)");
-  }
-  const PreloadPath preload(libraries);
-  if (preload.path().empty()) return run_unrecorded(command, "the path of " + libraries + " cannot be preloaded");
+int record(const RecordOptions& options, const Applying& applying, const std::vector<std::string>& command) {
+  const PreloadPath preload;
+  if (!preload.reason().empty()) return run_unrecorded(command, preload.reason());
   const SpoolFolder folder = make_spool_folder(options.output, options.force);
   if (folder.state == SpoolFolder::State::cannot) return run_unrecorded(command, folder.reason);
   if (folder.state == SpoolFolder::State::holds_spools) {
@@ -134,25 +101,29 @@ int record(const RecordOptions& options, const std::vector<std::string>& command
         shell_quote(folder.path) + " -o FILE --remove. Discard it: tapelens record --force");
     return kUsage;
   }
+  const Rewriting rewriting(applying);
+  if (!rewriting.reason().empty()) {
+    remove_spool_folder(folder.path);
+    return run_unrecorded(command, rewriting.reason());
+  }
 
-  const char* preloaded = getenv("LD_PRELOAD");
   const uint64_t begin = monotonic_now();
-  const Environment environment = {
-      {"LD_PRELOAD", preload.path() + (preloaded != nullptr && *preloaded != 0 ? ":" + std::string(preloaded) : "")},
-      {"TAPELENS_SPOOL", folder.path},
-      {"TAPELENS_EPOCH_NS", std::to_string(begin)},
-      {"TAPELENS_STEPS", options.steps},
-      {"TAPELENS_MAX_BYTES", options.max_size},
-      {"TAPELENS_STACKS", options.stacks},
-      {"TAPELENS_QUIET", options.quiet ? "1" : ""},
-  };
+  Environment environment = rewriting.environment();
+  environment.insert(environment.end(), {{"LD_PRELOAD", preload.setting()},
+                                         {"TAPELENS_SPOOL", folder.path},
+                                         {"TAPELENS_EPOCH_NS", std::to_string(begin)},
+                                         {"TAPELENS_STEPS", options.steps},
+                                         {"TAPELENS_MAX_BYTES", options.max_size},
+                                         {"TAPELENS_STACKS", options.stacks},
+                                         {"TAPELENS_QUIET", options.quiet ? "1" : ""}});
   const ChildEnd end = run_command(command, environment);
   signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
   if (!end.started) {
     remove_spool_folder(folder.path);
     return complain(end);
   }
-  finish(options, command, folder.path, static_cast<int64_t>(monotonic_now() - begin));
+  const std::string rewritten = applying.given ? "; " + describe(rewriting.tally()) : "";
+  finish(options, command, folder.path, static_cast<int64_t>(monotonic_now() - begin), rewritten);
   return end.exit_code;
 }
 
@@ -164,7 +135,9 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "Examples:\n"
       "  tapelens record -- python train.py --epochs 1\n"
       "  tapelens record -o two.tapelens --steps 2:4 -- torchrun --nproc-per-node 2 ddp.py\n"
-      "  tapelens record --stacks none --max-size 500MiB -- ./trainer\n\n"
+      "  tapelens record --stacks none --max-size 500MiB -- ./trainer\n"
+      "  tapelens record --apply lossless -- python train.py\n"
+      "  tapelens record --apply plan.json --allow expanded-save -- python train.py\n\n"
       "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
       "A file that cannot be written, or a program that cannot be recorded, is said in one line and the command runs\n"
       "all the same. More: docs/record.md");
@@ -190,7 +163,8 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
   sub->add_flag("--quiet", options->quiet, "No closing line");
   sub->add_flag("--keep-spool", options->keep_spool, "Keep what the processes wrote, FILE.spool/, after sealing");
   sub->add_flag("--force", options->force, "Discard the spools of an earlier recording that was never sealed");
-  sub->callback([options, &exit_code, &command] {
+  add_applying_options(*sub, options->applying);
+  sub->callback([sub, options, &exit_code, &command] {
     if (command.empty()) {
       throw CLI::ParseError("no command to record: tapelens record -- python train.py", kUsage);
     }
@@ -199,7 +173,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       throw CLI::ValidationError("--max-size", "'" + options->max_size + "' is not a size, like 8GiB");
     RecordOptions ready = *options;
     ready.max_size = std::to_string(*bytes);
-    exit_code = record(ready, command);
+    exit_code = record(ready, read_applying(*sub, options->applying), command);
   });
 }
 

@@ -57,7 +57,9 @@ int report_command(const ReportCommand& command, const report::Options& options,
     return kUnreadable;
   }
   advise::Checks checks = all_checks();
-  const report::Advising advising{checks, {}, progress_of_parts()};
+  advise::Wanted wanted;
+  wanted.sources = source_tree();
+  const report::Advising advising{checks, std::move(wanted), progress_of_parts()};
   report::Built built = report::build(*recording, options, &advising);
   clear_progress_line();
   if (!built.report) {

@@ -22,6 +22,7 @@
 #include "analyzer/peak/holders.h"
 #include "analyzer/peak/replay.h"
 #include "analyzer/peak/timeline.h"
+#include "plugins/sources.h"
 
 namespace tapelens::advise {
 
@@ -48,6 +49,20 @@ struct CheckInfo {
   bool is_alternative = false;
   // Of several findings that drop one save, that of the least counts among all: what costs nothing comes first.
   uint32_t precedence = 10;
+  // Level of the rewrite of the same id that mends what it finds (profiler/rewrite/rewrite.h); -1: there is none.
+  int rewrite_level = -1;
+};
+
+// Which rewrites a run is to have, and where.
+class AppliedRewrites {
+ public:
+  // Whether it is applied to a save: for a rewrite of a whole storage, that of any of the saves on it will do.
+  virtual bool takes(std::string_view rewrite, SaveId save) const = 0;
+  virtual Bytes min_bytes() const = 0;          // of a storage that is touched
+  virtual double recompute_budget() const = 0;  // share of a step's time
+
+ protected:
+  ~AppliedRewrites() = default;
 };
 
 // What a check is given. References are valid while it runs and describes.
@@ -63,6 +78,11 @@ struct Context {
   const peak::Timeline& timeline;
   const peak::PeakSet& peak;       // the peak set before any change
   std::string_view torch_version;  // "2.15.0+cpu"
+  // The rewrites that are to be foretold, to the byte: what one needs for a moment (a mask decoded again) counts as well.
+  // Null: the program is looked at as a person would mend it.
+  const AppliedRewrites* applied = nullptr;
+  // Where the program's files are, for patches; null: they are not looked at.
+  const SourceTree* sources = nullptr;
 };
 
 // Where a thing happened in the program. What is none is not known, or does not apply.
@@ -103,6 +123,13 @@ struct Fix {
   std::string rewrite;  // id: "unneeded-save"
   std::string patch;    // a unified diff
   std::string text;     // what to do, one or two sentences; always
+
+  // A patch that is empty, since the source is not of a form that is known, leaves the sentence alone.
+  void mend_with(std::string diff) {
+    if (diff.empty()) return;
+    kind = FixKind::patch;
+    patch = std::move(diff);
+  }
 };
 
 // The words for one group.
@@ -149,7 +176,7 @@ class Check {
 // ---- how a check is registered ------------------------------------------------------------------------------------
 
 // Raised with every change of this file or of what it includes that a compiled check would notice.
-inline constexpr uint32_t kCheckInterface = 1;
+inline constexpr uint32_t kCheckInterface = 2;
 
 // What a shared library and Tapelens must agree on besides: the layout of what they hand to each other.
 constexpr uint64_t interface_layout() {

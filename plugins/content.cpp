@@ -167,6 +167,14 @@ std::vector<SaveId> saves_of(const Context& context, NodeId node) {
   return found;
 }
 
+std::vector<EvaluationId> last_evaluations(const Process& p) {
+  std::vector<EvaluationId> of_node(size_t{p.nodes.rows()} + 1);
+  for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) {
+    if (const NodeId node = p.evaluations.node[EvaluationId{row}]) of_node[node.value] = EvaluationId{row};
+  }
+  return of_node;
+}
+
 Time last_release(const Context& context, AllocationId allocation) {
   const Time freed = context.process.freed(allocation);
   Time last = context.process.allocations.time[allocation];

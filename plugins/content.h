@@ -83,6 +83,9 @@ uint64_t elements(const Text& text, LayoutId layout);
 // What a node saved: its saves follow one another in their table, shortly after the node.
 std::vector<SaveId> saves_of(const Context& context, NodeId node);
 
+// By NodeId: the node's last evaluation, if it was evaluated.
+std::vector<EvaluationId> last_evaluations(const Process& process);
+
 // The last release of a save before the allocation was freed; none: kNever if it is saved to the end, birth if never.
 Time last_release(const Context& context, AllocationId allocation);
 // [the program let go, the saves let go); empty if the program keeps it longer than they do.

@@ -113,6 +113,28 @@ struct ProcessColumns {
                                    column::role_kind,
                                    column::role_name,
                                    column::role_parameter};
+  Of<u64, u32, u8, u32, u32, u32, u32, u64, u64, u32, u32, u32> rewrites{writer,
+                                                                         process,
+                                                                         column::rewrite_time,
+                                                                         column::rewrite_id,
+                                                                         column::rewrite_flags,
+                                                                         column::rewrite_node,
+                                                                         column::rewrite_field,
+                                                                         column::rewrite_index,
+                                                                         column::rewrite_reason,
+                                                                         column::rewrite_bytes,
+                                                                         column::rewrite_kept,
+                                                                         column::rewrite_operator,
+                                                                         column::rewrite_stack,
+                                                                         column::rewrite_module};
+  Of<u64, u64, u8, u32, u64, u64> checksums{writer,
+                                            process,
+                                            column::checksum_time,
+                                            column::checksum_step,
+                                            column::checksum_of,
+                                            column::checksum_name,
+                                            column::checksum_value,
+                                            column::checksum_spent};
   Of<u64, u32, u16, u32> module_calls{writer,
                                       process,
                                       column::module_call_begin,
@@ -131,8 +153,8 @@ struct ProcessColumns {
   void flush() {
     const auto all = [](auto&... table) { (table.flush(), ...); };
     all(information, threads, operators, operator_inputs, input_views, operator_ends, allocations, frees, nodes,
-        node_edges, node_releases, saves, evaluations, evaluation_ends, backwards, roles, module_calls,
-        module_call_ends, optimizer_steps, ranges, losses, curve);
+        node_edges, node_releases, saves, evaluations, evaluation_ends, backwards, roles, rewrites, checksums,
+        module_calls, module_call_ends, optimizer_steps, ranges, losses, curve);
   }
 };
 

@@ -92,6 +92,13 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, uint64
       return lane.ranges.pop_back();
     case RecordKind::foreign:
       return foreign(as<ForeignRecord>(record), lane, ns);
+    case RecordKind::rewrite:
+      return rewrite(as<RewriteRecord>(record), lane, ns);
+    case RecordKind::checksum: {
+      const auto& checksum = as<ChecksumRecord>(record);
+      columns_.checksums.push(ns, checksum.step, record->flags, ids_.strings[record->id], checksum.value, checksum.spent);
+      return;
+    }
     default:
       return;  // no event
   }
@@ -247,6 +254,12 @@ void ProcessSealer::save(const SaveRecord& record, Lane& lane, uint64_t ns) {
   if (node == 0 || field == 0) lose(unattributed_, ns);
   columns_.saves.push(ns, node, field, record.index, storage_at(record.storage, record.storage_bytes, lane, ns),
                       record.storage_offset, ids_.layouts[record.layout], record.header.flags);
+}
+
+void ProcessSealer::rewrite(const RewriteRecord& record, const Lane& lane, uint64_t ns) {
+  columns_.rewrites.push(ns, ids_.strings[record.header.id], record.header.flags, node_at(record.node),
+                         ids_.strings[record.field], record.index, ids_.strings[record.reason], record.bytes, record.kept,
+                         lane.operator_id(), ids_.stacks[record.stack], lane.module_call_id());
 }
 
 void ProcessSealer::node_release(const NodeReleaseRecord& record, uint64_t ns) {

@@ -88,6 +88,7 @@ class ProcessSealer {
   void save(const SaveRecord& record, Lane& lane, uint64_t ns);
   void node_release(const NodeReleaseRecord& record, uint64_t ns);
   void role(const RoleRecord& record, Lane& lane, uint64_t ns);
+  void rewrite(const RewriteRecord& record, const Lane& lane, uint64_t ns);
   void evaluation_end(Lane& lane, uint64_t ns);
   void leave_open(Lane& lane);
 

@@ -46,6 +46,8 @@ enum class RecordKind : uint8_t {
   range_end = 33,
   foreign = 34,  // a storage that no watched allocator made
   input_views = 35,  // what the operator begun last on this lane was given of each input
+  rewrite = 36,      // a rewrite took a save's bytes, or left them and says why
+  checksum = 37,     // of a loss, a gradient or a parameter: what `tapelens verify` compares
 };
 
 // 8 bytes. `words` is the size of the whole record in units of 8 bytes, at least 1.
@@ -153,6 +155,32 @@ struct InputView {
   uint32_t reserved;
   uint64_t storage_offset;  // in elements
 };
+
+// From now on the save holds `kept` bytes of the rewrite's own instead of its storage; a skipped one holds on. A rewrite
+// of an operator (another forward pass) has no node: 0.
+struct RewriteRecord {   // id: string, the rewrite: "unneeded-save"; flags: RewriteFlags
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t node;    // address
+  uint32_t field;   // string
+  uint32_t index;   // place in a field that is a list, else 0
+  uint32_t reason;  // string: why it was skipped; 0 if it was applied
+  uint32_t stack;   // of an operator that was rewritten; 0: that of the node's
+  uint64_t bytes;   // of the storage that this save need not hold any more
+  uint64_t kept;    // bytes held in its stead: a mask, 0 of what is never read or computed again
+};
+// The low bits are the level: 0 never read, 1 encoded, 2 recomputed, 3 equivalent, 4 shared forward.
+enum RewriteFlags : uint8_t { kRewriteLevel = 7, kRewriteSkipped = 8 };
+
+// Taken only when TAPELENS_CHECKSUMS is set. Of a step of the optimizer whose steps are borders.
+struct ChecksumRecord {  // id: string, the name of the parameter, or its number ("#3"); flags: ChecksumOf
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t step;   // from 0
+  uint64_t value;  // XXH3 of the bytes in the order of the elements; of a loss the bits of its value as a double
+  uint64_t spent;  // nanoseconds that taking it took, up to `ticks`: no part of the step's time
+};
+enum class ChecksumOf : uint8_t { loss = 1, gradient = 2, parameter = 3 };
 
 struct AllocationRecord {  // id: stack, 0 as for an operator; flags: device id
   RecordHeader header;

@@ -47,6 +47,8 @@ enum class Table : uint8_t {
   losses = 39,
   curve = 40,
   input_views = 41,  // of operators that copy: as many rows as they have inputs, in the order of the operators
+  rewrites = 42,     // what was rewritten, and what was not and why
+  checksums = 43,    // of losses, gradients and parameters: only where `tapelens verify` asked for them
 };
 
 // How a column's values are turned before compression: as they are, or each minus the one before it.
@@ -172,6 +174,26 @@ inline constexpr Column<uint32_t> role_allocation{roles, 1, plain, "allocation"}
 inline constexpr Column<uint8_t> role_kind{roles, 2, plain, "role"};
 inline constexpr Column<uint32_t> role_name{roles, 3, plain, "name"};
 inline constexpr Column<uint32_t> role_parameter{roles, 4, plain, "parameter"};  // AllocationId
+
+inline constexpr Column<uint64_t> rewrite_time{rewrites, 0, delta, "time"};
+inline constexpr Column<uint32_t> rewrite_id{rewrites, 1, plain, "rewrite"};  // StringId
+inline constexpr Column<uint8_t> rewrite_flags{rewrites, 2, plain, "flags"};
+inline constexpr Column<uint32_t> rewrite_node{rewrites, 3, delta, "node"};
+inline constexpr Column<uint32_t> rewrite_field{rewrites, 4, plain, "field"};  // StringId
+inline constexpr Column<uint32_t> rewrite_index{rewrites, 5, plain, "index"};
+inline constexpr Column<uint32_t> rewrite_reason{rewrites, 6, plain, "reason"};  // StringId; 0: it was applied
+inline constexpr Column<uint64_t> rewrite_bytes{rewrites, 7, plain, "bytes"};
+inline constexpr Column<uint64_t> rewrite_kept{rewrites, 8, plain, "kept"};          // bytes
+inline constexpr Column<uint32_t> rewrite_operator{rewrites, 9, delta, "operator"};  // innermost open
+inline constexpr Column<uint32_t> rewrite_stack{rewrites, 10, plain, "stack"};       // 0: that of its operator
+inline constexpr Column<uint32_t> rewrite_module{rewrites, 11, plain, "module_call"};
+
+inline constexpr Column<uint64_t> checksum_time{checksums, 0, delta, "time"};
+inline constexpr Column<uint64_t> checksum_step{checksums, 1, delta, "step"};
+inline constexpr Column<uint8_t> checksum_of{checksums, 2, plain, "of"};       // ChecksumOf
+inline constexpr Column<uint32_t> checksum_name{checksums, 3, plain, "name"};  // StringId
+inline constexpr Column<uint64_t> checksum_value{checksums, 4, plain, "value"};
+inline constexpr Column<uint64_t> checksum_spent{checksums, 5, plain, "spent"};  // ns
 
 inline constexpr Column<uint64_t> module_call_begin{module_calls, 0, delta, "begin"};
 inline constexpr Column<uint32_t> module_call_module{module_calls, 1, plain, "module"};

@@ -66,6 +66,10 @@ bool is_whole(const RecordHeader* record, size_t bytes) {
       return fixed(static_cast<const RoleRecord*>(at));
     case RecordKind::foreign:
       return fixed(static_cast<const ForeignRecord*>(at));
+    case RecordKind::rewrite:
+      return fixed(static_cast<const RewriteRecord*>(at));
+    case RecordKind::checksum:
+      return fixed(static_cast<const ChecksumRecord*>(at));
     case RecordKind::module_begin:
     case RecordKind::optimizer_begin:
     case RecordKind::range_begin:

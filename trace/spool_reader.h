@@ -17,7 +17,7 @@
 
 namespace tapelens::trace {
 
-constexpr bool is_event(RecordKind kind) { return kind >= RecordKind::operator_begin && kind <= RecordKind::input_views; }
+constexpr bool is_event(RecordKind kind) { return kind >= RecordKind::operator_begin && kind <= RecordKind::checksum; }
 // The ticks of a record for which is_event holds: all of them have them in the same place.
 inline uint64_t ticks_of(const RecordHeader* record) { return reinterpret_cast<const EventRecord*>(record)->ticks; }
 

@@ -192,7 +192,7 @@ void SpoolWriter::refuse(Loss why) {
 }
 
 BlockHeader* SpoolWriter::claim() {
-  if (stopped()) return nullptr;
+  if (stopped() || header_ == nullptr) return nullptr;
   const uint64_t number = header_->claimed_blocks.fetch_add(1, std::memory_order_acq_rel);
   if (number >= kClosed) return nullptr;
   uint64_t ready = ready_blocks_.load(std::memory_order_acquire);

@@ -59,7 +59,8 @@ class SpoolWriter {
  public:
   // Creates `path` (exclusively) and its first chunk. On failure returns errno, else 0.
   int open(const char* path, const SpoolLimits& limits);
-  void attach(Lane& lane, uint32_t os_thread);   // any thread; gives the lane its number
+  // Any thread; gives the lane its number. Of a spool that was not opened: one that writes nowhere.
+  void attach(Lane& lane, uint32_t os_thread);
   void count(Loss loss, uint64_t how_many = 1);  // any thread
   void finish();                                 // the process ends in good order: lanes were finished before
   // After fork, async-signal-safe: counts the child in the shared header, then never writes again. Lanes that the

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/advise/applying.h"
 #include "analyzer/advise/checks.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/steps.h"
@@ -60,6 +61,13 @@ struct Finding {
   Bytes relief() const { return std::max(peak_before - peak_after, relief_with_all); }
 };
 
+// What the rewrites that are applied do, all of them together.
+struct Foretold {
+  std::string name;  // of what is applied: "lossless"
+  Bytes peak_before, peak_after;
+  Bytes saved_before, saved_after;  // the most at one moment that is kept for the backward
+};
+
 struct Advice {
   Bytes peak_before, peak_after_all;  // without all findings that are no alternatives
   Time peak_after_all_time;
@@ -67,6 +75,7 @@ struct Advice {
   std::vector<Finding> findings;     // in the order in which to read them
   std::vector<std::string> refused;  // one line for each check that failed, and why
   std::vector<std::string> checks;   // ids of those that ran
+  std::optional<Foretold> foretold;  // if rewrites were applied: then findings are theirs, and peak_after_all is with them
 };
 
 struct Wanted {
@@ -74,13 +83,18 @@ struct Wanted {
   Bytes min_bytes{};                // findings of less are left out (and not mended in peak_after_all)
   // "recomputable-save.min-ratio" -> "4"
   std::vector<std::pair<std::string, std::string>> options;
+  // Only what these rewrites do, and exactly that.
+  std::optional<Applying> applying{};
+  // Where the program's files are; without it there are no patches.
+  std::optional<SourceTree> sources{};
 };
 
 // Called now and then with what is being done and how much of it, of 1. May be empty.
 using Progress = std::function<void(std::string_view, double)>;
 
+// `since`: peaks before it are not looked at; nothing had a holder then.
 Advice advise(const Process& process, const Text& text, DeviceId device, Checks& checks, const Wanted& wanted,
-              const Progress& progress = {});
+              const Progress& progress = {}, Time since = Time{0});
 
 // One sentence if it asks for a check or an option that there is not.
 std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks);

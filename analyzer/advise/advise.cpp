@@ -6,6 +6,7 @@
 #include "analyzer/advise/describe.h"
 #include "analyzer/advise/fingerprint.h"
 #include "analyzer/advise/groups.h"
+#include "analyzer/peak/saved.h"
 
 namespace tapelens::advise {
 
@@ -18,6 +19,8 @@ Options options_of(const CheckInfo& info, const Wanted& wanted) {
   std::vector<std::pair<std::string, std::string>> values;
   for (const Option& option : info.options) {
     std::string value(option.otherwise);
+    // A rewrite has the least bytes of its host, not of the check that looks for what is worth a person's time.
+    if (wanted.applying && option.name == "min-bytes") value = std::to_string(wanted.applying->min_bytes.value);
     for (const auto& [name, given] : wanted.options) {
       if (name == std::string(info.id) + "." + std::string(option.name)) value = given;
     }
@@ -59,22 +62,27 @@ struct Scored {
 
 class Advisor {
  public:
-  Advisor(const Process& process, const Text& text, DeviceId device, const Progress& progress)
+  Advisor(const Process& process, const Text& text, DeviceId device, const Wanted& wanted, const Progress& progress,
+          Time since)
       : steps_(find_steps(process)),
         phases_(process, steps_),
         provenance_(process, text),
         lifetimes_(process, provenance_),
         timeline_(process, device),
-        peak_(peak_set(process, text, device, timeline_.largest({Time{0}, kNever}).when)),
-        replay_(lifetimes_, timeline_),
+        peak_(peak_set(process, text, device, timeline_.largest({since, kNever}).when)),
+        replay_(lifetimes_, timeline_, since),
         progress_(progress),
         context_{process,    text,   steps_,    phases_, provenance_,
-                 lifetimes_, device, timeline_, peak_,   torch_version(process, text)},
-        places_(context_) {}
+                 lifetimes_, device, timeline_, peak_,   torch_version(process, text),
+                 nullptr, wanted.sources ? &*wanted.sources : nullptr},
+        places_(context_),
+        wanted_(wanted),
+        since_(since) {}
 
-  Advice run(Checks& checks, const Wanted& wanted) {
+  Advice run(Checks& checks) {
     advice_.peak_before = peak_.bytes;
-    find(checks, wanted);
+    if (wanted_.applying) context_.applied = &chosen_.emplace(context_, *wanted_.applying, checks);
+    find(checks);
     score();
     for (const Scored& scored : scored_) words(scored);
     std::ranges::stable_sort(advice_.findings, [](const Finding& a, const Finding& b) {
@@ -98,20 +106,20 @@ class Advisor {
     if (progress_) progress_(what, share);
   }
 
-  void find(Checks& checks, const Wanted& wanted) {
+  void find(Checks& checks) {
     size_t done = 0;
     for (const Checks::Entry& entry : checks.entries()) {
       const CheckInfo info = entry.check->info();
       tell(info.id, 0.5 * static_cast<double>(done++) / static_cast<double>(checks.entries().size()));
-      if (!is_wanted(wanted, info.id)) continue;
-      Groups groups(context_, places_);
-      if (auto why = refusal(entry, [&] { entry.check->run(context_, options_of(info, wanted), groups); })) {
+      if (!is_wanted(wanted_, info.id) || (chosen_ && !chosen_->wants(info.id))) continue;
+      Groups groups = chosen_ ? Groups(context_, places_, *chosen_, info.id) : Groups(context_, places_);
+      if (auto why = refusal(entry, [&] { entry.check->run(context_, options_of(info, wanted_), groups); })) {
         advice_.refused.push_back(std::move(*why));
         continue;
       }
       advice_.checks.emplace_back(info.id);
       for (FoundGroup& group : groups.take()) {
-        if (group.bytes >= wanted.min_bytes) scored_.push_back({&entry, info, std::move(group), {}, {}, false, {}});
+        if (group.bytes >= wanted_.min_bytes || chosen_) scored_.push_back({&entry, info, std::move(group), {}, {}, false, {}});
       }
     }
   }
@@ -142,12 +150,14 @@ class Advisor {
                            [&](const peak::WhatIf* change) { return change != &scored.share; });
       const Bytes without = replay_.without(others).peak;
       scored.relief_with_all = std::max(Bytes{}, without - outcome.peak);
-      // A mask, say, that is there at the peak while the tensor that it is instead of would not be.
-      if (without < outcome.peak) std::erase(helping, &scored.share);
+      // A mask, say, that is there at the peak while the tensor that it is instead of would not be. Whoever applies
+      // rewrites has them all.
+      if (without < outcome.peak && !chosen_) std::erase(helping, &scored.share);
     }
     if (helping.size() < all.size()) outcome = replay_.without(helping);
     advice_.peak_after_all = outcome.peak;
     advice_.peak_after_all_time = outcome.when.time;
+    if (context_.applied != nullptr) foretell(outcome, all);
     advice_.left = categories(peak_set_without(context_.process, context_.text, context_.device, outcome, helping));
     // What frees nothing even when all others have let go is no finding: every byte of it stays for another reason.
     std::erase_if(scored_, [&](const Scored& scored) {
@@ -155,9 +165,15 @@ class Advisor {
         const AllocationId allocation = context_.process.saves.allocation[save];
         return outcome.end(context_.process, allocation) < context_.process.freed(allocation);
       };
+      if (scored.group.bytes < wanted_.min_bytes) return true;  // applied, but nothing to be told of
       return !scored.frees && !scored.group.change.without.empty() &&
              std::ranges::none_of(scored.group.change.without, ends_earlier);
     });
+  }
+
+  void foretell(const peak::Replay::Outcome& outcome, const std::vector<const peak::WhatIf*>& all) {
+    const peak::Saved saved(lifetimes_, timeline_, since_);
+    advice_.foretold = {wanted_.applying->name, peak_.bytes, outcome.peak, saved.most(), saved.most_without(outcome, all)};
   }
 
   void words(const Scored& scored) {
@@ -197,6 +213,9 @@ class Advisor {
   const Progress& progress_;
   Context context_;
   Places places_;
+  const Wanted& wanted_;
+  Time since_;
+  std::optional<Chosen> chosen_;
   std::vector<Scored> scored_;
   Advice advice_;
 };
@@ -204,8 +223,8 @@ class Advisor {
 }  // namespace
 
 Advice advise(const Process& process, const Text& text, DeviceId device, Checks& checks, const Wanted& wanted,
-              const Progress& progress) {
-  return Advisor(process, text, device, progress).run(checks, wanted);
+              const Progress& progress, Time since) {
+  return Advisor(process, text, device, wanted, progress, since).run(checks);
 }
 
 std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks) {

@@ -16,6 +16,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 
 void Groups::add(const Occurrence& occurrence, const peak::WhatIf& change, uint32_t variant) {
   if (occurrence.allocation && context_.process.allocations.device[occurrence.allocation] != context_.device) return;
+  if (chosen_ != nullptr && !chosen_->takes(rewrite_, occurrence, change)) return;
   const Places::Key key = places_.key(occurrence.place, variant);
   const auto [at, is_new] = numbers_.try_emplace(key, static_cast<uint32_t>(groups_.size()));
   if (is_new) groups_.push_back({key, {}, {}, {}});

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/advise/applying.h"
 #include "analyzer/advise/fingerprint.h"
 #include "plugins/check.h"
 
@@ -19,6 +20,9 @@ struct FoundGroup {
 class Groups final : public Sink {
  public:
   Groups(const Context& context, Places& places) : context_(context), places_(places) {}
+  // Of what is found only what the rewrite does where it is applied.
+  Groups(const Context& context, Places& places, const Chosen& chosen, std::string_view rewrite)
+      : context_(context), places_(places), chosen_(&chosen), rewrite_(rewrite) {}
 
   // What is on another device than the one that is looked at is left out.
   void add(const Occurrence& occurrence, const peak::WhatIf& change, uint32_t variant) override;
@@ -27,6 +31,8 @@ class Groups final : public Sink {
  private:
   const Context& context_;
   Places& places_;
+  const Chosen* chosen_ = nullptr;
+  std::string_view rewrite_;
   std::unordered_map<Places::Key, uint32_t> numbers_;
   std::vector<FoundGroup> groups_;
 };

@@ -214,6 +214,7 @@ void load_graph(const Recording& r, ProcessIndex index, Process& p) {
   p.saves.time.raw = r.column(column::save_time, index);
   p.saves.node.raw = r.column(column::save_node, index);
   p.saves.field.raw = r.column(column::save_field, index);
+  p.saves.index.raw = r.column(column::save_index, index);
   p.saves.allocation.raw = r.column(column::save_allocation, index);
   p.saves.layout.raw = r.column(column::save_layout, index);
   p.saves.offset.raw = r.column(column::save_offset, index);
@@ -226,6 +227,29 @@ void load_graph(const Recording& r, ProcessIndex index, Process& p) {
   t.node.raw = r.column(column::evaluation_node, index);
   t.flags.raw = r.column(column::evaluation_flags, index);
   t.end.raw = join_ends(t.rows(), r.column(column::evaluation_end_of, index), r.column(column::evaluation_end, index));
+}
+
+void load_rewrites(const Recording& r, ProcessIndex index, Process& p) {
+  Rewrites& t = p.rewrites;
+  t.time.raw = r.column(column::rewrite_time, index);
+  t.rewrite.raw = r.column(column::rewrite_id, index);
+  t.flags.raw = r.column(column::rewrite_flags, index);
+  t.node.raw = r.column(column::rewrite_node, index);
+  t.field.raw = r.column(column::rewrite_field, index);
+  t.index.raw = r.column(column::rewrite_index, index);
+  t.reason.raw = r.column(column::rewrite_reason, index);
+  t.bytes.raw = r.column(column::rewrite_bytes, index);
+  t.kept.raw = r.column(column::rewrite_kept, index);
+  t.op.raw = r.column(column::rewrite_operator, index);
+  t.stack.raw = r.column(column::rewrite_stack, index);
+  t.module_call.raw = r.column(column::rewrite_module, index);
+  Checksums& c = p.checksums;
+  c.time.raw = r.column(column::checksum_time, index);
+  c.step.raw = r.column(column::checksum_step, index);
+  c.of.raw = r.column(column::checksum_of, index);
+  c.name.raw = r.column(column::checksum_name, index);
+  c.value.raw = r.column(column::checksum_value, index);
+  c.spent.raw = r.column(column::checksum_spent, index);
 }
 
 void load_program(const Recording& r, ProcessIndex index, Process& p) {
@@ -324,6 +348,21 @@ void check_ids(const Process& p, const Text& text, Checks& checks) {
   checks.below(p.roles.allocation.raw, a.rows(), "roles.allocation");
   checks.below(p.roles.name.raw, strings, "roles.name");
   checks.below(p.roles.parameter.raw, a.rows(), "roles.parameter");
+  const Rewrites& w = p.rewrites;
+  checks.below(w.rewrite.raw, strings, "rewrites.rewrite");
+  checks.below(w.node.raw, p.nodes.rows(), "rewrites.node");
+  checks.below(w.field.raw, strings, "rewrites.field");
+  checks.below(w.reason.raw, strings, "rewrites.reason");
+  checks.below(w.op.raw, o.rows(), "rewrites.operator");
+  checks.below(w.stack.raw, stacks, "rewrites.stack");
+  checks.below(w.module_call.raw, p.module_calls.rows(), "rewrites.module_call");
+  checks.sums(
+      w.rows(), [&](uint32_t row) { return w.bytes.raw[row]; }, "rewrites.bytes");
+  checks.sums(
+      w.rows(), [&](uint32_t row) { return w.kept.raw[row]; }, "rewrites.kept");
+  checks.below(p.checksums.name.raw, strings, "checksums.name");
+  checks.sums(
+      p.checksums.rows(), [&](uint32_t row) { return p.checksums.spent.raw[row]; }, "checksums.spent");
   checks.below(p.module_calls.module.raw, text.module_path.rows(), "module_calls.module");
   checks.earlier(p.module_calls.parent.raw, "module_calls.parent");
   checks.sums(
@@ -343,6 +382,7 @@ Result<Process> load_process(const Recording& r, const Text& text, ProcessIndex 
   load_views(r, index, p.input_views);
   load_allocations(r, index, p);
   load_graph(r, index, p);
+  load_rewrites(r, index, p);
   load_program(r, index, p);
   const size_t strings = text.string_begin.size() - 2;
   load_intervals(r, index, strings, p, checks);

@@ -33,7 +33,9 @@ using trace::Time;
 using DeviceId = trace::Id<struct DeviceTag>;
 using FreeId = trace::Id<struct FreeTag>;
 using ReleaseId = trace::Id<struct ReleaseTag>;
+using RewriteId = trace::Id<struct RewriteTag>;
 using RoleId = trace::Id<struct RoleTag>;
+using ChecksumId = trace::Id<struct ChecksumTag>;
 using ViewId = trace::Id<struct ViewTag>;
 
 struct Operators {
@@ -102,6 +104,7 @@ struct Saves {
   WideColumn<SaveId, Time> time, released;  // released: derived; kNever if it was kept to the end
   IdColumn<SaveId, NodeId> node;            // none: unattributed
   IdColumn<SaveId, StringId> field;
+  IdColumn<SaveId, uint32_t> index;  // place in a field that is a list, else 0
   IdColumn<SaveId, AllocationId> allocation;
   IdColumn<SaveId, LayoutId> layout;
   IdColumn<SaveId, uint64_t, uint64_t> offset;  // into the storage, in elements
@@ -132,6 +135,37 @@ struct Roles {
   IdColumn<RoleId, Role, uint8_t> kind;
   IdColumn<RoleId, StringId> name;
   IdColumn<RoleId, AllocationId> parameter;  // of a gradient or an optimizer state
+
+  uint32_t rows() const { return time.rows(); }
+};
+
+// What a rewrite did to a save or, without a node, to an operator; what was left as it was, and why.
+struct Rewrites {
+  WideColumn<RewriteId, Time> time;
+  IdColumn<RewriteId, StringId> rewrite;        // "unneeded-save"
+  IdColumn<RewriteId, uint8_t, uint8_t> flags;  // trace::RewriteFlags
+  IdColumn<RewriteId, NodeId> node;             // none: of an operator
+  IdColumn<RewriteId, StringId> field, reason;  // reason: none if it was applied
+  IdColumn<RewriteId, uint32_t> index;          // place in a field that is a list, else 0
+  WideColumn<RewriteId, Bytes> bytes, kept;     // that need not be held any more; that are held in their stead
+  IdColumn<RewriteId, OperatorId> op;           // that was open
+  IdColumn<RewriteId, StackId> stack;           // own; none: that of its operator
+  IdColumn<RewriteId, ModuleCallId> module_call;
+  IdColumn<RewriteId, SaveId> save;   // derived: that an applied one ended; none if it was not recorded
+  WideColumn<RewriteId, Time> until;  // derived: when that save would have been released otherwise
+
+  uint32_t rows() const { return time.rows(); }
+  bool applied(RewriteId row) const;
+  int level(RewriteId row) const;
+};
+
+// Of losses, gradients and parameters: only where `tapelens verify` asked for them.
+struct Checksums {
+  WideColumn<ChecksumId, Time> time;
+  IdColumn<ChecksumId, uint64_t, uint64_t> step, value;  // value: of a loss the bits of a double
+  IdColumn<ChecksumId, uint8_t, uint8_t> of;             // trace::ChecksumOf
+  IdColumn<ChecksumId, StringId> name;                   // of the parameter
+  WideColumn<ChecksumId, Time> spent;                    // on taking it, up to its time
 
   uint32_t rows() const { return time.rows(); }
 };
@@ -183,6 +217,8 @@ struct Process {
   Releases releases;
   Evaluations evaluations;
   Roles roles;
+  Rewrites rewrites;
+  Checksums checksums;
   ModuleCalls module_calls;
   std::vector<Interval> backwards;
   std::vector<OptimizerStep> optimizer_steps;
@@ -197,8 +233,8 @@ struct Process {
   }
 };
 
-// Fills the derived columns: allocations.free and saves.released. load() does this; whoever makes a Process by hand
-// calls it once after the last row.
+// Fills the derived columns: allocations.free, saves.released, and what saves the rewrites ended. load() does this;
+// whoever makes a Process by hand calls it once after the last row.
 void join(Process& process);
 
 }  // namespace tapelens::model

@@ -137,8 +137,9 @@ class Steps {
   std::vector<Replay::Outcome::Lower> steps_;
 };
 
-// The largest value of the lowered curve: whole blocks where nothing changes within, event by event elsewhere.
-void find_peak(const Timeline& timeline, Replay::Outcome& outcome) {
+// The largest value of the lowered curve after any event from `first` on: whole blocks where nothing changes within,
+// event by event elsewhere.
+void find_peak(const Timeline& timeline, uint32_t first, Replay::Outcome& outcome) {
   const auto& lower = outcome.lower;
   int64_t best = 0, by = 0;
   uint32_t best_event = UINT32_MAX, best_block = UINT32_MAX;
@@ -146,7 +147,7 @@ void find_peak(const Timeline& timeline, Replay::Outcome& outcome) {
   const uint32_t events = timeline.events();
   for (uint32_t begin = 0; begin < events; begin += Timeline::kBlock) {
     const uint32_t end = std::min(events, begin + Timeline::kBlock), block = begin / Timeline::kBlock;
-    if (next == lower.size() || lower[next].event >= end) {
+    if (begin >= first && (next == lower.size() || lower[next].event >= end)) {
       const int64_t most = timeline.most_of_block(block).value - by;
       if (most > best) {
         best = most;
@@ -160,7 +161,7 @@ void find_peak(const Timeline& timeline, Replay::Outcome& outcome) {
         by = lower[next++].bytes;
         outcome.most_relief = std::max(outcome.most_relief, Bytes{by});
       }
-      if (const int64_t live = timeline.live_after(event).value - by; live > best) {
+      if (const int64_t live = timeline.live_after(event).value - by; event >= first && live > best) {
         best = live;
         best_event = event;
       }
@@ -211,7 +212,8 @@ Replay::Outcome Replay::without(std::span<const WhatIf* const> changes) const {
     }
   }
   outcome.lower = steps.sums();
-  find_peak(timeline_, outcome);
+  const uint32_t first = timeline_.first_at_or_after(since_);
+  find_peak(timeline_, first == 0 ? 0 : first - 1, outcome);
   return outcome;
 }
 

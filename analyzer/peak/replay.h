@@ -38,6 +38,7 @@ struct WhatIf {
     AllocationId instead_of;
     Interval when;
     Bytes bytes;
+    bool is_saved = false;  // kept for the backward, as what it is there for was
   };
   std::vector<Extra> extras;
 
@@ -76,7 +77,9 @@ class Lifetimes {
 // Reads a Timeline and changes nothing of it: cheap to make, and asked as often as a finding is ticked.
 class Replay {
  public:
-  Replay(const Lifetimes& lifetimes, const Timeline& timeline) : lifetimes_(lifetimes), timeline_(timeline) {}
+  // Peaks are looked for from `since` on; what was alive then counts.
+  Replay(const Lifetimes& lifetimes, const Timeline& timeline, Time since = Time{0})
+      : lifetimes_(lifetimes), timeline_(timeline), since_(since) {}
 
   struct Outcome {
     Bytes peak;         // of the changed curve
@@ -105,6 +108,7 @@ class Replay {
  private:
   const Lifetimes& lifetimes_;
   const Timeline& timeline_;
+  Time since_;
 };
 
 // The peak set of the changed curve: what is alive at its peak and who holds it, saves that are gone left out. What is

@@ -80,11 +80,12 @@ ProcessFacts describe_process(const model::Process& process, const model::Text& 
   return facts;
 }
 
-// The first step that was watched as a whole: before it only memory was, so that nothing there has a holder.
-uint32_t first_watched_step(std::string_view window) {
+// The begin of the first step that was watched as a whole: before it only memory was, so that nothing there has a
+// holder.
+Time watched_since(std::string_view window, const std::vector<model::Step>& steps) {
   uint32_t first = 0;
   std::from_chars(window.data(), window.data() + window.size(), first);
-  return first;
+  return first < steps.size() ? steps[first].when.begin : Time{0};
 }
 
 // The moment asked for, or why there is no such.
@@ -93,9 +94,8 @@ std::optional<peak::Moment> find_moment(const Chosen& chosen, const peak::Timeli
                                         Failure& failure) {
   switch (at.kind) {
     case At::Kind::peak: {
-      const uint32_t first = first_watched_step(window);
-      if (first == 0 || first >= steps.size()) return chosen.device.when;
-      return timeline.largest({steps[first].when.begin, model::kNever}).when;
+      const Time since = watched_since(window, steps);
+      return since.ns == 0 ? chosen.device.when : timeline.largest({since, model::kNever}).when;
     }
     case At::Kind::step:
       if (at.step >= steps.size()) {
@@ -193,9 +193,11 @@ Built build(const trace::Recording& recording, const Options& options, const Adv
   report.peak = describe_peak(process, *text, steps, set, options);
   report.steps = describe_steps(process, steps, timeline);
   report.ranges = describe_ranges(process, *text, timeline);
+  report.rewritten = describe_rewrites(process, *text);
   if (advising != nullptr) {
     report.advice =
-        advise::advise(process, *text, chosen->device.device, advising->checks, advising->wanted, advising->progress);
+        advise::advise(process, *text, chosen->device.device, advising->checks, advising->wanted, advising->progress,
+                       watched_since(report.recording.steps, steps));
   }
   built.report = std::move(report);
   return built;

@@ -1,7 +1,6 @@
 // What `tapelens advise` says: the findings of a report whose checks have run, rendered. Each wants `report.advice`.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +24,7 @@ struct Rule {
   std::string page;  // Markdown; empty: there is none
 };
 
-// Where the program's files are: what is below `root` is named relative to it, everything else is somebody else's.
-struct SourceTree {
-  std::filesystem::path root;    // of the repository
-  std::filesystem::path folder;  // that relative names of the recording begin at
-};
+using advise::SourceTree;
 std::string sarif(const Report& report, const std::vector<Rule>& rules, const SourceTree& tree,
                   std::string_view version);
 
@@ -42,7 +37,7 @@ std::string findings_table(const Report& report);
 // "peak 174.0 MiB -> 130.2 MiB (-43.8 MiB, -25.2 %)", or that it does not move and why.
 std::string effect_text(const advise::Finding& finding);
 // "train.py:42 Net.forward"; empty: not known.
-std::string source_text(const advise::Finding& finding);
+std::string source_text(const Frame& frame);
 // "12 sites, 36 times in 3 steps"
 std::string times_text(const advise::Finding& finding);
 // "ConvolutionBackward0.input of aten::convolution in Net.stages.*.conv1": what is known of it.

@@ -64,6 +64,13 @@ void add_advice(Json& object, const advise::Advice& advice) {
                       {"peak_after_all_by_category", std::move(left)},
                       {"checks", advice.checks},
                       {"refused", advice.refused}};
+  if (const auto& foretold = advice.foretold) {
+    object["advice"]["plan"] = {{"applied", foretold->name},
+                                {"peak_before_bytes", foretold->peak_before.value},
+                                {"peak_after_bytes", foretold->peak_after.value},
+                                {"saved_peak_before_bytes", foretold->saved_before.value},
+                                {"saved_peak_after_bytes", foretold->saved_after.value}};
+  }
   object["findings"] = std::move(findings);
 }
 

@@ -15,12 +15,13 @@ using advise::Finding;
 bool matters(const Finding& f) { return f.relief() > Bytes{} || f.severity != advise::Severity::info; }
 
 std::string after_all(const Advice& advice) {
-  if (advice.peak_after_all == advice.peak_before) return "";
-  return ", " + bytes_text(advice.peak_after_all) + " with all findings mended (-" +
+  if (advice.peak_after_all >= advice.peak_before) return "";
+  return ", " + bytes_text(advice.peak_after_all) + " with " +
+         (advice.foretold ? advice.foretold->name + " applied" : "all findings mended") + " (-" +
          percent_text(advice.peak_before - advice.peak_after_all, advice.peak_before) + ")";
 }
 
-std::string source_code(const Finding& f) { return code(source_text(f)); }
+std::string source_code(const Finding& f) { return code(source_text(f.source)); }
 
 void add_details(std::string& out, const Finding& f) {
   out += "\n<details><summary>" + std::string(severity_name(f.severity)) + ": " + cell(f.title) + "</summary>\n\n";

@@ -29,6 +29,14 @@ Paint paint_of(Severity severity) {
 
 // "94.2 MiB with all findings mended (-45.8 %)"
 std::string outlook_text(const Advice& advice) {
+  if (advice.foretold) {
+    const std::string applied = " with " + advice.foretold->name + " applied";
+    if (advice.peak_after_all == advice.peak_before) return "no less" + applied;
+    const bool less = advice.peak_after_all < advice.peak_before;
+    const Bytes change = less ? advice.peak_before - advice.peak_after_all : advice.peak_after_all - advice.peak_before;
+    return bytes_text(advice.peak_after_all) + applied + " (" + (less ? "-" : "+") +
+           percent_text(change, advice.peak_before) + ")";
+  }
   const auto mendable =
       static_cast<uint64_t>(std::ranges::count_if(advice.findings, [](const Finding& f) { return !f.is_alternative; }));
   if (mendable == 0) return "";
@@ -39,8 +47,23 @@ std::string outlook_text(const Advice& advice) {
 }
 
 std::string source_line(const Finding& f) {
-  const std::string source = source_text(f), place = place_text(f);
+  const std::string source = source_text(f.source), place = place_text(f);
   return source + (source.empty() || place.empty() ? "" : ", ") + place;
+}
+
+// Line by line, as it is: it is to be read, and copied.
+void add_patch(Page& page, std::string_view patch) {
+  while (!patch.empty()) {
+    const size_t end = std::min(patch.find('\n'), patch.size());
+    std::string line(patch.substr(0, end));
+    patch.remove_prefix(std::min(end + 1, patch.size()));
+    std::erase_if(line, [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });
+    const Paint paint = line.starts_with("+")   ? Paint::green
+                        : line.starts_with("-") ? Paint::red
+                        : line.starts_with("@") ? Paint::cyan
+                                                : Paint::plain;
+    page.line(page.paint(paint, std::string(kIndent, ' ') + line));
+  }
 }
 
 void add_block(Page& page, const Finding& f, size_t number) {
@@ -59,6 +82,7 @@ void add_block(Page& page, const Finding& f, size_t number) {
   page.paragraph(left, f.message);
   if (!f.is_proved) page.paragraph(left, "The recording cannot prove this: have a look before you change anything.");
   page.paragraph(left + "mend: ", f.fix.text);
+  add_patch(page, f.fix.patch);
   // One that changes nothing need not be proved to a person at such length: JSON has it all.
   if (f.relief() > Bytes{} || f.severity != Severity::info) {
     for (const std::string& note : f.notes) page.paragraph(left + "- ", note, Paint::dim);
@@ -128,11 +152,11 @@ std::string effect_text(const Finding& f) {
   return "does not move the peak";
 }
 
-std::string source_text(const Finding& f) {
-  if (f.source.file.empty()) return "";
-  std::string text = f.source.file.substr(f.source.file.rfind('/') + 1);
-  if (f.source.line != 0) text += ":" + std::to_string(f.source.line);
-  return f.source.function.empty() ? text : text + " " + f.source.function;
+std::string source_text(const Frame& frame) {
+  if (frame.file.empty()) return "";
+  std::string text = frame.file.substr(frame.file.rfind('/') + 1);
+  if (frame.line != 0) text += ":" + std::to_string(frame.line);
+  return frame.function.empty() ? text : text + " " + frame.function;
 }
 
 std::string times_text(const Finding& f) {
@@ -178,7 +202,7 @@ void add_findings(Page& page, const Report& r) {
     const std::string severity = pad_right(severity_name(f.severity), 7);
     page.line("  " + page.paint(paint_of(f.severity), severity) + "  " +
               page.paint(Paint::bold, fit(f.title, page.width() - 11)));
-    const std::string source = source_text(f);
+    const std::string source = source_text(f.source);
     page.paragraph(std::string(11, ' '),
                    bytes_text(f.bytes) + "; " + effect_text(f) + (source.empty() ? "" : "; " + source), Paint::dim);
   }
@@ -196,6 +220,10 @@ std::string advice_text(const Report& r, const Style& style) {
   std::string facts = r.recording.command;
   if (!r.recording.torch_version.empty())
     facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
+  if (const auto& foretold = advice.foretold; foretold && foretold->saved_before > Bytes{}) {
+    page.paragraph("", "Kept for the backward are " + bytes_text(foretold->saved_before) + " at most, " +
+                           bytes_text(foretold->saved_after) + " then");
+  }
   page.paragraph("", facts, Paint::dim);
   if (advice.peak_after_all < advice.peak_before) page.paragraph("Left then: ", left_text(advice));
   if (advice.findings.empty()) {

@@ -2,6 +2,7 @@
 #include "analyzer/report/json.h"
 
 #include "analyzer/report/report.h"
+#include "analyzer/report/rewritten_shown.h"
 
 namespace tapelens::report {
 
@@ -157,6 +158,7 @@ std::string json(const Report& report) {
               {"saves", saves_json(report.saves)},
               {"steps", std::move(steps)},
               {"ranges", std::move(ranges)}};
+  if (report.rewritten.any()) all["rewritten"] = rewritten_json(report.rewritten);
   if (report.advice) add_advice(all, *report.advice);
   return dumped(all);
 }

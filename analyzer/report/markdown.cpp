@@ -5,6 +5,7 @@
 #include "analyzer/report/format.h"
 #include "analyzer/report/markup.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/rewritten_shown.h"
 
 namespace tapelens::report {
 
@@ -89,6 +90,7 @@ std::string markdown(const Report& r, size_t rows) {
   }
   add_groups(out, r, rows);
   add_allocations(out, r, rows);
+  out += rewritten_table(r.rewritten);
   if (r.advice) out += findings_table(r);
   if (r.processes.size() > 1) {
     out += "\n| process | rank | device | peak |\n|--:|--:|:--|--:|\n";

@@ -19,7 +19,7 @@ std::string plan(const Report& report) {
                      {"operator", f.op},
                      {"node", f.node},
                      {"field", f.field},
-                     {"source", source_text(f)},
+                     {"source", source_text(f.source)},
                      {"bytes", f.bytes.value},
                      {"enabled", true}});
   }

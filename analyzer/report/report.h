@@ -12,6 +12,7 @@
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/groups.h"
 #include "analyzer/peak/saves.h"
+#include "analyzer/report/rewritten.h"
 #include "trace/recording.h"
 #include "trace/result.h"
 
@@ -147,6 +148,7 @@ struct Report {
   peak::SaveSummary saves;  // of all processes, over the whole recording
   std::vector<Step> steps;  // of the chosen process and device
   std::vector<Range> ranges;
+  Rewritten rewritten;  // of the chosen process, over the whole recording
   // Of the chosen process and device, over the whole recording; none if no checks were asked to run.
   std::optional<advise::Advice> advice;
 };

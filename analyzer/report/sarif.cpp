@@ -5,23 +5,15 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/json.h"
+#include "analyzer/report/patches.h"
 
 namespace tapelens::report {
 
 namespace {
 
 using advise::Finding;
-namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "https://json.schemastore.org/sarif-2.1.0.json";
-
-// Not what somebody writes and has in a repository, even if a virtual environment lies in its folder.
-bool is_library(const std::string& file) {
-  for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3"}) {
-    if (file.find(part) != std::string::npos) return true;
-  }
-  return file.starts_with("<");
-}
 
 std::string percent_encoded(std::string_view path) {
   static constexpr char kDigits[] = "0123456789ABCDEF";
@@ -39,14 +31,7 @@ std::string percent_encoded(std::string_view path) {
 }
 
 // The file as the repository names it; empty if it is not of the repository.
-std::string in_repository(const std::string& file, const SourceTree& tree) {
-  if (file.empty() || is_library(file)) return "";
-  const fs::path path(file);
-  const fs::path whole = (path.is_absolute() ? path : tree.folder / path).lexically_normal();
-  const fs::path relative = whole.lexically_relative(tree.root);
-  if (relative.empty() || *relative.begin() == "..") return "";
-  return percent_encoded(relative.generic_string());
-}
+std::string uri_of(const std::string& file, const SourceTree& tree) { return percent_encoded(in_repository(file, tree)); }
 
 Json location(const std::string& uri, uint32_t line, const std::string& function) {
   Json out = {{"physicalLocation",
@@ -61,7 +46,7 @@ Json location_of(const Finding& f, const SourceTree& tree) {
   std::vector<const Frame*> frames{&f.source};
   for (const Frame& frame : f.stack) frames.push_back(&frame);
   for (const Frame* frame : frames) {
-    if (const std::string uri = in_repository(frame->file, tree); !uri.empty()) {
+    if (const std::string uri = uri_of(frame->file, tree); !uri.empty()) {
       return location(uri, frame->line, frame->function);
     }
   }
@@ -73,7 +58,7 @@ Json location_of(const Finding& f, const SourceTree& tree) {
 Json location_of_program(const Report& report, const SourceTree& tree) {
   const auto outermost = [&](const std::vector<Frame>& stack) -> std::string {
     for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
-      if (std::string uri = in_repository(frame->file, tree); !uri.empty()) return uri;
+      if (std::string uri = uri_of(frame->file, tree); !uri.empty()) return uri;
     }
     return "";
   };
@@ -103,6 +88,29 @@ std::string message_of(const Finding& f) {
                      effect_text(f) + ". " + f.fix.text;
   if (!f.is_proved) text += " The recording cannot prove this: have a look before you change anything.";
   return text;
+}
+
+// Null: there is none, or it is no diff of whole lines.
+Json fixes_of(const Finding& f) {
+  const auto patch = read_patch(f.fix.patch);
+  if (f.fix.patch.empty() || !patch) return nullptr;
+  Json changes = Json::array();
+  for (const FilePatch& file : *patch) {
+    Json replacements = Json::array();
+    for (const advise::Edit& edit : file.edits) {
+      std::string inserted;
+      for (const std::string& line : edit.added) inserted += line;
+      replacements.push_back({{"deletedRegion",
+                               {{"startLine", edit.first + 1},
+                                {"startColumn", 1},
+                                {"endLine", edit.first + edit.removed + 1},
+                                {"endColumn", 1}}},
+                              {"insertedContent", {{"text", inserted}}}});
+    }
+    changes.push_back({{"artifactLocation", {{"uri", percent_encoded(file.path)}, {"uriBaseId", "%SRCROOT%"}}},
+                       {"replacements", std::move(replacements)}});
+  }
+  return Json::array({{{"description", {{"text", f.fix.text}}}, {"artifactChanges", std::move(changes)}}});
 }
 
 Json rule_json(const Rule& rule) {
@@ -149,6 +157,7 @@ std::string sarif(const Report& report, const std::vector<Rule>& rules, const So
                             {"peakAfterBytes", f.peak_after.value},
                             {"occurrences", f.occurrences},
                             {"module", f.module}};
+    if (Json fixes = fixes_of(f); !fixes.is_null()) result["fixes"] = std::move(fixes);
     results.push_back(std::move(result));
   }
   for (const std::string& refused : report.advice->refused) notifications.push_back(notification(refused, "warning"));

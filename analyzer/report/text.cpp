@@ -7,6 +7,7 @@
 #include "analyzer/report/format.h"
 #include "analyzer/report/layout.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/rewritten_shown.h"
 
 namespace tapelens::report {
 
@@ -299,6 +300,7 @@ std::string text(const Report& report, const Style& style) {
   add_categories(page, report);
   add_groups(page, report);
   add_allocations(page, report);
+  add_rewritten(page, report.rewritten);
   add_findings(page, report);
   add_steps(page, report);
   add_ranges(page, report);

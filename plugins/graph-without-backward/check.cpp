@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "plugins/graphs.h"
+#include "plugins/patches.h"
 
 namespace tapelens::advise {
 namespace {
@@ -86,6 +87,11 @@ class GraphWithoutBackward final : public Check {
         d.message = "The graph that ends" + at + " is never differentiated, but autograd saved " + bytes +
                     " for a backward through it.";
         d.fix.text = "Run it under torch.no_grad() or torch.inference_mode().";
+    }
+    if (group.variant != kGradients) {
+      const Graphs all(context.process, context.text);
+      const auto is_free = [&](NodeId node) { return is_candidate_[node.value] || !all.is_inner(node); };
+      d.fix.mend_with(Patches(context).no_grad(group.biggest().place.stack, is_free));
     }
     std::vector<uint64_t> roots;
     for (const Occurrence& occurrence : group.occurrences) roots.push_back(occurrence.number);

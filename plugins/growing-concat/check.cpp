@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "plugins/content.h"
+#include "plugins/patches.h"
 
 namespace tapelens::advise {
 
@@ -117,6 +118,7 @@ class GrowingConcat final : public Check {
           FixKind::advice, "", "",
           "Allocate the final size once and write each part into its slice; if the size is not known, double it."};
     }
+    words.fix.mend_with(Patches(context).join_once(group.biggest().place.stack));
     return words;
   }
 

@@ -6,6 +6,8 @@
 
 #include "plugins/graphs.h"
 #include "plugins/late-gradient/waits.h"
+#include "plugins/late-gradient/zeroed.h"
+#include "plugins/patches.h"
 
 namespace tapelens::advise {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 enum Variant : uint32_t {
   kWaits = 0,  // for its step
   kSpent = 1,  // was stepped, and is there while the next graph is made
+  kZeroed = 2,  // was zeroed, and likewise
 };
 
 constexpr Option kOptions[] = {
@@ -53,6 +56,7 @@ class LateGradient final : public Check {
       add_waiting(context, waits, step, all, place, {total, largest}, sink);
       add_spent(context, step, all, place, sink);
     }
+    add_zeroed(context, least, sink);
   }
 
   Description describe(const Context& context, const Group& group) const override {
@@ -65,6 +69,13 @@ class LateGradient final : public Check {
       d.message = size_text(group.bytes) + " of gradients are of no more use after the step" + at +
                   ", and are there until they are cleared, while the next graph is made.";
       d.fix.text = "Call optimizer.zero_grad() right after optimizer.step(), or before the forward.";
+    } else if (group.variant == kZeroed) {
+      d.title = "gradients are zeroed and kept through the next forward";
+      d.message = size_text(group.bytes) + " of gradients are zeros" + at +
+                  " until the next backward adds to them, and there while the next graph is made.";
+      d.notes.emplace_back("each is accumulated again in every step: no parameter would be left out of one");
+      d.fix.text = "Give them back: optimizer.zero_grad(set_to_none=True), which is PyTorch's default, or p.grad = None.";
+      d.fix.mend_with(Patches(context).set_to_none(group.biggest().place.stack));
     } else {
       d.title = "gradients wait for the optimizer step";
       d.message = size_text(group.bytes) + " of gradients wait together for the step" + at +
@@ -133,6 +144,27 @@ class LateGradient final : public Check {
     for (size_t i = 0; i < all.size(); ++i) {
       const AllocationId gradient = all[i]->gradient;
       sink.add({place, gradient, p.allocations.bytes[gradient], {all[i]->there, when.end}}, changes[i], kWaits);
+    }
+  }
+
+  static void add_zeroed(const Context& context, int64_t least, Sink& sink) {
+    const Process& p = context.process;
+    const std::vector<Zeroed> all = zeroed_gradients(context);
+    Bytes total;
+    for (const Zeroed& zeroed : all) total += p.allocations.bytes[zeroed.gradient];
+    if (total.value < least) return;
+    for (const Zeroed& zeroed : all) {
+      if (p.allocations.device[zeroed.gradient] != context.device) continue;
+      const Bytes bytes = p.allocations.bytes[zeroed.gradient];
+      const Time freed = p.freed(zeroed.gradient);
+      peak::WhatIf change;
+      change.ends.push_back({zeroed.gradient, zeroed.idle.front().begin});
+      for (size_t i = 0; i < zeroed.idle.size(); ++i) {
+        const Interval again{zeroed.idle[i].end, i + 1 < zeroed.idle.size() ? zeroed.idle[i + 1].begin : freed};
+        if (again.begin < again.end) change.extras.push_back({zeroed.gradient, again, bytes});
+      }
+      const Place place{{}, {}, {}, {}, place_of(context, zeroed.op).stack};
+      sink.add({place, zeroed.gradient, bytes, {zeroed.idle.front().begin, freed}}, change, kZeroed);
     }
   }
 

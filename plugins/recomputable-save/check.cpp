@@ -5,6 +5,7 @@
 #include <array>
 
 #include "plugins/recomputable-save/recipes.h"
+#include "plugins/recomputable-save/remade.h"
 
 namespace tapelens::advise {
 
@@ -26,16 +27,21 @@ class RecomputableSave final : public Check {
                 "and SiLU's result, LayerNorm's, ReLU of BatchNorm, softmax times a mask, casts of weights. Made "
                 "again when the backward asks for it, it has the same bits and costs one pass over memory.",
             .options = kOptions,
-            .precedence = 2};
+            .precedence = 2,
+            .rewrite_level = 2};
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {
+    if (context.applied != nullptr) {
+      foretell(context, sink);
+      return;
+    }
     const Process& p = context.process;
     const Contents contents(context);
     const Bytes least = options.bytes("min-bytes");
     Recipes recipes(context, contents,
                     static_cast<uint32_t>(std::clamp<int64_t>(options.number("max-operators"), 1, 100)));
-    const std::vector<uint32_t> evaluations = last_evaluations(p);
+    const std::vector<EvaluationId> evaluations = last_evaluations(p);
     for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
       const AllocationId allocation{row};
       if (p.allocations.bytes[allocation] < least || p.allocations.device[allocation] != context.device) continue;
@@ -48,7 +54,7 @@ class RecomputableSave final : public Check {
       peak::WhatIf change;
       for (const SaveId save : saves) {
         change.without.push_back(save);
-        if (const EvaluationId evaluation{evaluations[p.saves.node[save].value]}) {
+        if (const EvaluationId evaluation = evaluations[p.saves.node[save].value]) {
           change.extras.push_back({allocation,
                                    {p.evaluations.begin[evaluation], p.evaluations.end[evaluation]},
                                    p.allocations.bytes[allocation]});
@@ -97,11 +103,38 @@ class RecomputableSave final : public Check {
     for (const char c : op) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619;
     return hash;
   }
-  static std::vector<uint32_t> last_evaluations(const Process& p) {
-    std::vector<uint32_t> of_node(size_t{p.nodes.rows()} + 1);
-    for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) of_node[p.evaluations.node.raw[row]] = row;
-    of_node[0] = 0;
-    return of_node;
+  // Exactly what the rewrite does.
+  static void foretell(const Context& context, Sink& sink) {
+    const Process& p = context.process;
+    const std::vector<EvaluationId> evaluations = last_evaluations(p);
+    for (Remade::Found& found : Remade(context).all()) {
+      const AllocationId allocation = found.allocation;
+      const Bytes bytes = p.allocations.bytes[allocation];
+      Interval again{kNever, Time{0}};
+      for (const SaveId save : found.saves) {
+        const EvaluationId evaluation = evaluations[p.saves.node[save].value];
+        if (!evaluation) continue;
+        again.begin = std::min(again.begin, p.evaluations.begin[evaluation]);
+        again.end = std::max(again.end, p.evaluations.end[evaluation]);
+      }
+      const Time last = last_release(context, allocation);
+      peak::WhatIf change;
+      change.extras.push_back({allocation, {context.lifetimes.program_end(allocation), last}, found.small, true});
+      if (again.begin < again.end) {
+        change.extras.push_back({allocation, again, bytes});
+        change.extras.push_back({allocation, {again.begin, Time{again.begin.ns + 1}}, found.most - bytes});
+      }
+      for (const AllocationId source : found.sources) change.keeps.push_back({allocation, source, last});
+      change.without = std::move(found.saves);
+      const SaveId save = change.without.front();
+      sink.add({.place = place_of(context, save),
+                .allocation = allocation,
+                .bytes = bytes,
+                .when = {p.allocations.time[allocation], p.freed(allocation)},
+                .save = save,
+                .number = (uint64_t{found.last.value} << 8) | std::min<uint32_t>(found.operators, 255)},
+               change, variant_of(context.provenance.name(found.last)));
+    }
   }
 };
 

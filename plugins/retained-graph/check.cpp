@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plugins/graphs.h"
+#include "plugins/patches.h"
 #include "plugins/retained-graph/past.h"
 
 namespace tapelens::advise {
@@ -43,6 +44,7 @@ class RetainedGraph final : public Check {
     const Graphs graphs(p, context.text);
     if (!find_fullest_step(context, graphs)) return;
     find_entries(p, graphs);
+    find_backwards_into_the_past(context);
 
     // Of one line and operator: in how many steps something was left behind.
     std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>> steps_of;
@@ -89,10 +91,38 @@ class RetainedGraph final : public Check {
     d.fix.text = group.variant == kCarried
                      ? "Carry on a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()."
                      : "Keep a value instead of the tensor with its graph: loss.item() or loss.detach().";
+    d.fix.mend_with(patch(context, group));
     return d;
   }
 
  private:
+  // None where a backward goes on into earlier steps: the program may want just that.
+  std::string patch(const Context& context, const Group& group) const {
+    if (differentiates_past_) return "";
+    const Place& place = group.biggest().place;
+    const Patches patches(context);
+    const bool is_number = makes_number(context, place.op);
+    if (group.variant == kCollected) return patches.detach_collected(place.stack, is_number);
+    std::string diff = patches.detach_summand(place.stack, is_number);
+    if (diff.empty()) {
+      diff = patches.detach_carried(place.stack, context.text.string(context.process.operators.name[place.op]));
+    }
+    return diff;
+  }
+
+  void find_backwards_into_the_past(const Context& context) {
+    const Process& p = context.process;
+    differentiates_past_ = false;
+    for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) {
+      const EvaluationId evaluation{row};
+      const uint32_t node = p.evaluations.node[evaluation].value;
+      if (entry_[node] != 0 && born_[node] < step_at(context.steps, p.evaluations.begin[evaluation]).index) {
+        differentiates_past_ = true;
+        return;
+      }
+    }
+  }
+
   // At whose end the most nodes of earlier steps are alive.
   bool find_fullest_step(const Context& context, const Graphs& graphs) {
     const Process& p = context.process;
@@ -222,6 +252,7 @@ class RetainedGraph final : public Check {
   std::vector<int64_t> retained_;  // by step: nodes of earlier ones alive at its end
   uint32_t fullest_ = 0;
   bool grows_ = false;
+  bool differentiates_past_ = false;
 };
 
 }  // namespace

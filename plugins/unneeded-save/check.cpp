@@ -25,7 +25,8 @@ class UnneededSave final : public Check {
                 "fields no gradient reads, for which wanted gradients and attributes, was found by experiment on "
                 "PyTorch's own operator tests, for each minor version.",
             .options = kOptions,
-            .precedence = 0};
+            .precedence = 0,
+            .rewrite_level = 0};
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "plugins/graphs.h"
+#include "plugins/patches.h"
 #include "plugins/unused-gradient/accumulations.h"
 #include "trace/record.h"
 
@@ -39,6 +40,7 @@ class UnusedGradient final : public Check {
     entry_of_evaluation_.assign(p.evaluations.rows() + 1, 0);
     leads_into_.assign(p.evaluations.rows() + 1, 0);
     leads_.assign(p.nodes.rows() + 1, 0);
+    is_led_to_.assign(p.nodes.rows() + 1, false);
     find_nested(p);
     uint32_t first = 1;
     for (const Interval& backward : context.phases.backwards()) {
@@ -66,6 +68,18 @@ class UnusedGradient final : public Check {
     d.notes.push_back(counted(group.biggest().number, "node") + " evaluated for nothing, in one backward");
     d.fix.text = "Make it under torch.no_grad(), or detach it where it comes out: x = part(x).detach()" +
                  (line.empty() ? "." : " at " + line + ".");
+    // What a backward begins with has to have a gradient.
+    if (is_led_to_[group.biggest().place.node.value]) {
+      const Graphs graphs(context.process, context.text);
+      const auto is_free = [&](NodeId node) {
+        return !graphs.is_inner(node) || (entry_[node.value] != 0 && !is_needed_[node.value]);
+      };
+      const Patches patches(context);
+      const StackId stack = group.biggest().place.stack;
+      std::string diff = patches.detach_argument(stack, is_free);
+      if (diff.empty()) diff = patches.no_grad(stack, is_free);
+      d.fix.mend_with(std::move(diff));
+    }
     return d;
   }
 
@@ -113,6 +127,7 @@ class UnusedGradient final : public Check {
           if (next == 0 || leads_[next] != kUseless || !graphs.is_inner(NodeId{next})) continue;
           if (entry_[next] == 0) entry_[next] = useless ? entry_[node.value] : next;
           if (!useless) leads_into_[row] = entry_[next];
+          if (!useless) is_led_to_[next] = true;
         }
       }
     }
@@ -202,6 +217,7 @@ class UnusedGradient final : public Check {
 
   std::vector<uint32_t> entry_;                // by node that was useless in a backward: where to detach; else 0
   std::vector<bool> is_needed_;                // by node: some backward had a use for it
+  std::vector<bool> is_led_to_;                // by node that was useless: one that was not leads to it
   std::vector<bool> has_backward_;             // by node
   std::vector<uint32_t> entry_of_evaluation_;  // by evaluation that was useless
   std::vector<uint32_t> leads_into_;           // by evaluation that was not, of a node that leads to one that was

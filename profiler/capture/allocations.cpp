@@ -26,7 +26,7 @@ class WatchedAllocator final : public c10::Allocator {
 
   c10::DataPtr allocate(size_t bytes) override {
     c10::DataPtr data = inner_->allocate(bytes);
-    if (data.get() == nullptr || mode() == Mode::off) return data;
+    if (data.get() == nullptr || !is_recording()) return data;
     if (!data.compare_exchange_deleter(g_inner_deleter, &memory_freed)) return data;
     Thread& thread = this_thread();
     // Inside an operator the stack is the operator's; outside of --steps its frame has it, for there is no operator.
@@ -62,7 +62,7 @@ Devices& devices() {
 
 void memory_freed(void* data) {
   // Written before the memory is given back: nobody can be given the address again earlier in time than this.
-  if (data != nullptr && mode() != Mode::off) {
+  if (data != nullptr && is_recording()) {
     Thread& thread = this_thread();
     thread.lane.write(trace::FreeRecord{header<trace::FreeRecord>(RecordKind::free, kCpuDevice), trace::ticks_now(),
                                         address_of(data)});

@@ -21,7 +21,13 @@ void say(std::string_view what);
 void optimizer_begins(Thread& thread, std::string_view name);
 void optimizer_ends(Thread& thread, std::string_view name);
 
-// Nothing is written after this; the spool is whole.
+// Nothing is written after this; the spool is whole. Rewrites go on.
+void stop_recording();
+// The process ends.
 void finish_recording();
+
+// What rewrites ask of the probe.
+rewrite::Surroundings rewrite_surroundings();
+extern bool g_names_places;  // a plan names modules: which are called has to be known without a recording, too
 
 }  // namespace tapelens::capture

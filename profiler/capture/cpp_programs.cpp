@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "profiler/capture/capture.h"
+#include "profiler/capture/checksums.h"
 #include "profiler/capture/graph.h"
 #include "profiler/capture/intern.h"
 #include "profiler/capture/storage.h"
@@ -35,12 +36,13 @@ std::string class_name(const std::type_info& type) {
 using Parameters = std::vector<at::Tensor> (*)(const Module*, bool);
 Parameters g_parameters;
 std::vector<at::Tensor> parameters(const Module* module, bool recurse) {
-  if (mode() != Mode::off) {
+  if (is_recording()) {
     Thread& thread = this_thread();
     for (const auto& item : module->named_parameters(recurse)) {
       if (!item.value().defined()) continue;
       const uint32_t name = intern_string(thread, item.key());
       name_parameter(item.value().unsafeGetTensorImpl(), name);
+      name_for_checksums(item.value().unsafeGetTensorImpl(), item.key());
       write_role(thread, trace::Role::parameter, name, *item.value().unsafeGetTensorImpl(), nullptr);
     }
     for (const auto& item : module->named_buffers(recurse))
@@ -97,6 +99,13 @@ void tell_states(Thread& thread, Optimizer& optimizer) {
   }
 }
 
+void checksums(Optimizer& optimizer, trace::ChecksumOf of) {
+  if (!checksums_wanted()) return;
+  for (const auto& group : optimizer.param_groups())
+    for (const at::Tensor& parameter : group.params())
+      if (parameter.defined()) checksum_parameter(this_thread(), of, parameter.unsafeGetTensorImpl());
+}
+
 template <tapelens_symbol symbol, class Kind>
 struct Step {
   using Function = at::Tensor (*)(Kind*, Optimizer::LossClosure);
@@ -104,13 +113,17 @@ struct Step {
   static inline Function original = nullptr;
 
   static at::Tensor call(Kind* optimizer, Optimizer::LossClosure closure) {
-    if (mode() == Mode::off) return original(optimizer, std::move(closure));
+    if (!is_recording()) return original(optimizer, std::move(closure));
     const std::string name = optimizer_name(optimizer);
+    const bool has_closure = static_cast<bool>(closure);  // then its backward is inside the step
+    checksums(*optimizer, trace::ChecksumOf::gradient);
     optimizer_begins(this_thread(), name);
     at::Tensor loss = original(optimizer, std::move(closure));
-    if (mode() != Mode::off) {
+    if (is_recording()) {
       Thread& thread = this_thread();
       tell_states(thread, *optimizer);
+      if (has_closure) checksums(*optimizer, trace::ChecksumOf::gradient);
+      checksums(*optimizer, trace::ChecksumOf::parameter);
       optimizer_ends(thread, name);
     }
     return loss;

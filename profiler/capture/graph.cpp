@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "profiler/capture/capture.h"
+#include "profiler/capture/checksums.h"
 #include "profiler/capture/intern.h"
 #include "profiler/capture/stack.h"
 #include "profiler/capture/storage.h"
@@ -48,11 +49,13 @@ uint32_t field_name(Thread& thread, uint32_t field) {
   return known;
 }
 
-uint32_t type_name(Thread& thread, const Node& node) {
+std::string short_name(const Node& node) {
   std::string name = node.name();
   constexpr std::string_view kPrefix = "torch::autograd::";
-  return intern_string(thread, name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name);
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
 }
+
+uint32_t type_name(Thread& thread, const Node& node) { return intern_string(thread, short_name(node)); }
 
 struct Parameters {
   std::mutex lock;
@@ -139,6 +142,66 @@ PendingSave describe(Thread& thread, const void* place, const c10::TensorImpl& t
   return save;
 }
 
+// Hands each save of a node to the rewrites.
+class Offerer final : public FieldVisitor {
+ public:
+  Offerer(Thread& thread, const Node& node, const NodeType& type, const Frame& frame)
+      : thread_(thread), node_(node), type_(type), frame_(frame) {}
+
+  void one(uint32_t field, uint32_t index, const SavedVariable& saved) override {
+    static auto* known = new std::vector<std::atomic<const rewrite::Candidates*>>(kFields);
+    const rewrite::Candidates* candidates = (*known)[field].load(std::memory_order_acquire);
+    if (candidates == nullptr) {
+      candidates = rewrite::candidates(type_.text, kFieldNames[field]);
+      (*known)[field].store(candidates, std::memory_order_release);
+    }
+    if (saved.has_hooks()) return;
+    const auto data = saved.get_raw_data();
+    if (!data || !data->defined()) return;
+    if (!candidates->empty() && !is_described_) describe_node();
+    const std::string_view inner = frame_.name != nullptr ? frame_.name : "";
+    rewrite::offer(thread_.rewrites, const_cast<SavedVariable&>(saved),
+                   {node_, *text(), kFieldNames[field], index, inner, outer_operator(inner), attributes_.text(), wanted_, *data},
+                   *candidates);
+  }
+
+ private:
+  void describe_node() {
+    is_described_ = true;
+    if (type_.fields->attributes != nullptr) type_.fields->attributes(node_, attributes_);
+    const size_t edges = std::min<size_t>(node_.num_outputs(), 64);
+    for (size_t i = 0; i < edges; ++i) wanted_ |= uint64_t{node_.next_edge(i).is_valid()} << i;
+  }
+  // Names that live as long as the process: whoever is handed one keeps it.
+  const std::string* text() const {
+    static auto* lock = new std::mutex;
+    static auto* texts = new std::unordered_map<std::string, std::string>;
+    if (text_ == nullptr) {
+      const std::lock_guard guard(*lock);
+      text_ = &texts->try_emplace(type_.text, type_.text).first->second;
+    }
+    return text_;
+  }
+  // That the program called: the outermost of the operators around.
+  std::string_view outer_operator(std::string_view inner) const {
+    std::string_view outer = inner;
+    for (auto frame = thread_.frames.rbegin(); frame != thread_.frames.rend(); ++frame) {
+      if (frame->name == nullptr || frame->runs_python) break;
+      outer = frame->name;
+    }
+    return outer;
+  }
+
+  Thread& thread_;
+  const Node& node_;
+  const NodeType& type_;
+  const Frame& frame_;
+  bool is_described_ = false;
+  AttributeText attributes_;
+  uint64_t wanted_ = 0;
+  mutable const std::string* text_ = nullptr;
+};
+
 // Gives each field of a node the save that the constructor saw.
 class Claimer final : public FieldVisitor {
  public:
@@ -180,7 +243,7 @@ class Claimer final : public FieldVisitor {
 };
 
 void node_made(const Node* node) {
-  if (node == nullptr || mode() != Mode::full) return;
+  if (node == nullptr || !follows_graph(mode())) return;
   Thread& thread = this_thread();
   if (thread.busy || node->sequence_nr() == UINT64_MAX) return;
   Thread::Recorded& seen = thread.recorded[slot_of(address_of(node), thread.recorded.size())];
@@ -200,6 +263,7 @@ void node_dies(const Node* node) {
     thread.nodes.erase(std::next(pending).base());
     return;
   }
+  if (!is_recording()) return;
   if (node->sequence_nr() == UINT64_MAX) g_generation.fetch_add(1, std::memory_order_relaxed);
   thread.lane.write(trace::NodeReleaseRecord{header<trace::NodeReleaseRecord>(RecordKind::node_release, trace::kNodeDied),
                                              trace::ticks_now(), address_of(node)});
@@ -239,7 +303,10 @@ EdgeFunction g_set_gradient_edge;
 void set_gradient_edge(const at::Tensor& tensor, torch::autograd::Edge edge) {
   const Node* node = edge.function.get();
   g_set_gradient_edge(tensor, std::move(edge));
-  undisturbed([node] { node_made(node); });
+  undisturbed([&] {
+    node_made(node);
+    checksum_output(tensor, node);
+  });
 }
 
 // Returns nothing, or the node, by version.
@@ -249,11 +316,15 @@ struct Rebase {
   static inline Function original = nullptr;
   static Returned call(const at::Tensor& tensor, torch::autograd::Edge edge) {
     struct Afterwards {
+      const at::Tensor& tensor;
       const Node* node;
       ~Afterwards() {
-        undisturbed([this] { node_made(node); });
+        undisturbed([this] {
+          node_made(node);
+          checksum_output(tensor, node);
+        });
       }
-    } const afterwards{edge.function.get()};
+    } const afterwards{tensor, edge.function.get()};
     return original(tensor, std::move(edge));
   }
 };
@@ -288,20 +359,23 @@ ExecuteFunction g_execute;
 variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, const variable_list& inputs, bool keep_graph,
                       bool create_graph, bool accumulate_grad, const edge_list& outputs) {
   struct Backward {
-    explicit Backward(uint8_t flags) {
-      if (mode() == Mode::off) return;
+    Backward(uint8_t flags, const edge_list& edges) {
+      const Mode now = mode();
+      if (now == Mode::off) return;
       Thread& thread = this_thread();
       if (thread.busy) return;
       Frame frame;
       frame.scope = at::RecordScope::BACKWARD_FUNCTION;
-      if (mode() == Mode::full) {
+      if (follows_graph(now)) {
         Busy busy(thread);
         undisturbed([&] {
           settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
-          frame.stack = stack_here(thread);  // also ends the module calls that are over
+          if (g_rewrites) rewrite::sweep(thread.rewrites);
+          if (now == Mode::full) frame.stack = stack_here(thread);  // also ends the module calls that are over
         });
       }
-      write_event(thread, RecordKind::backward_begin, 0, flags);
+      undisturbed([&] { checksum_roots(thread, edges); });
+      if (is_recording()) write_event(thread, RecordKind::backward_begin, 0, flags);
       frame.nodes = static_cast<uint32_t>(thread.nodes.size());
       frame.saves = static_cast<uint32_t>(thread.saves.size());
       thread.frames.push_back(frame);
@@ -312,11 +386,15 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
       Thread& thread = this_thread();
       undisturbed([&] { settle_graph(thread, thread.frames.back()); });
       thread.frames.pop_back();
-      write_event(thread, RecordKind::backward_end);
+      if (is_recording()) write_event(thread, RecordKind::backward_end);
+      if (g_rewrites && !in_backward(thread)) {
+        Busy busy(thread);
+        undisturbed([&] { rewrite::backward_ended(thread.rewrites); });
+      }
     }
     bool open = false;
   } const backward(static_cast<uint8_t>((keep_graph ? trace::kBackwardKeepsGraph : 0) |
-                                        (create_graph ? trace::kBackwardCreatesGraph : 0)));
+                                        (create_graph ? trace::kBackwardCreatesGraph : 0)), roots);
   return g_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
 }
 
@@ -336,20 +414,27 @@ const NodeType& node_type(Thread& thread, const Node& node) {
   type.is_accumulate_grad = info == typeid(AccumulateGrad);
   type.name_varies = is_python;  // by the class of the program that it stands for
   type.name = is_python ? 0 : type_name(thread, node);
+  if (g_rewrites && type.fields != nullptr) type.text = short_name(node);
   return type;
 }
 
 void settle_graph(Thread& thread, const Frame& frame) {
   if (thread.nodes.size() <= frame.nodes && thread.saves.size() <= frame.saves) return;
+  const bool is_recorded = mode() == Mode::full;
   const Node* custom = nullptr;
   for (size_t i = frame.nodes; i < thread.nodes.size(); ++i) {
     const Node& node = *thread.nodes[i];
     const NodeType& type = node_type(thread, node);
-    write_node(thread, node, type);
+    if (is_recorded) write_node(thread, node, type);
     if (type.is_custom) custom = &node;
-    if (type.fields != nullptr) {
+    if (type.fields == nullptr) continue;
+    if (is_recorded) {
       Claimer claimer(thread, node, frame.saves);
       type.fields->visit(node, claimer);
+    }
+    if (g_rewrites && std::uncaught_exceptions() == 0) {
+      Offerer offerer(thread, node, type, frame);
+      type.fields->visit(node, offerer);
     }
   }
   // What an operator that threw had saved is gone with its node.

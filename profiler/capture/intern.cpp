@@ -10,6 +10,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace tapelens::capture {
 namespace {
@@ -20,7 +21,7 @@ struct Tables {
   std::mutex lock;
   std::unordered_map<std::string, uint32_t> strings;
   std::unordered_map<uint64_t, uint32_t> stacks, layouts, frames;
-  uint32_t modules = 0;
+  std::vector<std::string> modules;  // paths
 };
 Tables& tables() {
   static auto* made = new Tables;
@@ -128,6 +129,7 @@ const Thread::Name& intern_name(Thread& thread, const at::RecordFunction& functi
   // Operators of LibTorch itself run no Python; a torch.autograd.Function, a custom operator may.
   name.runs_python = std::strncmp(text, "aten::", 6) != 0 && std::strncmp(text, "prim::", 6) != 0;
   name.written = written_arguments(function);
+  name.cheap = g_rewrites && rewrite::wants_calls() ? rewrite::cheap_operator(function) : nullptr;
   name.copies = std::ranges::find(kCopying, text) != std::end(kCopying);
   return name;
 }
@@ -168,9 +170,16 @@ uint32_t intern_module(Thread& thread, std::string_view path, std::string_view t
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
   const uint32_t path_id = string_locked(t, thread, path), type_id = string_locked(t, thread, type);
-  const uint32_t id = ++t.modules;
+  t.modules.emplace_back(path);
+  const auto id = static_cast<uint32_t>(t.modules.size());
   thread.lane.write(trace::ModuleRecord{header<trace::ModuleRecord>(RecordKind::module, 0, id), path_id, type_id});
   return id;
+}
+
+std::string module_path(uint32_t module) {
+  Tables& t = tables();
+  const std::lock_guard guard(t.lock);
+  return module == 0 || module > t.modules.size() ? std::string() : t.modules[module - 1];
 }
 
 uint32_t find_stack(Thread& thread, uint64_t hash) {

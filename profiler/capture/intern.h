@@ -23,6 +23,7 @@ const Thread::Name& intern_name(Thread& thread, const at::RecordFunction& functi
 uint32_t intern_layout(Thread& thread, const c10::TensorImpl& tensor);
 
 uint32_t intern_module(Thread& thread, std::string_view path, std::string_view type);
+std::string module_path(uint32_t module);
 
 struct FrameText {
   std::string_view file, function;

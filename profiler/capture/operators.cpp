@@ -76,6 +76,7 @@ void write_operator(Thread& thread, const at::RecordFunction& function, Frame& f
   const bool copies = name.copies;
   frame.runs_python = name.runs_python;
   const uint32_t stack = from_python ? stack_here(thread) : thread.frames.back().stack;
+  frame.own_stack = stack;
 
   constexpr size_t kRoom = 24;
   uint64_t few[kRoom];
@@ -117,33 +118,67 @@ void begin_evaluation(Thread& thread, Frame& frame) {
       header<trace::EvaluationRecord>(RecordKind::evaluation_begin, flags), trace::ticks_now(), address_of(node)});
 }
 
-std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
-  if (mode() == Mode::off) return nullptr;
-  Thread& thread = this_thread();
-  Frame frame{static_cast<uint32_t>(thread.nodes.size()), static_cast<uint32_t>(thread.saves.size()), function.scope()};
-  if (!thread.busy && mode() == Mode::full) {
-    Busy busy(thread);
-    // What was made outside of any operator (by a C++ custom function) is whole by now.
-    if (!inside_operator(thread)) {
-      settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
-      frame.nodes = static_cast<uint32_t>(thread.nodes.size());
-      frame.saves = static_cast<uint32_t>(thread.saves.size());
-    }
-    switch (function.scope()) {
-      case at::RecordScope::BACKWARD_FUNCTION:
-        begin_evaluation(thread, frame);
-        break;
-      case at::RecordScope::USER_SCOPE:
-        frame.runs_python = true;
-        write_event(thread, RecordKind::range_begin, intern_string(thread, function.name()));
-        frame.recorded = true;
-        break;
-      default:
-        write_operator(thread, function, frame);
+// What rewrites want to know of a call before it changes anything.
+void begin_rewritten(Thread& thread, const at::RecordFunction& function, Frame& frame) {
+  const Thread::Name& name = intern_name(thread, function);
+  frame.runs_python = name.runs_python;
+  if (!rewrite::wants_calls()) return;
+  if (name.cheap != nullptr) {
+    thread.rewrites.calls.push_back(rewrite::begin(*name.cheap, function));
+    frame.is_call = true;
+  }
+  if (name.written == 0) return;
+  size_t argument = 0;
+  for (const c10::IValue& input : function.inputs()) {
+    if ((name.written >> std::min<size_t>(argument++, 31) & 1) == 0) continue;
+    if (input.isTensor()) {
+      rewrite::overwritten(input.toTensor());
+    } else if (input.isTensorList()) {
+      for (const at::Tensor& tensor : input.toTensorList().vec()) rewrite::overwritten(tensor);
     }
   }
+}
+
+void begin_followed(Thread& thread, const at::RecordFunction& function, Frame& frame, bool is_recorded) {
+  // What was made outside of any operator (by a C++ custom function) is whole by now.
+  if (!inside_operator(thread)) {
+    settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
+    frame.nodes = static_cast<uint32_t>(thread.nodes.size());
+    frame.saves = static_cast<uint32_t>(thread.saves.size());
+    if (g_rewrites) rewrite::sweep(thread.rewrites);
+  }
+  frame.is_followed = true;
+  switch (function.scope()) {
+    case at::RecordScope::BACKWARD_FUNCTION:
+      if (is_recorded) begin_evaluation(thread, frame);
+      break;
+    case at::RecordScope::USER_SCOPE:
+      frame.runs_python = true;
+      if (is_recorded) write_event(thread, RecordKind::range_begin, intern_string(thread, function.name()));
+      frame.recorded = is_recorded;
+      break;
+    default:
+      frame.name = function.name();
+      if (is_recorded) {
+        write_operator(thread, function, frame);
+      } else if (g_names_places && (thread.frames.empty() || thread.frames.back().runs_python)) {
+        stack_here(thread);  // which module is being called
+      }
+      if (g_rewrites) begin_rewritten(thread, function, frame);
+  }
+}
+
+std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
+  const Mode now = mode();
+  if (now == Mode::off) return nullptr;
+  Thread& thread = this_thread();
+  Frame frame{static_cast<uint32_t>(thread.nodes.size()), static_cast<uint32_t>(thread.saves.size()), function.scope()};
+  if (!thread.busy && follows_graph(now)) {
+    Busy busy(thread);
+    begin_followed(thread, function, frame, now == Mode::full);
+  }
   // Outside of --steps: who made what is alive, and the first operator brings in the watch on optimizers.
-  if (!thread.busy && mode() == Mode::memory && thread.frames.empty()) {
+  if (!thread.busy && now == Mode::memory && thread.frames.empty()) {
     Busy busy(thread);
     frame.stack = stack_here(thread);
   }
@@ -151,16 +186,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   return nullptr;
 }
 
-void end(const at::RecordFunction& function, at::ObserverContext*) {
-  if (mode() == Mode::off) return;
-  Thread& thread = this_thread();
-  if (thread.frames.empty()) return;
-  const Frame frame = thread.frames.back();
-  thread.frames.pop_back();
-  if (!frame.recorded) return;
-  const bool was_busy = thread.busy;  // ends are written whatever happens: their begin was
-  thread.busy = true;
-  settle_graph(thread, frame);
+void write_end(Thread& thread, const at::RecordFunction& function, const Frame& frame) {
   switch (function.scope()) {
     case at::RecordScope::BACKWARD_FUNCTION:
       evaluation_ends(thread, *frame.node);
@@ -172,6 +198,25 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
     default:
       write_event(thread, RecordKind::operator_end);
   }
+}
+
+void end(const at::RecordFunction& function, at::ObserverContext*) {
+  if (mode() == Mode::off) return;
+  Thread& thread = this_thread();
+  if (thread.frames.empty()) return;
+  const Frame frame = thread.frames.back();
+  thread.frames.pop_back();
+  if (!frame.is_followed) return;
+  const bool was_busy = thread.busy;  // ends are written whatever happens: their begin was
+  thread.busy = true;
+  thread.settling_stack = frame.own_stack;
+  if (frame.is_call && !thread.rewrites.calls.empty()) {
+    rewrite::Call call = std::move(thread.rewrites.calls.back());
+    thread.rewrites.calls.pop_back();
+    rewrite::end(std::move(call), function);
+  }
+  settle_graph(thread, frame);
+  if (frame.recorded && is_recording()) write_end(thread, function, frame);
   thread.busy = was_busy;
 }
 
@@ -185,7 +230,10 @@ bool observes(at::RecordScope scope) {
 void add_ourselves(at::StepCallbacks& callbacks, at::RecordScope scope) {
   callbacks.callbacks_.push_back({begin, end});
   // An evaluation's inputs are of no use here, and would be copied into a list first.
-  if (scope != at::RecordScope::BACKWARD_FUNCTION) callbacks.needs_inputs_ = true;
+  if (scope == at::RecordScope::BACKWARD_FUNCTION) return;
+  const bool is_called = g_rewrites && rewrite::wants_calls();
+  if (is_called || mode() == Mode::full) callbacks.needs_inputs_ = true;
+  if (is_called) callbacks.needs_outputs_ = true;
 }
 
 using UnlessEmpty = decltype(&at::getStepCallbacksUnlessEmpty);

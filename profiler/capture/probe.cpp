@@ -1,5 +1,5 @@
-// Starts the recording of this process. The preload library loads the probe when LibTorch dispatches its first operator;
-// the static object at the end of this file is what runs then.
+// Starts the recording of this process, or the rewriting alone. The preload library loads the probe when LibTorch
+// dispatches its first operator; the static object at the end of this file is what runs then.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <torch/version.h>
@@ -16,6 +16,7 @@
 #include "profiler/capture/intern.h"
 #include "profiler/capture/stack.h"
 #include "profiler/capture/steps.h"
+#include "profiler/rewrite/operators.h"
 
 namespace tapelens::capture {
 
@@ -27,11 +28,19 @@ void say(std::string_view what) {
 
 static pid_t g_process = 0;
 
-void finish_recording() {
-  // A child of vfork() runs in our memory until it executes or exits.
-  if (getpid() != g_process || g_mode.exchange(Mode::off) == Mode::off) return;
+void stop_recording() {
+  if (!is_recording()) return;
+  g_mode.store(g_rewrites ? Mode::rewrite : Mode::off, std::memory_order_relaxed);
   if (void* state = *g_inject->thread_slot()) static_cast<Thread*>(state)->lane.finish();
   g_spool.finish();
+}
+
+void finish_recording() {
+  // A child of vfork() runs in our memory until it executes or exits.
+  if (getpid() != g_process || mode() == Mode::off) return;
+  stop_recording();
+  g_mode.store(Mode::off, std::memory_order_relaxed);
+  if (g_rewrites) rewrite::write_tally();
 }
 
 namespace {
@@ -64,25 +73,24 @@ void in_forked_child() {
   g_spool.abandon_in_child();
 }
 
-void start() {
-  g_inject = static_cast<const tapelens_inject_table*>(dlsym(RTLD_DEFAULT, "tapelens_inject"));
-  const char* folder = getenv("TAPELENS_SPOOL");
-  if (g_inject == nullptr || g_inject->version != TAPELENS_INJECT_VERSION || folder == nullptr) {
-    say("the probe and the preload library are of two installations; the program runs unrecorded");
-    return;
-  }
+// Makes the spool of this process. False where nothing is recorded: then lanes write nowhere.
+bool open_spool(const char* folder) {
+  if (folder == nullptr) return false;
   read_steps();
   read_stacks();
   trace::SpoolLimits limits;
   limits.max_bytes = number_of("TAPELENS_MAX_BYTES", limits.max_bytes);
   limits.epoch_ns = number_of("TAPELENS_EPOCH_NS", 0);
-  const std::string path = std::string(folder) + "/" + std::to_string(getpid()) + "-" +
-                           std::to_string(trace::monotonic_ns()) + ".spool";
-  if (const int error = g_spool.open(path.c_str(), limits)) {
-    say(path + ": cannot be written: " + strerror(error) + "; the program runs unrecorded");
-    return;
-  }
-  Thread& thread = this_thread();
+  const std::string path =
+      std::string(folder) + "/" + std::to_string(getpid()) + "-" + std::to_string(trace::monotonic_ns()) + ".spool";
+  const int error = g_spool.open(path.c_str(), limits);
+  if (error == 0) return true;
+  g_window = {};
+  say(path + ": cannot be written: " + strerror(error) + "; the program runs unrecorded");
+  return false;
+}
+
+void write_facts(Thread& thread) {
   write_information(thread, "torch_version", TORCH_VERSION);
   for (const char* variable : {"RANK", "LOCAL_RANK", "WORLD_SIZE"}) {
     std::string key(variable);
@@ -90,16 +98,38 @@ void start() {
     if (const char* value = getenv(variable)) write_information(thread, key, value);
   }
   if (g_window.given) write_information(thread, "steps", getenv("TAPELENS_STEPS"));
-  watch_allocations(thread);
+}
+
+// What hooks do at first.
+Mode start_mode(bool records) {
+  if (!records) return Mode::rewrite;
+  return g_window.given && g_window.first > 0 ? Mode::memory : Mode::full;
+}
+
+void start() {
+  g_inject = static_cast<const tapelens_inject_table*>(dlsym(RTLD_DEFAULT, "tapelens_inject"));
+  if (g_inject == nullptr || g_inject->version != TAPELENS_INJECT_VERSION) {
+    say("the probe and the preload library are of two installations; the program runs as it is");
+    return;
+  }
+  const bool records = open_spool(getenv("TAPELENS_SPOOL"));
+  g_rewrites = rewrite::start(rewrite_surroundings());
+  if (!records && !g_rewrites) return;
+  Thread& thread = this_thread();
+  if (records) {
+    write_facts(thread);
+    watch_allocations(thread);
+  }
   watch_graph();
   watch_cpp_programs();
   watch_operators();
+  if (g_rewrites) rewrite::install_operator_rewrites();
   pthread_atfork(nullptr, nullptr, in_forked_child);
   // Python is finalised before exit handlers run; what static objects free after them is not recorded.
   atexit(finish_recording);
   g_process = getpid();
   const_cast<tapelens_inject_table*>(g_inject)->before_exit = finish_recording;
-  g_mode.store(g_window.given && g_window.first > 0 ? Mode::memory : Mode::full, std::memory_order_relaxed);
+  g_mode.store(start_mode(records), std::memory_order_relaxed);
 }
 
 // Last in the file: everything else here is made before it.

@@ -6,6 +6,7 @@ import sys
 import weakref
 
 BUFFER, PARAMETER, OPTIMIZER_STATE = 2, 1, 4
+CHECKSUM_OF_GRADIENT, CHECKSUM_OF_PARAMETER = 2, 3
 
 
 def learn(root):
@@ -41,9 +42,17 @@ def install():
             name = names[opt] = kind if counts[kind] == 1 else f"{kind}#{counts[kind]}"
         return name
 
+    def checksums(opt, of):
+        for group in opt.param_groups:
+            for parameter in group["params"]:
+                tapelens_checksum(parameter._cdata, of)
+
     def before(opt, args, kwargs):
-        if not is_compiling():
-            tapelens_optimizer_begin(name_of(opt))
+        if is_compiling():
+            return
+        if tapelens_checksums_wanted:
+            checksums(opt, CHECKSUM_OF_GRADIENT)
+        tapelens_optimizer_begin(name_of(opt))
 
     def after(opt, args, kwargs):
         if is_compiling():
@@ -60,6 +69,11 @@ def install():
                             seen[id(parameter), key] = data
                             tapelens_role(data, str(key), OPTIMIZER_STATE,
                                           parameter._cdata if isinstance(parameter, Tensor) else 0)
+        if tapelens_checksums_wanted:
+            if kwargs.get("closure", args[1] if len(args) > 1 else None) is not None:
+                # Its backward is inside the step.
+                checksums(opt, CHECKSUM_OF_GRADIENT)
+            checksums(opt, CHECKSUM_OF_PARAMETER)
         tapelens_optimizer_end(name_of(opt))
 
     optimizer.register_optimizer_step_pre_hook(before)

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "profiler/capture/capture.h"
+#include "profiler/capture/checksums.h"
 #include "profiler/capture/graph.h"
 #include "profiler/capture/intern.h"
 #include "profiler/capture/python.h"
@@ -102,25 +103,37 @@ PyObject* tell_role(PyObject*, PyObject* arguments) {  // TensorImpl, name, role
   const auto role = static_cast<trace::Role>(api.AsLong(api.GetTupleItem(arguments, 2)));
   const auto* parameter = static_cast<const c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 3)));
   if (tensor == nullptr || name == nullptr) return nullptr;
-  if (mode() == Mode::off) return give_none();
+  if (!is_recording()) return give_none();
   Thread& thread = this_thread();
   const uint32_t id = intern_string(thread, name);
-  if (role == trace::Role::parameter) name_parameter(tensor, id);
+  if (role == trace::Role::parameter) {
+    name_parameter(tensor, id);
+    name_for_checksums(const_cast<c10::TensorImpl*>(tensor), name);
+  }
   write_role(thread, role, id, *tensor, parameter);
+  return give_none();
+}
+
+PyObject* tell_checksum(PyObject*, PyObject* arguments) {  // TensorImpl of the parameter, of what
+  const Python& api = *python();
+  auto* parameter = static_cast<c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 0)));
+  const auto of = static_cast<trace::ChecksumOf>(api.AsLong(api.GetTupleItem(arguments, 1)));
+  if (parameter == nullptr) return nullptr;
+  if (mode() != Mode::off) checksum_parameter(this_thread(), of, parameter);
   return give_none();
 }
 
 PyObject* tell_optimizer_begin(PyObject*, PyObject* name) {
   const char* text = python()->AsUTF8(name);
   if (text == nullptr) return nullptr;
-  if (mode() != Mode::off) optimizer_begins(this_thread(), text);
+  if (is_recording()) optimizer_begins(this_thread(), text);
   return give_none();
 }
 
 PyObject* tell_optimizer_end(PyObject*, PyObject* name) {
   const char* text = python()->AsUTF8(name);
   if (text == nullptr) return nullptr;
-  if (mode() != Mode::off) optimizer_ends(this_thread(), text);
+  if (is_recording()) optimizer_ends(this_thread(), text);
   return give_none();
 }
 
@@ -153,6 +166,7 @@ PyObject* calibrate(PyObject*, PyObject* object) {
 PyMethodDef g_functions[] = {
     {"tapelens_module", tell_module, kMethVarargs, nullptr},
     {"tapelens_role", tell_role, kMethVarargs, nullptr},
+    {"tapelens_checksum", tell_checksum, kMethVarargs, nullptr},
     {"tapelens_optimizer_begin", tell_optimizer_begin, kMethO, nullptr},
     {"tapelens_optimizer_end", tell_optimizer_end, kMethO, nullptr},
     {"tapelens_calibrate", calibrate, kMethO, nullptr},
@@ -169,6 +183,8 @@ void install(const Python& api, Interpreter& in) {
       api.SetItemString(in.globals, function.name, made);
       if (function.function == module_gone) in.weak_callback = made;
     }
+    api.SetItemString(in.globals, "tapelens_checksums_wanted",
+                      api.GetItemString(api.GetBuiltins(), checksums_wanted() ? "True" : "False"));
     const Owned ran(api, api.RunString(kPythonHooks, kFileInput, in.globals, in.globals));
     in.learn = api.GetItemString(in.globals, "learn");
     if (!ran || in.learn == nullptr) {
@@ -266,6 +282,22 @@ uint32_t python_stack(const Python& api, Thread& thread) {
 }
 
 }  // namespace
+
+bool is_line_in_stack(std::string_view file, uint32_t line) {
+  const Python* api = python();
+  if (api == nullptr) return true;
+  if (!python_may_run(*api)) return false;
+  const Gil gil(*api);
+  PyObject* const state = api->GILState_GetThisThreadState();
+  for (Owned frame(*api, api->ThreadState_GetFrame(state)); frame; frame = Owned(*api, api->Frame_GetBack(frame.get()))) {
+    if (static_cast<uint32_t>(api->Frame_GetLineNumber(frame.get())) != line) continue;
+    const Owned code(*api, api->Frame_GetCode(frame.get()));
+    const std::string path = text_attribute(*api, code.get(), "co_filename");
+    if (!path.ends_with(file)) continue;
+    if (path.size() == file.size() || path[path.size() - file.size() - 1] == '/') return true;
+  }
+  return false;
+}
 
 uint32_t stack_here(Thread& thread) {
   if (const Python* api = python(); api != nullptr && python_may_run(*api)) {

@@ -20,6 +20,11 @@ std::string* g_first = nullptr;  // the optimizer whose steps are borders: the f
 uint64_t g_steps = 0;            // that have ended
 }  // namespace
 
+uint64_t steps_ended() {
+  const std::lock_guard guard(step_lock());
+  return g_steps;
+}
+
 void optimizer_begins(Thread& thread, std::string_view name) {
   write_event(thread, trace::RecordKind::optimizer_begin, intern_string(thread, name));
 }
@@ -32,7 +37,7 @@ void optimizer_ends(Thread& thread, std::string_view name) {
   ++g_steps;
   if (!g_window.given) return;
   if (g_steps == g_window.first && mode() == Mode::memory) g_mode.store(Mode::full, std::memory_order_relaxed);
-  if (g_steps == g_window.last) finish_recording();
+  if (g_steps == g_window.last) stop_recording();
 }
 
 }  // namespace tapelens::capture

@@ -12,4 +12,7 @@ struct StepWindow {
 };
 extern StepWindow g_window;
 
+// How many have ended: the number of the one that is going on.
+uint64_t steps_ended();
+
 }  // namespace tapelens::capture

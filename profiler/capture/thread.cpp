@@ -10,6 +10,7 @@
 namespace tapelens::capture {
 
 std::atomic<Mode> g_mode{Mode::off};
+bool g_rewrites = false;
 trace::SpoolWriter g_spool;
 const tapelens_inject_table* g_inject = nullptr;
 
@@ -24,11 +25,12 @@ Thread* g_pool = nullptr;  // states of threads that ended, to be used again
 void thread_ended(void* state) {
   auto* thread = static_cast<Thread*>(state);
   *g_inject->thread_slot() = nullptr;
-  if (mode() != Mode::off) thread->lane.finish();
+  if (is_recording()) thread->lane.finish();
   thread->frames.clear();
   thread->nodes.clear();
   thread->saves.clear();
   thread->modules.clear();
+  thread->rewrites = {};
   const std::lock_guard guard(pool_lock());
   thread->next = g_pool;
   g_pool = thread;

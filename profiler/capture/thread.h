@@ -8,21 +8,28 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "profiler/inject/inject.h"
+#include "profiler/rewrite/host.h"
 #include "trace/spool_writer.h"
 
 namespace tapelens::capture {
 
 // What hooks write at this moment. Read once per hook, relaxed.
 enum class Mode : uint8_t {
-  off = 0,     // nothing: before the start, after the end, in a forked child
-  memory = 1,  // outside of --steps A:B: allocations, frees, roles, steps
-  full = 2,
+  off = 0,      // nothing: before the start, after the end, in a forked child
+  rewrite = 1,  // nothing is written, but the graph is followed: rewrites without a recording, or after its end
+  memory = 2,   // outside of --steps A:B: allocations, frees, roles, steps
+  full = 3,
 };
 extern std::atomic<Mode> g_mode;
 inline Mode mode() { return g_mode.load(std::memory_order_relaxed); }
+inline bool is_recording() { return mode() >= Mode::memory; }
+// Whether this process rewrites, settled before the first hook. Then the graph is followed in every mode but off.
+extern bool g_rewrites;
+inline bool follows_graph(Mode now) { return now == Mode::full || (g_rewrites && now != Mode::off); }
 
 extern trace::SpoolWriter g_spool;
 extern const tapelens_inject_table* g_inject;
@@ -45,6 +52,10 @@ struct Frame {
   bool runs_python = false;     // operators inside may come from Python code of their own
   torch::autograd::Node* node = nullptr;  // scope BACKWARD_FUNCTION: the evaluated one; null: a backward itself
   uint32_t stack = 0;                     // of operators right inside: the engine's own, where backward was called
+  uint32_t own_stack = 0;                 // of the operator itself
+  const char* name = nullptr;             // of the operator
+  bool is_followed = false;               // its nodes are settled at its end
+  bool is_call = false;                   // of a cheap operator: thread.rewrites.calls has it
 };
 
 struct ModuleFrame {
@@ -56,6 +67,7 @@ struct ModuleFrame {
 // What is known of a type of node, by its virtual table.
 struct NodeType {
   const void* vtable = nullptr;
+  std::string text;                            // "ReluBackward0", where saves may be rewritten
   const struct SavedFields* fields = nullptr;  // null: a custom function, whose saves only the constructor sees
   uint32_t name = 0;                           // string
   bool is_custom = false, is_accumulate_grad = false, name_varies = false;
@@ -68,6 +80,8 @@ struct Thread {
   std::vector<torch::autograd::Node*> nodes;
   std::vector<PendingSave> saves;
   std::vector<ModuleFrame> modules;
+  rewrite::ThreadState rewrites;
+  uint32_t settling_stack = 0;  // of the operator that just ended
 
   // Direct-mapped caches: a slot holds the last that fell on it.
   struct Name {
@@ -76,6 +90,7 @@ struct Thread {
     uint32_t id = 0;
     uint32_t written = 0;  // bit i: the operator changes its argument i; bit 31: any from the 32nd on
     bool runs_python = false;
+    const rewrite::CheapOperator* cheap = nullptr;
     bool copies = false;  // what it was given of each input is recorded
   };
   struct Stack {
@@ -118,6 +133,13 @@ inline bool inside_operator(const Thread& thread) {
 inline bool inside_engine(const Thread& thread) {
   return !thread.frames.empty() && thread.frames.back().scope == at::RecordScope::BACKWARD_FUNCTION &&
          thread.frames.back().node == nullptr;
+}
+
+// Is a backward under way on this thread?
+inline bool in_backward(const Thread& thread) {
+  for (const Frame& frame : thread.frames)
+    if (frame.scope == at::RecordScope::BACKWARD_FUNCTION) return true;
+  return false;
 }
 
 // The calling thread's state, made when first asked for. Never null while recording.

@@ -51,11 +51,13 @@ struct tapelens_inject_table tapelens_inject __attribute__((visibility("default"
     TAPELENS_INJECT_VERSION, TAPELENS_symbol_count, real_function, replace, thread_slot, NULL};
 
 static void load_probe(void) {
-  if (getenv("TAPELENS_SPOOL") == NULL) return;
+  const int records = getenv("TAPELENS_SPOOL") != NULL;
+  if (!records && getenv("TAPELENS_REWRITE") == NULL) return;
+  const char* how = records ? "unrecorded" : "as it is";
   void* torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
   uint64_t (*abi_version)(void) = torch ? (uint64_t(*)(void))dlsym(torch, "aoti_torch_abi_version") : NULL;
   if (abi_version == NULL) {
-    say("tapelens: this PyTorch is older than any that Tapelens records; the program runs unrecorded\n");
+    say("tapelens: this PyTorch is older than any that Tapelens knows; the program runs %s\n", how);
     return;
   }
   const uint64_t version = abi_version();
@@ -69,13 +71,12 @@ static void load_probe(void) {
       (int)sizeof path)
     return;
   if (access(path, R_OK) != 0) {
-    say("tapelens: no probe for PyTorch %u.%u is installed ('tapelens doctor' lists them); the program runs unrecorded\n",
-        major, minor);
+    say("tapelens: no probe for PyTorch %u.%u is installed ('tapelens doctor' lists them); the program runs %s\n",
+        major, minor, how);
     return;
   }
   if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == NULL)
-    say("tapelens: the probe for PyTorch %u.%u cannot be loaded: %s; the program runs unrecorded\n", major, minor,
-        dlerror());
+    say("tapelens: the probe for PyTorch %u.%u cannot be loaded: %s; the program runs %s\n", major, minor, dlerror(), how);
 }
 
 __attribute__((visibility("hidden"))) void* tapelens_resolve(unsigned symbol) {

@@ -48,7 +48,8 @@ TEST(Usage, WrongValuesAreRefusedBeforeTheCommandRuns) {
 }
 
 TEST(Usage, EveryCommandHasHelpWithExamplesAndAVersion) {
-  for (const char* command : {"record", "report", "advise", "checks", "seal", "doctor", "completion"}) {
+  for (const char* command :
+       {"record", "run", "verify", "report", "advise", "checks", "seal", "doctor", "completion"}) {
     const Outcome help = tapelens({command, "--help"}), version = tapelens({command, "--version"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_EQ(help.err, "") << command;
@@ -70,8 +71,8 @@ TEST(Completion, EveryCommandAndOptionIsInEveryScript) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Outcome script = tapelens({"completion", shell});
     EXPECT_EQ(script.exit_code, 0);
-    for (const char* word : {"record", "report", "advise", "checks", "seal", "doctor", "completion", "max-size",
-                             "keep-spool", "strict", "trivial-concat"}) {
+    for (const char* word : {"record", "run", "verify", "report", "advise", "checks", "seal", "doctor", "completion",
+                             "max-size", "keep-spool", "strict", "trivial-concat", "recompute-budget", "bitwise"}) {
       EXPECT_NE(script.out.find(word), std::string::npos) << shell << ": " << word;
     }
   }
@@ -97,6 +98,8 @@ TEST(Completion, BashCompletesCommandsOptionsValuesAndRecordings) {
   EXPECT_EQ(completed({"tapelens", "rec"}, folder.path()), "record\n");
   EXPECT_EQ(completed({"tapelens", "record", "--max"}, folder.path()), "--max-size\n");
   EXPECT_EQ(completed({"tapelens", "record", "--stacks", "p"}, folder.path()), "python\n");
+  EXPECT_EQ(completed({"tapelens", "run", "--apply", "bit"}, folder.path()), "bitwise\n");
+  EXPECT_EQ(completed({"tapelens", "verify", "--allow", "trivial"}, folder.path()), "trivial-concat\n");
   EXPECT_EQ(completed({"tapelens", "report", ""}, folder.path()), "run.tapelens\n");
   EXPECT_EQ(completed({"tapelens", "report", "--format", "js"}, folder.path()), "json\n");
 }

@@ -48,6 +48,41 @@ TEST(Saves, AnUnattributedSaveIsNeverReleased) {
   EXPECT_EQ(b.process.saves.released[save], kNever);
 }
 
+TEST(Saves, AnAppliedRewriteEndsTheSaveOfItsFieldAndASkippedOneDoesNot) {
+  ProcessBuilder b;
+  const NodeId node = b.node(1, "ReluBackward0"), other = b.node(2, "MulBackward0");
+  const AllocationId a = b.allocate(3, 64);
+  const SaveId result = b.save(10, node, "result", a), self = b.save(11, other, "self", a);
+  const SaveId kept = b.save(12, other, "other", a);
+  const RewriteId first = b.rewrite(15, "wide-save", 1, node, "result", 64, 2);
+  const RewriteId second = b.rewrite(16, "unneeded-save", 0, other, "self", 64);
+  b.rewrite(17, "unneeded-save", 0, other, "other", 64, 0, "somebody else keeps it");
+  b.free(18, a);
+  b.release(40, other);
+  b.release(50, node);
+  b.done();
+  EXPECT_EQ(b.process.saves.released[result], Time{15});
+  EXPECT_EQ(b.process.saves.released[self], Time{16});
+  EXPECT_EQ(b.process.saves.released[kept], Time{18}) << "by its own end, not by the rewrite";
+  EXPECT_EQ(b.process.rewrites.save[first], result);
+  EXPECT_EQ(b.process.rewrites.until[first], Time{50}) << "the memory is gone, the save would not be";
+  EXPECT_EQ(b.process.rewrites.until[second], Time{40});
+}
+
+TEST(Saves, ARewriteEndsTheSaveBeforeItAndNotOneOfTheSameFieldAfterIt) {
+  ProcessBuilder b;
+  const NodeId node = b.node(1, "ReluBackward0");
+  const SaveId first = b.save(10, node, "result", b.allocate(3, 64));
+  const RewriteId rewrite = b.rewrite(15, "wide-save", 1, node, "result", 64, 2);
+  b.release(20, node);
+  const SaveId second = b.save(30, node, "result", b.allocate(25, 64));
+  b.release(40, node);
+  b.done();
+  EXPECT_EQ(b.process.rewrites.save[rewrite], first);
+  EXPECT_EQ(b.process.saves.released[first], Time{15});
+  EXPECT_EQ(b.process.saves.released[second], Time{40});
+}
+
 TEST(Load, ANodeHasItsAttributesAndTheEdgesToNodesBeforeAndAfterIt) {
   trace::SpoolBuilder b;
   b.op("aten::mul").accumulate_grad(0xa, 0).node("MulBackward0", 0xb, {{0xa, 0}, {0, 0}}, 5);

@@ -97,6 +97,12 @@ void write_nonsense(const std::string& path, uint32_t seed) {
   n.table(3, kId, range_name, range_thread);
   n.table(kRows, 100, role_time);
   n.table(kRows, kId, role_allocation, role_kind, role_name, role_parameter);
+  n.table(kRows, 100, rewrite_time);
+  n.table(kRows, kId, rewrite_id, rewrite_flags, rewrite_node, rewrite_field, rewrite_index, rewrite_reason,
+          rewrite_operator, rewrite_stack, rewrite_module);
+  n.table(kRows, n.below(10) == 0 ? UINT64_MAX : 1000, rewrite_bytes, rewrite_kept);
+  n.table(kRows, 100, checksum_time, checksum_step, checksum_value, checksum_spent);
+  n.table(kRows, kId, checksum_of, checksum_name);
   n.table(kRows, 100, module_call_begin);
   n.table(kRows, kId, module_call_module, module_call_thread);
   n.table(kRows, 1, module_call_parent);

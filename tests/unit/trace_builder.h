@@ -215,6 +215,20 @@ class SpoolBuilder {
     return raw(RoleRecord{header<RoleRecord>(RecordKind::role, static_cast<uint8_t>(role), id), tick(), storage,
                           storage_bytes, parameter});
   }
+  // Skipped if there is a reason.
+  SpoolBuilder& rewrite(std::string_view id, uint8_t level, uint64_t node_address, std::string_view field,
+                        uint64_t bytes, uint64_t kept = 0, std::string_view reason = {}, uint32_t stack_id = 0) {
+    const uint32_t rewrite_id = string(id), field_id = field.empty() ? 0 : string(field);
+    const uint32_t reason_id = reason.empty() ? 0 : string(reason);
+    const auto flags = static_cast<uint8_t>(level | (reason.empty() ? 0 : kRewriteSkipped));
+    return raw(RewriteRecord{header<RewriteRecord>(RecordKind::rewrite, flags, rewrite_id), tick(), node_address,
+                             field_id, 0, reason_id, stack_id, bytes, kept});
+  }
+  SpoolBuilder& checksum(ChecksumOf of, std::string_view name, uint64_t step, uint64_t value, uint64_t spent_ns = 0) {
+    const uint32_t id = name.empty() ? 0 : string(name);
+    return raw(ChecksumRecord{header<ChecksumRecord>(RecordKind::checksum, static_cast<uint8_t>(of), id), tick(), step,
+                              value, spent_ns});
+  }
   SpoolBuilder& enter(std::string_view path, std::string_view type) {  // a module
     return begin(RecordKind::module_begin, 0, module(path, type));
   }

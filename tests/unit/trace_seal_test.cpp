@@ -244,6 +244,42 @@ TEST(Seal, ASaveWithoutNodeOrFieldIsKeptAndCountedAsUnattributed) {
   EXPECT_EQ(lost(r, Loss::unattributed_save), 3U);
 }
 
+TEST(Seal, ARewriteHasItsNodeFieldBytesAndTheReasonItWasSkippedFor) {
+  SpoolBuilder b;
+  const uint32_t stack = b.stack({b.frame("train.py", 3, "main")});
+  b.enter("Net", "Net").op("aten::relu").alloc(0x10, 4096).node("ReluBackward0", 0xa).save(0xa, "result", 0x10, 4096);
+  b.at(300).rewrite("wide-save", 1, 0xa, "result", 4096, 128).end_op();
+  b.op("aten::cat").rewrite("trivial-concat", 4, 0, "", 64, 0, "written through an alias", stack).end_op().leave();
+  const Recording r = b.seal();
+  const auto strings = strings_of(r);
+  ASSERT_EQ(r.rows(Table::rewrites, {}), 2U);
+  EXPECT_EQ(r.column(column::rewrite_time)[1], 300U);
+  EXPECT_EQ(strings[r.column(column::rewrite_id)[1]], "wide-save");
+  EXPECT_EQ(r.column(column::rewrite_flags), (Values<uint8_t>{0, 1, 4 | kRewriteSkipped}));
+  EXPECT_EQ(r.column(column::rewrite_node), (Values<uint32_t>{0, 1, 0}));
+  EXPECT_EQ(strings[r.column(column::rewrite_field)[1]], "result");
+  EXPECT_EQ(r.column(column::rewrite_reason)[1], 0U);
+  EXPECT_EQ(strings[r.column(column::rewrite_reason)[2]], "written through an alias");
+  EXPECT_EQ(r.column(column::rewrite_bytes), (Values<uint64_t>{0, 4096, 64}));
+  EXPECT_EQ(r.column(column::rewrite_kept), (Values<uint64_t>{0, 128, 0}));
+  EXPECT_EQ(r.column(column::rewrite_operator), (Values<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(r.column(column::rewrite_stack), (Values<uint32_t>{0, 0, 1}));
+  EXPECT_EQ(r.column(column::rewrite_module), (Values<uint32_t>{0, 1, 1}));
+  EXPECT_TRUE(losses_of(r).empty());
+}
+
+TEST(Seal, ChecksumsAreKeptAsTheyCome) {
+  SpoolBuilder b;
+  b.op("x").end_op().at(200).checksum(ChecksumOf::loss, "", 3, 17).checksum(ChecksumOf::parameter, "w", 3, 1, 40);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::checksum_time), (Values<uint64_t>{0, 200, 210}));
+  EXPECT_EQ(r.column(column::checksum_step), (Values<uint64_t>{0, 3, 3}));
+  EXPECT_EQ(r.column(column::checksum_of), (Values<uint8_t>{0, 1, 3}));
+  EXPECT_EQ(r.column(column::checksum_value), (Values<uint64_t>{0, 17, 1}));
+  EXPECT_EQ(r.column(column::checksum_spent), (Values<uint64_t>{0, 0, 40}));
+  EXPECT_EQ(strings_of(r)[r.column(column::checksum_name)[2]], "w");
+}
+
 TEST(Seal, AnEvaluationThatReleasesWritesARelease) {
   SpoolBuilder b;
   b.op("x").node("A", 0xa).node("B", 0xb).end_op().backward(kBackwardKeepsGraph);

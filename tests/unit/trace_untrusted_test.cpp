@@ -43,6 +43,8 @@ void read_everything(const std::string& path) {
     for (const uint64_t v : r->column(column::operator_begin, {p})) sum += v;
     for (const uint32_t v : r->column(column::save_allocation, {p})) sum += v;
     for (const uint32_t v : r->column(column::edge_node, {p})) sum += v;
+    for (const uint32_t v : r->column(column::rewrite_node, {p})) sum += v;
+    for (const uint64_t v : r->column(column::checksum_value, {p})) sum += v;
   }
   EXPECT_GE(sum, 0U);
 }
@@ -173,6 +175,8 @@ std::string varied_spool(const TestFolder& folder) {
     b.save(i, "self", i * 64, 64, b.layout("float32", 4, {4, 4}, {4, 1})).save(i, "other", 0x9990 + i, 32).end_op();
     b.leave().backward().evaluate(i).foreign(0x8880, 8).end_evaluation().end_backward().range("r").end_range();
     b.optimizer("SGD").end_optimizer().role(Role::gradient, "w", i * 64, 64, 64).node_release(i).node_dies(i);
+    b.rewrite("wide-save", 1, i, "self", 64, 2).rewrite("late-gradient", 0, 0, "", 64, 0, "clipped", stack);
+    b.checksum(ChecksumOf::gradient, "w", i, i * i, 10);
     if (i % 2 == 0) b.free(i * 64);
   }
   b.finish();

@@ -148,6 +148,7 @@ class ProcessBuilder : public TextBuilder {
     push(t.released, kNever.ns);
     t.node.raw.push_back(node.value);
     t.field.raw.push_back(string(field).value);
+    t.index.raw.push_back(0);
     t.allocation.raw.push_back(allocation.value);
     t.layout.raw.push_back(layout.value);
     t.offset.raw.push_back(0);
@@ -159,6 +160,36 @@ class ProcessBuilder : public TextBuilder {
     process.releases.of.raw.push_back(node.value);
     push(process.releases.time, time);
     process.releases.flags.raw.push_back(flags);
+  }
+
+  // Skipped if there is a reason. Without a node: of the operator.
+  RewriteId rewrite(int64_t time, std::string_view rewrite, int level, NodeId node, std::string_view field,
+                    int64_t bytes, int64_t kept = 0, std::string_view reason = {}, OperatorId op = {}) {
+    Rewrites& t = process.rewrites;
+    push(t.time, time);
+    t.rewrite.raw.push_back(string(rewrite).value);
+    t.flags.raw.push_back(static_cast<uint8_t>(level | (reason.empty() ? 0 : trace::kRewriteSkipped)));
+    t.node.raw.push_back(node.value);
+    t.field.raw.push_back(string(field).value);
+    t.index.raw.push_back(0);
+    t.reason.raw.push_back(string(reason).value);
+    push(t.bytes, bytes);
+    push(t.kept, kept);
+    t.op.raw.push_back(op.value);
+    t.stack.raw.push_back(0);
+    t.module_call.raw.push_back(0);
+    return RewriteId{t.rows()};
+  }
+
+  void checksum(int64_t time, uint64_t step, trace::ChecksumOf of, std::string_view name, uint64_t value,
+                int64_t spent = 0) {
+    Checksums& t = process.checksums;
+    push(t.time, time);
+    t.step.raw.push_back(step);
+    t.of.raw.push_back(static_cast<uint8_t>(of));
+    t.name.raw.push_back(string(name).value);
+    t.value.raw.push_back(value);
+    push(t.spent, spent);
   }
 
   EvaluationId evaluate(int64_t begin, int64_t end, NodeId node, bool releases = false) {

@@ -54,6 +54,8 @@ inline std::string against_schema(const nlohmann::json& root, const nlohmann::js
       if (value != rule) wrong = where + " is " + value.dump();
     } else if (keyword == "minimum") {
       if (value.is_number() && value < rule) wrong = where + " is " + value.dump();
+    } else if (keyword == "maximum") {
+      if (value.is_number() && value > rule) wrong = where + " is " + value.dump();
     } else if (keyword == "minItems") {
       if (value.size() < rule.get<size_t>()) wrong = where + " has too few";
     } else if (keyword == "pattern") {

@@ -1,0 +1,100 @@
+#include "analyzer/advise/applying.h"
+
+#include <algorithm>
+
+namespace tapelens::advise {
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace
+
+bool is_module(std::string_view path, std::string_view named) {
+  while (!named.empty()) {
+    if (named.front() == '*') {
+      const size_t digits = std::ranges::find_if_not(path, is_digit) - path.begin();
+      if (digits == 0) return false;
+      path.remove_prefix(digits);
+    } else {
+      if (path.empty() || path.front() != named.front()) return false;
+      path.remove_prefix(1);
+    }
+    named.remove_prefix(1);
+  }
+  return path.empty();
+}
+
+Chosen::Chosen(const Context& context, const Applying& applying, const Checks& checks)
+    : context_(context), applying_(applying) {
+  for (const Checks::Entry& entry : checks.entries()) {
+    const CheckInfo info = entry.check->info();
+    if (info.rewrite_level >= 0) levels_.emplace(info.id, info.rewrite_level);
+  }
+}
+
+bool Chosen::is_everywhere(std::string_view rewrite) const {
+  const auto level = levels_.find(rewrite);
+  return level != levels_.end() && (level->second <= applying_.highest ||
+                                    std::ranges::find(applying_.allowed, rewrite) != applying_.allowed.end());
+}
+
+bool Chosen::wants(std::string_view rewrite) const {
+  return is_everywhere(rewrite) || (levels_.contains(rewrite) && std::ranges::find(applying_.sites, rewrite, &PlannedSite::rewrite) !=
+                                                      applying_.sites.end());
+}
+
+bool Chosen::is_at(const PlannedSite& site, const Place& place) const {
+  const Text& text = context_.text;
+  const Process& p = context_.process;
+  const auto is = [&](const std::string& wanted, StringId have) {
+    return wanted.empty() || (have && text.string(have) == wanted);
+  };
+  if (!is(site.op, place.op ? p.operators.name[place.op] : StringId{})) return false;
+  if (!is(site.node, place.node ? p.nodes.type[place.node] : StringId{}) || !is(site.field, place.field)) return false;
+  if (!site.module.empty() &&
+      (!place.module || !is_module(text.string(text.module_path[place.module]), site.module))) {
+    return false;
+  }
+  if (site.file.empty()) return true;
+  const FrameId frame = source_frame(text, place.stack);
+  return frame && text.frame_line[frame] == site.line && file_name(text.string(text.frame_file[frame])) == site.file;
+}
+
+bool Chosen::takes(std::string_view rewrite, const Place& place) const {
+  const Key key{rewrite,
+                place.op ? context_.process.operators.name[place.op] : StringId{},
+                place.node ? context_.process.nodes.type[place.node] : StringId{},
+                place.field,
+                place.module,
+                place.stack};
+  const auto [at, is_new] = known_.try_emplace(key, false);
+  if (is_new) {
+    at->second = std::ranges::any_of(applying_.sites, [&](const PlannedSite& site) {
+      return site.rewrite == rewrite && is_at(site, place);
+    });
+  }
+  return at->second;
+}
+
+bool Chosen::takes(std::string_view rewrite, SaveId save) const {
+  return is_everywhere(rewrite) || takes(rewrite, place_of(context_, save));
+}
+
+bool Chosen::takes(std::string_view rewrite, const Occurrence& occurrence, const peak::WhatIf& change) const {
+  if (is_everywhere(rewrite)) return true;
+  if (change.without.empty()) return takes(rewrite, occurrence.place);
+  return std::ranges::any_of(change.without, [&](SaveId save) { return takes(rewrite, save); });
+}
+
+size_t Chosen::KeyHash::operator()(const Key& key) const noexcept {
+  size_t hash = std::hash<std::string_view>()(key.rewrite);
+  for (const uint32_t part : {key.op.value, key.node.value, key.field.value, key.module.value, key.stack.value}) {
+    hash = (hash ^ part) * 1099511628211ULL;
+  }
+  return hash ^ hash >> 32;
+}
+
+}  // namespace tapelens::advise

@@ -1,0 +1,34 @@
+// What is kept for the backward, over time: now, and with changes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "analyzer/peak/replay.h"
+
+namespace tapelens::peak {
+
+// The bytes of the allocations that some save holds, each counted once. Parameters, buffers, gradients and optimizer
+// state are not among them: they stay without the save.
+class Saved {
+ public:
+  // Looked at from `since` on.
+  Saved(const Lifetimes& lifetimes, const Timeline& timeline, Time since = Time{0});
+
+  // The most of them at one moment.
+  Bytes most() const;
+  // With what is changed, and with what is kept for the backward instead (WhatIf::Extra::is_saved).
+  Bytes most_without(const Replay::Outcome& outcome, std::span<const WhatIf* const> changes) const;
+
+ private:
+  // When saves hold an allocation; empty: never. `gone`, sorted: they hold nothing.
+  Interval held(AllocationId allocation, std::span<const SaveId> gone) const;
+  bool counts(AllocationId allocation) const;
+
+  const Lifetimes& lifetimes_;
+  const Timeline& timeline_;
+  Time since_;
+  std::vector<uint8_t> has_role_;  // by allocation
+};
+
+}  // namespace tapelens::peak

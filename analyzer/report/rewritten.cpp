@@ -1,0 +1,201 @@
+#include "analyzer/report/rewritten.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "analyzer/model/attribution.h"
+#include "analyzer/model/provenance.h"
+#include "analyzer/model/steps.h"
+#include "trace/record.h"
+
+namespace tapelens::report {
+
+namespace {
+
+using model::AllocationId;
+using model::ModuleId;
+using model::NodeId;
+using model::OperatorId;
+using model::Process;
+using model::RewriteId;
+using model::StringId;
+using model::Text;
+using model::Time;
+
+// Bytes that are not there, or there instead, from one moment to another.
+struct Span {
+  AllocationId allocation;  // none: of no other's
+  int64_t bytes;
+  model::Interval when;
+};
+
+// The largest sum at one moment. An allocation counts once while any of its spans goes on.
+Bytes most_at_once(std::vector<Span> spans) {
+  std::ranges::sort(spans, {}, [](const Span& s) { return std::tuple(s.allocation.value, s.when.begin); });
+  struct Change {
+    int64_t time, bytes;
+  };
+  std::vector<Change> changes;
+  for (size_t i = 0; i < spans.size();) {
+    Span whole = spans[i++];
+    for (; i < spans.size() && whole.allocation && spans[i].allocation == whole.allocation &&
+           spans[i].when.begin <= whole.when.end;
+         ++i) {
+      whole.bytes = std::max(whole.bytes, spans[i].bytes);
+      whole.when.end = std::max(whole.when.end, spans[i].when.end);
+    }
+    changes.push_back({whole.when.begin.ns, whole.bytes});
+    changes.push_back({whole.when.end.ns, -whole.bytes});
+  }
+  std::ranges::sort(changes, {}, [](const Change& c) { return std::tuple(c.time, c.bytes); });
+  int64_t now = 0, most = 0;
+  for (const Change& change : changes) most = std::max(most, now += change.bytes);
+  return Bytes{most};
+}
+
+class Describer {
+ public:
+  Describer(const Process& process, const Text& text)
+      : p_(process), text_(text), provenance_(process, text), steps_(find_steps(process)) {}
+
+  Rewritten describe() {
+    for (uint32_t row = 1; row <= p_.rewrites.rows(); ++row) add(RewriteId{row});
+    std::ranges::stable_partition(out_.sites, [](const RewrittenSite& site) { return site.reason.empty(); });
+    for (auto& [key, total] : totals_) {
+      finish(total);
+      (total.total.reason.empty() ? out_.applied : out_.skipped).push_back(total.total);
+    }
+    finish(all_);
+    out_.all = all_.total;
+    for (auto* totals : {&out_.applied, &out_.skipped}) {
+      std::ranges::stable_sort(*totals, std::ranges::greater(), [](const RewrittenTotal& t) { return t.bytes; });
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct Total {
+    RewrittenTotal total;
+    std::vector<Span> bytes, kept;
+  };
+
+  void add(RewriteId row) {
+    const model::Rewrites& t = p_.rewrites;
+    const NodeId node = t.node[row];
+    // The operator that made the node, not the one in which the last keeper of the storage let go.
+    const OperatorId op = node ? p_.nodes.op[node] : t.op[row];
+    const model::StackId stack = t.stack[row] ? t.stack[row] : model::stack_of(p_, text_, op);
+    const ModuleId module = model::module_of(p_, op);
+    const StringId name = op ? p_.operators.name[provenance_.called(op)] : StringId{};
+    const StringId type = node ? p_.nodes.type[node] : StringId{};
+    const model::FrameId source = source_frame(text_, stack);
+
+    const auto key = std::tuple(t.rewrite[row].value, t.reason[row].value, type.value, t.field[row].value, t.index[row],
+                                name.value, module.value, source.value);
+    const auto [at, is_new] = sites_.try_emplace(key, out_.sites.size());
+    if (is_new) out_.sites.push_back(site(row, name, module, type, source));
+    ++out_.sites[at->second].times;
+
+    Total& total = totals_[{t.rewrite[row].value, t.reason[row].value}];
+    total.total.rewrite = text_.string(t.rewrite[row]);
+    total.total.reason = reason(row);
+    total.total.level = t.level(row);
+    count(total, row, is_new);
+    if (t.applied(row)) count(all_, row, is_new);
+  }
+
+  void count(Total& total, RewriteId row, bool is_new_site) {
+    const model::Rewrites& t = p_.rewrites;
+    total.total.sites += is_new_site;
+    ++total.total.times;
+    const model::SaveId save = t.save[row];
+    const Time begin = t.time[row];
+    // Without a save to tell: to the end of the step.
+    const Time end = save ? std::max(begin, t.until[row]) : std::max(begin, step_at(steps_, begin).when.end);
+    total.bytes.push_back({save ? p_.saves.allocation[save] : AllocationId{}, t.bytes[row].value, {begin, end}});
+    total.kept.push_back({{}, t.kept[row].value, {begin, end}});
+  }
+
+  static void finish(Total& total) {
+    total.total.bytes = most_at_once(std::move(total.bytes));
+    total.total.kept = most_at_once(std::move(total.kept));
+  }
+
+  // A recording that nobody vouches for may skip without a reason.
+  std::string reason(RewriteId row) const {
+    if (p_.rewrites.applied(row)) return {};
+    const std::string_view said = text_.string(p_.rewrites.reason[row]);
+    return said.empty() ? "no reason was recorded" : std::string(said);
+  }
+
+  RewrittenSite site(RewriteId row, StringId op, ModuleId module, StringId type, model::FrameId source) const {
+    RewrittenSite made;
+    made.rewrite = text_.string(p_.rewrites.rewrite[row]);
+    made.reason = reason(row);
+    made.level = p_.rewrites.level(row);
+    made.module = module ? text_.string(text_.module_path[module]) : "";
+    made.op = text_.string(op);
+    made.node = text_.string(type);
+    made.field = text_.string(p_.rewrites.field[row]);
+    if (source) {
+      made.file = text_.string(text_.frame_file[source]);
+      made.function = text_.string(text_.frame_function[source]);
+      made.line = text_.frame_line[source];
+    }
+    return made;
+  }
+
+  const Process& p_;
+  const Text& text_;
+  const model::Provenance provenance_;
+  const std::vector<model::Step> steps_;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>, size_t> sites_;
+  std::map<std::pair<uint32_t, uint32_t>, Total> totals_;
+  Total all_;
+  Rewritten out_;
+};
+
+}  // namespace
+
+Rewritten describe_rewrites(const Process& process, const Text& text) {
+  if (process.rewrites.rows() == 0) return {};
+  return Describer(process, text).describe();
+}
+
+Bytes saved_peak(const Process& p) {
+  std::vector<uint8_t> has_role(p.allocations.rows() + 1, 0);
+  for (const uint32_t allocation : p.roles.allocation.raw) has_role[allocation] = 1;
+  std::vector<Span> spans;
+  for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
+    const model::SaveId save{row};
+    const AllocationId allocation = p.saves.allocation[save];
+    if (!allocation || has_role[allocation.value] != 0 || (p.saves.flags[save] & trace::kSaveIsPacked) != 0) continue;
+    spans.push_back({allocation, p.allocations.bytes[allocation].value, {p.saves.time[save], p.saves.released[save]}});
+  }
+  for (uint32_t row = 1; row <= p.rewrites.rows(); ++row) {
+    const RewriteId rewrite{row};
+    if (!p.rewrites.save[rewrite]) continue;
+    spans.push_back({{}, p.rewrites.kept[rewrite].value, {p.rewrites.time[rewrite], p.rewrites.until[rewrite]}});
+  }
+  return most_at_once(std::move(spans));
+}
+
+const char* level_name(int level) {
+  switch (level) {
+    case 0:
+      return "never read";
+    case 1:
+      return "encoded";
+    case 2:
+      return "recomputed";
+    case 3:
+      return "equivalent";
+    case 4:
+      return "shared forward";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace tapelens::report

@@ -1,0 +1,173 @@
+"""One net of bench/rewrites.py: rewrites_worker.py NET STEPS. Prints the seconds of each step after the first."""
+import json
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.set_num_threads(1)
+
+
+def resnet(depth, size, trained, *, training=True, batch=4):
+    import torchvision
+    model = getattr(torchvision.models, f"resnet{depth}")(weights=None)
+    for number, (name, parameter) in enumerate(model.named_parameters()):
+        parameter.requires_grad_(trained(number, name))
+    if not training:
+        model.eval()
+    return model, torch.randn(batch, 3, size, size)
+
+
+class Block(nn.Module):
+    """A pre-norm transformer block; attention written out, or PyTorch's own."""
+
+    def __init__(self, width, heads, dropout, fused):
+        super().__init__()
+        self.heads, self.dropout, self.fused = heads, dropout, fused
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def attend(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        if self.fused:
+            mixed = F.scaled_dot_product_attention(q, k, v)
+        else:
+            weights = F.dropout(((q @ k.transpose(-1, -2)) / q.shape[-1] ** 0.5).softmax(-1), self.dropout, self.training)
+            mixed = weights @ v
+        return self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+
+    def forward(self, x):
+        x = x + F.dropout(self.attend(self.norm1(x)), self.dropout, self.training)
+        return x + F.dropout(self.down(F.gelu(self.up(self.norm2(x)))), self.dropout, self.training)
+
+
+def transformer(dropout, fused, length=256):
+    return nn.Sequential(*(Block(256, 8, dropout, fused) for _ in range(4))), torch.randn(4, length, 256)
+
+
+class LoRA(nn.Module):
+    def __init__(self, inner, outer, rank=8):
+        super().__init__()
+        self.frozen = nn.Linear(inner, outer, bias=False).requires_grad_(False)
+        self.a, self.b = nn.Linear(inner, rank, bias=False), nn.Linear(rank, outer, bias=False)
+
+    def forward(self, x):
+        return self.frozen(x) + self.b(self.a(x))
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width), requires_grad=False)
+
+    def forward(self, x):
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+
+class Mistral(nn.Module):
+    """Attention with rotary places and a gated feed-forward, as in Mistral; adapters on queries and values."""
+
+    def __init__(self, width=256, heads=8):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = RMSNorm(width), RMSNorm(width)
+        self.q, self.v = LoRA(width, width), LoRA(width, width)
+        self.k, self.o = (nn.Linear(width, width, bias=False).requires_grad_(False) for _ in range(2))
+        self.gate, self.up = (nn.Linear(width, 4 * width, bias=False).requires_grad_(False) for _ in range(2))
+        self.down = nn.Linear(4 * width, width, bias=False).requires_grad_(False)
+
+    def split(self, x):
+        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+
+    def forward(self, x):
+        h = self.norm1(x)
+        q, k, v = self.split(self.q(h)), self.split(self.k(h)), self.split(self.v(h))
+        angles = torch.outer(torch.arange(x.shape[1], dtype=x.dtype), 1e4 ** -torch.linspace(0, 1, q.shape[-1] // 2)).repeat(1, 2)
+        turn = lambda t: t * angles.cos() + torch.cat([-t[..., t.shape[-1] // 2:], t[..., : t.shape[-1] // 2]], -1) * angles.sin()
+        mixed = F.scaled_dot_product_attention(turn(q), turn(k), v, is_causal=True)
+        x = x + self.o(mixed.transpose(1, 2).reshape(x.shape))
+        h = self.norm2(x)
+        return x + self.down(F.silu(self.gate(h)) * self.up(h))
+
+
+class T5(nn.Module):
+    """Attention written out with a bias for relative places, ReLU feed-forward, as in T5; adapters on queries and values."""
+
+    def __init__(self, width=256, heads=8):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = RMSNorm(width), RMSNorm(width)
+        self.q, self.v = LoRA(width, width), LoRA(width, width)
+        self.k, self.o = (nn.Linear(width, width, bias=False).requires_grad_(False) for _ in range(2))
+        self.wi = nn.Linear(width, 4 * width, bias=False).requires_grad_(False)
+        self.wo = nn.Linear(4 * width, width, bias=False).requires_grad_(False)
+        self.bias = nn.Parameter(torch.zeros(heads, 1, 1), requires_grad=False)
+
+    split = Mistral.split
+
+    def forward(self, x):
+        h = self.norm1(x)
+        q, k, v = self.split(self.q(h)), self.split(self.k(h)), self.split(self.v(h))
+        weights = F.dropout(F.softmax((q @ k.transpose(-1, -2) + self.bias).float(), dim=-1), 0.1, self.training)
+        x = x + F.dropout(self.o((weights @ v).transpose(1, 2).reshape(x.shape)), 0.1, self.training)
+        return x + F.dropout(self.wo(F.dropout(F.relu(self.wi(self.norm2(x))), 0.1, self.training)), 0.1, self.training)
+
+
+def stack(block, count=4):
+    return nn.Sequential(*(block() for _ in range(count))), torch.randn(4, 256, 256)
+
+
+def frozen_stack(depth):
+    layers = [nn.Conv2d(16, 16, 3, padding=1) for _ in range(depth)]
+    for layer in layers[1:]:
+        layer.requires_grad_(False)
+    return nn.Sequential(*layers), torch.randn(4, 16, 64, 64)
+
+
+NETS = {
+    "resnet18-first": lambda: resnet(18, 224, lambda i, n: n == "conv1.weight", training=False),
+    "resnet18-input": lambda: resnet(18, 224, lambda i, n: False),
+    "resnet18-affine-frozen": lambda: resnet(18, 224, lambda i, n: "bn" not in n and "downsample.1" not in n, training=False),
+    "resnet18-every-4th": lambda: resnet(18, 224, lambda i, n: i % 4 == 0),
+    "resnet18-all": lambda: resnet(18, 224, lambda i, n: True),
+    "resnet101-first": lambda: resnet(101, 224, lambda i, n: n == "conv1.weight", training=False, batch=2),
+    "transformer-eager": lambda: transformer(0.1, False),
+    "transformer-sdpa": lambda: transformer(0.0, True),
+    "transformer-autocast": lambda: transformer(0.1, False),
+    "t5-lora": lambda: stack(T5),
+    "mistral-lora": lambda: stack(Mistral),
+    "frozen-2": lambda: frozen_stack(2),
+    "frozen-10": lambda: frozen_stack(10),
+    "frozen-40": lambda: frozen_stack(40),
+}
+# The loss is of the input's gradient there.
+WANTS_INPUT = {"resnet18-input"}
+
+
+def main():
+    name, steps = sys.argv[1], int(sys.argv[2])
+    torch.manual_seed(0)
+    model, x = NETS[name]()
+    trained = [p for p in model.parameters() if p.requires_grad]
+    if name in WANTS_INPUT:
+        x = nn.Parameter(x)
+        trained = [x]
+    optimizer = torch.optim.SGD(trained, lr=1e-3)
+    seconds = []
+    for _ in range(steps):
+        begin = time.perf_counter()
+        with torch.autocast("cpu", torch.bfloat16, enabled="autocast" in name):
+            loss = model(x).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        seconds.append(time.perf_counter() - begin)
+    print(json.dumps(seconds[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+#include "cli/applying.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/text.h"
+
+namespace tapelens::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string all_of(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+  return all;
+}
+
+std::string joined(const std::vector<std::string>& words, char separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? std::string() : std::string(1, separator)) + word;
+  return text;
+}
+
+// "5%" and "0.05" are the same.
+double read_share(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, text.data() + text.size());
+  const double share = unit == "%" ? number / 100 : number;
+  if (error != std::errc() || (!unit.empty() && unit != "%") || !(share >= 0 && share <= 1)) {
+    throw CLI::ValidationError("--recompute-budget", "'" + text + "' is no share of a step's time, like 5% or 0.05");
+  }
+  return share;
+}
+
+void check_id(const std::string& id) {
+  const std::vector<std::string>& known = known_rewrites();
+  if (std::ranges::find(known, id) != known.end()) return;
+  const auto meant = nearest(id, known);
+  throw CLI::ValidationError("--allow", "there is no rewrite '" + id + "', only " + all_of(known) +
+                                            (meant ? "; did you mean '" + *meant + "'?" : ""));
+}
+
+void read_apply(const std::string& text, const std::vector<std::string>& known, Applying& applying) {
+  if (text == "lossless" || text == "bitwise") {
+    if (!applying.level.empty() && applying.level != text) {
+      throw CLI::ValidationError("--apply", "lossless and bitwise were both given: bitwise contains lossless");
+    }
+    applying.level = text;
+    return;
+  }
+  std::error_code error;
+  if (!fs::exists(text, error) && text.find_first_of("./") == std::string::npos) {
+    const auto meant = nearest(text, {"lossless", "bitwise"});
+    throw CLI::ValidationError("--apply", "'" + text + "' is neither lossless, bitwise nor a plan" +
+                                              (meant ? "; did you mean '" + *meant + "'?" : ""));
+  }
+  auto sites = read_plan(text, known);
+  if (!sites) throw CLI::ValidationError("--apply", sites.error().message);
+  std::ranges::move(*sites, std::back_inserter(applying.sites));
+}
+
+std::string plugin_path(const std::string& text) {
+  std::error_code error;
+  const fs::path path = fs::absolute(text, error);
+  if (access(path.c_str(), R_OK) != 0) {
+    throw CLI::ValidationError("--rewrite-plugin", text + ": cannot be read: " + std::strerror(errno));
+  }
+  if (path.string().find(':') != std::string::npos) {
+    throw CLI::ValidationError("--rewrite-plugin", text + ": its path has a colon, which separates several");
+  }
+  return path.string();
+}
+
+}  // namespace
+
+const std::vector<std::string>& known_rewrites() {
+  static const std::vector<std::string> ids = {"unneeded-save", "wide-save",      "recomputable-save", "duplicate-save",
+                                               "expanded-save", "trivial-concat", "late-gradient"};
+  return ids;
+}
+
+void add_choosing_options(CLI::App& sub, ApplyingOptions& options) {
+  sub.add_option(
+         "--apply", options.apply,
+         "Rewrite what can be: lossless, bitwise, or what a plan names; a level and plans may be given together")
+      ->type_name("{lossless,bitwise}|PLAN");
+  sub.add_option("--allow", options.allow, "Also this rewrite, wherever it can; may be given more than once")
+      ->type_name("REWRITE");
+  sub.add_option("--recompute-budget", options.budget, "Share of a step's time that computing again may take")
+      ->type_name("SHARE")
+      ->capture_default_str();
+  sub.add_option("--rewrite-min-bytes", options.min_bytes, "Leave smaller storages alone")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  for (const char* repeated : {"--apply", "--allow"}) sub.get_option(repeated)->expected(1)->take_all();
+}
+
+void add_applying_options(CLI::App& sub, ApplyingOptions& options) {
+  add_choosing_options(sub, options);
+  sub.add_flag("--poison", options.poison, "Hand NaN to whatever reads what was never to be read");
+  sub.add_option("--rewrite-plugin", options.plugins,
+                 "A shared library with further rewrites; may be given more than once")
+      ->type_name("PATH")
+      ->expected(1)
+      ->take_all();
+}
+
+Applying read_applying(const CLI::App& sub, const ApplyingOptions& options) {
+  Applying applying;
+  applying.given = !options.apply.empty() || !options.allow.empty();
+  for (const char* dependent : {"--poison", "--recompute-budget", "--rewrite-min-bytes", "--rewrite-plugin"}) {
+    const CLI::Option* option = sub.get_option_no_throw(dependent);
+    if (!applying.given && option != nullptr && option->count() > 0) {
+      throw CLI::ValidationError(dependent, "nothing is rewritten without --apply or --allow");
+    }
+  }
+  for (const std::string& plugin : options.plugins) applying.plugins.push_back(plugin_path(plugin));
+  // A shared library may bring rewrites of any name; it is the probe that can look into it.
+  const bool any = !applying.plugins.empty();
+  for (const std::string& id : options.allow) {
+    if (!any) check_id(id);
+    applying.allowed.push_back(id);
+  }
+  for (const std::string& text : options.apply)
+    read_apply(text, any ? std::vector<std::string>() : known_rewrites(), applying);
+  const auto bytes = parse_bytes(options.min_bytes);
+  if (!bytes) {
+    throw CLI::ValidationError("--rewrite-min-bytes", "'" + options.min_bytes + "' is not a size, like 64KiB");
+  }
+  applying.min_bytes = *bytes;
+  applying.recompute_budget = read_share(options.budget);
+  applying.poison = options.poison;
+  return applying;
+}
+
+Rewriting::Rewriting(const Applying& applying) {
+  // What has no value is taken out of the environment.
+  for (const char* name :
+       {"TAPELENS_REWRITE", "TAPELENS_APPLY", "TAPELENS_ALLOW", "TAPELENS_PLAN", "TAPELENS_POISON",
+        "TAPELENS_RECOMPUTE_BUDGET", "TAPELENS_REWRITE_MIN_BYTES", "TAPELENS_REWRITE_PLUGINS", "TAPELENS_TALLY"}) {
+    environment_.emplace_back(name, "");
+  }
+  if (!applying.given) return;
+  if (!folder_.emplace()) {
+    reason_ = folder_->reason();
+    return;
+  }
+  write(applying);
+}
+
+void Rewriting::write(const Applying& applying) {
+  if (!applying.sites.empty()) {
+    const std::string plan = folder_->path() + "/plan";
+    std::ofstream file(plan);
+    if (!(file << flat(applying.sites)).flush()) {
+      reason_ = plan + ": " + std::strerror(errno);
+      return;
+    }
+    set("TAPELENS_PLAN", plan);
+  }
+  const std::string tally = folder_->path() + "/tally";
+  std::error_code error;
+  if (fs::create_directory(tally, error); error) {
+    reason_ = tally + ": " + error.message();
+    return;
+  }
+  set("TAPELENS_TALLY", tally);
+  set("TAPELENS_REWRITE", "1");
+  set("TAPELENS_APPLY", applying.level);
+  set("TAPELENS_ALLOW", joined(applying.allowed, ','));
+  set("TAPELENS_POISON", applying.poison ? "1" : "");
+  set("TAPELENS_RECOMPUTE_BUDGET", std::to_string(applying.recompute_budget));
+  set("TAPELENS_REWRITE_MIN_BYTES", std::to_string(applying.min_bytes));
+  set("TAPELENS_REWRITE_PLUGINS", joined(applying.plugins, ':'));
+}
+
+void Rewriting::set(const char* name, const std::string& value) {
+  for (auto& [key, old] : environment_)
+    if (key == name) old = value;
+}
+
+Tally Rewriting::tally() const { return folder_ && *folder_ ? read_tally(folder_->path() + "/tally") : Tally(); }
+
+}  // namespace tapelens::cli

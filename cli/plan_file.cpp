@@ -1,0 +1,122 @@
+#include "cli/plan_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/text.h"
+
+namespace tapelens::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kPlanVersion = 1;
+
+// One sentence of what is wrong; empty: nothing.
+std::string take_text(const Json& site, const char* key, std::string& text) {
+  const auto at = site.find(key);
+  if (at == site.end() || at->is_null()) return {};
+  if (!at->is_string()) return std::string("'") + key + "' is no text";
+  text = at->get<std::string>();
+  // The probe is told one site a line, with tabs between.
+  if (text.find_first_of("\t\n\r") != std::string::npos) return std::string("'") + key + "' has a tab or a line break";
+  return {};
+}
+
+// "train.py:27 Net.forward": the file and the line of it. A file's name may have spaces and colons itself.
+bool take_source(std::string_view source, PlanSite& site) {
+  for (size_t colon = source.find(':'); colon != std::string_view::npos; colon = source.find(':', colon + 1)) {
+    const char* const begin = source.data() + colon + 1;
+    const auto [end, error] = std::from_chars(begin, source.data() + source.size(), site.line);
+    if (error != std::errc() || (end != source.data() + source.size() && *end != ' ')) continue;
+    const std::string_view file = source.substr(0, colon);
+    site.file = file.substr(file.rfind('/') + 1);
+    return !site.file.empty();
+  }
+  return false;
+}
+
+std::string take_site(const Json& json, PlanSite& site, const std::vector<std::string>& known) {
+  if (!json.is_object()) return "it is no object";
+  std::string source;
+  for (const auto& [key, text] :
+       {std::pair{"finding", &site.finding}, std::pair{"rewrite", &site.rewrite}, std::pair{"module", &site.module},
+        std::pair{"operator", &site.op}, std::pair{"node", &site.node}, std::pair{"field", &site.field},
+        std::pair{"source", &source}}) {
+    if (std::string wrong = take_text(json, key, *text); !wrong.empty()) return wrong;
+  }
+  if (site.rewrite.empty()) return "'rewrite' is missing";
+  if (!known.empty() && std::ranges::find(known, site.rewrite) == known.end()) {
+    const auto meant = nearest(site.rewrite, known);
+    return "there is no rewrite '" + site.rewrite + "'" + (meant ? "; did you mean '" + *meant + "'?" : "");
+  }
+  if (!source.empty() && !take_source(source, site)) {
+    return "'source' is '" + source + "', not FILE:LINE FUNCTION";
+  }
+  return {};
+}
+
+// "site 3 (unneeded-save at train.py:27)"
+std::string name_of(size_t number, const PlanSite& site) {
+  std::string name = "site " + std::to_string(number);
+  if (!site.finding.empty()) name += " (finding " + site.finding + ")";
+  return name;
+}
+
+}  // namespace
+
+std::string describe(const PlanSite& site) {
+  std::string text = site.rewrite;
+  if (!site.node.empty()) text += " " + site.node + (site.field.empty() ? "" : "." + site.field);
+  if (!site.op.empty()) text += " of " + site.op;
+  if (!site.module.empty()) text += " in " + site.module;
+  if (!site.file.empty()) text += ", " + site.file + ":" + std::to_string(site.line);
+  return text;
+}
+
+trace::Result<std::vector<PlanSite>> read_plan(const std::string& path, const std::vector<std::string>& known) {
+  const auto failed = [&](const std::string& what) { return trace::Error{path + ": " + what}; };
+  std::ifstream file(path);
+  if (!file) return failed("cannot be read: " + std::string(std::strerror(errno)));
+  const Json plan = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (plan.is_discarded()) return failed("it is no JSON: write a plan with tapelens advise --plan");
+  const auto version = plan.is_object() ? plan.find("tapelens_plan") : plan.end();
+  if (version == plan.end() || !version->is_number_integer()) {
+    return failed("it is no plan: 'tapelens_plan' is missing: write one with tapelens advise --plan");
+  }
+  if (*version != kPlanVersion) {
+    return failed("a plan of version " + version->dump() + ", this tapelens reads " + std::to_string(kPlanVersion) +
+                  ": write it again with tapelens advise --plan");
+  }
+  const auto sites = plan.find("sites");
+  if (sites == plan.end() || !sites->is_array()) return failed("'sites' is missing, or no list");
+  std::vector<PlanSite> chosen;
+  for (size_t i = 0; i < sites->size(); ++i) {
+    PlanSite site;
+    const Json& json = (*sites)[i];
+    if (const std::string wrong = take_site(json, site, known); !wrong.empty()) {
+      return failed(name_of(i + 1, site) + ": " + wrong);
+    }
+    const auto enabled = json.find("enabled");
+    if (enabled != json.end() && !enabled->is_boolean()) {
+      return failed(name_of(i + 1, site) + ": 'enabled' is neither true nor false");
+    }
+    if (enabled == json.end() || enabled->get<bool>()) chosen.push_back(std::move(site));
+  }
+  return chosen;
+}
+
+std::string flat(const std::vector<PlanSite>& sites) {
+  std::string text;
+  for (const PlanSite& site : sites) {
+    text += site.rewrite + '\t' + site.module + '\t' + site.op + '\t' + site.node + '\t' + site.field + '\t';
+    if (!site.file.empty()) text += site.file + ':' + std::to_string(site.line);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace tapelens::cli

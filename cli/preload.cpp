@@ -1,0 +1,42 @@
+#include "cli/preload.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/place.h"
+
+namespace tapelens::cli {
+
+PreloadPath::PreloadPath() {
+  const std::string libraries = library_folder();
+  if (libraries.empty()) {
+    reason_ = std::string(kInjectName) + " is not installed beside this tapelens (see `tapelens doctor`)";
+    return;
+  }
+  std::string reached = libraries;
+  if (libraries.find_first_of(" :$\t\n") != std::string::npos) {
+    char name[] = "/tmp/tapelens-XXXXXX";
+    if (mkdtemp(name) != nullptr) {
+      folder_ = name;
+      link_ = folder_ + "/lib";
+    }
+    if (link_.empty() || symlink(libraries.c_str(), link_.c_str()) != 0) {
+      reason_ = "the path of " + libraries + " cannot be preloaded";
+      return;
+    }
+    reached = link_;
+  }
+  path_ = reached + "/" + kInjectName;
+}
+
+PreloadPath::~PreloadPath() {
+  if (!link_.empty()) unlink(link_.c_str());
+  if (!folder_.empty()) rmdir(folder_.c_str());
+}
+
+std::string PreloadPath::setting() const {
+  const char* preloaded = getenv("LD_PRELOAD");
+  return path_ + (preloaded != nullptr && *preloaded != 0 ? ":" + std::string(preloaded) : "");
+}
+
+}  // namespace tapelens::cli

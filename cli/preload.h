@@ -1,0 +1,26 @@
+// The preload library as the loader is told of it. Used by every command that runs a program: record, run, verify.
+#pragma once
+
+#include <string>
+
+namespace tapelens::cli {
+
+// The loader splits LD_PRELOAD at spaces and colons and expands `$`: a path with one of those is reached through a
+// link to its folder, which is there as long as this object.
+class PreloadPath {
+ public:
+  PreloadPath();
+  ~PreloadPath();
+  PreloadPath(const PreloadPath&) = delete;
+  PreloadPath& operator=(const PreloadPath&) = delete;
+
+  // Why nothing can be preloaded, for the user; empty if it can.
+  const std::string& reason() const { return reason_; }
+  // The value of LD_PRELOAD: the library, before whatever is preloaded already.
+  std::string setting() const;
+
+ private:
+  std::string folder_, link_, path_, reason_;
+};
+
+}  // namespace tapelens::cli

@@ -1,0 +1,71 @@
+// tapelens run: runs a command with rewrites and records nothing, for production. The command's exit code, output and
+// signals are those of the bare command; what cannot be rewritten runs as it is, and is said once.
+#include <signal.h>
+
+#include "cli/applying.h"
+#include "cli/child.h"
+#include "cli/closing.h"
+#include "cli/commands.h"
+#include "cli/preload.h"
+#include "cli/tally.h"
+
+namespace tapelens::cli {
+namespace {
+
+struct RunOptions {
+  ApplyingOptions applying;
+  bool quiet = false;
+};
+
+int complain(const ChildEnd& end) {
+  if (!end.error.empty()) say(end.error);
+  return end.exit_code;
+}
+
+int run(const RunOptions& options, const Applying& applying, const std::vector<std::string>& command) {
+  const PreloadPath preload;
+  const Rewriting rewriting(applying);
+  if (const std::string reason = !preload.reason().empty() ? preload.reason() : rewriting.reason(); !reason.empty()) {
+    say(reason + "; running the command as it is");
+    return complain(become_command(command));
+  }
+  Environment environment = rewriting.environment();
+  environment.insert(environment.end(),
+                     {{"LD_PRELOAD", preload.setting()}, {"TAPELENS_QUIET", options.quiet ? "1" : ""}});
+  const ChildEnd end = run_command(command, environment);
+  signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
+  if (!end.started || options.quiet) return complain(end);
+  const Tally tally = rewriting.tally();
+  say(tally.processes > 0 ? describe(tally)
+                          : "nothing was rewritten: no process of this command ran an operator of a LibTorch that can "
+                            "be rewritten (static and setuid programs cannot be; see `tapelens doctor`)");
+  return end.exit_code;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
+  CLI::App* sub = app.add_subcommand("run", "Run a training program with rewrites, without recording it");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens run --apply lossless -- python train.py\n"
+      "  tapelens run --apply plan.json -- torchrun --nproc-per-node 2 ddp.py\n"
+      "  tapelens run --apply bitwise --recompute-budget 2% -- ./trainer\n\n"
+      "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
+      "What tapelens verify says is the same with these options is the same here. More: docs/record.md");
+  const auto options = std::make_shared<RunOptions>();
+  add_applying_options(*sub, options->applying);
+  sub->add_flag("--quiet", options->quiet, "No closing line");
+  sub->callback([sub, options, &exit_code, &command] {
+    if (command.empty()) {
+      throw CLI::ParseError("no command to run: tapelens run --apply lossless -- python train.py", kUsage);
+    }
+    const Applying applying = read_applying(*sub, options->applying);
+    if (!applying.given) {
+      throw CLI::ValidationError("nothing to apply: tapelens run --apply lossless -- COMMAND");
+    }
+    exit_code = run(*options, applying, command);
+  });
+}
+
+}  // namespace tapelens::cli

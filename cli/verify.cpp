@@ -1,0 +1,101 @@
+// tapelens verify: runs a command bare and rewritten, and says whether every loss, gradient and parameter is the same.
+#include "cli/verify.h"
+
+#include <charconv>
+#include <filesystem>
+
+#include "cli/closing.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+
+namespace tapelens::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct VerifyOptions {
+  ApplyingOptions applying;
+  std::vector<std::string> plans;
+  uint64_t steps = 0;
+  std::string format = "text", output, keep;
+};
+
+int verify_command(const VerifyOptions& options, VerifySetting setting, const Applying& applying) {
+  std::optional<TemporaryFolder> temporary;
+  if (options.keep.empty()) {
+    temporary.emplace();
+    if (!*temporary) {
+      say(temporary->reason());
+      return kUnreadable;
+    }
+    setting.folder = temporary->path();
+  } else {
+    std::error_code error;
+    fs::create_directories(options.keep, error);
+    if (error) {
+      say(options.keep + ": " + error.message());
+      return kUnreadable;
+    }
+    setting.folder = fs::absolute(options.keep, error).string();
+  }
+  const Verdict verdict = verify(setting, applying);
+  if (!verdict.problem.empty()) {
+    say(verdict.problem);
+    return verdict.exit_code;
+  }
+  const std::string text = options.format == "json" ? verdict_json(verdict) : verdict_text(verdict);
+  if (const int code = write_output(text, options.output)) return code;
+  return verdict.exit_code;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
+  CLI::App* sub = app.add_subcommand(
+      "verify", "Run a training program bare and rewritten, and prove that the gradients are the same");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens verify --apply lossless -- python train.py --epochs 1\n"
+      "  tapelens verify --plan plan.json --steps 3 -- python train.py\n"
+      "  tapelens verify --apply bitwise --poison --format json -o verdict.json -- ./trainer\n\n"
+      "The command must be deterministic: seed it. It runs with PYTHONHASHSEED=0 and without standard input, and its\n"
+      "first run writes where it would; with --format json and no -o to standard error. Where runs differ it runs a\n"
+      "third time, bare, and then as often as it takes to find the site.\n"
+      "Exit codes: 0 identical, 1 different, 2 wrong usage, 3 nothing could be compared, 4 a recording is not "
+      "complete,\n"
+      "5 the command is not deterministic by itself, 6 the command failed. More: docs/verify.md");
+  const auto options = std::make_shared<VerifyOptions>();
+  add_applying_options(*sub, options->applying);
+  sub->add_option("--plan", options->plans, "The same as --apply with a plan")
+      ->type_name("PATH")
+      ->expected(1)
+      ->take_all();
+  CLI::Option* steps =
+      sub->add_option("--steps", options->steps, "Compare this many steps; the command runs to its end all the same")
+          ->type_name("N")
+          ->check(CLI::PositiveNumber);
+  sub->add_option("--format", options->format, "For a person or a program")
+      ->check(one_of({"text", "json"}))
+      ->type_name("{text,json}")
+      ->capture_default_str();
+  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
+  sub->add_option("--keep", options->keep, "Keep the recordings and what the later runs wrote here")->type_name("DIR");
+  sub->callback([sub, steps, options, &exit_code, &command] {
+    if (command.empty()) {
+      throw CLI::ParseError("no command to verify: tapelens verify --apply lossless -- python train.py", kUsage);
+    }
+    ApplyingOptions applying_options = options->applying;
+    for (const std::string& plan : options->plans) applying_options.apply.push_back(plan);
+    const Applying applying = read_applying(*sub, applying_options);
+    if (!applying.given) {
+      throw CLI::ValidationError("nothing to verify: tapelens verify --apply lossless -- COMMAND");
+    }
+    VerifySetting setting;
+    setting.command = command;
+    if (steps->count() > 0) setting.steps = options->steps;
+    setting.output_to_error = options->format == "json" && options->output.empty();
+    exit_code = verify_command(*options, setting, applying);
+  });
+}
+
+}  // namespace tapelens::cli

@@ -1,0 +1,213 @@
+// One run of the command, recorded with checksums, and what its recording says.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "analyzer/model/load.h"
+#include "analyzer/model/steps.h"
+#include "analyzer/peak/timeline.h"
+#include "cli/child.h"
+#include "cli/preload.h"
+#include "cli/spool_folder.h"
+#include "cli/text.h"
+#include "cli/verify.h"
+#include "trace/checksum.h"
+#include "trace/recording.h"
+#include "trace/seal.h"
+
+namespace tapelens::cli {
+namespace {
+
+using trace::ChecksumOf;
+using trace::Error;
+using trace::Result;
+
+// Closed with the object.
+class File {
+ public:
+  File() = default;
+  File(const std::string& path, int flags) : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+bool is_lost(trace::Loss kind) {
+  switch (kind) {
+    case trace::Loss::disk_full:
+    case trace::Loss::size_limit:
+    case trace::Loss::torn_block:
+    case trace::Loss::unwritable:
+    case trace::Loss::no_memory:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<Checksum> checksums_of(const model::Process& process, const model::Text& text) {
+  std::vector<Checksum> all;
+  const model::Checksums& t = process.checksums;
+  for (uint32_t row = 1; row <= t.rows(); ++row) {
+    const model::ChecksumId id{row};
+    all.push_back({t.step[id], static_cast<ChecksumOf>(t.of[id]), std::string(text.string(t.name[id])), t.value[id]});
+  }
+  return all;
+}
+
+// Without what the checksums took: those are in the step before or after the border that they are taken at.
+std::optional<int64_t> median_step(const model::Process& process) {
+  std::vector<int64_t> durations;
+  for (const model::Step& step : find_steps(process)) {
+    if (step.when.end == model::kNever) continue;
+    // The first begins with the process: with its imports.
+    model::Time begin = step.when.begin;
+    if (step.index == 0 && process.operators.rows() > 0) begin = process.operators.begin[model::OperatorId{1}];
+    int64_t spent = 0;
+    for (uint32_t row = 1; row <= process.checksums.rows(); ++row) {
+      const model::ChecksumId id{row};
+      if (step.when.contains(process.checksums.time[id])) spent += process.checksums.spent[id].ns;
+    }
+    durations.push_back(step.when.end.ns - begin.ns - spent);
+  }
+  if (durations.size() > 1) durations.erase(durations.begin());
+  if (durations.empty()) return std::nullopt;
+  const auto middle = durations.begin() + static_cast<int64_t>(durations.size() / 2);
+  std::ranges::nth_element(durations, middle);
+  return *middle;
+}
+
+void describe_steps(VerifiedRun& run) {
+  const std::vector<Checksum>& checksums = run.processes.front().checksums;
+  for (const Checksum& checksum : checksums) run.steps = std::max(run.steps, checksum.step + 1);
+  run.loss.assign(run.steps, std::numeric_limits<double>::quiet_NaN());
+  std::vector<std::vector<std::pair<std::string, uint64_t>>> gradients(run.steps);
+  for (const Checksum& checksum : checksums) {
+    if (checksum.of == ChecksumOf::loss) run.loss[checksum.step] = std::bit_cast<double>(checksum.value);
+    if (checksum.of == ChecksumOf::gradient) gradients[checksum.step].emplace_back(checksum.name, checksum.value);
+  }
+  for (auto& step : gradients) {
+    std::ranges::stable_sort(step, {}, [](const auto& gradient) { return gradient.first; });
+    std::string all;
+    for (const auto& [name, value] : step) all += name + '=' + std::to_string(value) + '\n';
+    run.gradient_checksum.push_back(trace::checksum_of(all.data(), all.size()));
+  }
+}
+
+PlanSite plan_site(const report::RewrittenSite& site) {
+  PlanSite made;
+  made.rewrite = site.rewrite;
+  made.module = site.module;
+  made.op = site.op;
+  made.node = site.node;
+  made.field = site.field;
+  made.file = site.file.substr(site.file.rfind('/') + 1);
+  made.line = site.line;
+  return made;
+}
+
+Result<VerifiedRun> read(VerifiedRun run) {
+  const std::string& path = run.recording;
+  const auto recording = trace::Recording::open(path);
+  if (!recording) return recording.error();
+  const auto text = model::load_text(*recording);
+  if (!text) return Error{path + ": " + text.error().message};
+  std::set<std::string> seen;
+  for (uint32_t index = 0; index < recording->processes().size(); ++index) {
+    const auto process = model::load_process(*recording, *text, trace::ProcessIndex{index});
+    if (!process) return Error{path + ": " + process.error().message};
+    if (process->checksums.rows() > 0) {
+      // A spool that nobody vouches for may name any step.
+      std::vector<Checksum> checksums = checksums_of(*process, *text);
+      const uint64_t ends = process->optimizer_steps.size() + 1;
+      std::erase_if(checksums, [&](const Checksum& checksum) { return checksum.step > ends; });
+      run.processes.push_back({process->summary.rank, std::move(checksums)});
+    }
+    const report::Rewritten rewritten = report::describe_rewrites(*process, *text);
+    for (const report::RewrittenSite& site : rewritten.sites) {
+      if (!site.reason.empty()) continue;
+      PlanSite planned = plan_site(site);
+      if (seen.insert(flat({planned})).second) run.applied.push_back(std::move(planned));
+    }
+    for (const peak::DevicePeak& device : peak::device_peaks(*process)) {
+      if (device.peak <= run.peak) continue;
+      run.peak = device.peak;
+      run.saved_peak = report::saved_peak(*process);
+      run.step_ns = median_step(*process);
+      run.rewritten = rewritten;
+    }
+  }
+  if (!run.processes.empty()) describe_steps(run);
+  return run;
+}
+
+}  // namespace
+
+Result<VerifiedRun> run_recorded(const VerifySetting& setting, const Applying& applying, const std::string& name,
+                                 bool is_first) {
+  const PreloadPath preload;
+  const Rewriting rewriting(applying);
+  VerifiedRun run;
+  run.recording = setting.folder + "/" + name + ".tapelens";
+  const SpoolFolder spools = make_spool_folder(run.recording, /*discard=*/true);
+  for (const std::string& reason : {preload.reason(), rewriting.reason(), spools.reason}) {
+    if (!reason.empty()) return Error{reason};
+  }
+  Environment environment = rewriting.environment();
+  environment.insert(environment.end(), {{"LD_PRELOAD", preload.setting()},
+                                         {"TAPELENS_SPOOL", spools.path},
+                                         {"TAPELENS_EPOCH_NS", ""},
+                                         {"TAPELENS_STEPS", setting.steps ? "0:" + std::to_string(*setting.steps) : ""},
+                                         {"TAPELENS_MAX_BYTES", ""},
+                                         {"TAPELENS_STACKS", ""},
+                                         {"TAPELENS_CHECKSUMS", "1"},
+                                         {"TAPELENS_QUIET", is_first ? "" : "1"},
+                                         {"PYTHONHASHSEED", "0"}});
+  // No run may take input away from another.
+  const File nothing("/dev/null", O_RDWR);
+  Streams streams{nothing.descriptor(), -1, -1};
+  const std::string log = setting.folder + "/" + name + ".log";
+  const File written(is_first ? "/dev/null" : log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  if (is_first) {
+    if (setting.output_to_error) streams.output = STDERR_FILENO;
+  } else {
+    if (written.descriptor() < 0) return Error{log + ": " + std::strerror(errno)};
+    run.log = log;
+    streams.output = streams.error = written.descriptor();
+  }
+  const ChildEnd end = run_command(setting.command, environment, streams);
+  signal(SIGPIPE, SIG_IGN);  // a reader of ours that is gone must not end the comparison
+  run.exit_code = end.exit_code;
+  if (!end.started) {
+    remove_spool_folder(spools.path);
+    run.not_started = end.error;
+    return run;
+  }
+  trace::SealOptions sealing;
+  sealing.directory = spools.path;
+  sealing.output = run.recording;
+  sealing.command = shell_quote(setting.command);
+  const auto sealed = spools_in(spools.path).empty() ? trace::SealSummary{} : trace::seal(sealing);
+  remove_spool_folder(spools.path);
+  if (!sealed) return sealed.error();
+  if (sealed->processes.empty()) return run;
+  run.incomplete = std::ranges::any_of(sealed->losses, [](const trace::SealLoss& loss) { return is_lost(loss.kind); });
+  return read(std::move(run));
+}
+
+}  // namespace tapelens::cli

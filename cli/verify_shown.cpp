@@ -1,0 +1,181 @@
+// The verdict as text and as JSON: docs/verify.md explains both.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/report/format.h"
+#include "cli/text.h"
+#include "cli/verify.h"
+
+namespace tapelens::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using report::bytes_text;
+using report::pad_left;
+using report::pad_right;
+using report::plural;
+
+std::string compared_text(const Verdict& v) {
+  return plural(v.steps, "step", "steps") + ": " + plural(v.losses, "loss", "losses") + ", " +
+         plural(v.gradients, "gradient", "gradients") + ", " + plural(v.parameters, "parameter", "parameters") +
+         " after their step";
+}
+
+// "gradient of layer1.0.weight in step 2"
+std::string where_text(const Difference& d) {
+  if (d.kind == "exit_code") return "exit code";
+  std::string text = d.kind + (d.name.empty() ? "" : " of " + d.name) + " in step " + std::to_string(d.step);
+  return d.rank >= 0 ? text + " of rank " + std::to_string(d.rank) : text;
+}
+
+std::string or_none(const std::string& value) { return value.empty() ? "none" : value; }
+
+// The last lines of what a run wrote, for the user to see why it failed.
+std::string end_of(const std::string& log) {
+  constexpr size_t kMost = 2000;
+  FILE* file = log.empty() ? nullptr : fopen(log.c_str(), "r");
+  if (file == nullptr) return {};
+  std::string text(kMost, '\0');
+  if (fseek(file, -static_cast<long>(kMost), SEEK_END) != 0) rewind(file);
+  text.resize(fread(text.data(), 1, kMost, file));
+  fclose(file);
+  return text;
+}
+
+std::string verdict_line(const Verdict& v) {
+  if (v.identical) return "Identical, bit for bit, in " + compared_text(v) + ".";
+  const Difference& d = *v.difference;
+  if (!v.deterministic) {
+    return "The program is not deterministic by itself: two bare runs differ first in the " + where_text(d) +
+           ". Nothing can be said of the rewrites; seed it, or see torch.use_deterministic_algorithms.";
+  }
+  std::string line = "Different: first the " + where_text(d) + " (" + or_none(d.bare) + " bare, " +
+                     or_none(d.rewritten) + " rewritten).";
+  if (d.site) return line + " It comes from " + describe(*d.site) + ".";
+  if (!d.rewrite.empty()) return line + " It comes from " + d.rewrite + ", at no single site that could be found.";
+  return line + " No single rewrite was found that it comes from.";
+}
+
+std::string change_text(report::Bytes before, report::Bytes after) {
+  if (before.value <= 0) return "";
+  char text[40];
+  const double change = 100.0 * static_cast<double>(after.value - before.value) / static_cast<double>(before.value);
+  std::snprintf(text, sizeof text, "%+.1f %%", change);
+  return text;
+}
+
+std::string row(const char* what, const std::string& bare, const std::string& rewritten, const std::string& change) {
+  return "  " + pad_right(what, 12) + pad_left(bare, 12) + pad_left(rewritten, 12) + pad_left(change, 12) + "\n";
+}
+
+std::string table(const Verdict& v) {
+  const auto time = [](std::optional<int64_t> ns) { return ns ? report::time_text(model::Time{*ns}) : "unknown"; };
+  std::string ratio;
+  if (v.bare.step_ns && v.rewritten.step_ns && *v.bare.step_ns > 0) {
+    char text[40];
+    std::snprintf(text, sizeof text, "x%.2f",
+                  static_cast<double>(*v.rewritten.step_ns) / static_cast<double>(*v.bare.step_ns));
+    ratio = text;
+  }
+  return row("", "bare", "rewritten", "") +
+         row("peak", bytes_text(v.bare.peak), bytes_text(v.rewritten.peak),
+             change_text(v.bare.peak, v.rewritten.peak)) +
+         row("saved peak", bytes_text(v.bare.saved_peak), bytes_text(v.rewritten.saved_peak),
+             change_text(v.bare.saved_peak, v.rewritten.saved_peak)) +
+         row("step, median", time(v.bare.step_ns), time(v.rewritten.step_ns), ratio);
+}
+
+std::string rewrites(const Verdict& v) {
+  std::string text;
+  for (const report::RewrittenTotal& total : v.rewritten.rewritten.applied) {
+    text += "  applied  " + pad_right(total.rewrite, 18) + " " + report::level_name(total.level) + " at " +
+            plural(total.sites, "site", "sites") + ", " + bytes_text(total.bytes) + " kept as " +
+            bytes_text(total.kept) + "\n";
+  }
+  for (const report::RewrittenTotal& total : v.rewritten.rewritten.skipped) {
+    text += "  skipped  " + pad_right(total.rewrite, 18) + " " + total.reason + " at " +
+            plural(total.sites, "site", "sites") + "\n";
+  }
+  return text.empty() ? "  nothing was applied\n" : text;
+}
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+std::string hex(uint64_t value) {
+  char text[20];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+Json run_json(const VerifiedRun& run) {
+  Json loss = Json::array(), gradients = Json::array();
+  for (const double value : run.loss) loss.push_back(number(value));
+  for (const uint64_t value : run.gradient_checksum) gradients.push_back(hex(value));
+  return {{"exit_code", run.exit_code},
+          {"peak_bytes", run.peak.value},
+          {"saved_peak_bytes", run.saved_peak.value},
+          {"step_ns", run.step_ns ? Json(*run.step_ns) : Json(nullptr)},
+          {"loss", std::move(loss)},
+          {"gradient_checksum", std::move(gradients)}};
+}
+
+Json site_json(const PlanSite& site) {
+  return {{"rewrite", site.rewrite}, {"module", site.module},
+          {"operator", site.op},     {"node", site.node},
+          {"field", site.field},     {"source", site.file.empty() ? "" : site.file + ":" + std::to_string(site.line)}};
+}
+
+Json difference_json(const Difference& d) {
+  const auto value = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  return {{"kind", d.kind},
+          {"step", d.kind == "exit_code" ? Json(nullptr) : Json(d.step)},
+          {"rank", d.rank >= 0 ? Json(d.rank) : Json(nullptr)},
+          {"parameter", d.name},
+          {"bare", value(d.bare)},
+          {"rewritten", value(d.rewritten)},
+          {"rewrite", value(d.rewrite)},
+          {"site", d.site ? site_json(*d.site) : Json(nullptr)}};
+}
+
+}  // namespace
+
+std::string verdict_text(const Verdict& v) {
+  std::string text = verdict_line(v) + "\n";
+  if (v.difference && v.difference->kind == "exit_code" && v.deterministic) {
+    if (const std::string end = end_of(v.rewritten.log); !end.empty())
+      text += "\nWhat the rewritten run wrote last:\n" + end;
+  }
+  return text + "\n" + table(v) + "\n" + rewrites(v);
+}
+
+std::string verdict_json(const Verdict& v) {
+  Json applied = Json::array(), skipped = Json::array();
+  for (const report::RewrittenTotal& total : v.rewritten.rewritten.applied) {
+    applied.push_back({{"rewrite", total.rewrite},
+                       {"level", total.level},
+                       {"sites", total.sites},
+                       {"times", total.times},
+                       {"bytes", total.bytes.value},
+                       {"kept_bytes", total.kept.value}});
+  }
+  for (const report::RewrittenTotal& total : v.rewritten.rewritten.skipped) {
+    skipped.push_back(
+        {{"rewrite", total.rewrite}, {"reason", total.reason}, {"sites", total.sites}, {"bytes", total.bytes.value}});
+  }
+  const Json all = {
+      {"identical", v.identical},
+      {"deterministic", v.deterministic},
+      {"first_difference", v.difference ? difference_json(*v.difference) : Json(nullptr)},
+      {"compared",
+       {{"steps", v.steps}, {"losses", v.losses}, {"gradients", v.gradients}, {"parameters", v.parameters}}},
+      {"bare", run_json(v.bare)},
+      {"rewritten", run_json(v.rewritten)},
+      {"applied", std::move(applied)},
+      {"skipped", std::move(skipped)}};
+  // Names come from the program and need not be UTF-8.
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tapelens::cli

@@ -1,0 +1,209 @@
+// matmul of tensors whose batch dimensions differ, without the copies that repeat one for the other: what only the left
+// side has becomes rows, what only the right side has becomes columns, and one bmm of the rest does it.
+#include <ATen/ATen.h>
+#include <ATen/TensorUtils.h>
+#include <c10/core/impl/PythonDispatcherTLS.h>
+
+#include "profiler/rewrite/guards.h"
+#include "profiler/rewrite/operators.h"
+#include "profiler/rewrite/settings.h"
+#include "profiler/rewrite/tally.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+using at::DimVector;
+using at::Tensor;
+
+// The batch dimensions of both sides and of the product, aligned: 1 where a side has none.
+struct Batch {
+  DimVector left, right, out;
+  // Places in the above. Common: both sides have it, or it is 1.
+  DimVector common, of_left, of_right;
+};
+
+int64_t product(const DimVector& sizes, const DimVector& places) {
+  int64_t all = 1;
+  for (const int64_t place : places) all *= sizes[place];
+  return all;
+}
+int64_t product(const DimVector& sizes) { return c10::multiply_integers(sizes); }
+
+DimVector aligned(const Tensor& tensor, int64_t dimensions) {
+  DimVector sizes(dimensions, 1);
+  std::copy(tensor.sizes().begin(), tensor.sizes().end() - 2, sizes.end() - (tensor.dim() - 2));
+  return sizes;
+}
+
+// False: they do not fit, which LibTorch says better, or nothing is repeated.
+bool pair_up(const Tensor& a, const Tensor& b, Batch& batch) {
+  const int64_t dimensions = std::max(a.dim(), b.dim()) - 2;
+  batch.left = aligned(a, dimensions);
+  batch.right = aligned(b, dimensions);
+  for (int64_t i = 0; i < dimensions; ++i) {
+    const int64_t left = batch.left[i], right = batch.right[i];
+    if (left != right && left != 1 && right != 1) return false;
+    batch.out.push_back(std::max(left, right));
+    (left == right ? batch.common : right == 1 ? batch.of_left : batch.of_right).push_back(i);
+  }
+  return !batch.of_left.empty() || !batch.of_right.empty();
+}
+
+uint64_t bytes_of(const Tensor& tensor, int64_t elements) {
+  return static_cast<uint64_t>(elements) * tensor.element_size();
+}
+
+// The bytes that reshape() copies of a tensor of these sizes and strides to give it the other sizes.
+uint64_t copied(const Tensor& tensor, const DimVector& sizes, const DimVector& strides, const DimVector& reshaped) {
+  const bool is_view = at::detail::computeStride(sizes, strides, reshaped).has_value();
+  return is_view ? 0 : bytes_of(tensor, product(sizes));
+}
+
+// Those that LibTorch's own matmul copies: it expands a side to all of the batch, and makes three dimensions of that.
+uint64_t copied_by_expansion(const Tensor& tensor, const Batch& batch) {
+  const auto dimensions = static_cast<int64_t>(batch.out.size());
+  DimVector sizes = batch.out, strides(dimensions, 0);
+  for (int64_t i = 0; i < tensor.dim() - 2; ++i) {
+    const int64_t at = dimensions - (tensor.dim() - 2) + i;
+    if (tensor.size(i) == batch.out[at]) strides[at] = tensor.stride(i);
+  }
+  for (const int64_t i : {tensor.dim() - 2, tensor.dim() - 1}) {
+    sizes.push_back(tensor.size(i));
+    strides.push_back(tensor.stride(i));
+  }
+  return copied(tensor, sizes, strides, {product(batch.out), tensor.size(-2), tensor.size(-1)});
+}
+
+DimVector joined(std::initializer_list<const DimVector*> parts) {
+  DimVector all;
+  for (const DimVector* part : parts) all.append(part->begin(), part->end());
+  return all;
+}
+
+DimVector chosen(const DimVector& sizes, const DimVector& places) {
+  DimVector some;
+  for (const int64_t place : places) some.push_back(sizes[place]);
+  return some;
+}
+
+// A side with all dimensions of the product, in another order, and what it becomes for bmm.
+struct Side {
+  Tensor tensor;
+  DimVector sizes, strides;  // in that order
+  DimVector reshaped;
+  uint64_t copied;
+  bool in_order;  // its own
+};
+
+// Do the dimensions that are more than 1 already stand in order?
+bool is_sorted(const DimVector& order, const DimVector& sizes) {
+  int64_t last = -1;
+  for (const int64_t place : order) {
+    if (sizes[place] == 1) continue;
+    if (place < last) return false;
+    last = place;
+  }
+  return true;
+}
+
+Side arranged(const Tensor& tensor, const DimVector& batch, const DimVector& order, DimVector reshaped) {
+  DimVector all = batch;
+  all.push_back(tensor.size(-2));
+  all.push_back(tensor.size(-1));
+  const auto missing = static_cast<int64_t>(all.size()) - tensor.dim();
+  Side side{tensor, {}, {}, std::move(reshaped), 0, is_sorted(order, all)};
+  for (const int64_t place : order) {
+    side.sizes.push_back(all[place]);
+    side.strides.push_back(place >= missing ? tensor.stride(place - missing) : 0);
+  }
+  side.copied = copied(tensor, side.sizes, side.strides, side.reshaped);
+  return side;
+}
+
+struct Fold {
+  Side left, right;
+  DimVector order;  // of the product's dimensions, as bmm makes them
+  DimVector out;    // its sizes, as the program is to see them
+  bool in_order;    // the program's order already
+  uint64_t saves;   // bytes of copies that are not made
+  uint64_t kept;    // bytes of copies that are
+};
+
+Fold plan(const Tensor& a, const Tensor& b, const Batch& batch) {
+  const auto rows = static_cast<int64_t>(batch.out.size()), columns = rows + 1;  // places behind the batch's
+  const int64_t n = a.size(-2), k = a.size(-1), m = b.size(-1);
+  const int64_t common = product(batch.out, batch.common);
+  const DimVector row{rows}, column{columns};
+  Fold fold;
+  const DimVector left_order = joined({&batch.common, &batch.of_left, &batch.of_right, &row, &column});
+  const DimVector right_order = joined({&batch.common, &batch.of_left, &row, &batch.of_right, &column});
+  fold.left = arranged(a, batch.left, left_order, {common, product(batch.out, batch.of_left) * n, k});
+  fold.right = arranged(b, batch.right, right_order, {common, k, product(batch.out, batch.of_right) * m});
+  fold.order = right_order;
+  fold.out = batch.out;
+  fold.out.push_back(n);
+  fold.out.push_back(m);
+  fold.in_order = is_sorted(fold.order, fold.out);
+  fold.kept = fold.left.copied + fold.right.copied;
+  const uint64_t stock_copies = copied_by_expansion(a, batch) + copied_by_expansion(b, batch);
+  fold.saves = stock_copies > fold.kept ? stock_copies - fold.kept : 0;
+  return fold;
+}
+
+// The gradient of what as_strided() makes has the strides of its input, as it would have after LibTorch's matmul. That
+// of a permuted view has the view's, and the program may call view() on it.
+Tensor for_bmm(const Side& side) {
+  return (side.in_order ? side.tensor : side.tensor.as_strided(side.sizes, side.strides)).reshape(side.reshaped);
+}
+
+Tensor run(const Fold& fold) {
+  const Tensor made = at::bmm(for_bmm(fold.left), for_bmm(fold.right));
+  // No view, and with the strides that LibTorch's would have: the program may call view() on it, or change it in place.
+  if (fold.in_order) return at::_unsafe_view(made, fold.out);
+  DimVector back(fold.order.size());
+  for (size_t i = 0; i < fold.order.size(); ++i) back[fold.order[i]] = static_cast<int64_t>(i);
+  return made.view(chosen(fold.out, fold.order)).permute(back).contiguous();
+}
+
+bool may_fold(const Tensor& a, const Tensor& b) {
+  return a.dim() >= 3 && b.dim() >= 3 && is_plain(a) && is_plain(b) && a.scalar_type() == b.scalar_type() &&
+         (at::isFloatingType(a.scalar_type()) || at::isComplexType(a.scalar_type())) && a.size(-1) == b.size(-2) &&
+         a.numel() != 0 && b.numel() != 0 && is_plain_moment();
+}
+
+// LibTorch's way. While torch.compile traces with symbolic sizes, operators are resolved in Python, which has a matmul
+// of its own: a kernel of ours must not hide that one.
+Tensor stock_matmul(c10::DispatchKeySet keys, const Tensor& a, const Tensor& b) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::matmul", "");
+  if (auto* interpreter = c10::impl::PythonDispatcherTLS::get_state();
+      interpreter != nullptr && c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::PythonDispatcher)) {
+    torch::jit::Stack stack{a, b};
+    (*interpreter)->python_dispatcher(op, stock(keys), &stack);
+    return std::move(stack.back()).toTensor();
+  }
+  static const auto typed = op.typed<Tensor(const Tensor&, const Tensor&)>();
+  return typed.redispatch(stock(keys), a, b);
+}
+
+Tensor matmul(c10::DispatchKeySet keys, const Tensor& a, const Tensor& b) {
+  Batch batch;
+  if (!may_fold(a, b) || !pair_up(a, b, batch)) return stock_matmul(keys, a, b);
+  const Fold fold = plan(a, b, batch);
+  const uint64_t least = settings().min_bytes;
+  // To put the result in order takes a second one for a moment: not where that is more than what the copies were.
+  const uint64_t extra = fold.in_order ? 0 : bytes_of(a, product(fold.out));
+  if (fold.saves < least || fold.saves < extra || !applies_here(kExpandedSave, "aten::matmul")) {
+    return stock_matmul(keys, a, b);
+  }
+  applied(kExpandedSave.info.id, kExpandedSave.info.level, {.operator_name = "aten::matmul"}, fold.saves + fold.kept,
+          fold.kept);
+  return run(fold);
+}
+
+}  // namespace
+
+constinit const OperatorRewrite kExpandedSave = {
+    {.id = "expanded-save", .level = Level::equivalent, .title = "a broadcast matmul as one bmm"},
+    [](torch::Library& aten) { aten.impl("matmul", TORCH_FN(matmul)); }};
+
+}  // namespace tapelens::rewrite

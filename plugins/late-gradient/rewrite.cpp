@@ -1,0 +1,306 @@
+// The optimizer in the backward: what profiler/rewrite/late_gradient.py asks of LibTorch. It sees Python's optimizers;
+// here is seen what operators read between the backward and the step, and whether a parameter may change already.
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/graph_task.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "profiler/capture/checksums.h"
+#include "profiler/capture/python.h"
+#include "profiler/rewrite/guards.h"
+#include "profiler/rewrite/host.h"
+#include "profiler/rewrite/operators.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+using capture::Gil;
+using capture::Owned;
+using capture::PyMethodDef;
+using capture::PyObject;
+using capture::Python;
+
+constexpr char kId[] = "late-gradient";
+constexpr Level kLevel = Level::equivalent;
+
+constexpr char kSource[] =
+#include "profiler/rewrite/late_gradient.py"
+    ;
+
+// ---- what is watched while the steps of an optimizer are observed
+
+struct Watched {
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;  // keeps its address from becoming another's
+  int watch;
+  bool is_gradient;  // else a parameter whose gradient is there and whose step is still to come
+};
+struct Watches {
+  std::mutex lock;
+  std::unordered_map<const c10::StorageImpl*, Watched> storages;
+  std::map<int, bool> stepping;  // by watch
+  std::map<int, std::string> seen;
+  at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
+};
+Watches& watches() {
+  static auto* made = new Watches;
+  return *made;
+}
+
+const c10::StorageImpl* storage_of(const at::TensorBase& tensor) {
+  return tensor.defined() ? tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() : nullptr;
+}
+
+void look_at(Watches& w, const at::Tensor& tensor, bool in_backward) {
+  const auto at = w.storages.find(storage_of(tensor));
+  if (at == w.storages.end() || w.stepping[at->second.watch]) return;
+  // In the backward only hooks could read a gradient that is there. It may share its memory with others that are not.
+  if (at->second.is_gradient && in_backward) return;
+  std::string& seen = w.seen[at->second.watch];
+  if (seen.empty()) {
+    seen = at->second.is_gradient ? "something else reads the gradients"
+                                  : "something reads the parameters before their step";
+  }
+}
+
+std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& function) {
+  Watches& w = watches();
+  const bool in_backward = torch::autograd::get_current_graph_task_id() != -1;
+  const std::lock_guard guard(w.lock);
+  for (const c10::IValue& input : function.inputs()) {
+    if (input.isTensor()) {
+      look_at(w, input.toTensor(), in_backward);
+    } else if (input.isList()) {
+      for (const c10::IValue& element : input.toListRef()) {
+        if (!element.isTensor()) break;
+        look_at(w, element.toTensor(), in_backward);
+      }
+    }
+  }
+  return nullptr;
+}
+
+void watch(int number, const at::TensorBase& tensor, bool is_gradient) {
+  Watches& w = watches();
+  const std::lock_guard guard(w.lock);
+  const auto& storage = tensor.unsafeGetTensorImpl()->unsafe_storage();
+  auto* impl = storage.unsafeGetStorageImpl();
+  w.storages.insert_or_assign(
+      impl, Watched{c10::weak_intrusive_ptr<c10::StorageImpl>(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(impl)),
+                    number, is_gradient});
+}
+
+// ---- may a parameter be stepped now, in the backward
+
+// The parameter is that of its hook: its Python object and its AccumulateGrad hold it. Who else does, or holds its
+// memory, saved it and may still read it in this backward.
+constexpr uint32_t kHoldersOfParameter = 2;
+
+const char* reason_against(c10::TensorImpl* impl) {
+  const auto parameter = at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl));
+  const at::Tensor& gradient = parameter.grad();
+  if (!is_plain_moment() || !is_plain(parameter) || !is_plain(gradient)) {
+    return "a parameter or its gradient is no ordinary tensor of the CPU";
+  }
+  if (at::GradMode::is_enabled()) return "the backward makes a graph of its own";
+  if (torch::autograd::get_current_graph_task_keep_graph()) return "the graph is kept for another backward";
+  if (at::autocast::is_autocast_enabled(at::kCPU)) return "the backward runs under autocast";
+  if (!gradient.storage().resizable()) return "something else reads the gradients";  // through numpy
+  const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(parameter);
+  if (accumulator && !accumulator->post_hooks().empty()) return "the program has hooks of its own on gradients";
+  if (parameter.use_count() > kHoldersOfParameter + 1 || parameter.storage().use_count() > 1) {  // and we
+    return "the rest of the backward may still read the parameter";
+  }
+  return nullptr;
+}
+
+// ---- the functions that the Python part calls; `self` is unused
+
+PyObject* none() {
+  const Python& api = *capture::python();
+  api.IncRef(api.none);
+  return api.none;
+}
+PyObject* text(const char* reason) { return reason != nullptr ? capture::python()->FromString(reason) : none(); }
+
+int number_at(PyObject* arguments, int place) {
+  const Python& api = *capture::python();
+  return static_cast<int>(api.AsLong(api.GetTupleItem(arguments, place)));
+}
+c10::TensorImpl* tensor_from(PyObject* object) {
+  return static_cast<c10::TensorImpl*>(capture::python()->AsVoidPtr(object));
+}
+c10::TensorImpl* tensor_at(PyObject* arguments, int place) {
+  return tensor_from(capture::python()->GetTupleItem(arguments, place));
+}
+at::Tensor gradient_of(c10::TensorImpl* impl) {
+  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl)).grad();
+}
+
+PyObject* begin(PyObject*, PyObject* number) {
+  Watches& w = watches();
+  const std::lock_guard guard(w.lock);
+  w.stepping[static_cast<int>(capture::python()->AsLong(number))] = false;
+  if (w.callback == at::INVALID_CALLBACK_HANDLE) {
+    w.callback = at::addGlobalCallback(
+        at::RecordFunctionCallback(operator_begins).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
+  }
+  return none();
+}
+
+PyObject* end(PyObject*, PyObject* number) {
+  Watches& w = watches();
+  const std::lock_guard guard(w.lock);
+  const int watch = static_cast<int>(capture::python()->AsLong(number));
+  w.stepping.erase(watch);
+  w.seen.erase(watch);
+  std::erase_if(w.storages, [watch](const auto& entry) { return entry.second.watch == watch; });
+  if (w.stepping.empty() && w.callback != at::INVALID_CALLBACK_HANDLE) {
+    at::removeCallback(w.callback);
+    w.callback = at::INVALID_CALLBACK_HANDLE;
+  }
+  return none();
+}
+
+PyObject* accumulated(PyObject*, PyObject* arguments) {  // number, parameter
+  c10::TensorImpl* parameter = tensor_at(arguments, 1);
+  if (parameter == nullptr) return nullptr;
+  if (const char* reason = reason_against(parameter)) return text(reason);
+  const int number = number_at(arguments, 0);
+  watch(number, gradient_of(parameter), true);
+  watch(number, at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(parameter)),
+        false);
+  return none();
+}
+
+// The optimizer's own step: begins, ends. After it the parameters are anybody's to read again.
+PyObject* window(PyObject*, PyObject* arguments) {  // number, 1 or 0
+  Watches& w = watches();
+  const std::lock_guard guard(w.lock);
+  const int number = number_at(arguments, 0);
+  const bool begins = number_at(arguments, 1) != 0;
+  w.stepping[number] = begins;
+  if (!begins) {
+    std::erase_if(w.storages,
+                  [&](const auto& entry) { return entry.second.watch == number && !entry.second.is_gradient; });
+  }
+  return none();
+}
+
+PyObject* seen(PyObject*, PyObject* number) {
+  Watches& w = watches();
+  const std::lock_guard guard(w.lock);
+  const auto at = w.seen.find(static_cast<int>(capture::python()->AsLong(number)));
+  return text(at != w.seen.end() ? at->second.c_str() : nullptr);
+}
+
+PyObject* may_step(PyObject*, PyObject* parameter) {
+  c10::TensorImpl* impl = tensor_from(parameter);
+  return impl != nullptr ? text(reason_against(impl)) : nullptr;
+}
+
+Place place_of(int number) { return {.operator_name = "Optimizer.step", .site = static_cast<uint64_t>(number)}; }
+
+PyObject* stepping(PyObject*, PyObject* arguments) {  // number, parameter
+  c10::TensorImpl* parameter = tensor_at(arguments, 1);
+  if (parameter == nullptr) return nullptr;
+  if (capture::checksums_wanted()) {
+    capture::checksum_parameter(capture::this_thread(), trace::ChecksumOf::gradient, parameter);
+  }
+  applied(kId, kLevel, place_of(number_at(arguments, 0)), gradient_of(parameter).nbytes(), 0);
+  return none();
+}
+
+PyObject* tell_skipped(PyObject*, PyObject* arguments) {  // number, reason, bytes
+  const Python& api = *capture::python();
+  const char* reason = api.AsUTF8(api.GetTupleItem(arguments, 1));
+  if (reason == nullptr) return nullptr;
+  skipped(kId, kLevel, place_of(number_at(arguments, 0)), reason,
+          static_cast<uint64_t>(api.AsLong(api.GetTupleItem(arguments, 2))));
+  return none();
+}
+
+PyObject* broken(PyObject*, PyObject* reason) {
+  const char* why = capture::python()->AsUTF8(reason);
+  if (why == nullptr) return nullptr;
+  g_surroundings.say(
+      "late-gradient: " + std::string(why) +
+      ", and parameters were stepped in the backward already: this step differs from that of the bare program");
+  return none();
+}
+
+PyMethodDef g_functions[] = {
+    {"tapelens_late_begin", begin, capture::kMethO, nullptr},
+    {"tapelens_late_end", end, capture::kMethO, nullptr},
+    {"tapelens_late_accumulated", accumulated, capture::kMethVarargs, nullptr},
+    {"tapelens_late_window", window, capture::kMethVarargs, nullptr},
+    {"tapelens_late_seen", seen, capture::kMethO, nullptr},
+    {"tapelens_late_may_step", may_step, capture::kMethO, nullptr},
+    {"tapelens_late_stepping", stepping, capture::kMethVarargs, nullptr},
+    {"tapelens_late_skipped", tell_skipped, capture::kMethVarargs, nullptr},
+    {"tapelens_late_broken", broken, capture::kMethO, nullptr},
+};
+
+// ---- the first backward brings it in: by then the program has its optimizers
+
+at::CallbackHandle g_first_backward = at::INVALID_CALLBACK_HANDLE;
+bool g_done = false;
+
+void leave_out(const char* reason) {
+  g_done = true;
+  skipped(kId, kLevel, {}, reason, 0);
+}
+
+// With the interpreter's lock. False: torch is still being imported.
+bool install(const Python& api) {
+  static PyObject* globals = nullptr;
+  if (globals == nullptr) {
+    globals = api.NewDict();
+    api.SetItemString(globals, "__builtins__", api.GetBuiltins());
+    for (PyMethodDef& function : g_functions) {
+      api.SetItemString(globals, function.name, api.NewFunction(&function, nullptr, nullptr));
+    }
+    if (!Owned(api, api.RunString(kSource, capture::kFileInput, globals, globals))) {
+      api.ErrClear();
+      leave_out("this Python does not run what watches optimizers");
+      return true;
+    }
+  }
+  const Owned installed(api, api.CallOneArg(api.GetItemString(globals, "install"), nullptr, nullptr));
+  if (!installed) {
+    api.ErrClear();
+    leave_out("the optimizers of this PyTorch cannot be watched");
+    return true;
+  }
+  return installed.get() != api.none;
+}
+
+std::unique_ptr<at::ObserverContext> node_begins(const at::RecordFunction&) {
+  if (g_done) return nullptr;
+  const Python* api = capture::python();
+  if (api == nullptr) {
+    leave_out("optimizers of C++ programs are left alone");
+  } else if (capture::python_may_run(*api)) {
+    const Quiet quiet;
+    const Gil gil(*api);
+    if (api->ErrOccurred() == nullptr && install(*api)) g_done = true;
+  }
+  if (g_done) at::removeCallback(g_first_backward);
+  return nullptr;
+}
+
+}  // namespace
+
+constinit const OperatorRewrite kLateGradient = {
+    {.id = kId, .level = kLevel, .title = "each parameter is stepped when its gradient is there"}, [](torch::Library&) {
+      g_first_backward =
+          at::addGlobalCallback(at::RecordFunctionCallback(node_begins).scopes({at::RecordScope::BACKWARD_FUNCTION}));
+    }};
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,68 @@
+#include "plugins/late-gradient/zeroed.h"
+
+#include <algorithm>
+#include <map>
+
+#include "plugins/content.h"
+
+namespace tapelens::advise {
+
+namespace {
+
+// By parameter: the evaluations that accumulate its gradient, in the order of time.
+std::map<uint32_t, std::vector<EvaluationId>> accumulations(const Process& p) {
+  std::map<uint32_t, std::vector<EvaluationId>> found;
+  for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) {
+    const AllocationId parameter = p.nodes.parameter[p.evaluations.node[EvaluationId{row}]];
+    if (parameter) found[parameter.value].push_back(EvaluationId{row});
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Zeroed> zeroed_gradients(const Context& context) {
+  const Process& p = context.process;
+  const NameSet zeroing(context.text, {"aten::zero_", "aten::_foreach_zero_"});
+  const NameSet looking(context.text, {"aten::detach", "aten::detach_"});
+  std::map<uint32_t, AllocationId> parameter_of;  // by gradient
+  for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
+    const RoleId role{row};
+    if (p.roles.kind[role] == Role::gradient && p.roles.parameter[role]) {
+      parameter_of.emplace(p.roles.allocation.raw[row], p.roles.parameter[role]);
+    }
+  }
+  const auto accumulated = accumulations(p);
+  std::vector<Zeroed> found;
+  for (const auto& [id, parameter] : parameter_of) {
+    const auto evaluations = accumulated.find(parameter.value);
+    if (evaluations == accumulated.end()) continue;
+    Zeroed zeroed{AllocationId{id}, {}, {}};
+    bool is_idle = false, fits = true;
+    for (const OperatorId op : context.provenance.uses(zeroed.gradient)) {
+      if (looking.has(p.operators.name[op])) continue;
+      const Time begin = p.operators.begin[op];
+      const auto& all = evaluations->second;
+      if (is_idle) {
+        // Accumulated since, or read although it is nothing but zeros.
+        const auto next = std::ranges::upper_bound(all, zeroed.idle.back().begin, {},
+                                                   [&](EvaluationId e) { return p.evaluations.begin[e]; });
+        if (next == all.end() || p.evaluations.begin[*next] > begin) {
+          fits = zeroing.has(p.operators.name[op]);
+          if (!fits) break;
+          continue;
+        }
+        zeroed.idle.back().end = p.evaluations.begin[*next];
+        is_idle = false;
+      }
+      if (p.operators.evaluation[op] || !zeroing.has(p.operators.name[op])) continue;
+      if (!zeroed.op) zeroed.op = op;
+      zeroed.idle.push_back({begin, p.freed(zeroed.gradient)});
+      is_idle = true;
+    }
+    if (fits && zeroed.idle.size() >= 2) found.push_back(std::move(zeroed));
+  }
+  return found;
+}
+
+}  // namespace tapelens::advise

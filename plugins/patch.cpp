@@ -1,0 +1,79 @@
+#include "plugins/patch.h"
+
+#include <algorithm>
+
+namespace tapelens::advise {
+
+namespace {
+
+constexpr uint32_t kContext = 3;  // lines before and after
+
+void add_line(std::string& out, char sign, std::string_view line) {
+  out += sign;
+  out += line;
+  if (!line.ends_with('\n')) out += "\n\\ No newline at end of file\n";
+}
+
+// "12,5"; a range without lines is named by the line before it.
+std::string range(uint32_t first, uint32_t count) {
+  return std::to_string(count == 0 ? first : first + 1) + (count == 1 ? "" : "," + std::to_string(count));
+}
+
+// As git quotes what is not plain.
+std::string quoted(std::string_view prefix, std::string_view path) {
+  const std::string name = std::string(prefix) + std::string(path);
+  const auto is_special = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\' || c == 0x7f; };
+  if (std::ranges::none_of(name, is_special)) return name + (name.find(' ') != std::string::npos ? "\t" : "");
+  std::string out = "\"";
+  for (const char c : name) {
+    if (!is_special(c)) {
+      out += c;
+    } else if (c == '"' || c == '\\') {
+      out += {'\\', c};
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)),
+              static_cast<char>('0' + (byte & 7))};
+    }
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+std::string unified_diff(std::string_view path, const std::map<uint32_t, std::string>& lines, std::vector<Edit> edits) {
+  std::ranges::sort(edits, {}, &Edit::first);
+  const auto end_of = [](const Edit& edit) { return edit.first + edit.removed; };
+  const auto are_known = [&](uint32_t first, uint32_t end) {
+    while (first < end && lines.contains(first)) ++first;
+    return first == end;
+  };
+  std::string out = "--- " + quoted("a/", path) + "\n+++ " + quoted("b/", path) + "\n";
+  int64_t shift = 0;  // of the new lines against the old ones
+  for (size_t i = 0; i < edits.size();) {
+    size_t end = i + 1;
+    while (end < edits.size() && edits[end].first <= end_of(edits[end - 1]) + 2 * kContext &&
+           are_known(end_of(edits[end - 1]), edits[end].first)) {
+      ++end;
+    }
+    uint32_t from = edits[i].first, to = end_of(edits[end - 1]);
+    while (from > 0 && edits[i].first - from < kContext && lines.contains(from - 1)) --from;
+    while (to - end_of(edits[end - 1]) < kContext && lines.contains(to)) ++to;
+    std::string body;
+    uint32_t added = 0, removed = 0, at = from;
+    for (; i < end; ++i) {
+      for (; at < edits[i].first; ++at) add_line(body, ' ', lines.at(at));
+      for (; at < end_of(edits[i]); ++at) add_line(body, '-', lines.at(at));
+      for (const std::string& line : edits[i].added) add_line(body, '+', line);
+      added += static_cast<uint32_t>(edits[i].added.size());
+      removed += edits[i].removed;
+    }
+    for (; at < to; ++at) add_line(body, ' ', lines.at(at));
+    const auto new_from = static_cast<uint32_t>(from + shift);
+    out += "@@ -" + range(from, to - from) + " +" + range(new_from, to - from - removed + added) + " @@\n" + body;
+    shift += int64_t{added} - int64_t{removed};
+  }
+  return out;
+}
+
+}  // namespace tapelens::advise

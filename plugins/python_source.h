@@ -1,0 +1,67 @@
+// A Python file as lines, tokens and statements: as much of the language as matching a statement exactly needs. What it
+// does not understand it refuses as a whole.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapelens::advise {
+
+struct Token {
+  enum class Kind : uint8_t { name, number, string, op };
+  Kind kind;
+  std::string_view text;
+  uint32_t line;  // that it begins in, from 0
+  size_t offset;  // into the text
+};
+
+// A logical line: what stands in brackets, or after a backslash, goes on in the next line.
+struct Statement {
+  uint32_t first, last;         // lines, from 0
+  std::string_view indent;      // the white space before it
+  size_t token_begin, token_end;
+  bool is_alone;                // no other statement in its lines: neither after a semicolon nor behind a header's colon
+};
+
+class PythonSource {
+ public:
+  // Nothing if brackets or quotes do not match.
+  static std::optional<PythonSource> parse(std::string text);
+
+  const std::string& text() const { return *text_; }
+  std::string_view line(uint32_t number) const { return lines_[number]; }  // with its line break, if it has one
+  uint32_t lines() const { return static_cast<uint32_t>(lines_.size()); }
+  std::string_view line_break() const { return line_break_; }
+
+  const std::vector<Statement>& statements() const { return statements_; }
+  // The statement that a line belongs to; statements().size(): none.
+  size_t at(uint32_t line) const;
+  const Token* begin(const Statement& statement) const { return tokens_.data() + statement.token_begin; }
+  const Token* end(const Statement& statement) const { return tokens_.data() + statement.token_end; }
+  const std::vector<Token>& tokens() const { return tokens_; }
+
+  // Of a statement that ends in a colon: the first statement behind its block.
+  size_t block_end(size_t header) const;
+  // The header whose block a statement is in; statements().size(): it is in none, or tabs and spaces are mixed.
+  size_t header_of(size_t statement) const;
+  bool is_header(size_t statement) const;  // with its block in lines of its own
+  // Whether a string or a bracket of these lines goes over several, so that they cannot be indented line by line.
+  bool has_long_string(uint32_t first, uint32_t last) const;
+
+ private:
+  bool tokenize();
+  bool take_string(size_t& at, uint32_t& line);
+  void split_lines();
+
+  std::shared_ptr<const std::string> text_;  // that the views look into
+  std::vector<std::string_view> lines_;
+  std::string_view line_break_ = "\n";
+  std::vector<Token> tokens_;
+  std::vector<Statement> statements_;
+};
+
+}  // namespace tapelens::advise

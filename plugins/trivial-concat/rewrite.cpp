@@ -1,0 +1,116 @@
+// cat and stack of a single tensor share its memory until one of both is written: copy-on-write instead of a copy. With
+// them go hstack, vstack, dstack and column_stack, which call them.
+#include <ATen/ATen.h>
+#include <c10/core/impl/COW.h>
+
+#include "profiler/rewrite/guards.h"
+#include "profiler/rewrite/operators.h"
+#include "profiler/rewrite/settings.h"
+#include "profiler/rewrite/tally.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+using at::Tensor;
+
+// Copy-on-write sees what PyTorch writes. That nobody writes past PyTorch: numpy() marks the storage as one of a fixed
+// size for as long as it lives; an export by DLPack keeps the tensor or a view of it. Inside a graph it would have to
+// be of a detached alias, made before and written after: that is what this rewrite takes for granted.
+bool is_written_by_nobody_else(const Tensor& tensor) {
+  if (!tensor.storage().resizable()) return false;
+  if (!tensor.is_leaf()) return true;
+  // The caller's list and the one who has it: no view, no alias, no export.
+  return tensor.storage().use_count() == 1 && tensor.use_count() <= 2;
+}
+
+// Is the tensor all of its storage, and can that be shared? LibTorch's copy-on-write has no gradient for complex
+// numbers.
+bool can_share(const Tensor& tensor) {
+  if (!is_plain(tensor) || tensor.is_complex() || tensor.numel() == 0 || tensor.storage_offset() != 0) return false;
+  const c10::StorageImpl& storage = *tensor.storage().unsafeGetStorageImpl();
+  if (storage.nbytes() != tensor.nbytes() || storage.nbytes() < settings().min_bytes) return false;
+  return c10::impl::cow::is_cow_data_ptr(storage.data_ptr()) || c10::impl::cow::has_simple_data_ptr(storage);
+}
+
+// Strides as a new tensor of this format has them: where a dimension is 1, others would do as well, and be seen.
+bool has_strides_of(const Tensor& tensor, at::MemoryFormat format) {
+  const at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
+  switch (format) {
+    case at::MemoryFormat::ChannelsLast:
+      return strides == c10::IntArrayRef(c10::get_channels_last_strides_2d(sizes));
+    case at::MemoryFormat::ChannelsLast3d:
+      return strides == c10::IntArrayRef(c10::get_channels_last_strides_3d(sizes));
+    default:
+      return strides == c10::IntArrayRef(c10::contiguous_strides(sizes));
+  }
+}
+
+// torch.empty(0), which every concatenation leaves out.
+bool is_left_out(const Tensor& tensor, const Tensor& of) {
+  return is_plain(tensor) && tensor.dim() == 1 && tensor.numel() == 0 && tensor.scalar_type() == of.scalar_type() &&
+         !tensor.requires_grad();
+}
+
+// The only tensor that gives the result anything, or null.
+const Tensor* single(const at::ITensorListRef& tensors) {
+  const Tensor* found = nullptr;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.defined() && tensor.dim() == 1 && tensor.numel() == 0) continue;
+    if (found != nullptr) return nullptr;
+    found = &tensor;
+  }
+  if (found == nullptr || !found->defined()) return nullptr;
+  for (const Tensor& tensor : tensors) {
+    if (&tensor != found && !is_left_out(tensor, *found)) return nullptr;
+  }
+  return found;
+}
+
+Tensor shared(const Tensor& tensor, std::string_view operator_name) {
+  applied(kTrivialConcat.info.id, kTrivialConcat.info.level, {.operator_name = operator_name}, tensor.nbytes(), 0);
+  return at::_lazy_clone(tensor);
+}
+
+Tensor cat(c10::DispatchKeySet keys, const at::ITensorListRef& tensors, int64_t dim) {
+  if (is_plain_moment()) {
+    const Tensor* tensor = single(tensors);
+    // A tensor that is left out still makes the result contiguous.
+    if (tensor != nullptr && dim >= -tensor->dim() && dim < tensor->dim() && can_share(*tensor) &&
+        has_strides_of(*tensor, tensors.size() == 1 ? tensor->suggest_memory_format() : at::MemoryFormat::Contiguous) &&
+        is_written_by_nobody_else(*tensor) && applies_here(kTrivialConcat, "aten::cat")) {
+      return shared(*tensor, "aten::cat");
+    }
+  }
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("aten::cat", "")
+                             .typed<Tensor(const at::ITensorListRef&, int64_t)>();
+  return op.redispatch(stock(keys), tensors, dim);
+}
+
+Tensor stack(c10::DispatchKeySet keys, at::TensorList tensors, int64_t dim) {
+  if (tensors.size() == 1 && is_plain_moment()) {
+    const Tensor& tensor = tensors[0];
+    if (tensor.defined() && dim >= -tensor.dim() - 1 && dim <= tensor.dim() && can_share(tensor) &&
+        has_strides_of(tensor, at::MemoryFormat::Contiguous) && is_written_by_nobody_else(tensor) &&
+        applies_here(kTrivialConcat, "aten::stack")) {
+      at::DimVector sizes(tensor.sizes());
+      sizes.insert(sizes.begin() + (dim < 0 ? dim + tensor.dim() + 1 : dim), 1);
+      // No view for autograd, as the result of stack is none.
+      return at::_unsafe_view(shared(tensor, "aten::stack"), sizes);
+    }
+  }
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::stack", "").typed<Tensor(at::TensorList, int64_t)>();
+  return op.redispatch(stock(keys), tensors, dim);
+}
+
+}  // namespace
+
+constinit const OperatorRewrite kTrivialConcat = {
+    {.id = "trivial-concat", .level = Level::shared_forward, .title = "a concatenation of one tensor shares it"},
+    [](torch::Library& aten) {
+      aten.impl("cat", TORCH_FN(cat));
+      aten.impl("stack", TORCH_FN(stack));
+    }};
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,38 @@
+// Saves that no wanted gradient needs, by the table of needs: each row of it that says "never" is applied here.
+#include "profiler/rewrite/rewrite.h"
+
+#include <algorithm>
+
+#include "plugins/unneeded-save/needs.h"
+#include "profiler/rewrite/settings.h"
+#include "profiler/rewrite/stand_in.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+class UnneededSave final : public Rewrite {
+ public:
+  UnneededSave() : rows_(advise::needs_of(TORCH_VERSION).value_or(std::span<const advise::Need>())) {}
+
+  RewriteInfo info() const override { return {"unneeded-save", Level::never_read, "saves that no gradient needs"}; }
+  bool may_match(std::string_view type, std::string_view field) const override {
+    return !advise::needs_of(rows_, type, field).empty();
+  }
+  bool matches(const Save& save) const override {
+    return StandIn::has_room(save.tensor.storage().nbytes()) &&
+           std::ranges::any_of(advise::needs_of(rows_, save.type, save.field), [&](const advise::Need& need) {
+             return advise::holds(need, save.wanted, save.attributes);
+           });
+  }
+  std::unique_ptr<Encoding> encode(const Save& save) const override {
+    return std::make_unique<StandIn>(save.tensor, settings().poison);
+  }
+
+ private:
+  std::span<const advise::Need> rows_;
+};
+
+}  // namespace
+}  // namespace tapelens::rewrite
+
+TAPELENS_REWRITES(tapelens::rewrite::UnneededSave)

@@ -1,0 +1,142 @@
+// Saves of which a bit an element, or a narrower integer, gives the same gradients.
+#include "profiler/rewrite/rewrite.h"
+
+#include <torch/csrc/autograd/generated/Functions.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "profiler/rewrite/encodings.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+namespace generated = torch::autograd::generated;
+constexpr double kMost = 3e38, kInfinity = std::numeric_limits<double>::infinity();
+
+template <class Node>
+const Node& as(const Save& save) {
+  return static_cast<const Node&>(save.node);
+}
+
+// Open: the gradient passes between the bounds. `inside` must be neither of them.
+Interval open(double low, double high) { return {low, high, false, low + (high - low) / 2, high}; }
+
+// Up to 2.14 the gradient passes at the bounds of a clamp themselves, from 2.15 on it does not.
+constexpr bool kClampPassesAtBounds = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 15;
+
+Interval clamped(std::optional<double> low, std::optional<double> high) {
+  const double from = low.value_or(-kInfinity), to = high.value_or(kInfinity);
+  const double inside = low && high ? *low + (*high - *low) / 2 : low ? *low + std::abs(*low) + 1 : *high - std::abs(*high) - 1;
+  return {from, to, kClampPassesAtBounds, inside, high ? kInfinity : -kInfinity};
+}
+
+double number(const at::Scalar& scalar) {
+  return scalar.isFloatingPoint() || scalar.isIntegral(true) ? scalar.toDouble() : NAN;
+}
+std::optional<double> number(const std::optional<at::Scalar>& scalar) {
+  return scalar ? std::optional(number(*scalar)) : std::nullopt;
+}
+
+// What the backward of each asks of an element; it is in `field`.
+struct Asked {
+  std::string_view type, field;
+  Interval (*interval)(const Save& save);
+};
+constexpr Interval kNone{0, 0, false, 0, 0};
+const std::array kAsked = {
+    Asked{"ReluBackward0", "result",
+          [](const Save&) {
+            return Interval{0, kInfinity, false, 1, 0};
+          }},
+    Asked{"LeakyReluBackward0", "self",
+          [](const Save&) {
+            return Interval{0, kInfinity, false, 1, -1};
+          }},
+    // In place it is the result that is kept: positive where its input was, if the slope is not negative.
+    Asked{"LeakyReluBackward1", "result",
+          [](const Save& s) {
+            return number(as<generated::LeakyReluBackward1>(s).negative_slope) >= 0
+                       ? Interval{0, kInfinity, false, 1, -1}
+                       : kNone;
+          }},
+    Asked{"HardtanhBackward0", "self",
+          [](const Save& s) {
+            const auto& node = as<generated::HardtanhBackward0>(s);
+            return open(number(node.min_val), number(node.max_val));
+          }},
+    Asked{"ThresholdBackward0", "self",
+          [](const Save& s) {
+            const double at = number(as<generated::ThresholdBackward0>(s).threshold);
+            return Interval{at, kInfinity, false, kMost, at};
+          }},
+    Asked{"HardsigmoidBackward0", "self",
+          [](const Save&) {
+            return Interval{-3, 3, false, 0, 3};
+          }},
+    Asked{"ClampBackward1", "self",
+          [](const Save& s) {
+            const auto& node = as<generated::ClampBackward1>(s);
+            return clamped(number(node.min), number(node.max));
+          }},
+    Asked{"ClampMinBackward0", "self",
+          [](const Save& s) { return clamped(number(as<generated::ClampMinBackward0>(s).min), std::nullopt); }},
+    Asked{"ClampMaxBackward0", "self",
+          [](const Save& s) { return clamped(std::nullopt, number(as<generated::ClampMaxBackward0>(s).max)); }},
+};
+
+const Asked* asked(std::string_view type, std::string_view field) {
+  const auto at = std::ranges::find_if(kAsked, [&](const Asked& a) { return a.type == type && a.field == field; });
+  return at == kAsked.end() ? nullptr : &*at;
+}
+
+constexpr RewriteInfo kInfo{"wide-save", Level::encoded, "masks as bits, indices as small integers"};
+
+class Masks final : public Rewrite {
+ public:
+  RewriteInfo info() const override { return kInfo; }
+  bool may_match(std::string_view type, std::string_view field) const override { return asked(type, field) != nullptr; }
+  bool matches(const Save& save) const override {
+    return c10::isFloatingType(save.tensor.scalar_type()) && save.tensor.is_non_overlapping_and_dense();
+  }
+  std::unique_ptr<Encoding> encode(const Save& save) const override {
+    return encode_between(save.tensor, asked(save.type, save.field)->interval(save));
+  }
+};
+
+// What dropout multiplies with, 0 or one other number; masks of where and masked_fill.
+class TwoValues final : public Rewrite {
+ public:
+  RewriteInfo info() const override { return kInfo; }
+  bool may_match(std::string_view type, std::string_view field) const override {
+    return (type == "MulBackward0" && field == "other") || (type == "NativeDropoutBackward0" && field == "result1") ||
+           field == "mask" || field == "condition";
+  }
+  bool matches(const Save& save) const override {
+    if (!save.tensor.is_non_overlapping_and_dense()) return false;
+    return save.type == "MulBackward0" ? save.outer_operator.find("dropout") != std::string_view::npos
+                                       : save.tensor.scalar_type() == at::kBool;
+  }
+  std::unique_ptr<Encoding> encode(const Save& save) const override { return encode_two_valued(save.tensor); }
+};
+
+class Indices final : public Rewrite {
+ public:
+  RewriteInfo info() const override { return kInfo; }
+  bool may_match(std::string_view type, std::string_view field) const override {
+    return field == "indices" || field == "index" ||
+           (field == "result1" && type.find("Pool") != std::string_view::npos);
+  }
+  bool matches(const Save& save) const override {
+    return save.tensor.scalar_type() == at::kLong && save.tensor.is_non_overlapping_and_dense();
+  }
+  std::unique_ptr<Encoding> encode(const Save& save) const override { return encode_narrow(save.tensor); }
+};
+
+}  // namespace
+}  // namespace tapelens::rewrite
+
+TAPELENS_REWRITES(tapelens::rewrite::Masks, tapelens::rewrite::TwoValues, tapelens::rewrite::Indices)

@@ -1,0 +1,256 @@
+// See checksums.h.
+#include "profiler/capture/checksums.h"
+
+#include <ATen/SparseTensorImpl.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/intern.h"
+#include "profiler/capture/steps.h"
+#include "trace/checksum.h"
+
+namespace tapelens::capture {
+namespace {
+
+using torch::autograd::AutogradMeta;
+using torch::autograd::Node;
+using trace::ChecksumOf;
+
+using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+using StrongTensor = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+
+WeakTensor weak(c10::TensorImpl* tensor) { return WeakTensor(StrongTensor::reclaim_copy(tensor)); }
+
+// A weak reference keeps the address from being given to another tensor: what is known of it stays true.
+struct Parameter {
+  WeakTensor reference;
+  uint32_t name = 0;  // string
+};
+struct Tables {
+  std::mutex lock;
+  std::unordered_map<const c10::TensorImpl*, Parameter> parameters;
+  std::unordered_map<std::string, uint32_t> names;  // how many parameters have it
+  uint32_t nameless = 0;
+  std::map<std::pair<const Node*, uint32_t>, WeakTensor> outputs;  // of one element, by node and number
+  size_t outputs_swept = 1024;                                     // when there are so many, the dead ones go
+  bool told = false;
+};
+Tables& tables() {
+  static auto* made = new Tables;
+  return *made;
+}
+
+// The bytes of a tensor can be read as they lie there.
+bool is_readable(const c10::TensorImpl& tensor) {
+  static constexpr c10::DispatchKeySet kReadable({c10::DispatchKey::CPU, c10::DispatchKey::ADInplaceOrView,
+                                                  c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU,
+                                                  c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
+  return kReadable.isSupersetOf(tensor.key_set()) && tensor.has_storage() && !tensor.has_symbolic_sizes_strides();
+}
+
+class Hash {
+ public:
+  Hash() { XXH3_64bits_reset(&state_); }
+  // The elements in their order, whatever the strides: rows of the last dimension, one after another.
+  void add(const c10::TensorImpl& tensor) {
+    const auto sizes = tensor.sizes_default(), strides = tensor.strides_default();
+    const size_t element = tensor.dtype().itemsize();
+    const auto* begin = static_cast<const char*>(tensor.data());
+    if (tensor.numel() == 0) return;
+    if (tensor.is_contiguous()) return add(begin, static_cast<size_t>(tensor.numel()) * element);
+    const size_t outer = sizes.size() - 1;  // a tensor without dimensions is contiguous
+    std::vector<int64_t> at(outer, 0);
+    for (bool more = true; more;) {
+      int64_t offset = 0;
+      for (size_t d = 0; d < outer; ++d) offset += at[d] * strides[d];
+      add_row(begin + offset * static_cast<int64_t>(element), sizes[outer], strides[outer], element);
+      more = false;
+      for (size_t d = outer; d-- > 0 && !more;) {
+        more = ++at[d] < sizes[d];
+        if (!more) at[d] = 0;
+      }
+    }
+  }
+  uint64_t value() const { return XXH3_64bits_digest(&state_); }
+
+ private:
+  void add(const char* bytes, size_t count) { XXH3_64bits_update(&state_, bytes, count); }
+  void add_row(const char* from, int64_t count, int64_t stride, size_t element) {
+    if (stride == 1) return add(from, static_cast<size_t>(count) * element);
+    std::array<char, 4096> gathered;
+    const auto room = static_cast<int64_t>(gathered.size() / element);
+    for (int64_t done = 0; done < count;) {
+      const int64_t now = std::min(room, count - done);
+      for (int64_t i = 0; i < now; ++i) {
+        std::memcpy(gathered.data() + i * static_cast<int64_t>(element),
+                    from + (done + i) * stride * static_cast<int64_t>(element), element);
+      }
+      add(gathered.data(), static_cast<size_t>(now) * element);
+      done += now;
+    }
+  }
+  XXH3_state_t state_;
+};
+
+std::optional<uint64_t> hash_of(const at::Tensor& values) {
+  Hash hash;
+  const auto add = [&hash](const at::Tensor& tensor) {
+    if (!tensor.defined() || !is_readable(*tensor.unsafeGetTensorImpl())) return false;
+    hash.add(*tensor.unsafeGetTensorImpl());
+    return true;
+  };
+  if (add(values)) return hash.value();
+  if (!values.is_sparse() || !values.device().is_cpu() || values.key_set().has(c10::DispatchKey::Python)) return {};
+  const auto& sparse = static_cast<const at::SparseTensorImpl&>(*values.unsafeGetTensorImpl());
+  if (!add(sparse.indices()) || !add(sparse.values())) return {};
+  return hash.value();
+}
+
+std::string unique_name(Tables& t, std::string_view name) {
+  const uint32_t count = ++t.names[std::string(name)];
+  std::string unique(name);
+  if (count > 1) unique += "#" + std::to_string(count);
+  return unique;
+}
+
+uint32_t name_of(Thread& thread, c10::TensorImpl* tensor) {
+  Tables& t = tables();
+  const std::lock_guard guard(t.lock);
+  const auto at = t.parameters.find(tensor);
+  if (at != t.parameters.end()) return at->second.name;
+  std::string text("#");
+  text += std::to_string(++t.nameless);
+  const uint32_t name = intern_string(thread, text);
+  t.parameters.emplace(tensor, Parameter{weak(tensor), name});
+  return name;
+}
+
+void write(Thread& thread, ChecksumOf of, uint32_t name, uint64_t value, uint64_t begin_ns) {
+  thread.lane.write(
+      trace::ChecksumRecord{header<trace::ChecksumRecord>(trace::RecordKind::checksum, static_cast<uint8_t>(of), name),
+                            trace::ticks_now(), steps_ended(), value, trace::monotonic_ns() - begin_ns});
+}
+
+void say_once_that_some_are_left_out() {
+  {
+    Tables& t = tables();
+    const std::lock_guard guard(t.lock);
+    if (std::exchange(t.told, true)) return;
+  }
+  say("gradients and parameters that are not ordinary tensors on the CPU are not compared");
+}
+
+template <class Hook>
+void undisturbed(Hook hook) noexcept {
+  try {
+    hook();
+  } catch (...) {
+    say_once_that_some_are_left_out();
+  }
+}
+
+// The value of a tensor of one element.
+std::optional<double> value_of(const c10::TensorImpl& tensor) {
+  if (!is_readable(tensor) || tensor.numel() != 1) return {};
+  const void* at = tensor.data();
+  switch (tensor.dtype().toScalarType()) {
+    case at::kDouble:
+      return *static_cast<const double*>(at);
+    case at::kFloat:
+      return *static_cast<const float*>(at);
+    case at::kHalf:
+      return static_cast<float>(*static_cast<const at::Half*>(at));
+    case at::kBFloat16:
+      return static_cast<float>(*static_cast<const at::BFloat16*>(at));
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+bool checksums_wanted() {
+  static const bool wanted = getenv("TAPELENS_CHECKSUMS") != nullptr;
+  return wanted;
+}
+
+void checksum(Thread& thread, ChecksumOf of, const c10::TensorImpl* parameter, const at::Tensor& values) {
+  if (!checksums_wanted() || !is_recording() || parameter == nullptr || !values.defined()) return;
+  undisturbed([&] {
+    const uint64_t begin = trace::monotonic_ns();
+    const auto value = hash_of(values);
+    if (!value) return say_once_that_some_are_left_out();
+    write(thread, of, name_of(thread, const_cast<c10::TensorImpl*>(parameter)), *value, begin);
+  });
+}
+
+void checksum_parameter(Thread& thread, ChecksumOf of, c10::TensorImpl* parameter) {
+  if (!checksums_wanted() || !is_recording()) return;
+  undisturbed([&] {
+    if (of == ChecksumOf::gradient) return checksum(thread, of, parameter, parameter->grad());
+    checksum(thread, of, parameter, at::Tensor(StrongTensor::reclaim_copy(parameter)));
+  });
+}
+
+void name_for_checksums(c10::TensorImpl* parameter, std::string_view name) {
+  if (!checksums_wanted() || !is_recording()) return;
+  undisturbed([&] {
+    Tables& t = tables();
+    const std::lock_guard guard(t.lock);
+    const auto [at, is_new] = t.parameters.try_emplace(parameter, Parameter{weak(parameter), 0});
+    if (is_new) at->second.name = intern_string(this_thread(), unique_name(t, name));
+  });
+}
+
+void checksum_output(const at::Tensor& tensor, const Node* node) {
+  if (!checksums_wanted() || !is_recording() || node == nullptr || !tensor.defined()) return;
+  undisturbed([&] {
+    c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+    if (!is_readable(*impl) || impl->numel() != 1) return;
+    const auto* meta = static_cast<const AutogradMeta*>(impl->autograd_meta());
+    if (meta == nullptr) return;
+    Tables& t = tables();
+    const std::lock_guard guard(t.lock);
+    if (t.outputs.size() >= t.outputs_swept) {
+      std::erase_if(t.outputs, [](const auto& output) { return output.second.expired(); });
+      t.outputs_swept = 1024 + 2 * t.outputs.size();
+    }
+    t.outputs.insert_or_assign({node, meta->output_nr_}, weak(impl));
+  });
+}
+
+void checksum_roots(Thread& thread, const std::vector<torch::autograd::Edge>& roots) {
+  if (!checksums_wanted() || !is_recording()) return;
+  undisturbed([&] {
+    for (const torch::autograd::Edge& root : roots) {
+      const uint64_t begin = trace::monotonic_ns();
+      StrongTensor tensor;
+      {
+        Tables& t = tables();
+        const std::lock_guard guard(t.lock);
+        const auto at = t.outputs.find({root.function.get(), root.input_nr});
+        if (at != t.outputs.end()) tensor = at->second.lock();
+      }
+      if (!tensor) continue;
+      // The tensor may have become the output of another node since, in place.
+      const auto* meta = static_cast<const AutogradMeta*>(tensor->autograd_meta());
+      if (meta == nullptr || meta->grad_fn_.get() != root.function.get()) continue;
+      if (const auto value = value_of(*tensor)) {
+        write(thread, ChecksumOf::loss, 0, std::bit_cast<uint64_t>(*value), begin);
+      }
+    }
+  });
+}
+
+}  // namespace tapelens::capture

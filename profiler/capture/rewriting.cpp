@@ -1,0 +1,78 @@
+// What the rewrites ask of the probe: where the program is, and to write down what they did.
+#include <torch/csrc/autograd/function.h>
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/intern.h"
+#include "profiler/capture/stack.h"
+
+namespace tapelens::capture {
+
+bool g_names_places = false;
+
+namespace {
+
+bool& busy() { return this_thread().busy; }
+
+bool is_in_backward() {
+  return torch::autograd::get_current_node() != nullptr || in_backward(this_thread());
+}
+
+uint64_t site() {
+  const Thread& thread = this_thread();
+  const uint64_t module = thread.modules.empty() ? 0 : thread.modules.back().id;
+  return module << 32 | thread.settling_stack;
+}
+
+// "layers.12.conv1" and "layers.*.conv*"
+bool fits(std::string_view pattern, std::string_view path) {
+  size_t p = 0, t = 0;
+  while (p < pattern.size()) {
+    if (pattern[p] == '*') {
+      ++p;
+      const size_t begin = t;
+      while (t < path.size() && path[t] >= '0' && path[t] <= '9') ++t;
+      if (t == begin) return false;
+    } else {
+      if (t == path.size() || path[t] != pattern[p]) return false;
+      ++p;
+      ++t;
+    }
+  }
+  return t == path.size();
+}
+
+bool is_at(const rewrite::PlannedSite& planned) {
+  const Thread& thread = this_thread();
+  if (!planned.module.empty()) {
+    const std::string path = thread.modules.empty() ? std::string() : module_path(thread.modules.back().id);
+    if (!fits(planned.module, path)) return false;
+  }
+  return planned.file.empty() || is_line_in_stack(planned.file, planned.line);
+}
+
+void record(std::string_view rewrite, rewrite::Level level, const rewrite::Place& place, std::string_view reason,
+            uint64_t bytes, uint64_t kept) {
+  if (mode() != Mode::full) return;
+  Thread& thread = this_thread();
+  const auto flags = static_cast<uint8_t>(static_cast<uint8_t>(level) | (reason.empty() ? 0 : trace::kRewriteSkipped));
+  const auto id = [&](std::string_view text) { return text.empty() ? 0 : intern_string(thread, text); };
+  thread.lane.write(trace::RewriteRecord{
+      header<trace::RewriteRecord>(trace::RecordKind::rewrite, flags, intern_string(thread, rewrite)), trace::ticks_now(),
+      address_of(place.node), id(place.field), place.index, id(reason), place.node == nullptr ? thread.settling_stack : 0,
+      bytes, kept});
+}
+
+}  // namespace
+
+rewrite::Surroundings rewrite_surroundings() {
+  for (const rewrite::PlannedSite& planned : rewrite::settings().plan) {
+    g_names_places = g_names_places || !planned.module.empty();
+  }
+  return {busy, is_in_backward, site, is_at, record, say};
+}
+
+}  // namespace tapelens::capture

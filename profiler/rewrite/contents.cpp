@@ -1,0 +1,525 @@
+#include "profiler/rewrite/contents.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/impl/COW.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include "profiler/rewrite/budget.h"
+#include "profiler/rewrite/host.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+// A chain of so many operators is made again at most: a block or two of a residual network.
+constexpr unsigned kMostOperators = 12;
+
+// "Relu" in LibTorch's errors where it was "ReluBackward0" before.
+constexpr bool kNamesOperators = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 15;
+
+std::atomic<uint32_t> g_epoch{0};
+
+struct Ledger {
+  std::mutex lock;
+  std::unordered_map<const c10::StorageImpl*, std::shared_ptr<Content>> contents;
+  size_t next_clean = 4096;
+};
+Ledger& ledger() {
+  static auto* made = new Ledger;
+  return *made;
+}
+
+const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+
+uint32_t use_count(const c10::StorageImpl* storage) {
+  return static_cast<uint32_t>(c10::raw::intrusive_ptr::use_count(const_cast<c10::StorageImpl*>(storage)));
+}
+
+bool is_cow(const c10::StorageImpl& storage) {
+  return c10::impl::cow::is_cow_data_ptr(const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks());
+}
+
+// Dead ones go; their recipes may hold others, which die with them outside of the lock.
+void clean_locked(Ledger& l, std::vector<std::shared_ptr<Content>>& dead) {
+  for (auto at = l.contents.begin(); at != l.contents.end();) {
+    if (at->second->is_storage_gone()) {
+      dead.push_back(std::move(at->second));
+      at = l.contents.erase(at);
+    } else {
+      ++at;
+    }
+  }
+  l.next_clean = std::max<size_t>(4096, 2 * l.contents.size());
+}
+
+}  // namespace
+
+c10::Storage copy_of(const c10::Storage& storage) {
+  c10::Allocator* allocator = c10::GetCPUAllocator();
+  c10::DataPtr data = allocator->allocate(storage.nbytes());
+  std::memcpy(data.get(), storage.data(), storage.nbytes());
+  return {c10::Storage::use_byte_size_t(), storage.nbytes(), std::move(data), allocator, true};
+}
+
+uint32_t epoch() { return g_epoch.load(std::memory_order_relaxed); }
+void next_epoch() { g_epoch.fetch_add(1, std::memory_order_relaxed); }
+
+// ---- the ledger
+
+std::shared_ptr<Content> find_content(const at::Tensor& tensor) {
+  Ledger& l = ledger();
+  const std::lock_guard guard(l.lock);
+  const auto at = l.contents.find(storage_of(tensor));
+  return at != l.contents.end() && at->second->is_of(tensor) ? at->second : nullptr;
+}
+
+std::shared_ptr<Content> content_of(const at::Tensor& tensor) {
+  if (auto known = find_content(tensor)) return known;
+  return replace_content(tensor, nullptr);
+}
+
+std::shared_ptr<Content> replace_content(const at::Tensor& tensor, std::unique_ptr<Recipe> recipe) {
+  auto made = std::make_shared<Content>(tensor);
+  if (recipe != nullptr) made->set_recipe(std::move(recipe));
+  Ledger& l = ledger();
+  std::shared_ptr<Content> former = made;
+  std::vector<std::shared_ptr<Content>> dead;
+  {
+    const std::lock_guard guard(l.lock);
+    std::swap(l.contents[storage_of(tensor)], former);
+    if (l.contents.size() > l.next_clean) clean_locked(l, dead);
+  }
+  if (former != nullptr && !former->is_storage_gone()) former->lost();
+  return made;
+}
+
+void content_overwritten(const at::Tensor& tensor) {
+  std::shared_ptr<Content> former;
+  Ledger& l = ledger();
+  {
+    const std::lock_guard guard(l.lock);
+    const auto at = l.contents.find(storage_of(tensor));
+    if (at == l.contents.end()) return;
+    former = at->second;
+  }
+  former->overwritten();
+}
+
+void forget_dead_contents() {
+  std::vector<std::shared_ptr<Content>> dead;
+  Ledger& l = ledger();
+  const std::lock_guard guard(l.lock);
+  clean_locked(l, dead);
+}
+
+// ---- one content
+
+Content::Content(const at::Tensor& tensor)
+    : storage_(tensor.storage().getWeakStorageImpl()),
+      counter_(tensor.unsafeGetTensorImpl()->version_counter()),
+      version_(counter_.current_version()),
+      bytes_(tensor.storage().nbytes()),
+      first_epoch_(epoch()) {}
+
+bool Content::is_of(const at::Tensor& tensor) const {
+  return !storage_.expired() && !is_overwritten_.load(std::memory_order_relaxed) &&
+         tensor.unsafeGetTensorImpl()->version_counter().current_version() == version_ &&
+         counter_.current_version() == version_;
+}
+
+bool Content::is_alive() const {
+  return !storage_.expired() && !is_overwritten_.load(std::memory_order_relaxed) && counter_.current_version() == version_;
+}
+
+void Content::set_recipe(std::unique_ptr<Recipe> recipe) {
+  recipe_ = std::move(recipe);
+  remade_by_ = recipe_->op != nullptr ? "recomputable-save" : "duplicate-save";
+}
+
+void Content::overwritten() {
+  const std::lock_guard guard(lock_);
+  // A recipe counts on what was the program's to change.
+  const bool is_held_apart = held_ && !is_storage(held_.unsafeGetStorageImpl());
+  if (dependents_ > 0 && !is_held_apart && !is_gone_ && is_alive()) {
+    if (const auto storage = storage_.lock()) held_ = copy_of(c10::Storage(storage));
+  }
+  lost();
+}
+
+bool Content::is_same(const Recipe& other) {
+  const std::lock_guard guard(lock_);
+  if (recipe_ == nullptr || recipe_->op != other.op || (holds_.empty() && !is_alive())) return false;
+  const auto is_same_source = [](const Source& a, const Source& b) {
+    if (a.argument != b.argument || a.content != b.content || !(a.geometry == b.geometry)) return false;
+    return a.content != nullptr || (a.held.is_alias_of(b.held) && a.version == b.version);
+  };
+  return std::ranges::equal(recipe_->sources, other.sources, is_same_source) &&
+         std::ranges::equal(recipe_->arguments, other.arguments);
+}
+
+std::shared_ptr<Content> Content::made_before(const Recipe& recipe) {
+  std::vector<std::shared_ptr<Content>> known;
+  {
+    const std::lock_guard guard(lock_);
+    std::erase_if(made_, [&](const std::weak_ptr<Content>& of_it) {
+      known.push_back(of_it.lock());
+      return known.back() == nullptr;
+    });
+  }
+  const auto same = std::ranges::find_if(known, [&](const auto& of_it) { return of_it != nullptr && of_it->is_same(recipe); });
+  return same != known.end() ? *same : nullptr;
+}
+
+void Content::made(const std::shared_ptr<Content>& of_it) {
+  const std::lock_guard guard(lock_);
+  made_.push_back(of_it);
+}
+
+bool Content::is_kept_anyway() const {
+  return is_kept_.load(std::memory_order_relaxed) || first_epoch_ < epoch();
+}
+
+void Content::add(Hold& hold) {
+  const std::lock_guard guard(lock_);
+  holds_.push_back(&hold);
+}
+
+size_t Content::holds() {
+  const std::lock_guard guard(lock_);
+  return holds_.size();
+}
+
+std::unique_ptr<Recipe> Content::useless_recipe() {
+  const bool is_of_use = !holds_.empty() || dependents_ > 0 || is_alive();
+  return is_of_use ? nullptr : std::move(recipe_);
+}
+
+void Content::remove(Hold& hold) {
+  std::unique_ptr<Recipe> useless;
+  c10::Storage last;
+  const std::lock_guard guard(lock_);
+  std::erase(holds_, &hold);
+  if (dependents_ > 0 && hold.encoding_ != nullptr && hold.encoding_ == exact_.lock()) exact_kept_ = hold.encoding_;
+  if (!holds_.empty()) return;
+  if (!is_gone_ && dependents_ > 0 && !held_ && hold.tensor_.defined() && is_alive()) held_ = hold.tensor_.storage();
+  std::swap(last, again_);
+  unpacked_ = 0;
+  useless = useless_recipe();
+}
+
+void Content::released() {
+  std::unique_ptr<Recipe> useless;
+  c10::Storage held;
+  std::shared_ptr<const Encoding> exact;
+  const std::lock_guard guard(lock_);
+  if (--dependents_ > 0) return;
+  std::swap(held, held_);
+  std::swap(exact, exact_kept_);
+  useless = useless_recipe();
+}
+
+bool Content::settle() {
+  const std::lock_guard guard(lock_);
+  if (holds_.empty() || is_gone_ || is_kept_.load(std::memory_order_relaxed) || !is_alive()) return true;
+  const c10::StorageImpl* storage = storage_of(holds_.front()->tensor_);
+  if (use_count(storage) != holds_.size()) return false;
+  for (const Hold* hold : holds_)
+    if (hold->tensor_.use_count() != 1) return false;
+  if (is_cow(*storage)) return true;  // others have the same memory
+  std::string_view reason;
+  if (let_go_encoded() || let_go_by_recipe(reason)) return true;
+  if (!reason.empty()) {
+    const Hold& hold = *holds_.front();
+    skipped(remade_by_, Level::recomputed, hold.place(), reason, bytes_);
+  }
+  return true;
+}
+
+bool Content::let_go_encoded() {
+  if (std::ranges::any_of(holds_, [](const Hold* hold) { return hold->rewrite_ == nullptr; })) return false;
+  if (std::ranges::none_of(holds_, &Hold::may_encode_)) return false;
+  std::vector<std::shared_ptr<const Encoding>> encodings;
+  uint64_t kept = 0;
+  for (const Hold* hold : holds_) {
+    encodings.push_back(hold->rewrite_->encode(hold->save(hold->tensor_)));
+    if (encodings.back() == nullptr) {
+      skipped(hold->rewrite_->info().id, hold->rewrite_->info().level, hold->place(), "its values have no shorter form",
+              bytes_);
+      return false;
+    }
+    kept += encodings.back()->bytes();
+  }
+  if (kept >= bytes_) return false;
+  // What recipes count on must come back whole: from an encoding, or by its own recipe.
+  const auto gives_all = [&](size_t i) { return holds_[i]->geometry_.offset == 0 && encodings[i]->is_exact(); };
+  size_t exact = 0;
+  while (exact < holds_.size() && !gives_all(exact)) ++exact;
+  if (dependents_ > 0 && exact == holds_.size()) {
+    uint64_t ns = 0, chain = 0;
+    if (!can_be_made(0, ns, chain)) return false;
+    secure();
+    if (!is_recipe_right(chain)) return false;
+  }
+  is_gone_ = true;
+  for (size_t i = 0; i < holds_.size(); ++i) {
+    Hold& hold = *holds_[i];
+    const RewriteInfo info = hold.rewrite_->info();
+    const uint64_t encoded = encodings[i]->bytes();
+    hold.encoding_ = std::move(encodings[i]);
+    if (i == exact) exact_ = hold.encoding_;
+    hold.let_go(info.level, info.id, i == 0 ? bytes_ : 0, encoded);
+  }
+  return true;
+}
+
+bool Content::let_go_by_recipe(std::string_view& reason) {
+  if (recipe_ == nullptr || std::ranges::none_of(holds_, &Hold::may_recompute_)) return false;
+  uint64_t ns = 0, chain = 0;
+  if (!can_be_made(0, ns, chain)) {
+    reason = "what it is made of is not kept";
+    return false;
+  }
+  const uint64_t site = chain ^ reinterpret_cast<uint64_t>(holds_.front()->operator_name_.data());
+  if (!Budget::of_process().allows(site, bytes_, ns)) {
+    reason = "over the recompute budget";
+    return false;
+  }
+  secure();
+  if (!is_recipe_right(chain)) {
+    recipe_.reset();  // nothing may be held for it
+    reason = "made again it has other bits";
+    return false;
+  }
+  is_gone_ = true;
+  bool is_first = true;
+  for (Hold* hold : holds_) {
+    hold->let_go(Level::recomputed, remade_by_, is_first ? bytes_ : 0, 0);
+    is_first = false;
+  }
+  return true;
+}
+
+bool Content::can_be_made(unsigned depth, uint64_t& ns, uint64_t& chain) const {
+  if (!exact_.expired()) return true;
+  if (recipe_ == nullptr || depth >= kMostOperators) return false;
+  ns += recipe_->ns;
+  chain = (chain ^ reinterpret_cast<uint64_t>(recipe_->op)) * 0x9fb21c651e98df25ULL + depth;
+  return std::ranges::all_of(recipe_->sources,
+                             [&](const Source& source) { return is_there(source, depth + 1, ns, chain); });
+}
+
+bool Content::is_certain() const {
+  return is_gone_ && (!exact_.expired() || (recipe_ != nullptr && recipe_->is_secured));
+}
+
+bool Content::is_there(const Source& source, unsigned depth, uint64_t& ns, uint64_t& chain) const {
+  if (source.content == nullptr) {
+    return recipe_->is_secured || source.held.unsafeGetTensorImpl()->version_counter().current_version() == source.version;
+  }
+  const Content& of = *source.content;
+  if (of.held_ || of.is_certain()) return true;
+  // An operator that overwrites what it reads finds it made again, never there.
+  if (of.is_alive()) {
+    if (of.is_kept_anyway()) {
+      const auto storage = of.storage_.lock();
+      return storage != nullptr && (is_cow(*storage) || c10::impl::cow::has_simple_data_ptr(*storage));
+    }
+    if (!of.holds_.empty()) return true;
+  }
+  return of.can_be_made(depth, ns, chain);
+}
+
+void Content::secure() {
+  if (recipe_ == nullptr || recipe_->is_secured) return;
+  recipe_->is_secured = true;
+  for (Source& source : recipe_->sources) {
+    if (source.content == nullptr) {
+      at::Tensor copy = source.geometry.over(copy_of(source.held.storage()));
+      if (source.held.unsafeGetTensorImpl()->is_wrapped_number()) copy.unsafeGetTensorImpl()->set_wrapped_number(true);
+      source.held = std::move(copy);
+      continue;
+    }
+    Content& of = *source.content;
+    const std::lock_guard guard(of.lock_);
+    ++of.dependents_;
+    source.depends = true;
+    if (of.held_ || of.is_certain()) continue;
+    if (of.is_alive() && of.is_kept_anyway()) {
+      if (const auto storage = of.storage_.lock()) of.held_ = c10::Storage(c10::impl::cow::lazy_clone_storage(*storage));
+      if (of.held_) continue;
+    }
+    if (!of.is_alive() || of.holds_.empty()) of.secure();
+  }
+}
+
+c10::Storage Content::make(bool& is_ours) {
+  is_ours = false;
+  if (held_) return held_;
+  if (again_) return again_;
+  if (is_alive()) {
+    if (auto storage = storage_.lock()) return c10::Storage(std::move(storage));
+  }
+  if (const auto exact = exact_.lock()) {
+    is_ours = true;
+    return exact->decode().storage();
+  }
+  TORCH_CHECK(recipe_ != nullptr, "Tapelens: a saved tensor cannot be made again; please report this");
+  is_ours = recipe_->op != nullptr;
+  return recipe_->run();
+}
+
+c10::Storage Content::make_as_source(bool& is_ours) {
+  const std::lock_guard guard(lock_);
+  return make(is_ours);
+}
+
+c10::Storage Content::again() {
+  const std::lock_guard guard(lock_);
+  bool is_ours;
+  c10::Storage made = make(is_ours);
+  TORCH_CHECK(made.nbytes() >= bytes_, "Tapelens: a tensor that was made again has ", made.nbytes(), " bytes instead of ",
+              bytes_, "; please report this");
+  if (++unpacked_ < holds_.size()) {
+    again_ = made;
+  } else {
+    again_ = c10::Storage();
+    unpacked_ = 0;
+  }
+  return made;
+}
+
+// The first of each kind are made again at once and compared: a kernel that gives other bits the second time, a tensor
+// that was written behind PyTorch's back, are found before anything depends on it.
+bool Content::is_recipe_right(uint64_t chain) {
+  uint64_t key = chain;
+  for (const int64_t size : holds_.front()->geometry_.sizes) key = (key ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15ULL;
+  Trials& trials = Trials::of_process();
+  const Trials::State known = trials.state(chain, key);
+  if (known != Trials::State::untried) return known == Trials::State::right;
+  const Quiet quiet;
+  const c10::Storage made = recipe_->run();
+  const c10::Storage& original = holds_.front()->tensor_.storage();
+  const bool is_right = made.nbytes() == original.nbytes() && std::memcmp(made.data(), original.data(), made.nbytes()) == 0;
+  trials.learn(chain, key, is_right);
+  return is_right;
+}
+
+Recipe::~Recipe() {
+  for (Source& source : sources)
+    if (source.depends) source.content->released();
+}
+
+// ---- one save
+
+Hold::Hold(const Save& save, const Rewrite* rewrite, std::shared_ptr<Content> content, uint64_t site,
+           bool may_encode, bool may_recompute)
+    : content_(std::move(content)),
+      rewrite_(rewrite),
+      geometry_(save.tensor),
+      counter_(save.tensor.unsafeGetTensorImpl()->version_counter()),
+      version_(counter_.current_version()),
+      may_encode_(may_encode),
+      may_recompute_(may_recompute),
+      node_(&save.node),
+      type_(save.type),
+      field_(save.field),
+      operator_name_(save.operator_name),
+      outer_operator_(save.outer_operator),
+      index_(save.index),
+      wanted_(save.wanted),
+      site_(site),
+      variable_(save.tensor.getIntrusivePtr()),
+      is_output_(torch::autograd::impl::get_autograd_meta(save.tensor) == nullptr) {}
+
+Hold::~Hold() {
+  if (content_ != nullptr) content_->remove(*this);
+}
+
+void Hold::call_pack_hook(const at::Tensor& tensor) {
+  if (content_ == nullptr) {
+    encoding_ = rewrite_->encode(save(tensor));
+    is_gone_ = encoding_ != nullptr;
+    if (is_gone_) {
+      const RewriteInfo info = rewrite_->info();
+      applied(info.id, info.level, place(), geometry_.storage_bytes, encoding_->bytes());
+      return;
+    }
+  }
+  tensor_ = tensor;
+  if (content_ != nullptr) content_->add(*this);
+}
+
+std::string Hold::made_by() const {
+  // As LibTorch: of an output the node itself; else whoever made the variable last.
+  std::string name;
+  uint32_t output = 0;
+  if (is_output_) {
+    name = node_->name();
+  } else if (const auto variable = variable_.lock()) {
+    const at::Tensor tensor(variable);
+    output = tensor.output_nr();
+    if (const auto* node = torch::autograd::impl::grad_fn_unsafe(tensor)) name = node->name();
+  }
+  if (name.empty()) return name;
+  if constexpr (kNamesOperators) name.resize(name.find_last_not_of("0123456789") + 1);
+  if (kNamesOperators && name.ends_with("Backward")) name.resize(name.size() - std::string_view("Backward").size());
+  return ", which is output " + std::to_string(output) + " of " + name + ",";
+}
+
+void Hold::check_version() const {
+  const uint32_t now = counter_.current_version();
+  if (now == version_) return;
+  // LibTorch's own words: whoever reads them knows them.
+  std::ostringstream text;
+  text << "one of the variables needed for gradient computation has been modified by an inplace operation: ["
+       << geometry_.over(c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, c10::kCPU))).toString() << " "
+       << at::IntArrayRef(geometry_.sizes) << "]";
+  text << made_by();
+  text << " is at version " << now << "; expected version " << version_ << " instead.";
+  if (!torch::autograd::AnomalyMode::is_enabled()) {
+    text << " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True, check_nan=False).";
+  } else {
+    text << " Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+            "question was changed in there or anywhere later. Good luck!";
+  }
+  TORCH_CHECK(false, text.str());
+}
+
+at::Tensor Hold::call_unpack_hook() {
+  const Quiet quiet;
+  check_version();
+  if (content_ != nullptr) {
+    const std::lock_guard guard(content_->lock());
+    if (tensor_.defined()) return tensor_;
+  } else if (tensor_.defined()) {
+    return tensor_;
+  }
+  if (encoding_ != nullptr) {
+    TORCH_CHECK(encoding_->is_exact() || g_surroundings.in_backward(), "Tapelens: the values of ", std::string(type_), ".",
+                std::string(field_), " were not kept (", std::string(rewrite_->info().id),
+                "): they cannot be read from outside of the backward. Run without that rewrite to look at them.");
+    return encoding_->decode();
+  }
+  return geometry_.over(content_->again());
+}
+
+Save Hold::save(const at::Tensor& tensor) const {
+  return {*node_, type_, field_, index_, operator_name_, outer_operator_, {}, wanted_, tensor};
+}
+
+Place Hold::place() const { return {node_, type_, field_, index_, operator_name_, site_}; }
+
+void Hold::let_go(Level level, std::string_view rewrite, uint64_t bytes, uint64_t kept) {
+  applied(rewrite, level, place(), bytes, kept);
+  tensor_.reset();
+  is_gone_ = true;
+}
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,48 @@
+// What a rewrite may touch: ordinary tensors at ordinary moments. Everything else (subclasses, fake tensors, functorch,
+// functionalisation, tracing, forward-mode gradients) goes the way it would without Tapelens.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+namespace tapelens::rewrite {
+
+namespace guards {
+
+// All that an ordinary CPU tensor is dispatched by. A subclass with __torch_dispatch__, a fake, batched, functional or
+// dual-level tensor, a sparse, nested, quantized or oneDNN one, one with names, a lazy conjugate or negative: each has
+// a key besides. An inference tensor lacks two of these.
+inline constexpr c10::DispatchKeySet kPlainKeys({c10::DispatchKey::CPU, c10::DispatchKey::ADInplaceOrView,
+                                                 c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU});
+
+// What a mode of this thread adds to every call: a TorchDispatchMode, torch.func, make_fx, torch.jit.trace.
+inline constexpr c10::DispatchKeySet kModeKeys({
+    c10::DispatchKey::Python,
+    c10::DispatchKey::PythonTLSSnapshot,
+    c10::DispatchKey::PreDispatch,
+    c10::DispatchKey::PythonDispatcher,
+    c10::DispatchKey::Functionalize,
+    c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
+    c10::DispatchKey::FuncTorchDynamicLayerBackMode,
+    c10::DispatchKey::FuncTorchVmapMode,
+    c10::DispatchKey::VmapMode,
+    c10::DispatchKey::Tracer,
+});
+
+bool has_forward_gradient(const at::Tensor& tensor);
+
+}  // namespace guards
+
+// Strided, on the CPU, with a storage and sizes that are numbers, of no kind that is dispatched differently, neither an
+// inference tensor nor one with a forward-mode gradient. False for undefined tensors.
+inline bool is_plain(const at::Tensor& tensor) {
+  if (!tensor.defined()) return false;
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  if (impl.key_set() != guards::kPlainKeys || !impl.has_storage() || impl.has_symbolic_sizes_strides()) return false;
+  return impl.autograd_meta() == nullptr || !guards::has_forward_gradient(tensor);
+}
+
+// No mode is active that sees the operators of this thread or stands between them and their kernels.
+inline bool is_plain_moment() { return !c10::impl::tls_local_dispatch_key_set().included_.has_any(guards::kModeKeys); }
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,218 @@
+#include "profiler/rewrite/host.h"
+
+#include <c10/util/ApproximateClock.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "profiler/rewrite/budget.h"
+#include "profiler/rewrite/guards.h"
+#include "rewrite_builtin.h"
+
+namespace tapelens::rewrite {
+
+Surroundings g_surroundings;
+
+namespace {
+
+// Contents that the program still holds are asked about at each sweep; of many only some at a time.
+constexpr size_t kAskedAtOnce = 32;
+
+struct Host {
+  std::vector<const Rewrite*> rewrites;
+  std::mutex lock;
+  std::map<std::pair<std::string, std::string>, Candidates> by_field;
+  bool recomputes = false;
+  uint64_t step_began = 0;
+};
+Host& host() {
+  static auto* made = new Host;
+  return *made;
+}
+
+void add(const RewritePlugin& plugin) {
+  for (uint32_t i = 0; i < plugin.count; ++i) {
+    const Rewrite* rewrite = plugin.make(i);
+    const RewriteInfo info = rewrite->info();
+    if (wants(info.id, info.level)) host().rewrites.push_back(rewrite);
+  }
+}
+
+bool is_same_minor(std::string_view a, std::string_view b) {
+  const auto minor = [](std::string_view v) { return v.substr(0, v.find('.', v.find('.') + 1)); };
+  return minor(a) == minor(b);
+}
+
+// What does not fit is left out, with one line.
+void load(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its hooks live in graphs
+  if (library == nullptr) {
+    g_surroundings.say(path + ": cannot be loaded: " + dlerror());
+    return;
+  }
+  const auto entry = reinterpret_cast<const RewritePlugin* (*)()>(dlsym(library, "tapelens_rewrite_plugin"));
+  const RewritePlugin* plugin = entry != nullptr ? entry() : nullptr;
+  if (plugin == nullptr) {
+    g_surroundings.say(path + ": has no rewrites (TAPELENS_REWRITES registers them)");
+  } else if (plugin->interface != kRewriteInterface) {
+    g_surroundings.say(path + ": was built for version " + std::to_string(plugin->interface) +
+                       " of the interface, this is version " + std::to_string(kRewriteInterface));
+  } else if (!is_same_minor(plugin->torch_version, TORCH_VERSION)) {
+    g_surroundings.say(path + ": was built for PyTorch " + plugin->torch_version + ", this is " TORCH_VERSION);
+  } else {
+    add(*plugin);
+  }
+}
+
+bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole_storage) {
+  const Settings& s = settings();
+  if (static_cast<int>(level) <= s.highest) return true;
+  if (std::ranges::find(s.allowed, id) != s.allowed.end()) return true;
+  return std::ranges::any_of(s.plan, [&](const PlannedSite& site) {
+    if (site.rewrite != id) return false;
+    if (!site.operator_name.empty() && site.operator_name != save.outer_operator && site.operator_name != save.operator_name) {
+      return false;
+    }
+    // Of a storage that several fields keep the plan names the first.
+    if (!whole_storage && ((!site.node.empty() && site.node != save.type) || (!site.field.empty() && site.field != save.field))) {
+      return false;
+    }
+    return g_surroundings.is_at(site);
+  });
+}
+
+uint64_t now() { return static_cast<uint64_t>(c10::getTime()); }
+
+// What goes wrong here is not the program's: it goes on without further rewrites. Those that were done stand.
+std::atomic<bool> g_stopped{false};
+bool is_stopped() { return g_stopped.load(std::memory_order_relaxed); }
+
+template <class Work>
+void guarded(Work work) noexcept {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    if (!g_stopped.exchange(true)) g_surroundings.say(std::string("no further rewrites: ") + error.what());
+  }
+}
+
+void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates);
+
+}  // namespace
+
+bool start(const Surroundings& surroundings) {
+  g_surroundings = surroundings;
+  if (!settings().on) return false;
+  for (const auto& plugin : kBuiltinRewrites) add(*plugin());
+  for (const std::string& path : settings().plugins) load(path);
+  host().recomputes = wants("recomputable-save", Level::recomputed) || wants("duplicate-save", Level::recomputed);
+  host().step_began = now();
+  return true;
+}
+
+bool wants_calls() { return host().recomputes; }
+
+const Candidates* candidates(std::string_view type, std::string_view field) {
+  Host& h = host();
+  const std::lock_guard guard(h.lock);
+  const auto [at, is_new] = h.by_field.try_emplace({std::string(type), std::string(field)});
+  if (is_new) {
+    for (const Rewrite* rewrite : h.rewrites)
+      if (rewrite->may_match(type, field)) at->second.push_back(rewrite);
+    std::ranges::stable_sort(at->second, {}, [](const Rewrite* r) { return r->info().level; });
+  }
+  return &at->second;
+}
+
+void offer(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates) {
+  if (!is_stopped()) guarded([&] { offer_save(state, saved, save, candidates); });
+}
+
+Call begin(const CheapOperator& op, const at::RecordFunction& function) {
+  Call call;
+  if (!is_stopped()) guarded([&] { call = begin_call(op, function); });
+  return call;
+}
+
+void end(Call call, const at::RecordFunction& function) {
+  if (call.op != nullptr) guarded([&] { end_call(std::move(call), function); });
+}
+
+namespace {
+
+void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates) {
+  if (!is_plain(save.tensor) || save.tensor.storage().nbytes() < settings().min_bytes || !is_plain_moment()) return;
+  const Rewrite* encodes = nullptr;
+  bool may_encode = false;
+  for (const Rewrite* rewrite : candidates) {
+    if (!rewrite->matches(save)) continue;
+    const RewriteInfo info = rewrite->info();
+    if (info.level == Level::never_read) {
+      if (!is_asked_for(info.id, info.level, save, false)) continue;
+      saved.register_hooks(std::make_unique<Hold>(save, rewrite, nullptr, g_surroundings.site(), false, false));
+      return;
+    }
+    if (encodes == nullptr) {
+      encodes = rewrite;
+      may_encode = is_asked_for(info.id, info.level, save, true);
+    }
+  }
+  std::shared_ptr<Content> content = host().recomputes || encodes != nullptr ? content_of(save.tensor) : find_content(save.tensor);
+  if (content == nullptr) return;
+  const std::string_view remade_by = content->remade_by();
+  if (encodes == nullptr && remade_by.empty()) {
+    content->kept();
+    return;
+  }
+  const bool may_recompute = !remade_by.empty() && is_asked_for(remade_by, Level::recomputed, save, true);
+  const bool is_first = content->holds() == 0;
+  saved.register_hooks(
+      std::make_unique<Hold>(save, encodes, content, g_surroundings.site(), may_encode, may_recompute));
+  if (is_first) state.waiting.push_back(std::move(content));
+}
+
+}  // namespace
+
+namespace {
+
+void sweep_waiting(ThreadState& state) {
+  auto& waiting = state.waiting;
+  // The newest are the likeliest; of the others a few each time, in turn.
+  const size_t newest = waiting.size() > kAskedAtOnce ? waiting.size() - kAskedAtOnce : 0;
+  size_t older = newest > 0 ? ++state.sweeps % newest : 0;
+  for (size_t i = waiting.size(); i-- > 0;) {
+    if (i < newest && i != older) continue;
+    std::shared_ptr<Content> content = waiting[i];
+    if (content->settle()) waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+}  // namespace
+
+void sweep(ThreadState& state) {
+  if (state.waiting.empty()) return;
+  if (is_stopped()) {
+    state.waiting.clear();
+  } else {
+    guarded([&] { sweep_waiting(state); });
+  }
+}
+
+void overwritten(const at::Tensor& tensor) {
+  if (is_plain(tensor)) content_overwritten(tensor);
+}
+
+void backward_ended(ThreadState& state) {
+  sweep(state);
+  std::erase_if(state.waiting, [](const auto& content) { return content->holds() == 0; });
+  next_epoch();
+  const uint64_t ended = now();
+  Budget::of_process().step_ended(ended - std::exchange(host().step_began, ended));
+  forget_dead_contents();
+}
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,69 @@
+// The rewrites of this process: which there are, whether they may touch a save, and when.
+#pragma once
+
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/saved_variable.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "profiler/rewrite/recipes.h"
+#include "profiler/rewrite/rewrite.h"
+#include "profiler/rewrite/settings.h"
+#include "profiler/rewrite/tally.h"
+
+namespace tapelens::rewrite {
+
+// What the host asks of the probe around it.
+struct Surroundings {
+  bool& (*busy)();        // of the calling thread: true while operators of our own run
+  bool (*in_backward)();  // does the engine run on this thread
+  uint64_t (*site)();     // a hash of the module and the line of now; 0: not known
+  bool (*is_at)(const PlannedSite& site);  // does the module and the line of now fit
+  void (*record)(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes,
+                 uint64_t kept);
+  void (*say)(std::string_view line);
+};
+extern Surroundings g_surroundings;
+
+// What each thread of the program has.
+struct ThreadState {
+  std::vector<std::shared_ptr<Content>> waiting;  // contents that may be let go
+  std::vector<Call> calls;
+  uint32_t sweeps = 0;
+};
+
+// Reads the settings and loads the rewrites. False: nothing was asked for, and nothing here may be called.
+bool start(const Surroundings& surroundings);
+// Whether cheap operators have to be told: they need inputs and outputs.
+bool wants_calls();
+// The rewrites that may match this field; the caller remembers the answer by its number for it. Never destroyed.
+using Candidates = std::vector<const Rewrite*>;
+const Candidates* candidates(std::string_view type, std::string_view field);
+
+// A save of a whole node that nobody else has seen. `save.tensor` is its raw data.
+void offer(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates);
+// A cheap operator begins, and ends.
+Call begin(const CheapOperator& op, const at::RecordFunction& function);
+void end(Call call, const at::RecordFunction& function);
+// Lets go of what only waits for the program to let go of it.
+void sweep(ThreadState& state);
+void backward_ended(ThreadState& state);
+// An operator is about to write this tensor, by whatever name.
+void overwritten(const at::Tensor& tensor);
+
+// Keeps the program's hooks, grad mode and ours out of operators that a rewrite runs.
+class Quiet {
+ public:
+  Quiet() : busy_(g_surroundings.busy()), was_(busy_) { busy_ = true; }
+  ~Quiet() { busy_ = was_; }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  bool& busy_;
+  bool was_;
+};
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,266 @@
+R"PYTHON(#"
+# This line and the last make the file a string of C++, too: plugins/late-gradient/rewrite.cpp includes it. It is run in
+# globals of its own when the first backward begins. `tapelens_late_*` functions are those of rewrite.cpp; one that
+# returns a text says why not.
+#
+# Steps a parameter as soon as its gradient is there, and frees the gradient; the program's own step() does what is left.
+# That is done only after a whole step of the program was observed in which nothing could have told the difference.
+import gc
+import itertools
+import sys
+import weakref
+
+OBSERVING, STEPPING, OFF = "observing", "stepping", "off"
+PER_PARAMETER = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax", "Rprop", "ASGD")
+
+known = weakref.WeakKeyDictionary()  # optimizer -> Late
+numbers = itertools.count(1)
+torch = None
+module = None  # torch.optim.optimizer
+tied = set()  # ids of parameters that two modules have, as they were when the first backward began
+
+
+def options_of(optimizer):
+    return [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]
+
+
+def is_ours(hook):
+    """What the probe runs has globals without a name."""
+    return "__name__" not in getattr(hook, "__globals__", {"__name__": None})
+
+
+def reason_against(optimizer):
+    """Why the parameters of this optimizer cannot be stepped one by one, as far as it can be seen by looking at it."""
+    kind = type(optimizer)
+    if kind not in {getattr(torch.optim, name) for name in PER_PARAMETER}:
+        return "its step may need all gradients at once"
+    patched = vars(optimizer).get("step")
+    if patched is not None and not getattr(patched, "_wrapped_by_lr_sched", False):
+        return "the program replaced its step"
+    if getattr(kind.step, "__globals__", None) is not vars(module) or not hasattr(kind.step, "__wrapped__"):
+        return "the program replaced its step"
+    everyone = [*module._global_optimizer_pre_hooks.values(), *module._global_optimizer_post_hooks.values(),
+                *optimizer._optimizer_step_pre_hooks.values(), *optimizer._optimizer_step_post_hooks.values()]
+    if not all(is_ours(hook) for hook in everyone):
+        return "the program has hooks on its steps"
+    if any(isinstance(value, torch.Tensor) for options in options_of(optimizer) for value in options.values()):
+        return "one of its options is a tensor"
+    if any(options.get("differentiable") for options in options_of(optimizer)):
+        return "its step is differentiated"
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
+        return "the gradients may be reduced over several processes"
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    if len({id(p) for p in parameters}) != len(parameters):
+        return "it has a parameter twice"
+    return None
+
+
+class Late:
+    """One optimizer. It keeps neither it nor its parameters alive."""
+
+    def __init__(self, optimizer, number):
+        self.optimizer = weakref.ref(optimizer, self.let_go)
+        self.number = number
+        self.phase = OBSERVING
+        self.handles = []
+        self.places = {}   # id of a parameter -> group, place in it
+        self.in_step = False    # of the program's, which is being observed
+        self.observed = False   # a whole one
+        self.counts = {}   # id of a parameter -> gradients since the last step
+        self.grads = {}    # id of a parameter -> weak reference to the gradient as it was accumulated
+        self.options = None  # when the first gradient of this step came
+        self.stepped = set()
+        self.left = set()  # for the program's step
+
+    def start(self):
+        optimizer = self.optimizer()
+        reason = reason_against(optimizer)
+        if reason is None:
+            tapelens_late_begin(self.number)
+            for at, group in enumerate(optimizer.param_groups):
+                for place, p in enumerate(group["params"]):
+                    reason = reason or self.add(p, at, place)
+        if reason is not None:
+            self.refuse(reason)
+
+    def add(self, p, at, place):
+        if not p.requires_grad or not p.is_leaf:
+            return None
+        if id(p) in tied:
+            tapelens_late_skipped(self.number, "two modules have the parameter", p.nbytes)
+            return None
+        if p._post_accumulate_grad_hooks:
+            return "the program has hooks of its own on gradients"
+        self.places[id(p)] = at, place
+        self.handles.append(p.register_post_accumulate_grad_hook(self.accumulated))
+        return None
+
+    def refuse(self, reason):
+        if self.phase == OFF:
+            return
+        self.phase = OFF
+        tapelens_late_end(self.number)
+        optimizer = self.optimizer()
+        size = 0 if optimizer is None else sum(p.nbytes for group in optimizer.param_groups for p in group["params"]
+                                               if p.requires_grad)
+        tapelens_late_skipped(self.number, reason, size)
+
+    def accumulated(self, p):
+        """The gradient of a parameter is there."""
+        try:
+            if self.phase == OBSERVING:
+                reason = self.observe_gradient(p)
+                if reason is not None:
+                    self.refuse(reason)
+            if self.phase == STEPPING:
+                self.step(p)
+        except Exception as error:  # the program's step() will say what is wrong, if anything is
+            self.refuse(f"an error: {type(error).__name__}")
+
+    def observe_gradient(self, p):
+        if not self.counts:
+            optimizer = self.optimizer()
+            last = self.grads.get(id(p))
+            if last is not None and last() is p.grad:
+                return "the gradients are kept from step to step"
+            self.grads.clear()
+            if any(q.grad is not None for group in optimizer.param_groups for q in group["params"] if q is not p):
+                return "the gradients are kept from step to step"
+            self.options = options_of(optimizer)
+            if self.observed:
+                reason = tapelens_late_seen(self.number) or reason_against(optimizer)
+                if reason is None:
+                    tapelens_late_end(self.number)
+                    self.phase = STEPPING
+                return reason
+        self.counts[id(p)] = self.counts.get(id(p), 0) + 1
+        if self.counts[id(p)] > 1:
+            return "the gradients are accumulated over several backwards"
+        self.grads[id(p)] = weakref.ref(p.grad)
+        return tapelens_late_accumulated(self.number, p._cdata)
+
+    def step(self, p):
+        optimizer = self.optimizer()
+        if id(p) in self.stepped:
+            self.broken("a second backward came before the step")
+            return
+        if id(p) in self.left:
+            return
+        at, place = self.places[id(p)]
+        groups = optimizer.param_groups
+        if at >= len(groups) or place >= len(groups[at]["params"]) or groups[at]["params"][place] is not p:
+            reason = "the optimizer has other parameters now"
+        elif len(p._post_accumulate_grad_hooks) != 1:
+            reason = "the program has hooks of its own on gradients"
+        else:
+            reason = tapelens_late_may_step(p._cdata)
+        if reason is not None:
+            self.left.add(id(p))
+            tapelens_late_skipped(self.number, reason, p.grad.nbytes)
+            return
+        if not self.stepped:
+            self.options = options_of(optimizer)
+        tapelens_late_stepping(self.number, p._cdata)
+        # The class's own step, without hooks and counters, on an optimizer with the same state and this parameter alone.
+        alone = object.__new__(type(optimizer))
+        alone.__dict__.update(optimizer.__dict__)
+        alone.param_groups = [dict(groups[at], params=[p])]
+        type(optimizer).step.__wrapped__(alone)
+        self.stepped.add(id(p))
+        p.grad = None
+
+    def broken(self, reason):
+        """What was observed does not hold any more, and it shows."""
+        tapelens_late_broken(reason)
+        self.refuse(reason)
+
+    def before_step(self, optimizer, arguments, keywords):
+        if self.phase == OBSERVING and self.counts:
+            given = [*arguments[1:], *keywords.values()]  # the first is the optimizer
+            reason = self.observe_step(optimizer, any(one is not None for one in given))
+            if reason is not None:
+                self.refuse(reason)
+            else:
+                tapelens_late_window(self.number, 1)
+                self.in_step = True
+        elif self.phase == STEPPING and self.stepped and options_of(optimizer) != self.options:
+            self.broken("the options of the optimizer changed between the backward and the step")
+
+    def observe_step(self, optimizer, closure):
+        if closure:
+            return "its step is given a closure"
+        if options_of(optimizer) != self.options:
+            return "its options change between the backward and the step"
+        if torch.is_autocast_enabled("cpu"):
+            return "its step runs under autocast"
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                grad = self.grads.get(id(p))
+                if (p.grad is None) != (grad is None) or (grad is not None and grad() is not p.grad):
+                    if id(p) in self.places:
+                        return "the program replaces gradients before the step"
+                if grad is not None and not p.grad.untyped_storage().resizable():  # numpy() has been there
+                    return "something else reads the gradients"
+        return None
+
+    def after_step(self):
+        self.stepped.clear()
+        self.left.clear()
+        if self.phase == OBSERVING and self.counts:
+            tapelens_late_window(self.number, 0)
+            self.observed = self.in_step
+            self.in_step = False
+            self.counts.clear()
+        if self.phase == OFF:
+            self.let_go()
+
+    def let_go(self, _=None):
+        """Nothing more is wanted of the parameters: the optimizer is gone, or refused."""
+        self.phase = OFF
+        tapelens_late_end(self.number)
+        for handle in self.handles:
+            handle.remove()
+        self.handles.clear()
+
+
+def meet(optimizer):
+    late = known.get(optimizer)
+    if late is None:
+        late = known[optimizer] = Late(optimizer, next(numbers))
+        late.start()
+    return late
+
+
+def before(optimizer, arguments, keywords):
+    late = known.get(optimizer)
+    if late is not None and not torch.compiler.is_compiling():
+        late.before_step(optimizer, arguments, keywords)
+
+
+def after(optimizer, arguments, keywords):
+    if not torch.compiler.is_compiling():
+        meet(optimizer).after_step()
+
+
+def install():
+    """None as long as torch is being imported."""
+    global torch, module
+    torch, module = sys.modules.get("torch"), sys.modules.get("torch.optim.optimizer")
+    if torch is None or module is None or getattr(torch.__spec__, "_initializing", False):
+        return None
+    found, owners = [], {}
+    for thing in gc.get_objects():
+        if issubclass(type(thing), module.Optimizer):
+            found.append(thing)
+        elif issubclass(type(thing), torch.nn.Module):
+            for p in thing.__dict__.get("_parameters", {}).values():
+                owners[id(p)] = owners.get(id(p), 0) + (p is not None)
+    tied.update(owner for owner, count in owners.items() if count > 1)
+    for optimizer in found:
+        if "param_groups" in optimizer.__dict__:
+            meet(optimizer)
+    module.register_optimizer_step_pre_hook(before)
+    module.register_optimizer_step_post_hook(after)
+    return True
+# )PYTHON"

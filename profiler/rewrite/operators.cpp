@@ -1,0 +1,33 @@
+// See operators.h.
+#include "profiler/rewrite/operators.h"
+
+#include <algorithm>
+#include <array>
+
+#include "profiler/rewrite/host.h"
+#include "profiler/rewrite/settings.h"
+
+namespace tapelens::rewrite {
+namespace {
+const std::array kOperatorRewrites = {&kExpandedSave, &kTrivialConcat, &kLateGradient};
+}
+
+void install_operator_rewrites() {
+  for (const OperatorRewrite* rewrite : kOperatorRewrites) {
+    if (!wants(rewrite->info.id, rewrite->info.level)) continue;
+    // Never destroyed: its kernels may be called until the process is gone.
+    rewrite->install(
+        *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradCPU, __FILE__, __LINE__));
+  }
+}
+
+bool applies_here(const OperatorRewrite& rewrite, std::string_view operator_name) {
+  const Settings& s = settings();
+  if (std::ranges::find(s.allowed, rewrite.info.id) != s.allowed.end()) return true;
+  return std::ranges::any_of(s.plan, [&](const PlannedSite& site) {
+    return site.rewrite == rewrite.info.id && (site.operator_name.empty() || site.operator_name == operator_name) &&
+           g_surroundings.is_at(site);
+  });
+}
+
+}  // namespace tapelens::rewrite

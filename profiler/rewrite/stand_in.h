@@ -1,0 +1,25 @@
+// What stands for values that nobody reads: a tensor of the same shape over zeros that take no memory.
+#pragma once
+
+#include "profiler/rewrite/geometry.h"
+#include "profiler/rewrite/rewrite.h"
+
+namespace tapelens::rewrite {
+
+// Everything that is never read shares one region of read-only zero pages. With `poison` each decode is filled with NaN
+// (integers: 0) instead, which shows at once in a gradient if it is read after all.
+class StandIn final : public Encoding {
+ public:
+  StandIn(const at::Tensor& tensor, bool poison) : geometry_(tensor), poison_(poison) {}
+  at::Tensor decode() const override;
+  uint64_t bytes() const override { return 0; }
+
+  // Whether a tensor of so many bytes can be stood in for.
+  static bool has_room(uint64_t bytes);
+
+ private:
+  Geometry geometry_;
+  bool poison_;
+};
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,30 @@
+// What was rewritten in this process, what was not and why: counted always, and written to the recording if there is one.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "profiler/rewrite/rewrite.h"
+
+namespace tapelens::rewrite {
+
+// Where a rewrite did or did not take place. Two of one place are one site.
+struct Place {
+  const torch::autograd::Node* node = nullptr;  // null: of an operator, or of the optimizer
+  std::string_view type{}, field{};                 // of the node; empty without one
+  uint32_t index = 0;
+  std::string_view operator_name{};
+  uint64_t site = 0;  // tells places apart further: a hash of the module and the line, where they are known
+};
+
+void applied(std::string_view rewrite, Level level, const Place& place, uint64_t bytes, uint64_t kept);
+// `reason`: a few words for the user: "the gradients are accumulated". One of a few texts.
+void skipped(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes);
+
+// Writes the counts to a file of this process in Settings::tally, if one was asked for. One line each:
+//   applied REWRITE LEVEL SITES TIMES BYTES KEPT
+//   skipped REWRITE LEVEL SITES TIMES BYTES REASON
+// separated by tabs. BYTES: the most at one place and step would be wrong to add up, so: summed over all times.
+void write_tally();
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,33 @@
+// A rewrite of a third party that is wrong: it says that what tanh saves can be had from nothing. verify must find it.
+#include <ATen/ops/zeros.h>
+
+#include "profiler/rewrite/rewrite.h"
+
+namespace {
+
+using namespace tapelens::rewrite;
+
+class Zeros final : public Encoding {
+ public:
+  explicit Zeros(const at::Tensor& tensor) : sizes_(tensor.sizes().vec()), options_(tensor.options()) {}
+  at::Tensor decode() const override { return at::zeros(sizes_, options_); }
+  uint64_t bytes() const override { return 0; }
+
+ private:
+  std::vector<int64_t> sizes_;
+  at::TensorOptions options_;
+};
+
+class ForgottenTanh final : public Rewrite {
+ public:
+  RewriteInfo info() const override { return {"forgotten-tanh", Level::encoded, "tanh's result as zeros"}; }
+  bool may_match(std::string_view type, std::string_view field) const override {
+    return type == "TanhBackward0" && field == "result";
+  }
+  bool matches(const Save&) const override { return true; }
+  std::unique_ptr<Encoding> encode(const Save& save) const override { return std::make_unique<Zeros>(save.tensor); }
+};
+
+}  // namespace
+
+TAPELENS_REWRITES(ForgottenTanh)

@@ -1,0 +1,225 @@
+"""The rewrites that come by name: of operators (expanded-save, trivial-concat) and of the optimizer (late-gradient).
+Programs run as they are and with the probe, in processes of their own; what they compute is compared."""
+
+import pathlib
+
+import pytest
+import torch
+
+import harness
+
+LIBRARY = harness.BINARY.parents[1] / "lib/tapelens/libtapelens_inject.so"
+
+
+def rewritten(command, allow, folder, min_bytes=1):
+    """The command with the probe in it, and what it says it did: (rewrite, reason or None) -> (times, bytes, kept)."""
+    folder.mkdir()
+    run = harness.bare(command, env={"LD_PRELOAD": str(LIBRARY), "TAPELENS_REWRITE": "1", "TAPELENS_ALLOW": allow,
+                                     "TAPELENS_REWRITE_MIN_BYTES": str(min_bytes), "TAPELENS_TALLY": str(folder)})
+    done = {}
+    for file in pathlib.Path(folder).iterdir():
+        for line in file.read_text(encoding="utf-8").splitlines():
+            what, rewrite, _, _, times, size, rest = line.split("\t")
+            key = (rewrite, None if what == "applied" else rest)
+            before = done.get(key, (0, 0, 0))
+            kept = int(rest) if what == "applied" else 0
+            done[key] = tuple(a + b for a, b in zip(before, (int(times), int(size), kept)))
+    return run, done
+
+
+def both(function, allow, tmp_path):
+    """The results of a function of operator_cases.py without and with the probe."""
+    results = []
+    for name in ("bare", "rewritten"):
+        command = [harness.PYTHON, harness.CASES / "operator_cases.py", function, tmp_path / name]
+        if name == "bare":
+            run = harness.bare(command)
+        else:
+            run, done = rewritten(command, allow, tmp_path / "tally")
+        assert (run.code, run.stdout, run.stderr) == (0, "", ""), run.stderr
+        results.append(torch.load(tmp_path / name, weights_only=False))
+    assert results[0].keys() == results[1].keys()
+    return *results, done
+
+
+def same(stock, got, path=()):
+    """Bit by bit, and in all that a program can see."""
+    if isinstance(stock, torch.Tensor):
+        assert torch.equal(stock.contiguous().view(torch.uint8) if stock.dim() else stock,
+                           got.contiguous().view(torch.uint8) if got.dim() else got), path
+    elif isinstance(stock, dict):
+        assert stock.keys() == got.keys(), path
+        for key, value in stock.items():
+            same(value, got[key], (*path, key))
+    elif isinstance(stock, (list, tuple)):
+        assert len(stock) == len(got), path
+        for place, value in enumerate(stock):
+            same(value, got[place], (*path, place))
+    else:
+        assert stock == got, path
+
+
+ROUNDING = {torch.bfloat16: 3e-2, torch.float16: 5e-3, torch.float32: 2e-6, torch.complex64: 2e-6, torch.float64: 1e-13}
+
+
+def close(stock, got, path, rounding):
+    assert got.shape == stock.shape and got.dtype == stock.dtype, path
+    error = (got - stock).to(torch.complex128).norm()
+    assert error <= rounding * stock.to(torch.complex128).norm(), path
+
+
+def test_a_folded_matmul_is_the_same_but_for_rounding(tmp_path):
+    stock, got, done = both("matmuls", "expanded-save", tmp_path)
+    assert done["expanded-save", None][0] > 200
+    for name, expected in stock.items():
+        if isinstance(expected, str):
+            assert got[name] == expected
+            continue
+        # Autocast rounds the sides, whose gradients are float32.
+        rounding = ROUNDING.get(expected["out"]["dtype"], 0) if "autocast" not in name else ROUNDING[torch.bfloat16]
+        close(expected["out"].pop("values"), got[name]["out"].pop("values"), name, rounding)
+        assert got[name]["out"] == expected["out"], name
+        for order in ("first", "second"):
+            for (values, *stock_rest), (found, *got_rest) in zip(expected.get(order, []), got[name].get(order, [])):
+                close(values, found, (*name, order), rounding)
+                # The gradient of a side with strides of its own has those.
+                assert got_rest == stock_rest or name[0] in ("transposed", "permuted batch", "sliced"), (*name, order)
+
+
+def test_a_folded_matmul_is_no_worse_than_the_one_it_replaces(tmp_path):
+    """Both against the same product in float64."""
+    program = """
+import sys, torch
+torch.manual_seed(0)
+a, b = torch.randn(8, 1, 64, 128, dtype=torch.float64), torch.randn(6, 128, 32, dtype=torch.float64)
+def everything(dtype):
+    sides = [x.to(dtype, copy=True).requires_grad_() for x in (a, b)]
+    out = torch.matmul(*sides)
+    out.square().sum().backward()
+    return [out.detach().double()] + [x.grad.double() for x in sides]
+torch.save([((x - y).norm() / y.norm()).item() for x, y in zip(everything(torch.float32), everything(torch.float64))], sys.argv[1])
+"""
+    harness.bare([harness.PYTHON, "-c", program, tmp_path / "bare"], check=True)
+    _, done = rewritten([harness.PYTHON, "-c", program, tmp_path / "rewritten"], "expanded-save", tmp_path / "tally")
+    assert done["expanded-save", None][0] == 2
+    for stock, got in zip(torch.load(tmp_path / "bare"), torch.load(tmp_path / "rewritten")):
+        assert got <= 1.5 * stock
+
+
+def test_a_concatenation_of_one_tensor_is_shared_until_it_is_written(tmp_path):
+    stock, got, done = both("concats", "trivial-concat", tmp_path)
+    assert done["trivial-concat", None][0] > 1000
+    same(stock, got)
+
+
+@pytest.mark.parametrize("function", ["guards", "compiled"])
+def test_unusual_tensors_and_moments_go_the_usual_way(function, tmp_path):
+    stock, got, _ = both(function, "expanded-save,trivial-concat", tmp_path)
+    if function == "guards":  # below vmap's layer there are ordinary tensors, whose product may be folded
+        for name in ("vmap",):
+            close(stock[name].pop("values"), got[name].pop("values"), (name,), ROUNDING[torch.float32])
+    same(stock, got)
+
+
+def test_nothing_is_rewritten_that_was_not_named_or_is_small(tmp_path):
+    command = [harness.PYTHON, harness.CASES / "operator_cases.py", "concats", tmp_path / "out"]
+    assert not rewritten(command, "", tmp_path / "none")[1]
+    assert not rewritten(command, "expanded-save,trivial-concat", tmp_path / "small", min_bytes=1 << 20)[1]
+
+
+# ---- late-gradient
+
+
+def late(function, tmp_path):
+    """Standard output without and with the probe, the numbers of gradients after each backward, what was done."""
+    command = [harness.PYTHON, "-W", "ignore", harness.CASES / "late_gradients.py", function]
+    bare = harness.bare(command, check=True)
+    run, done = rewritten(command, "late-gradient", tmp_path / "tally")
+    assert run.code == 0, run.stderr
+    return bare, run, done
+
+
+def applied(done):
+    return done.get(("late-gradient", None), (0, 0, 0))[0]
+
+
+def reasons(done):
+    return [reason for _, reason in done if reason is not None]
+
+
+def test_every_optimizer_steps_to_the_same_bits_in_the_backward(tmp_path):
+    bare, run, done = late("every_optimizer", tmp_path)
+    assert run.stdout == bare.stdout
+    assert not reasons(done)
+    steps = len(run.stderr.splitlines())
+    # 7 parameters. Of the first optimizer the first step is observed; another is met in its first step, and the second is.
+    assert applied(done) == 7 * (steps - 2 * (steps // 6) + 1)
+    assert run.stderr.splitlines()[-4:] == ["0"] * 4
+
+
+@pytest.mark.parametrize("function", ["two_groups_and_a_schedule", "state_saved_and_loaded", "group_added", "two_models",
+                                      "checkpointed"])
+def test_what_a_program_does_with_its_optimizer_still_works(function, tmp_path):
+    bare, run, done = late(function, tmp_path)
+    assert run.stdout == bare.stdout
+    assert applied(done) > 0
+
+
+def test_a_tied_parameter_waits_for_the_step(tmp_path):
+    bare, run, done = late("tied", tmp_path)
+    assert run.stdout == bare.stdout
+    assert reasons(done) == ["two modules have the parameter"]
+    assert run.stderr.splitlines() == ["5"] + ["1"] * 5
+
+
+REFUSED = {
+    "clipped": "something else reads the gradients",
+    "logged_after_the_step": "something else reads the gradients",
+    "read_by_numpy": "something else reads the gradients",
+    "scaled": "something else reads the gradients",
+    "shared_by_two_optimizers": "something else reads the gradients",
+    "accumulated": "the gradients are accumulated over several backwards",
+    "never_zeroed": "the gradients are kept from step to step",
+    "zeroed_in_place": "something else reads the gradients",
+    "closure": "its step is given a closure",
+    "graph_kept": "the graph is kept for another backward",
+    "graph_of_the_gradients": "the backward makes a graph of its own",
+    "hooks_on_gradients": "the program has hooks of its own on gradients",
+    "hooks_on_steps": "the program has hooks on its steps",
+    "scheduled_before_the_step": "its options change between the backward and the step",
+    "parameters_read_before_the_step": "something reads the parameters before their step",
+    "gradients_replaced": "the program replaces gradients before the step",
+    "rate_as_a_tensor": "one of its options is a tensor",
+    "step_replaced": "the program replaced its step",
+    "of_its_own": "its step may need all gradients at once",
+    "lbfgs": "its step may need all gradients at once",
+    "parameter_saved_elsewhere": "the rest of the backward may still read the parameter",
+    "autocast_around_the_backward": "the backward runs under autocast",
+}
+
+
+@pytest.mark.parametrize("function", REFUSED)
+def test_it_is_refused_where_somebody_could_tell(function, tmp_path):
+    bare, run, done = late(function, tmp_path)
+    assert run.said() == bare.said()
+    assert applied(done) == 0
+    assert set(reasons(done)) == {REFUSED[function]}
+
+
+def test_several_processes_are_left_alone(tmp_path):
+    command = harness.torchrun(harness.CASES / "late_gradients.py", "distributed")
+    bare = harness.bare(command, check=True)
+    run, done = rewritten(command, "late-gradient", tmp_path / "tally")
+    assert sorted(run.stdout.splitlines()) == sorted(bare.stdout.splitlines())
+    assert set(reasons(done)) == {"the gradients may be reduced over several processes"}
+
+
+def test_what_was_not_observed_is_said_when_it_shows(tmp_path):
+    _, run, done = late("accumulated_later", tmp_path)
+    assert "tapelens: late-gradient: a second backward came before the step" in run.stderr
+    assert reasons(done) == ["a second backward came before the step"]
+
+
+def test_programs_of_cpp_are_left_alone(tmp_path):
+    _, done = rewritten([harness.TRAINER], "late-gradient", tmp_path / "tally")
+    assert reasons(done) == ["optimizers of C++ programs are left alone"]

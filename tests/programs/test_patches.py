@@ -1,0 +1,248 @@
+"""The patches that findings come with: recorded from a repository, taken by git apply, and run again. The finding is gone then,
+and the program says what it said before."""
+
+import json
+import subprocess
+
+import jsonschema
+import pytest
+
+import harness
+from test_advise import sarif, sarif_schema  # noqa: F401  (a fixture)
+
+HEAD = """\
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.manual_seed(0)
+"""
+CLASSIFIER = HEAD + """\
+model = nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+{before}
+for _ in range(6):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(torch.randn(512, 256)), torch.randint(0, 10, (512,)))
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+    {behind}
+{after}
+"""
+DEEP = "nn.Sequential(*(layer for _ in range(4) for layer in (nn.Linear(256, 256), nn.Sigmoid())))"
+
+# Check, program, a line that the patch adds.
+PROGRAMS = {
+    "sum": ("retained-graph", CLASSIFIER.format(before="total = 0", behind="total += loss", after="print(float(total) > 0)"),
+            "total += loss.item()"),
+    "sum_that_is_asked_more": (
+        "retained-graph", CLASSIFIER.format(before="total = 0", behind="total += loss", after="print(total.item())"),
+        "total += loss.detach()"),
+    "list": ("retained-graph", CLASSIFIER.format(before="losses = []", behind="losses.append(loss)",
+                                                 after="print(len(losses), sum(losses) > 0)"),
+             "losses.append(loss.item())"),
+    "average": ("retained-graph", CLASSIFIER.format(before="average = torch.zeros(())",
+                                                    behind="average = 0.9 * average + 0.1 * loss",
+                                                    after="print(average.item())"),
+                "average = average.detach()"),
+    "evaluation_function": ("graph-without-backward", HEAD + f"""
+
+def evaluate(model, batches):
+    total = 0.0
+    for x in batches:
+        total += float(model(x).square().mean())
+    return total
+
+
+def main():
+    model = {DEEP}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = model(torch.randn(64, 256)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(loss.item(), evaluate(model, [torch.randn(1024, 256) for _ in range(2)]))
+
+
+main()
+""", "@torch.no_grad()"),
+    "evaluation_loop": ("graph-without-backward", HEAD + f"""\
+model = {DEEP}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    loss = model(torch.randn(64, 256)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    seen = 0.0
+    for x in [torch.randn(1024, 256) for _ in range(2)]:
+        # without gradients
+        seen += float(model(x).mean())
+
+    print(loss.item(), seen)
+""", "    with torch.no_grad():"),
+    "backbone": ("unused-gradient", HEAD + f"""\
+backbone = {DEEP}
+head = nn.Linear(256, 10)
+optimizer = torch.optim.Adam(head.parameters())
+for _ in range(3):
+    images, labels = torch.randn(1024, 256), torch.randint(0, 10, (1024,))
+    features = backbone(images)
+    optimizer.zero_grad()
+    loss = F.cross_entropy(head(features), labels)
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+""", "    with torch.no_grad():"),
+    "generator": ("unused-gradient", HEAD + f"""\
+generator = {DEEP}
+discriminator = nn.Sequential(nn.Linear(256, 64), nn.Sigmoid(), nn.Linear(64, 1))
+optimizer = torch.optim.Adam(discriminator.parameters())
+for _ in range(3):
+    z = torch.randn(1024, 256)
+    optimizer.zero_grad()
+    verdict = discriminator(generator(z))
+    loss = F.binary_cross_entropy_with_logits(verdict, torch.zeros(1024, 1))
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+""", "    verdict = discriminator(generator(z).detach())"),
+    "zeroed": ("late-gradient", HEAD + """\
+model = nn.Sequential(*(layer for _ in range(4) for layer in (nn.Linear(512, 512), nn.Sigmoid())))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(4):
+    loss = model(torch.randn(128, 512)).square().mean()
+    optimizer.zero_grad(set_to_none=False)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    print(loss.item())
+""", "optimizer.zero_grad(set_to_none=True)"),
+    "concatenation": ("growing-concat", HEAD + """\
+model, said = nn.Linear(64, 256), torch.empty(0, 256)
+with torch.no_grad():
+    for _ in range(8):
+        said = torch.cat([said, model(torch.randn(256, 64))])
+print(float(said.double().sum()))
+""", "        said_parts.append(model(torch.randn(256, 64)))"),
+}
+
+
+def git(folder, *arguments):
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"git {arguments}: {done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture
+def repository(tmp_path):
+    folder = tmp_path / "repository"
+    (folder / "src").mkdir(parents=True)
+    git(folder, "init", "--quiet")
+    return folder
+
+
+def recorded(repository, target, name="train.py"):
+    run = harness.record([harness.PYTHON, repository / "src" / name], target)
+    assert run.code == 0, run.stderr
+    return run
+
+
+def advised(repository, target, *options):
+    done = harness.bare([harness.BINARY, "advise", target, "--format", "json", *options], cwd=repository / "src")
+    assert done.code == 0, done.stderr
+    value = json.loads(done.stdout)
+    harness.validator("advise").validate(value)
+    return value["findings"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_patch_is_taken_and_mends_what_was_found(name, repository, tmp_path, sarif_schema):  # noqa: F811
+    check, text, added = PROGRAMS[name]
+    program = repository / "src/train.py"
+    program.write_text(text, encoding="utf-8")
+    before = recorded(repository, tmp_path / "before")
+    (finding,) = [f for f in advised(repository, tmp_path / "before") if f["check"] == check and f["fix"]["patch"]]
+    assert finding["fix"]["kind"] == "patch"
+    assert finding["fix"]["text"]
+    patch = tmp_path / "fix.patch"
+    patch.write_text(finding["fix"]["patch"], encoding="utf-8")
+
+    log = sarif(tmp_path / "before", cwd=repository)
+    sarif_schema.validate(log)
+    (fixed,) = [r for r in log["runs"][0]["results"] if finding["id"] in r["partialFingerprints"].values()]
+    (change,) = fixed["fixes"][0]["artifactChanges"]
+    assert change["artifactLocation"]["uri"] == "src/train.py"
+
+    git(repository, "apply", "--check", patch)
+    git(repository, "apply", patch)
+    lines = program.read_text(encoding="utf-8").splitlines()
+    assert added in [line if added.startswith(" ") else line.strip() for line in lines]
+    assert replaced(text, change["replacements"]) == program.read_text(encoding="utf-8")
+
+    after = recorded(repository, tmp_path / "after")
+    assert after.stdout == before.stdout
+    assert [f["title"] for f in advised(repository, tmp_path / "after") if f["check"] == check] == []
+
+
+def replaced(text, replacements):
+    """What SARIF's replacements of whole lines make of a text."""
+    lines = text.splitlines(keepends=True)
+    for r in sorted(replacements, key=lambda r: -r["deletedRegion"]["startLine"]):
+        region = r["deletedRegion"]
+        lines[region["startLine"] - 1:region["endLine"] - 1] = [r["insertedContent"]["text"]]
+    return "".join(lines)
+
+
+def test_all_patches_are_one_file_that_git_takes(repository, tmp_path):
+    (repository / "src/train.py").write_text(PROGRAMS["sum"][1] + PROGRAMS["concatenation"][1], encoding="utf-8")
+    before = recorded(repository, tmp_path / "before")
+    advised(repository, tmp_path / "before", "--patch", tmp_path / "all.patch")
+    git(repository, "apply", tmp_path / "all.patch")
+    after = recorded(repository, tmp_path / "after")
+    assert after.stdout == before.stdout
+    left = [f for f in advised(repository, tmp_path / "after") if f["fix"]["patch"]]
+    assert left == []
+
+
+def test_text_and_markdown_show_the_patch(repository, tmp_path):
+    (repository / "src/train.py").write_text(PROGRAMS["sum"][1], encoding="utf-8")
+    recorded(repository, tmp_path / "run")
+    for options, shown in ((["--color", "never"], "    +    total += loss.item()\n"),
+                           (["--format", "markdown"], "```diff\n--- a/src/train.py\n+++ b/src/train.py\n")):
+        done = harness.bare([harness.BINARY, "advise", tmp_path / "run", *options], cwd=repository)
+        assert done.code == 0, done.stderr
+        assert shown in done.stdout
+
+
+def test_what_is_not_in_the_repository_is_not_patched(repository, tmp_path):
+    (repository / "src/train.py").write_text(PROGRAMS["sum"][1], encoding="utf-8")
+    recorded(repository, tmp_path / "run")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    git(elsewhere, "init", "--quiet")
+    done = harness.bare([harness.BINARY, "advise", tmp_path / "run", "--format", "json"], cwd=elsewhere)
+    assert all(f["fix"]["patch"] == "" for f in json.loads(done.stdout)["findings"])
+
+
+def test_a_backward_through_earlier_steps_is_not_cut_off(repository, tmp_path):
+    """Detached, the weight would lose gradients that the program takes."""
+    (repository / "src/train.py").write_text(HEAD + """\
+weight = nn.Parameter(torch.eye(64))
+other = nn.Parameter(torch.zeros(()))
+optimizer = torch.optim.SGD([other], lr=0.01)
+state = torch.randn(512, 64)
+for _ in range(6):
+    state = torch.tanh(state @ weight)
+    optimizer.zero_grad()
+    loss = (state * other).square().mean() + other
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    print(loss.item())
+""", encoding="utf-8")
+    recorded(repository, tmp_path / "run")
+    found = [f for f in advised(repository, tmp_path / "run") if f["check"] == "retained-graph"]
+    assert found
+    assert all(f["fix"]["patch"] == "" for f in found)

@@ -1,0 +1,50 @@
+"""The same gradients, bit for bit, with every rewrite that claims it as without: over PyTorch's own samples, and over
+what autograd does besides one forward and one backward."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+import harness
+
+LIBRARIES = harness.BINARY.parent.parent / "lib/tapelens"
+
+def run(case, arguments, apply=None, poison=False):
+    """Lines of a program, each a JSON value, and the rewrites that were applied: name -> how often."""
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    command = [harness.PYTHON, "-W", "ignore", str(harness.CASES / case), *arguments]
+    tally = ""
+    if apply is not None:
+        command = [str(harness.BINARY), "run", "--apply", apply, "--rewrite-min-bytes", "1", *(["--poison"] if poison else []), "--", *command]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    tally = done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()], tally
+
+def differences(bare, rewritten):
+    return [(a, b) for a, b in zip(bare, rewritten, strict=True) if a != b]
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_gradients_of_pytorchs_own_samples(dtype):
+    arguments = [dtype, "0", "1", "3"]
+    bare, _ = run("opdb_digest.py", arguments)
+    assert len(bare) > 1000
+    rewritten, said = run("opdb_digest.py", arguments, "bitwise")
+    assert "rewrote" in said
+    assert differences(bare, rewritten) == []
+
+def test_what_is_never_read_may_be_anything():
+    arguments = ["float32", "0", "1", "3"]
+    bare, _ = run("opdb_digest.py", arguments)
+    poisoned, said = run("opdb_digest.py", arguments, "lossless", poison=True)
+    assert "rewrote" in said
+    assert differences(bare, poisoned) == []
+
+@pytest.mark.parametrize("apply", ["lossless", "bitwise"])
+def test_behaviours_of_autograd(apply):
+    bare, _ = run("behaviours.py", [])
+    rewritten, said = run("behaviours.py", [], apply)
+    assert "rewrote" in said
+    assert differences(bare, rewritten) == []

@@ -1,0 +1,122 @@
+"""verify says of real programs what is true of them: the same, not the same and where, not deterministic, failed."""
+
+import json
+import os
+import pathlib
+
+import pytest
+
+import harness
+
+PROGRAM = harness.CASES / "verified.py"
+WRONG = os.environ.get("TAPELENS_WRONG_REWRITE", "")
+SMALL = ["--rewrite-min-bytes", "1KiB"]
+
+
+def verify(options, command, tmp_path):
+    """The run of verify, its verdict, and what the program printed."""
+    verdict = tmp_path / "verdict.json"
+    run = harness.bare([harness.BINARY, "verify", "--format", "json", "-o", verdict, *options, "--", *command])
+    return run, json.loads(verdict.read_text()) if verdict.exists() else None
+
+
+def python(*arguments):
+    return [harness.PYTHON, PROGRAM, *arguments]
+
+
+def printed_losses(run):
+    return [float(line.split()[1]) for line in run.stdout.splitlines() if line.startswith("loss ")]
+
+
+def test_a_lossless_run_is_identical_and_smaller(tmp_path):
+    run, verdict = verify(["--apply", "lossless", *SMALL], python(), tmp_path)
+    assert run.code == 0, run.stderr
+    assert verdict["identical"] and verdict["deterministic"] and verdict["first_difference"] is None
+    assert verdict["compared"] == {"steps": 3, "losses": 3, "gradients": 9, "parameters": 9}
+    assert verdict["bare"]["loss"] == verdict["rewritten"]["loss"] == pytest.approx(printed_losses(run), rel=1e-6)
+    assert verdict["bare"]["gradient_checksum"] == verdict["rewritten"]["gradient_checksum"]
+    assert len(set(verdict["bare"]["gradient_checksum"])) == 3
+    assert verdict["applied"], "something of it is for nothing"
+    assert verdict["rewritten"]["saved_peak_bytes"] < verdict["bare"]["saved_peak_bytes"]
+    assert verdict["rewritten"]["peak_bytes"] <= verdict["bare"]["peak_bytes"]
+    assert run.stdout.count("done") == 1, "only the first run is to be seen"
+
+
+@pytest.mark.parametrize("how", ["strange", "closure"])
+def test_gradients_of_every_kind_are_compared(how, tmp_path):
+    run, verdict = verify(["--apply", "bitwise", *SMALL], python(how), tmp_path)
+    assert run.code == 0, run.stderr
+    assert verdict["identical"]
+    steps = 3
+    # Of four parameters one never has a gradient; a closure's gradients are taken before its step and after it.
+    expected = {"strange": 3 * steps, "closure": 3 * (2 * steps - 1)}[how]
+    assert verdict["compared"]["gradients"] == expected
+    assert verdict["compared"]["losses"] == len(printed_losses(run))
+    assert "not compared" not in run.stderr
+
+
+def test_only_the_wanted_steps_are_compared_and_the_program_runs_to_its_end(tmp_path):
+    run, verdict = verify(["--apply", "lossless", "--steps", "1"], python(), tmp_path)
+    assert run.code == 0, run.stderr
+    assert verdict["compared"]["steps"] == 1
+    assert len(printed_losses(run)) == 3
+    assert run.stdout.endswith("done\n")
+
+
+def test_a_program_that_is_not_seeded_is_recognised(tmp_path):
+    run, verdict = verify(["--apply", "lossless"], python("unseeded"), tmp_path)
+    assert run.code == 5
+    assert not verdict["deterministic"] and not verdict["identical"]
+
+
+def test_of_a_program_that_fails_nothing_is_claimed(tmp_path):
+    run, verdict = verify(["--apply", "lossless"], python("fails"), tmp_path)
+    assert run.code == 6
+    assert verdict is None
+    assert "RuntimeError: on purpose" in run.stderr
+    assert "the command ended with exit code 1: nothing was compared" in run.stderr
+
+
+def test_a_wrong_rewrite_is_found_and_so_is_its_site(tmp_path):
+    options = ["--apply", "lossless", "--rewrite-plugin", WRONG, *SMALL]
+    run, verdict = verify(options, python(), tmp_path)
+    assert run.code == 1, run.stderr
+    first = verdict["first_difference"]
+    assert first["kind"] == "gradient" and first["step"] == 0
+    assert first["rewrite"] == "forgotten-tanh"
+    site = first["site"]
+    assert (site["node"], site["field"]) == ("TanhBackward0", "result")
+    line = next(i for i, text in enumerate(PROGRAM.read_text().splitlines(), 1) if "torch.tanh" in text)
+    assert site["source"] == f"verified.py:{line}"
+
+
+def test_a_plan_of_the_advisor_is_identical(tmp_path):
+    recording, plan = tmp_path / "run.tapelens", tmp_path / "plan.json"
+    harness.record(python(), recording, check=True)
+    harness.bare([harness.BINARY, "advise", recording, "--plan", plan, "-o", os.devnull], check=True)
+    sites = json.loads(plan.read_text())["sites"]
+    assert sites
+    run, verdict = verify(["--plan", plan, *SMALL], python(), tmp_path)
+    assert run.code == 0, run.stderr
+    assert verdict["identical"]
+    assert {row["rewrite"] for row in verdict["applied"]} <= {site["rewrite"] for site in sites}
+
+
+def test_a_cpp_program_is_compared_by_the_names_of_its_parameters(tmp_path):
+    if not pathlib.Path(harness.TRAINER).exists():
+        pytest.skip("no trainer was built")
+    run, verdict = verify(["--apply", "lossless", "--steps", "2"], [harness.TRAINER], tmp_path)
+    assert run.code == 0, run.stderr
+    assert verdict["identical"]
+    assert verdict["compared"]["steps"] == 2
+    assert verdict["compared"]["gradients"] > 0 and verdict["compared"]["parameters"] > 0
+    assert all(loss is not None for loss in verdict["bare"]["loss"])
+
+
+def test_run_changes_nothing_but_the_closing_line(tmp_path):
+    alone = harness.bare(python())
+    run = harness.bare([harness.BINARY, "run", "--apply", "lossless", *SMALL, "--", *python()])
+    assert (run.code, run.stdout) == (alone.code, alone.stdout)
+    assert run.stderr.startswith(alone.stderr + "tapelens: rewrote ")
+    quiet = harness.bare([harness.BINARY, "run", "--quiet", "--apply", "lossless", *SMALL, "--", *python()])
+    assert quiet.said() == alone.said()

@@ -1,0 +1,275 @@
+// Statements of Python, the forms that are mended, and the diffs that say so.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "analyzer/model/steps.h"
+#include "analyzer/report/patches.h"
+#include "plugins/patches.h"
+#include "tests/unit/support/model_builder.h"
+
+namespace tapelens::advise {
+namespace {
+
+using testing::kCpu;
+using testing::ProcessBuilder;
+
+TEST(PythonSource, AStatementGoesOnInBracketsAndAfterABackslash) {
+  const auto source = PythonSource::parse("x = f(1,\n      2)\ny = x + \\\n    1  # ;\nif y: z = '''\n'''\na = 1; b = 2\n");
+  ASSERT_TRUE(source);
+  const auto& all = source->statements();
+  ASSERT_EQ(all.size(), 5U);
+  EXPECT_EQ(all[0].last, 1U);
+  EXPECT_EQ(all[1].first, 2U);
+  EXPECT_EQ(all[1].last, 3U);
+  EXPECT_EQ(source->at(3), 1U);
+  EXPECT_TRUE(all[1].is_alone);
+  EXPECT_FALSE(all[2].is_alone) << "behind a colon";
+  EXPECT_FALSE(all[3].is_alone) << "before a semicolon";
+  EXPECT_FALSE(all[4].is_alone);
+  EXPECT_TRUE(source->has_long_string(4, 5));
+  EXPECT_FALSE(source->has_long_string(0, 3));
+}
+
+TEST(PythonSource, BlocksAreToldByIndentation) {
+  const auto source = PythonSource::parse("def f(x):\n    for i in x:\n        g(i)\n\n        h(i)\n    return 1\nk()\n");
+  ASSERT_TRUE(source);
+  EXPECT_EQ(source->block_end(0), 5U);
+  EXPECT_EQ(source->block_end(1), 4U);
+  EXPECT_EQ(source->header_of(3), 1U);
+  EXPECT_EQ(source->header_of(1), 0U);
+  EXPECT_EQ(source->header_of(5), source->statements().size());
+  EXPECT_TRUE(source->is_header(0));
+  EXPECT_FALSE(source->is_header(2));
+}
+
+TEST(PythonSource, WhatDoesNotMatchIsRefused) {
+  for (const char* text : {"x = (1]\n", "x = (\n", "x = 'a\n", "x = '''a\n", "x = 1 \\ 2\n"}) {
+    EXPECT_FALSE(PythonSource::parse(text)) << text;
+  }
+  EXPECT_TRUE(PythonSource::parse(""));
+  EXPECT_TRUE(PythonSource::parse("x = f'{a[\"b\"]}' # it's\n"));
+}
+
+TEST(UnifiedDiff, HasThreeLinesAroundAndJoinsWhatIsNear) {
+  std::map<uint32_t, std::string> lines;
+  for (uint32_t i = 0; i < 30; ++i) lines[i] = std::to_string(i) + "\n";
+  lines[29] = "29";
+  const std::string diff =
+      unified_diff("a b.py", lines, {{28, 1, {"x\n", "y\n"}}, {5, 0, {"new\n"}}, {9, 1, {}}});
+  EXPECT_EQ(diff,
+            "--- a/a b.py\t\n+++ b/a b.py\t\n"
+            "@@ -3,11 +3,11 @@\n 2\n 3\n 4\n+new\n 5\n 6\n 7\n 8\n-9\n 10\n 11\n 12\n"
+            "@@ -26,5 +26,6 @@\n 25\n 26\n 27\n-28\n+x\n+y\n 29\n\\ No newline at end of file\n");
+  const auto read = report::read_patch(diff);
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->size(), 1U);
+  EXPECT_EQ((*read)[0].path, "a b.py");
+  ASSERT_EQ((*read)[0].edits.size(), 3U);
+  EXPECT_EQ(unified_diff("a b.py", (*read)[0].lines, (*read)[0].edits), diff);
+}
+
+TEST(UnifiedDiff, NonsenseIsNoPatch) {
+  EXPECT_FALSE(report::read_patch("--- a/x\n+++ b/y\n"));
+  EXPECT_FALSE(report::read_patch("@@ -1 +1 @@\n-x\n+y\n"));
+  EXPECT_FALSE(report::read_patch("--- a/x\n+++ b/x\n@@ -1,3 +1 @@\n-x\n+y\n"));
+  EXPECT_FALSE(report::read_patch("--- a/x\n+++ b/x\n@@ -0,3 +1 @@\n-x\n+y\n"));
+  EXPECT_TRUE(report::read_patch("")->empty());
+}
+
+Finding with_patch(std::string id, std::string diff) {
+  Finding finding;
+  finding.id = std::move(id);
+  finding.title = "title";
+  finding.fix.patch = std::move(diff);
+  return finding;
+}
+
+TEST(AllPatches, WhatChangesTheSameLinesIsLeftOut) {
+  std::map<uint32_t, std::string> lines;
+  for (uint32_t i = 0; i < 9; ++i) lines[i] = std::to_string(i) + "\n";
+  Advice advice;
+  advice.findings.push_back(with_patch("1", unified_diff("x.py", lines, {{4, 1, {"four\n"}}})));
+  advice.findings.push_back(with_patch("2", unified_diff("x.py", lines, {{4, 1, {"4.0\n"}}})));
+  advice.findings.push_back(with_patch("3", unified_diff("x.py", lines, {{4, 1, {"four\n"}}})));
+  advice.findings.push_back(with_patch("4", unified_diff("x.py", lines, {{2, 0, {"new\n"}}})));
+  advice.findings.push_back(with_patch("5", "nonsense @@"));
+  advice.findings.push_back(with_patch("6", "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-other\n+y\n"));
+  const report::Patch all = report::all_patches(advice);
+  EXPECT_EQ(all.diff,
+            "--- a/x.py\n+++ b/x.py\n@@ -1,8 +1,9 @@\n 0\n 1\n+new\n 2\n 3\n-4\n+four\n 5\n 6\n 7\n");
+  ASSERT_EQ(all.left_out.size(), 2U);
+  EXPECT_NE(all.left_out[0].find("finding 2 (title)"), std::string::npos);
+  EXPECT_NE(all.left_out[1].find("finding 6"), std::string::npos);
+}
+
+// A file of a repository, and a recording whose operators stand at its lines.
+class Patching : public ::testing::Test, protected ProcessBuilder {
+ protected:
+  Patching() : root_(std::filesystem::temp_directory_path() / ("tapelens_patch_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(root_);
+  }
+  ~Patching() override { std::filesystem::remove_all(root_); }
+
+  // An operator of a step of the program, called at a line; innermost first where several are given.
+  NodeId at(std::initializer_list<std::pair<uint32_t, std::string_view>> lines, bool is_free, std::string_view name) {
+    std::vector<FrameId> frames;
+    for (const auto& [line, function] : lines) frames.push_back(frame((root_ / "train.py").string(), line, function));
+    stack_ = stack(frames);
+    const OperatorId op = this->op(time_, time_ + 5, name, {}, stack_);
+    const NodeId node = this->node(time_ + 1, "ABackward0", op);
+    if (is_free) free_.insert(node.value);
+    time_ += 10;
+    return node;
+  }
+  StackId here(uint32_t line, bool is_free = true, std::string_view function = "<module>",
+               std::string_view name = "aten::add") {
+    at({{line, function}}, is_free, name);
+    return stack_;
+  }
+  // The changed lines of what `ask` answers about the program.
+  template <class Ask>
+  std::string changed(const std::string& program, Ask ask) {
+    std::ofstream(root_ / "train.py", std::ios::binary) << program;
+    done();
+    const SourceTree sources{root_, root_};
+    const std::vector<Step> steps = find_steps(process);
+    const Phases phases(process, steps);
+    const Provenance provenance(process, text);
+    const peak::Lifetimes lifetimes(process, provenance);
+    const peak::Timeline timeline(process, kCpu);
+    const peak::PeakSet peak = peak::peak_set(process, text, kCpu, {});
+    const Context context{process,  text, steps, phases, provenance, lifetimes, kCpu,
+                          timeline, peak,       "",    nullptr, &sources};
+    const std::string diff = ask(Patches(context));
+    std::string lines;
+    if (const auto patch = report::read_patch(diff); patch && !patch->empty()) {
+      EXPECT_EQ(patch->front().path, "train.py");
+      for (const Edit& edit : patch->front().edits) {
+        for (const std::string& line : edit.added) lines += line;
+      }
+    }
+    return lines;
+  }
+  Patches::IsFree is_free() {
+    return [this](NodeId node) { return free_.contains(node.value); };
+  }
+
+  std::filesystem::path root_;
+  StackId stack_{};
+  std::set<uint32_t> free_;
+  int64_t time_ = 10;
+};
+
+TEST_F(Patching, ASumOfLossesBecomesASumOfNumbersWhereNothingElseIsDoneWithIt) {
+  const StackId line2 = here(2);
+  const auto sum = [&](const Patches& p) { return p.detach_summand(line2, true); };
+  EXPECT_EQ(changed("total = 0.0\ntotal += loss\nprint(float(total))\n", sum), "total += loss.item()\n");
+  EXPECT_EQ(changed("total = 0.0\ntotal = total + out.loss  # all\n", sum), "total = total + out.loss.item()  # all\n");
+  EXPECT_EQ(changed("total = 0.0\ntotal += loss\nprint(total.item())\n", sum), "total += loss.detach()\n");
+  EXPECT_EQ(changed("total = 0.0\ntotal += loss\nprint(f'{total.item()}')\n", sum), "total += loss.detach()\n");
+  EXPECT_EQ(changed("total = 0.0\ntotal += loss\nreturn_it(total)\n", sum), "total += loss.detach()\n");
+  EXPECT_EQ(changed("total = torch.zeros(())\ntotal += loss\n", sum), "total += loss.detach()\n");
+  EXPECT_EQ(changed("self.total = 0\nself.total += loss\n", sum), "self.total += loss.detach()\n");
+  const auto tensors = [&](const Patches& p) { return p.detach_summand(line2, false); };
+  EXPECT_EQ(changed("total = 0.0\ntotal += loss\n", tensors), "total += loss.detach()\n");
+}
+
+TEST_F(Patching, OtherSumsAreLeftToAPerson) {
+  const StackId line2 = here(2);
+  for (const char* program : {"t = 0\nt += loss * 2\n", "t = 0\nt += f(loss)\n", "t = 0\nt = loss + other\n",
+                           "t = 0\nt += loss; n += 1\n", "if t:\n  pass\nelse: t += loss\n", "t = 0\nt -= loss\n",
+                           "t = 0\nt = t + t\n", "t = (0\n", "\n\n\n", "t = 0\ng = lambda: t + loss\n"}) {
+    EXPECT_EQ(changed(program, [&](const Patches& p) { return p.detach_summand(line2, true); }), "") << program;
+  }
+}
+
+TEST_F(Patching, FilesOutsideOfTheRepositoryAreNotLookedAt) {
+  const StackId elsewhere = stack({frame("/etc/hostname.py", 1, "f")}), library = stack({frame((root_ / "lib/python3.11/a.py").string(), 1, "f")});
+  changed("t += loss\n", [&](const Patches& p) {
+    EXPECT_EQ(p.detach_summand(elsewhere, true), "");
+    EXPECT_EQ(p.detach_summand(library, true), "");
+    EXPECT_EQ(p.detach_summand({}, true), "");
+    return std::string();
+  });
+}
+
+TEST_F(Patching, AListOfLossesBecomesAListOfNumbers) {
+  const StackId line3 = here(3);
+  const auto ask = [&](const Patches& p) { return p.detach_collected(line3, true); };
+  EXPECT_EQ(changed("losses = []\nfor x in data:\n    loss = f(x)\n    loss.backward()\n    losses.append(loss)\n"
+                    "print(sum(losses) / len(losses))\n",
+                    ask),
+            "    losses.append(loss.item())\n");
+  EXPECT_EQ(changed("losses = []\nfor x in data:\n    losses.append(f(x))\ntorch.stack(losses)\n", ask),
+            "    losses.append(f(x).detach())\n");
+  EXPECT_EQ(changed("losses = []\nfor x in data:\n    loss = f(x)\n    loss = loss + 1\n    losses.append(loss)\n", ask), "");
+  EXPECT_EQ(changed("losses = []\nfor x in data:\n    loss = f(x)\n    a.append(loss)\n    b.append(loss)\n", ask), "");
+  EXPECT_EQ(changed("losses = []\nfor x in data:\n    losses.append(a + b)\n", ask), "");
+}
+
+TEST_F(Patching, WhatIsCarriedOnIsDetachedBehindItsStatement) {
+  const StackId line2 = here(2);
+  const auto ask = [&](const Patches& p) { return p.detach_carried(line2, "aten::add"); };
+  const auto lstm = [&](const Patches& p) { return p.detach_carried(line2, "aten::lstm"); };
+  EXPECT_EQ(changed("if x:\n\taverage = 0.9 * average + loss\n", ask), "\taverage = average.detach()\n");
+  EXPECT_EQ(changed("\nself.h = f(self.h)", ask), "self.h = f(self.h)\nself.h = self.h.detach()\n");
+  EXPECT_EQ(changed("\nout, hidden = rnn(x, hidden)\n", lstm), "hidden = tuple(each.detach() for each in hidden)\n");
+  EXPECT_EQ(changed("\na, b = f(a, b)\n", ask), "");
+  EXPECT_EQ(changed("\na = f(x)\n", ask), "");
+}
+
+TEST_F(Patching, AFunctionOfWhichNothingIsDifferentiatedIsDecorated) {
+  at({{4, "evaluate"}, {9, "main"}}, true, "aten::add");
+  const StackId shown = stack_;
+  here(8, false, "main");
+  const auto ask = [&](const Patches& p) { return p.no_grad(shown, is_free()); };
+  const std::string head = "import torch\n@static\ndef evaluate(x):\n    return x + 1\n\n";
+  EXPECT_EQ(changed(head + "def main():\n    x = 1\n    train(x)\n    evaluate(x)\n", ask), "@torch.no_grad()\n");
+  EXPECT_EQ(changed("import numpy\n" + head.substr(13) + "def main():\n    x = 1\n    train(x)\n    evaluate(x)\n", ask), "");
+  EXPECT_EQ(changed("import torch\n\ndef evaluate(x):\n    yield x + 1\n\ndef main():\n    x = 1\n    train(x)\n    evaluate(x)\n", ask), "");
+}
+
+TEST_F(Patching, ALoopOfWhichNothingIsDifferentiatedIsWrapped) {
+  const StackId shown = here(6);
+  here(3, false);
+  const auto ask = [&](const Patches& p) { return p.no_grad(shown, is_free()); };
+  EXPECT_EQ(changed("import torch\nfor e in range(3):\n    train(x)\n    for x in data:\n        # seen\n        s += f(\n"
+                    "            x)\n\n        n += 1\n    print(s)\n",
+                    ask),
+            "    with torch.no_grad():\n        for x in data:\n            # seen\n            s += f(\n"
+            "                x)\n\n            n += 1\n");
+  EXPECT_EQ(changed("import torch\nif a:\n    train(x)\n    x = 1\n    y = 2\n    s = f(x)\n", ask),
+            "    with torch.no_grad():\n        s = f(x)\n");
+  EXPECT_EQ(changed("import torch\nif a:\n    train(x)\n    x = 1\n    y = 2\n    s = f('''\n''')\n", ask), "");
+  EXPECT_EQ(changed("import torch\nif a:\n    train(x)\n    x = 1\n    for x in d:\n        f(x)\n    else:\n        g()\n", ask), "");
+}
+
+TEST_F(Patching, AConcatenationInALoopIsMadeOnceBehindIt) {
+  const StackId line3 = here(3);
+  const auto ask = [&](const Patches& p) { return p.join_once(line3); };
+  EXPECT_EQ(changed("outs = e\nfor x in data:\n    outs = torch.cat([outs, f(x)], dim=1)\n    g()\nh(outs)\n", ask),
+            "outs_parts = [outs]\n    outs_parts.append(f(x))\nouts = torch.cat(outs_parts, dim=1)\n");
+  for (const char* loop : {"    outs = torch.cat([outs, x, y])\n", "    outs = torch.cat([x, outs])\n",
+                           "    outs = torch.cat([outs, x])\n    g(outs)\n", "    outs = torch.cat([outs, x])\n    return x\n",
+                           "    outs = torch.cat([outs, outs])\n", "    outs = torch.cat([outs, x])\nelse:\n    pass\n",
+                           "    outs = np.cat([outs, x])\n", "    outs = torch.cat([outs, x])\nouts_parts = 1\n"}) {
+    EXPECT_EQ(changed("outs = e\nfor x in data:\n" + std::string(loop), ask), "") << loop;
+  }
+}
+
+TEST_F(Patching, GradientsThatAreZeroedAreGivenBackInstead) {
+  const StackId line2 = here(2);
+  const auto ask = [&](const Patches& p) { return p.set_to_none(line2); };
+  EXPECT_EQ(changed("o.step()\nself.o.zero_grad(set_to_none=False)  # why\n", ask), "self.o.zero_grad(set_to_none=True)  # why\n");
+  for (const char* program : {"o.zero_grad()\n", "o.zero_grad(False)\n", "o.zero_grad(set_to_none=none)\n",
+                           "for p in ps: p.grad.zero_()\n"}) {
+    EXPECT_EQ(changed("o.step()\n" + std::string(program), ask), "") << program;
+  }
+}
+
+}  // namespace
+}  // namespace tapelens::advise

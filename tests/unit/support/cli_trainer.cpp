@@ -1,0 +1,169 @@
+// A program that trains nothing: writes the spool of two steps as a probe would, with the rewrites of three sites that
+// its settings ask for, and checksums. Options: `--wrong N` (site N changes a gradient where it is rewritten),
+// `--crash N` (it fails there), `--random` (every run has another loss), `--exit CODE`, `--lossy` (says that it lost
+// data),
+// `--no-steps`. Writes "out" and "err".
+#include <unistd.h>
+
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "trace/spool_writer.h"
+
+namespace {
+
+using namespace tapelens::trace;
+
+std::string setting(const char* name) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? text : "";
+}
+
+struct Site {
+  const char* rewrite;
+  uint8_t level;
+  const char* node;
+  uint32_t line;
+};
+constexpr Site kSites[] = {{"unneeded-save", 0, "ConvolutionBackward0", 1},
+                           {"wide-save", 1, "ReluBackward0", 2},
+                           {"wide-save", 1, "ReluBackward0", 3}};
+
+bool is_rewritten(const Site& site) {
+  if (setting("TAPELENS_REWRITE").empty()) return false;
+  const std::string apply = setting("TAPELENS_APPLY");
+  if (site.level <= (apply == "bitwise" ? 2 : apply == "lossless" ? 1 : -1)) return true;
+  if (("," + setting("TAPELENS_ALLOW") + ",").find("," + std::string(site.rewrite) + ",") != std::string::npos)
+    return true;
+  std::ifstream plan(setting("TAPELENS_PLAN"));
+  for (std::string line; std::getline(plan, line);) {
+    if (line.starts_with(std::string(site.rewrite) + "\t") && line.ends_with("\ttrain.py:" + std::to_string(site.line)))
+      return true;
+  }
+  return false;
+}
+
+class Spool {
+ public:
+  Spool() {
+    SpoolLimits limits;
+    const std::string path = setting("TAPELENS_SPOOL") + "/" + std::to_string(getpid()) + ".spool";
+    if (writer_.open(path.c_str(), limits) != 0) _exit(97);
+    writer_.attach(lane_, static_cast<uint32_t>(getpid()));
+    put(RecordKind::device, 0, 1, DeviceRecord{{}, string("cpu"), 0});
+  }
+  uint32_t string(std::string_view text) {
+    uint32_t& id = strings_[std::string(text)];
+    if (id == 0) {
+      id = static_cast<uint32_t>(strings_.size());
+      put(RecordKind::string, 0, id, StringRecord{{}, static_cast<uint32_t>(text.size()), 0}, text.data(), text.size());
+    }
+    return id;
+  }
+  uint32_t stack(uint32_t line) {
+    put(RecordKind::frame, 0, line, FrameRecord{{}, string("train.py"), string("main"), line, 0});
+    put(RecordKind::stack, 0, line, StackRecord{{}, 1, 0}, &line, sizeof(line));
+    return line;
+  }
+  template <class Record>
+  void put(RecordKind kind, uint8_t flags, uint32_t id, Record record, const void* tail = nullptr, size_t bytes = 0) {
+    const size_t size = (sizeof(Record) + bytes + 7) / 8 * 8;
+    record.header = {kind, flags, static_cast<uint16_t>(size / 8), id};
+    auto* place = static_cast<char*>(lane_.reserve(size));
+    if (place == nullptr) _exit(99);
+    std::memset(place, 0, size);
+    std::memcpy(place, &record, sizeof(record));
+    if (bytes != 0) std::memcpy(place + sizeof(record), tail, bytes);
+    lane_.commit(size);
+  }
+  void event(RecordKind kind, uint32_t id = 0) { put(kind, 0, id, NamedEventRecord{{}, ticks_now()}); }
+  void checksum(ChecksumOf of, std::string_view name, uint64_t step, uint64_t value) {
+    if (setting("TAPELENS_CHECKSUMS").empty()) return;
+    const uint32_t id = name.empty() ? 0 : string(name);
+    put(RecordKind::checksum, static_cast<uint8_t>(of), id, ChecksumRecord{{}, ticks_now(), step, value, 0});
+  }
+  void lose() { writer_.count(Loss::size_limit, 5); }
+  void finish() {
+    lane_.finish();
+    writer_.finish();
+  }
+
+ private:
+  SpoolWriter writer_;
+  Lane lane_;
+  std::map<std::string, uint32_t> strings_;
+};
+
+uint64_t number(int argc, char** argv, std::string_view option, uint64_t otherwise) {
+  for (int i = 1; i + 1 < argc; ++i)
+    if (argv[i] == option) return std::strtoull(argv[i + 1], nullptr, 10);
+  return otherwise;
+}
+bool given(int argc, char** argv, std::string_view option) {
+  for (int i = 1; i < argc; ++i)
+    if (argv[i] == option) return true;
+  return false;
+}
+
+void write_tally(uint64_t applied) {
+  std::ofstream tally(setting("TAPELENS_TALLY") + "/" + std::to_string(getpid()));
+  if (applied > 0) tally << "applied\twide-save\t1\t" << applied << "\t" << 2 * applied << "\t2097152\t65536\n";
+  tally << "skipped\tlate-gradient\t0\t1\t2\t4096\tthe gradients are clipped\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::puts("out");
+  std::fputs("err\n", stderr);
+  const uint64_t wrong = number(argc, argv, "--wrong", 0), crash = number(argc, argv, "--crash", 0);
+  bool is_wrong = false;
+  uint64_t applied = 0;
+  for (const Site& site : kSites) {
+    if (!is_rewritten(site)) continue;
+    ++applied;
+    if (site.line == crash) {
+      std::fputs("the site is no good\n", stderr);
+      return 70;
+    }
+    is_wrong |= site.line == wrong;
+  }
+  if (!setting("TAPELENS_TALLY").empty()) write_tally(applied);
+  if (setting("TAPELENS_SPOOL").empty()) return 0;
+  Spool spool;
+  uint32_t stacks[4] = {};
+  for (const Site& site : kSites) stacks[site.line] = spool.stack(site.line);
+  for (uint64_t step = 0; step < 2; ++step) {
+    for (const Site& site : kSites) {
+      const uint64_t address = 0x1000 * (step * 8 + site.line);
+      spool.put(RecordKind::operator_begin, 0, spool.string("aten::op"),
+                OperatorRecord{{}, ticks_now(), UINT64_MAX, stacks[site.line], 0});
+      spool.put(RecordKind::allocation, 1, 0, AllocationRecord{{}, ticks_now(), address, 1 << 20});
+      spool.put(RecordKind::node, 0, spool.string(site.node),
+                NodeRecord{{}, ticks_now(), address + 1, address, 0, 0, 0});
+      const uint32_t field = spool.string("self");
+      spool.put(RecordKind::save, 0, field, SaveRecord{{}, ticks_now(), address + 1, address, 1 << 20, 0, 0, 0});
+      if (is_rewritten(site)) {
+        spool.put(RecordKind::rewrite, site.level, spool.string(site.rewrite),
+                  RewriteRecord{{}, ticks_now(), address + 1, field, 0, 0, 0, 1 << 20, 1024});
+        spool.put(RecordKind::free, 1, 0, FreeRecord{{}, ticks_now(), address});
+      }
+      spool.event(RecordKind::operator_end);
+    }
+    spool.checksum(ChecksumOf::loss, "", step,
+                   std::bit_cast<uint64_t>(given(argc, argv, "--random") ? static_cast<double>(ticks_now()) : 0.5));
+    spool.checksum(ChecksumOf::gradient, "weight", step, is_wrong && step == 1 ? 12 : 11);
+    if (!given(argc, argv, "--no-steps")) spool.event(RecordKind::optimizer_begin, spool.string("SGD"));
+    spool.checksum(ChecksumOf::parameter, "weight", step, 21);
+    if (!given(argc, argv, "--no-steps")) spool.event(RecordKind::optimizer_end);
+  }
+  if (given(argc, argv, "--lossy")) spool.lose();
+  spool.finish();
+  return static_cast<int>(number(argc, argv, "--exit", 0));
+}
