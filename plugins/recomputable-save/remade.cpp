@@ -11,7 +11,7 @@ namespace {
 
 // As the rewrite has them: profiler/rewrite/{contents,recipes,budget}.cpp.
 constexpr uint32_t kMostOperators = 12;
-constexpr Bytes kSmall{int64_t{64} << 10};
+constexpr Bytes kSmall{int64_t{64} << 10};  // or the least that is rewritten, if that is less
 constexpr size_t kStepsMeasured = 3;
 
 uint64_t mixed(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9fb21c651e98df25ULL; }
@@ -68,7 +68,7 @@ std::optional<Remade::Recipe> Remade::recipe_of(OperatorId op, AllocationId resu
   Recipe recipe{op, is_in_place, {}, {}};
   const auto add = [&](AllocationId input) {
     if (!input) return;
-    if (p.allocations.bytes[input] <= kSmall) {
+    if (p.allocations.bytes[input] < std::min(kSmall, context_.applied->min_bytes())) {
       recipe.small += p.allocations.bytes[input];
     } else {
       recipe.sources.push_back({input, version_at(input, begin)});
@@ -289,7 +289,7 @@ std::vector<Remade::Found> Remade::all() {
   std::vector<AllocationId> order;
   for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
     const AllocationId allocation{row};
-    if (p.allocations.bytes[allocation] > kSmall || p.allocations.bytes[allocation] >= context_.applied->min_bytes()) {
+    if (p.allocations.bytes[allocation] >= std::min(kSmall, context_.applied->min_bytes())) {
       read_history(allocation);
     }
     if (p.allocations.device[allocation] != context_.device || contents_.has_role(allocation) ||

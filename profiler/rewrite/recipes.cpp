@@ -38,7 +38,7 @@ constexpr std::array kCheap = {
 };
 
 // Above this a source is named and looked after; below it is simply held.
-constexpr size_t kSmall = 64 * 1024;
+size_t small() { return std::min<size_t>(64 * 1024, settings().min_bytes); }
 
 uint64_t now() { return static_cast<uint64_t>(c10::getTime()); }
 
@@ -51,7 +51,7 @@ Source source_of(size_t argument, const at::Tensor& tensor) {
   Source source;
   source.argument = argument;
   source.geometry = Geometry(tensor);
-  if (tensor.storage().nbytes() <= kSmall) {
+  if (tensor.storage().nbytes() < small()) {
     // Not detached: that would be an operator. The same memory, watched through the version.
     source.held = source.geometry.over(tensor.storage());
     source.held.unsafeGetTensorImpl()->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
@@ -109,7 +109,7 @@ Call begin_call(const CheapOperator& op, const at::RecordFunction& function) {
   if (op.is_gelu) return call;
   const auto inputs = function.inputs();
   const auto is_large = [](const c10::IValue& input) {
-    return input.isTensor() && is_plain(input.toTensor()) && input.toTensor().storage().nbytes() >= kSmall / 4;
+    return input.isTensor() && is_plain(input.toTensor()) && input.toTensor().storage().nbytes() >= small() / 4;
   };
   if (std::ranges::none_of(inputs, is_large)) return call;
   auto recipe = std::make_unique<Recipe>();

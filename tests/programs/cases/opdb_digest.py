@@ -54,6 +54,7 @@ def gradients(op, sample, wanted):
         outs = [t for t in tree_flatten(out)[0] if isinstance(t, torch.Tensor) and t.requires_grad]
         if not outs:
             return "no gradient", None
+        outs, out = [t * 1 for t in outs], None  # nobody but the graph has the results
         generator = torch.Generator().manual_seed(1)
         seeds = [torch.randn(t.shape, generator=generator).to(t.dtype) for t in outs]
         first = torch.autograd.grad(outs, leaves, seeds, create_graph=True, allow_unused=True)
