@@ -56,6 +56,17 @@ std::vector<Interval> merged(std::vector<Interval> intervals) {
   return out;
 }
 
+BackwardBegins::BackwardBegins(const Process& process) {
+  for (const Interval& backward : merged(process.backwards)) begins_.push_back(backward.begin);
+}
+
+Interval BackwardBegins::within(Interval when) const {
+  if (begins_.empty()) return when;
+  const auto first = std::ranges::lower_bound(begins_, when.begin), behind = std::ranges::lower_bound(begins_, when.end);
+  if (first >= behind) return {when.begin, when.begin};
+  return {*first, Time{(behind - 1)->ns + 1}};
+}
+
 namespace {
 
 // The last interval that begins at or before a moment, if any.

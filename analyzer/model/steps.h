@@ -26,6 +26,18 @@ const char* phase_name(Phase phase);
 // Intervals that do not overlap, in the order of time: the union of those given.
 std::vector<Interval> merged(std::vector<Interval> intervals);
 
+// The moments at which a backward begins: what the forward has kept for it is there, and nothing has been let go.
+class BackwardBegins {
+ public:
+  explicit BackwardBegins(const Process& process);
+  // Cut to the time from the first of these moments in it to just behind the last; empty if there is none. Of a process
+  // without a backward every moment is one.
+  Interval within(Interval when) const;
+
+ private:
+  std::vector<Time> begins_;
+};
+
 // Backward: inside of a backward. Optimizer: inside of an optimizer's step. Forward: from the first module call or the
 // first operator that makes a node, after the last backward or optimizer step of the step, to the next one.
 class Phases {

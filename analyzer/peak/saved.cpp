@@ -10,10 +10,11 @@ namespace {
 // Adds up intervals; the most at one moment.
 class Sum {
  public:
-  explicit Sum(Time since) : since_(since) {}
+  Sum(const model::BackwardBegins& begins, Time since) : begins_(begins), since_(since) {}
 
   void add(Interval when, Bytes bytes) {
     when.begin = std::max(when.begin, since_);
+    when = begins_.within(when);
     if (when.begin >= when.end) return;
     steps_.push_back({when.begin, bytes.value});
     if (when.end != kNever) steps_.push_back({when.end, -bytes.value});
@@ -34,6 +35,7 @@ class Sum {
     Time time;
     int64_t bytes;
   };
+  const model::BackwardBegins& begins_;
   Time since_;
   std::vector<Step> steps_;
 };
@@ -41,7 +43,7 @@ class Sum {
 }  // namespace
 
 Saved::Saved(const Lifetimes& lifetimes, const Timeline& timeline, Time since)
-    : lifetimes_(lifetimes), timeline_(timeline), since_(since) {
+    : lifetimes_(lifetimes), timeline_(timeline), since_(since), begins_(lifetimes.process()) {
   const Process& p = lifetimes.process();
   has_role_.resize(size_t{p.allocations.rows()} + 1);
   for (const uint32_t allocation : p.roles.allocation.raw) has_role_[allocation] = 1;
@@ -65,7 +67,7 @@ Interval Saved::held(AllocationId allocation, std::span<const SaveId> gone) cons
 
 Bytes Saved::most() const {
   const Process& p = lifetimes_.process();
-  Sum sum(since_);
+  Sum sum(begins_, since_);
   for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
     const AllocationId allocation{row};
     if (!lifetimes_.provenance().saves(allocation).empty() && counts(allocation)) {
@@ -85,7 +87,7 @@ Bytes Saved::most_without(const Replay::Outcome& outcome, std::span<const WhatIf
   }
   std::ranges::sort(gone);
 
-  Sum sum(since_);
+  Sum sum(begins_, since_);
   std::unordered_map<uint32_t, Interval> held_for_copies;  // by source
   for (uint32_t row = p.allocations.rows(); row > 0; --row) {
     const AllocationId allocation{row};

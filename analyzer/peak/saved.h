@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "analyzer/model/steps.h"
 #include "analyzer/peak/replay.h"
 
 namespace tapelens::peak {
@@ -15,7 +16,7 @@ class Saved {
   // Looked at from `since` on.
   Saved(const Lifetimes& lifetimes, const Timeline& timeline, Time since = Time{0});
 
-  // The most of them at one moment.
+  // The most of them when a backward begins.
   Bytes most() const;
   // With what is changed, and with what is kept for the backward instead (WhatIf::Extra::is_saved).
   Bytes most_without(const Replay::Outcome& outcome, std::span<const WhatIf* const> changes) const;
@@ -28,6 +29,7 @@ class Saved {
   const Lifetimes& lifetimes_;
   const Timeline& timeline_;
   Time since_;
+  model::BackwardBegins begins_;
   std::vector<uint8_t> has_role_;  // by allocation
 };
 

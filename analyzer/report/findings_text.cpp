@@ -221,7 +221,7 @@ std::string advice_text(const Report& r, const Style& style) {
   if (!r.recording.torch_version.empty())
     facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
   if (const auto& foretold = advice.foretold; foretold && foretold->saved_before > Bytes{}) {
-    page.paragraph("", "Kept for the backward are " + bytes_text(foretold->saved_before) + " at most, " +
+    page.paragraph("", "When a backward begins, " + bytes_text(foretold->saved_before) + " are kept for it, " +
                            bytes_text(foretold->saved_after) + " then");
   }
   page.paragraph("", facts, Paint::dim);

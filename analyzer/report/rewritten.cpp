@@ -178,6 +178,9 @@ Bytes saved_peak(const Process& p) {
     if (!p.rewrites.save[rewrite]) continue;
     spans.push_back({{}, p.rewrites.kept[rewrite].value, {p.rewrites.time[rewrite], p.rewrites.until[rewrite]}});
   }
+  const model::BackwardBegins begins(p);
+  for (Span& span : spans) span.when = begins.within(span.when);
+  std::erase_if(spans, [](const Span& span) { return span.when.begin >= span.when.end; });
   return most_at_once(std::move(spans));
 }
 

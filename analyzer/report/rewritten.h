@@ -42,9 +42,9 @@ struct Rewritten {
 
 Rewritten describe_rewrites(const model::Process& process, const model::Text& text);
 
-// The most at one moment that is kept for the backward: allocations that some save holds, each counted once, and what
-// rewrites keep in the stead of others. Parameters, buffers, gradients and optimizer state are not among them: they
-// stay without the save.
+// The most that is kept for the backward when one begins (of a run without one: at any moment): allocations that some
+// save holds, each counted once, and what rewrites keep in the stead of others. Parameters, buffers, gradients and
+// optimizer state are not among them: they stay without the save.
 Bytes saved_peak(const model::Process& process);
 
 const char* level_name(int level);  // "never read"

@@ -178,7 +178,7 @@ Tensor stock_matmul(c10::DispatchKeySet keys, const Tensor& a, const Tensor& b) 
   if (auto* interpreter = c10::impl::PythonDispatcherTLS::get_state();
       interpreter != nullptr && c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::PythonDispatcher)) {
     torch::jit::Stack stack{a, b};
-    (*interpreter)->python_dispatcher(op, stock(keys), &stack);
+    (*interpreter)->python_dispatcher(op, stock(keys).remove(c10::DispatchKey::PythonDispatcher), &stack);
     return std::move(stack.back()).toTensor();
   }
   static const auto typed = op.typed<Tensor(const Tensor&, const Tensor&)>();

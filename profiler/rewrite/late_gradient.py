@@ -24,6 +24,10 @@ def options_of(optimizer):
     return [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]
 
 
+def parameters_of(optimizer):
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
 def is_ours(hook):
     """What the probe runs has globals without a name."""
     return "__name__" not in getattr(hook, "__globals__", {"__name__": None})
@@ -50,7 +54,7 @@ def reason_against(optimizer):
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
         return "the gradients may be reduced over several processes"
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    parameters = parameters_of(optimizer)
     if len({id(p) for p in parameters}) != len(parameters):
         return "it has a parameter twice"
     return None
@@ -76,6 +80,9 @@ class Late:
     def start(self):
         optimizer = self.optimizer()
         reason = reason_against(optimizer)
+        for other in rivals(optimizer):
+            reason = reason or "something else reads the gradients"
+            other.refuse("something else reads the gradients")
         if reason is None:
             tapelens_late_begin(self.number)
             for at, group in enumerate(optimizer.param_groups):
@@ -90,7 +97,7 @@ class Late:
         if id(p) in tied:
             tapelens_late_skipped(self.number, "two modules have the parameter", p.nbytes)
             return None
-        if p._post_accumulate_grad_hooks:
+        if not all(is_ours(hook) for hook in (p._post_accumulate_grad_hooks or {}).values()):
             return "the program has hooks of its own on gradients"
         self.places[id(p)] = at, place
         self.handles.append(p.register_post_accumulate_grad_hook(self.accumulated))
@@ -102,8 +109,7 @@ class Late:
         self.phase = OFF
         tapelens_late_end(self.number)
         optimizer = self.optimizer()
-        size = 0 if optimizer is None else sum(p.nbytes for group in optimizer.param_groups for p in group["params"]
-                                               if p.requires_grad)
+        size = 0 if optimizer is None else sum(p.nbytes for p in parameters_of(optimizer) if p.requires_grad)
         tapelens_late_skipped(self.number, reason, size)
 
     def accumulated(self, p):
@@ -125,7 +131,7 @@ class Late:
             if last is not None and last() is p.grad:
                 return "the gradients are kept from step to step"
             self.grads.clear()
-            if any(q.grad is not None for group in optimizer.param_groups for q in group["params"] if q is not p):
+            if any(q.grad is not None for q in parameters_of(optimizer) if id(q) in self.places and q is not p):
                 return "the gradients are kept from step to step"
             self.options = options_of(optimizer)
             if self.observed:
@@ -151,7 +157,7 @@ class Late:
         groups = optimizer.param_groups
         if at >= len(groups) or place >= len(groups[at]["params"]) or groups[at]["params"][place] is not p:
             reason = "the optimizer has other parameters now"
-        elif len(p._post_accumulate_grad_hooks) != 1:
+        elif not all(is_ours(hook) for hook in p._post_accumulate_grad_hooks.values()):
             reason = "the program has hooks of its own on gradients"
         else:
             reason = tapelens_late_may_step(p._cdata)
@@ -173,12 +179,15 @@ class Late:
     def broken(self, reason):
         """What was observed does not hold any more, and it shows."""
         tapelens_late_broken(reason)
+        self.stepped.clear()
         self.refuse(reason)
 
     def before_step(self, optimizer, arguments, keywords):
-        if self.phase == OBSERVING and self.counts:
-            given = [*arguments[1:], *keywords.values()]  # the first is the optimizer
-            reason = self.observe_step(optimizer, any(one is not None for one in given))
+        if any(one is not None for one in (*arguments[1:], *keywords.values())):  # the first is the optimizer
+            # It makes its own backward, inside of the step.
+            (self.broken if self.stepped else self.refuse)("its step is given a closure")
+        elif self.phase == OBSERVING and self.counts:
+            reason = self.observe_step(optimizer)
             if reason is not None:
                 self.refuse(reason)
             else:
@@ -187,9 +196,7 @@ class Late:
         elif self.phase == STEPPING and self.stepped and options_of(optimizer) != self.options:
             self.broken("the options of the optimizer changed between the backward and the step")
 
-    def observe_step(self, optimizer, closure):
-        if closure:
-            return "its step is given a closure"
+    def observe_step(self, optimizer):
         if options_of(optimizer) != self.options:
             return "its options change between the backward and the step"
         if torch.is_autocast_enabled("cpu"):
@@ -232,15 +239,34 @@ def meet(optimizer):
     return late
 
 
+def rivals(optimizer):
+    """The others that have a parameter of this optimizer."""
+    parameters = {id(p) for p in parameters_of(optimizer)}
+    others = [other for reference in known.keyrefs() if (other := reference()) is not None and other is not optimizer]
+    return [known[other] for other in others if not parameters.isdisjoint(id(p) for p in parameters_of(other))]
+
+
 def before(optimizer, arguments, keywords):
-    late = known.get(optimizer)
-    if late is not None and not torch.compiler.is_compiling():
-        late.before_step(optimizer, arguments, keywords)
+    late = meet(optimizer)
+    for rival in rivals(optimizer):
+        if rival.stepped:
+            rival.broken("another optimizer has the same parameters")
+    late.before_step(optimizer, arguments, keywords)
 
 
 def after(optimizer, arguments, keywords):
-    if not torch.compiler.is_compiling():
-        meet(optimizer).after_step()
+    meet(optimizer).after_step()
+
+
+def hook(of_step):
+    """Whatever goes wrong in it, the program's step is made."""
+    def run(optimizer, arguments, keywords):
+        try:
+            if not torch.compiler.is_compiling():
+                of_step(optimizer, arguments, keywords)
+        except Exception as error:
+            known[optimizer].refuse(f"an error: {type(error).__name__}")
+    return run
 
 
 def install():
@@ -260,7 +286,7 @@ def install():
     for optimizer in found:
         if "param_groups" in optimizer.__dict__:
             meet(optimizer)
-    module.register_optimizer_step_pre_hook(before)
-    module.register_optimizer_step_post_hook(after)
+    module.register_optimizer_step_pre_hook(hook(before))
+    module.register_optimizer_step_post_hook(hook(after))
     return True
 # )PYTHON"

@@ -32,9 +32,10 @@ void install_operator_rewrites();
 bool applies_here(const OperatorRewrite& rewrite, std::string_view operator_name);
 
 // The keys with which the operator goes to the kernel that it would have had: LibTorch puts the same one in the slot
-// AutogradOther, which no backend uses.
+// AutogradOther, which no backend uses. What comes before autograd has been, whoever called.
 inline c10::DispatchKeySet stock(c10::DispatchKeySet keys) {
-  return keys.remove(c10::DispatchKey::AutogradFunctionality).add(c10::DispatchKey::AutogradOther);
+  constexpr c10::DispatchKeySet behind(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::AutogradFunctionality);
+  return (keys & behind).add(c10::DispatchKey::AutogradOther);
 }
 
 }  // namespace tapelens::rewrite

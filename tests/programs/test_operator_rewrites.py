@@ -178,9 +178,10 @@ REFUSED = {
     "read_by_numpy": "something else reads the gradients",
     "scaled": "something else reads the gradients",
     "shared_by_two_optimizers": "something else reads the gradients",
+    "two_optimizers_in_turn": "something else reads the gradients",
     "accumulated": "the gradients are accumulated over several backwards",
     "never_zeroed": "the gradients are kept from step to step",
-    "zeroed_in_place": "something else reads the gradients",
+    "zeroed_in_place": "the gradients are kept from step to step",
     "closure": "its step is given a closure",
     "graph_kept": "the graph is kept for another backward",
     "graph_of_the_gradients": "the backward makes a graph of its own",
@@ -214,10 +215,22 @@ def test_several_processes_are_left_alone(tmp_path):
     assert set(reasons(done)) == {"the gradients may be reduced over several processes"}
 
 
-def test_what_was_not_observed_is_said_when_it_shows(tmp_path):
-    _, run, done = late("accumulated_later", tmp_path)
-    assert "tapelens: late-gradient: a second backward came before the step" in run.stderr
-    assert reasons(done) == ["a second backward came before the step"]
+@pytest.mark.parametrize("function, said, reason", [
+    ("accumulated_later", "a second backward came before the step", "a second backward came before the step"),
+    ("another_optimizer_later", "another optimizer has the same parameters", "something else reads the gradients"),
+])
+def test_what_was_not_observed_is_said_when_it_shows(function, said, reason, tmp_path):
+    _, run, done = late(function, tmp_path)
+    assert run.stderr.count(f"tapelens: late-gradient: {said}") == 1
+    assert reasons(done) == [reason]
+
+
+def test_a_closure_ends_it(tmp_path):
+    bare, run, done = late("closure_later", tmp_path)
+    assert run.stdout == bare.stdout
+    assert "differs" not in run.stderr
+    assert applied(done) > 0
+    assert reasons(done) == ["its step is given a closure"]
 
 
 def test_programs_of_cpp_are_left_alone(tmp_path):

@@ -86,6 +86,26 @@ TEST(SavedPeak, IsWhatSavesHoldWithoutParametersAndWithWhatRewritesKeep) {
   EXPECT_EQ(saved_peak(b.done()).value, 150) << "before the rewrite; 50 + 60 + 3 after it";
 }
 
+TEST(SavedPeak, IsTakenWhenABackwardBegins) {
+  ProcessBuilder b;
+  const NodeId node = b.node(1, "MulBackward0");
+  b.save(2, node, "self", b.allocate(2, 100));
+  b.release(10, node);
+  const NodeId other = b.node(11, "MulBackward0");
+  b.save(12, other, "self", b.allocate(12, 30));
+  b.save(13, other, "other", b.allocate(13, 50));
+  b.rewrite(14, "wide-save", 1, other, "other", 50, 2);
+  b.backward(20, 30);
+  b.release(25, other);
+  b.save(26, b.node(26, "ExpBackward0"), "result", b.allocate(26, 400));
+  b.backward(40, 41);
+  b.backward(31, 32);
+  EXPECT_EQ(saved_peak(b.done()).value, 400);
+  b.process.backwards.clear();
+  b.backward(20, 30);
+  EXPECT_EQ(saved_peak(b.process).value, 32);
+}
+
 TEST(Rewritten, TextSaysWhatItIsKeptAsAndWhyOthersWereLeft) {
   const std::string shown = text(make(), {});
   EXPECT_NE(shown.find("Rewritten"), std::string::npos) << shown;

@@ -36,6 +36,11 @@ def digest(model, *optimizers):
     return found.hexdigest()[:16]
 
 
+def say(what):
+    """In one write: several processes may share the pipe."""
+    sys.stdout.write(f"{what}\n")
+
+
 def gradients(model):
     print(sum(p.grad is not None for p in model.parameters()), file=sys.stderr)
 
@@ -47,9 +52,9 @@ def train(optimizer, model, between=lambda: None, after=lambda: None, backward=l
         backward(loss)
         gradients(model)
         between()
-        print(optimizer.step())
+        say(optimizer.step())
         after()
-    print(digest(model, optimizer))
+    say(digest(model, optimizer))
 
 
 def sgd(model, **options):
@@ -316,6 +321,13 @@ def shared_by_two_optimizers():
     print(digest(model, *optimizers))
 
 
+def two_optimizers_in_turn():
+    model = make()
+    optimizers = sgd(model), torch.optim.Adam(model.parameters())
+    for optimizer in optimizers:
+        train(optimizer, model)
+
+
 def autocast_around_the_backward():
     model = make()
 
@@ -335,6 +347,31 @@ def accumulated_later():
     loss_of(model).backward()
     loss_of(model).backward()
     optimizer.step()
+
+
+def another_optimizer_later():
+    """Nobody can know, either, while the first one is still there."""
+    model = make()
+    first = sgd(model)
+    train(first, model, steps=3)
+    train(torch.optim.Adam(model.parameters()), model, steps=3)
+    print(len(first.state))
+
+
+def closure_later():
+    model = make()
+    optimizer = sgd(model)
+    train(optimizer, model, steps=3)
+
+    def evaluate():
+        optimizer.zero_grad()
+        loss = loss_of(model)
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        print(optimizer.step(evaluate).item())
+    print(digest(model, optimizer))
 
 
 def distributed():

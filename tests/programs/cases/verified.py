@@ -19,7 +19,7 @@ class Net(nn.Module):
     def forward(self, x):
         x = self.frozen(x + self.shift.mean())
         x = torch.relu(self.conv(x) + self.shift)
-        return torch.tanh(x.square() - 0.5)
+        return torch.tanh(x - 0.5)
 
 
 class Strange(nn.Module):
@@ -29,11 +29,11 @@ class Strange(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(100, 8, sparse=True)
         self.weight = nn.Parameter(torch.randn(4, 8).t())
-        self.half = nn.Parameter(torch.randn(4, dtype=torch.bfloat16))
+        self.small = nn.Parameter(torch.randn(4, dtype=torch.bfloat16))
         self.unused = nn.Parameter(torch.randn(3))
 
     def forward(self, x):
-        return self.embedding(x) @ self.weight * self.half.float()
+        return self.embedding(x) @ self.weight * self.small.float()
 
 
 def main():
@@ -50,7 +50,7 @@ def main():
 
         def loss_of(x=x):
             optimizer.zero_grad()
-            loss = net(x).square().mean()
+            loss = net(x).mean()
             loss.backward()
             print(f"loss {loss.item()!r}")
             return loss
