@@ -83,7 +83,7 @@ std::string plugin_path(const std::string& text) {
 
 const std::vector<std::string>& known_rewrites() {
   static const std::vector<std::string> ids = {"unneeded-save", "wide-save",      "recomputable-save", "duplicate-save",
-                                               "expanded-save", "trivial-concat", "late-gradient"};
+                                               "expanded-save", "trivial-concat", "late-gradient",     "scan-save"};
   return ids;
 }
 

@@ -147,7 +147,7 @@ Result<VerifiedRun> read(VerifiedRun run) {
     for (const peak::DevicePeak& device : peak::device_peaks(*process)) {
       if (device.peak <= run.peak) continue;
       run.peak = device.peak;
-      run.saved_peak = report::saved_peak(*process);
+      run.saved_peak = report::saved_peak(*process, *text);
       run.step_ns = median_step(*process);
       run.rewritten = rewritten;
     }

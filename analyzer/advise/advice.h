@@ -65,7 +65,7 @@ struct Finding {
 struct Foretold {
   std::string name;  // of what is applied: "lossless"
   Bytes peak_before, peak_after;
-  Bytes saved_before, saved_after;  // the most that is kept for the backward when one begins
+  Bytes saved_before, saved_after;  // the most that is kept for the backward alone when one begins
 };
 
 struct Advice {

@@ -59,7 +59,7 @@ Interval Saved::held(AllocationId allocation, std::span<const SaveId> gone) cons
   Interval when{kNever, Time{0}};
   for (const SaveId save : lifetimes_.provenance().saves(allocation)) {
     if (std::ranges::binary_search(gone, save)) continue;
-    when.begin = std::min(when.begin, p.saves.time[save]);
+    when.begin = std::min(when.begin, std::max(p.saves.time[save], lifetimes_.program_end(allocation)));
     when.end = std::max(when.end, std::min(p.saves.released[save], p.freed(allocation)));
   }
   return when;

@@ -9,8 +9,8 @@
 
 namespace tapelens::peak {
 
-// The bytes of the allocations that some save holds, each counted once. Parameters, buffers, gradients and optimizer
-// state are not among them: they stay without the save.
+// The bytes of the allocations that some save holds and the program has let go of, each counted once. Parameters,
+// buffers, gradients and optimizer state are not among them: they stay without the save.
 class Saved {
  public:
   // Looked at from `since` on.
@@ -22,7 +22,7 @@ class Saved {
   Bytes most_without(const Replay::Outcome& outcome, std::span<const WhatIf* const> changes) const;
 
  private:
-  // When saves hold an allocation; empty: never. `gone`, sorted: they hold nothing.
+  // When saves alone hold an allocation; empty: never. `gone`, sorted: they hold nothing.
   Interval held(AllocationId allocation, std::span<const SaveId> gone) const;
   bool counts(AllocationId allocation) const;
 

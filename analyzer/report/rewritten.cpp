@@ -7,6 +7,7 @@
 #include "analyzer/model/attribution.h"
 #include "analyzer/model/provenance.h"
 #include "analyzer/model/steps.h"
+#include "analyzer/peak/replay.h"
 #include "trace/record.h"
 
 namespace tapelens::report {
@@ -163,7 +164,9 @@ Rewritten describe_rewrites(const Process& process, const Text& text) {
   return Describer(process, text).describe();
 }
 
-Bytes saved_peak(const Process& p) {
+Bytes saved_peak(const Process& p, const Text& text) {
+  const model::Provenance provenance(p, text);
+  const peak::Lifetimes lifetimes(p, provenance);
   std::vector<uint8_t> has_role(p.allocations.rows() + 1, 0);
   for (const uint32_t allocation : p.roles.allocation.raw) has_role[allocation] = 1;
   std::vector<Span> spans;
@@ -171,7 +174,8 @@ Bytes saved_peak(const Process& p) {
     const model::SaveId save{row};
     const AllocationId allocation = p.saves.allocation[save];
     if (!allocation || has_role[allocation.value] != 0 || (p.saves.flags[save] & trace::kSaveIsPacked) != 0) continue;
-    spans.push_back({allocation, p.allocations.bytes[allocation].value, {p.saves.time[save], p.saves.released[save]}});
+    const Time alone = std::max(p.saves.time[save], lifetimes.program_end(allocation));
+    spans.push_back({allocation, p.allocations.bytes[allocation].value, {alone, p.saves.released[save]}});
   }
   for (uint32_t row = 1; row <= p.rewrites.rows(); ++row) {
     const RewriteId rewrite{row};

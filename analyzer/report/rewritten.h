@@ -42,10 +42,10 @@ struct Rewritten {
 
 Rewritten describe_rewrites(const model::Process& process, const model::Text& text);
 
-// The most that is kept for the backward when one begins (of a run without one: at any moment): allocations that some
-// save holds, each counted once, and what rewrites keep in the stead of others. Parameters, buffers, gradients and
-// optimizer state are not among them: they stay without the save.
-Bytes saved_peak(const model::Process& process);
+// The most that is kept for the backward alone when one begins (of a run without one: at any moment): allocations that
+// some save holds and the program has let go of, each counted once, and what rewrites keep in the stead of others.
+// Parameters, buffers, gradients and optimizer state are not among them: they stay without the save.
+Bytes saved_peak(const model::Process& process, const model::Text& text);
 
 const char* level_name(int level);  // "never read"
 

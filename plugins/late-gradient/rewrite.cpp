@@ -17,12 +17,11 @@
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/operators.h"
+#include "profiler/rewrite/python_part.h"
 
 namespace tapelens::rewrite {
 namespace {
 
-using capture::Gil;
-using capture::Owned;
 using capture::PyMethodDef;
 using capture::PyObject;
 using capture::Python;
@@ -122,13 +121,6 @@ const char* reason_against(c10::TensorImpl* impl) {
 
 // ---- the functions that the Python part calls; `self` is unused
 
-PyObject* none() {
-  const Python& api = *capture::python();
-  api.IncRef(api.none);
-  return api.none;
-}
-PyObject* text(const char* reason) { return reason != nullptr ? capture::python()->FromString(reason) : none(); }
-
 int number_at(PyObject* arguments, int place) {
   const Python& api = *capture::python();
   return static_cast<int>(api.AsLong(api.GetTupleItem(arguments, place)));
@@ -151,7 +143,7 @@ PyObject* begin(PyObject*, PyObject* number) {
     w.callback = at::addGlobalCallback(
         at::RecordFunctionCallback(operator_begins).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
   }
-  return none();
+  return python_none();
 }
 
 PyObject* end(PyObject*, PyObject* number) {
@@ -165,18 +157,18 @@ PyObject* end(PyObject*, PyObject* number) {
     at::removeCallback(w.callback);
     w.callback = at::INVALID_CALLBACK_HANDLE;
   }
-  return none();
+  return python_none();
 }
 
 PyObject* accumulated(PyObject*, PyObject* arguments) {  // number, parameter
   c10::TensorImpl* parameter = tensor_at(arguments, 1);
   if (parameter == nullptr) return nullptr;
-  if (const char* reason = reason_against(parameter)) return text(reason);
+  if (const char* reason = reason_against(parameter)) return python_text(reason);
   const int number = number_at(arguments, 0);
   watch(number, gradient_of(parameter), true);
   watch(number, at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(parameter)),
         false);
-  return none();
+  return python_none();
 }
 
 // The optimizer's own step: begins, ends. After it the parameters are anybody's to read again.
@@ -190,19 +182,19 @@ PyObject* window(PyObject*, PyObject* arguments) {  // number, 1 or 0
     std::erase_if(w.storages,
                   [&](const auto& entry) { return entry.second.watch == number && !entry.second.is_gradient; });
   }
-  return none();
+  return python_none();
 }
 
 PyObject* seen(PyObject*, PyObject* number) {
   Watches& w = watches();
   const std::lock_guard guard(w.lock);
   const auto at = w.seen.find(static_cast<int>(capture::python()->AsLong(number)));
-  return text(at != w.seen.end() ? at->second.c_str() : nullptr);
+  return python_text(at != w.seen.end() ? at->second.c_str() : nullptr);
 }
 
 PyObject* may_step(PyObject*, PyObject* parameter) {
   c10::TensorImpl* impl = tensor_from(parameter);
-  return impl != nullptr ? text(reason_against(impl)) : nullptr;
+  return impl != nullptr ? python_text(reason_against(impl)) : nullptr;
 }
 
 Place place_of(int number) { return {.operator_name = "Optimizer.step", .site = static_cast<uint64_t>(number)}; }
@@ -214,7 +206,7 @@ PyObject* stepping(PyObject*, PyObject* arguments) {  // number, parameter
     capture::checksum_parameter(capture::this_thread(), trace::ChecksumOf::gradient, parameter);
   }
   applied(kId, kLevel, place_of(number_at(arguments, 0)), gradient_of(parameter).nbytes(), 0);
-  return none();
+  return python_none();
 }
 
 PyObject* tell_skipped(PyObject*, PyObject* arguments) {  // number, reason, bytes
@@ -223,7 +215,7 @@ PyObject* tell_skipped(PyObject*, PyObject* arguments) {  // number, reason, byt
   if (reason == nullptr) return nullptr;
   skipped(kId, kLevel, place_of(number_at(arguments, 0)), reason,
           static_cast<uint64_t>(api.AsLong(api.GetTupleItem(arguments, 2))));
-  return none();
+  return python_none();
 }
 
 PyObject* broken(PyObject*, PyObject* reason) {
@@ -232,7 +224,7 @@ PyObject* broken(PyObject*, PyObject* reason) {
   g_surroundings.say(
       "late-gradient: " + std::string(why) +
       ", and parameters were stepped in the backward already: this step differs from that of the bare program");
-  return none();
+  return python_none();
 }
 
 PyMethodDef g_functions[] = {
@@ -249,58 +241,22 @@ PyMethodDef g_functions[] = {
 
 // ---- the first backward brings it in: by then the program has its optimizers
 
-at::CallbackHandle g_first_backward = at::INVALID_CALLBACK_HANDLE;
-bool g_done = false;
-
-void leave_out(const char* reason) {
-  g_done = true;
-  skipped(kId, kLevel, {}, reason, 0);
-}
-
-// With the interpreter's lock. False: torch is still being imported.
-bool install(const Python& api) {
-  static PyObject* globals = nullptr;
-  if (globals == nullptr) {
-    globals = api.NewDict();
-    api.SetItemString(globals, "__builtins__", api.GetBuiltins());
-    for (PyMethodDef& function : g_functions) {
-      api.SetItemString(globals, function.name, api.NewFunction(&function, nullptr, nullptr));
-    }
-    if (!Owned(api, api.RunString(kSource, capture::kFileInput, globals, globals))) {
-      api.ErrClear();
-      leave_out("this Python does not run what watches optimizers");
-      return true;
-    }
-  }
-  const Owned installed(api, api.CallOneArg(api.GetItemString(globals, "install"), nullptr, nullptr));
-  if (!installed) {
-    api.ErrClear();
-    leave_out("the optimizers of this PyTorch cannot be watched");
-    return true;
-  }
-  return installed.get() != api.none;
-}
+constinit PythonPart g_part = {.id = kId,
+                               .level = kLevel,
+                               .source = kSource,
+                               .functions = g_functions,
+                               .without_python = "optimizers of C++ programs are left alone",
+                               .not_installed = "the optimizers of this PyTorch cannot be watched"};
 
 std::unique_ptr<at::ObserverContext> node_begins(const at::RecordFunction&) {
-  if (g_done) return nullptr;
-  const Python* api = capture::python();
-  if (api == nullptr) {
-    leave_out("optimizers of C++ programs are left alone");
-  } else if (capture::python_may_run(*api)) {
-    const Quiet quiet;
-    const Gil gil(*api);
-    if (api->ErrOccurred() == nullptr && install(*api)) g_done = true;
-  }
-  if (g_done) at::removeCallback(g_first_backward);
+  g_part.attempt();
   return nullptr;
 }
 
 }  // namespace
 
 constinit const OperatorRewrite kLateGradient = {
-    {.id = kId, .level = kLevel, .title = "each parameter is stepped when its gradient is there"}, [](torch::Library&) {
-      g_first_backward =
-          at::addGlobalCallback(at::RecordFunctionCallback(node_begins).scopes({at::RecordScope::BACKWARD_FUNCTION}));
-    }};
+    {.id = kId, .level = kLevel, .title = "each parameter is stepped when its gradient is there"},
+    [](torch::Library&) { g_part.bring_in(at::RecordScope::BACKWARD_FUNCTION, node_begins); }};
 
 }  // namespace tapelens::rewrite

@@ -9,7 +9,7 @@
 
 namespace tapelens::rewrite {
 namespace {
-const std::array kOperatorRewrites = {&kExpandedSave, &kTrivialConcat, &kLateGradient};
+const std::array kOperatorRewrites = {&kExpandedSave, &kTrivialConcat, &kLateGradient, &kScanSave};
 }
 
 void install_operator_rewrites() {

@@ -23,7 +23,7 @@ struct OperatorRewrite {
 };
 
 // In plugins/<id>/rewrite.cpp.
-extern const OperatorRewrite kExpandedSave, kTrivialConcat, kLateGradient;
+extern const OperatorRewrite kExpandedSave, kTrivialConcat, kLateGradient, kScanSave;
 
 // Puts those that the settings want before LibTorch's kernels. Once, by the probe's start; they stay.
 void install_operator_rewrites();

@@ -81,29 +81,39 @@ TEST(SavedPeak, IsWhatSavesHoldWithoutParametersAndWithWhatRewritesKeep) {
   b.save(6, node, "other", a);
   b.save(7, node, "result", c);
   b.rewrite(8, "wide-save", 1, node, "other", 100, 3);
-  b.save(9, node, "more", b.allocate(8, 60));
+  const AllocationId more = b.allocate(8, 60);
+  b.save(9, node, "more", more);
+  b.save(9, node, "batch", b.allocate(9, 700));
+  b.free(8, a);
   b.release(20, node);
-  EXPECT_EQ(saved_peak(b.done()).value, 150) << "before the rewrite; 50 + 60 + 3 after it";
+  b.free(20, c);
+  b.free(20, more);
+  EXPECT_EQ(saved_peak(b.done(), b.text).value, 150) << "before the rewrite";
+  b.backward(15, 20);
+  EXPECT_EQ(saved_peak(b.process, b.text).value, 113) << "the program has the batch, and the rewrite 3 of the other";
 }
 
 TEST(SavedPeak, IsTakenWhenABackwardBegins) {
   ProcessBuilder b;
   const NodeId node = b.node(1, "MulBackward0");
-  b.save(2, node, "self", b.allocate(2, 100));
+  const AllocationId early = b.allocate(2, 100);
+  b.save(2, node, "self", early);
   b.release(10, node);
+  b.free(10, early);
   const NodeId other = b.node(11, "MulBackward0");
-  b.save(12, other, "self", b.allocate(12, 30));
-  b.save(13, other, "other", b.allocate(13, 50));
-  b.rewrite(14, "wide-save", 1, other, "other", 50, 2);
+  const AllocationId kept = b.allocate(12, 30);
+  b.save(12, other, "self", kept);
   b.backward(20, 30);
   b.release(25, other);
-  b.save(26, b.node(26, "ExpBackward0"), "result", b.allocate(26, 400));
+  b.free(25, kept);
+  const NodeId last = b.node(26, "ExpBackward0");
+  const AllocationId result = b.allocate(26, 400);
+  b.save(26, last, "result", result);
+  b.release(50, last);
+  b.free(50, result);
+  EXPECT_EQ(saved_peak(b.done(), b.text).value, 30);
   b.backward(40, 41);
-  b.backward(31, 32);
-  EXPECT_EQ(saved_peak(b.done()).value, 400);
-  b.process.backwards.clear();
-  b.backward(20, 30);
-  EXPECT_EQ(saved_peak(b.process).value, 32);
+  EXPECT_EQ(saved_peak(b.process, b.text).value, 400);
 }
 
 TEST(Rewritten, TextSaysWhatItIsKeptAsAndWhyOthersWereLeft) {
