@@ -1,10 +1,11 @@
 """What `tapelens advise --apply` foretells against what the rewritten program needs: the peak, and the most that is kept for
 the backward, of programs recorded bare and recorded with --apply. 2 % off is too much.
 
-    python bench/predicted.py [PROGRAM...]      all if none is named; --list lists them
+    python bench/predicted.py                   all of them
+    python bench/predicted.py gpt resnet18-all
 """
 
-import json
+import argparse
 import sys
 import tempfile
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/programs"))
 
 import harness  # noqa: E402
+import rewrites_worker  # noqa: E402
 
 LEVELS = ("lossless", "bitwise")
 # Which recomputations a smaller budget allows hangs on measured times, and differs between two runs.
@@ -28,7 +30,7 @@ def seed(name, *arguments):
 
 
 def net(name):
-    return [harness.PYTHON, __file__, "--net", name]
+    return [harness.PYTHON, "-W", "ignore", Path(__file__).with_name("rewrites_worker.py"), name, "2"]
 
 
 PROGRAMS = {
@@ -42,70 +44,8 @@ PROGRAMS = {
     "conv_stack 8": seed("conv_stack", "8"),
     "block_stack 8": seed("block_stack", "8"),
     "transformer 4": seed("transformer", "4"),
-    "resnet18 first conv": net("resnet18_first_conv"),
-    "resnet18 input": net("resnet18_input"),
-    "resnet18 all": net("resnet18_all"),
-    "resnet18 all 6 steps": net("resnet18_all_long"),
-    "mlp autocast": net("mlp_autocast"),
-    "mobilenet": net("mobilenet"),
+    **{name: net(name) for name in rewrites_worker.NETS},
 }
-
-
-# ---- nets
-
-def train(model, make, steps=2, parameters=None, autocast=False):
-    import torch
-    optimizer = torch.optim.SGD(parameters or model.parameters(), lr=0.01)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
-            loss = model(make()).float().square().mean()
-        loss.backward()
-        optimizer.step()
-
-
-def resnet18():
-    from torchvision.models import resnet18
-    return resnet18(weights=None)
-
-
-def images(batch=4, size=224):
-    import torch
-    return torch.randn(batch, 3, size, size)
-
-
-def resnet18_first_conv():
-    model = resnet18().requires_grad_(False).eval()
-    model.conv1.requires_grad_(True)
-    train(model, images, parameters=list(model.conv1.parameters()))
-
-
-def resnet18_input():
-    import torch
-    model = resnet18().requires_grad_(False)
-    x = images().requires_grad_(True)
-    train(model, lambda: x, parameters=[x])
-    assert torch.isfinite(x.grad).all()
-
-
-def resnet18_all():
-    train(resnet18(), images)
-
-
-def resnet18_all_long():
-    train(resnet18(), images, steps=6)
-
-
-def mlp_autocast():
-    import torch
-    from torch import nn
-    layers = [layer for _ in range(6) for layer in (nn.Linear(512, 512), nn.LayerNorm(512), nn.GELU())]
-    train(nn.Sequential(*layers), lambda: torch.randn(2048, 512), steps=5, autocast=True)
-
-
-def mobilenet():
-    from torchvision.models import mobilenet_v3_small
-    train(mobilenet_v3_small(weights=None), lambda: images(8, 128))
 
 
 # ---- the table
@@ -128,18 +68,19 @@ def compare(command, folder):
 
 
 def main():
-    if sys.argv[1:2] == ["--net"]:
-        import torch
-        torch.manual_seed(0)
-        globals()[sys.argv[2]]()
-        return
-    if sys.argv[1:] == ["--list"]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS))
+    parser.add_argument("--list", action="store_true", help="the names of the programs")
+    arguments = parser.parse_args()
+    if arguments.list:
         print(*PROGRAMS, sep="\n")
         return
+    if unknown := set(arguments.programs) - set(PROGRAMS):
+        parser.error(f"there is no program {', '.join(sorted(unknown))}: --list lists them")
     width = max(map(len, PROGRAMS))
     print(f"{'program':{width}}  {'level':8}  {'bare':>13}  {'foretold':>13}  {'measured':>13}  {'off':>7}")
     worst = 0.0
-    for name in sys.argv[1:] or PROGRAMS:
+    for name in arguments.programs or PROGRAMS:
         with tempfile.TemporaryDirectory() as folder:
             for level, plan, peak in compare(PROGRAMS[name], Path(folder)):
                 off = plan["peak_after_bytes"] / peak - 1

@@ -1,4 +1,5 @@
-"""One net of bench/rewrites.py: rewrites_worker.py NET STEPS. Prints the seconds of each step after the first."""
+"""One net of bench/rewrites.py: rewrites_worker.py NET STEPS [--memsave-torch CHECKOUT], the latter with memsave_torch's
+layers. Prints the seconds of each step after the first."""
 import json
 import sys
 import time
@@ -121,6 +122,16 @@ def stack(block, count=4):
     return nn.Sequential(*(block() for _ in range(count))), torch.randn(4, 256, 256)
 
 
+def mlp():
+    layers = [layer for _ in range(6) for layer in (nn.Linear(512, 512), nn.LayerNorm(512), nn.GELU())]
+    return nn.Sequential(*layers), torch.randn(2048, 512)
+
+
+def mobilenet():
+    import torchvision
+    return torchvision.models.mobilenet_v3_small(weights=None), torch.randn(8, 3, 128, 128)
+
+
 def frozen_stack(depth):
     layers = [nn.Conv2d(16, 16, 3, padding=1) for _ in range(depth)]
     for layer in layers[1:]:
@@ -143,6 +154,8 @@ NETS = {
     "frozen-2": lambda: frozen_stack(2),
     "frozen-10": lambda: frozen_stack(10),
     "frozen-40": lambda: frozen_stack(40),
+    "mlp-autocast": mlp,
+    "mobilenet": mobilenet,
 }
 # The loss is of the input's gradient there.
 WANTS_INPUT = {"resnet18-input"}
@@ -152,6 +165,10 @@ def main():
     name, steps = sys.argv[1], int(sys.argv[2])
     torch.manual_seed(0)
     model, x = NETS[name]()
+    if "--memsave-torch" in sys.argv:
+        sys.path.insert(0, sys.argv[-1])
+        from memsave_torch.nn import convert_to_memory_saving
+        model = convert_to_memory_saving(model)
     trained = [p for p in model.parameters() if p.requires_grad]
     if name in WANTS_INPUT:
         x = nn.Parameter(x)
@@ -161,7 +178,7 @@ def main():
     for _ in range(steps):
         begin = time.perf_counter()
         with torch.autocast("cpu", torch.bfloat16, enabled="autocast" in name):
-            loss = model(x).float().square().mean()
+            loss = model(x).float().mean()
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()

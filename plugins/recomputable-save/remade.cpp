@@ -42,6 +42,7 @@ Remade::Remade(const Context& context)
               "aten::clone",       "aten::glu",          "aten::relu6",         "aten::relu6_",
               "aten::native_layer_norm", "aten::native_batch_norm", "aten::native_group_norm", "aten::_fused_rms_norm"}),
       gelu_(context.text, {"aten::gelu"}) {
+  trained_.insert(context.process.nodes.parameter.raw.begin(), context.process.nodes.parameter.raw.end());
   for (const Interval& backward : merged(context.process.backwards)) {
     if (backward.end != kNever) backward_ends_.push_back(backward.end.ns);
   }
@@ -146,6 +147,7 @@ bool Remade::is_kept_anyway(AllocationId allocation, Time at) const {
   if (!uses.empty()) first = p.operators.begin[uses.front()];
   if (!saves.empty()) first = std::min(first, p.saves.time[saves.front()]);
   if (first > at) return false;
+  if (trained_.contains(allocation.value)) return true;
   // It lived through a backward.
   const auto ended = std::ranges::lower_bound(backward_ends_, first.ns);
   if (ended != backward_ends_.end() && *ended <= at.ns) return true;

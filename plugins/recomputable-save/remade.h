@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "plugins/content.h"
@@ -86,6 +87,7 @@ class Remade {
   const NameSet cheap_, gelu_;
   std::vector<int64_t> backward_ends_;               // sorted
   std::unordered_map<uint32_t, History> histories_;  // by allocation
+  std::unordered_set<uint32_t> trained_;             // allocations of parameters that want a gradient
   std::unordered_map<uint32_t, Gone> gone_;          // by allocation
   std::map<uint64_t, Site> sites_;
   size_t steps_ = 0;  // backwards that have ended

@@ -182,7 +182,7 @@ void Content::made(const std::shared_ptr<Content>& of_it) {
 }
 
 bool Content::is_kept_anyway() const {
-  return is_kept_.load(std::memory_order_relaxed) || first_epoch_ < epoch();
+  return is_kept_.load(std::memory_order_relaxed) || stays_.load(std::memory_order_relaxed) || first_epoch_ < epoch();
 }
 
 void Content::add(Hold& hold) {

@@ -67,6 +67,8 @@ class Content {
   void overwritten();
   // Its storage is another's by now.
   void lost() { is_overwritten_.store(true, std::memory_order_relaxed); }
+  // It is a parameter's: the program keeps it.
+  void stays() { stays_.store(true, std::memory_order_relaxed); }
   // A save that is not rewritten keeps it.
   void kept() { is_kept_.store(true, std::memory_order_relaxed); }
   bool is_of(const at::Tensor& tensor) const;
@@ -110,7 +112,7 @@ class Content {
   uint32_t version_ = 0;
   uint64_t bytes_ = 0;
   uint32_t first_epoch_ = 0;
-  std::atomic<bool> is_overwritten_{false}, is_kept_{false};
+  std::atomic<bool> is_overwritten_{false}, is_kept_{false}, stays_{false};
   bool is_gone_ = false;
   std::vector<Hold*> holds_;
   std::unique_ptr<Recipe> recipe_;

@@ -59,6 +59,7 @@ Source source_of(size_t argument, const at::Tensor& tensor) {
     source.version = tensor.unsafeGetTensorImpl()->version_counter().current_version();
   } else {
     source.content = content_of(tensor);
+    if (tensor.requires_grad() && tensor.is_leaf()) source.content->stays();
   }
   return source;
 }
