@@ -29,11 +29,11 @@ STEPS = {"resnet18": 2, "transformer": 2, "tiny": 8}  # a turn
 class Way:
     """One way to run a case: a living worker, and the step times of each of its turns."""
 
-    def __init__(self, name, case, prefix, profiler="none"):
+    def __init__(self, name, case, prefix, profiler="none", worker=WORKER):
         self.name, self.turns = name, []
-        command = [*map(str, prefix), sys.executable, str(WORKER), case, profiler]
+        command = [*map(str, prefix), sys.executable, str(worker), case, profiler]
         if prefix and "memray" in prefix:
-            command = [*map(str, prefix), str(WORKER), case, profiler]
+            command = [*map(str, prefix), str(worker), case, profiler]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True)
 
@@ -70,17 +70,21 @@ def ways(case, binary, folder):
     return made
 
 
-def measure(case, binary, folder, rounds):
-    everyone = ways(case, binary, folder)
+def take_turns(everyone, steps, rounds, warm_up=3):
     for way in everyone:
-        way.turn(3)  # warm up
+        way.turn(warm_up)
     for number in range(rounds):
         order = everyone[number % len(everyone):] + everyone[:number % len(everyone)]
         for way in order:
-            way.turns.append(way.turn(STEPS[case]))
+            way.turns.append(way.turn(steps))
     for way in everyone:
         if way.end() != 0:
-            raise SystemExit(f"overhead: {way.name} on {case} failed")
+            raise SystemExit(f"{way.name} failed")
+
+
+def measure(case, binary, folder, rounds):
+    everyone = ways(case, binary, folder)
+    take_turns(everyone, STEPS[case], rounds)
     bare = everyone[0]
     rows = []
     for way in everyone:

@@ -1,5 +1,5 @@
-"""One net of bench/rewrites.py: rewrites_worker.py NET STEPS [--memsave-torch CHECKOUT], the latter with memsave_torch's
-layers. Prints the seconds of each step after the first."""
+"""One net of bench/rewrites.py: rewrites_worker.py NET STEPS|turns [--memsave-torch CHECKOUT], the latter with memsave_torch's
+layers. Prints the wall clock and the processor time of each step, ns; with `turns`, of as many as each line of standard input says."""
 import json
 import sys
 import time
@@ -162,7 +162,7 @@ WANTS_INPUT = {"resnet18-input"}
 
 
 def main():
-    name, steps = sys.argv[1], int(sys.argv[2])
+    name, steps = sys.argv[1:3]
     torch.manual_seed(0)
     model, x = NETS[name]()
     if "--memsave-torch" in sys.argv:
@@ -174,16 +174,18 @@ def main():
         x = nn.Parameter(x)
         trained = [x]
     optimizer = torch.optim.SGD(trained, lr=1e-3)
-    seconds = []
-    for _ in range(steps):
-        begin = time.perf_counter()
+
+    def step():
+        begin, cpu = time.perf_counter_ns(), time.process_time_ns()
         with torch.autocast("cpu", torch.bfloat16, enabled="autocast" in name):
             loss = model(x).float().mean()
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        seconds.append(time.perf_counter() - begin)
-    print(json.dumps(seconds[1:]))
+        return time.perf_counter_ns() - begin, time.process_time_ns() - cpu
+
+    for turn in sys.stdin if steps == "turns" else [steps]:
+        print(json.dumps([step() for _ in range(int(turn))]), flush=True)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,8 @@ std::string change_text(report::Bytes before, report::Bytes after) {
 }
 
 std::string row(const char* what, const std::string& bare, const std::string& rewritten, const std::string& change) {
-  return "  " + pad_right(what, 12) + pad_left(bare, 12) + pad_left(rewritten, 12) + pad_left(change, 12) + "\n";
+  const std::string all = pad_left(bare, 12) + pad_left(rewritten, 12) + (change.empty() ? "" : pad_left(change, 12));
+  return "  " + pad_right(what, 12) + all + "\n";
 }
 
 std::string table(const Verdict& v) {
