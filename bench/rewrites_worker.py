@@ -1,5 +1,5 @@
 """One net of bench/rewrites.py: rewrites_worker.py NET STEPS|turns [--memsave-torch CHECKOUT], the latter with memsave_torch's
-layers. Prints the wall clock and the processor time of each step, ns; with `turns`, of as many as each line of standard input says."""
+layers. Prints the loss of each step; with `turns` the wall clock and processor time of as many steps as each line of standard input says, ns."""
 import json
 import sys
 import time
@@ -182,9 +182,13 @@ def main():
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        return time.perf_counter_ns() - begin, time.process_time_ns() - cpu
+        return time.perf_counter_ns() - begin, time.process_time_ns() - cpu, loss.item()
 
-    for turn in sys.stdin if steps == "turns" else [steps]:
+    if steps != "turns":
+        for _ in range(int(steps)):
+            print("loss", step()[-1])
+        return
+    for turn in sys.stdin:
         print(json.dumps([step() for _ in range(int(turn))]), flush=True)
 
 

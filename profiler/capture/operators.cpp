@@ -223,8 +223,9 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
 // LibTorch asks, for each operator, who wants to observe it. We answer in its place: ours, and whoever it would have named.
 // As a registered callback we would be copied, under a lock, at each node that is evaluated, and be seen by the program.
 bool observes(at::RecordScope scope) {
-  return scope == at::RecordScope::FUNCTION || scope == at::RecordScope::BACKWARD_FUNCTION ||
-         scope == at::RecordScope::USER_SCOPE || scope == at::RecordScope::TORCHSCRIPT_FUNCTION;
+  if (scope == at::RecordScope::FUNCTION || scope == at::RecordScope::TORCHSCRIPT_FUNCTION) return true;
+  // Rewrites know a backward by itself.
+  return is_recording() && (scope == at::RecordScope::BACKWARD_FUNCTION || scope == at::RecordScope::USER_SCOPE);
 }
 
 void add_ourselves(at::StepCallbacks& callbacks, at::RecordScope scope) {

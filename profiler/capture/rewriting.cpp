@@ -1,5 +1,5 @@
 // What the rewrites ask of the probe: where the program is, and to write down what they did.
-#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/graph_task.h>
 
 #include <mutex>
 #include <string>
@@ -18,7 +18,7 @@ namespace {
 bool& busy() { return this_thread().busy; }
 
 bool is_in_backward() {
-  return torch::autograd::get_current_node() != nullptr || in_backward(this_thread());
+  return torch::autograd::get_current_graph_task_id() != -1 || in_backward(this_thread());
 }
 
 uint64_t site() {

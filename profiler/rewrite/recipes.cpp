@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <string_view>
+#include <unordered_map>
 
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
@@ -92,22 +94,27 @@ const CheapOperator* cheap_operator(const at::RecordFunction& function) {
   if (std::ranges::find(kCheap, is_in_place ? name.substr(0, name.size() - 1) : name) == kCheap.end()) return nullptr;
   const auto of = function.operator_name();
   if (!of || of->overload_name == "out" || of->overload_name.ends_with("_out")) return nullptr;
+  static std::mutex lock;
+  static auto* known = new std::unordered_map<c10::OperatorName, std::unique_ptr<CheapOperator>>;
+  const std::lock_guard guard(lock);
+  std::unique_ptr<CheapOperator>& made = (*known)[*of];
+  if (made != nullptr) return made.get();
   const auto op = c10::Dispatcher::singleton().findSchema(*of);
   if (!op) return nullptr;
-  auto* made = new CheapOperator{std::string(name), *op};
+  made.reset(new CheapOperator{std::string(name), *op});
   made->is_in_place = is_in_place;
   made->copies = name == "aten::clone" || name == "aten::_to_copy";
   made->is_gelu = name == "aten::gelu";
   made->drops_running_stats = name == "aten::native_batch_norm";
-  return made;  // as many as there are overloads
+  return made.get();
 }
 
 Call begin_call(const CheapOperator& op, const at::RecordFunction& function) {
-  Call call{&op, nullptr, now()};
+  Call call;
   if (!is_plain_moment()) return call;
   // Below autograd operators change tensors without counting versions.
   if (c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView)) return call;
-  if (op.is_gelu) return call;
+  if (op.is_gelu) return {&op, nullptr, now()};
   const auto inputs = function.inputs();
   const auto is_large = [](const c10::IValue& input) {
     return input.isTensor() && is_plain(input.toTensor()) && input.toTensor().storage().nbytes() >= small() / 4;
@@ -136,8 +143,7 @@ Call begin_call(const CheapOperator& op, const at::RecordFunction& function) {
       recipe->arguments[kTraining].toBool()) {
     std::erase_if(recipe->sources, [](const Source& s) { return s.argument == kRunningMean || s.argument == kRunningVariance; });
   }
-  call.recipe = std::move(recipe);
-  return call;
+  return {&op, std::move(recipe), now()};
 }
 
 void end_call(Call call, const at::RecordFunction& function) {
@@ -154,7 +160,6 @@ void end_call(Call call, const at::RecordFunction& function) {
     call.recipe->arguments = {c10::IValue(), c10::IValue(node->approximate)};
     call.recipe->sources.push_back(source_of(0, *input));
   }
-  if (call.recipe == nullptr) return;
   const auto* storage = output.storage().unsafeGetStorageImpl();
   for (const Source& source : call.recipe->sources) {
     const bool is_target = call.op->is_in_place && source.argument == 0;

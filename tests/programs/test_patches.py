@@ -41,7 +41,7 @@ PROGRAMS = {
         "total += loss.detach()"),
     "list": ("retained-graph", CLASSIFIER.format(before="losses = []", behind="losses.append(loss)",
                                                  after="print(len(losses), sum(losses) > 0)"),
-             "losses.append(loss.item())"),
+             "losses.append(loss.detach())"),
     "average": ("retained-graph", CLASSIFIER.format(before="average = torch.zeros(())",
                                                     behind="average = 0.9 * average + 0.1 * loss",
                                                     after="print(average.item())"),

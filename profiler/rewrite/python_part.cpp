@@ -1,0 +1,69 @@
+// See python_part.h.
+#include "profiler/rewrite/python_part.h"
+
+#include "profiler/rewrite/host.h"
+
+namespace tapelens::rewrite {
+
+using capture::Gil;
+using capture::Owned;
+using capture::PyMethodDef;
+using capture::PyObject;
+using capture::Python;
+
+void PythonPart::bring_in(at::RecordScope scope, at::RecordFunctionCallback::StartCallback begins) {
+  callback = at::addGlobalCallback(at::RecordFunctionCallback(begins).scopes({scope}));
+}
+
+void PythonPart::attempt() {
+  if (done) return;
+  const Python* api = capture::python();
+  if (api == nullptr) {
+    finish(without_python);
+  } else if (capture::python_may_run(*api)) {
+    const Quiet quiet;
+    const Gil gil(*api);
+    // Another thread may have had the lock before.
+    if (!done && api->ErrOccurred() == nullptr) install(*api);
+  }
+}
+
+void PythonPart::finish(std::string_view reason_against) {
+  if (done.exchange(true)) return;
+  if (!reason_against.empty()) skipped(id, level, {}, reason_against, 0);
+  at::removeCallback(callback);
+}
+
+void PythonPart::install(const Python& api) {
+  if (globals == nullptr) {
+    globals = api.NewDict();
+    api.SetItemString(globals, "__builtins__", api.GetBuiltins());
+    for (PyMethodDef& function : functions) {
+      api.SetItemString(globals, function.name, api.NewFunction(&function, nullptr, nullptr));
+    }
+    if (!Owned(api, api.RunString(source, capture::kFileInput, globals, globals))) {
+      api.ErrClear();
+      finish(not_installed);
+      return;
+    }
+  }
+  const Owned installed(api, api.CallOneArg(api.GetItemString(globals, "install"), nullptr, nullptr));
+  if (!installed) {
+    api.ErrClear();
+    finish(not_installed);
+  } else if (installed.get() != api.none) {
+    finish();
+  }
+}
+
+PyObject* python_none() {
+  const Python& api = *capture::python();
+  api.IncRef(api.none);
+  return api.none;
+}
+
+PyObject* python_text(const char* text) {
+  return text != nullptr ? capture::python()->FromString(text) : python_none();
+}
+
+}  // namespace tapelens::rewrite

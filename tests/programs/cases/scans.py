@@ -1,0 +1,128 @@
+"""Scans for scan-save: scans.py FUNCTION FILE. The gradients go to the file; how many bytes tensors hold more than before,
+after each forward, to standard output."""
+import enum
+import gc
+import sys
+
+import torch
+from torch import nn
+from torch._higher_order_ops.scan import scan
+
+STEPS, WIDTH = 64, 256
+
+
+def live_bytes():
+    """Of ordinary tensors: the compiler leaves some that have no memory."""
+    gc.collect()
+    tensors = [t for t in gc.get_objects() if type(t) in (torch.Tensor, nn.Parameter) and t.device.type == "cpu"]
+    storages = [t.untyped_storage() for t in tensors if not torch._is_functional_tensor(t)]
+    return sum({storage._cdata: storage.nbytes() for storage in storages}.values())
+
+
+def one_round(body, weight, between):
+    inputs = torch.randn(STEPS, 8, WIDTH, requires_grad=True)
+    # PyTorch 2.11 gives a carry no gradient, not even inside of the loop, whose first value wants none.
+    start = torch.zeros(8, WIDTH, requires_grad=True)
+    before = live_bytes()
+    carry, out = scan(body, start, inputs)
+    print(live_bytes() - before)
+    between()
+    (carry.sum() + out.square().sum()).backward()
+    gradients = [carry.detach(), out.detach(), inputs.grad, start.grad, weight.grad]
+    weight.grad = None
+    return gradients
+
+
+def run(body, weight, between=lambda: None):
+    """The first round compiles."""
+    torch.save([one_round(body, weight, between) for _ in range(2)], sys.argv[2])
+
+
+def weight_of(*sizes):
+    torch.manual_seed(0)
+    return nn.Parameter(torch.randn(*sizes) / WIDTH)
+
+
+def product():
+    weight = weight_of(WIDTH, WIDTH)
+
+    def body(carry, x):
+        carry = torch.tanh(carry @ weight + x)
+        return carry, carry.clone()
+
+    run(body, weight)
+
+
+def changed_before_the_backward():
+    """What the backward reads is the weight as it was."""
+    weight = weight_of(WIDTH, WIDTH)
+
+    def body(carry, x):
+        carry = torch.tanh(carry @ weight + x)
+        return carry, carry.clone()
+
+    run(body, weight, between=lambda: weight.data.mul_(2))
+
+
+def chain_of_views():
+    weight = weight_of(WIDTH * WIDTH)
+
+    def body(carry, x):
+        square = weight.view(WIDTH, 1, WIDTH).transpose(0, 2)[:, 0].unsqueeze(0)
+        carry = torch.tanh(torch.bmm(carry.unsqueeze(0), square)[0] + x)
+        return carry, carry.clone()
+
+    run(body, weight)
+
+
+def two_products():
+    """Beside a vector that PyTorch itself takes from its inputs."""
+    weight, other, scale = weight_of(WIDTH, WIDTH), weight_of(WIDTH, WIDTH), weight_of(WIDTH).detach()
+
+    def body(carry, x):
+        carry = torch.tanh((carry * scale) @ weight + torch.sin(x @ other))
+        return carry, carry.clone()
+
+    run(body, weight)
+
+
+def no_view():
+    weight = weight_of(WIDTH)
+
+    def body(carry, x):
+        carry = torch.tanh(carry * 2 + weight.sin()) * x
+        return carry, carry.clone()
+
+    run(body, weight)
+
+
+def bias():
+    """Nothing of it is saved."""
+    weight = weight_of(WIDTH)
+
+    def body(carry, x):
+        carry = torch.tanh(carry + weight + x)
+        return carry, carry.clone()
+
+    run(body, weight)
+
+
+def of_another_pytorch():
+    """A policy that nobody knows yet."""
+    module = sys.modules["torch._higher_order_ops.scan"]
+    policies = {policy.name: policy.value for policy in module.ScanForwardIntermediatesHandlingPolicy}
+    module.ScanForwardIntermediatesHandlingPolicy = enum.Enum("Policies", {**policies, "RECOMPUTE": 4})
+    product()
+
+
+def without_gradients():
+    weight = weight_of(WIDTH, WIDTH)
+    with torch.no_grad():
+        carry, out = scan(lambda carry, x: (carry @ weight + x, carry.clone()), torch.zeros(8, WIDTH),
+                          torch.randn(STEPS, 8, WIDTH))
+    torch.save([carry, out], sys.argv[2])
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    globals()[sys.argv[1]]()
