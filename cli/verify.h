@@ -43,6 +43,7 @@ struct VerifiedRun {
   };
   std::vector<Process> processes;  // those with checksums
   report::Bytes peak, saved_peak;  // of the process with the largest peak
+  report::Bytes last_step_peak;    // of the last step with a backward: some rewrites have to see one first
   std::optional<int64_t> step_ns;  // median over the steps, the first left out if there are others; of that process
   std::vector<double> loss;        // of each step: of the last backward in it; NaN: none. Of the first process
   std::vector<uint64_t> gradient_checksum;  // of each step: of all gradients together. Of the first process

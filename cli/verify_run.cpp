@@ -92,6 +92,13 @@ std::optional<int64_t> median_step(const model::Process& process) {
   return *middle;
 }
 
+report::Bytes last_step_peak(const model::Process& process, const peak::DevicePeak& device) {
+  if (process.backwards.empty()) return device.peak;
+  const std::vector<model::Step> steps = find_steps(process);
+  const auto last = std::ranges::max_element(process.backwards, {}, &model::Interval::begin);
+  return peak::Timeline(process, device.device).largest(step_at(steps, last->begin).when).bytes;
+}
+
 void describe_steps(VerifiedRun& run) {
   const std::vector<Checksum>& checksums = run.processes.front().checksums;
   for (const Checksum& checksum : checksums) run.steps = std::max(run.steps, checksum.step + 1);
@@ -148,6 +155,7 @@ Result<VerifiedRun> read(VerifiedRun run) {
       if (device.peak <= run.peak) continue;
       run.peak = device.peak;
       run.saved_peak = report::saved_peak(*process, *text);
+      run.last_step_peak = last_step_peak(*process, device);
       run.step_ns = median_step(*process);
       run.rewritten = rewritten;
     }

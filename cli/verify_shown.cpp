@@ -67,8 +67,8 @@ std::string change_text(report::Bytes before, report::Bytes after) {
 }
 
 std::string row(const char* what, const std::string& bare, const std::string& rewritten, const std::string& change) {
-  const std::string all = pad_left(bare, 12) + pad_left(rewritten, 12) + (change.empty() ? "" : pad_left(change, 12));
-  return "  " + pad_right(what, 12) + all + "\n";
+  const std::string all = pad_left(bare, 11) + pad_left(rewritten, 12) + (change.empty() ? "" : pad_left(change, 12));
+  return "  " + pad_right(what, 13) + all + "\n";
 }
 
 std::string table(const Verdict& v) {
@@ -83,6 +83,8 @@ std::string table(const Verdict& v) {
   return row("", "bare", "rewritten", "") +
          row("peak", bytes_text(v.bare.peak), bytes_text(v.rewritten.peak),
              change_text(v.bare.peak, v.rewritten.peak)) +
+         row("in last step", bytes_text(v.bare.last_step_peak), bytes_text(v.rewritten.last_step_peak),
+             change_text(v.bare.last_step_peak, v.rewritten.last_step_peak)) +
          row("saved peak", bytes_text(v.bare.saved_peak), bytes_text(v.rewritten.saved_peak),
              change_text(v.bare.saved_peak, v.rewritten.saved_peak)) +
          row("step, median", time(v.bare.step_ns), time(v.rewritten.step_ns), ratio);
@@ -116,6 +118,7 @@ Json run_json(const VerifiedRun& run) {
   for (const uint64_t value : run.gradient_checksum) gradients.push_back(hex(value));
   return {{"exit_code", run.exit_code},
           {"peak_bytes", run.peak.value},
+          {"last_step_peak_bytes", run.last_step_peak.value},
           {"saved_peak_bytes", run.saved_peak.value},
           {"step_ns", run.step_ns ? Json(*run.step_ns) : Json(nullptr)},
           {"loss", std::move(loss)},

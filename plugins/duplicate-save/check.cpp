@@ -84,9 +84,10 @@ class DuplicateSave final : public Check {
       words.message =
           "Every part of this buffer (" + std::to_string(biggest.number) +
           " of them) is a copy of one tensor, or of the next slice of it. That tensor could stand for all of it.";
-      words.fix = {
-          FixKind::advice, "", "",
-          "Keep what does not change out of what the loop collects: close over it, or expand() it afterwards."};
+      std::string fix =
+          "Keep what does not change out of what the loop collects: close over it, or expand() it afterwards.";
+      if (name == "scatter_") fix += " Of what torch's scan saves by itself, --allow scan-save keeps one.";
+      words.fix = {FixKind::advice, "", "", std::move(fix)};
       return words;
     }
     const bool implied = group.variant == kImplied;

@@ -19,8 +19,10 @@ using at::Tensor;
 bool is_written_by_nobody_else(const Tensor& tensor) {
   if (!tensor.storage().resizable()) return false;
   if (!tensor.is_leaf()) return true;
-  // The caller's list and the one who has it: no view, no alias, no export.
-  return tensor.storage().use_count() == 1 && tensor.use_count() <= 2;
+  // The caller's list and the one who has it: no view, no alias, no export. The only view of something that nobody has
+  // any more (what a batched gradient gives) is as good.
+  if (tensor.use_count() > 2) return false;
+  return tensor.storage().use_count() == (tensor.is_view() && tensor._base().use_count() == 1 ? 2U : 1U);
 }
 
 // Is the tensor all of its storage, and can that be shared? LibTorch's copy-on-write has no gradient for complex

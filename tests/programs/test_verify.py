@@ -39,6 +39,7 @@ def test_a_lossless_run_is_identical_and_smaller(tmp_path):
     assert verdict["applied"], "something of it is for nothing"
     assert verdict["rewritten"]["saved_peak_bytes"] < verdict["bare"]["saved_peak_bytes"]
     assert verdict["rewritten"]["peak_bytes"] <= verdict["bare"]["peak_bytes"]
+    assert verdict["rewritten"]["last_step_peak_bytes"] <= verdict["bare"]["last_step_peak_bytes"] <= verdict["bare"]["peak_bytes"]
     assert run.stdout.count("done") == 1, "only the first run is to be seen"
 
 
