@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/model/most_at_once.h"
+
 namespace tapelens::advise {
 
 namespace {
@@ -55,36 +57,10 @@ peak::WhatIf share(const Process& process, const peak::WhatIf& change, std::vect
 }
 
 Bytes most_at_once(const std::vector<Occurrence>& occurrences) {
-  struct Span {
-    uint32_t allocation;
-    int64_t bytes;
-    Interval when;
-  };
-  std::vector<Span> spans;
+  std::vector<model::Span> spans;
   spans.reserve(occurrences.size());
-  for (const Occurrence& o : occurrences) spans.push_back({o.allocation.value, o.bytes.value, o.when});
-  std::ranges::stable_sort(spans, {}, &Span::allocation);
-
-  struct Step {
-    int64_t time, bytes;
-  };
-  std::vector<Step> steps;
-  steps.reserve(2 * spans.size());
-  for (size_t i = 0; i < spans.size();) {
-    Span span = spans[i++];
-    for (; i < spans.size() && span.allocation != 0 && spans[i].allocation == span.allocation; ++i) {
-      span.bytes = std::max(span.bytes, spans[i].bytes);
-      span.when = {std::min(span.when.begin, spans[i].when.begin), std::max(span.when.end, spans[i].when.end)};
-    }
-    steps.push_back({span.when.begin.ns, span.bytes});
-    if (span.when.end != kNever) steps.push_back({std::max(span.when.begin, span.when.end).ns, -span.bytes});
-  }
-  // Ends before begins of the same moment.
-  std::ranges::sort(
-      steps, [](const Step& a, const Step& b) { return a.time != b.time ? a.time < b.time : a.bytes < b.bytes; });
-  int64_t now = 0, most = 0;
-  for (const Step& step : steps) most = std::max(most, now += step.bytes);
-  return Bytes{most};
+  for (const Occurrence& o : occurrences) spans.push_back({o.allocation, o.bytes, o.when});
+  return model::most_at_once(std::move(spans));
 }
 
 }  // namespace tapelens::advise

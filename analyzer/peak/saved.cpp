@@ -5,49 +5,17 @@
 
 namespace tapelens::peak {
 
-namespace {
-
-// Adds up intervals; the most at one moment.
-class Sum {
- public:
-  Sum(const model::BackwardBegins& begins, Time since) : begins_(begins), since_(since) {}
-
-  void add(Interval when, Bytes bytes) {
-    when.begin = std::max(when.begin, since_);
-    when = begins_.within(when);
-    if (when.begin >= when.end) return;
-    steps_.push_back({when.begin, bytes.value});
-    if (when.end != kNever) steps_.push_back({when.end, -bytes.value});
-  }
-
-  Bytes most() {
-    // Ends before begins of the same moment.
-    std::ranges::sort(steps_, [](const Step& a, const Step& b) {
-      return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;
-    });
-    int64_t now = 0, most = 0;
-    for (const Step& step : steps_) most = std::max(most, now += step.bytes);
-    return Bytes{most};
-  }
-
- private:
-  struct Step {
-    Time time;
-    int64_t bytes;
-  };
-  const model::BackwardBegins& begins_;
-  Time since_;
-  std::vector<Step> steps_;
-};
-
-}  // namespace
-
 Saved::Saved(const Lifetimes& lifetimes, const Timeline& timeline, Time since)
     : lifetimes_(lifetimes), timeline_(timeline), since_(since), begins_(lifetimes.process()) {
   const Process& p = lifetimes.process();
   has_role_.resize(size_t{p.allocations.rows()} + 1);
   for (const uint32_t allocation : p.roles.allocation.raw) has_role_[allocation] = 1;
   for (const uint32_t allocation : p.nodes.parameter.raw) has_role_[allocation] = 1;
+}
+
+void Saved::add(std::vector<model::Span>& spans, Interval when, Bytes bytes) const {
+  when.begin = std::max(when.begin, since_);
+  spans.push_back({{}, bytes, begins_.within(when)});
 }
 
 bool Saved::counts(AllocationId allocation) const {
@@ -67,14 +35,14 @@ Interval Saved::held(AllocationId allocation, std::span<const SaveId> gone) cons
 
 Bytes Saved::most() const {
   const Process& p = lifetimes_.process();
-  Sum sum(begins_, since_);
+  std::vector<model::Span> spans;
   for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
     const AllocationId allocation{row};
     if (!lifetimes_.provenance().saves(allocation).empty() && counts(allocation)) {
-      sum.add(held(allocation, {}), p.allocations.bytes[allocation]);
+      add(spans, held(allocation, {}), p.allocations.bytes[allocation]);
     }
   }
-  return sum.most();
+  return model::most_at_once(std::move(spans));
 }
 
 Bytes Saved::most_without(const Replay::Outcome& outcome, std::span<const WhatIf* const> changes) const {
@@ -87,7 +55,7 @@ Bytes Saved::most_without(const Replay::Outcome& outcome, std::span<const WhatIf
   }
   std::ranges::sort(gone);
 
-  Sum sum(begins_, since_);
+  std::vector<model::Span> spans;
   std::unordered_map<uint32_t, Interval> held_for_copies;  // by source
   for (uint32_t row = p.allocations.rows(); row > 0; --row) {
     const AllocationId allocation{row};
@@ -101,17 +69,17 @@ Bytes Saved::most_without(const Replay::Outcome& outcome, std::span<const WhatIf
       const auto [at, is_new] = held_for_copies.try_emplace(source->second.value, when);
       if (!is_new) at->second = {std::min(at->second.begin, when.begin), std::max(at->second.end, when.end)};
     } else if (counts(allocation)) {
-      sum.add(when, p.allocations.bytes[allocation]);
+      add(spans, when, p.allocations.bytes[allocation]);
     }
   }
   for (const WhatIf* change : changes) {
     for (const WhatIf::Extra& extra : change->extras) {
       if (!extra.is_saved) continue;
       if (extra.instead_of && outcome.end(p, extra.instead_of) >= p.freed(extra.instead_of)) continue;
-      sum.add(extra.when, extra.bytes);
+      add(spans, extra.when, extra.bytes);
     }
   }
-  return sum.most();
+  return model::most_at_once(std::move(spans));
 }
 
 }  // namespace tapelens::peak

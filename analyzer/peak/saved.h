@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "analyzer/model/most_at_once.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/replay.h"
 
@@ -25,6 +26,7 @@ class Saved {
   // When saves alone hold an allocation; empty: never. `gone`, sorted: they hold nothing.
   Interval held(AllocationId allocation, std::span<const SaveId> gone) const;
   bool counts(AllocationId allocation) const;
+  void add(std::vector<model::Span>& spans, Interval when, Bytes bytes) const;
 
   const Lifetimes& lifetimes_;
   const Timeline& timeline_;

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/model/most_at_once.h"
 #include "analyzer/model/provenance.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/replay.h"
@@ -20,40 +21,10 @@ using model::NodeId;
 using model::OperatorId;
 using model::Process;
 using model::RewriteId;
+using model::Span;
 using model::StringId;
 using model::Text;
 using model::Time;
-
-// Bytes that are not there, or there instead, from one moment to another.
-struct Span {
-  AllocationId allocation;  // none: of no other's
-  int64_t bytes;
-  model::Interval when;
-};
-
-// The largest sum at one moment. An allocation counts once while any of its spans goes on.
-Bytes most_at_once(std::vector<Span> spans) {
-  std::ranges::sort(spans, {}, [](const Span& s) { return std::tuple(s.allocation.value, s.when.begin); });
-  struct Change {
-    int64_t time, bytes;
-  };
-  std::vector<Change> changes;
-  for (size_t i = 0; i < spans.size();) {
-    Span whole = spans[i++];
-    for (; i < spans.size() && whole.allocation && spans[i].allocation == whole.allocation &&
-           spans[i].when.begin <= whole.when.end;
-         ++i) {
-      whole.bytes = std::max(whole.bytes, spans[i].bytes);
-      whole.when.end = std::max(whole.when.end, spans[i].when.end);
-    }
-    changes.push_back({whole.when.begin.ns, whole.bytes});
-    changes.push_back({whole.when.end.ns, -whole.bytes});
-  }
-  std::ranges::sort(changes, {}, [](const Change& c) { return std::tuple(c.time, c.bytes); });
-  int64_t now = 0, most = 0;
-  for (const Change& change : changes) most = std::max(most, now += change.bytes);
-  return Bytes{most};
-}
 
 class Describer {
  public:
@@ -114,8 +85,8 @@ class Describer {
     const Time begin = t.time[row];
     // Without a save to tell: to the end of the step.
     const Time end = save ? std::max(begin, t.until[row]) : std::max(begin, step_at(steps_, begin).when.end);
-    total.bytes.push_back({save ? p_.saves.allocation[save] : AllocationId{}, t.bytes[row].value, {begin, end}});
-    total.kept.push_back({{}, t.kept[row].value, {begin, end}});
+    total.bytes.push_back({save ? p_.saves.allocation[save] : AllocationId{}, t.bytes[row], {begin, end}});
+    total.kept.push_back({{}, t.kept[row], {begin, end}});
   }
 
   static void finish(Total& total) {
@@ -175,16 +146,15 @@ Bytes saved_peak(const Process& p, const Text& text) {
     const AllocationId allocation = p.saves.allocation[save];
     if (!allocation || has_role[allocation.value] != 0 || (p.saves.flags[save] & trace::kSaveIsPacked) != 0) continue;
     const Time alone = std::max(p.saves.time[save], lifetimes.program_end(allocation));
-    spans.push_back({allocation, p.allocations.bytes[allocation].value, {alone, p.saves.released[save]}});
+    spans.push_back({allocation, p.allocations.bytes[allocation], {alone, p.saves.released[save]}});
   }
   for (uint32_t row = 1; row <= p.rewrites.rows(); ++row) {
     const RewriteId rewrite{row};
     if (!p.rewrites.save[rewrite]) continue;
-    spans.push_back({{}, p.rewrites.kept[rewrite].value, {p.rewrites.time[rewrite], p.rewrites.until[rewrite]}});
+    spans.push_back({{}, p.rewrites.kept[rewrite], {p.rewrites.time[rewrite], p.rewrites.until[rewrite]}});
   }
   const model::BackwardBegins begins(p);
   for (Span& span : spans) span.when = begins.within(span.when);
-  std::erase_if(spans, [](const Span& span) { return span.when.begin >= span.when.end; });
   return most_at_once(std::move(spans));
 }
 

@@ -1,0 +1,35 @@
+#include "analyzer/model/most_at_once.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tapelens::model {
+
+Bytes most_at_once(std::vector<Span> spans) {
+  std::erase_if(spans, [](const Span& span) { return span.when.begin >= span.when.end; });
+  std::ranges::sort(spans, {}, [](const Span& s) { return std::tuple(s.allocation, s.when.begin); });
+  struct Change {
+    Time time;
+    int64_t bytes;
+  };
+  std::vector<Change> changes;
+  changes.reserve(2 * spans.size());
+  for (size_t i = 0; i < spans.size();) {
+    Span whole = spans[i++];
+    for (; i < spans.size() && whole.allocation && spans[i].allocation == whole.allocation &&
+           spans[i].when.begin <= whole.when.end;
+         ++i) {
+      whole.bytes = std::max(whole.bytes, spans[i].bytes);
+      whole.when.end = std::max(whole.when.end, spans[i].when.end);
+    }
+    changes.push_back({whole.when.begin, whole.bytes.value});
+    if (whole.when.end != kNever) changes.push_back({whole.when.end, -whole.bytes.value});
+  }
+  // Ends before begins of the same moment.
+  std::ranges::sort(changes, {}, [](const Change& c) { return std::tuple(c.time, c.bytes); });
+  int64_t now = 0, most = 0;
+  for (const Change& change : changes) most = std::max(most, now += change.bytes);
+  return Bytes{most};
+}
+
+}  // namespace tapelens::model
