@@ -11,6 +11,7 @@ namespace {
 
 // As the rewrite has them: profiler/rewrite/{contents,recipes,budget}.cpp.
 constexpr uint32_t kMostOperators = 12;
+constexpr int64_t kMostLarger = 4;
 constexpr Bytes kSmall{int64_t{64} << 10};  // or the least that is rewritten, if that is less
 constexpr size_t kStepsMeasured = 3;
 
@@ -176,19 +177,17 @@ bool Remade::is_there(const Version& version, Time at) const {
   });
 }
 
-bool Remade::can_be_made(const Version& version, Time at, uint32_t depth, Chain& chain) const {
+bool Remade::can_be_made(const Version& version, Time at, Chain& chain) const {
+  if (context_.process.allocations.bytes[version.allocation].value / kMostLarger > chain.bytes.value) return false;
   const auto gone = gone_.find(version.allocation.value);
   if (gone != gone_.end() && gone->second == Gone::exact) return true;
   const Recipe* how = recipe(version);
-  if (how == nullptr || depth >= kMostOperators) return false;
+  if (how == nullptr || ++chain.operators > kMostOperators) return false;
   const Operators& o = context_.process.operators;
   chain.time.ns += o.end[how->op].ns - o.begin[how->op].ns;
-  chain.key = mixed(chain.key, o.name[how->op].value) + depth;
-  ++chain.operators;
+  chain.key = mixed(chain.key, o.name[how->op].value) + chain.operators;
   return std::ranges::all_of(how->sources, [&](const Version& source) {
-    const auto lost = gone_.find(source.allocation.value);
-    if (lost != gone_.end() && lost->second != Gone::masked) return true;
-    return is_there(source, at) || can_be_made(source, at, depth + 1, chain);
+    return is_there(source, at) || can_be_made(source, at, chain);
   });
 }
 
@@ -245,8 +244,8 @@ void Remade::settle(AllocationId allocation, std::vector<Found>& found) {
     gone_.emplace(allocation.value, is_exact ? Gone::exact : Gone::masked);
     return;
   }
-  Chain chain;
-  if (how == nullptr || !may_recompute || !can_be_made(version, at, 0, chain)) return;
+  Chain chain{p.allocations.bytes[allocation], {}};
+  if (how == nullptr || !may_recompute || !can_be_made(version, at, chain)) return;
   const StringId node_op = p.operators.name[p.nodes.op[p.saves.node[held.front()]]];
   if (!budget_allows(mixed(chain.key, node_op.value), p.allocations.bytes[allocation], chain.time, at)) return;
   Found one{allocation, std::move(held), how->op, chain.operators, {}, {}, {}};

@@ -48,7 +48,8 @@ class Remade {
     std::vector<std::optional<Recipe>> recipes;  // one more than writes
   };
   struct Chain {
-    Time time;  // that its operators took
+    Bytes bytes;  // of what is made
+    Time time;    // that its operators took
     uint64_t key = 0;
     uint32_t operators = 0;
   };
@@ -73,7 +74,7 @@ class Remade {
   bool is_kept_anyway(AllocationId allocation, Time at) const;
   bool is_alive(const Version& version, Time at) const;
   bool is_there(const Version& version, Time at) const;
-  bool can_be_made(const Version& version, Time at, uint32_t depth, Chain& chain) const;
+  bool can_be_made(const Version& version, Time at, Chain& chain) const;
 
   void settle(AllocationId allocation, std::vector<Found>& found);
   Made make(const Version& version, Time at, Found& found, bool is_counted) const;

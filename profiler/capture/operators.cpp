@@ -123,6 +123,8 @@ void begin_rewritten(Thread& thread, const at::RecordFunction& function, Frame& 
   const Thread::Name& name = intern_name(thread, function);
   frame.runs_python = name.runs_python;
   if (!rewrite::wants_calls()) return;
+  frame.is_watched = true;
+  frame.written = static_cast<uint32_t>(thread.rewrites.written.size());
   if (name.cheap != nullptr) {
     thread.rewrites.calls.push_back(rewrite::begin(*name.cheap, function));
     frame.is_call = true;
@@ -132,9 +134,9 @@ void begin_rewritten(Thread& thread, const at::RecordFunction& function, Frame& 
   for (const c10::IValue& input : function.inputs()) {
     if ((name.written >> std::min<size_t>(argument++, 31) & 1) == 0) continue;
     if (input.isTensor()) {
-      rewrite::overwritten(input.toTensor());
+      rewrite::begin_write(thread.rewrites, input.toTensor());
     } else if (input.isTensorList()) {
-      for (const at::Tensor& tensor : input.toTensorList().vec()) rewrite::overwritten(tensor);
+      for (const at::Tensor& tensor : input.toTensorList().vec()) rewrite::begin_write(thread.rewrites, tensor);
     }
   }
 }
@@ -210,6 +212,7 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
   const bool was_busy = thread.busy;  // ends are written whatever happens: their begin was
   thread.busy = true;
   thread.settling_stack = frame.own_stack;
+  if (frame.is_watched) rewrite::end_writes(thread.rewrites, frame.written);
   if (frame.is_call && !thread.rewrites.calls.empty()) {
     rewrite::Call call = std::move(thread.rewrites.calls.back());
     thread.rewrites.calls.pop_back();

@@ -56,6 +56,8 @@ struct Frame {
   const char* name = nullptr;             // of the operator
   bool is_followed = false;               // its nodes are settled at its end
   bool is_call = false;                   // of a cheap operator: thread.rewrites.calls has it
+  bool is_watched = false;                // what it writes is in thread.rewrites.written, from `written` on
+  uint32_t written = 0;
 };
 
 struct ModuleFrame {

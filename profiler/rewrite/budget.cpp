@@ -24,28 +24,34 @@ bool Budget::allows(uint64_t site, uint64_t bytes, uint64_t ns) {
   return known.is_on;
 }
 
+void Budget::spent(uint64_t site, uint64_t ns) {
+  const std::lock_guard guard(lock_);
+  sites_[site].spent += ns;
+}
+
 void Budget::step_ended(uint64_t ns) {
   const std::lock_guard guard(lock_);
   if (++steps_ == kStepsMeasured) decide(ns);
-  for (auto& [key, site] : sites_) site.bytes = site.ns = 0;
+  for (auto& [key, site] : sites_) site.bytes = site.ns = site.spent = 0;
 }
 
 void Budget::decide(uint64_t step_ns) {
   std::vector<Site*> order;
   uint64_t again = 0;
   for (auto& [key, site] : sites_) {
-    if (site.ns == 0) continue;
+    if (site.cost() == 0) continue;
     order.push_back(&site);
-    again += site.ns;
+    again += site.spent;
   }
   std::ranges::sort(order, [](const Site* a, const Site* b) {
-    return static_cast<double>(a->bytes) * static_cast<double>(b->ns) > static_cast<double>(b->bytes) * static_cast<double>(a->ns);
+    return static_cast<double>(a->bytes) * static_cast<double>(b->cost()) >
+           static_cast<double>(b->bytes) * static_cast<double>(a->cost());
   });
   // What was computed again is in the step's time.
   auto left = static_cast<double>(step_ns - std::min(step_ns, again)) * settings().recompute_budget;
   for (Site* site : order) {
-    site->is_on = static_cast<double>(site->ns) <= left;
-    if (site->is_on) left -= static_cast<double>(site->ns);
+    site->is_on = static_cast<double>(site->cost()) <= left;
+    if (site->is_on) left -= static_cast<double>(site->cost());
   }
 }
 

@@ -14,14 +14,17 @@ namespace tapelens::rewrite {
 class Budget {
  public:
   static Budget& of_process();
-  // Counts this one, too.
+  // Counts this one, too. `ns`: that it took the first time.
   bool allows(uint64_t site, uint64_t bytes, uint64_t ns);
+  // It was made again.
+  void spent(uint64_t site, uint64_t ns);
   // A backward ended: `ns` after the one before it.
   void step_ended(uint64_t ns);
 
  private:
   struct Site {
-    uint64_t bytes = 0, ns = 0;  // of the step that is under way
+    uint64_t bytes = 0, ns = 0, spent = 0;  // of the step that is under way
+    uint64_t cost() const { return spent > 0 ? spent : ns; }
     bool is_on = true;
   };
   void decide(uint64_t step_ns);

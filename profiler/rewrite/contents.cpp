@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/impl/COW.h>
+#include <c10/util/ApproximateClock.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -15,8 +16,10 @@
 namespace tapelens::rewrite {
 namespace {
 
-// A chain of so many operators is made again at most: a block or two of a residual network.
+// So many operators are run at most to make a content again: a block or two of a residual network.
 constexpr unsigned kMostOperators = 12;
+// What has to be made on the way may be so many times larger: a slice is not worth the whole.
+constexpr uint64_t kMostLarger = 4;
 
 // "Relu" in LibTorch's errors where it was "ReluBackward0" before.
 constexpr bool kNamesOperators = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 15;
@@ -99,16 +102,16 @@ std::shared_ptr<Content> replace_content(const at::Tensor& tensor, std::unique_p
   return made;
 }
 
-void content_overwritten(const at::Tensor& tensor) {
-  std::shared_ptr<Content> former;
+std::shared_ptr<Content> content_about_to_be_written(const at::Tensor& tensor) {
+  std::shared_ptr<Content> content;
   Ledger& l = ledger();
   {
     const std::lock_guard guard(l.lock);
     const auto at = l.contents.find(storage_of(tensor));
-    if (at == l.contents.end()) return;
-    former = at->second;
+    if (at != l.contents.end()) content = at->second;
   }
-  former->overwritten();
+  if (content != nullptr) content->about_to_be_written();
+  return content;
 }
 
 void forget_dead_contents() {
@@ -142,14 +145,13 @@ void Content::set_recipe(std::unique_ptr<Recipe> recipe) {
   remade_by_ = recipe_->op != nullptr ? "recomputable-save" : "duplicate-save";
 }
 
-void Content::overwritten() {
+void Content::about_to_be_written() {
   const std::lock_guard guard(lock_);
   // A recipe counts on what was the program's to change.
   const bool is_held_apart = held_ && !is_storage(held_.unsafeGetStorageImpl());
   if (dependents_ > 0 && !is_held_apart && !is_gone_ && is_alive()) {
     if (const auto storage = storage_.lock()) held_ = copy_of(c10::Storage(storage));
   }
-  lost();
 }
 
 bool Content::is_same(const Recipe& other) {
@@ -261,10 +263,10 @@ bool Content::let_go_encoded() {
   size_t exact = 0;
   while (exact < holds_.size() && !gives_all(exact)) ++exact;
   if (dependents_ > 0 && exact == holds_.size()) {
-    uint64_t ns = 0, chain = 0;
-    if (!can_be_made(0, ns, chain)) return false;
+    Chain chain{bytes_};
+    if (is_too_large_for_dependents() || !can_be_made(chain)) return false;
     secure();
-    if (!is_recipe_right(chain)) return false;
+    if (!is_recipe_right(chain.key)) return false;
   }
   is_gone_ = true;
   for (size_t i = 0; i < holds_.size(); ++i) {
@@ -280,18 +282,19 @@ bool Content::let_go_encoded() {
 
 bool Content::let_go_by_recipe(std::string_view& reason) {
   if (recipe_ == nullptr || std::ranges::none_of(holds_, &Hold::may_recompute_)) return false;
-  uint64_t ns = 0, chain = 0;
-  if (!can_be_made(0, ns, chain)) {
+  Chain chain{bytes_};
+  if (is_too_large_for_dependents() || !can_be_made(chain)) {
     reason = "what it is made of is not kept";
     return false;
   }
-  const uint64_t site = chain ^ reinterpret_cast<uint64_t>(holds_.front()->operator_name_.data());
-  if (!Budget::of_process().allows(site, bytes_, ns)) {
+  // What counts on it makes it again each time.
+  budget_site_ = chain.key ^ reinterpret_cast<uint64_t>(holds_.front()->operator_name_.data());
+  if (!Budget::of_process().allows(budget_site_, bytes_, chain.ns * (1 + dependents_))) {
     reason = "over the recompute budget";
     return false;
   }
   secure();
-  if (!is_recipe_right(chain)) {
+  if (!is_recipe_right(chain.key)) {
     recipe_.reset();  // nothing may be held for it
     reason = "made again it has other bits";
     return false;
@@ -305,25 +308,30 @@ bool Content::let_go_by_recipe(std::string_view& reason) {
   return true;
 }
 
-bool Content::can_be_made(unsigned depth, uint64_t& ns, uint64_t& chain) const {
+bool Content::is_too_large_for_dependents() const {
+  return dependents_ > 0 && bytes_ / kMostLarger > least_made_;
+}
+
+bool Content::can_be_made(Chain& chain) const {
+  if (bytes_ / kMostLarger > chain.bytes) return false;
   if (!exact_.expired()) return true;
-  if (recipe_ == nullptr || depth >= kMostOperators) return false;
-  ns += recipe_->ns;
-  chain = (chain ^ reinterpret_cast<uint64_t>(recipe_->op)) * 0x9fb21c651e98df25ULL + depth;
-  return std::ranges::all_of(recipe_->sources,
-                             [&](const Source& source) { return is_there(source, depth + 1, ns, chain); });
+  if (recipe_ == nullptr) return false;
+  if (recipe_->op != nullptr && ++chain.operators > kMostOperators) return false;
+  chain.ns += recipe_->ns;
+  chain.key = (chain.key ^ reinterpret_cast<uint64_t>(recipe_->op)) * 0x9fb21c651e98df25ULL + chain.operators;
+  return std::ranges::all_of(recipe_->sources, [&](const Source& source) { return is_there(source, chain); });
 }
 
 bool Content::is_certain() const {
   return is_gone_ && (!exact_.expired() || (recipe_ != nullptr && recipe_->is_secured));
 }
 
-bool Content::is_there(const Source& source, unsigned depth, uint64_t& ns, uint64_t& chain) const {
+bool Content::is_there(const Source& source, Chain& chain) const {
   if (source.content == nullptr) {
     return recipe_->is_secured || source.held.unsafeGetTensorImpl()->version_counter().current_version() == source.version;
   }
   const Content& of = *source.content;
-  if (of.held_ || of.is_certain()) return true;
+  if (of.held_) return true;
   // An operator that overwrites what it reads finds it made again, never there.
   if (of.is_alive()) {
     if (of.is_kept_anyway()) {
@@ -332,7 +340,7 @@ bool Content::is_there(const Source& source, unsigned depth, uint64_t& ns, uint6
     }
     if (!of.holds_.empty()) return true;
   }
-  return of.can_be_made(depth, ns, chain);
+  return of.can_be_made(chain);
 }
 
 void Content::secure() {
@@ -348,6 +356,7 @@ void Content::secure() {
     Content& of = *source.content;
     const std::lock_guard guard(of.lock_);
     ++of.dependents_;
+    of.least_made_ = std::min(of.least_made_, bytes_);
     source.depends = true;
     if (of.held_ || of.is_certain()) continue;
     if (of.is_alive() && of.is_kept_anyway()) {
@@ -382,7 +391,9 @@ c10::Storage Content::make_as_source(bool& is_ours) {
 c10::Storage Content::again() {
   const std::lock_guard guard(lock_);
   bool is_ours;
+  const uint64_t begun = static_cast<uint64_t>(c10::getTime());
   c10::Storage made = make(is_ours);
+  if (budget_site_ != 0) Budget::of_process().spent(budget_site_, static_cast<uint64_t>(c10::getTime()) - begun);
   TORCH_CHECK(made.nbytes() >= bytes_, "Tapelens: a tensor that was made again has ", made.nbytes(), " bytes instead of ",
               bytes_, "; please report this");
   if (++unpacked_ < holds_.size()) {

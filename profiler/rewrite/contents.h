@@ -52,6 +52,13 @@ struct Recipe {
   c10::Storage run();
 };
 
+// What it takes to make a content again.
+struct Chain {
+  uint64_t bytes = 0;  // of the content
+  uint64_t ns = 0, key = 0;
+  unsigned operators = 0;
+};
+
 class Content {
  public:
   explicit Content(const at::Tensor& tensor);
@@ -63,9 +70,9 @@ class Content {
   // The content that this operator made before of the same things, if it can still be had: one that reads this one.
   std::shared_ptr<Content> made_before(const Recipe& recipe);
   void made(const std::shared_ptr<Content>& of_it);
-  // Its storage is about to be written: what it holds will be there no more.
-  void overwritten();
-  // Its storage is another's by now.
+  // Its storage is about to be written: what recipes count on is copied.
+  void about_to_be_written();
+  // Its storage was written, or is another's by now.
   void lost() { is_overwritten_.store(true, std::memory_order_relaxed); }
   // It is a parameter's: the program keeps it.
   void stays() { stays_.store(true, std::memory_order_relaxed); }
@@ -94,10 +101,11 @@ class Content {
   friend struct Recipe;
   bool is_alive() const;
   bool is_kept_anyway() const;
-  bool can_be_made(unsigned depth, uint64_t& ns, uint64_t& chain) const;
+  bool can_be_made(Chain& chain) const;
+  bool is_too_large_for_dependents() const;
   bool is_same(const Recipe& recipe);
   bool is_certain() const;  // gone, and how it comes back is settled
-  bool is_there(const Source& source, unsigned depth, uint64_t& ns, uint64_t& chain) const;
+  bool is_there(const Source& source, Chain& chain) const;
   void secure();
   c10::Storage make(bool& is_ours);
   bool let_go_encoded();
@@ -123,6 +131,8 @@ class Content {
   std::shared_ptr<const Encoding> exact_kept_;
   c10::Storage held_;       // of a source: its copy-on-write clone, or what the last hold left
   uint32_t dependents_ = 0;  // recipes that count on it
+  uint64_t least_made_ = UINT64_MAX;  // bytes of the smallest content that they make
+  uint64_t budget_site_ = 0;
   c10::Storage again_;      // made again, while further holds want it
   size_t unpacked_ = 0;
 };
@@ -173,7 +183,7 @@ c10::Storage copy_of(const c10::Storage& storage);
 std::shared_ptr<Content> find_content(const at::Tensor& tensor);
 std::shared_ptr<Content> content_of(const at::Tensor& tensor);  // made if there is none
 std::shared_ptr<Content> replace_content(const at::Tensor& tensor, std::unique_ptr<Recipe> recipe);
-void content_overwritten(const at::Tensor& tensor);
+std::shared_ptr<Content> content_about_to_be_written(const at::Tensor& tensor);
 void forget_dead_contents();
 
 // Backwards that have ended: what lived through one is held by the program, not by a graph.

@@ -202,8 +202,16 @@ void sweep(ThreadState& state) {
   }
 }
 
-void overwritten(const at::Tensor& tensor) {
-  if (is_plain(tensor)) content_overwritten(tensor);
+void begin_write(ThreadState& state, const at::Tensor& tensor) {
+  if (!is_plain(tensor)) return;
+  guarded([&] {
+    if (auto content = content_about_to_be_written(tensor)) state.written.push_back(std::move(content));
+  });
+}
+
+void end_writes(ThreadState& state, size_t since) {
+  for (size_t i = since; i < state.written.size(); ++i) state.written[i]->lost();
+  if (since < state.written.size()) state.written.resize(since);
 }
 
 void backward_ended(ThreadState& state) {

@@ -31,6 +31,7 @@ extern Surroundings g_surroundings;
 struct ThreadState {
   std::vector<std::shared_ptr<Content>> waiting;  // contents that may be let go
   std::vector<Call> calls;
+  std::vector<std::shared_ptr<Content>> written;  // by the operators that are under way
   uint32_t sweeps = 0;
 };
 
@@ -50,8 +51,10 @@ void end(Call call, const at::RecordFunction& function);
 // Lets go of what only waits for the program to let go of it.
 void sweep(ThreadState& state);
 void backward_ended(ThreadState& state);
-// An operator is about to write this tensor, by whatever name.
-void overwritten(const at::Tensor& tensor);
+// An operator is about to write this tensor, by whatever name; until it has, operators inside of it read what was there.
+void begin_write(ThreadState& state, const at::Tensor& tensor);
+// The operator ends that began when so many were written.
+void end_writes(ThreadState& state, size_t since);
 
 // Keeps the program's hooks, grad mode and ours out of operators that a rewrite runs.
 class Quiet {

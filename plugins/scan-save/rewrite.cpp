@@ -1,0 +1,87 @@
+// What torch's scan stacks although it is the same in every iteration: profiler/rewrite/scan_save.py keeps it once.
+// Here it learns which tensors it may touch, and is counted.
+#include <ATen/record_function.h>
+
+#include "profiler/capture/python.h"
+#include "profiler/rewrite/guards.h"
+#include "profiler/rewrite/operators.h"
+#include "profiler/rewrite/python_part.h"
+#include "profiler/rewrite/settings.h"
+#include "profiler/rewrite/tally.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+using capture::PyMethodDef;
+using capture::PyObject;
+using capture::Python;
+
+constexpr char kId[] = "scan-save";
+constexpr Level kLevel = Level::shared_forward;
+constexpr Place kPlace = {.operator_name = "aten::scatter_"};  // that fills the stack
+
+constexpr char kSource[] =
+#include "profiler/rewrite/scan_save.py"
+    ;
+
+// ---- the functions that the Python part calls; `self` is unused. They answer None for no.
+
+PyObject* answer(bool yes) { return yes ? capture::python()->FromString("yes") : python_none(); }
+
+PyObject* is_plain_now(PyObject*, PyObject* tensor) {
+  auto* impl = static_cast<c10::TensorImpl*>(capture::python()->AsVoidPtr(tensor));
+  if (impl == nullptr) return nullptr;
+  return answer(
+      is_plain_moment() &&
+      is_plain(at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl))));
+}
+
+PyObject* wants_bytes(PyObject*, PyObject* bytes) {
+  const auto stacked = static_cast<uint64_t>(capture::python()->AsLong(bytes));
+  return answer(stacked >= settings().min_bytes && applies_here(kScanSave, kPlace.operator_name));
+}
+
+PyObject* tell_applied(PyObject*, PyObject* arguments) {  // bytes of the stack, bytes that are kept
+  const Python& api = *capture::python();
+  const auto number_at = [&](int place) {
+    return static_cast<uint64_t>(api.AsLong(api.GetTupleItem(arguments, place)));
+  };
+  applied(kId, kLevel, kPlace, number_at(0), number_at(1));
+  return python_none();
+}
+
+PyObject* tell_skipped(PyObject*, PyObject* reason) {
+  const char* why = capture::python()->AsUTF8(reason);
+  if (why == nullptr) return nullptr;
+  skipped(kId, kLevel, kPlace, why, 0);
+  return python_none();
+}
+
+PyMethodDef g_functions[] = {
+    {"tapelens_scan_is_plain", is_plain_now, capture::kMethO, nullptr},
+    {"tapelens_scan_wants", wants_bytes, capture::kMethO, nullptr},
+    {"tapelens_scan_applied", tell_applied, capture::kMethVarargs, nullptr},
+    {"tapelens_scan_skipped", tell_skipped, capture::kMethO, nullptr},
+};
+
+// ---- the first operator after torch was imported brings it in
+
+constinit PythonPart g_part = {.id = kId,
+                               .level = kLevel,
+                               .source = kSource,
+                               .functions = g_functions,
+                               .without_python = {},
+                               .not_installed = "the scan of this PyTorch is not one that is known"};
+
+std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction&) {
+  g_part.attempt();
+  return nullptr;
+}
+
+}  // namespace
+
+constinit const OperatorRewrite kScanSave = {
+    {.id = kId, .level = kLevel, .title = "what scan stacks unchanged is kept once"},
+    [](torch::Library&) { g_part.bring_in(at::RecordScope::FUNCTION, operator_begins); }};
+
+}  // namespace tapelens::rewrite
