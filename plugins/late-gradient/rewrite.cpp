@@ -12,8 +12,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "profiler/capture/checksums.h"
-#include "profiler/capture/python.h"
+#include "profiler/cpython/python.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/operators.h"
@@ -22,9 +21,9 @@
 namespace tapelens::rewrite {
 namespace {
 
-using capture::PyMethodDef;
-using capture::PyObject;
-using capture::Python;
+using cpython::PyMethodDef;
+using cpython::PyObject;
+using cpython::Python;
 
 constexpr char kId[] = "late-gradient";
 constexpr Level kLevel = Level::equivalent;
@@ -122,14 +121,14 @@ const char* reason_against(c10::TensorImpl* impl) {
 // ---- the functions that the Python part calls; `self` is unused
 
 int number_at(PyObject* arguments, int place) {
-  const Python& api = *capture::python();
+  const Python& api = *cpython::python();
   return static_cast<int>(api.AsLong(api.GetTupleItem(arguments, place)));
 }
 c10::TensorImpl* tensor_from(PyObject* object) {
-  return static_cast<c10::TensorImpl*>(capture::python()->AsVoidPtr(object));
+  return static_cast<c10::TensorImpl*>(cpython::python()->AsVoidPtr(object));
 }
 c10::TensorImpl* tensor_at(PyObject* arguments, int place) {
-  return tensor_from(capture::python()->GetTupleItem(arguments, place));
+  return tensor_from(cpython::python()->GetTupleItem(arguments, place));
 }
 at::Tensor gradient_of(c10::TensorImpl* impl) {
   return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl)).grad();
@@ -138,7 +137,7 @@ at::Tensor gradient_of(c10::TensorImpl* impl) {
 PyObject* begin(PyObject*, PyObject* number) {
   Watches& w = watches();
   const std::lock_guard guard(w.lock);
-  w.stepping[static_cast<int>(capture::python()->AsLong(number))] = false;
+  w.stepping[static_cast<int>(cpython::python()->AsLong(number))] = false;
   if (w.callback == at::INVALID_CALLBACK_HANDLE) {
     w.callback = at::addGlobalCallback(
         at::RecordFunctionCallback(operator_begins).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
@@ -149,7 +148,7 @@ PyObject* begin(PyObject*, PyObject* number) {
 PyObject* end(PyObject*, PyObject* number) {
   Watches& w = watches();
   const std::lock_guard guard(w.lock);
-  const int watch = static_cast<int>(capture::python()->AsLong(number));
+  const int watch = static_cast<int>(cpython::python()->AsLong(number));
   w.stepping.erase(watch);
   w.seen.erase(watch);
   std::erase_if(w.storages, [watch](const auto& entry) { return entry.second.watch == watch; });
@@ -188,7 +187,7 @@ PyObject* window(PyObject*, PyObject* arguments) {  // number, 1 or 0
 PyObject* seen(PyObject*, PyObject* number) {
   Watches& w = watches();
   const std::lock_guard guard(w.lock);
-  const auto at = w.seen.find(static_cast<int>(capture::python()->AsLong(number)));
+  const auto at = w.seen.find(static_cast<int>(cpython::python()->AsLong(number)));
   return python_text(at != w.seen.end() ? at->second.c_str() : nullptr);
 }
 
@@ -202,15 +201,13 @@ Place place_of(int number) { return {.operator_name = "Optimizer.step", .site = 
 PyObject* stepping(PyObject*, PyObject* arguments) {  // number, parameter
   c10::TensorImpl* parameter = tensor_at(arguments, 1);
   if (parameter == nullptr) return nullptr;
-  if (capture::checksums_wanted()) {
-    capture::checksum_parameter(capture::this_thread(), trace::ChecksumOf::gradient, parameter);
-  }
+  g_surroundings.before_step(parameter);
   applied(kId, kLevel, place_of(number_at(arguments, 0)), gradient_of(parameter).nbytes(), 0);
   return python_none();
 }
 
 PyObject* tell_skipped(PyObject*, PyObject* arguments) {  // number, reason, bytes
-  const Python& api = *capture::python();
+  const Python& api = *cpython::python();
   const char* reason = api.AsUTF8(api.GetTupleItem(arguments, 1));
   if (reason == nullptr) return nullptr;
   skipped(kId, kLevel, place_of(number_at(arguments, 0)), reason,
@@ -219,7 +216,7 @@ PyObject* tell_skipped(PyObject*, PyObject* arguments) {  // number, reason, byt
 }
 
 PyObject* broken(PyObject*, PyObject* reason) {
-  const char* why = capture::python()->AsUTF8(reason);
+  const char* why = cpython::python()->AsUTF8(reason);
   if (why == nullptr) return nullptr;
   g_surroundings.say(
       "late-gradient: " + std::string(why) +
@@ -228,15 +225,15 @@ PyObject* broken(PyObject*, PyObject* reason) {
 }
 
 PyMethodDef g_functions[] = {
-    {"tapelens_late_begin", begin, capture::kMethO, nullptr},
-    {"tapelens_late_end", end, capture::kMethO, nullptr},
-    {"tapelens_late_accumulated", accumulated, capture::kMethVarargs, nullptr},
-    {"tapelens_late_window", window, capture::kMethVarargs, nullptr},
-    {"tapelens_late_seen", seen, capture::kMethO, nullptr},
-    {"tapelens_late_may_step", may_step, capture::kMethO, nullptr},
-    {"tapelens_late_stepping", stepping, capture::kMethVarargs, nullptr},
-    {"tapelens_late_skipped", tell_skipped, capture::kMethVarargs, nullptr},
-    {"tapelens_late_broken", broken, capture::kMethO, nullptr},
+    {"tapelens_late_begin", begin, cpython::kMethO, nullptr},
+    {"tapelens_late_end", end, cpython::kMethO, nullptr},
+    {"tapelens_late_accumulated", accumulated, cpython::kMethVarargs, nullptr},
+    {"tapelens_late_window", window, cpython::kMethVarargs, nullptr},
+    {"tapelens_late_seen", seen, cpython::kMethO, nullptr},
+    {"tapelens_late_may_step", may_step, cpython::kMethO, nullptr},
+    {"tapelens_late_stepping", stepping, cpython::kMethVarargs, nullptr},
+    {"tapelens_late_skipped", tell_skipped, cpython::kMethVarargs, nullptr},
+    {"tapelens_late_broken", broken, cpython::kMethO, nullptr},
 };
 
 // ---- the first backward brings it in: by then the program has its optimizers

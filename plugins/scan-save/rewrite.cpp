@@ -2,7 +2,7 @@
 // Here it learns which tensors it may touch, and is counted.
 #include <ATen/record_function.h>
 
-#include "profiler/capture/python.h"
+#include "profiler/cpython/python.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/operators.h"
 #include "profiler/rewrite/python_part.h"
@@ -12,9 +12,9 @@
 namespace tapelens::rewrite {
 namespace {
 
-using capture::PyMethodDef;
-using capture::PyObject;
-using capture::Python;
+using cpython::PyMethodDef;
+using cpython::PyObject;
+using cpython::Python;
 
 constexpr char kId[] = "scan-save";
 constexpr Level kLevel = Level::shared_forward;
@@ -26,10 +26,10 @@ constexpr char kSource[] =
 
 // ---- the functions that the Python part calls; `self` is unused. They answer None for no.
 
-PyObject* answer(bool yes) { return yes ? capture::python()->FromString("yes") : python_none(); }
+PyObject* answer(bool yes) { return yes ? cpython::python()->FromString("yes") : python_none(); }
 
 PyObject* is_plain_now(PyObject*, PyObject* tensor) {
-  auto* impl = static_cast<c10::TensorImpl*>(capture::python()->AsVoidPtr(tensor));
+  auto* impl = static_cast<c10::TensorImpl*>(cpython::python()->AsVoidPtr(tensor));
   if (impl == nullptr) return nullptr;
   return answer(
       is_plain_moment() &&
@@ -37,12 +37,12 @@ PyObject* is_plain_now(PyObject*, PyObject* tensor) {
 }
 
 PyObject* wants_bytes(PyObject*, PyObject* bytes) {
-  const auto stacked = static_cast<uint64_t>(capture::python()->AsLong(bytes));
+  const auto stacked = static_cast<uint64_t>(cpython::python()->AsLong(bytes));
   return answer(stacked >= settings().min_bytes && applies_here(kScanSave, kPlace.operator_name));
 }
 
 PyObject* tell_applied(PyObject*, PyObject* arguments) {  // bytes of the stack, bytes that are kept
-  const Python& api = *capture::python();
+  const Python& api = *cpython::python();
   const auto number_at = [&](int place) {
     return static_cast<uint64_t>(api.AsLong(api.GetTupleItem(arguments, place)));
   };
@@ -51,17 +51,17 @@ PyObject* tell_applied(PyObject*, PyObject* arguments) {  // bytes of the stack,
 }
 
 PyObject* tell_skipped(PyObject*, PyObject* reason) {
-  const char* why = capture::python()->AsUTF8(reason);
+  const char* why = cpython::python()->AsUTF8(reason);
   if (why == nullptr) return nullptr;
   skipped(kId, kLevel, kPlace, why, 0);
   return python_none();
 }
 
 PyMethodDef g_functions[] = {
-    {"tapelens_scan_is_plain", is_plain_now, capture::kMethO, nullptr},
-    {"tapelens_scan_wants", wants_bytes, capture::kMethO, nullptr},
-    {"tapelens_scan_applied", tell_applied, capture::kMethVarargs, nullptr},
-    {"tapelens_scan_skipped", tell_skipped, capture::kMethO, nullptr},
+    {"tapelens_scan_is_plain", is_plain_now, cpython::kMethO, nullptr},
+    {"tapelens_scan_wants", wants_bytes, cpython::kMethO, nullptr},
+    {"tapelens_scan_applied", tell_applied, cpython::kMethVarargs, nullptr},
+    {"tapelens_scan_skipped", tell_skipped, cpython::kMethO, nullptr},
 };
 
 // ---- the first operator after torch was imported brings it in

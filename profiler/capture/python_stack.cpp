@@ -11,7 +11,7 @@
 #include "profiler/capture/checksums.h"
 #include "profiler/capture/graph.h"
 #include "profiler/capture/intern.h"
-#include "profiler/capture/python.h"
+#include "profiler/cpython/python.h"
 #include "profiler/capture/python_hooks.h"
 
 namespace tapelens::capture {
@@ -20,6 +20,7 @@ StackOptions g_stacks;
 
 namespace {
 
+using namespace cpython;
 using trace::RecordKind;
 
 // All of this is touched with the interpreter's lock held, and under a lock of ours where there is none (free threading).

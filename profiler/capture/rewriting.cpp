@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "profiler/capture/capture.h"
+#include "profiler/capture/checksums.h"
 #include "profiler/capture/intern.h"
 #include "profiler/capture/stack.h"
 
@@ -66,13 +67,17 @@ void record(std::string_view rewrite, rewrite::Level level, const rewrite::Place
       bytes, kept});
 }
 
+void before_step(c10::TensorImpl* parameter) {
+  if (checksums_wanted()) checksum_parameter(this_thread(), trace::ChecksumOf::gradient, parameter);
+}
+
 }  // namespace
 
 rewrite::Surroundings rewrite_surroundings() {
   for (const rewrite::PlannedSite& planned : rewrite::settings().plan) {
     g_names_places = g_names_places || !planned.module.empty();
   }
-  return {busy, is_in_backward, site, is_at, record, say};
+  return {busy, is_in_backward, site, is_at, record, say, before_step};
 }
 
 }  // namespace tapelens::capture

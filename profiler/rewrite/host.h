@@ -24,6 +24,7 @@ struct Surroundings {
   void (*record)(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes,
                  uint64_t kept);
   void (*say)(std::string_view line);
+  void (*before_step)(c10::TensorImpl* parameter);  // a rewrite is about to step it
 };
 extern Surroundings g_surroundings;
 

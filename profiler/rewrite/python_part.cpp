@@ -5,11 +5,11 @@
 
 namespace tapelens::rewrite {
 
-using capture::Gil;
-using capture::Owned;
-using capture::PyMethodDef;
-using capture::PyObject;
-using capture::Python;
+using cpython::Gil;
+using cpython::Owned;
+using cpython::PyMethodDef;
+using cpython::PyObject;
+using cpython::Python;
 
 void PythonPart::bring_in(at::RecordScope scope, at::RecordFunctionCallback::StartCallback begins) {
   callback = at::addGlobalCallback(at::RecordFunctionCallback(begins).scopes({scope}));
@@ -17,10 +17,10 @@ void PythonPart::bring_in(at::RecordScope scope, at::RecordFunctionCallback::Sta
 
 void PythonPart::attempt() {
   if (done) return;
-  const Python* api = capture::python();
+  const Python* api = cpython::python();
   if (api == nullptr) {
     finish(without_python);
-  } else if (capture::python_may_run(*api)) {
+  } else if (cpython::python_may_run(*api)) {
     const Quiet quiet;
     const Gil gil(*api);
     // Another thread may have had the lock before.
@@ -41,7 +41,7 @@ void PythonPart::install(const Python& api) {
     for (PyMethodDef& function : functions) {
       api.SetItemString(globals, function.name, api.NewFunction(&function, nullptr, nullptr));
     }
-    if (!Owned(api, api.RunString(source, capture::kFileInput, globals, globals))) {
+    if (!Owned(api, api.RunString(source, cpython::kFileInput, globals, globals))) {
       api.ErrClear();
       finish(not_installed);
       return;
@@ -57,13 +57,13 @@ void PythonPart::install(const Python& api) {
 }
 
 PyObject* python_none() {
-  const Python& api = *capture::python();
+  const Python& api = *cpython::python();
   api.IncRef(api.none);
   return api.none;
 }
 
 PyObject* python_text(const char* text) {
-  return text != nullptr ? capture::python()->FromString(text) : python_none();
+  return text != nullptr ? cpython::python()->FromString(text) : python_none();
 }
 
 }  // namespace tapelens::rewrite

@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "profiler/capture/python.h"
+#include "profiler/cpython/python.h"
 #include "profiler/rewrite/rewrite.h"
 
 namespace tapelens::rewrite {
@@ -17,13 +17,13 @@ struct PythonPart {
   std::string_view id;
   Level level;
   const char* source;  // has a function install(), which returns None as long as torch is being imported
-  std::span<capture::PyMethodDef> functions;  // that it may call, never destroyed
+  std::span<cpython::PyMethodDef> functions;  // that it may call, never destroyed
   std::string_view without_python;            // why it is left out of a program without an interpreter; or empty
   std::string_view not_installed;             // and where the source or install() raises
 
   at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
   std::atomic<bool> done = false;
-  capture::PyObject* globals = nullptr;
+  cpython::PyObject* globals = nullptr;
 
   // `begins` calls attempt(), at each function of this scope until it is done.
   void bring_in(at::RecordScope scope, at::RecordFunctionCallback::StartCallback begins);
@@ -31,11 +31,11 @@ struct PythonPart {
 
  private:
   void finish(std::string_view reason_against = {});
-  void install(const capture::Python& api);
+  void install(const cpython::Python& api);
 };
 
 // What functions of a part return: a new reference.
-capture::PyObject* python_none();
-capture::PyObject* python_text(const char* text);  // null: None
+cpython::PyObject* python_none();
+cpython::PyObject* python_text(const char* text);  // null: None
 
 }  // namespace tapelens::rewrite

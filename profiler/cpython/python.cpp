@@ -1,9 +1,9 @@
 // See python.h.
-#include "profiler/capture/python.h"
+#include "profiler/cpython/python.h"
 
 #include <dlfcn.h>
 
-namespace tapelens::capture {
+namespace tapelens::cpython {
 namespace {
 
 template <class Function>
@@ -57,4 +57,4 @@ std::string text_attribute(const Python& api, PyObject* object, const char* name
   return text != nullptr ? text : "";
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::cpython

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace tapelens::capture {
+namespace tapelens::cpython {
 
 struct PyObject;  // never looked into
 
@@ -99,4 +99,4 @@ bool python_may_run(const Python& api);
 
 std::string text_attribute(const Python& api, PyObject* object, const char* name);
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::cpython
