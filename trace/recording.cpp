@@ -228,7 +228,7 @@ void Recording::decode(const ColumnKey& key, ProcessIndex process, void* values)
   wanted.column = key.number;
   const auto [from, to] = std::equal_range(mapped_->chunks.begin(), mapped_->chunks.end(), wanted,
                                            [](auto& a, auto& b) { return order_of(a) < order_of(b); });
-  ColumnDecoder decoder;
+  thread_local ColumnDecoder decoder;  // most columns are much smaller than its buffers
   auto* place = static_cast<std::byte*>(values);
   for (auto chunk = from; chunk != to; ++chunk) {
     if (chunk->width != key.width) return;  // another column under this number: as if absent
