@@ -28,13 +28,19 @@ def command(net, steps, *more):
     return [sys.executable, "-W", "ignore", WORKER, net, str(steps), *more]
 
 
-def verified(net, apply, *more):
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        done = subprocess.run([TAPELENS, "verify", "--apply", apply, "--format", "json", "-o", file.name, "--", *command(net, 2, *more)],
+def verdict_of(options, program):
+    """What `tapelens verify` says of a program, with the same bits or with others."""
+    with tempfile.TemporaryDirectory() as folder:
+        verdict = pathlib.Path(folder) / "verdict.json"
+        done = subprocess.run([TAPELENS, "verify", *options, "--format", "json", "-o", verdict, "--", *program],
                               capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):
-            sys.exit(f"{net}: tapelens verify ended with {done.returncode}:\n{done.stderr[-1500:]}")
-        return json.load(open(file.name, encoding="utf-8"))
+            sys.exit(f"{' '.join(program)}: tapelens verify ended with {done.returncode}:\n{done.stderr[-1500:]}")
+        return json.loads(verdict.read_text(encoding="utf-8"))
+
+
+def verified(net, apply, *more):
+    return verdict_of(["--apply", apply], command(net, 2, *more))
 
 
 LEVELS = ("lossless", "bitwise")

@@ -149,6 +149,31 @@ def wide_layers(layers, width):
         optimizer.step()
 
 
+def broadcast_matmul(batch, heads, width):
+    """A product of which autograd keeps the expanded copy of a side."""
+    torch.manual_seed(0)
+    weight, queries = nn.Parameter(torch.randn(1, heads, width, width)), torch.randn(batch, 1, width, width)
+    optimizer = torch.optim.SGD([weight], lr=1e-4)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (queries @ weight).square().mean().backward()
+        optimizer.step()
+
+
+def autocast_copies(layers, width):
+    """Layers that read one activation: autocast makes a copy for each, all with the same values."""
+    torch.manual_seed(0)
+    model = nn.ModuleList([nn.Linear(width, width) for _ in range(layers)])
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    for _ in range(3):
+        optimizer.zero_grad()
+        x = torch.randn(4 * width, width).tanh()
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = sum(layer(x).float().mean() for layer in model)
+        loss.backward()
+        optimizer.step()
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     globals()[sys.argv[1]](*map(int, sys.argv[2:]))
