@@ -31,12 +31,7 @@ std::vector<std::string> ids(const advise::Checks& checks) {
 
 advise::SourceTree source_tree() {
   std::error_code error;
-  const std::filesystem::path folder = std::filesystem::current_path(error);
-  for (std::filesystem::path root = folder; !root.empty(); root = root.parent_path()) {
-    if (std::filesystem::exists(root / ".git", error)) return {root, folder};
-    if (root == root.root_path()) break;
-  }
-  return {folder, folder};
+  return advise::source_tree_at(std::filesystem::current_path(error));
 }
 
 }  // namespace tapelens::cli

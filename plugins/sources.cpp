@@ -14,6 +14,15 @@ bool is_library(std::string_view file) {
 
 }  // namespace
 
+SourceTree source_tree_at(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (std::filesystem::path root = folder; !root.empty(); root = root.parent_path()) {
+    if (std::filesystem::exists(root / ".git", error)) return {root, folder};
+    if (root == root.root_path()) break;
+  }
+  return {folder, folder};
+}
+
 std::string in_repository(std::string_view file, const SourceTree& tree) {
   if (file.empty() || is_library(file)) return "";
   const std::filesystem::path path(file);

@@ -62,7 +62,8 @@ BackwardBegins::BackwardBegins(const Process& process) {
 
 Interval BackwardBegins::within(Interval when) const {
   if (begins_.empty()) return when;
-  const auto first = std::ranges::lower_bound(begins_, when.begin), behind = std::ranges::lower_bound(begins_, when.end);
+  const auto first = std::ranges::lower_bound(begins_, when.begin),
+             behind = std::ranges::lower_bound(begins_, when.end);
   if (first >= behind) return {when.begin, when.begin};
   return {*first, Time{(behind - 1)->ns + 1}};
 }
@@ -100,18 +101,20 @@ Phase Phases::at(Time time) const {
   if (backward != nullptr) since = std::max(since, backward->end);
   if (optimizer != nullptr) since = std::max(since, optimizer->end);
 
-  const uint32_t call = first_at_or_after(process_.module_calls.begin, since);
-  if (call <= process_.module_calls.rows() && process_.module_calls.begin[ModuleCallId{call}] <= time) {
-    return Phase::forward;
-  }
-  const uint32_t node = first_at_or_after(process_.nodes.time, since);
+  return forward_from({since, kNever}) <= time ? Phase::forward : Phase::other;
+}
+
+Time Phases::forward_from(Interval interval) const {
+  Time begin = interval.end;
+  const uint32_t call = first_at_or_after(process_.module_calls.begin, interval.begin);
+  if (call <= process_.module_calls.rows()) begin = std::min(begin, process_.module_calls.begin[ModuleCallId{call}]);
+  const uint32_t node = first_at_or_after(process_.nodes.time, interval.begin);
   if (node <= process_.nodes.rows()) {
     // The operator that makes the node begins before the node is there.
     const OperatorId op = process_.nodes.op[NodeId{node}];
-    const Time begin = op ? process_.operators.begin[op] : process_.nodes.time[NodeId{node}];
-    if (begin <= time) return Phase::forward;
+    begin = std::min(begin, op ? process_.operators.begin[op] : process_.nodes.time[NodeId{node}]);
   }
-  return Phase::other;
+  return std::max(begin, interval.begin);
 }
 
 }  // namespace tapelens::model

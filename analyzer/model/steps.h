@@ -44,7 +44,12 @@ class Phases {
  public:
   Phases(const Process& process, const std::vector<Step>& steps);
   Phase at(Time time) const;
+  // Neither overlap; both in the order of time.
   const std::vector<Interval>& backwards() const { return backwards_; }
+  const std::vector<Interval>& optimizers() const { return optimizers_; }
+  // When the forward begins of an interval with no backward and no optimizer's step in it, that begins with the step or
+  // behind one of those; its end if there is none.
+  Time forward_from(Interval interval) const;
 
  private:
   const Process& process_;

@@ -5,7 +5,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "analyzer/model/attribution.h"
+#include "analyzer/peak/keys.h"
 
 namespace tapelens::peak {
 
@@ -20,97 +20,6 @@ struct Sum {
 };
 using Sums = std::unordered_map<uint64_t, Sum>;
 
-// Kinds and ids share one number space: the kind in the upper half where no id applies.
-uint64_t kind_key(HolderKind kind) { return (uint64_t{1} << 62) | static_cast<uint64_t>(kind); }
-
-class Keys {
- public:
-  Keys(const Process& process, const Text& text, const std::vector<Step>& steps, By by)
-      : p_(process), text_(text), steps_(steps), by_(by) {}
-
-  uint64_t key(const Member& member, const Holder& holder) const {
-    switch (by_) {
-      case By::field:
-        if (holder.kind != HolderKind::save) return kind_key(holder.kind);
-        return uint64_t{p_.nodes.type[holder.node].value} << 32 | holder.field.value;
-      case By::node:
-        return holder.node ? p_.nodes.type[holder.node].value : kind_key(holder.kind);
-      case By::module:
-        return module_of(p_, member.allocation).value;
-      case By::source:
-        return source_frame(text_, stack_of(p_, text_, member.allocation)).value;
-      case By::op:
-        return operator_name_of(p_, text_, member.allocation).value;
-      case By::category:
-        return kind_key(holder.kind);
-      case By::step:
-        return step_at(steps_, p_.allocations.time[member.allocation]).index;
-    }
-    return 0;
-  }
-
-  std::string name(uint64_t key, unsigned folders) const {
-    if ((key >> 62) != 0) {
-      const auto kind = static_cast<HolderKind>(key & 0xff);
-      if (by_ == By::node && kind == HolderKind::save) return "(unattributed)";
-      return category_name(kind);
-    }
-    const auto id = static_cast<uint32_t>(key);
-    switch (by_) {
-      case By::field: {
-        const std::string_view type = text_.string(StringId{static_cast<uint32_t>(key >> 32)});
-        return std::string(type.empty() ? "(unattributed)" : type) + "." + std::string(text_.string(StringId{id}));
-      }
-      case By::module:
-        return id == 0 ? "(outside of modules)" : std::string(text_.string(text_.module_path[ModuleId{id}]));
-      case By::source:
-        return id == 0 ? "(no stack)" : frame_text(text_, FrameId{id}, folders);
-      case By::step:
-        return "step " + std::to_string(id);
-      case By::op:
-        if (id == 0) return "(no operator)";
-        [[fallthrough]];
-      default:
-        return std::string(text_.string(StringId{id}));
-    }
-  }
-
- private:
-  const Process& p_;
-  const Text& text_;
-  const std::vector<Step>& steps_;
-  By by_;
-};
-
-// Two files of the same name must not look like one place: their folders are shown until they differ.
-constexpr unsigned kMostFolders = 64;
-
-std::map<uint64_t, std::string> names(const Keys& keys, const Sums& sums, const Text& text, bool is_source) {
-  std::map<uint64_t, std::string> out;
-  std::map<std::string, std::vector<uint64_t>> same;
-  for (const auto& [key, sum] : sums) {
-    out[key] = keys.name(key, 0);
-    same[out[key]].push_back(key);
-  }
-  if (!is_source) return out;
-  for (auto& [name, members] : same) {
-    const auto file = [&](uint64_t key) { return text.frame_file[FrameId{static_cast<uint32_t>(key)}]; };
-    const StringId first = file(members[0]);
-    const bool differ = std::ranges::any_of(members, [&](uint64_t key) { return file(key) != first; });
-    for (unsigned folders = 1; differ && folders <= kMostFolders; ++folders) {
-      std::map<std::string, uint32_t> file_of;
-      bool clear = true;
-      for (const uint64_t key : members) {
-        out[key] = keys.name(key, folders);
-        const auto [at, fresh] = file_of.try_emplace(out[key], file(key).value);
-        clear = clear && (fresh || at->second == file(key).value);
-      }
-      if (clear) break;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 std::optional<By> parse_by(std::string_view word) {
@@ -123,16 +32,18 @@ const char* by_name(By by) { return kByNames[static_cast<size_t>(by)]; }
 
 std::vector<Group> groups(const Process& process, const Text& text, const std::vector<Step>& steps, const PeakSet& set,
                           By by) {
-  const Keys keys(process, text, steps, by);
+  Keys keys(process, text, steps, by);
   Sums sums;
   for (const Member& member : set.members) {
-    Sum& sum = sums[keys.key(member, main_holder(set.holders_of(member)))];
+    Sum& sum = sums[keys.key(member.allocation, main_holder(set.holders_of(member)))];
     sum.bytes += member.bytes;
     ++sum.allocations;
   }
   // Keys that read the same are one group: two frames of one line, a string that was interned by two processes.
   std::map<std::string, Sum> by_name;
-  for (const auto& [key, name] : names(keys, sums, text, by == By::source)) {
+  std::vector<uint64_t> all;
+  for (const auto& [key, sum] : sums) all.push_back(key);
+  for (const auto& [key, name] : keys.names(all)) {
     Sum& sum = by_name[name];
     sum.bytes += sums.at(key).bytes;
     sum.allocations += sums.at(key).allocations;

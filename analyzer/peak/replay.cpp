@@ -21,8 +21,8 @@ class Lives {
       aliases_.insert(aliases_.end(), change->aliases.begin(), change->aliases.end());
       keeps_.insert(keeps_.end(), change->keeps.begin(), change->keeps.end());
     }
-    std::ranges::sort(gone_);
-    gone_.erase(std::ranges::unique(gone_).begin(), gone_.end());
+    is_gone_.resize(size_t{p_.saves.rows()} + 1);
+    for (const SaveId save : gone_) is_gone_[save.value] = true;
     resolve();
   }
 
@@ -40,7 +40,7 @@ class Lives {
       touched.push_back(alias.copy);
       touched.push_back(alias.source);
     }
-    std::ranges::sort(touched);
+    if (!std::ranges::is_sorted(touched)) std::ranges::sort(touched);
     touched.erase(std::ranges::unique(touched).begin(), touched.end());
     changed_.reserve(touched.size());
     for (const AllocationId allocation : touched) {
@@ -55,7 +55,7 @@ class Lives {
     std::erase_if(changed_, [&](const auto& life) { return life.end == p_.freed(life.allocation); });
   }
 
-  bool is_gone(SaveId save) const { return std::ranges::binary_search(gone_, save); }
+  bool is_gone(SaveId save) const { return is_gone_[save.value]; }
 
   Time end_of(AllocationId allocation) const {
     const Time freed = p_.freed(allocation);
@@ -97,7 +97,8 @@ class Lives {
 
   const Lifetimes& lifetimes_;
   const Process& p_;
-  std::vector<SaveId> gone_;                 // sorted
+  std::vector<SaveId> gone_;
+  std::vector<bool> is_gone_;                // by save
   std::unordered_map<uint32_t, Time> caps_;  // by allocation
   std::vector<WhatIf::Alias> aliases_;
   std::vector<WhatIf::Keep> keeps_;
@@ -188,16 +189,18 @@ Replay::Outcome Replay::without(std::span<const WhatIf* const> changes) const {
   outcome.changed = Lives(lifetimes_, changes).changed();
   Steps steps(timeline_);
   const uint32_t all = timeline_.events();
+  uint32_t before = 0;  // allocations are in the order of time
   for (const auto& [allocation, end] : outcome.changed) {
-    const uint32_t born = timeline_.event_of(allocation);
+    const uint32_t born = timeline_.event_of(allocation, before);
     if (born == all) continue;  // of another device, or of none
+    before = born;
     const FreeId free = p.allocations.free[allocation];
-    const uint32_t recorded = free ? timeline_.event_of(free) : all;
+    const uint32_t recorded = free ? timeline_.event_of(free, born) : all;
     const int64_t bytes = p.allocations.bytes[allocation].value;
     if (end <= p.allocations.time[allocation]) {
       steps.lower(born, recorded, bytes);
     } else {
-      const uint32_t now = std::max(born + 1, end == kNever ? all : timeline_.first_at_or_after(end));
+      const uint32_t now = std::max(born + 1, end == kNever ? all : timeline_.first_at_or_after(end, born));
       if (now < recorded) steps.lower(now, recorded, bytes);
       if (now > recorded) steps.lower(recorded, now, -bytes);
     }

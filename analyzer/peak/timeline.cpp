@@ -116,13 +116,26 @@ Timeline::Timeline(const Process& process, DeviceId device) : process_(process) 
       });
 }
 
-uint32_t Timeline::before(Time time) const {
-  return static_cast<uint32_t>(std::ranges::lower_bound(time_, time.ns) - time_.begin());
+namespace {
+
+// The first of a sorted column that is not less, not before `from`: looked for at growing distances from there.
+template <class Value>
+uint32_t lower_bound_from(const std::vector<Value>& column, Value value, uint32_t from) {
+  size_t step = 1, low = from;
+  while (low + step < column.size() && column[low + step] < value) {
+    low += step;
+    step *= 2;
+  }
+  const auto begin = column.begin() + static_cast<int64_t>(std::min(low, column.size()));
+  const auto end = column.begin() + static_cast<int64_t>(std::min(column.size(), low + step + 1));
+  return static_cast<uint32_t>(std::lower_bound(begin, end, value) - column.begin());
 }
 
-uint32_t Timeline::find(const std::vector<uint32_t>& last, uint32_t row, uint8_t is_allocation) const {
+}  // namespace
+
+uint32_t Timeline::find(const std::vector<uint32_t>& last, uint32_t row, uint8_t is_allocation, uint32_t from) const {
   // The counters grow along the rows; other devices' rows leave gaps in them.
-  const auto at = static_cast<uint32_t>(std::ranges::lower_bound(last, row) - last.begin());
+  const uint32_t at = lower_bound_from(last, row, from);
   const bool is_it = row != 0 && at < events() && last[at] == row && is_allocation_[at] == is_allocation;
   return is_it ? at : events();
 }
@@ -132,9 +145,7 @@ Moment Timeline::moment(uint32_t events) const {
   return {Time{time_[events - 1]}, AllocationId{last_allocation_[events - 1]}, FreeId{last_free_[events - 1]}};
 }
 
-Moment Timeline::at(Time time) const {
-  return moment(static_cast<uint32_t>(std::ranges::upper_bound(time_, time.ns) - time_.begin()));
-}
+Moment Timeline::at(Time time) const { return moment(static_cast<uint32_t>(time_.after(time.ns))); }
 
 Bytes Timeline::live(const Moment& moment) const {
   // The events of this device up to the moment: both counters grow along the rows.
@@ -153,10 +164,9 @@ Bytes Timeline::live(const Moment& moment) const {
   return Bytes{low == 0 ? 0 : live_[low - 1]};
 }
 
-Timeline::Extreme Timeline::largest(Interval interval) const {
-  const uint32_t first = before(interval.begin), last = std::max(first, before(interval.end));
-  uint32_t best = first;  // events before the extreme; `first`: what was alive at the begin
-  int64_t most = first == 0 ? 0 : live_[first - 1];
+uint32_t Timeline::most_after(uint32_t first, uint32_t last) const {
+  uint32_t best = first;
+  int64_t most = live_after_first(first).value;
   for (uint32_t event = first; event < last;) {
     const uint32_t block_end = std::min(last, (event / kBlock + 1) * kBlock);
     const bool whole = event % kBlock == 0 && block_end - event == kBlock;
@@ -170,10 +180,16 @@ Timeline::Extreme Timeline::largest(Interval interval) const {
     }
     event = block_end;
   }
+  return best;
+}
+
+Timeline::Extreme Timeline::largest(Interval interval) const {
+  const uint32_t first = first_at_or_after(interval.begin), last = std::max(first, first_at_or_after(interval.end));
+  const uint32_t best = most_after(first, last);
   Moment when = moment(best);
   // The extreme of an interval is never before the interval.
   if (best == first) when.time = std::max(when.time, interval.begin);
-  return {Bytes{most}, when};
+  return {live_after_first(best), when};
 }
 
 Timeline::Totals Timeline::allocated_before(uint32_t event) const {
@@ -189,8 +205,8 @@ Timeline::Totals Timeline::allocated_before(uint32_t event) const {
 }
 
 Timeline::Totals Timeline::allocated(Interval interval) const {
-  const Totals begin = allocated_before(before(interval.begin));
-  const Totals end = allocated_before(std::max(before(interval.begin), before(interval.end)));
+  const Totals begin = allocated_before(first_at_or_after(interval.begin));
+  const Totals end = allocated_before(std::max(first_at_or_after(interval.begin), first_at_or_after(interval.end)));
   return {end.allocations - begin.allocations, end.bytes - begin.bytes};
 }
 

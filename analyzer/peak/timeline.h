@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analyzer/model/model.h"
+#include "analyzer/model/sorted_times.h"
 
 namespace tapelens::peak {
 
@@ -60,15 +61,29 @@ class Timeline {
   Totals allocated(Interval interval) const;
 
   // The curve as rows, one each event of this device, from 0; what was live after it; blocks with their largest.
-  static constexpr uint32_t kBlock = 256;
+  static constexpr uint32_t kBlock = 64;
   uint32_t events() const { return static_cast<uint32_t>(live_.size()); }
   Bytes live_after(uint32_t event) const { return Bytes{live_[event]}; }
   Bytes most_of_block(uint32_t block) const { return Bytes{blocks_[block].most}; }
-  uint32_t first_at_or_after(Time time) const { return before(time); }
+  // `from`: an event that the answer is not before; the nearer, the faster.
+  uint32_t first_at_or_after(Time time, uint32_t from = 0) const {
+    return static_cast<uint32_t>(time_.at_or_after(time.ns, from));
+  }
+  Time time_of(uint32_t event) const { return Time{time_[event]}; }
+  AllocationId allocation_of(uint32_t event) const {  // that it allocates or frees
+    return is_allocation_[event] != 0 ? AllocationId{last_allocation_[event]}
+                                      : process_.frees.of[FreeId{last_free_[event]}];
+  }
+  Bytes live_after_first(uint32_t events) const { return Bytes{events == 0 ? 0 : live_[events - 1]}; }
+  // After how many events most is alive, of `first` to `last`; the first such number, if several.
+  uint32_t most_after(uint32_t first, uint32_t last) const;
   Moment moment_after(uint32_t event) const { return moment(event + 1); }
-  // events() if it is none of this device's.
-  uint32_t event_of(AllocationId allocation) const { return find(last_allocation_, allocation.value, 1); }
-  uint32_t event_of(FreeId free) const { return find(last_free_, free.value, 0); }
+  Moment moment_after_first(uint32_t events) const { return moment(events); }
+  // events() if it is none of this device's. `from`: as above.
+  uint32_t event_of(AllocationId allocation, uint32_t from = 0) const {
+    return find(last_allocation_, allocation.value, 1, from);
+  }
+  uint32_t event_of(FreeId free, uint32_t from = 0) const { return find(last_free_, free.value, 0, from); }
 
  private:
   struct Block {
@@ -76,15 +91,14 @@ class Timeline {
     uint32_t allocations;  // of all blocks before it
     int64_t bytes;         // likewise
   };
-  // The events before the first one at or after a time.
-  uint32_t before(Time time) const;
-  uint32_t find(const std::vector<uint32_t>& last, uint32_t row, uint8_t is_allocation) const;
+  uint32_t find(const std::vector<uint32_t>& last, uint32_t row, uint8_t is_allocation, uint32_t from) const;
   Totals allocated_before(uint32_t event) const;
   Moment moment(uint32_t events) const;
 
   const Process& process_;
   // One row an event of this device, in order.
-  std::vector<int64_t> time_, live_;
+  SortedTimes time_;
+  std::vector<int64_t> live_;
   std::vector<uint32_t> last_allocation_, last_free_;
   std::vector<uint8_t> is_allocation_;
   std::vector<Block> blocks_;

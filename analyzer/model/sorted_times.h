@@ -1,0 +1,60 @@
+// Times that do not fall, to be looked up again and again near where the last one was found: the times of every 64th
+// row are in a column of their own, which of ten million rows still is in the cache.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace tapelens::model {
+
+class SortedTimes {
+ public:
+  void reserve(size_t rows) {
+    all_.reserve(rows);
+    sparse_.reserve(rows / kEvery + 1);
+  }
+  void push_back(int64_t time) {
+    if (all_.size() % kEvery == 0) sparse_.push_back(time);
+    all_.push_back(time);
+  }
+  void shrink_to_fit() {
+    all_.shrink_to_fit();
+    sparse_.shrink_to_fit();
+  }
+  size_t size() const { return all_.size(); }
+  int64_t operator[](size_t row) const { return all_[row]; }
+
+  // The first row at or after a time, of those from `from` on; size() if there is none. The nearer, the faster.
+  size_t at_or_after(int64_t time, size_t from = 0) const {
+    return first(from, [time](int64_t row) { return row < time; });
+  }
+  // The first row after a time, likewise.
+  size_t after(int64_t time, size_t from = 0) const {
+    return first(from, [time](int64_t row) { return row <= time; });
+  }
+
+ private:
+  static constexpr size_t kEvery = 64;
+
+  template <class IsBefore>
+  size_t first(size_t from, IsBefore is_before) const {
+    if (from >= all_.size() || !is_before(all_[from])) return std::min(from, all_.size());
+    size_t low = from / kEvery, step = 1;
+    while (low + step < sparse_.size() && is_before(sparse_[low + step])) {
+      low += step;
+      step *= 2;
+    }
+    const auto sparse_end = sparse_.begin() + static_cast<int64_t>(std::min(sparse_.size(), low + step));
+    const auto block = std::partition_point(sparse_.begin() + static_cast<int64_t>(low) + 1, sparse_end, is_before);
+    const size_t begin = static_cast<size_t>(block - sparse_.begin() - 1) * kEvery;
+    const size_t end = std::min(all_.size(), begin + kEvery);
+    return static_cast<size_t>(std::partition_point(all_.begin() + static_cast<int64_t>(std::max(begin, from)),
+                                                    all_.begin() + static_cast<int64_t>(end), is_before) -
+                               all_.begin());
+  }
+
+  std::vector<int64_t> all_, sparse_;
+};
+
+}  // namespace tapelens::model

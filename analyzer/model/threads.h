@@ -1,0 +1,21 @@
+// Which thread each operator, module call and evaluation ran on. Apart from the model, since only pictures want it.
+#pragma once
+
+#include "analyzer/model/model.h"
+#include "trace/recording.h"
+
+namespace tapelens::model {
+
+using ThreadId = trace::Id<struct ThreadTag>;
+
+struct Threads {
+  IdColumn<ThreadId, uint32_t> os_id;  // gettid()
+  IdColumn<OperatorId, ThreadId, uint16_t> of_operator;
+  IdColumn<ModuleCallId, ThreadId, uint16_t> of_module_call;
+  IdColumn<EvaluationId, ThreadId, uint16_t> of_evaluation;
+};
+
+// Columns as long as the process' tables; a thread that the recording does not name is none.
+Threads load_threads(const trace::Recording& recording, const Process& process, trace::ProcessIndex index);
+
+}  // namespace tapelens::model
