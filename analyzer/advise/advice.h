@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/model/text.h"
+#include "analyzer/peak/replay.h"
 #include "analyzer/peak/timeline.h"
 #include "plugins/check.h"
 
@@ -75,7 +77,8 @@ struct Advice {
   std::vector<Finding> findings;     // in the order in which to read them
   std::vector<std::string> refused;  // one line for each check that failed, and why
   std::vector<std::string> checks;   // ids of those that ran
-  std::optional<Foretold> foretold;  // if rewrites were applied: then findings are theirs, and peak_after_all is with them
+  // If rewrites were applied: then findings are theirs, and peak_after_all is with them.
+  std::optional<Foretold> foretold;
 };
 
 struct Wanted {
@@ -92,9 +95,33 @@ struct Wanted {
 // Called now and then with what is being done and how much of it, of 1. May be empty.
 using Progress = std::function<void(std::string_view, double)>;
 
-// `since`: peaks before it are not looked at; nothing had a holder then.
+// What the replay takes away for a finding: all of it, whoever else finds the same.
+struct Change {
+  peak::WhatIf what;
+  uint32_t place = 0;  // changes that drop the same saves share them in the order of their places; no two are equal
+};
+
+// The recording without some of its findings; `ticked` in any order. Without all that are no alternatives it is
+// Advice::peak_after_all or more: that leaves out findings that make the peak higher when the others are mended too.
+peak::Replay::Outcome without(const Process& process, const peak::Replay& replay,
+                              std::span<const Change* const> ticked);
+
+// `since`: peaks before it are not looked at; nothing had a holder then. `changes`, if asked for, are at the same
+// places as Advice::findings.
 Advice advise(const Process& process, const Text& text, DeviceId device, Checks& checks, const Wanted& wanted,
-              const Progress& progress = {}, Time since = Time{0});
+              const Progress& progress = {}, Time since = Time{0}, std::vector<Change>* changes = nullptr);
+
+// The same for whoever has what the checks look at already. References are valid while they run.
+struct Prepared {
+  const std::vector<Step>& steps;
+  const Phases& phases;
+  const Provenance& provenance;
+  const peak::Lifetimes& lifetimes;
+  const peak::Timeline& timeline;
+  const peak::PeakSet& peak;  // of the timeline's device, at its largest moment from `since` on
+};
+Advice advise(const Process& process, const Text& text, const Prepared& prepared, Checks& checks, const Wanted& wanted,
+              const Progress& progress = {}, Time since = Time{0}, std::vector<Change>* changes = nullptr);
 
 // One sentence if it asks for a check or an option that there is not.
 std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks);

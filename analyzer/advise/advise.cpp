@@ -1,6 +1,8 @@
 // Runs the checks over one process, groups what they emit, asks the replay what it is worth, and puts it in order.
 #include <algorithm>
 #include <exception>
+#include <numeric>
+#include <tuple>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/describe.h"
@@ -54,6 +56,7 @@ struct Scored {
   CheckInfo info;
   FoundGroup group;
   Bytes peak_after, relief_with_all;
+  uint32_t place = 0;    // in the order of precedence
   bool frees = false;    // something, at some moment, alone
   peak::WhatIf share{};  // of the change, among all
 
@@ -62,35 +65,37 @@ struct Scored {
 
 class Advisor {
  public:
-  Advisor(const Process& process, const Text& text, DeviceId device, const Wanted& wanted, const Progress& progress,
-          Time since)
-      : steps_(find_steps(process)),
-        phases_(process, steps_),
-        provenance_(process, text),
-        lifetimes_(process, provenance_),
-        timeline_(process, device),
-        peak_(peak_set(process, text, device, timeline_.largest({since, kNever}).when)),
+  Advisor(const Process& process, const Text& text, const Prepared& prepared, const Wanted& wanted,
+          const Progress& progress, Time since)
+      : lifetimes_(prepared.lifetimes),
+        timeline_(prepared.timeline),
+        peak_(prepared.peak),
         replay_(lifetimes_, timeline_, since),
         progress_(progress),
-        context_{process,    text,   steps_,    phases_, provenance_,
-                 lifetimes_, device, timeline_, peak_,   torch_version(process, text),
-                 nullptr, wanted.sources ? &*wanted.sources : nullptr},
+        context_{process,
+                 text,
+                 prepared.steps,
+                 prepared.phases,
+                 prepared.provenance,
+                 lifetimes_,
+                 peak_.device,
+                 timeline_,
+                 peak_,
+                 torch_version(process, text),
+                 nullptr,
+                 wanted.sources ? &*wanted.sources : nullptr},
         places_(context_),
         wanted_(wanted),
         since_(since) {}
 
-  Advice run(Checks& checks) {
+  Advice run(Checks& checks, std::vector<Change>* changes) {
     advice_.peak_before = peak_.bytes;
     if (wanted_.applying) context_.applied = &chosen_.emplace(context_, *wanted_.applying, checks);
     find(checks);
     score();
-    for (const Scored& scored : scored_) words(scored);
-    std::ranges::stable_sort(advice_.findings, [](const Finding& a, const Finding& b) {
-      const auto key = [](const Finding& f) {
-        return std::tuple(f.is_alternative ? 1 : 0, -f.relief().value, -static_cast<int>(f.severity), -f.bytes.value);
-      };
-      return key(a) < key(b);
-    });
+    for (Scored& scored : scored_) words(scored);
+    sort();
+    if (changes != nullptr) *changes = std::move(changes_);
     return std::move(advice_);
   }
 
@@ -119,7 +124,8 @@ class Advisor {
       }
       advice_.checks.emplace_back(info.id);
       for (FoundGroup& group : groups.take()) {
-        if (group.bytes >= wanted_.min_bytes || chosen_) scored_.push_back({&entry, info, std::move(group), {}, {}, false, {}});
+        if (group.bytes >= wanted_.min_bytes || chosen_)
+          scored_.push_back({&entry, info, std::move(group), {}, {}, 0, false, {}});
       }
     }
   }
@@ -131,6 +137,7 @@ class Advisor {
     for (size_t i = 0; i < scored_.size(); ++i) {
       tell("replay", 0.5 + 0.3 * static_cast<double>(i) / static_cast<double>(scored_.size()));
       Scored& scored = scored_[i];
+      scored.place = static_cast<uint32_t>(i);
       const peak::Replay::Outcome alone = replay_.without(scored.group.change);
       scored.peak_after = alone.peak;
       scored.frees = alone.most_relief.value > 0;
@@ -173,10 +180,12 @@ class Advisor {
 
   void foretell(const peak::Replay::Outcome& outcome, const std::vector<const peak::WhatIf*>& all) {
     const peak::Saved saved(lifetimes_, timeline_, since_);
-    advice_.foretold = {wanted_.applying->name, peak_.bytes, outcome.peak, saved.most(), saved.most_without(outcome, all)};
+    advice_.foretold = {wanted_.applying->name, peak_.bytes, outcome.peak, saved.most(),
+                        saved.most_without(outcome, all)};
   }
 
-  void words(const Scored& scored) {
+  // Takes the change with it.
+  void words(Scored& scored) {
     const Group group{scored.group.occurrences, scored.group.key.variant, scored.group.bytes,
                       peak_.bytes - scored.peak_after, scored.relief_with_all};
     Description description;
@@ -201,14 +210,30 @@ class Advisor {
     finding.notes = std::move(description.notes);
     finding.fix = std::move(description.fix);
     advice_.findings.push_back(std::move(finding));
+    changes_.push_back({std::move(scored.group.change), scored.place});
   }
 
-  std::vector<Step> steps_;
-  Phases phases_;
-  Provenance provenance_;
-  peak::Lifetimes lifetimes_;
-  peak::Timeline timeline_;
-  peak::PeakSet peak_;
+  void sort() {
+    std::vector<Finding>& findings = advice_.findings;
+    std::vector<size_t> order(findings.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, {}, [&](size_t at) {
+      const Finding& f = findings[at];
+      return std::tuple(f.is_alternative ? 1 : 0, -f.relief().value, -static_cast<int>(f.severity), -f.bytes.value);
+    });
+    const auto sorted = [&](auto& all) {
+      std::remove_reference_t<decltype(all)> out;
+      out.reserve(all.size());
+      for (const size_t at : order) out.push_back(std::move(all[at]));
+      all = std::move(out);
+    };
+    sorted(findings);
+    sorted(changes_);
+  }
+
+  const peak::Lifetimes& lifetimes_;
+  const peak::Timeline& timeline_;
+  const peak::PeakSet& peak_;
   peak::Replay replay_;
   const Progress& progress_;
   Context context_;
@@ -218,13 +243,39 @@ class Advisor {
   std::optional<Chosen> chosen_;
   std::vector<Scored> scored_;
   Advice advice_;
+  std::vector<Change> changes_;  // of the findings
 };
 
 }  // namespace
 
+Advice advise(const Process& process, const Text& text, const Prepared& prepared, Checks& checks, const Wanted& wanted,
+              const Progress& progress, Time since, std::vector<Change>* changes) {
+  return Advisor(process, text, prepared, wanted, progress, since).run(checks, changes);
+}
+
 Advice advise(const Process& process, const Text& text, DeviceId device, Checks& checks, const Wanted& wanted,
-              const Progress& progress, Time since) {
-  return Advisor(process, text, device, wanted, progress, since).run(checks);
+              const Progress& progress, Time since, std::vector<Change>* changes) {
+  const std::vector<Step> steps = find_steps(process);
+  const Phases phases(process, steps);
+  const Provenance provenance(process, text);
+  const peak::Lifetimes lifetimes(process, provenance);
+  const peak::Timeline timeline(process, device);
+  const peak::PeakSet peak = peak_set(process, text, device, timeline.largest({since, kNever}).when);
+  const Prepared prepared{steps, phases, provenance, lifetimes, timeline, peak};
+  return advise(process, text, prepared, checks, wanted, progress, since, changes);
+}
+
+peak::Replay::Outcome without(const Process& process, const peak::Replay& replay,
+                              std::span<const Change* const> ticked) {
+  std::vector<const Change*> changes(ticked.begin(), ticked.end());
+  std::ranges::sort(changes, {}, &Change::place);
+  std::vector<uint8_t> claimed(size_t{process.saves.rows()} + 1);
+  std::vector<peak::WhatIf> shares;
+  shares.reserve(changes.size());
+  for (const Change* change : changes) shares.push_back(share(process, change->what, claimed));
+  std::vector<const peak::WhatIf*> all;
+  for (const peak::WhatIf& one : shares) all.push_back(&one);
+  return replay.without(all);
 }
 
 std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks) {

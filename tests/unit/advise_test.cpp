@@ -14,11 +14,15 @@ namespace {
 using testing::kCpu;
 using testing::ProcessBuilder;
 
-// Finds every save of one field; what it does is set from outside.
+// Finds every save of one field ("*": of any), and has a few bytes there instead of each; what it does is set from
+// outside.
 struct Behaviour {
   std::string field = "result";
   Severity severity = Severity::warning;
   const char* throws_in = "";
+  uint32_t precedence = 10;
+  bool is_alternative = false;
+  Bytes instead{};
 };
 Behaviour g_first, g_second;
 
@@ -28,7 +32,7 @@ class FieldCheck final : public Check {
   CheckInfo info() const override {
     static constexpr Option kOptions[] = {{"min-bytes", "0", "the least bytes of a save"}};
     static constexpr char kId[] = {'t', 'e', 's', 't', '-', letter, 0};
-    return {kId, 3, "saves of a field", "help", kOptions};
+    return {kId, 3, "saves of a field", "help", kOptions, behaviour.is_alternative, behaviour.precedence};
   }
   void run(const Context& context, const Options& options, Sink& sink) override {
     fail_in("run");
@@ -36,9 +40,16 @@ class FieldCheck final : public Check {
     for (uint32_t row = 1; row <= saves.rows(); ++row) {
       const SaveId save{row};
       const Bytes bytes = context.process.allocations.bytes[saves.allocation[save]];
-      if (context.text.string(saves.field[save]) != behaviour.field || bytes < options.bytes("min-bytes")) continue;
-      sink.add({place_of(context, save), saves.allocation[save], bytes, {saves.time[save], saves.released[save]}, save},
-               {{save}, {}, {}, {}});
+      if ((behaviour.field != "*" && context.text.string(saves.field[save]) != behaviour.field) ||
+          bytes < options.bytes("min-bytes"))
+        continue;
+      const Interval when{saves.time[save], saves.released[save]};
+      peak::WhatIf change{{save}, {}, {}, {}};
+      if (behaviour.instead.value > 0) {
+        const Interval until_backward{saves.time[save], context.phases.backwards().front().begin};
+        change.extras.push_back({saves.allocation[save], until_backward, behaviour.instead});
+      }
+      sink.add({place_of(context, save), saves.allocation[save], bytes, when, save}, change);
     }
   }
   Description describe(const Context&, const Group& group) const override {
@@ -78,10 +89,11 @@ struct Layers : ProcessBuilder {
       nodes_.push_back(conv_node);
       made_.push_back(y);
     }
-    allocate(250, 10);
+    const AllocationId small = allocate(250, 10);
     int64_t t = 300;
     for (size_t i = nodes_.size(); i-- > 0; t += 10) {
       evaluate(t, t + 5, nodes_[i], true);
+      if (i == 2) free(t + 2, small);
       if (i % 2 == 0) free(t + 6, made_[i / 2]);
     }
     backward(290, 400);
@@ -95,6 +107,44 @@ struct Layers : ProcessBuilder {
  private:
   std::vector<NodeId> nodes_;
   std::vector<AllocationId> made_;
+};
+
+// A recording's advice with what the replay needs to take any of it away.
+class Replayed {
+ public:
+  Replayed(const ProcessBuilder& of, Checks& checks, const Wanted& wanted = {})
+      : process_(of.process),
+        steps_(find_steps(process_)),
+        phases_(process_, steps_),
+        provenance_(process_, of.text),
+        lifetimes_(process_, provenance_),
+        timeline_(process_, kCpu),
+        peak_(peak_set(process_, of.text, kCpu, timeline_.largest({Time{0}, kNever}).when)),
+        advice(advise::advise(process_, of.text, Prepared{steps_, phases_, provenance_, lifetimes_, timeline_, peak_},
+                              checks, wanted, {}, Time{0}, &changes)) {}
+  // The peak without what these checks found.
+  Bytes peak_without(const std::vector<std::string>& checks) const {
+    std::vector<const Change*> ticked;
+    for (const std::string& check : checks) {
+      for (size_t i = 0; i < changes.size(); ++i) {
+        if (advice.findings[i].check == check) ticked.push_back(&changes[i]);
+      }
+    }
+    return without(process_, peak::Replay(lifetimes_, timeline_), ticked).peak;
+  }
+
+ private:
+  const Process& process_;
+  std::vector<Step> steps_;
+  Phases phases_;
+  Provenance provenance_;
+  peak::Lifetimes lifetimes_;
+  peak::Timeline timeline_;
+  peak::PeakSet peak_;
+
+ public:
+  std::vector<Change> changes;
+  Advice advice;
 };
 
 class Advise : public ::testing::Test {
@@ -220,6 +270,60 @@ TEST_F(Advise, FingerprintsDoNotDependOnTheRun) {
   } const shifted;
   const Advice advice = advise::advise(shifted.process, shifted.text, kCpu, checks, {{"test-a"}, {}, {}});
   EXPECT_EQ(advice.findings.at(0).id, id);
+}
+
+TEST_F(Advise, AnyFindingsCanBeTakenAwayAndAllOfThemGiveThePeakWithoutAll) {
+  const Replayed replayed(layers, checks);
+  ASSERT_EQ(replayed.advice.findings.size(), 2U);
+  ASSERT_EQ(replayed.changes.size(), 2U);
+  EXPECT_EQ(replayed.peak_without({}), Bytes{2010});
+  EXPECT_EQ(replayed.peak_without({"test-a"}), Bytes{2010});
+  EXPECT_EQ(replayed.peak_without({"test-b"}), Bytes{2010});
+  EXPECT_EQ(replayed.peak_without({"test-a", "test-b"}), replayed.advice.peak_after_all);
+  EXPECT_EQ(replayed.peak_without({"test-b", "test-a"}), Bytes{1000});
+}
+
+TEST_F(Advise, EachFindingTakenAwayIsTheOneThatIsWrittenBesideIt) {
+  g_first = {"*", Severity::warning, "", 20};
+  g_second = {"input", Severity::error, "", 10};
+  const Replayed replayed(layers, checks);
+  const auto& [advice, changes] = std::tie(replayed.advice, replayed.changes);
+  ASSERT_EQ(changes.size(), advice.findings.size());
+  ASSERT_EQ(changes.size(), 3U);
+  for (size_t i = 0; i < changes.size(); ++i) {
+    ASSERT_EQ(changes[i].what.without.size(), 2U);
+    const std::string field(layers.text.string(layers.process.saves.field[changes[i].what.without[0]]));
+    EXPECT_EQ(field, advice.findings[i].field);
+    EXPECT_EQ(changes[i].place == 0, advice.findings[i].check == "test-b");
+  }
+}
+
+TEST_F(Advise, WhatSeveralFindingsDropIsSharedInTheOrderOfPrecedence) {
+  g_first = {"*", Severity::warning, "", 20, false, Bytes{100}};
+  g_second = {"*", Severity::warning, "", 10};
+  const Replayed replayed(layers, checks);
+  EXPECT_EQ(replayed.peak_without({"test-b"}), Bytes{1000});
+  EXPECT_GT(replayed.peak_without({"test-a"}), Bytes{1000});
+  EXPECT_EQ(replayed.peak_without({"test-a"}), layers.advise(checks, {{"test-a"}, {}, {}}).peak_after_all);
+  EXPECT_EQ(replayed.peak_without({"test-a", "test-b"}), Bytes{1000});
+  EXPECT_EQ(replayed.advice.peak_after_all, Bytes{1000});
+}
+
+TEST_F(Advise, AnAlternativeIsTakenAwayOnlyIfItIsAskedFor) {
+  g_first = {"result"};
+  g_second = {"input", Severity::info, "", 10, true};
+  const Replayed replayed(layers, checks);
+  EXPECT_EQ(replayed.advice.peak_after_all, Bytes{2010});
+  EXPECT_EQ(replayed.peak_without({"test-a"}), Bytes{2010});
+  EXPECT_EQ(replayed.peak_without({"test-a", "test-b"}), Bytes{1000});
+}
+
+TEST_F(Advise, WhatMakesThePeakHigherIsInWhatIsTickedAndNotInThePeakWithoutAll) {
+  g_first = {"result", Severity::warning, "", 10, false, Bytes{3000}};
+  const Replayed replayed(layers, checks, {{"test-a"}, {}, {}});
+  ASSERT_EQ(replayed.advice.findings.size(), 1U);
+  EXPECT_GT(replayed.peak_without({"test-a"}), Bytes{2010});
+  EXPECT_EQ(replayed.advice.peak_after_all, Bytes{2010});
 }
 
 TEST(Share, ASaveIsDroppedByOneFindingOnly) {
