@@ -12,7 +12,7 @@ namespace tapelens::cli {
 // Documented in README.md. `record` and `run` return their command's exit code instead; `verify` has more: verify.h.
 enum ExitCode : int {
   kFine = 0,
-  kNo = 1,  // report --fail-above, advise --fail-on: it is so; doctor: recording will not work
+  kNo = 1,  // report --fail-above, advise --fail-on: it is so; doctor: recording will not work; view: no window
   kUsage = 2,
   kUnreadable = 3,  // input that cannot be read, output that cannot be written
   kDataLost = 4,    // and --strict was given
@@ -31,6 +31,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
 void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_report(CLI::App& app, int& exit_code);
 void add_advise(CLI::App& app, int& exit_code);
+void add_view(CLI::App& app, int& exit_code);
 void add_checks(CLI::App& app, int& exit_code);
 void add_seal(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code, const std::vector<std::string>& command);

@@ -54,7 +54,7 @@ OptionFacts facts_of(const CLI::Option& option) {
   if (type == "REWRITE") facts.choices = known_rewrites();
   if (!facts.choices.empty()) {
     facts.kind = Kind::choice;
-  } else if (type.starts_with("FILE")) {
+  } else if (type.starts_with("FILE") || type == "OTHER") {
     facts.kind = Kind::recording;
   } else if (type.starts_with("PATH")) {
     facts.kind = Kind::file;

@@ -82,7 +82,8 @@ int run(int argc, char** argv) {
       "Examples:\n"
       "  tapelens record -- python train.py     makes run.tapelens\n"
       "  tapelens report run.tapelens           says who holds the peak\n"
-      "  tapelens advise run.tapelens           says what of it is for nothing, and how to mend it\n\n"
+      "  tapelens advise run.tapelens           says what of it is for nothing, and how to mend it\n"
+      "  tapelens view run.tapelens             shows all of it in a window\n\n"
       "tapelens COMMAND --help says more about each.");
   app.set_version_flag("--version", version_text);
   app.formatter(std::make_shared<Formatter>());
@@ -91,6 +92,7 @@ int run(int argc, char** argv) {
   add_verify(app, exit_code, command);
   add_report(app, exit_code);
   add_advise(app, exit_code);
+  add_view(app, exit_code);
   add_checks(app, exit_code);
   add_seal(app, exit_code);
   add_doctor(app, exit_code, command);

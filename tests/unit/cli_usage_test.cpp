@@ -49,7 +49,7 @@ TEST(Usage, WrongValuesAreRefusedBeforeTheCommandRuns) {
 
 TEST(Usage, EveryCommandHasHelpWithExamplesAndAVersion) {
   for (const char* command :
-       {"record", "run", "verify", "report", "advise", "checks", "seal", "doctor", "completion"}) {
+       {"record", "run", "verify", "report", "advise", "view", "checks", "seal", "doctor", "completion"}) {
     const Outcome help = tapelens({command, "--help"}), version = tapelens({command, "--version"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_EQ(help.err, "") << command;
@@ -71,8 +71,9 @@ TEST(Completion, EveryCommandAndOptionIsInEveryScript) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Outcome script = tapelens({"completion", shell});
     EXPECT_EQ(script.exit_code, 0);
-    for (const char* word : {"record", "run", "verify", "report", "advise", "checks", "seal", "doctor", "completion",
-                             "max-size", "keep-spool", "strict", "trivial-concat", "recompute-budget", "bitwise"}) {
+    for (const char* word :
+         {"record", "run", "verify", "report", "advise", "view", "checks", "seal", "doctor", "completion", "max-size",
+          "keep-spool", "strict", "trivial-concat", "recompute-budget", "bitwise"}) {
       EXPECT_NE(script.out.find(word), std::string::npos) << shell << ": " << word;
     }
   }
@@ -102,6 +103,10 @@ TEST(Completion, BashCompletesCommandsOptionsValuesAndRecordings) {
   EXPECT_EQ(completed({"tapelens", "verify", "--allow", "trivial"}, folder.path()), "trivial-concat\n");
   EXPECT_EQ(completed({"tapelens", "report", ""}, folder.path()), "run.tapelens\n");
   EXPECT_EQ(completed({"tapelens", "report", "--format", "js"}, folder.path()), "json\n");
+  EXPECT_EQ(completed({"tapelens", "view", ""}, folder.path()), "run.tapelens\n");
+  EXPECT_EQ(completed({"tapelens", "view", "run.tapelens", ""}, folder.path()), "run.tapelens\n");
+  EXPECT_EQ(completed({"tapelens", "view", "--page", "st"}, folder.path()), "steps\n");
+  EXPECT_EQ(completed({"tapelens", "view", "--screenshot", "oth"}, folder.path()), "other.txt\n");
 }
 
 TEST(Doctor, AProgramThatDoesNotExistWillNotWork) {

@@ -1,0 +1,138 @@
+// tapelens view: hands a recording to the window, tapelens-gui, which is another program: this one has no Qt.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "analyzer/report/report.h"
+#include "cli/closing.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+
+namespace tapelens::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWindow = "tapelens-gui";
+
+struct ViewCommand {
+  std::string file, other;
+  // As they are given and as the window takes them.
+  std::string page, at, screenshot, size, scheme;
+};
+
+// Why a recording cannot be opened; a typed name that is wrong is said here, not in a window.
+std::string unreadable(const std::string& path) {
+  struct stat status {};
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const bool is_open = file >= 0 && fstat(file, &status) == 0;
+  const int why = is_open && S_ISDIR(status.st_mode) ? EISDIR : is_open ? 0 : errno;
+  if (file >= 0) close(file);
+  if (why == 0) return {};
+  return path + ": cannot be read: " + std::strerror(why) + ": give the path of a .tapelens file";
+}
+
+bool is_size(std::string_view text) {
+  const size_t by = text.find('x');
+  const auto is_length = [](std::string_view digits) {
+    constexpr unsigned kMost = 16384;
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() && value > 0 && value <= kMost;
+  };
+  return by != std::string_view::npos && is_length(text.substr(0, by)) && is_length(text.substr(by + 1));
+}
+
+// A path that begins like an option stays a path.
+std::string as_argument(const std::string& path) { return path.starts_with("-") ? "./" + path : path; }
+
+std::vector<std::string> arguments_of(const ViewCommand& command) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : {std::pair{"--page", &command.page},
+                                    {"--at", &command.at},
+                                    {"--screenshot", &command.screenshot},
+                                    {"--size", &command.size},
+                                    {"--scheme", &command.scheme}}) {
+    if (!value->empty()) words.push_back(std::string(name) + "=" + *value);
+  }
+  for (const std::string* path : {&command.file, &command.other}) {
+    if (!path->empty()) words.push_back(as_argument(*path));
+  }
+  return words;
+}
+
+// The one of this installation, else whichever the shell would run.
+std::string window_program() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) return kWindow;
+  const fs::path beside = self.parent_path() / kWindow;
+  return access(beside.c_str(), X_OK) == 0 ? beside.string() : kWindow;
+}
+
+int view_command(const ViewCommand& command) {
+  for (const std::string* path : {&command.file, &command.other}) {
+    if (path->empty()) continue;
+    if (const std::string why = unreadable(*path); !why.empty()) {
+      say(why);
+      return kUnreadable;
+    }
+  }
+  std::vector<std::string> words = arguments_of(command);
+  words.insert(words.begin(), window_program());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  say(errno == ENOENT && words[0] == kWindow
+          ? "tapelens-gui is not installed: build Tapelens with Qt 6 (scripts/setup installs it), or put "
+            "tapelens-gui on PATH; tapelens report and tapelens advise say the same in text"
+          : words[0] + ": cannot be run: " + std::strerror(errno));
+  return kNo;
+}
+
+}  // namespace
+
+void add_view(CLI::App& app, int& exit_code) {
+  CLI::App* sub = app.add_subcommand("view", "Look at a recording in a window");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens view run.tapelens                            the timeline\n"
+      "  tapelens view run.tapelens --page peak --at step:2    what was alive at the peak of a training step\n"
+      "  tapelens view before.tapelens after.tapelens          what changed between two runs\n"
+      "  tapelens view run.tapelens --page advice --screenshot advice.png --size 1920x1080\n\n"
+      "The window is a program of its own, tapelens-gui, beside tapelens or on PATH; it is built where there is Qt 6.\n"
+      "Exit codes: 0 the window was closed, 1 tapelens-gui is not installed or cannot be run, 2 wrong usage,\n"
+      "3 the file cannot be read or the picture cannot be written. More: docs/view.md");
+  const auto options = std::make_shared<ViewCommand>();
+  sub->add_option("FILE", options->file, "The recording; the window is empty if not given")->type_name("");
+  sub->add_option("OTHER", options->other, "A second one, to compare the first with")->type_name("");
+  sub->add_option("--page", options->page, "What to show first; with OTHER compare, else timeline")
+      ->check(one_of({"timeline", "peak", "advice", "steps", "compare"}))
+      ->type_name("{timeline,peak,advice,steps,compare}");
+  sub->add_option("--at", options->at, "The moment to look at: peak, step:N (the peak of a step), 1.5s, 250ms, 1234ns")
+      ->type_name("MOMENT")
+      ->check([](const std::string& text) {
+        return report::parse_at(text) ? std::string()
+                                      : "'" + text + "' is no moment: peak, step:N, or a time like 1.5s";
+      });
+  sub->add_option("--screenshot", options->screenshot, "Write the page to a picture and end, without a display")
+      ->type_name("PATH");
+  sub->add_option("--size", options->size, "Of the window, in pixels: 1280x720")
+      ->type_name("WxH")
+      ->check([](const std::string& text) {
+        return is_size(text) ? std::string() : "'" + text + "' is no size of a window, like 1280x720";
+      });
+  sub->add_option("--scheme", options->scheme, "Its colors; the system's if not given")
+      ->check(one_of({"system", "light", "dark"}))
+      ->type_name("{system,light,dark}");
+  sub->callback([options, &exit_code] { exit_code = view_command(*options); });
+}
+
+}  // namespace tapelens::cli
