@@ -1,0 +1,70 @@
+// The findings: which memory is for nothing, what the peak is without any of it, and the plan that mends it.
+#pragma once
+
+#include "gui/models/findings_table.h"
+#include "gui/widgets/page.h"
+
+class QLabel;
+class QLineEdit;
+class QProgressBar;
+class QPushButton;
+class QSplitter;
+class QStackedWidget;
+class QTableView;
+
+namespace tapelens::gui {
+
+class FindingPane;
+class ReliefCurve;
+class VerifyPane;
+
+class AdvicePage : public Page {
+  Q_OBJECT
+ public:
+  explicit AdvicePage(Session& session, QWidget* parent = nullptr);
+
+  QString title() const override { return tr("Advice"); }
+  QAbstractItemModel* table() override { return &filter_; }
+  void find() override;
+
+  // Writes what is ticked and a rewrite mends. False: `problem` says why in a sentence.
+  bool save_plan(const QString& path, QString* problem);
+  // Shows what `tapelens verify --format json` wrote.
+  void open_verify(const QString& path);
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  QWidget* make_content();
+  QWidget* make_head();
+  QWidget* make_list();
+  void follow_session();
+  void show_state();
+  void show_headline();
+  void show_selected();
+  void show_ticks();
+  void select(const QModelIndex& current);
+  void ask_plan();
+  void ask_verify();
+  void look_for_verify();
+  QString beside_recording(const QString& ending) const;
+  QString command() const;
+
+  Session& session_;
+  FindingsTable model_;
+  FindingsFilter filter_;
+  QString plan_path_;  // of what is ticked now; empty: it was not saved
+
+  QStackedWidget *states_, *lists_;
+  QLabel *message_, *headline_, *remark_, *refused_;
+  QProgressBar* progress_;
+  VerifyPane* verify_;
+  ReliefCurve* curve_;
+  QLineEdit* filter_edit_;
+  QPushButton *tick_all_, *tick_none_, *save_, *copy_, *open_;
+  QTableView* view_;
+  FindingPane* finding_;
+};
+
+}  // namespace tapelens::gui

@@ -1,0 +1,170 @@
+#include "gui/advice/finding_pane.h"
+
+#include <QEvent>
+#include <QLabel>
+#include <QVBoxLayout>
+
+#include "analyzer/report/findings.h"
+#include "analyzer/report/format.h"
+#include "gui/models/findings_table.h"
+#include "gui/widgets/diff_view.h"
+#include "gui/widgets/source_pane.h"
+#include "gui/widgets/theme.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+constexpr int kPatchLines = 18;
+constexpr int kSourceLines = 16;
+
+QString utf8(const std::string& text) { return QString::fromStdString(text); }
+
+}  // namespace
+
+FindingPane::FindingPane(QWidget* parent) : QScrollArea(parent), content_(new QWidget) {
+  setWidgetResizable(true);
+  setFrameShape(QFrame::NoFrame);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setAccessibleName(tr("Finding"));
+  auto* column = new QVBoxLayout(content_);
+  column->setContentsMargins(kMargin, 0, kMargin, kMargin);
+  column->setSpacing(kGap);
+  empty_ = add_text(*column);
+  empty_->setText(tr("Select a finding to see what it is about, what proves it and how it is mended."));
+  empty_->setAlignment(Qt::AlignCenter);
+  title_ = add_text(*column);
+  facts_ = add_text(*column);
+  facts_->setTextFormat(Qt::RichText);
+  message_ = add_text(*column);
+  mend_heading_ = add_heading(*column, tr("How to mend it"));
+  mend_ = add_text(*column);
+  guarantee_ = add_text(*column);
+  patch_ = new DiffView;
+  column->addWidget(patch_);
+  evidence_heading_ = add_heading(*column, tr("Evidence"));
+  evidence_ = add_text(*column);
+  evidence_->setTextFormat(Qt::RichText);
+  evidence_->setTextInteractionFlags(Qt::TextBrowserInteraction);
+  evidence_->setToolTip(tr("A click shows the moment in the timeline"));
+  connect(evidence_, &QLabel::linkActivated, this, [this](const QString& link) {
+    const size_t at = link.toULongLong();
+    if (at < moments_.size()) Q_EMIT evidenceClicked(moments_[at]);
+  });
+  notes_heading_ = add_heading(*column, tr("Notes"));
+  notes_ = add_text(*column);
+  source_heading_ = add_heading(*column, tr("Where"));
+  source_ = new SourcePane;
+  column->addWidget(source_);
+  column->addStretch();
+  setWidget(content_);
+  show_finding(nullptr, {});
+}
+
+QLabel* FindingPane::add_text(QVBoxLayout& column) {
+  auto* label = new QLabel;
+  label->setWordWrap(true);
+  label->setTextFormat(Qt::PlainText);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  label->setFocusPolicy(Qt::ClickFocus);
+  // A long name is cut rather than the text beside it pushed out of sight.
+  QSizePolicy policy = label->sizePolicy();
+  policy.setHorizontalPolicy(QSizePolicy::Ignored);
+  label->setSizePolicy(policy);
+  column.addWidget(label);
+  return label;
+}
+
+QLabel* FindingPane::add_heading(QVBoxLayout& column, const QString& text) {
+  column.addSpacing(kGap / 2);
+  auto* label = new QLabel(text);
+  column.addWidget(label);
+  return label;
+}
+
+void FindingPane::show_finding(const advise::Finding* finding, const QStringList& folders) {
+  empty_->setVisible(finding == nullptr);
+  for (QWidget* widget : std::initializer_list<QWidget*>{title_, facts_, message_, mend_heading_, mend_, guarantee_,
+                                                         patch_, evidence_heading_, evidence_, notes_heading_, notes_,
+                                                         source_heading_, source_}) {
+    widget->setVisible(finding != nullptr);
+  }
+  if (finding == nullptr) {
+    paint();
+    return;
+  }
+  const advise::Finding& f = *finding;
+  title_->setText(utf8(f.title));
+  severity_ = f.severity;
+  severity_text_ = advise::severity_name(f.severity);
+  const std::string place = report::place_text(f);
+  facts_text_ = QString("%1 %2; %3")
+                    .arg(utf8(report::bytes_text(f.bytes)), utf8(report::times_text(f)),
+                         utf8(report::effect_text(f)).replace("->", "\u2192"));
+  if (!place.empty()) facts_text_ += '\n' + utf8(place);
+  facts_text_ += '\n' + utf8(f.check) + (f.is_alternative ? ", one of several ways: it does not count among all" : "");
+  message_->setText(
+      utf8(f.message) +
+      (f.is_proved ? "" : tr(" The recording cannot prove this: have a look before you change anything.")));
+  mend_->setText(utf8(f.fix.text));
+  guarantee_->setText(guarantee_text(f));
+  patch_->setVisible(!f.fix.patch.empty());
+  patch_->show_diff(utf8(f.fix.patch));
+  patch_->fit(kPatchLines);
+  show_evidence(f);
+  QString notes;
+  for (const std::string& note : f.notes) notes += (notes.isEmpty() ? "" : "\n") + utf8(note);
+  notes_->setText(notes);
+  notes_->setVisible(!notes.isEmpty());
+  notes_heading_->setVisible(!notes.isEmpty());
+  source_->set_folders(folders);
+  source_->show_stack(f.stack, tr("The recording has no stack of it."));
+  source_->setMinimumHeight(kSourceLines * QFontMetrics(mono_font()).lineSpacing());
+  paint();
+  ensureVisible(0, 0);
+}
+
+void FindingPane::show_evidence(const advise::Finding& f) {
+  moments_.clear();
+  evidence_html_.clear();
+  for (size_t i = 0; i < f.evidence.size(); ++i) {
+    moments_.push_back({f.evidence[i].begin, f.evidence[i].end});
+    evidence_html_ += QString("<p style='margin: 0 0 4px 0'><a href='%1'>%2</a></p>")
+                          .arg(i)
+                          .arg(utf8(report::evidence_text(f.evidence[i])).toHtmlEscaped().replace("  ", "&nbsp; "));
+  }
+  if (f.evidence_left_out > 0) {
+    evidence_html_ += "<p style='margin: 0'>" + tr("and ") +
+                      utf8(report::plural(f.evidence_left_out, "more that looks", "more that look")) +
+                      tr(" different") + "</p>";
+  }
+  evidence_->setVisible(!evidence_html_.isEmpty());
+  evidence_heading_->setVisible(!evidence_html_.isEmpty());
+}
+
+void FindingPane::paint() {
+  title_->setFont(title_font());
+  QFont bold = font();
+  bold.setWeight(QFont::DemiBold);
+  for (QLabel* heading : {mend_heading_, evidence_heading_, notes_heading_, source_heading_}) heading->setFont(bold);
+  const auto color = [](QLabel* label, const QColor& with) {
+    QPalette palette = label->palette();
+    palette.setColor(QPalette::WindowText, with);
+    label->setPalette(palette);
+  };
+  for (QLabel* label : {empty_, guarantee_, facts_}) color(label, theme().faint);
+  facts_->setText(
+      QString("<b style='color:%1'>%2</b> &nbsp;%3")
+          .arg(theme().severity(severity_).name(), severity_text_, facts_text_.toHtmlEscaped().replace('\n', "<br>")));
+  // Links take their colour from the palette when the text is set.
+  evidence_->setText(
+      QString(evidence_html_)
+          .replace("<a ", QString("<a style='color:%1; text-decoration: none' ").arg(theme().accent.name())));
+}
+
+void FindingPane::changeEvent(QEvent* event) {
+  QScrollArea::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && source_ != nullptr) paint();
+}
+
+}  // namespace tapelens::gui

@@ -1,0 +1,51 @@
+// All that is known of one finding: what happens, what proves it, how it is mended, and the source.
+#pragma once
+
+#include <QScrollArea>
+#include <QStringList>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/model/model.h"
+
+class QLabel;
+class QVBoxLayout;
+
+namespace tapelens::gui {
+
+class DiffView;
+class SourcePane;
+
+class FindingPane : public QScrollArea {
+  Q_OBJECT
+ public:
+  explicit FindingPane(QWidget* parent = nullptr);
+  // Null: asks to choose one. `folders`: where sources are looked for.
+  void show_finding(const advise::Finding* finding, const QStringList& folders);
+
+ Q_SIGNALS:
+  void evidenceClicked(tapelens::model::Interval when);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  QLabel* add_text(QVBoxLayout& column);
+  QLabel* add_heading(QVBoxLayout& column, const QString& text);
+  void show_evidence(const advise::Finding& finding);
+  void paint();
+
+  QWidget* content_;
+  QLabel *empty_, *title_, *facts_, *message_;
+  QLabel *mend_heading_, *mend_, *guarantee_;
+  DiffView* patch_;
+  QLabel *evidence_heading_, *evidence_;
+  QLabel *notes_heading_, *notes_;
+  QLabel* source_heading_;
+  SourcePane* source_;
+  QString evidence_html_;
+  advise::Severity severity_{};
+  QString severity_text_, facts_text_;
+  std::vector<model::Interval> moments_;  // of the evidence
+};
+
+}  // namespace tapelens::gui

@@ -1,0 +1,37 @@
+// What `tapelens verify` found out of a plan: the verdict in a strip across the page.
+#pragma once
+
+#include <QWidget>
+
+#include "gui/models/verify_result.h"
+
+class QLabel;
+class QToolButton;
+
+namespace tapelens::gui {
+
+class VerifyPane : public QWidget {
+  Q_OBJECT
+ public:
+  explicit VerifyPane(QWidget* parent = nullptr);
+  // Shows itself. A file that is none is said to be.
+  void open(const QString& path);
+  void clear();  // hides itself
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  QColor color() const;  // of the verdict
+  void paint_title();
+
+  QString path_;
+  ReadVerifyResult read_;
+  QLabel* title_;
+  QLabel* effect_;
+  QLabel* text_;
+  QToolButton* close_;
+};
+
+}  // namespace tapelens::gui

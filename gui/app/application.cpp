@@ -1,0 +1,126 @@
+#include "gui/app/application.h"
+
+#include <QApplication>
+#include <QTimer>
+#include <cstdio>
+
+#include "gui/app/main_window.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+enum ExitCode : int { kFine = 0, kUsage = 2, kUnreadable = 3 };
+
+void say_line(const QString& line) { std::fprintf(stderr, "tapelens-gui: %s\n", line.toUtf8().constData()); }
+
+// What Qt tells of the machine it runs on is no concern of who looks at a recording.
+void pass_on(QtMsgType type, const QMessageLogContext&, const QString& text) {
+  for (const char* start : {"QStandardPaths: XDG_RUNTIME_DIR not set", "This plugin does not support "}) {
+    if (text.startsWith(start)) return;
+  }
+  if (type != QtDebugMsg && type != QtInfoMsg) std::fprintf(stderr, "tapelens-gui: %s\n", text.toUtf8().constData());
+}
+
+bool has_display() {
+  return !qEnvironmentVariableIsEmpty("DISPLAY") || !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY") ||
+         !qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM");
+}
+
+// Opens what is asked for, waits until all of it is worked out, writes the picture and ends.
+class Photographer : public QObject {
+ public:
+  Photographer(MainWindow& window, const WindowOptions& options) : window_(window), options_(options) {
+    Session& session = window.session();
+    connect(&session, &Session::failed, this, [this](const QString& why) { end(why, kUnreadable); });
+    connect(&session, &Session::opened, this, [this] {
+      if (options_.at) {
+        const QString why = window_.look_at(*options_.at);
+        if (!why.isEmpty()) return end(why, kUsage);
+      }
+      look();
+    });
+    for (const auto signal : {&Session::momentChanged, &Session::whatIfChanged}) {
+      connect(&session, signal, this, &Photographer::look);
+    }
+    connect(&session, &Session::made, this, &Photographer::look);
+  }
+
+ private:
+  void look() {
+    Session& session = window_.session();
+    if (done_ || !session.has(Part::advice) || session.moment() == nullptr) return;
+    if (window_.page(session.view().page).is_busy()) {
+      QTimer::singleShot(20, this, &Photographer::look);
+      return;
+    }
+    done_ = true;
+    // After the pages have seen what came in, and laid it out.
+    QTimer::singleShot(200, this, [this] {
+      if (window_.grab().save(options_.screenshot, "PNG")) return end({}, kFine);
+      end(options_.screenshot + ": cannot be written", kUnreadable);
+    });
+  }
+  void end(const QString& why, int code) {
+    if (!why.isEmpty()) say_line(why);
+    QApplication::exit(code);
+  }
+
+  MainWindow& window_;
+  const WindowOptions& options_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+int run_application(int argc, char** argv) {
+  QStringList arguments;
+  for (int i = 1; i < argc; ++i) arguments << QString::fromLocal8Bit(argv[i]);
+  const ParsedOptions parsed = parse_options(arguments);
+  const WindowOptions& options = parsed.options;
+  if (!parsed.problem.isEmpty()) {
+    say_line(parsed.problem);
+    return kUsage;
+  }
+  if (options.wants_help || options.wants_version) {
+    std::fputs(options.wants_help ? help_text().toUtf8().constData() : "tapelens-gui " TAPELENS_VERSION "\n", stdout);
+    return kFine;
+  }
+  if (!has_display()) {
+    if (options.screenshot.isEmpty()) {
+      say_line("there is no display: set DISPLAY or WAYLAND_DISPLAY, or use --screenshot PATH, `tapelens report`");
+      return kUnreadable;
+    }
+    qputenv("QT_QPA_PLATFORM", "offscreen");
+  }
+  qInstallMessageHandler(pass_on);
+  QApplication application(argc, argv);
+  QApplication::setApplicationName("tapelens-gui");
+  QApplication::setOrganizationName("Tapelens");
+  QApplication::setApplicationVersion(TAPELENS_VERSION);
+  QApplication::setDesktopFileName("org.tapelens.Tapelens");
+  const bool is_photo = !options.screenshot.isEmpty();
+  const Scheme scheme = options.scheme.value_or(is_photo ? Scheme::system : MainWindow::kept_scheme());
+  set_scheme(scheme);
+  MainWindow window(scheme);
+  if (options.size) window.resize(*options.size);
+  Session& session = window.session();
+  QObject::connect(&session, &Session::opened, &window, [&, is_first = true]() mutable {
+    if (!std::exchange(is_first, false)) return;
+    if (options.page) window.show_page(*options.page);
+    if (!options.other.isEmpty()) {
+      window.open_other(options.other);
+      if (!options.page) window.show_page(PageId::compare);
+    }
+    if (is_photo || !options.at) return;
+    if (const QString why = window.look_at(*options.at); !why.isEmpty()) window.say(why);
+  });
+  std::unique_ptr<Photographer> photographer;
+  if (is_photo) photographer = std::make_unique<Photographer>(window, options);
+  if (is_photo) window.setAttribute(Qt::WA_DontShowOnScreen);
+  window.show();
+  if (!options.file.isEmpty()) window.open(options.file);
+  return QApplication::exec();
+}
+
+}  // namespace tapelens::gui

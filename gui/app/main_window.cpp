@@ -1,0 +1,360 @@
+#include "gui/app/main_window.h"
+
+#include <QApplication>
+#include <QButtonGroup>
+#include <QCloseEvent>
+#include <QDragEnterEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QLabel>
+#include <QMimeData>
+#include <QProgressBar>
+#include <QSettings>
+#include <QStackedWidget>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "gui/advice/advice_page.h"
+#include "gui/app/export.h"
+#include "gui/app/start_page.h"
+#include "gui/compare/compare_page.h"
+#include "gui/models/facts.h"
+#include "gui/peak/peak_page.h"
+#include "gui/steps/steps_page.h"
+#include "gui/timeline/timeline_page.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+constexpr qsizetype kMostRecent = 8;
+const char* const kNameFilter = "Recordings (*.tapelens);;All files (*)";
+
+QStringList local_files(const QMimeData* data) {
+  QStringList files;
+  for (const QUrl& url : data->urls()) {
+    if (url.isLocalFile()) files << url.toLocalFile();
+  }
+  return files;
+}
+
+}  // namespace
+
+MainWindow::MainWindow(Scheme scheme, QWidget* parent) : QMainWindow(parent), scheme_(scheme) {
+  setWindowTitle("Tapelens");
+  setAcceptDrops(true);
+  make_pages();
+  make_menus();
+  connect(&session_, &Session::opened, this, [this] {
+    remember(session_.document()->facts().path);
+    banner_->hide();
+    outer_->setCurrentIndex(1);
+    timeline_->timeline().setFocus();
+    follow();
+  });
+  connect(&session_, &Session::closed, this, [this] {
+    outer_->setCurrentIndex(0);
+    follow();
+  });
+  connect(&session_, &Session::failed, this, &MainWindow::say);
+  connect(&session_, &Session::progressed, this, &MainWindow::show_progress);
+  connect(&session_, &Session::viewChanged, this, &MainWindow::follow);
+  connect(&session_, &Session::tickedChanged, this, &MainWindow::show_headline);
+  connect(&session_, &Session::whatIfChanged, this, &MainWindow::show_headline);
+  connect(&session_, &Session::made, this, &MainWindow::show_headline);
+  restore_state();
+  show_recent();
+  follow();
+}
+
+MainWindow::~MainWindow() = default;
+
+void MainWindow::make_pages() {
+  timeline_ = new TimelinePage(session_);
+  advice_ = new AdvicePage(session_);
+  compare_ = new ComparePage(session_);
+  pages_ = {timeline_, new PeakPage(session_), advice_, new StepsPage(session_), compare_};
+  inner_ = new QStackedWidget;
+  for (Page* page : pages_) inner_->addWidget(page);
+
+  start_ = new StartPage;
+  connect(start_, &StartPage::open_wanted, this, &MainWindow::ask_file);
+  connect(start_, &StartPage::file_wanted, this, &MainWindow::open);
+  outer_ = new QStackedWidget;
+  outer_->addWidget(start_);
+  outer_->addWidget(inner_);
+
+  banner_ = new QWidget;
+  banner_->setAutoFillBackground(true);
+  problem_ = new QLabel;
+  problem_->setWordWrap(true);
+  problem_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  auto* dismiss = new QToolButton;
+  dismiss->setText(tr("Dismiss"));
+  connect(dismiss, &QToolButton::clicked, banner_, &QWidget::hide);
+  auto* banner_row = new QHBoxLayout(banner_);
+  banner_row->setContentsMargins(kMargin, kGap, kMargin, kGap);
+  banner_row->addWidget(problem_, 1);
+  banner_row->addWidget(dismiss);
+  banner_->hide();
+
+  working_ = new QWidget;
+  doing_ = new QLabel;
+  doing_->setFont(small_font());
+  progress_ = new QProgressBar;
+  progress_->setRange(0, 1000);
+  progress_->setTextVisible(false);
+  progress_->setFixedHeight(8);
+  progress_->setMaximumWidth(240);
+  cancel_ = new QToolButton;
+  cancel_->setText(tr("Cancel"));
+  connect(cancel_, &QToolButton::clicked, &session_, &Session::cancel);
+  auto* working_row = new QHBoxLayout(working_);
+  working_row->setContentsMargins(kMargin, 2, kMargin, 4);
+  working_row->addWidget(progress_);
+  working_row->addWidget(doing_, 1);
+  working_row->addWidget(cancel_);
+  working_->hide();
+
+  auto* central = new QWidget(this);
+  auto* column = new QVBoxLayout(central);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(make_head());
+  column->addWidget(banner_);
+  column->addWidget(outer_, 1);
+  column->addWidget(working_);
+  setCentralWidget(central);
+}
+
+QWidget* MainWindow::make_head() {
+  auto* head = new QWidget;
+  auto* row = new QHBoxLayout(head);
+  row->setContentsMargins(kMargin, kGap, kMargin, 0);
+  row->setSpacing(4);
+  const auto arrow = [&](Qt::ArrowType type, const QString& tip, void (Session::*go)()) {
+    auto* button = new QToolButton;
+    button->setArrowType(type);
+    button->setToolTip(tip);
+    button->setAccessibleName(tip);
+    connect(button, &QToolButton::clicked, &session_, go);
+    row->addWidget(button);
+    return button;
+  };
+  back_ = arrow(Qt::LeftArrow, tr("Back (Alt+Left)"), &Session::back);
+  forward_ = arrow(Qt::RightArrow, tr("Forward (Alt+Right)"), &Session::forward);
+  row->addSpacing(kGap);
+  auto* group = new QButtonGroup(head);
+  for (size_t i = 0; i < pages_.size(); ++i) {
+    auto* tab = new QToolButton;
+    tab->setText(pages_[i]->title());
+    tab->setCheckable(true);
+    tab->setToolTip(tr("%1 (Ctrl+%2)").arg(pages_[i]->title()).arg(i + 1));
+    group->addButton(tab);
+    connect(tab, &QToolButton::clicked, this, [this, i] { show_page(static_cast<PageId>(i)); });
+    row->addWidget(tab);
+    tabs_[i] = tab;
+  }
+  row->addStretch(1);
+  headline_ = new QLabel;
+  row->addWidget(headline_);
+  return head;
+}
+
+void MainWindow::show_page(PageId page) {
+  if (session_.document() == nullptr) return;
+  View next = session_.view();
+  next.page = page;
+  session_.look(next);
+}
+
+void MainWindow::follow() {
+  const bool is_open = session_.document() != nullptr;
+  const auto at = static_cast<size_t>(session_.view().page);
+  if (is_open && inner_->currentWidget() != pages_[at]) {
+    inner_->setCurrentWidget(pages_[at]);
+    pages_[at]->setFocus();
+  }
+  for (size_t i = 0; i < tabs_.size(); ++i) {
+    tabs_[i]->setEnabled(is_open);
+    tabs_[i]->setChecked(is_open && i == at);
+  }
+  for (QAction* action : {export_, copy_, find_, close_}) action->setEnabled(is_open);
+  const bool can_back = session_.can_go_back(), can_forward = session_.can_go_forward();
+  back_->setEnabled(can_back);
+  back_action_->setEnabled(can_back);
+  forward_->setEnabled(can_forward);
+  forward_action_->setEnabled(can_forward);
+  setWindowTitle(is_open ? QFileInfo(session_.document()->facts().path).fileName() + QString::fromUtf8(" – Tapelens")
+                         : QString("Tapelens"));
+  show_headline();
+}
+
+void MainWindow::show_headline() {
+  if (session_.document() == nullptr) {
+    headline_->clear();
+    return;
+  }
+  const Subject& subject = session_.subject();
+  QString text = tr("%1 now").arg(bytes_words(subject.device.peak));
+  if (session_.has(Part::advice)) {
+    const size_t findings = subject.advised->advice.findings.size();
+    const auto& what_if = session_.what_if();
+    if (what_if) {
+      text += tr(", <b>%1 with %2 of %3</b>").arg(bytes_words(what_if->after)).arg(what_if->findings).arg(findings);
+    } else if (findings > 0) {
+      text += tr(", %1 with what was found mended").arg(bytes_words(subject.advised->advice.peak_after_all));
+    }
+  }
+  if (!session_.document()->facts().complete) {
+    text += QString(" &nbsp;<span style='color:%1'>%2</span>").arg(theme().warning.name(), tr("data was lost"));
+    QStringList lost;
+    for (const report::Lost& loss : session_.document()->facts().lost) lost << QString::fromStdString(loss.what);
+    headline_->setToolTip(lost.join("\n"));
+  } else {
+    headline_->setToolTip(session_.document()->facts().command);
+  }
+  headline_->setText(text);
+}
+
+void MainWindow::show_progress(const QString& what, double share) {
+  working_->setVisible(share < 1);
+  cancel_->setVisible(session_.is_opening());
+  doing_->setText(what + QString::fromUtf8(" …"));
+  progress_->setValue(static_cast<int>(share * 1000));
+}
+
+void MainWindow::say(const QString& sentence) {
+  QPalette palette = this->palette();
+  palette.setColor(QPalette::Window, theme().removed);
+  banner_->setPalette(palette);
+  problem_->setText(sentence);
+  banner_->show();
+}
+
+void MainWindow::open(const QString& path) { session_.open(QFileInfo(path).absoluteFilePath()); }
+
+void MainWindow::open_other(const QString& path) { compare_->open_other(QFileInfo(path).absoluteFilePath()); }
+
+QString MainWindow::look_at(const report::At& at) {
+  const Subject& subject = session_.subject();
+  View next = session_.view();
+  switch (at.kind) {
+    case report::At::Kind::peak:
+      next.at.reset();
+      break;
+    case report::At::Kind::step: {
+      const auto& steps = subject.of.bands.steps;
+      if (at.step >= steps.size()) {
+        return tr("there is no step %1: the recording has steps 0 to %2").arg(at.step).arg(steps.size() - 1);
+      }
+      next.step = at.step;
+      next.at = subject.timeline.largest(subject.of.steps[at.step].when).when;
+      next.range = steps[at.step];
+      break;
+    }
+    case report::At::Kind::time: {
+      const Time duration = session_.document()->facts().duration;
+      if (at.time > duration) {
+        return tr("there is no moment %1: the recording is %2 long").arg(time_words(at.time), time_words(duration));
+      }
+      peak::Moment moment = subject.timeline.at(at.time);
+      moment.time = at.time;
+      next.at = moment;
+      break;
+    }
+  }
+  session_.look(next, false);
+  return {};
+}
+
+// ---- files
+
+void MainWindow::ask_file() {
+  const QString path = QFileDialog::getOpenFileName(this, tr("Open a recording"), {}, kNameFilter);
+  if (!path.isEmpty()) open(path);
+}
+
+void MainWindow::ask_export() {
+  Page& shown = page(session_.view().page);
+  const QString kinds = shown.table() != nullptr ? tr("Picture (*.png);;Drawing (*.svg);;Table (*.csv)")
+                                                 : tr("Picture (*.png);;Drawing (*.svg)");
+  QString chosen;
+  QString path = QFileDialog::getSaveFileName(this, tr("Export %1").arg(shown.title()),
+                                              shown.title().toLower() + ".png", kinds, &chosen);
+  if (path.isEmpty()) return;
+  if (QFileInfo(path).suffix().isEmpty()) path += chosen.section('*', 1).section(')', 0, 0);
+  if (const QString problem = export_page(shown, path); !problem.isEmpty()) say(problem);
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (!local_files(event->mimeData()).isEmpty()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  const QStringList files = local_files(event->mimeData());
+  if (files.isEmpty()) return;
+  event->acceptProposedAction();
+  open(files.first());
+}
+
+void MainWindow::remember(const QString& path) {
+  QSettings settings;
+  QStringList recent = settings.value("recent").toStringList();
+  recent.removeAll(path);
+  recent.prepend(path);
+  settings.setValue("recent", QStringList(recent.mid(0, kMostRecent)));
+  show_recent();
+}
+
+void MainWindow::show_recent() {
+  QStringList there;
+  for (const QString& path : QSettings().value("recent").toStringList()) {
+    if (QFileInfo::exists(path)) there << path;
+  }
+  recent_menu_->clear();
+  for (const QString& path : there) {
+    connect(recent_menu_->addAction(path), &QAction::triggered, this, [this, path] { open(path); });
+  }
+  recent_menu_->setEnabled(!there.isEmpty());
+  start_->show_recent(there);
+}
+
+// ---- the window itself
+
+void MainWindow::keep_state() {
+  QSettings settings;
+  settings.setValue("window", saveGeometry());
+  for (const Page* page : pages_) settings.setValue("page/" + page->title(), page->save_state());
+}
+
+void MainWindow::restore_state() {
+  const QSettings settings;
+  if (!restoreGeometry(settings.value("window").toByteArray())) resize(1360, 820);
+  for (Page* page : pages_) page->restore_state(settings.value("page/" + page->title()).toByteArray());
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  keep_state();
+  QMainWindow::closeEvent(event);
+}
+
+void MainWindow::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange && headline_ != nullptr) show_headline();
+  QMainWindow::changeEvent(event);
+}
+
+Scheme MainWindow::kept_scheme() {
+  const int kept = QSettings().value("scheme").toInt();
+  return kept == static_cast<int>(Scheme::light) || kept == static_cast<int>(Scheme::dark) ? static_cast<Scheme>(kept)
+                                                                                           : Scheme::system;
+}
+
+void MainWindow::choose_scheme(Scheme scheme) {
+  scheme_ = scheme;
+  QSettings().setValue("scheme", static_cast<int>(scheme));
+  set_scheme(scheme);
+  show_recent();
+}
+
+}  // namespace tapelens::gui

@@ -1,0 +1,92 @@
+// The window: pages over one session, and what every desktop program has.
+#pragma once
+
+#include <QMainWindow>
+#include <QStringList>
+#include <array>
+#include <memory>
+
+#include "gui/app/options.h"
+#include "gui/models/session.h"
+#include "gui/widgets/page.h"
+
+class QAction;
+class QActionGroup;
+class QLabel;
+class QMenu;
+class QProgressBar;
+class QStackedWidget;
+class QToolButton;
+
+namespace tapelens::gui {
+
+class AdvicePage;
+class ComparePage;
+class StartPage;
+class TimelinePage;
+
+class MainWindow final : public QMainWindow {
+  Q_OBJECT
+ public:
+  explicit MainWindow(Scheme scheme, QWidget* parent = nullptr);
+  ~MainWindow() override;
+
+  // That was chosen last in any window.
+  static Scheme kept_scheme();
+
+  void open(const QString& path);
+  void open_other(const QString& path);
+  void show_page(PageId page);
+  // Looks at a moment of what is open; otherwise why not, in one sentence.
+  QString look_at(const report::At& at);
+  // Says it over the page until it is dismissed.
+  void say(const QString& sentence);
+
+  Session& session() { return session_; }
+  Page& page(PageId id) { return *pages_[static_cast<size_t>(id)]; }
+  AdvicePage& advice() { return *advice_; }
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void make_pages();
+  QWidget* make_head();
+  void make_menus();
+  QAction* add(QMenu& menu, const QString& text, const QKeySequence& keys, const std::function<void()>& run);
+  void follow();
+  void show_headline();
+  void show_progress(const QString& what, double share);
+  void ask_file();
+  void ask_export();
+  void show_keys();
+  void about();
+  void remember(const QString& path);
+  void show_recent();
+  void keep_state();
+  void restore_state();
+  void choose_scheme(Scheme scheme);
+
+  Session session_;
+  std::array<Page*, 5> pages_{};
+  TimelinePage* timeline_ = nullptr;
+  AdvicePage* advice_ = nullptr;
+  ComparePage* compare_ = nullptr;
+  StartPage* start_ = nullptr;
+  QStackedWidget *outer_ = nullptr, *inner_ = nullptr;
+  std::array<QToolButton*, 5> tabs_{};
+  QToolButton *back_ = nullptr, *forward_ = nullptr, *cancel_ = nullptr;
+  QLabel *headline_ = nullptr, *problem_ = nullptr, *doing_ = nullptr;
+  QWidget *banner_ = nullptr, *working_ = nullptr;
+  QProgressBar* progress_ = nullptr;
+  QMenu* recent_menu_ = nullptr;
+  QAction *back_action_ = nullptr, *forward_action_ = nullptr, *export_ = nullptr, *copy_ = nullptr, *find_ = nullptr,
+          *close_ = nullptr;
+  Scheme scheme_;
+  QString opening_;
+};
+
+}  // namespace tapelens::gui

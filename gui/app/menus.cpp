@@ -1,0 +1,100 @@
+// The menus of the window, and what Help shows.
+#include <QActionGroup>
+#include <QApplication>
+#include <QMenuBar>
+#include <QMessageBox>
+
+#include "gui/app/export.h"
+#include "gui/app/main_window.h"
+
+namespace tapelens::gui {
+
+// Keys by name: what Qt has as standard keys depends on the desktop, and some have none to quit.
+QAction* MainWindow::add(QMenu& menu, const QString& text, const QKeySequence& keys, const std::function<void()>& run) {
+  QAction* action = menu.addAction(text);
+  action->setShortcut(keys);
+  connect(action, &QAction::triggered, this, run);
+  return action;
+}
+
+void MainWindow::make_menus() {
+  QMenu& file = *menuBar()->addMenu(tr("&File"));
+  add(file, tr("&Open …"), QKeySequence("Ctrl+O"), [this] { ask_file(); });
+  recent_menu_ = file.addMenu(tr("Open &recent"));
+  add(file, tr("Compare &with …"), {}, [this] { show_page(PageId::compare); });
+  file.addSeparator();
+  export_ = add(file, tr("&Export this page …"), QKeySequence("Ctrl+E"), [this] { ask_export(); });
+  close_ = add(file, tr("&Close"), QKeySequence("Ctrl+W"), [this] { session_.close(); });
+  file.addSeparator();
+  add(file, tr("&Quit"), QKeySequence("Ctrl+Q"), [this] { close(); });
+
+  QMenu& edit = *menuBar()->addMenu(tr("&Edit"));
+  copy_ =
+      add(edit, tr("&Copy this page"), QKeySequence("Ctrl+Shift+C"), [this] { copy_page(page(session_.view().page)); });
+  find_ = add(edit, tr("&Find"), QKeySequence("Ctrl+F"), [this] { page(session_.view().page).find(); });
+
+  QMenu& view = *menuBar()->addMenu(tr("&View"));
+  for (size_t i = 0; i < pages_.size(); ++i) {
+    add(view, pages_[i]->title(), QKeySequence(QString("Ctrl+%1").arg(i + 1)),
+        [this, i] { show_page(static_cast<PageId>(i)); });
+  }
+  view.addSeparator();
+  back_action_ = add(view, tr("&Back"), QKeySequence("Alt+Left"), [this] { session_.back(); });
+  forward_action_ = add(view, tr("&Forward"), QKeySequence("Alt+Right"), [this] { session_.forward(); });
+  view.addSeparator();
+  QMenu& colors = *view.addMenu(tr("&Colors"));
+  auto* schemes = new QActionGroup(this);
+  for (const auto& [scheme, name] :
+       {std::pair{Scheme::system, tr("As the system")}, {Scheme::light, tr("Light")}, {Scheme::dark, tr("Dark")}}) {
+    QAction* action = add(colors, name, {}, [this, chosen = scheme] { choose_scheme(chosen); });
+    action->setCheckable(true);
+    action->setChecked(scheme == scheme_);
+    schemes->addAction(action);
+  }
+
+  QMenu& help = *menuBar()->addMenu(tr("&Help"));
+  add(help, tr("&Keys"), QKeySequence("F1"), [this] { show_keys(); });
+  add(help, tr("&About Tapelens"), {}, [this] { about(); });
+}
+
+void MainWindow::show_keys() {
+  constexpr std::pair<const char*, const char*> kKeys[] = {
+      {"Ctrl+1 … Ctrl+5", "the pages"},
+      {"Alt+Left, Alt+Right", "back and forward"},
+      {"Ctrl+F", "filter or search"},
+      {"Ctrl+E", "export this page: PNG, SVG, CSV"},
+      {"Ctrl+Shift+C", "copy this page: its table, or its picture"},
+      {"", ""},
+      {"W S, Up Down, wheel", "timeline: zoom in and out"},
+      {"A D, Left Right, drag", "pan"},
+      {"Shift and drag", "choose a range; Enter zooms to it, Esc clears"},
+      {"Ctrl and wheel", "over allocations: zoom bytes"},
+      {"P", "the step of the peak"},
+      {"F", "the whole run"},
+      {"[ and ]", "the step before, the next step"},
+      {", and .", "the allocation before, the next allocation"},
+      {"/", "search; Enter and Shift+Enter walk the results"},
+      {"", ""},
+      {"Space", "advice: tick a finding"},
+      {"Enter, Backspace", "icicle: zoom into a piece, and out"},
+  };
+  QString rows;
+  for (const auto& [keys, what] : kKeys) {
+    rows += QString("<tr><td style='padding-right:18px'><b>%1</b></td><td>%2</td></tr>")
+                .arg(QString::fromUtf8(keys).toHtmlEscaped(), QString::fromUtf8(what).toHtmlEscaped());
+  }
+  QMessageBox box(QMessageBox::NoIcon, tr("Keys"), "<table cellspacing=0 cellpadding=2>" + rows + "</table>",
+                  QMessageBox::Close, this);
+  box.exec();
+}
+
+void MainWindow::about() {
+  QMessageBox box(QMessageBox::NoIcon, tr("About Tapelens"),
+                  tr("<b>Tapelens %1</b><p>Which bytes were alive at the peak, what kept them, and what the peak is "
+                     "without.</p>")
+                      .arg(QApplication::applicationVersion()),
+                  QMessageBox::Close, this);
+  box.exec();
+}
+
+}  // namespace tapelens::gui

@@ -1,0 +1,27 @@
+// What the window shows while nothing is open: how to open a recording, those of before, how to make one.
+#pragma once
+
+#include <QStringList>
+#include <QWidget>
+
+class QLabel;
+class QVBoxLayout;
+
+namespace tapelens::gui {
+
+class StartPage final : public QWidget {
+  Q_OBJECT
+ public:
+  explicit StartPage(QWidget* parent = nullptr);
+  void show_recent(const QStringList& paths);
+
+ Q_SIGNALS:
+  void open_wanted();
+  void file_wanted(const QString& path);
+
+ private:
+  QVBoxLayout* recent_;
+  QLabel* none_;
+};
+
+}  // namespace tapelens::gui

@@ -1,0 +1,322 @@
+#include "gui/compare/compare_page.h"
+
+#include <QComboBox>
+#include <QDragEnterEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QStyledItemDelegate>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "analyzer/report/format.h"
+#include "gui/compare/steps_curve.h"
+#include "gui/widgets/theme.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+constexpr int kPeaks = -1;  // data of the choice of a step: each one's peak
+
+QString utf8(const std::string& text) { return QString::fromStdString(text); }
+QString amount(Bytes bytes) { return utf8(report::bytes_text(bytes)); }
+QString file_name(const Document& document) { return document.facts().path.section('/', -1); }
+
+// What grew in the colour of a peak, what shrank in that of what is gained; the words and signs say the same.
+class ChangeDelegate final : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    QStyledItemDelegate::initStyleOption(option, index);
+    const auto fate = static_cast<Fate>(index.data(CompareTable::fate_role).toInt());
+    if (fate == Fate::same) return;
+    const bool is_more = fate == Fate::appeared || fate == Fate::grew;
+    for (const auto role : {QPalette::Text, QPalette::HighlightedText}) {
+      option->palette.setColor(role, is_more ? theme().peak : theme().what_if);
+    }
+  }
+};
+
+QLabel* faint_label() {
+  auto* label = new QLabel;
+  label->setWordWrap(true);
+  label->setForegroundRole(QPalette::PlaceholderText);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return label;
+}
+
+// The recording among what is dragged; empty: there is none.
+QString recording_of(const QMimeData& data) {
+  const QList<QUrl> urls = data.urls();
+  return urls.size() == 1 && urls.first().isLocalFile() ? urls.first().toLocalFile() : QString();
+}
+
+}  // namespace
+
+ComparePage::ComparePage(Session& session, QWidget* parent)
+    : Page(parent), session_(session), other_(session), filter_(model_), states_(new QStackedWidget) {
+  setAcceptDrops(true);
+  states_->addWidget(make_empty());
+  states_->addWidget(make_content());
+  auto* all = new QVBoxLayout(this);
+  all->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  all->addWidget(states_);
+  connect(&other_, &Other::changed, this, &ComparePage::show_recordings);
+  connect(&other_, &Other::compared, this, &ComparePage::show_comparison);
+  connect(&other_, &Other::progressed, this, [this](const QString& what, double share) {
+    message_->setText(what);
+    progress_->setValue(static_cast<int>(1000 * share));
+  });
+  connect(&session_, &Session::viewChanged, this, [this](const View& before) {
+    if (before.filter != session_.view().filter) show_filter();
+  });
+  paint_problem();
+  show_recordings();
+}
+
+QWidget* ComparePage::make_empty() {
+  auto* empty = new QWidget;
+  auto* column = new QVBoxLayout(empty);
+  column->setSpacing(kGap);
+  message_ = new QLabel;
+  message_->setAlignment(Qt::AlignCenter);
+  message_->setWordWrap(true);
+  problem_ = new QLabel;
+  problem_->setAlignment(Qt::AlignCenter);
+  problem_->setWordWrap(true);
+  problem_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  progress_ = new QProgressBar;
+  progress_->setRange(0, 1000);
+  progress_->setTextVisible(false);
+  progress_->setMaximumWidth(60 * fontMetrics().averageCharWidth());
+  progress_->setAccessibleName(tr("How much is read"));
+  ask_ = new QPushButton(tr("Compare &with\u2026"));
+  cancel_ = new QPushButton(tr("Cancel"));
+  connect(ask_, &QPushButton::clicked, this, &ComparePage::ask);
+  connect(cancel_, &QPushButton::clicked, this, [this] { other_.cancel(); });
+  column->addStretch();
+  column->addWidget(message_);
+  column->addWidget(problem_);
+  column->addWidget(progress_, 0, Qt::AlignHCenter);
+  column->addWidget(cancel_, 0, Qt::AlignHCenter);
+  column->addWidget(ask_, 0, Qt::AlignHCenter);
+  column->addStretch();
+  return empty;
+}
+
+QWidget* ComparePage::make_content() {
+  auto* content = new QWidget;
+  auto* column = new QVBoxLayout(content);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(kGap);
+  auto* head = new QHBoxLayout;
+  auto* words = new QVBoxLayout;
+  words->setSpacing(2);
+  headline_ = new QLabel;
+  headline_->setFont(title_font());
+  headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  remark_ = faint_label();
+  words->addWidget(headline_);
+  words->addWidget(remark_);
+  head->addLayout(words, 1);
+  ask_again_ = new QPushButton(tr("Compare &with\u2026"));
+  connect(ask_again_, &QPushButton::clicked, this, &ComparePage::ask);
+  head->addWidget(ask_again_, 0, Qt::AlignTop);
+  column->addLayout(head);
+  curve_ = new StepsCurve(session_, other_);
+  column->addWidget(curve_, 1);
+  column->addWidget(make_bar());
+  connect(curve_, &StepsCurve::stepClicked, this, [this](uint32_t step) {
+    step_->setCurrentIndex(step_->findData(static_cast<int>(step)));
+    choose();
+  });
+
+  view_ = new QTableView;
+  view_->setModel(&filter_);
+  view_->setAccessibleName(tr("Differences"));
+  view_->setSelectionBehavior(QAbstractItemView::SelectRows);
+  view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  view_->setShowGrid(false);
+  view_->setWordWrap(false);
+  view_->setTabKeyNavigation(false);
+  view_->setTextElideMode(Qt::ElideMiddle);
+  view_->setSortingEnabled(true);
+  view_->sortByColumn(-1, Qt::AscendingOrder);
+  view_->verticalHeader()->hide();
+  view_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + kGap);
+  view_->horizontalHeader()->setHighlightSections(false);
+  view_->horizontalHeader()->setSectionResizeMode(CompareTable::group, QHeaderView::Stretch);
+  for (const int at : {CompareTable::difference, CompareTable::fate}) {
+    view_->setItemDelegateForColumn(at, new ChangeDelegate(view_));
+  }
+  const int letter = fontMetrics().averageCharWidth();
+  for (const int at : {CompareTable::difference, CompareTable::fate, CompareTable::a, CompareTable::b}) {
+    view_->setColumnWidth(at, 16 * letter);
+  }
+  view_->setColumnWidth(CompareTable::allocations, 20 * letter);
+  auto* nothing = faint_label();
+  nothing->setText(tr("No group matches the filter."));
+  nothing->setAlignment(Qt::AlignCenter);
+  lists_ = new QStackedWidget;
+  lists_->addWidget(view_);
+  lists_->addWidget(nothing);
+  column->addWidget(lists_, 2);
+  sum_ = faint_label();
+  column->addWidget(sum_);
+  return content;
+}
+
+QWidget* ComparePage::make_bar() {
+  auto* bar = new QWidget;
+  auto* row = new QHBoxLayout(bar);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(kGap);
+  const auto label = [&](const QString& text, QWidget* buddy) {
+    auto* made = new QLabel(text);
+    made->setBuddy(buddy);
+    row->addWidget(made);
+    row->addWidget(buddy);
+  };
+  step_ = new QComboBox;
+  step_->setAccessibleName(tr("What is compared"));
+  label(tr("&Moment"), step_);
+  by_ = new QComboBox;
+  by_->setAccessibleName(tr("What the bytes are grouped by"));
+  for (const peak::By by :
+       {peak::By::field, peak::By::node, peak::By::module, peak::By::source, peak::By::op, peak::By::category}) {
+    by_->addItem(peak::by_name(by), static_cast<int>(by));
+  }
+  label(tr("&By"), by_);
+  filter_edit_ = new QLineEdit;
+  filter_edit_->setPlaceholderText(tr("Filter groups"));
+  filter_edit_->setAccessibleName(tr("Filter groups"));
+  filter_edit_->setClearButtonEnabled(true);
+  row->addWidget(filter_edit_, 1);
+  for (QComboBox* box : {step_, by_}) connect(box, &QComboBox::activated, this, &ComparePage::choose);
+  connect(filter_edit_, &QLineEdit::textEdited, this, [this](const QString& text) {
+    View next = session_.view();
+    next.filter = text;
+    session_.look(next, false);
+  });
+  return bar;
+}
+
+void ComparePage::ask() {
+  const QString path = QFileDialog::getOpenFileName(this, tr("Compare with"),
+                                                    QFileInfo(session_.document()->facts().path).absolutePath(),
+                                                    tr("Recordings (*.tapelens);;All files (*)"));
+  if (!path.isEmpty()) open_other(path);
+}
+
+void ComparePage::open_other(const QString& path) { other_.open(path); }
+
+void ComparePage::choose() {
+  const int step = step_->currentData().toInt();
+  other_.compare(step == kPeaks ? std::nullopt : std::optional(static_cast<uint32_t>(step)),
+                 static_cast<peak::By>(by_->currentData().toInt()));
+}
+
+void ComparePage::show_recordings() {
+  const bool is_open = session_.document() != nullptr, has_both = is_open && other_.document() != nullptr;
+  const bool is_opening = other_.is_opening();
+  states_->setCurrentIndex(has_both && !is_opening ? 1 : 0);
+  progress_->setVisible(is_opening);
+  cancel_->setVisible(is_opening);
+  ask_->setVisible(!is_opening);
+  ask_->setEnabled(is_open);
+  problem_->setText(other_.problem());
+  problem_->setVisible(!is_opening && !other_.problem().isEmpty());
+  if (is_opening) {
+    message_->setText(tr("Opening"));
+    progress_->setValue(0);
+  } else {
+    message_->setText(is_open ? tr("Compare %1 with another recording: what appeared, grew, shrank and went.\nDrop it "
+                                   "here, or choose it.")
+                                    .arg(file_name(*session_.document()))
+                              : QString());
+  }
+  if (!has_both) return;
+  const Subject &a = session_.subject(), &b = other_.subject();
+  step_->clear();
+  step_->addItem(tr("peak of each"), kPeaks);
+  const size_t common = std::min(a.of.steps.size(), b.of.steps.size());
+  for (size_t step = 0; step < common; ++step) step_->addItem(tr("step %1").arg(step), static_cast<int>(step));
+  step_->setCurrentIndex(step_->findData(other_.step() ? static_cast<int>(*other_.step()) : kPeaks));
+  by_->setCurrentIndex(by_->findData(static_cast<int>(other_.by())));
+  const auto steps = [](const Subject& of) { return utf8(report::plural(of.of.steps.size(), "step", "steps")); };
+  const QString problem = other_.problem().isEmpty() ? QString() : other_.problem() + '\n';
+  remark_->setText(problem + tr("A is %1 (%2, %3), B is %4 (%5, %6)")
+                                 .arg(file_name(*session_.document()), a.name, steps(a), file_name(*other_.document()),
+                                      b.name, steps(b)));
+  remark_->setToolTip("A: " + session_.document()->facts().path + "\nB: " + other_.document()->facts().path);
+  show_filter();
+}
+
+void ComparePage::show_comparison() {
+  const Comparison* comparison = other_.comparison();
+  model_.show(comparison == nullptr ? std::vector<ComparedGroup>() : comparison->groups);
+  show_filter();
+  if (comparison == nullptr) {
+    headline_->setText(tr("Working out what changed"));
+    sum_->clear();
+    return;
+  }
+  const Bytes a = comparison->a.bytes, b = comparison->b.bytes;
+  const QString which = other_.step() ? tr("In step %1 B's peak").arg(*other_.step()) : tr("B's peak");
+  if (a == b) {
+    headline_->setText(tr("%1 is the same: %2").arg(which, amount(a)));
+  } else {
+    headline_->setText(
+        tr("%1 is %2 %3: %4 instead of %5")
+            .arg(which, amount(a < b ? b - a : a - b), a < b ? tr("higher") : tr("lower"), amount(b), amount(a)));
+  }
+  sum_->setText(tr("In all %1 in A and %2 in B, %3. A's peak is in step %4, B's in step %5.")
+                    .arg(amount(a), amount(b), signed_bytes(b - a))
+                    .arg(comparison->a.step)
+                    .arg(comparison->b.step));
+}
+
+void ComparePage::show_filter() {
+  if (session_.document() == nullptr) return;
+  const QString& filter = session_.view().filter;
+  if (filter_edit_->text() != filter) filter_edit_->setText(filter);
+  filter_.set_filter(filter);
+  lists_->setCurrentIndex(filter_.rowCount() > 0 || model_.rowCount() == 0 ? 0 : 1);
+}
+
+void ComparePage::find() {
+  filter_edit_->setFocus(Qt::ShortcutFocusReason);
+  filter_edit_->selectAll();
+}
+
+void ComparePage::dragEnterEvent(QDragEnterEvent* event) {
+  if (session_.document() != nullptr && !recording_of(*event->mimeData()).isEmpty()) event->acceptProposedAction();
+}
+
+void ComparePage::dropEvent(QDropEvent* event) {
+  open_other(recording_of(*event->mimeData()));
+  event->acceptProposedAction();
+}
+
+void ComparePage::paint_problem() {
+  QPalette palette = problem_->palette();
+  palette.setColor(QPalette::WindowText, theme().error);
+  problem_->setPalette(palette);
+}
+
+void ComparePage::changeEvent(QEvent* event) {
+  Page::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) paint_problem();
+}
+
+}  // namespace tapelens::gui

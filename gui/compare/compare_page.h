@@ -1,0 +1,62 @@
+// Two recordings, before and after: their curves over each other, and what held the one peak and not the other.
+#pragma once
+
+#include "gui/models/other.h"
+#include "gui/widgets/page.h"
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QProgressBar;
+class QPushButton;
+class QStackedWidget;
+class QTableView;
+
+namespace tapelens::gui {
+
+class StepsCurve;
+
+class ComparePage : public Page {
+  Q_OBJECT
+ public:
+  explicit ComparePage(Session& session, QWidget* parent = nullptr);
+
+  QString title() const override { return tr("Compare"); }
+  QAbstractItemModel* table() override { return &filter_; }
+  void find() override;
+
+  void open_other(const QString& path);
+  const Other& other() const { return other_; }
+
+ protected:
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  QWidget* make_empty();
+  QWidget* make_content();
+  QWidget* make_bar();
+  void ask();
+  void choose();
+  void show_recordings();
+  void show_comparison();
+  void show_filter();
+  void paint_problem();
+
+  Session& session_;
+  Other other_;
+  CompareTable model_;
+  CompareFilter filter_;
+
+  QStackedWidget *states_, *lists_;
+  QLabel *message_, *problem_, *headline_, *remark_, *sum_;
+  QProgressBar* progress_;
+  QPushButton *ask_, *cancel_, *ask_again_;
+  StepsCurve* curve_;
+  QComboBox *step_, *by_;
+  QLineEdit* filter_edit_;
+  QTableView* view_;
+};
+
+}  // namespace tapelens::gui

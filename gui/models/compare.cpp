@@ -1,0 +1,228 @@
+#include "gui/models/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "analyzer/report/format.h"
+#include "gui/models/session.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+QString utf8(const std::string& text) { return QString::fromStdString(text); }
+QString bytes_text(Bytes bytes) { return utf8(report::bytes_text(bytes)); }
+
+struct Found {
+  ComparedMoment moment;
+  std::vector<peak::Group> groups;
+};
+
+Found find(const Document& document, const Subject& subject, std::optional<uint32_t> step, peak::By by) {
+  const std::vector<model::Step>& steps = subject.of.steps;
+  const auto make = [&](const peak::PeakSet& set, uint32_t index) {
+    return Found{{index, set.bytes, set.when.time, set.members.size()},
+                 peak::groups(subject.of.process, document.text(), steps, set, by)};
+  };
+  if (!step) return make(subject.peak, model::step_at(steps, subject.peak.when.time).index);
+  if (*step >= steps.size()) return {};
+  const auto extreme = subject.timeline.largest(steps[*step].when);
+  return make(peak_set(subject.of.process, document.text(), subject.device.device, extreme.when), *step);
+}
+
+// The time at a place on the axis of steps.
+Time time_at(const std::vector<Interval>& steps, double place) {
+  const auto last = static_cast<double>(steps.size());
+  const auto at = std::min(static_cast<size_t>(std::clamp(place, 0.0, last)), steps.size() - 1);
+  const Interval& when = steps[at];
+  const double share = std::clamp(place - static_cast<double>(at), 0.0, 1.0);
+  return Time{when.begin.ns + static_cast<int64_t>(share * static_cast<double>(when.end.ns - when.begin.ns))};
+}
+
+}  // namespace
+
+const char* fate_name(Fate fate) {
+  switch (fate) {
+    case Fate::appeared:
+      return "appeared";
+    case Fate::grew:
+      return "grew";
+    case Fate::shrank:
+      return "shrank";
+    case Fate::went:
+      return "went";
+    case Fate::same:
+      break;
+  }
+  return "same";
+}
+
+Fate ComparedGroup::fate() const {
+  if (allocations_a == 0) return Fate::appeared;
+  if (allocations_b == 0) return Fate::went;
+  return a < b ? Fate::grew : b < a ? Fate::shrank : Fate::same;
+}
+
+std::vector<ComparedGroup> compared(const std::vector<peak::Group>& a, const std::vector<peak::Group>& b) {
+  std::map<std::string_view, ComparedGroup> groups;
+  for (const peak::Group& group : a) {
+    ComparedGroup& made = groups[group.key];
+    made.a = made.a + group.bytes;
+    made.allocations_a += group.allocations;
+  }
+  for (const peak::Group& group : b) {
+    ComparedGroup& made = groups[group.key];
+    made.b = made.b + group.bytes;
+    made.allocations_b += group.allocations;
+  }
+  std::vector<ComparedGroup> all;
+  for (auto& [name, group] : groups) {
+    group.name = utf8(std::string(name));
+    all.push_back(std::move(group));
+  }
+  std::ranges::stable_sort(all, std::ranges::greater(),
+                           [](const ComparedGroup& group) { return std::abs(group.difference().value); });
+  return all;
+}
+
+Comparison compare(const Document& a, const Subject& of_a, const Document& b, const Subject& of_b,
+                   std::optional<uint32_t> step, peak::By by) {
+  const Found in_a = find(a, of_a, step, by), in_b = find(b, of_b, step, by);
+  return {in_a.moment, in_b.moment, compared(in_a.groups, in_b.groups)};
+}
+
+std::vector<int64_t> step_columns(const Subject& subject, double begin, double end, int width) {
+  const std::vector<Interval>& steps = subject.of.bands.steps;
+  std::vector<int64_t> columns(static_cast<size_t>(std::max(width, 0)), -1);
+  const double each = (end - begin) / width;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const double from = begin + each * static_cast<double>(i);
+    if (from >= static_cast<double>(steps.size())) break;
+    const Time first = time_at(steps, from), behind = time_at(steps, from + each);
+    columns[i] = subject.timeline.largest({first, std::max(behind, Time{first.ns + 1})}).bytes.value;
+  }
+  return columns;
+}
+
+double step_of(const Subject& subject, Time time) {
+  const std::vector<Interval>& steps = subject.of.bands.steps;
+  const auto behind = std::ranges::upper_bound(steps, time, {}, &Interval::begin);
+  if (behind == steps.begin()) return 0;
+  const Interval& when = *(behind - 1);
+  const double length = static_cast<double>(std::max<int64_t>(when.end.ns - when.begin.ns, 1));
+  return static_cast<double>(behind - 1 - steps.begin()) +
+         std::clamp(static_cast<double>(time.ns - when.begin.ns) / length, 0.0, 1.0);
+}
+
+QString signed_bytes(Bytes bytes) {
+  if (bytes.value == 0) return bytes_text(bytes);
+  return (bytes.value < 0 ? "\u2212" : "+") + bytes_text(Bytes{std::abs(bytes.value)});
+}
+
+void CompareTable::show(std::vector<ComparedGroup> groups) {
+  beginResetModel();
+  groups_ = std::move(groups);
+  endResetModel();
+}
+
+int CompareTable::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(groups_.size());
+}
+
+int CompareTable::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumns; }
+
+QString CompareTable::text(const ComparedGroup& g, int column) const {
+  const auto count = [](uint64_t value) { return utf8(report::count_text(value)); };
+  switch (column) {
+    case group:
+      return g.name;
+    case difference:
+      return signed_bytes(g.difference());
+    case fate:
+      return fate_name(g.fate());
+    case a:
+      return g.allocations_a == 0 ? QString() : bytes_text(g.a);
+    case b:
+      return g.allocations_b == 0 ? QString() : bytes_text(g.b);
+    case allocations:
+      return g.allocations_a == g.allocations_b ? count(g.allocations_a)
+                                                : count(g.allocations_a) + " \u2192 " + count(g.allocations_b);
+    default:
+      return {};
+  }
+}
+
+QVariant CompareTable::data(const QModelIndex& index, int role) const {
+  if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
+  const ComparedGroup& g = at(index.row());
+  const bool is_number = index.column() != group && index.column() != fate;
+  switch (role) {
+    case Qt::DisplayRole:
+      return text(g, index.column());
+    case Qt::ToolTipRole:
+      return index.column() == group ? g.name : QVariant();
+    case Qt::TextAlignmentRole:
+      return static_cast<int>((is_number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    case fate_role:
+      return static_cast<int>(g.fate());
+    case sort_role:
+      switch (index.column()) {
+        case difference:
+          return QVariant::fromValue<qlonglong>(g.difference().value);
+        case fate:
+          return static_cast<int>(g.fate());
+        case a:
+          return QVariant::fromValue<qlonglong>(g.a.value);
+        case b:
+          return QVariant::fromValue<qlonglong>(g.b.value);
+        case allocations:
+          return static_cast<qlonglong>(g.allocations_b) - static_cast<qlonglong>(g.allocations_a);
+        default:
+          return g.name;
+      }
+    default:
+      return {};
+  }
+}
+
+QVariant CompareTable::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal) return QAbstractTableModel::headerData(section, orientation, role);
+  struct Head {
+    const char *name, *tip;
+  };
+  static constexpr Head kHeads[kColumns] = {{"Group", "What the bytes are grouped by."},
+                                            {"Difference", "B less A: what B holds more."},
+                                            {"Change", "Appeared and went: it is in B alone, in A alone."},
+                                            {"A", "Bytes in the recording that is open."},
+                                            {"B", "Bytes in the recording that it is compared with."},
+                                            {"Allocations", "How many in A, and in B."}};
+  if (section < 0 || section >= kColumns) return {};
+  if (role == Qt::DisplayRole) return kHeads[section].name;
+  if (role == Qt::ToolTipRole) return kHeads[section].tip;
+  if (role == Qt::TextAlignmentRole) {
+    const bool is_number = section != group && section != fate;
+    return static_cast<int>((is_number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+  }
+  return {};
+}
+
+CompareFilter::CompareFilter(CompareTable& table, QObject* parent) : QSortFilterProxyModel(parent), table_(table) {
+  setSourceModel(&table);
+  setSortRole(CompareTable::sort_role);
+  setSortCaseSensitivity(Qt::CaseInsensitive);
+}
+
+void CompareFilter::set_filter(const QString& filter) {
+  if (filter == filter_) return;
+  filter_ = filter;
+  invalidateFilter();
+}
+
+bool CompareFilter::filterAcceptsRow(int row, const QModelIndex&) const {
+  const ComparedGroup& group = table_.at(row);
+  return matches(filter_, group.name + ' ' + fate_name(group.fate()));
+}
+
+}  // namespace tapelens::gui

@@ -1,0 +1,192 @@
+#include "gui/models/document.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+
+#include "analyzer/model/load.h"
+#include "analyzer/model/threads.h"
+#include "analyzer/report/losses.h"
+#include "plugins/builtin.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+QString text_of(std::string_view utf8) { return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size())); }
+
+std::string_view information(const Process& process, const Text& text, std::string_view key) {
+  for (const model::Information& entry : process.information) {
+    if (text.string(entry.key) == key) return text.string(entry.value);
+  }
+  return "";
+}
+
+// The begin of the first step that was watched as a whole (`tapelens record --steps`): nothing before has a holder.
+Time watched_since(const Process& process, const Text& text, const std::vector<model::Step>& steps) {
+  const std::string_view window = information(process, text, "steps");
+  uint32_t first = 0;
+  std::from_chars(window.data(), window.data() + window.size(), first);
+  return first < steps.size() ? steps[first].when.begin : Time{0};
+}
+
+QString subject_name(const Process& process, const Text& text, DeviceId device, bool is_alone) {
+  QString name = text_of(text.string(text.device_name[device]));
+  if (is_alone) return name;
+  if (process.summary.rank >= 0) name += QString(", rank %1").arg(process.summary.rank);
+  return name + QString(" (pid %1)").arg(process.summary.pid);
+}
+
+peak::DevicePeak since(const peak::DevicePeak& device, const peak::Timeline& timeline, Time begin) {
+  if (begin.ns == 0) return device;
+  peak::DevicePeak later = device;
+  const auto extreme = timeline.largest({begin, model::kNever});
+  later.peak = extreme.bytes;
+  later.when = extreme.when;
+  return later;
+}
+
+}  // namespace
+
+ProcessView::ProcessView(Process loaded, trace::ProcessIndex at)
+    : index(at),
+      process(std::move(loaded)),
+      steps(find_steps(process)),
+      phases(process, steps),
+      bands(picture::bands(process, steps, phases)) {}
+
+Subject::Subject(ProcessView& view, const Text& text, const peak::DevicePeak& found, QString called)
+    : of(view),
+      name(std::move(called)),
+      since(watched_since(view.process, text, view.steps)),
+      timeline(view.process, found.device),
+      device(gui::since(found, timeline, since)),
+      peak(peak_set(view.process, text, found.device, device.when)) {
+  const auto category = static_cast<size_t>(peak::By::category);
+  curves[category] = std::make_unique<const picture::Curve>(
+      timeline, picture::group(view.process, text, view.steps, peak, peak::By::category));
+}
+
+Interval Subject::busy() const {
+  const Time whole{std::max(of.process.duration.ns, picture::kLeastShown)};
+  if (timeline.events() == 0) return {Time{0}, whole};
+  const Time first = timeline.time_of(0), last = timeline.time_of(timeline.events() - 1);
+  const int64_t room = (last.ns - first.ns) / 100 + 1;
+  return picture::inside({Time{first.ns - room}, Time{last.ns + room}}, whole);
+}
+
+Document::Loaded Document::load(const QString& path, const Progress& progress) {
+  const auto tell = [&](const char* what, double share) {
+    if (progress) progress(QString::fromUtf8(what), share);
+  };
+  tell("Opening", 0);
+  auto recording = trace::Recording::open(path.toStdString());
+  if (!recording) return {nullptr, text_of(recording.error().message)};
+  const auto fail = [&](const std::string& message) { return Loaded{nullptr, path + ": " + text_of(message)}; };
+  std::shared_ptr<Document> document(new Document(std::move(*recording)));
+  const trace::Recording& r = document->recording_;
+  Facts& facts = document->facts_;
+  facts.path = path;
+  facts.command = text_of(r.command());
+  facts.duration = r.duration();
+  facts.events = r.events();
+  facts.file_bytes = r.file_bytes();
+
+  auto text = model::load_text(r);
+  if (!text) return fail(text.error().message);
+  document->text_ = std::move(*text);
+  const Text& words = document->text_;
+  struct Found {
+    size_t process;
+    peak::DevicePeak device;
+  };
+  std::vector<Found> found;
+  for (uint32_t i = 0; i < r.processes().size(); ++i) {
+    tell("Reading", 0.1 + 0.5 * i / static_cast<double>(r.processes().size()));
+    auto process = model::load_process(r, words, trace::ProcessIndex{i});
+    if (!process) return fail(process.error().message);
+    for (const model::Lost& lost : process->lost) {
+      if (lost.count == 0) continue;
+      facts.lost.push_back(report::describe(lost, process->summary.pid));
+      if (facts.lost.back().is_data) facts.complete = false;
+    }
+    if (facts.torch_version.isEmpty()) facts.torch_version = text_of(information(*process, words, "torch_version"));
+    const auto peaks = peak::device_peaks(*process);
+    document->processes_.push_back(std::make_unique<ProcessView>(std::move(*process), trace::ProcessIndex{i}));
+    for (const peak::DevicePeak& device : peaks) found.push_back({i, device});
+  }
+  if (found.empty()) {
+    return fail("the recording holds no memory of any device: nothing was allocated while it was recorded");
+  }
+  std::ranges::stable_sort(found, [](const Found& a, const Found& b) { return a.device.peak > b.device.peak; });
+  for (size_t i = 0; i < found.size(); ++i) {
+    tell("Drawing the curve", 0.6 + 0.4 * static_cast<double>(i) / static_cast<double>(found.size()));
+    ProcessView& view = *document->processes_[found[i].process];
+    document->subjects_.push_back(std::make_unique<Subject>(
+        view, words, found[i].device,
+        subject_name(view.process, words, found[i].device.device, document->processes_.size() == 1)));
+  }
+  return {document, {}};
+}
+
+void Document::make(size_t at, Part part, const Progress& progress) {
+  Subject& subject = *subjects_[at];
+  ProcessView& view = subject.of;
+  const auto tell = [&](const QString& what, double share) {
+    if (progress) progress(what, share);
+  };
+  switch (part) {
+    case Part::tracks:
+      if (view.tracks) return;
+      tell("Laying out modules and operators", 0.1);
+      view.tracks =
+          std::make_unique<const picture::Tracks>(view.process, load_threads(recording_, view.process, view.index));
+      return;
+    case Part::blocks:
+      if (subject.blocks) return;
+      tell("Laying out allocations", 0.25);
+      subject.blocks = std::make_unique<const picture::Blocks>(view.process, subject.timeline, subject.device.peak);
+      return;
+    case Part::curves:
+      for (size_t by = 0; by < kBys; ++by) {
+        if (subject.curves[by]) continue;
+        tell("Grouping", 0.35 + 0.25 * static_cast<double>(by) / kBys);
+        subject.curves[by] = std::make_unique<const picture::Curve>(
+            subject.timeline, picture::group(view.process, text_, view.steps, subject.peak, static_cast<peak::By>(by)));
+      }
+      return;
+    case Part::relations:
+      tell("Finding who used what", 0.6);
+      if (!view.provenance) view.provenance = std::make_unique<const model::Provenance>(view.process, text_);
+      if (!view.lifetimes) view.lifetimes = std::make_unique<const peak::Lifetimes>(view.process, *view.provenance);
+      return;
+    case Part::advice:
+      if (subject.advised) return;
+      make(at, Part::relations, progress);
+      make_advice(subject, progress);
+      return;
+  }
+}
+
+void Document::make_advice(Subject& subject, const Progress& progress) {
+  advise::Checks checks = plugins::builtin_checks();
+  std::vector<std::string> refused;
+  if (const char* folders = getenv("TAPELENS_PLUGIN_PATH")) refused = checks.load_folders(folders);
+  advise::Wanted wanted;
+  wanted.sources = advise::source_tree_at(std::filesystem::path(facts_.path.toStdString()).parent_path());
+  const advise::Progress told = [&](std::string_view what, double share) {
+    if (progress) progress("Looking for memory that is for nothing: " + text_of(what), 0.65 + 0.35 * share);
+  };
+  const ProcessView& view = subject.of;
+  const advise::Prepared prepared{view.steps,      view.phases,      *view.provenance,
+                                  *view.lifetimes, subject.timeline, subject.peak};
+  auto advised = std::make_unique<Advised>();
+  advised->advice =
+      advise::advise(view.process, text_, prepared, checks, wanted, told, subject.since, &advised->changes);
+  std::ranges::copy(refused, std::back_inserter(advised->advice.refused));
+  subject.advised = std::move(advised);
+}
+
+}  // namespace tapelens::gui

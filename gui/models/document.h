@@ -1,0 +1,122 @@
+// A recording that is open: its columns, and what is worked out of them once. Nothing here is a widget.
+//
+// load() gives the first parts, those that the first picture needs; the rest is made by make(), in the background, part
+// by part. A part is written once and never changed after; whoever asks before it is there gets null.
+#pragma once
+
+#include <QString>
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/provenance.h"
+#include "analyzer/model/steps.h"
+#include "analyzer/model/text.h"
+#include "analyzer/peak/groups.h"
+#include "analyzer/peak/replay.h"
+#include "analyzer/peak/timeline.h"
+#include "analyzer/report/report.h"
+#include "gui/picture/bands.h"
+#include "gui/picture/blocks.h"
+#include "gui/picture/curve.h"
+#include "gui/picture/grouping.h"
+#include "gui/picture/tracks.h"
+#include "trace/recording.h"
+
+namespace tapelens::gui {
+
+using model::AllocationId;
+using model::Bytes;
+using model::DeviceId;
+using model::Interval;
+using model::Process;
+using model::Text;
+using model::Time;
+
+inline constexpr size_t kBys = 7;  // peak::By
+
+// What there is of a process whichever device is looked at.
+struct ProcessView {
+  ProcessView(Process loaded, trace::ProcessIndex at);
+
+  trace::ProcessIndex index;
+  Process process;
+  std::vector<model::Step> steps;
+  model::Phases phases;
+  picture::Bands bands;  // steps and phases
+  std::unique_ptr<const model::Provenance> provenance;
+  std::unique_ptr<const peak::Lifetimes> lifetimes;
+  std::unique_ptr<const picture::Tracks> tracks;
+};
+
+// What the checks found, and what the replay needs to take any of it away.
+struct Advised {
+  advise::Advice advice;
+  std::vector<advise::Change> changes;  // at the same places as advice.findings
+};
+
+// The memory that is looked at: one device of one process.
+struct Subject {
+  Subject(ProcessView& view, const Text& text, const peak::DevicePeak& found, QString called);
+
+  // From just before the first allocation to just behind the last event: a run begins with imports.
+  Interval busy() const;
+
+  ProcessView& of;
+  QString name;  // "cpu", with several processes "cpu, rank 1 (pid 4242)"
+  Time since;    // before it nothing had a holder: peaks are looked for from here on
+  peak::Timeline timeline;
+  peak::DevicePeak device;
+  peak::PeakSet peak;                                              // at its peak
+  std::array<std::unique_ptr<const picture::Curve>, kBys> curves;  // by peak::By; that of By::category is always there
+  std::unique_ptr<const picture::Blocks> blocks;
+  std::unique_ptr<const Advised> advised;
+};
+
+enum class Part : uint8_t { tracks, blocks, curves, relations, advice };
+
+struct Facts {
+  QString path, command, torch_version;
+  Time duration;
+  uint64_t events = 0, file_bytes = 0;
+  std::vector<report::Lost> lost;
+  bool complete = true;
+};
+
+// What is being done and how much of it is done, of 1. Throws Cancelled if nobody wants the result any more.
+using Progress = std::function<void(const QString&, double)>;
+struct Cancelled {};
+
+class Document {
+ public:
+  struct Loaded {
+    std::shared_ptr<Document> document;
+    QString problem;  // one sentence, if there is none
+  };
+  static Loaded load(const QString& path, const Progress& progress);
+
+  const Facts& facts() const { return facts_; }
+  const Text& text() const { return text_; }
+  // The largest peak first. Never empty.
+  const std::vector<std::unique_ptr<Subject>>& subjects() const { return subjects_; }
+  const Subject& subject(size_t at) const { return *subjects_[at]; }
+
+  // One part of one subject, if it is not there yet. One thread at a time.
+  void make(size_t subject, Part part, const Progress& progress);
+
+ private:
+  explicit Document(trace::Recording recording) : recording_(std::move(recording)) {}
+  void make_advice(Subject& subject, const Progress& progress);
+
+  trace::Recording recording_;
+  Facts facts_;
+  Text text_;
+  std::vector<std::unique_ptr<ProcessView>> processes_;
+  std::vector<std::unique_ptr<Subject>> subjects_;
+};
+
+}  // namespace tapelens::gui

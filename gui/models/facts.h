@@ -1,0 +1,43 @@
+// One allocation in words: what it is, who made it, who kept it, who used it and who let it go.
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "gui/models/document.h"
+
+namespace tapelens::gui {
+
+struct AllocationFacts {
+  AllocationId id;
+  Bytes bytes;
+  Interval life;  // the end: of the recording if it was not freed
+  bool is_freed = false;
+  QString what;                      // "ConvolutionBackward0.input", "parameter layer1.0.weight", "the program itself"
+  QString layout;                    // "float32 [8, 64, 56, 56]", if a save saw it
+  QString op, module;                // that made it; empty: not known
+  QString source;                    // "train.py:42 forward"
+  std::vector<report::Frame> stack;  // innermost first
+
+  struct Save {
+    Time time, released;  // released: kNever if it was kept to the end
+    QString field;        // "ConvolutionBackward0.input"
+    QString op;           // that made the node
+  };
+  std::vector<Save> saves;  // in the order of time
+  struct Use {
+    Interval when;
+    QString op;
+    bool is_backward = false;
+  };
+  std::vector<Use> uses;  // in the order of time; only if Part::relations is there
+};
+
+// At most `most` saves and uses are described; there may be millions of a weight's.
+AllocationFacts facts_of(const Document& document, const Subject& subject, AllocationId allocation, bool has_relations,
+                         size_t most = 200);
+
+QString bytes_words(Bytes bytes);
+QString time_words(Time time);
+
+}  // namespace tapelens::gui

@@ -1,0 +1,238 @@
+#include "gui/models/findings_table.h"
+
+#include "analyzer/report/findings.h"
+#include "analyzer/report/format.h"
+#include "plugins/builtin.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+using advise::Finding;
+using advise::FixKind;
+using report::bytes_text;
+
+QString utf8(const std::string& text) { return QString::fromStdString(text); }
+
+// Of the rewrite that mends a finding; -1: none does.
+int level_of(const Finding& finding) {
+  if (finding.fix.kind != FixKind::rewrite) return -1;
+  static const advise::Checks checks = plugins::builtin_checks();
+  const advise::Checks::Entry* entry = checks.find(finding.fix.rewrite);
+  return entry == nullptr ? -1 : entry->check->info().rewrite_level;
+}
+
+QString where_text(const Finding& finding) {
+  const std::string source = report::source_text(finding.source), place = report::place_text(finding);
+  return utf8(source + (source.empty() || place.empty() ? "" : ", ") + place);
+}
+
+}  // namespace
+
+QString mending_text(const Finding& finding) {
+  QString text = "by hand";
+  if (finding.fix.kind == FixKind::patch) text = "patch";
+  if (finding.fix.kind == FixKind::rewrite) {
+    const int level = level_of(finding);
+    text = level < 0 || level > 2 ? "rewrite" : level == 2 ? "rewrite, bitwise" : "rewrite, lossless";
+  }
+  return finding.is_alternative ? text + " (alternative)" : text;
+}
+
+QString guarantee_text(const Finding& finding) {
+  switch (level_of(finding)) {
+    case 0:
+      return "Lossless: nothing is kept, since the values cannot reach a gradient that is wanted. Losses and gradients "
+             "are the same, bit for bit.";
+    case 1:
+      return "Lossless: the same values are kept in fewer bytes. Losses and gradients are the same, bit for bit.";
+    case 2:
+      return "Bitwise: a cheap operator makes the same bits again of what is kept anyway. Losses and gradients are the "
+             "same, bit for bit, for a little time.";
+    case 3:
+      return "Equivalent: another order of the same sums, at most twice the rounding error.";
+    default:
+      break;
+  }
+  switch (finding.fix.kind) {
+    case FixKind::rewrite:
+      return "A rewrite mends it while the program runs, without a change of the program.";
+    case FixKind::patch:
+      return "A change of the program: read the patch before you apply it.";
+    case FixKind::advice:
+      break;
+  }
+  return "A change of the program that only you can make.";
+}
+
+QString relief_text(const Finding& finding) {
+  const Bytes alone = finding.peak_before - finding.peak_after;
+  if (alone > Bytes{}) return utf8(bytes_text(alone));
+  if (finding.relief_with_all > Bytes{}) return utf8(bytes_text(finding.relief_with_all)) + " with others";
+  if (alone < Bytes{}) return "rises by " + utf8(bytes_text(Bytes{} - alone));
+  return "none";
+}
+
+FindingsTable::FindingsTable(Session& session, QObject* parent) : QAbstractTableModel(parent), session_(session) {
+  connect(&session, &Session::opened, this, [this] { show(); });
+  connect(&session, &Session::closed, this, [this] { show(); });
+  connect(&session, &Session::viewChanged, this, [this](const View& before) {
+    if (before.subject != session_.view().subject) show();
+  });
+  connect(&session, &Session::made, this, [this](Part part) {
+    if (part == Part::advice) show();
+  });
+  connect(&session, &Session::tickedChanged, this, [this] {
+    if (!is_empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, 0), {Qt::CheckStateRole});
+  });
+  show();
+}
+
+void FindingsTable::show() {
+  beginResetModel();
+  document_ = session_.shared();
+  advised_ = session_.has(Part::advice) ? session_.subject().advised.get() : nullptr;
+  endResetModel();
+}
+
+int FindingsTable::row_of(const QString& id) const {
+  for (int row = 0; row < rowCount(); ++row) {
+    if (utf8(finding(row).id) == id) return row;
+  }
+  return -1;
+}
+
+QSet<QString> FindingsTable::rewritable() const {
+  QSet<QString> ids;
+  for (int row = 0; row < rowCount(); ++row) {
+    if (finding(row).fix.kind == FixKind::rewrite) ids.insert(utf8(finding(row).id));
+  }
+  return ids;
+}
+
+int FindingsTable::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() || advised_ == nullptr ? 0 : static_cast<int>(advice().findings.size());
+}
+
+int FindingsTable::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumns; }
+
+QVariant FindingsTable::text(const Finding& f, int column) const {
+  switch (column) {
+    case title:
+      return utf8(f.title);
+    case relief:
+      return relief_text(f);
+    case bytes:
+      return utf8(bytes_text(f.bytes));
+    case severity:
+      return advise::severity_name(f.severity);
+    case mending:
+      return mending_text(f);
+    case check:
+      return utf8(f.check);
+    case where:
+      return where_text(f);
+    case times:
+      return utf8(report::times_text(f));
+    default:
+      return {};
+  }
+}
+
+QVariant FindingsTable::data(const QModelIndex& index, int role) const {
+  if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
+  const Finding& f = finding(index.row());
+  switch (role) {
+    case Qt::DisplayRole:
+      return text(f, index.column());
+    case Qt::ToolTipRole:
+      if (index.column() == relief) return utf8(report::effect_text(f));
+      if (index.column() == mending) return guarantee_text(f);
+      return text(f, index.column());
+    case Qt::TextAlignmentRole:
+      return static_cast<int>((index.column() == relief || index.column() == bytes ? Qt::AlignRight : Qt::AlignLeft) |
+                              Qt::AlignVCenter);
+    case Qt::CheckStateRole:
+      if (index.column() != title) return {};
+      return session_.ticked().contains(utf8(f.id)) ? Qt::Checked : Qt::Unchecked;
+    case Qt::AccessibleTextRole:
+      return utf8(f.title) + ", peak falls by: " + relief_text(f) + ", " + mending_text(f);
+    case id_role:
+      return utf8(f.id);
+    case sort_role:
+      switch (index.column()) {
+        case relief:
+          return QVariant::fromValue<qlonglong>(f.relief().value);
+        case bytes:
+          return QVariant::fromValue<qlonglong>(f.bytes.value);
+        case severity:
+          return static_cast<int>(f.severity);
+        case times:
+          return QVariant::fromValue<qulonglong>(f.occurrences);
+        default:
+          return text(f, index.column());
+      }
+    default:
+      return {};
+  }
+}
+
+QVariant FindingsTable::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal) return QAbstractTableModel::headerData(section, orientation, role);
+  struct Head {
+    const char *name, *tip;
+  };
+  static constexpr Head kHeads[kColumns] = {
+      {"Finding", "What is spent for nothing. Ticked: the memory is shown without it."},
+      {"Peak falls by", "Alone; where others keep the same memory, with all findings mended."},
+      {"Holds", "The most that it holds at one moment. It need not be at the peak."},
+      {"Mended by", "A rewrite mends it without a change of the program."},
+      {"Severity", "Info: an opportunity. Warning: memory for nothing. Error: it runs out of memory in the end."},
+      {"Where", "The line, the node and its field, and the module."},
+      {"Times", "At how many sites, how often, in how many steps."},
+      {"Check", "Which check found it."}};
+  if (section < 0 || section >= kColumns) return {};
+  if (role == Qt::DisplayRole) return kHeads[section].name;
+  if (role == Qt::ToolTipRole) return kHeads[section].tip;
+  if (role == Qt::TextAlignmentRole) {
+    return static_cast<int>((section == relief || section == bytes ? Qt::AlignRight : Qt::AlignLeft) |
+                            Qt::AlignVCenter);
+  }
+  return {};
+}
+
+Qt::ItemFlags FindingsTable::flags(const QModelIndex& index) const {
+  const Qt::ItemFlags flags = QAbstractTableModel::flags(index);
+  return index.isValid() && index.column() == title ? flags | Qt::ItemIsUserCheckable : flags;
+}
+
+bool FindingsTable::setData(const QModelIndex& index, const QVariant& value, int role) {
+  if (role != Qt::CheckStateRole || index.column() != title ||
+      !checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) {
+    return false;
+  }
+  session_.tick(utf8(finding(index.row()).id), value.toInt() == Qt::Checked);
+  return true;
+}
+
+FindingsFilter::FindingsFilter(FindingsTable& table, QObject* parent) : QSortFilterProxyModel(parent), table_(table) {
+  setSourceModel(&table);
+  setSortRole(FindingsTable::sort_role);
+  setSortCaseSensitivity(Qt::CaseInsensitive);
+}
+
+void FindingsFilter::set_filter(const QString& filter) {
+  if (filter == filter_) return;
+  filter_ = filter;
+  invalidateFilter();
+}
+
+bool FindingsFilter::filterAcceptsRow(int row, const QModelIndex& parent) const {
+  QString all;
+  for (int column = 0; column < FindingsTable::kColumns; ++column) {
+    all += table_.index(row, column, parent).data().toString() + '\n';
+  }
+  return matches(filter_, all);
+}
+
+}  // namespace tapelens::gui

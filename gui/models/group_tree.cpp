@@ -1,0 +1,216 @@
+#include "gui/models/group_tree.h"
+
+#include <QStringList>
+#include <algorithm>
+#include <unordered_map>
+
+#include "analyzer/report/format.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+// A group as levels: a module's path has one for each of its parts.
+struct Level {
+  peak::By by{};
+  std::vector<uint32_t> part_begin;  // by group: its parts are [begin of it, begin of the next)
+  std::vector<uint32_t> parts;       // numbers of names
+  std::vector<QString> names;
+  GroupKeys keys;
+};
+
+Level level(const report::Peak& peak, peak::By by, bool nests) {
+  Level out;
+  out.by = by;
+  out.keys = group_keys(peak, by);
+  std::unordered_map<std::string, uint32_t> ids;
+  const auto add = [&](const std::string& name) {
+    const auto [at, fresh] = ids.try_emplace(name, static_cast<uint32_t>(out.names.size()));
+    if (fresh) out.names.push_back(QString::fromStdString(name));
+    out.parts.push_back(at->second);
+  };
+  for (const std::string& key : out.keys.names) {
+    out.part_begin.push_back(static_cast<uint32_t>(out.parts.size()));
+    if (!nests || by != peak::By::module || key.starts_with('(')) {
+      add(key);
+      continue;
+    }
+    for (size_t begin = 0; begin <= key.size();) {
+      const size_t end = std::min(key.find('.', begin), key.size());
+      add(key.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  out.part_begin.push_back(static_cast<uint32_t>(out.parts.size()));
+  return out;
+}
+
+struct Key {
+  uint32_t parent, key;
+  friend bool operator==(Key, Key) = default;
+};
+struct Hash {
+  size_t operator()(Key key) const { return (uint64_t{key.parent} << 32 | key.key) * 0x9e3779b97f4a7c15ULL; }
+};
+
+}  // namespace
+
+GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const Rows& wanted)
+    : nodes_(1), leaf_(peak.allocations.size(), kRoot) {
+  std::vector<Level> levels;
+  for (const peak::By by : groupings.levels) levels.push_back(level(peak, by, groupings.nests_modules));
+  struct Step {
+    uint32_t key;  // level and name
+    const Level* of;
+    uint32_t name;
+  };
+  std::unordered_map<Key, uint32_t, Hash> found;
+  std::vector<Step> steps;
+  for (size_t row = 0; row < leaf_.size(); ++row) {
+    if (wanted && !wanted(static_cast<int>(row))) continue;
+    steps.clear();
+    for (size_t i = 0; i < levels.size(); ++i) {
+      const Level& l = levels[i];
+      const uint32_t group = l.keys.of[row];
+      for (uint32_t part = l.part_begin[group]; part < l.part_begin[group + 1]; ++part)
+        steps.push_back({static_cast<uint32_t>(i) << 28 | l.parts[part], &l, l.parts[part]});
+    }
+    if (groupings.is_bottom_up) std::ranges::reverse(steps);
+    const report::Allocation& a = peak.allocations[row];
+    const auto count = [&](uint32_t id) {
+      Node& n = nodes_[id];
+      if (n.allocations == 0) n.biggest = static_cast<uint32_t>(row);
+      if (n.allocations == 0) n.category = a.category;
+      if (n.category != a.category) n.category.reset();
+      n.bytes += a.bytes.value;
+      ++n.allocations;
+    };
+    uint32_t at = kRoot;
+    count(at);
+    for (const Step& step : steps) {
+      const auto [place, fresh] = found.try_emplace({at, step.key}, size());
+      if (fresh) {
+        nodes_[at].children.push_back(size());
+        Node& made = nodes_.emplace_back();
+        made.name = step.of->names[step.name];
+        made.by = step.of->by;
+        made.parent = at;
+        made.depth = nodes_[at].depth + 1;
+      }
+      at = place->second;
+      count(at);
+    }
+    leaf_[row] = at;
+  }
+  sort_children();
+}
+
+void GroupTree::sort_children() {
+  for (Node& node : nodes_) {
+    std::ranges::sort(node.children, [&](uint32_t x, uint32_t y) {
+      return nodes_[x].bytes != nodes_[y].bytes ? nodes_[x].bytes > nodes_[y].bytes : nodes_[x].name < nodes_[y].name;
+    });
+    for (uint32_t i = 0; i < node.children.size(); ++i) nodes_[node.children[i]].place = i;
+  }
+}
+
+bool GroupTree::is_within(uint32_t id, uint32_t ancestor) const {
+  while (nodes_[id].depth > nodes_[ancestor].depth) id = nodes_[id].parent;
+  return id == ancestor;
+}
+
+bool GroupTree::has(uint32_t id, int row) const {
+  // A row that is not wanted is in no node; the root is the leaf of those alone, unless there are no levels.
+  const uint32_t leaf = leaf_of(row);
+  return (leaf != kRoot || nodes_.size() == 1) && is_within(leaf, id);
+}
+
+QString GroupTree::path(uint32_t id) const {
+  QStringList names;
+  for (; id != kRoot; id = nodes_[id].parent) names.prepend(nodes_[id].name);
+  return names.join(QStringLiteral(" › "));
+}
+
+uint32_t GroupTree::same_place(const GroupTree& other, uint32_t id) const {
+  std::vector<uint32_t> way;
+  for (; id != kRoot; id = nodes_[id].parent) way.push_back(id);
+  uint32_t at = kRoot;
+  for (; !way.empty(); way.pop_back()) {
+    const auto& children = other.node(at).children;
+    const Node& wanted = nodes_[way.back()];
+    const auto same = std::ranges::find_if(children, [&](uint32_t child) {
+      return other.node(child).name == wanted.name && other.node(child).by == wanted.by;
+    });
+    if (same == children.end()) break;
+    at = *same;
+  }
+  return at;
+}
+
+void GroupTreeModel::show(std::shared_ptr<const GroupTree> tree) {
+  beginResetModel();
+  tree_ = std::move(tree);
+  endResetModel();
+}
+
+QModelIndex GroupTreeModel::index_of(uint32_t node) const {
+  if (node == GroupTree::kRoot || node >= tree_->size()) return {};
+  return createIndex(static_cast<int>(tree_->node(node).place), name, static_cast<quintptr>(node));
+}
+
+uint32_t GroupTreeModel::node_at(const QModelIndex& index) const {
+  return index.isValid() ? static_cast<uint32_t>(index.internalId()) : GroupTree::kRoot;
+}
+
+QModelIndex GroupTreeModel::index(int row, int column, const QModelIndex& parent) const {
+  if (!hasIndex(row, column, parent)) return {};
+  return createIndex(row, column, quintptr{tree_->node(node_at(parent)).children[static_cast<size_t>(row)]});
+}
+
+QModelIndex GroupTreeModel::parent(const QModelIndex& index) const {
+  return index.isValid() ? index_of(tree_->node(node_at(index)).parent) : QModelIndex();
+}
+
+int GroupTreeModel::rowCount(const QModelIndex& parent) const {
+  return parent.column() > 0 ? 0 : static_cast<int>(tree_->node(node_at(parent)).children.size());
+}
+
+int GroupTreeModel::columnCount(const QModelIndex&) const { return kColumns; }
+
+QVariant GroupTreeModel::data(const QModelIndex& index, int role) const {
+  if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
+  const GroupTree::Node& node = tree_->node(node_at(index));
+  switch (role) {
+    case Qt::DisplayRole:
+      switch (index.column()) {
+        case name:
+          return node.name;
+        case bytes:
+          return QString::fromStdString(report::bytes_text({node.bytes}));
+        case share:
+          return QString::fromStdString(report::percent_text({node.bytes}, {tree_->node(GroupTree::kRoot).bytes}));
+        default:
+          return QString::fromStdString(report::count_text(node.allocations));
+      }
+    case Qt::ToolTipRole:
+      return tree_->path(node_at(index));
+    case Qt::TextAlignmentRole:
+      return QVariant::fromValue<Qt::Alignment>((index.column() == name ? Qt::AlignLeft : Qt::AlignRight) |
+                                                Qt::AlignVCenter);
+    case node_role:
+      return node_at(index);
+    default:
+      return {};
+  }
+}
+
+QVariant GroupTreeModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || section < 0 || section >= kColumns) return {};
+  static const char* const kTitles[] = {"Group", "Bytes", "Share", "Allocations"};
+  if (role == Qt::DisplayRole) return QString::fromUtf8(kTitles[section]);
+  if (role == Qt::TextAlignmentRole)
+    return QVariant::fromValue<Qt::Alignment>((section == name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+  return {};
+}
+
+}  // namespace tapelens::gui

@@ -1,0 +1,45 @@
+#include "gui/models/plan.h"
+
+#include <algorithm>
+
+#include "analyzer/report/findings.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+bool is_planned(const advise::Finding& finding, const QSet<QString>& ticked) {
+  return finding.fix.kind == advise::FixKind::rewrite && ticked.contains(QString::fromStdString(finding.id));
+}
+
+// As a POSIX shell reads it back.
+QString quoted(const QString& word) {
+  static const QString kPlain = "@%+=:,./-_";
+  const bool is_plain = !word.isEmpty() && std::ranges::all_of(word, [](QChar c) {
+    return (c.unicode() < 128 && c.isLetterOrNumber()) || kPlain.contains(c);
+  });
+  return is_plain ? word : '\'' + QString(word).replace('\'', "'\\''") + '\'';
+}
+
+}  // namespace
+
+size_t planned(const Advised& advised, const QSet<QString>& ticked) {
+  return static_cast<size_t>(std::ranges::count_if(
+      advised.advice.findings, [&](const advise::Finding& finding) { return is_planned(finding, ticked); }));
+}
+
+std::string plan_text(const Facts& facts, const Advised& advised, const QSet<QString>& ticked) {
+  report::Report report;
+  report.recording.torch_version = facts.torch_version.toStdString();
+  report.recording.command = facts.command.toStdString();
+  report.advice.emplace();
+  std::ranges::copy_if(advised.advice.findings, std::back_inserter(report.advice->findings),
+                       [&](const advise::Finding& finding) { return is_planned(finding, ticked); });
+  return report::plan(report);
+}
+
+QString verify_command(const QString& plan_path, const QString& command) {
+  return "tapelens verify --plan " + quoted(plan_path) + " -- " + command;
+}
+
+}  // namespace tapelens::gui

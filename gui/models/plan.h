@@ -1,0 +1,21 @@
+// What is ticked, as a plan that `tapelens verify` and `tapelens run` take.
+#pragma once
+
+#include <QSet>
+#include <QString>
+#include <string>
+
+#include "gui/models/document.h"
+
+namespace tapelens::gui {
+
+// How many of the ticked findings a rewrite mends: those that a plan can hold.
+size_t planned(const Advised& advised, const QSet<QString>& ticked);
+
+// The text of the plan: that of `tapelens advise --plan`, with the sites of what is ticked alone.
+std::string plan_text(const Facts& facts, const Advised& advised, const QSet<QString>& ticked);
+
+// For a shell. `command`: as it was recorded, quoted already.
+QString verify_command(const QString& plan_path, const QString& command);
+
+}  // namespace tapelens::gui

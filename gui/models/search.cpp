@@ -1,0 +1,111 @@
+#include "gui/models/search.h"
+
+#include <QStringList>
+#include <algorithm>
+#include <bit>
+
+#include "analyzer/model/attribution.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+constexpr size_t kMostListed = 1000;
+constexpr qsizetype kMostWords = 32;  // one bit each
+
+using Words = uint32_t;  // bit i: has word i
+
+// Which words of the filter a text has.
+class Finder {
+ public:
+  explicit Finder(const QString& filter) : words_(filter.split(' ', Qt::SkipEmptyParts).mid(0, kMostWords)) {
+    all_ = words_.size() == kMostWords ? ~Words{0} : (Words{1} << words_.size()) - 1;
+  }
+
+  Words in(std::string_view utf8) const {
+    const QString text = QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size()));
+    Words found = 0;
+    for (qsizetype i = 0; i < words_.size(); ++i) {
+      if (text.contains(words_[i], Qt::CaseInsensitive)) found |= Words{1} << i;
+    }
+    return found;
+  }
+  Words all() const { return all_; }
+
+ private:
+  QStringList words_;
+  Words all_;
+};
+
+}  // namespace
+
+SearchResult search(const Document& document, const Subject& subject, const QString& filter) {
+  const Text& text = document.text();
+  const Process& p = subject.of.process;
+  const Finder finder(filter);
+  SearchResult out;
+  out.filter = filter;
+
+  // Texts are few and allocations many: each text is looked at once.
+  const size_t strings = text.string_begin.size() - 1;
+  std::vector<Words> by_string(strings);
+  out.is_name.resize(strings);
+  for (uint32_t id = 1; id < strings; ++id) {
+    by_string[id] = finder.in(text.string(model::StringId{id}));
+    out.is_name[id] = by_string[id] == finder.all();
+  }
+  std::vector<Words> by_frame(size_t{text.frame_file.rows()} + 1);
+  for (uint32_t id = 1; id < by_frame.size(); ++id)
+    by_frame[id] = finder.in(peak::frame_text(text, model::FrameId{id}));
+  std::vector<Words> by_stack(text.stack_begin.size() - 1);
+  for (uint32_t id = 1; id < by_stack.size(); ++id) {
+    by_stack[id] = by_frame[source_frame(text, model::StackId{id}).value];
+  }
+  std::array<Words, 7> by_category{};
+  for (size_t kind = 0; kind < by_category.size(); ++kind) {
+    by_category[kind] = finder.in(peak::category_name(static_cast<peak::HolderKind>(kind)));
+  }
+
+  std::vector<Words> found(size_t{p.allocations.rows()} + 1);
+  for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
+    const model::SaveId save{row};
+    const Words type = by_string[p.nodes.type[p.saves.node[save]].value], field = by_string[p.saves.field[save].value];
+    Words& mine = found[p.saves.allocation[save].value];
+    mine |= type | field;
+    // "ConvolutionBackward0.input" is one word over two texts.
+    if (filter.contains('.') && (mine & finder.all()) != finder.all()) {
+      mine |= finder.in(peak::field_text(p, text, p.saves.node[save], p.saves.field[save]));
+    }
+  }
+  for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
+    const model::RoleId role{row};
+    found[p.roles.allocation[role].value] |= by_string[p.roles.name[role].value];
+  }
+  const auto& category = subject.curves[static_cast<size_t>(peak::By::category)]->grouping().of;
+  out.is_allocation.resize(found.size());
+  std::vector<AllocationId> listed;
+  for (uint32_t row = 1; row < found.size(); ++row) {
+    const AllocationId id{row};
+    Words& mine = found[row];
+    mine |= by_category[category[row]] | by_string[operator_name_of(p, text, id).value] |
+            by_string[text.module_path[module_of(p, id)].value] | by_stack[stack_of(p, text, id).value];
+    if ((mine & finder.all()) != finder.all()) continue;
+    if (p.allocations.device[id] != subject.device.device || p.allocations.origin[id] != model::Origin::allocator)
+      continue;
+    out.is_allocation[row] = 1;
+    ++out.allocations;
+    out.bytes += p.allocations.bytes[id];
+    listed.push_back(id);
+  }
+  if (listed.size() > kMostListed) {
+    std::ranges::nth_element(listed, listed.begin() + kMostListed, [&](AllocationId a, AllocationId b) {
+      return p.allocations.bytes[a] > p.allocations.bytes[b];
+    });
+    listed.resize(kMostListed);
+    std::ranges::sort(listed);
+  }
+  out.biggest = std::move(listed);
+  return out;
+}
+
+}  // namespace tapelens::gui

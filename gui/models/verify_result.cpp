@@ -1,0 +1,126 @@
+#include "gui/models/verify_result.h"
+
+#include <QFile>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/report/format.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+using nlohmann::json;
+using report::plural;
+
+QString utf8(const std::string& text) { return QString::fromStdString(text); }
+
+// A string, or nothing where the file has null.
+QString word(const json& from, const char* key) {
+  const json& value = from.at(key);
+  return value.is_null() ? QString() : utf8(value.get<std::string>());
+}
+
+std::optional<int64_t> step_ns(const json& run) {
+  const json& value = run.at("step_ns");
+  return value.is_null() ? std::nullopt : std::optional(value.get<int64_t>());
+}
+
+QString place_of(const json& site) {
+  if (site.is_null()) return {};
+  QString place = word(site, "node");
+  const QString field = word(site, "field"), module = word(site, "module"), source = word(site, "source");
+  if (!field.isEmpty()) place += "." + field;
+  if (place.isEmpty()) place = word(site, "operator");
+  if (!module.isEmpty()) place += " in " + module;
+  return source.isEmpty() ? place : place + ", " + source;
+}
+
+VerifyResult::Difference difference_of(const json& from) {
+  VerifyResult::Difference d;
+  const QString kind = word(from, "kind"), parameter = word(from, "parameter");
+  if (kind == "exit_code") {
+    d.what = "exit code";
+  } else {
+    d.what = kind + (parameter.isEmpty() ? "" : " of " + parameter) + " in step " +
+             QString::number(from.at("step").get<uint64_t>());
+    if (!from.at("rank").is_null()) d.what += " of rank " + QString::number(from.at("rank").get<int64_t>());
+  }
+  d.bare = word(from, "bare");
+  d.rewritten = word(from, "rewritten");
+  d.rewrite = word(from, "rewrite");
+  d.place = place_of(from.at("site"));
+  return d;
+}
+
+VerifyResult result_of(const json& all) {
+  VerifyResult r;
+  r.is_identical = all.at("identical").get<bool>();
+  r.is_deterministic = all.at("deterministic").get<bool>();
+  const json& compared = all.at("compared");
+  r.steps = compared.at("steps").get<uint64_t>();
+  r.losses = compared.at("losses").get<uint64_t>();
+  r.gradients = compared.at("gradients").get<uint64_t>();
+  r.parameters = compared.at("parameters").get<uint64_t>();
+  r.bare_peak.value = all.at("bare").at("peak_bytes").get<int64_t>();
+  r.rewritten_peak.value = all.at("rewritten").at("peak_bytes").get<int64_t>();
+  r.bare_step_ns = step_ns(all.at("bare"));
+  r.rewritten_step_ns = step_ns(all.at("rewritten"));
+  if (!all.at("first_difference").is_null()) r.difference = difference_of(all.at("first_difference"));
+  return r;
+}
+
+QString or_none(const QString& value) { return value.isEmpty() ? "none" : value; }
+
+}  // namespace
+
+ReadVerifyResult read_verify_result(const QString& path) {
+  QFile file(path);
+  if (!file.open(QIODevice::ReadOnly)) return {{}, path + " cannot be read: " + file.errorString() + "."};
+  const QByteArray text = file.readAll();
+  try {
+    const json all = json::parse(text.begin(), text.end());
+    return {result_of(all), {}};
+  } catch (const json::exception&) {
+    return {{}, path + " is no result of tapelens verify --format json."};
+  }
+}
+
+QString verdict_title(const VerifyResult& r) {
+  if (r.is_identical) return "identical, bit for bit";
+  return r.is_deterministic ? "different" : "not deterministic by itself";
+}
+
+QString verdict_text(const VerifyResult& r) {
+  const QString compared = utf8(plural(r.steps, "step", "steps") + ": " + plural(r.losses, "loss", "losses") + ", " +
+                                plural(r.gradients, "gradient", "gradients") + ", " +
+                                plural(r.parameters, "parameter", "parameters") + " after their step");
+  if (r.is_identical || !r.difference) return "Compared were " + compared + ".";
+  const VerifyResult::Difference& d = *r.difference;
+  if (!r.is_deterministic) {
+    return "Two bare runs differ first in the " + d.what +
+           ". Nothing can be said of the rewrites: seed the program, or see torch.use_deterministic_algorithms.";
+  }
+  QString text =
+      "First differs the " + d.what + ": " + or_none(d.bare) + " bare, " + or_none(d.rewritten) + " rewritten.";
+  if (d.rewrite.isEmpty()) return text + " No single rewrite was found that it comes from.";
+  text += " It comes from " + d.rewrite;
+  return text + (d.place.isEmpty() ? ", at no single site that could be found." : " at " + d.place + ".");
+}
+
+QString verdict_effect(const VerifyResult& r) {
+  const auto change = [](model::Bytes before, model::Bytes after) -> QString {
+    if (before.value <= 0 || before == after) return "";
+    return QString(" (%1%2)")
+        .arg(after < before ? "\u2212" : "+")
+        .arg(utf8(report::percent_text(after < before ? before - after : after - before, before)));
+  };
+  QString text = "Peak " + utf8(report::bytes_text(r.bare_peak)) + " \u2192 " +
+                 utf8(report::bytes_text(r.rewritten_peak)) + change(r.bare_peak, r.rewritten_peak);
+  if (r.bare_step_ns && r.rewritten_step_ns) {
+    text += ", a step " + utf8(report::time_text(model::Time{*r.bare_step_ns})) + " \u2192 " +
+            utf8(report::time_text(model::Time{*r.rewritten_step_ns}));
+  }
+  return text;
+}
+
+}  // namespace tapelens::gui

@@ -1,0 +1,208 @@
+#include "gui/peak/peak_list.h"
+
+#include <QAction>
+#include <QClipboard>
+#include <QEvent>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSignalBlocker>
+#include <QTableView>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <array>
+
+#include "analyzer/report/format.h"
+#include "gui/peak/table_text.h"
+#include "gui/widgets/table_header.h"
+#include "gui/widgets/theme.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+// In average characters. Holders say more than fits: they are seen in the tool tip, or when the column is drawn wider.
+constexpr std::array<int, PeakTable::kColumns> kWidths = {11, 32, 19, 30, 24, 20, 26, 24, 11, 7};
+
+}  // namespace
+
+PeakList::PeakList(QWidget* parent)
+    : QWidget(parent),
+      table_(new PeakTable(this)),
+      rows_(new PeakRows(*table_, this)),
+      filter_(new QLineEdit(this)),
+      group_(new QToolButton(this)),
+      count_(new QLabel(this)),
+      view_(new QTableView(this)) {
+  filter_->setPlaceholderText(QStringLiteral("Filter: module, field, file, shape …"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setAccessibleName(QStringLiteral("Filter of the allocations"));
+  group_->setFocusPolicy(Qt::StrongFocus);
+  group_->setToolTip(QStringLiteral("Show all groups again"));
+  group_->hide();
+  count_->setForegroundRole(QPalette::PlaceholderText);
+  view_->setModel(rows_);
+  view_->setHorizontalHeader(new TableHeader(view_));
+  view_->setAccessibleName(QStringLiteral("Allocations that were alive"));
+  view_->setSelectionBehavior(QAbstractItemView::SelectRows);
+  view_->setSelectionMode(QAbstractItemView::SingleSelection);
+  view_->setShowGrid(false);
+  view_->setWordWrap(false);
+  view_->setTabKeyNavigation(false);
+  view_->setSortingEnabled(true);
+  view_->sortByColumn(PeakTable::bytes, Qt::DescendingOrder);
+  view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  view_->verticalHeader()->hide();
+  view_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+  view_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + kGap);
+  view_->horizontalHeader()->setSectionsMovable(true);
+  view_->horizontalHeader()->setStretchLastSection(true);
+  for (int column = 0; column < PeakTable::kColumns; ++column)
+    view_->setColumnWidth(column, kWidths[static_cast<size_t>(column)] * fontMetrics().averageCharWidth() + 2 * kGap);
+  view_->viewport()->installEventFilter(this);
+  nothing_ = new QLabel(view_->viewport());
+  nothing_->setAlignment(Qt::AlignCenter);
+  nothing_->setForegroundRole(QPalette::PlaceholderText);
+  nothing_->setWordWrap(true);
+  nothing_->hide();
+
+  auto* top = new QHBoxLayout;
+  top->setSpacing(kGap);
+  top->addWidget(filter_, 1);
+  top->addWidget(group_);
+  top->addWidget(count_);
+  auto* rows = new QVBoxLayout(this);
+  rows->setContentsMargins(0, 0, 0, 0);
+  rows->setSpacing(kGap);
+  rows->addLayout(top);
+  rows->addWidget(view_, 1);
+  make_actions();
+  connect(&idle_, &QTimer::timeout, this, [this] { prepare(); });
+
+  connect(filter_, &QLineEdit::textEdited, this, [this](const QString& text) {
+    rows_->set_filter(text);
+    count();
+    select(selected_);
+    Q_EMIT filterTyped(text);
+  });
+  connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
+    // By its clear button, which is no edit.
+    if (text.isEmpty()) Q_EMIT filterTyped(text);
+  });
+  connect(filter_, &QLineEdit::returnPressed, view_, [this] { view_->setFocus(); });
+  connect(group_, &QToolButton::clicked, this, [this] { Q_EMIT restrictionLifted(); });
+  connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
+    if (!now.isValid() || current() == selected_) return;
+    selected_ = current();
+    Q_EMIT selected(selected_);
+  });
+  connect(view_, &QTableView::activated, this, [this] { Q_EMIT timelineWanted(current()); });
+}
+
+void PeakList::make_actions() {
+  const auto add = [this](const QString& text, const QKeySequence& keys, auto&& what) {
+    auto* action = new QAction(text, view_);
+    action->setShortcut(keys);
+    action->setShortcutContext(Qt::WidgetShortcut);
+    connect(action, &QAction::triggered, this, what);
+    view_->addAction(action);
+  };
+  // Return is told by activated(), as a double click is.
+  add(QStringLiteral("Show in timeline\tReturn"), {}, [this] {
+    if (current() != 0) Q_EMIT timelineWanted(current());
+  });
+  add(QStringLiteral("Copy row"), QKeySequence::Copy, [this] {
+    const QModelIndex at = view_->currentIndex();
+    if (at.isValid()) QGuiApplication::clipboard()->setText(row_text(*rows_, at.row()));
+  });
+  add(QStringLiteral("Copy all as CSV"), QKeySequence(QStringLiteral("Ctrl+Shift+C")),
+      [this] { QGuiApplication::clipboard()->setText(csv_text(*rows_)); });
+  view_->setContextMenuPolicy(Qt::ActionsContextMenu);
+}
+
+uint32_t PeakList::current() const { return view_->currentIndex().data(PeakTable::allocation_role).toUInt(); }
+
+void PeakList::show_peak(std::shared_ptr<const report::Peak> peak) {
+  table_->show(std::move(peak));
+  count();
+  prepared_ = 0;
+  idle_.start();
+}
+
+void PeakList::prepare() {
+  constexpr int kAtOnce = 2000;
+  const int end = std::min(table_->rowCount(), prepared_ + kAtOnce);
+  while (prepared_ < end) table_->haystack(prepared_++);
+  if (prepared_ == table_->rowCount()) idle_.stop();
+}
+
+void PeakList::restrict_to(const QString& name, std::vector<bool> shown) {
+  group_->setVisible(!name.isEmpty());
+  group_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, fontMetrics().averageCharWidth() * 40) +
+                  QStringLiteral("  ×"));
+  group_->setAccessibleName(QStringLiteral("Only in %1; press to show all").arg(name));
+  group_->setToolTip(QStringLiteral("Only in %1\nPress to show all groups again").arg(name));
+  rows_->set_shown(std::move(shown));
+  count();
+  select(selected_);
+}
+
+QString PeakList::filter() const { return filter_->text(); }
+
+void PeakList::set_filter(const QString& filter) {
+  if (filter != filter_->text()) filter_->setText(filter);
+  rows_->set_filter(filter);
+  count();
+}
+
+void PeakList::count() {
+  const int all = table_->rowCount(), shown = rows_->rowCount();
+  model::Bytes bytes;
+  if (shown < all) {
+    for (int row = 0; row < shown; ++row)
+      bytes += table_->allocation(rows_->mapToSource(rows_->index(row, 0)).row()).bytes;
+  }
+  const std::string total = report::plural(static_cast<uint64_t>(all), "allocation", "allocations");
+  count_->setText(QString::fromStdString(shown == all ? total
+                                                      : report::count_text(static_cast<uint64_t>(shown)) + " of " +
+                                                            total + ", " + report::bytes_text(bytes)));
+  nothing_->setText(all == 0 ? QStringLiteral("Nothing was alive at this moment.")
+                             : QStringLiteral("No allocation matches the filter."));
+  nothing_->setVisible(shown == 0 && table_->peak() != nullptr);
+}
+
+void PeakList::select(uint32_t allocation) {
+  selected_ = allocation;
+  const int row = allocation == 0 ? -1 : table_->row_of(allocation);
+  const QModelIndex at = row < 0 ? QModelIndex() : rows_->mapFromSource(table_->index(row, 0));
+  if (at.isValid() && at.row() == view_->currentIndex().row()) return view_->scrollTo(at);
+  const QSignalBlocker quiet(this);
+  if (!at.isValid()) {
+    view_->clearSelection();
+    view_->setCurrentIndex({});
+    selected_ = allocation;
+    return;
+  }
+  view_->setCurrentIndex(at);
+  view_->selectRow(at.row());
+  view_->scrollTo(at, QAbstractItemView::PositionAtCenter);
+}
+
+void PeakList::focus_filter() {
+  filter_->setFocus(Qt::ShortcutFocusReason);
+  filter_->selectAll();
+}
+
+QByteArray PeakList::save_columns() const { return view_->horizontalHeader()->saveState(); }
+
+void PeakList::restore_columns(const QByteArray& state) { view_->horizontalHeader()->restoreState(state); }
+
+bool PeakList::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Resize) nothing_->setGeometry(view_->viewport()->rect());
+  return QWidget::eventFilter(watched, event);
+}
+
+}  // namespace tapelens::gui

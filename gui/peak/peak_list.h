@@ -1,0 +1,64 @@
+// The allocations of a moment as a table, with a filter.
+#pragma once
+
+#include <QTimer>
+#include <QWidget>
+#include <memory>
+
+#include "gui/models/peak_table.h"
+
+class QLabel;
+class QLineEdit;
+class QTableView;
+class QToolButton;
+
+namespace tapelens::gui {
+
+class PeakList : public QWidget {
+  Q_OBJECT
+ public:
+  explicit PeakList(QWidget* parent = nullptr);
+
+  void show_peak(std::shared_ptr<const report::Peak> peak);
+  const PeakTable& table() const { return *table_; }
+  const PeakRows& rows() const { return *rows_; }
+  PeakRows& rows() { return *rows_; }
+  // Only the rows of a group, and what it is called; an empty name: all.
+  void restrict_to(const QString& name, std::vector<bool> shown);
+  void set_filter(const QString& filter);
+  QString filter() const;
+  // Selects an allocation and scrolls to it; 0 or one that is not shown: none is.
+  void select(uint32_t allocation);
+  void focus_filter();
+
+  QByteArray save_columns() const;
+  void restore_columns(const QByteArray& state);
+
+ Q_SIGNALS:
+  void filterTyped(const QString& filter);
+  void selected(uint32_t allocation);
+  void timelineWanted(uint32_t allocation);
+  void restrictionLifted();
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  void make_actions();
+  void count();
+  void prepare();
+  uint32_t current() const;
+
+  PeakTable* table_;
+  PeakRows* rows_;
+  QLineEdit* filter_;
+  QToolButton* group_;
+  QLabel* count_;
+  QLabel* nothing_;
+  QTableView* view_;
+  uint32_t selected_ = 0;
+  QTimer idle_;  // the first letter of a filter is not kept waiting for all rows' texts
+  int prepared_ = 0;
+};
+
+}  // namespace tapelens::gui

@@ -1,0 +1,160 @@
+#include "gui/picture/blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "gui/picture/packing.h"
+
+namespace tapelens::picture {
+
+namespace {
+
+// Less than this share of the peak is small: a thousand lines are no picture.
+constexpr int64_t kSmallShare = 1024;
+
+// Lives and sizes in powers of four.
+int power(uint64_t value) { return value == 0 ? 0 : (std::bit_width(value) - 1) / 2; }
+// The first value above a power: 4^(power+1); of the highest, more than any.
+int64_t beyond(int power) { return power >= 30 ? INT64_MAX / 2 : int64_t{1} << (2 * power + 2); }
+
+int64_t life_of(const Process& p, uint32_t id) {
+  const uint32_t free = p.allocations.free.raw[id];
+  if (free == 0) return INT64_MAX / 4;
+  return static_cast<int64_t>(p.frees.time.raw[free] - p.allocations.time.raw[id]);
+}
+
+}  // namespace
+
+Blocks::Blocks(const Process& process, const Timeline& timeline, Bytes peak) : process_(process), timeline_(timeline) {
+  const Allocations& a = process.allocations;
+  place_.assign(size_t{a.rows()} + 1, -1);
+  // What stays for most of the recording lies below everything else, what is small above.
+  enum : uint8_t { kLongLived, kShortLived, kSmall };
+  std::array<Arena, 3> arenas;
+  std::vector<uint8_t> arena(place_.size(), kShortLived);
+  const int64_t small = std::max<int64_t>(1, peak.value / kSmallShare);
+  std::map<std::tuple<int, int, bool>, std::vector<uint32_t>> buckets;
+  for (uint32_t event = 0; event < timeline.events(); ++event) {
+    const uint32_t id = timeline.allocation_of(event).value;
+    const auto bytes = static_cast<int64_t>(a.bytes.raw[id]);
+    if (place_[id] >= 0) {
+      arenas[arena[id]].give(place_[id], bytes);
+      continue;
+    }
+    const int64_t life = life_of(process, id);
+    arena[id] = bytes < small ? kSmall : life >= process.duration.ns / 2 ? kLongLived : kShortLived;
+    place_[id] = arenas[arena[id]].take(bytes);
+    const bool is_low = arena[id] == kSmall;
+    buckets[{power(static_cast<uint64_t>(life)), power(static_cast<uint64_t>(bytes)), is_low}].push_back(id);
+  }
+  const int64_t above_long = arenas[kLongLived].extent();
+  small_from_ = above_long + arenas[kShortLived].extent();
+  extent_ = small_from_ + arenas[kSmall].extent();
+  for (uint32_t id = 1; id <= a.rows(); ++id) {
+    if (place_[id] >= 0)
+      place_[id] += arena[id] == kLongLived ? 0 : arena[id] == kShortLived ? above_long : small_from_;
+  }
+  for (const auto& [kind, allocations] : buckets) {
+    Bucket bucket{std::get<0>(kind), std::get<1>(kind), std::get<2>(kind), {}, {}};
+    bucket.begin.reserve(allocations.size());
+    bucket.entries.reserve(allocations.size());
+    for (const uint32_t id : allocations) {
+      bucket.begin.push_back(static_cast<int64_t>(a.time.raw[id]));
+      bucket.entries.push_back(
+          {process.freed(AllocationId{id}).ns, place_[id], static_cast<int64_t>(a.bytes.raw[id]), id});
+    }
+    buckets_.push_back(std::move(bucket));
+  }
+}
+
+AllocationId Blocks::at(Time time, int64_t byte) const {
+  for (const Bucket& bucket : buckets_) {
+    size_t i = bucket.begin.after(time.ns);
+    while (i-- > 0 && time.ns - bucket.begin[i] < beyond(bucket.life)) {
+      const Entry& entry = bucket.entries[i];
+      if (entry.place <= byte && byte < entry.place + entry.bytes && entry.end > time.ns) {
+        return AllocationId{entry.allocation};
+      }
+    }
+  }
+  return {};
+}
+
+void Blocks::visit(const TimeAxis& time, const ByteAxis& bytes, const std::vector<Column>& columns,
+                   const std::function<void(const Rectangle&)>& visit) const {
+  const double ns_per_pixel = time.ns_per_pixel(), bytes_per_pixel = bytes.bytes_per_pixel();
+  const double pixels_per_byte = 1 / bytes_per_pixel;
+  const auto emit = [&](const Entry& entry, int x0, int x1) {
+    if (entry.place >= bytes.end || entry.place + entry.bytes <= bytes.begin) return;
+    if (entry.place >= small_from_ && static_cast<double>(entry.bytes) < bytes_per_pixel) return;
+    // Rounded, and not outwards: neighbours share an edge and never overlap.
+    const auto y_of = [&](int64_t byte) {
+      const double y = static_cast<double>(bytes.end - byte) * pixels_per_byte;
+      return static_cast<int>(std::clamp(y, -1.0, bytes.height + 1.0) + 1.5) - 1;
+    };
+    const int y0 = y_of(entry.place + entry.bytes), y1 = y_of(entry.place);
+    visit({AllocationId{entry.allocation}, x0, x1, std::min(y0, y1 - 1), y1});
+  };
+  std::vector<peak::Moment> moments;
+  for (const Bucket& bucket : buckets_) {
+    // Everything in it is too low to be seen.
+    if (bucket.is_small && static_cast<double>(beyond(bucket.size)) < bytes_per_pixel) continue;
+    const auto longest = static_cast<double>(beyond(bucket.life));
+    if (longest > ns_per_pixel) visit_wide(bucket, time, emit);
+    if (longest / 4 >= ns_per_pixel) continue;
+    if (moments.empty()) {
+      for (size_t c = 0; c < columns.size(); c += kShort) {
+        const size_t last = std::min(columns.size(), c + kShort);
+        const Column& most =
+            *std::max_element(columns.begin() + static_cast<int64_t>(c), columns.begin() + static_cast<int64_t>(last),
+                              [](const Column& x, const Column& y) { return x.most < y.most; });
+        moments.push_back(timeline_.moment_after_first(most.events));
+      }
+    }
+    visit_narrow(bucket, moments, ns_per_pixel, emit);
+  }
+}
+
+template <class Emit>
+void Blocks::visit_wide(const Bucket& bucket, const TimeAxis& time, Emit emit) const {
+  const double ns_per_pixel = time.ns_per_pixel();
+  const int64_t longest = beyond(bucket.life), begin = time.shown.begin.ns;
+  const int64_t since = begin > longest ? begin - longest : 0;
+  size_t i = bucket.begin.at_or_after(since);
+  for (; i < bucket.begin.size() && bucket.begin[i] < time.shown.end.ns; ++i) {
+    const Entry& entry = bucket.entries[i];
+    if (entry.end <= begin) continue;
+    if (static_cast<double>(entry.end) - static_cast<double>(bucket.begin[i]) < ns_per_pixel) continue;
+    const int x0 = std::max(0, time.column_of(Time{bucket.begin[i]}));
+    const int x1 = entry.end >= time.shown.end.ns ? time.width : time.column_of(Time{entry.end}) + 1;
+    emit(entry, x0, std::min(time.width, x1));
+  }
+}
+
+template <class Emit>
+void Blocks::visit_narrow(const Bucket& bucket, const std::vector<peak::Moment>& moments, double ns_per_pixel,
+                          Emit emit) const {
+  const int64_t longest = beyond(bucket.life);
+  const SortedTimes& begin = bucket.begin;
+  size_t from = 0;
+  for (size_t c = 0; c < moments.size(); ++c) {
+    const peak::Moment& moment = moments[c];
+    // Those born in the last `longest`.
+    from = begin.after(moment.time.ns - longest, from);
+    for (size_t i = from; i < begin.size() && begin[i] <= moment.time.ns; ++i) {
+      const Entry& entry = bucket.entries[i];
+      if (entry.end < moment.time.ns || static_cast<double>(entry.end - begin[i]) >= ns_per_pixel) continue;
+      // Several events may fall into one nanosecond: the moment knows which of them have been.
+      const bool is_close = entry.end == moment.time.ns || begin[i] == moment.time.ns;
+      if (is_close && !moment.holds(process_, AllocationId{entry.allocation})) continue;
+      const int column = static_cast<int>(c * kShort);
+      emit(entry, column, column + static_cast<int>(kShort));
+    }
+  }
+}
+
+}  // namespace tapelens::picture

@@ -1,0 +1,60 @@
+// The live bytes of a device, a column a pixel, at a cost that depends on the pixels.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/peak/replay.h"
+#include "analyzer/peak/timeline.h"
+#include "gui/picture/axis.h"
+#include "gui/picture/grouping.h"
+
+namespace tapelens::picture {
+
+using peak::Timeline;
+
+// What a column shows: the moment in it at which most was alive, what was alive at its begin included.
+struct Column {
+  Bytes most;
+  uint32_t events = 0;                             // of the timeline, before that moment
+  std::array<int64_t, Grouping::kGroups> bytes{};  // of each group then; their sum is `most`
+};
+
+class Curve {
+ public:
+  Curve(const Timeline& timeline, Grouping grouping);
+
+  const Grouping& grouping() const { return grouping_; }
+  void columns(const TimeAxis& axis, std::vector<Column>& out) const;
+  // Of a moment: after so many events.
+  std::array<int64_t, Grouping::kGroups> bytes_after(uint32_t events) const;
+
+ private:
+  const Timeline& timeline_;
+  Grouping grouping_;
+  std::vector<std::array<int64_t, Grouping::kGroups>> sums_;  // before each block of the timeline, and behind the last
+};
+
+// The most in each column.
+void most_columns(const Timeline& timeline, const TimeAxis& axis, std::vector<Bytes>& out);
+
+// The same curve with some bytes gone: Replay::Outcome::lower.
+class Lowered {
+ public:
+  Lowered() = default;
+  Lowered(const Timeline& timeline, std::vector<peak::Replay::Outcome::Lower> lower);
+
+  // The most in each column.
+  void columns(const Timeline& timeline, const TimeAxis& axis, std::vector<Bytes>& out) const;
+
+ private:
+  // The most after the events [first, last), in one block of the timeline.
+  int64_t most_in(const Timeline& timeline, uint32_t first, uint32_t last) const;
+
+  std::vector<peak::Replay::Outcome::Lower> lower_;
+  std::vector<uint32_t> begin_;  // of each block of the timeline: the first of lower_ that is not before it
+  std::vector<int64_t> most_;    // of each block
+};
+
+}  // namespace tapelens::picture

@@ -1,0 +1,157 @@
+#include "gui/picture/grouping.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "analyzer/model/attribution.h"
+#include "analyzer/peak/keys.h"
+#include "trace/record.h"
+
+namespace tapelens::picture {
+
+namespace {
+
+using peak::Holder;
+using peak::HolderKind;
+
+// What held an allocation longest of all, of those that are not alive at the peak.
+class Longest {
+ public:
+  Longest(const Process& process, const Text& text)
+      : p_(process), text_(text), role_(size_t{process.allocations.rows()} + 1), save_(role_.size()) {
+    for (uint32_t row = 1; row <= p_.roles.rows(); ++row) {
+      uint32_t& role = role_[p_.roles.allocation.raw[row]];
+      if (role == 0) role = row;
+    }
+    for (uint32_t row = 1; row <= p_.saves.rows(); ++row) {
+      if ((p_.saves.flags.raw[row] & trace::kSaveIsPacked) != 0) continue;
+      uint32_t& save = save_[p_.saves.allocation.raw[row]];
+      if (save == 0) save = row;
+    }
+  }
+
+  Holder of(AllocationId id) const {
+    if (const RoleId role{role_[id.value]}) {
+      switch (p_.roles.kind[role]) {
+        case Role::parameter:
+          return {HolderKind::parameter};
+        case Role::gradient:
+          return {HolderKind::gradient};
+        case Role::optimizer_state:
+          return {HolderKind::optimizer_state};
+        case Role::buffer:
+          return {HolderKind::buffer};
+        case Role::none:
+          break;
+      }
+    }
+    if (const SaveId save{save_[id.value]}) return {HolderKind::save, p_.saves.node[save], p_.saves.field[save]};
+    const Time freed = p_.freed(id);
+    // An operator's own if it is gone when the outermost operator around it ends.
+    OperatorId outermost;
+    for (OperatorId op = p_.allocations.op[id]; op; op = p_.operators.parent[op]) {
+      if (!is_engine_operator(text_, p_.operators.name[op])) outermost = op;
+    }
+    if (outermost && freed <= p_.operators.end[outermost]) return {HolderKind::op};
+    if (const EvaluationId made = p_.allocations.evaluation[id])
+      return {HolderKind::gradient, p_.evaluations.node[made]};
+    return {HolderKind::program};
+  }
+
+ private:
+  const Process& p_;
+  const Text& text_;
+  std::vector<uint32_t> role_, save_;  // the first, by allocation
+};
+
+// Bytes times nanoseconds: what a group takes of the whole picture.
+double area(const Process& p, AllocationId id) {
+  const Time end = std::min(p.freed(id), p.duration);
+  return static_cast<double>(p.allocations.bytes[id].value) *
+         static_cast<double>(std::max<int64_t>(0, end.ns - p.allocations.time[id].ns));
+}
+
+// Numbers of groups by name, and what each has.
+struct Tally {
+  std::vector<uint64_t> keys;
+  std::unordered_map<uint64_t, uint32_t> number;
+  std::vector<double> at_peak, area;
+
+  uint32_t of(uint64_t key) {
+    const auto [at, fresh] = number.try_emplace(key, static_cast<uint32_t>(keys.size()));
+    if (fresh) {
+      keys.push_back(key);
+      at_peak.push_back(0);
+      area.push_back(0);
+    }
+    return at->second;
+  }
+};
+
+// The groups that get a colour: those with most at the peak, then those with most of the picture.
+std::vector<uint8_t> ranked(const Tally& tally, const std::map<uint64_t, std::string>& names,
+                            std::vector<std::string>& shown) {
+  struct Named {
+    double at_peak = 0, area = 0;
+  };
+  std::map<std::string, Named> by_name;
+  for (uint32_t i = 0; i < tally.keys.size(); ++i) {
+    Named& named = by_name[names.at(tally.keys[i])];
+    named.at_peak += tally.at_peak[i];
+    named.area += tally.area[i];
+  }
+  std::vector<std::pair<std::string, Named>> order(by_name.begin(), by_name.end());
+  std::ranges::stable_sort(order, [](const auto& a, const auto& b) {
+    return std::pair(a.second.at_peak, a.second.area) > std::pair(b.second.at_peak, b.second.area);
+  });
+  std::map<std::string, uint8_t> rank;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const bool is_named = i < Grouping::kNamed;
+    if (is_named) shown.push_back(order[i].first);
+    rank[order[i].first] = is_named ? static_cast<uint8_t>(i) : Grouping::kRest;
+  }
+  if (order.size() > Grouping::kNamed) shown.emplace_back("other");
+  std::vector<uint8_t> out;
+  for (const uint64_t key : tally.keys) out.push_back(rank.at(names.at(key)));
+  return out;
+}
+
+}  // namespace
+
+Grouping group(const Process& process, const Text& text, const std::vector<Step>& steps, const peak::PeakSet& peak,
+               peak::By by) {
+  const uint32_t rows = process.allocations.rows();
+  std::vector<uint32_t> member(size_t{rows} + 1, UINT32_MAX);
+  for (uint32_t i = 0; i < peak.members.size(); ++i) member[peak.members[i].allocation.value] = i;
+  const Longest longest(process, text);
+  const auto holder = [&](AllocationId id) {
+    const uint32_t at = member[id.value];
+    return at == UINT32_MAX ? longest.of(id) : main_holder(peak.holders_of(peak.members[at]));
+  };
+
+  Grouping out;
+  out.by = by;
+  out.of.resize(size_t{rows} + 1);
+  if (by == peak::By::category) {
+    for (uint8_t kind = 0; kind <= static_cast<uint8_t>(HolderKind::program); ++kind)
+      out.names.emplace_back(category_name(static_cast<HolderKind>(kind)));
+    for (uint32_t row = 1; row <= rows; ++row) out.of[row] = static_cast<uint8_t>(holder(AllocationId{row}).kind);
+    return out;
+  }
+  peak::Keys keys(process, text, steps, by);
+  Tally tally;
+  std::vector<uint32_t> number(size_t{rows} + 1);
+  for (uint32_t row = 1; row <= rows; ++row) {
+    const AllocationId id{row};
+    number[row] = tally.of(keys.key(id, holder(id)));
+    tally.area[number[row]] += area(process, id);
+    if (member[row] != UINT32_MAX)
+      tally.at_peak[number[row]] += static_cast<double>(process.allocations.bytes[id].value);
+  }
+  const std::vector<uint8_t> rank = ranked(tally, keys.names(tally.keys), out.names);
+  for (uint32_t row = 1; row <= rows; ++row) out.of[row] = rank[number[row]];
+  return out;
+}
+
+}  // namespace tapelens::picture

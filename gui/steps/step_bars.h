@@ -1,0 +1,56 @@
+// The peaks of all steps side by side, a bar each; of many the largest in each pixel.
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+#include "gui/models/steps_table.h"
+
+namespace tapelens::gui {
+
+class StepBars : public QWidget {
+  Q_OBJECT
+ public:
+  explicit StepBars(const StepsTable& table, QWidget* parent = nullptr);
+
+  void set_current(int row);  // -1: none
+  int current() const { return current_; }
+
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return sizeHint() / 2; }
+
+ Q_SIGNALS:
+  void selected(int row);
+  void activated(int row);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void changeEvent(QEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  struct Bar {
+    int x0, x1;
+    int row;   // the one with the largest peak in it
+    int last;  // of its steps; the first is after the last of the bar before
+  };
+  const std::vector<Bar>& bars() const;
+  int bar_at(double x) const;  // into bars(); -1: none
+  int bar_of(int row) const;
+  QRect plot() const;
+  QString tip(const Bar& bar, int first) const;
+
+  const StepsTable& table_;
+  mutable std::vector<Bar> bars_;
+  mutable int width_ = -1;  // that bars_ were made for
+  int current_ = -1, hovered_ = -1;
+};
+
+}  // namespace tapelens::gui

@@ -1,0 +1,199 @@
+#include "gui/steps/steps_page.h"
+
+#include <QCheckBox>
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QTableView>
+#include <QVBoxLayout>
+#include <array>
+
+#include "analyzer/report/detail.h"
+#include "analyzer/report/format.h"
+#include "gui/steps/step_bars.h"
+#include "gui/widgets/sparkline.h"
+#include "gui/widgets/table_header.h"
+#include "gui/widgets/theme.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+// In average characters.
+constexpr std::array<int, StepsTable::kColumns> kWidths = {8, 14, 30, 15, 13, 13, 13, 13, 30};
+
+QString qt(const std::string& text) { return QString::fromStdString(text); }
+
+QString headline_of(const StepsTable& table) {
+  if (table.largest() < 0) return {};
+  const report::Step& most = table.steps()[static_cast<size_t>(table.largest())];
+  const uint64_t out = table.outstanding().count;
+  const QString count = qt(report::plural(table.steps().size(), "step", "steps"));
+  const QString tail = out == 0   ? QStringLiteral("none stands out")
+                       : out == 1 ? QStringLiteral("1 stands out")
+                                  : QStringLiteral("%1 stand out").arg(qt(report::count_text(out)));
+  return QStringLiteral("%1; the largest peak, %2, in step %3; %4")
+      .arg(count, qt(report::bytes_text(most.peak)), QString::number(most.index), tail);
+}
+
+}  // namespace
+
+void OutstandingDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
+  QStyledItemDelegate::initStyleOption(option, index);
+  if (index.data(StepsTable::why_role).isNull()) return;
+  QColor tint = theme().warning;
+  tint.setAlphaF(0.18F);
+  option->backgroundBrush = tint;
+  option->text = (index.column() == StepsTable::peak ? QStringLiteral("▲ ") : QStringLiteral("↗ ")) + option->text;
+}
+
+StepsPage::StepsPage(Session& session, QWidget* parent)
+    : Page(parent),
+      session_(session),
+      table_(new StepsTable(this)),
+      rows_(new StepsRows(*table_, this)),
+      headline_(new QLabel(this)),
+      bars_(new StepBars(*table_, this)),
+      filter_(new QLineEdit(this)),
+      only_(new QCheckBox(QStringLiteral("Only what stands out"), this)),
+      view_(new QTableView(this)),
+      nothing_(new QLabel(view_->viewport())) {
+  lay_out();
+  connect(filter_, &QLineEdit::textChanged, this, [this] { filter(); });
+  connect(only_, &QCheckBox::toggled, this, [this] { filter(); });
+  connect(bars_, &StepBars::selected, this, [this](int row) { select(row); });
+  connect(bars_, &StepBars::activated, this, [this](int row) { zoom(row); });
+  connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
+    if (now.isValid()) select(rows_->mapToSource(now).row());
+  });
+  connect(view_, &QTableView::activated, this, [this](const QModelIndex& at) { zoom(rows_->mapToSource(at).row()); });
+  connect(&session_, &Session::opened, this, [this] { forget(); });
+  connect(&session_, &Session::closed, this, [this] { forget(); });
+  connect(&session_, &Session::viewChanged, this, [this](const View& before) {
+    if (before.subject != session_.view().subject) forget();
+    if (before.step != session_.view().step) show_current();
+  });
+}
+
+void StepsPage::lay_out() {
+  headline_->setFont(title_font());
+  headline_->setWordWrap(true);
+  headline_->setTextFormat(Qt::PlainText);
+  headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  filter_->setPlaceholderText(QStringLiteral("Filter: number, above, grows …"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setAccessibleName(QStringLiteral("Filter of the steps"));
+  view_->setModel(rows_);
+  view_->setHorizontalHeader(new TableHeader(view_));
+  view_->setAccessibleName(QStringLiteral("Steps"));
+  view_->setSelectionBehavior(QAbstractItemView::SelectRows);
+  view_->setSelectionMode(QAbstractItemView::SingleSelection);
+  view_->setShowGrid(false);
+  view_->setWordWrap(false);
+  view_->setTabKeyNavigation(false);
+  view_->setSortingEnabled(true);
+  view_->sortByColumn(StepsTable::step, Qt::AscendingOrder);
+  view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  view_->setItemDelegate(new OutstandingDelegate(view_));
+  view_->setItemDelegateForColumn(StepsTable::shape,
+                                  new SparklineDelegate(StepsTable::sparkline_role, StepsTable::most_role, view_));
+  view_->verticalHeader()->hide();
+  view_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+  view_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + kGap + kGap / 2);
+  view_->horizontalHeader()->setStretchLastSection(true);
+  for (int column = 0; column < StepsTable::kColumns; ++column)
+    view_->setColumnWidth(column, kWidths[static_cast<size_t>(column)] * fontMetrics().averageCharWidth() + 2 * kGap);
+  view_->viewport()->installEventFilter(this);
+  nothing_->setAlignment(Qt::AlignCenter);
+  nothing_->setForegroundRole(QPalette::PlaceholderText);
+  nothing_->setWordWrap(true);
+  nothing_->hide();
+
+  auto* tools = new QHBoxLayout;
+  tools->setSpacing(kGap);
+  tools->addWidget(filter_, 1);
+  tools->addWidget(only_);
+  auto* all = new QVBoxLayout(this);
+  all->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  all->setSpacing(kGap);
+  all->addWidget(headline_);
+  all->addWidget(bars_);
+  all->addLayout(tools);
+  all->addWidget(view_, 1);
+}
+
+void StepsPage::find() {
+  filter_->setFocus(Qt::ShortcutFocusReason);
+  filter_->selectAll();
+}
+
+void StepsPage::showEvent(QShowEvent* event) {
+  Page::showEvent(event);
+  show_steps();
+}
+
+void StepsPage::forget() {
+  is_stale_ = true;
+  table_->show(nullptr, nullptr, {});
+  headline_->clear();
+  show_steps();
+}
+
+void StepsPage::show_steps() {
+  if (!is_stale_ || !isVisible() || session_.document() == nullptr) return;
+  is_stale_ = false;
+  const Subject& subject = session_.subject();
+  table_->show(session_.shared(), &subject.timeline,
+               report::describe_steps(subject.of.process, subject.of.steps, subject.timeline));
+  headline_->setText(headline_of(*table_));
+  only_->setEnabled(table_->outstanding().count > 0);
+  if (table_->outstanding().count == 0) only_->setChecked(false);
+  filter();
+  show_current();
+}
+
+void StepsPage::filter() {
+  rows_->set_filter(filter_->text(), only_->isChecked());
+  nothing_->setText(QStringLiteral("No step matches the filter."));
+  nothing_->setVisible(rows_->rowCount() == 0 && table_->rowCount() > 0);
+  show_current();
+}
+
+int StepsPage::current_row() const {
+  return session_.document() == nullptr || session_.view().step == UINT32_MAX ? -1
+                                                                              : table_->row_of(session_.view().step);
+}
+
+void StepsPage::show_current() {
+  const int row = current_row();
+  bars_->set_current(row);
+  const QModelIndex at = row < 0 ? QModelIndex() : rows_->mapFromSource(table_->index(row, 0));
+  if (!at.isValid()) return view_->clearSelection();
+  if (at.row() != view_->currentIndex().row() || !view_->selectionModel()->isRowSelected(at.row()))
+    view_->selectRow(at.row());
+  view_->scrollTo(at);
+}
+
+void StepsPage::select(int row) {
+  View next = session_.view();
+  next.step = table_->steps()[static_cast<size_t>(row)].index;
+  session_.look(next);
+}
+
+void StepsPage::zoom(int row) {
+  const report::Step& step = table_->steps()[static_cast<size_t>(row)];
+  View next = session_.view();
+  next.page = PageId::timeline;
+  next.step = step.index;
+  next.range = {step.begin, step.end};
+  session_.look(next);
+}
+
+bool StepsPage::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Resize) nothing_->setGeometry(view_->viewport()->rect());
+  return Page::eventFilter(watched, event);
+}
+
+}  // namespace tapelens::gui

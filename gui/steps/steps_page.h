@@ -1,0 +1,63 @@
+// The training steps: how much each needed, and which are unlike the others.
+#pragma once
+
+#include <QStyledItemDelegate>
+
+#include "gui/models/session.h"
+#include "gui/models/steps_table.h"
+#include "gui/widgets/page.h"
+
+class QCheckBox;
+class QLabel;
+class QLineEdit;
+class QTableView;
+
+namespace tapelens::gui {
+
+class StepBars;
+
+// A cell that stands out has a tinted ground and a mark before its text.
+class OutstandingDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;
+};
+
+class StepsPage : public Page {
+  Q_OBJECT
+ public:
+  explicit StepsPage(Session& session, QWidget* parent = nullptr);
+
+  QString title() const override { return QStringLiteral("Steps"); }
+  QAbstractItemModel* table() override { return rows_; }
+  void find() override;
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  void lay_out();
+  void forget();      // the steps are another subject's
+  void show_steps();  // unless they are shown, or the page is not
+  void show_current();
+  void filter();
+  void select(int row);
+  void zoom(int row);
+  int current_row() const;
+
+  Session& session_;
+  StepsTable* table_;
+  StepsRows* rows_;
+  QLabel* headline_;
+  StepBars* bars_;
+  QLineEdit* filter_;
+  QCheckBox* only_;
+  QTableView* view_;
+  QLabel* nothing_;
+  bool is_stale_ = true;
+};
+
+}  // namespace tapelens::gui

@@ -1,0 +1,78 @@
+// Allocations as blocks, coloured like the curve; what the search does not find steps back.
+#include <algorithm>
+
+#include "gui/models/facts.h"
+#include "gui/timeline/scene.h"
+#include "gui/widgets/theme.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+// A label wants this much of a block, in device independent pixels.
+constexpr int kLabelWidth = 64;
+constexpr size_t kMostLabels = 300;
+
+struct Label {
+  AllocationId allocation;
+  QRect where;  // device independent
+  QColor ground;
+};
+
+QString label_of(const Scene& scene, AllocationId id) {
+  const auto facts = facts_of(*scene.session.document(), scene.subject, id, scene.session.has(Part::relations), 1);
+  return facts.what + "  " + bytes_words(facts.bytes);
+}
+
+}  // namespace
+
+void paint_blocks(Surface& surface, const Scene& scene, const picture::ByteAxis& bytes, const QRect& lane) {
+  const picture::Blocks& blocks = *scene.subject.blocks;
+  const QRect area = surface.device(lane);
+  const double ratio = surface.ratio();
+
+  // Small allocations are no blocks in a picture of the whole: a ground as high as where they lie says so.
+  const QRect small(
+      area.left(), area.top(), area.width(),
+      static_cast<int>(std::clamp(bytes.y_of(blocks.small_from()), 0.0, static_cast<double>(area.height()))));
+  if (small.height() > 1) surface.fill(small, {pixel(theme().window), pixel(theme().grid), picture::Pattern::rising});
+
+  const std::vector<uint8_t>& group = scene.curve.grouping().of;
+  const SearchResult* found = scene.session.found().get();
+  const QFontMetrics metrics(small_font());
+  std::vector<Label> labels;
+  const picture::Pixel edge = pixel(theme().surface);
+  blocks.visit(scene.axis, bytes, scene.columns, [&](const picture::Blocks::Rectangle& r) {
+    const uint8_t g = group[r.allocation.value];
+    const bool is_dimmed = found != nullptr && found->is_allocation[r.allocation.value] == 0;
+    const int y0 = std::max(r.y0, 0), y1 = std::min(r.y1, area.height());
+    if (y0 >= y1) return;
+    const QRect where(area.left() + r.x0, area.top() + y0, r.x1 - r.x0, y1 - y0);
+    surface.fill(where, is_dimmed ? scene.dimmed[g] : scene.grounds[g]);
+    // An edge where there is room for one: blocks of one colour are told apart.
+    if (where.height() > 3) surface.fill(QRect(where.left(), where.top(), where.width(), 1), {edge, 0, {}});
+    if (where.width() > 3) surface.fill(QRect(where.left(), where.top(), 1, where.height()), {edge, 0, {}});
+    if (where.width() < kLabelWidth * ratio || where.height() < metrics.height() * ratio) return;
+    if (labels.size() >= kMostLabels || is_dimmed) return;
+    labels.push_back({r.allocation,
+                      QRect(static_cast<int>(where.left() / ratio) + 4, static_cast<int>(where.top() / ratio),
+                            static_cast<int>(where.width() / ratio) - 8, static_cast<int>(where.height() / ratio)),
+                      QColor(scene.grounds[g].pixel)});
+  });
+  QPainter& p = surface.painter();
+  p.setFont(small_font());
+  for (const Label& label : labels) {
+    p.setPen(text_on(label.ground));
+    const QRect line(label.where.left(), label.where.center().y() - metrics.height() / 2, label.where.width(),
+                     metrics.height());
+    p.drawText(line, Qt::AlignLeft | Qt::AlignVCenter,
+               metrics.elidedText(label_of(scene, label.allocation), Qt::ElideRight, line.width()));
+  }
+  if (small.height() / ratio > metrics.height()) {
+    p.setPen(theme().faint);
+    p.drawText(QRect(lane.left() + 4, lane.top(), lane.width() - 8, metrics.height()), Qt::AlignLeft | Qt::AlignVCenter,
+               QObject::tr("small allocations: Ctrl and the wheel show them"));
+  }
+}
+
+}  // namespace tapelens::gui

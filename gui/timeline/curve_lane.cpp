@@ -1,0 +1,126 @@
+// The memory curve: stacked by group, the peak of what is shown on top, the what-if curve over it.
+#include <QPolygonF>
+#include <algorithm>
+#include <cmath>
+
+#include "gui/models/facts.h"
+#include "gui/timeline/scene.h"
+#include "gui/widgets/theme.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+// Round numbers of bytes, in powers of two: at most `most` lines up to the top.
+int64_t line_every(Bytes top, int most) {
+  int64_t every = 1;
+  while (top.value / every > most) every *= 2;
+  return every;
+}
+
+void paint_grid(Surface& surface, const Scene& scene, const QRect& lane) {
+  QPainter& p = surface.painter();
+  p.setFont(small_font());
+  const int line_height = p.fontMetrics().height();
+  const int64_t every = line_every(scene.top, std::max(1, lane.height() / (2 * line_height)));
+  for (int64_t bytes = every; bytes < scene.top.value; bytes += every) {
+    const int y = lane.bottom() -
+                  static_cast<int>(static_cast<double>(bytes) / static_cast<double>(scene.top.value) * lane.height());
+    if (y - line_height < lane.top() + line_height) break;  // the lane's name is there
+    p.setPen(theme().faint);
+    p.drawText(QRect(lane.left() - scene.left, y - line_height / 2, scene.left - 6, line_height),
+               Qt::AlignRight | Qt::AlignVCenter, bytes_words(Bytes{bytes}));
+    p.setPen(theme().grid);
+    p.drawLine(lane.left(), y, lane.right(), y);
+  }
+}
+
+// The top of each column as one line, in device independent pixels.
+template <class Value>
+QPolygonF outline(const Scene& scene, const QRect& lane, Value value) {
+  QPolygonF line;
+  double before = -1;
+  for (int c = 0; c < scene.axis.width; ++c) {
+    const double y =
+        lane.bottom() + 1 - static_cast<double>(value(c)) / static_cast<double>(scene.top.value) * lane.height();
+    const double x = lane.left() + c / scene.ratio;
+    if (y == before && c + 1 < scene.axis.width) continue;
+    if (before >= 0) line << QPointF(x, before);
+    line << QPointF(x, y);
+    before = y;
+  }
+  line << QPointF(lane.left() + lane.width(), before);
+  return line;
+}
+
+}  // namespace
+
+void paint_curve(Surface& surface, const Scene& scene, const QRect& lane) {
+  paint_grid(surface, scene, lane);
+  const QRect area = surface.device(lane);
+  const double scale = static_cast<double>(area.height()) / static_cast<double>(scene.top.value);
+  for (int c = 0; c < scene.axis.width; ++c) {
+    const picture::Column& column = scene.columns[static_cast<size_t>(c)];
+    // Sums are rounded, not parts: the top is right to a pixel whatever lies below it.
+    int64_t sum = 0;
+    int below = area.bottom() + 1;
+    for (uint8_t group = 0; group < picture::Grouping::kGroups; ++group) {
+      sum += column.bytes[group];
+      const int above = area.bottom() + 1 - static_cast<int>(std::lround(static_cast<double>(sum) * scale));
+      if (above < below) {
+        surface.fill(QRect(QPoint(area.left() + c, above), QPoint(area.left() + c, below - 1)), scene.grounds[group]);
+      }
+      below = std::min(below, above);
+    }
+  }
+  if (scene.lowered.empty()) return;
+  QPainter& p = surface.painter();
+  p.save();
+  p.setRenderHint(QPainter::Antialiasing, false);
+  const QPolygonF line = outline(scene, lane, [&](int c) { return scene.lowered[static_cast<size_t>(c)].value; });
+  p.setPen(QPen(theme().surface, 4));
+  p.drawPolyline(line);
+  p.setPen(QPen(theme().what_if, 2));
+  p.drawPolyline(line);
+  p.restore();
+}
+
+void paint_other_curve(Surface& surface, const Scene& scene, const Subject& other, const QRect& lane) {
+  std::vector<picture::Column> columns;
+  const auto& curve = *other.curves[static_cast<size_t>(peak::By::category)];
+  curve.columns(scene.axis, columns);
+  const QRect area = surface.device(lane);
+  const double scale =
+      static_cast<double>(area.height()) / static_cast<double>(std::max<int64_t>(1, other.device.peak.value));
+  for (int c = 0; c < scene.axis.width; ++c) {
+    int64_t sum = 0;
+    int below = area.bottom() + 1;
+    for (uint8_t group = 0; group < 7; ++group) {
+      sum += columns[static_cast<size_t>(c)].bytes[group];
+      const int above = area.bottom() + 1 - static_cast<int>(std::lround(static_cast<double>(sum) * scale));
+      if (above < below) {
+        surface.fill(QRect(QPoint(area.left() + c, above), QPoint(area.left() + c, below - 1)),
+                     group_ground(peak::By::category, group));
+      }
+      below = std::min(below, above);
+    }
+  }
+}
+
+void paint_minimap(Surface& surface, const Session& session, const QRect& lane, std::vector<Bytes>& most) {
+  const Subject& subject = session.subject();
+  const QRect area = surface.device(lane);
+  if (most.size() != static_cast<size_t>(area.width())) {
+    const Time whole{std::max<int64_t>(session.document()->facts().duration.ns, 1)};
+    picture::most_columns(subject.timeline, {{Time{0}, whole}, area.width()}, most);
+  }
+  const Ground ground{pixel(theme().faint), 0, picture::Pattern::plain};
+  const double scale =
+      static_cast<double>(area.height() - 2) / static_cast<double>(std::max<int64_t>(1, subject.device.peak.value));
+  for (int c = 0; c < area.width(); ++c) {
+    const int height = static_cast<int>(std::lround(static_cast<double>(most[static_cast<size_t>(c)].value) * scale));
+    surface.fill(QRect(area.left() + c, area.bottom() + 1 - height, 1, height), ground);
+  }
+}
+
+}  // namespace tapelens::gui

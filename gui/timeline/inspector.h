@@ -1,0 +1,27 @@
+// The selected allocation, its saves and its uses, beside the timeline. Times are links.
+#pragma once
+
+#include <QTextBrowser>
+
+#include "gui/models/session.h"
+
+namespace tapelens::gui {
+
+class Inspector final : public QTextBrowser {
+  Q_OBJECT
+ public:
+  explicit Inspector(Session& session, QWidget* parent = nullptr);
+
+ Q_SIGNALS:
+  void wanted(tapelens::model::Time time);  // a link of a moment was followed
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void refresh();
+
+  Session& session_;
+};
+
+}  // namespace tapelens::gui

@@ -1,0 +1,32 @@
+// The groups of the curve with their colours and patterns, what each has at the peak, and what it has where the cursor
+// is.
+#pragma once
+
+#include <QWidget>
+
+#include "gui/models/session.h"
+
+namespace tapelens::gui {
+
+class Legend final : public QWidget {
+ public:
+  explicit Legend(Session& session, QWidget* parent = nullptr);
+  QSize sizeHint() const override;
+  bool hasHeightForWidth() const override { return true; }
+  int heightForWidth(int width) const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  struct Entry {
+    QString words;
+    QRect where;
+    uint8_t group;
+  };
+  std::vector<Entry> entries(int width) const;
+
+  Session& session_;
+};
+
+}  // namespace tapelens::gui

@@ -1,0 +1,83 @@
+#include "gui/timeline/scene.h"
+
+#include <algorithm>
+
+#include "gui/widgets/theme.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+// Above the highest peak there is room for its mark.
+Bytes with_room(Bytes peak) { return Bytes{std::max<int64_t>(1, peak.value + peak.value / 16)}; }
+
+}  // namespace
+
+picture::Pixel pixel(const QColor& color) { return color.rgba(); }
+
+const picture::Curve& curve_of(const Session& session, const Subject& subject) {
+  const peak::By by = session.has(Part::curves) ? session.view().by : peak::By::category;
+  return *subject.curves[static_cast<size_t>(by)];
+}
+
+QColor group_color(peak::By by, uint8_t group) {
+  return by == peak::By::category ? theme().category(static_cast<peak::HolderKind>(group)) : theme().group(group);
+}
+
+Ground group_ground(peak::By by, uint8_t group) {
+  const QColor color = group_color(by, group);
+  using picture::Pattern;
+  // By HolderKind: what most pictures are full of is plain.
+  constexpr Pattern kPatterns[] = {Pattern::plain, Pattern::rising,  Pattern::dots,   Pattern::crosses,
+                                   Pattern::level, Pattern::upright, Pattern::falling};
+  const Pattern pattern = by == peak::By::category ? kPatterns[group] : Pattern::plain;
+  return {pixel(color), pixel(theme().is_dark ? color.lighter(130) : color.darker(118)), pattern};
+}
+
+QString group_label(const picture::Grouping& grouping, uint8_t group) {
+  if (grouping.by == peak::By::category) return category_label(static_cast<peak::HolderKind>(group));
+  return QString::fromStdString(grouping.names[group]);
+}
+
+Scene::Scene(const Session& shown, int from, int across, double device_ratio)
+    : session(shown),
+      subject(shown.subject()),
+      left(from),
+      width(across),
+      axis{shown.view().range, std::max(1, static_cast<int>(across * device_ratio))},
+      curve(curve_of(shown, subject)),
+      top(with_room(subject.device.peak)),
+      ratio(device_ratio) {
+  curve.columns(axis, columns);
+  if (const auto& what_if = shown.what_if()) {
+    what_if->curve.columns(subject.timeline, axis, lowered);
+    top = std::max(top, with_room(what_if->after));
+  }
+  const QColor surface = theme().surface;
+  for (uint8_t group = 0; group < picture::Grouping::kGroups; ++group) {
+    const bool has_it = curve.grouping().by != peak::By::category || group < 7;
+    grounds[group] = has_it ? group_ground(curve.grouping().by, group) : Ground{};
+    // What the search does not find steps back.
+    const auto mixed = [&](picture::Pixel p) {
+      const QColor c(p);
+      const auto mix = [](int a, int b) { return (a + 3 * b) / 4; };
+      return pixel(QColor(mix(c.red(), surface.red()), mix(c.green(), surface.green()), mix(c.blue(), surface.blue())));
+    };
+    dimmed[group] = {mixed(grounds[group].pixel), mixed(grounds[group].ink), grounds[group].pattern};
+  }
+}
+
+const Ground& Scene::name_ground(model::StringId name) const {
+  const Text& text = session.document()->text();
+  if (name_grounds_.empty()) name_grounds_.resize(text.string_begin.size());
+  Ground& ground = name_grounds_[name.value];
+  if (ground.pixel == 0) {
+    const SearchResult* found = session.found().get();
+    const bool is_dimmed = found != nullptr && found->is_name[name.value] == 0;
+    const QColor color = is_dimmed ? theme().grid : theme().name(text.string(name));
+    ground = {pixel(color), pixel(color.darker(125)), picture::Pattern::plain};
+  }
+  return ground;
+}
+
+}  // namespace tapelens::gui

@@ -1,0 +1,365 @@
+// The timeline under the mouse and the keyboard.
+#include <QApplication>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QNativeGestureEvent>
+#include <QToolTip>
+#include <QWheelEvent>
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/report/format.h"
+#include "gui/models/facts.h"
+#include "gui/timeline/timeline_view.h"
+#include "gui/timeline/tooltips.h"
+#include "gui/widgets/theme.h"
+
+namespace tapelens::gui {
+
+namespace {
+constexpr double kZoomStep = 1.25;  // of one notch of the wheel
+constexpr double kPanStep = 0.1;    // of what is shown
+}  // namespace
+
+Time TimelineView::time_at(int x) const {
+  return scene_->axis.time_of(std::clamp((x - lanes_->picture_left()) * scene_->ratio, 0.0, 1.0 * scene_->axis.width));
+}
+
+AllocationId TimelineView::allocation_at(QPoint place) const {
+  if (!session_.has(Part::blocks) || lanes_->at(place) != Lane::blocks) return {};
+  const double ratio = devicePixelRatioF();
+  const int64_t byte = byte_axis().byte_of((place.y() - lanes_->blocks.top() + 0.5) * ratio);
+  const picture::Blocks& blocks = *session_.subject().blocks;
+  if (const AllocationId here = blocks.at(time_at(place.x()), byte)) return here;
+  // Of blocks narrower than a pixel a column shows those of its moment.
+  const auto column = static_cast<size_t>(std::clamp<double>((place.x() - lanes_->picture_left()) * scene_->ratio, 0,
+                                                             static_cast<double>(scene_->columns.size()) - 1));
+  const auto moment = session_.subject().timeline.moment_after_first(scene_->columns[column].events);
+  return blocks.at(moment.time, byte);
+}
+
+uint32_t TimelineView::span_at(QPoint place) const {
+  for (const Lanes::Thread& thread : lanes_->threads) {
+    if (!thread.where.contains(place)) continue;
+    const auto row = static_cast<size_t>((place.y() - thread.where.top()) / lanes_->row_height);
+    if (row < thread.track->rows.size()) return picture::Tracks::at(thread.track->rows[row], time_at(place.x()));
+  }
+  return UINT32_MAX;
+}
+
+const Interval* TimelineView::step_at(QPoint place) const {
+  const auto& steps = session_.subject().of.bands.steps;
+  const Time time = time_at(place.x());
+  const auto at = std::ranges::find_if(steps, [&](const Interval& step) { return step.contains(time); });
+  return at == steps.end() ? nullptr : &*at;
+}
+
+// ---- the mouse
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+  if (!lanes_ || event->button() != Qt::LeftButton) return;
+  scene();
+  pressed_ = dragged_ = event->pos();
+  has_moved_ = false;
+  const Lane lane = lanes_->at(pressed_);
+  if (lane == Lane::minimap) {
+    drag_ = Drag::minimap;
+    mouseMoveEvent(event);
+  } else if ((event->modifiers() & Qt::ShiftModifier) != 0) {
+    drag_ = Drag::choose;
+    chosen_from_ = time_at(pressed_.x());
+  } else {
+    drag_ = Drag::pan;
+  }
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+  if (!lanes_) return;
+  const QPoint place = event->pos();
+  cursor_ = place;
+  scene();
+  if (drag_ == Drag::none) {
+    hover(place);
+    return;
+  }
+  if (!has_moved_ && drag_ != Drag::minimap &&
+      (place - pressed_).manhattanLength() < QApplication::startDragDistance()) {
+    return;
+  }
+  has_moved_ = true;
+  QToolTip::hideText();
+  const Interval shown = session_.view().range;
+  const Time whole = session_.document()->facts().duration;
+  switch (drag_) {
+    case Drag::pan:
+      setCursor(Qt::ClosedHandCursor);
+      look_at(picture::panned(scene_->axis, (dragged_.x() - place.x()) * scene_->ratio, whole));
+      break;
+    case Drag::choose: {
+      const Time to = time_at(place.x());
+      chosen_ = Interval{std::min(chosen_from_, to), std::max(chosen_from_, to)};
+      Q_EMIT hintChanged();
+      update();
+      break;
+    }
+    case Drag::minimap: {
+      const QRect& map = lanes_->minimap;
+      const double at = static_cast<double>(place.x() - map.left()) / map.width() * static_cast<double>(whole.ns);
+      const int64_t length = shown.end.ns - shown.begin.ns, begin = std::llround(at) - length / 2;
+      look_at({Time{begin}, Time{begin + length}});
+      break;
+    }
+    case Drag::none:
+      break;
+  }
+  dragged_ = place;
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+  if (!lanes_ || event->button() != Qt::LeftButton) return;
+  const Drag was = drag_;
+  drag_ = Drag::none;
+  unsetCursor();
+  if (!has_moved_ && was != Drag::minimap) click(event->pos());
+  update();
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (!lanes_) return;
+  scene();
+  const QPoint place = event->pos();
+  switch (lanes_->at(place)) {
+    case Lane::bands:
+      if (const Interval* step = step_at(place)) show_interval(*step);
+      break;
+    case Lane::track:
+      if (const uint32_t span = span_at(place); span != UINT32_MAX) {
+        Interval when = picture::span_time(session_.subject().of.process, span);
+        when.end = std::min(when.end, session_.document()->facts().duration);
+        show_interval(when);
+      }
+      break;
+    case Lane::blocks:
+      if (const AllocationId id = allocation_at(place)) {
+        const Process& p = session_.subject().of.process;
+        show_interval({p.allocations.time[id], std::min(p.freed(id), p.duration)});
+      }
+      break;
+    default:
+      zoom(4);
+  }
+}
+
+void TimelineView::click(QPoint place) {
+  View next = session_.view();
+  if (chosen_) {
+    chosen_.reset();
+    Q_EMIT hintChanged();
+  }
+  switch (lanes_->at(place)) {
+    case Lane::blocks:
+      next.allocation = allocation_at(place);
+      break;
+    case Lane::curve:
+    case Lane::axis: {
+      const auto column = static_cast<size_t>(std::clamp<double>((place.x() - lanes_->picture_left()) * scene_->ratio,
+                                                                 0, static_cast<double>(scene_->columns.size()) - 1));
+      next.at = session_.subject().timeline.moment_after_first(scene_->columns[column].events);
+      if (next.at->time == session_.subject().device.when.time) next.at.reset();
+      break;
+    }
+    case Lane::bands: {
+      const Interval* step = step_at(place);
+      next.step = step == nullptr ? UINT32_MAX : static_cast<uint32_t>(step - session_.subject().of.bands.steps.data());
+      break;
+    }
+    case Lane::other:
+      for (const Lanes::Other& other : lanes_->others) {
+        if (!other.where.contains(place)) continue;
+        next.subject = other.subject;
+        next.allocation = {};
+        next.at.reset();
+        next.step = UINT32_MAX;
+      }
+      break;
+    default:
+      return;
+  }
+  session_.look(next);
+}
+
+void TimelineView::leaveEvent(QEvent*) {
+  cursor_.reset();
+  hovered_ = {};
+  Q_EMIT hintChanged();
+  update();
+}
+
+void TimelineView::wheelEvent(QWheelEvent* event) {
+  if (!lanes_) return;
+  event->accept();
+  const Scene& s = scene();
+  const Time whole = session_.document()->facts().duration;
+  cursor_ = event->position().toPoint();
+  const QPointF notches = QPointF(event->angleDelta()) / 120.0;
+  const bool is_bytes = (event->modifiers() & Qt::ControlModifier) != 0 && lanes_->at(*cursor_) == Lane::blocks &&
+                        session_.has(Part::blocks);
+  if (is_bytes) {
+    const picture::ByteAxis axis = byte_axis();
+    const int64_t extent = std::max<int64_t>(1, session_.subject().blocks->extent());
+    const double factor = std::pow(kZoomStep, notches.y());
+    const int64_t at = axis.byte_of((event->position().y() - lanes_->blocks.top()) * s.ratio);
+    const double share = static_cast<double>(at - axis.begin) / static_cast<double>(axis.end - axis.begin);
+    const auto length = std::clamp<int64_t>(std::llround(static_cast<double>(axis.end - axis.begin) / factor),
+                                            std::min<int64_t>(extent, 64), extent);
+    const int64_t begin =
+        std::clamp<int64_t>(at - std::llround(share * static_cast<double>(length)), 0, extent - length);
+    bytes_.emplace(begin, begin + length);
+    if (length == extent) bytes_.reset();
+    refresh();
+    return;
+  }
+  const double across = (event->modifiers() & Qt::ShiftModifier) != 0 ? notches.y() + notches.x() : notches.x();
+  if (across != 0) {
+    look_at(picture::panned(s.axis, -across * kPanStep * s.axis.width, whole));
+  } else if (notches.y() != 0) {
+    const double x = (event->position().x() - lanes_->picture_left()) * s.ratio;
+    look_at(picture::zoomed(s.axis, std::clamp(x, 0.0, 1.0 * s.axis.width), std::pow(kZoomStep, notches.y()), whole));
+  }
+}
+
+bool TimelineView::event(QEvent* event) {
+  if (event->type() == QEvent::NativeGesture && lanes_) {
+    auto* gesture = static_cast<QNativeGestureEvent*>(event);
+    if (gesture->gestureType() == Qt::ZoomNativeGesture) {
+      cursor_ = gesture->position().toPoint();
+      zoom(std::exp(gesture->value()));
+      return true;
+    }
+  }
+  return QWidget::event(event);
+}
+
+// ---- the keyboard
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+  if (!lanes_) return;
+  switch (event->key()) {
+    case Qt::Key_W:
+    case Qt::Key_Up:
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+      return zoom(kZoomStep * kZoomStep);
+    case Qt::Key_S:
+    case Qt::Key_Down:
+    case Qt::Key_Minus:
+      return zoom(1 / (kZoomStep * kZoomStep));
+    case Qt::Key_A:
+    case Qt::Key_Left:
+      return pan(-kPanStep);
+    case Qt::Key_D:
+    case Qt::Key_Right:
+      return pan(kPanStep);
+    case Qt::Key_P:
+      return show_peak();
+    case Qt::Key_F:
+    case Qt::Key_Home:
+      return show_all();
+    case Qt::Key_BracketLeft:
+      return next_step(-1);
+    case Qt::Key_BracketRight:
+      return next_step(1);
+    case Qt::Key_Comma:
+      return next_allocation(-1);
+    case Qt::Key_Period:
+      return next_allocation(1);
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+      if (chosen_) {
+        show_interval(*chosen_);
+        chosen_.reset();
+        Q_EMIT hintChanged();
+      }
+      return;
+    case Qt::Key_Escape: {
+      chosen_.reset();
+      Q_EMIT hintChanged();
+      View next = session_.view();
+      next.allocation = {};
+      next.at.reset();
+      next.step = UINT32_MAX;
+      session_.look(next);
+      update();
+      return;
+    }
+    case Qt::Key_Slash:
+      Q_EMIT search();
+      return;
+    default:
+      QWidget::keyPressEvent(event);
+  }
+}
+
+void TimelineView::resizeEvent(QResizeEvent*) { lay_out(); }
+
+void TimelineView::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) lay_out();
+  QWidget::changeEvent(event);
+}
+
+// ---- what the cursor is over
+
+void TimelineView::hover(QPoint place) {
+  hovered_ = allocation_at(place);
+  tell_what_is_there(place, mapToGlobal(place));
+  Q_EMIT hintChanged();
+  update();
+}
+
+void TimelineView::tell_what_is_there(QPoint place, QPoint global) {
+  QString words;
+  switch (lanes_->at(place)) {
+    case Lane::blocks:
+      if (hovered_) words = allocation_tip(session_, hovered_);
+      break;
+    case Lane::curve: {
+      const auto column = static_cast<size_t>(std::clamp<double>((place.x() - lanes_->picture_left()) * scene_->ratio,
+                                                                 0, static_cast<double>(scene_->columns.size()) - 1));
+      words = column_tip(*scene_, column);
+      break;
+    }
+    case Lane::bands:
+      if (const Interval* step = step_at(place)) words = step_tip(session_, *step, time_at(place.x()));
+      break;
+    case Lane::track:
+      if (const uint32_t span = span_at(place); span != UINT32_MAX) words = span_tip(session_, span);
+      break;
+    case Lane::other:
+      words = tr("Click to look at this device");
+      break;
+    default:
+      break;
+  }
+  if (words.isEmpty()) {
+    QToolTip::hideText();
+  } else {
+    QToolTip::showText(global + QPoint(12, 12), words, this);
+  }
+}
+
+QString TimelineView::hint() const {
+  if (!lanes_ || !scene_) return {};
+  const Subject& subject = session_.subject();
+  if (chosen_) {
+    const auto totals = subject.timeline.allocated(*chosen_);
+    return tr("%1 chosen: %2, %3 in all, at most %4 alive. Enter zooms, Esc clears")
+        .arg(time_words(Time{chosen_->end.ns - chosen_->begin.ns}),
+             QString::fromStdString(report::plural(totals.allocations, "allocation", "allocations")),
+             bytes_words(totals.bytes), bytes_words(subject.timeline.largest(*chosen_).bytes));
+  }
+  if (!cursor_ || cursor_->x() < lanes_->picture_left()) return {};
+  const Time time = time_at(cursor_->x());
+  return tr("%1: %2 alive").arg(time_words(time), bytes_words(subject.timeline.live(subject.timeline.at(time))));
+}
+
+}  // namespace tapelens::gui

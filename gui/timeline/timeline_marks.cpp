@@ -1,0 +1,157 @@
+// What is painted over a frame: the peak, the moment that is looked at, the selection, the cursor.
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+#include "gui/models/facts.h"
+#include "gui/timeline/timeline_view.h"
+#include "gui/widgets/theme.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+// A label on a ground of its own, inside of `bounds`, beside x.
+void flag(QPainter& p, const QRect& bounds, int x, int y, const QString& text, const QColor& color) {
+  p.setFont(small_font());
+  const QFontMetrics metrics = p.fontMetrics();
+  QRect r(x + 5, y, metrics.horizontalAdvance(text) + 10, metrics.height() + 2);
+  if (r.right() > bounds.right()) r.moveRight(x - 5);
+  p.fillRect(r, theme().raised);
+  p.setBrush(Qt::NoBrush);
+  p.setPen(theme().line);
+  p.drawRect(r.adjusted(0, 0, -1, -1));
+  p.setPen(color);
+  p.drawText(r, Qt::AlignCenter, text);
+}
+
+}  // namespace
+
+QRect TimelineView::block_of(AllocationId allocation) const {
+  const Subject& subject = session_.subject();
+  if (!allocation || !session_.has(Part::blocks) || subject.blocks->place(allocation) < 0) return {};
+  const Process& p = subject.of.process;
+  const picture::ByteAxis bytes = byte_axis();
+  const double ratio = devicePixelRatioF();
+  const int64_t place = subject.blocks->place(allocation);
+  const double top = bytes.y_of(place + p.allocations.bytes[allocation].value) / ratio,
+               bottom = bytes.y_of(place) / ratio;
+  const double x0 = scene_->x_of(p.allocations.time[allocation]),
+               x1 = scene_->x_of(std::min(p.freed(allocation), p.duration));
+  const QRect& lane = lanes_->blocks;
+  const QRectF r(QPointF(std::max(x0, lane.left() - 2.0), lane.top() + top),
+                 QPointF(std::min(x1, lane.right() + 2.0), lane.top() + bottom));
+  return r.toAlignedRect().intersected(lane.adjusted(-2, 0, 2, 0));
+}
+
+void TimelineView::paint_life(QPainter& p, AllocationId allocation, bool is_selected) {
+  const QRect block = block_of(allocation);
+  if (block.isEmpty()) return;
+  p.setBrush(Qt::NoBrush);
+  p.setPen(QPen(theme().surface, is_selected ? 4 : 3));
+  p.drawRect(block.adjusted(-1, -1, 0, 0));
+  p.setPen(QPen(is_selected ? theme().accent : theme().text, is_selected ? 2 : 1));
+  p.drawRect(block.adjusted(-1, -1, 0, 0));
+  if (!session_.has(Part::relations)) return;
+  // When it was saved (a triangle that points down), used (a dot), and let go by the backward (one that points up).
+  const auto facts = facts_of(*session_.document(), session_.subject(), allocation, true);
+  const int y = block.top() - 1;
+  const QRect& lane = lanes_->blocks;
+  const auto x_of = [&](Time time) { return scene_->x_of(time); };
+  const auto is_seen = [&](double x) { return x >= lane.left() && x <= lane.right(); };
+  p.setRenderHint(QPainter::Antialiasing);
+  p.setPen(QPen(theme().surface, 1));
+  p.setBrush(theme().text);
+  for (const auto& use : facts.uses) {
+    const double x = x_of(use.when.begin);
+    if (is_seen(x)) p.drawEllipse(QPointF(x, y), 3, 3);
+  }
+  const auto triangle = [&](double x, int tip, const QColor& color) {
+    if (!is_seen(x)) return;
+    p.setBrush(color);
+    const double base = y - 7 * tip;
+    p.drawPolygon(QPolygonF{QPointF(x - 5, base), QPointF(x + 5, base), QPointF(x, base + 8 * tip)});
+  };
+  for (const auto& save : facts.saves) {
+    triangle(x_of(save.time), 1, theme().accent);
+    if (save.released != model::kNever) triangle(x_of(save.released), -1, theme().peak);
+  }
+  p.setRenderHint(QPainter::Antialiasing, false);
+}
+
+void TimelineView::paint_chosen(QPainter& p) {
+  if (!chosen_) return;
+  const int x0 = std::max(static_cast<int>(scene_->x_of(chosen_->begin)), lanes_->curve.left());
+  const int x1 = std::min(static_cast<int>(scene_->x_of(chosen_->end)), lanes_->curve.right());
+  if (x0 >= x1) return;
+  QColor veil = theme().accent;
+  veil.setAlpha(50);
+  const QRect r(x0, lanes_->axis.top(), x1 - x0, lanes_->blocks.bottom() - lanes_->axis.top());
+  p.fillRect(r, veil);
+  p.setPen(theme().accent);
+  p.drawLine(r.topLeft(), r.bottomLeft());
+  p.drawLine(r.topRight(), r.bottomRight());
+}
+
+void TimelineView::paint_marks(QPainter& p) {
+  if (!scene_) scene();
+  const Scene& s = *scene_;
+  const Subject& subject = session_.subject();
+  const QRect& curve = lanes_->curve;
+  const auto is_seen = [&](Time time) { return s.axis.shown.contains(time); };
+  p.setClipRect(QRect(lanes_->picture_left() - 2, 0, lanes_->picture_width() + 4, height()));
+
+  // What of the whole is shown.
+  const double whole = static_cast<double>(std::max<int64_t>(1, session_.document()->facts().duration.ns));
+  const QRect& map = lanes_->minimap;
+  const double from = map.left() + static_cast<double>(s.axis.shown.begin.ns) / whole * map.width();
+  const double to = map.left() + static_cast<double>(s.axis.shown.end.ns) / whole * map.width();
+  QColor shade = theme().window;
+  shade.setAlpha(170);
+  p.fillRect(QRectF(map.left(), map.top(), from - map.left(), map.height()), shade);
+  p.fillRect(QRectF(to, map.top(), map.right() + 1 - to, map.height()), shade);
+  p.setPen(QPen(theme().accent, 1));
+  p.setBrush(Qt::NoBrush);
+  p.drawRect(QRectF(from, map.top(), std::max(2.0, to - from), map.height() - 1));
+
+  if (is_seen(subject.device.when.time)) {
+    const int x = static_cast<int>(s.x_of(subject.device.when.time));
+    const double scale = static_cast<double>(curve.height()) / static_cast<double>(s.top.value);
+    const int y = curve.bottom() + 1 - static_cast<int>(static_cast<double>(subject.device.peak.value) * scale);
+    p.setPen(QPen(theme().peak, 1, Qt::DashLine));
+    p.drawLine(x, curve.top(), x, lanes_->blocks.bottom());
+    p.setPen(Qt::NoPen);
+    p.setBrush(theme().peak);
+    p.drawPolygon(QPolygonF{QPointF(x - 5.0, y - 8.0), QPointF(x + 6.0, y - 8.0), QPointF(x + 0.5, y)});
+    flag(p, curve, x, curve.top(), tr("peak %1").arg(bytes_words(subject.device.peak)), theme().peak);
+  }
+  if (const auto& what_if = session_.what_if(); what_if && is_seen(what_if->when)) {
+    const double scale = static_cast<double>(curve.height()) / static_cast<double>(s.top.value);
+    const int y = curve.bottom() + 1 - static_cast<int>(static_cast<double>(what_if->after.value) * scale);
+    flag(p, curve, static_cast<int>(s.x_of(what_if->when)), y + 2,
+         tr("%1 with what is ticked").arg(bytes_words(what_if->after)), theme().what_if);
+  }
+  const View& view = session_.view();
+  if (view.at && is_seen(view.at->time)) {
+    const int x = static_cast<int>(s.x_of(view.at->time));
+    p.setPen(QPen(theme().accent, 1));
+    p.drawLine(x, lanes_->axis.bottom(), x, lanes_->blocks.bottom());
+    flag(p, curve, x, curve.top() + QFontMetrics(small_font()).height() + 6,
+         tr("%1 here").arg(bytes_words(subject.timeline.live(*view.at))), theme().accent);
+  }
+  paint_chosen(p);
+  if (cursor_ && drag_ == Drag::none && cursor_->x() >= lanes_->picture_left()) {
+    p.setPen(QPen(theme().faint, 1, Qt::DotLine));
+    p.drawLine(cursor_->x(), lanes_->axis.top(), cursor_->x(), height());
+  }
+  if (hovered_ && hovered_ != view.allocation) paint_life(p, hovered_, false);
+  paint_life(p, view.allocation, true);
+  p.setClipping(false);
+  if (hasFocus()) {
+    p.setPen(theme().accent);
+    p.setBrush(Qt::NoBrush);
+    p.drawRect(rect().adjusted(0, 0, -1, -1));
+  }
+}
+
+}  // namespace tapelens::gui

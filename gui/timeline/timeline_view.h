@@ -1,0 +1,98 @@
+// The timeline: lanes over one axis of time. A frame is painted once and kept; what follows the cursor is painted over.
+#pragma once
+
+#include <QImage>
+#include <QPoint>
+#include <QWidget>
+#include <memory>
+#include <optional>
+
+#include "gui/timeline/lanes.h"
+#include "gui/timeline/scene.h"
+
+namespace tapelens::gui {
+
+class TimelineView final : public QWidget {
+  Q_OBJECT
+ public:
+  explicit TimelineView(Session& session, QWidget* parent = nullptr);
+
+  QSize sizeHint() const override { return {1200, 700}; }
+  QSize minimumSizeHint() const override;
+
+  // All of it onto any painter: for SVG.
+  void paint_on(QPainter& painter);
+
+  // What the cursor is over, or what is selected with shift and the mouse, in one line; empty: nothing.
+  QString hint() const;
+  const std::optional<Interval>& chosen_range() const { return chosen_; }
+
+  void zoom(double factor);  // around the cursor, or the middle
+  void pan(double share);    // of what is shown
+  void show_peak();
+  void show_all();
+  void show_interval(Interval interval);
+  void show_allocation(AllocationId allocation);  // selects it, and sees to it that its life is seen
+  void next_step(int by);
+  void next_allocation(int by);  // by birth, of those that a block can be seen of
+
+  const Lanes& lanes() const { return *lanes_; }
+  const Scene& scene();
+
+ Q_SIGNALS:
+  void hintChanged();
+  void search();  // `/`
+
+ protected:
+  bool event(QEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void follow(const View& before);
+  void lay_out();
+  void refresh();  // the next frame is painted anew
+  void render();
+  void paint_lanes(Surface& surface);
+  void paint_names(QPainter& painter);
+  void paint_marks(QPainter& painter);
+  void paint_chosen(QPainter& painter);
+  void paint_life(QPainter& painter, AllocationId allocation, bool is_selected);
+  void look_at(Interval range, bool is_step = true);
+  void click(QPoint place);
+  void hover(QPoint place);
+  void tell_what_is_there(QPoint place, QPoint global);
+
+  picture::ByteAxis byte_axis() const;
+  QRect block_of(AllocationId allocation) const;
+  AllocationId allocation_at(QPoint place) const;
+  uint32_t span_at(QPoint place) const;  // UINT32_MAX: none
+  Time time_at(int x) const;
+  const Interval* step_at(QPoint place) const;
+
+  Session& session_;
+  std::unique_ptr<Lanes> lanes_;  // null while nothing is open
+  std::unique_ptr<Scene> scene_;
+  QImage frame_;
+  std::vector<Bytes> whole_;  // the minimap's columns
+  bool is_stale_ = true;
+
+  std::optional<std::pair<int64_t, int64_t>> bytes_;  // that the lane of blocks shows; none: all
+  enum class Drag : uint8_t { none, pan, choose, minimap } drag_ = Drag::none;
+  QPoint pressed_, dragged_;
+  bool has_moved_ = false;
+  std::optional<Interval> chosen_;
+  Time chosen_from_;
+  std::optional<QPoint> cursor_;
+  AllocationId hovered_;
+};
+
+}  // namespace tapelens::gui

@@ -1,0 +1,15 @@
+// What the timeline tells of what the cursor is over, as rich text.
+#pragma once
+
+#include <QString>
+
+#include "gui/timeline/scene.h"
+
+namespace tapelens::gui {
+
+QString allocation_tip(const Session& session, AllocationId allocation);
+QString column_tip(const Scene& scene, size_t column);
+QString step_tip(const Session& session, const Interval& step, Time time);
+QString span_tip(const Session& session, uint32_t span);
+
+}  // namespace tapelens::gui

@@ -1,0 +1,72 @@
+// A tree of groups as an icicle: the root at the top, each group as wide as its bytes, what is in it below it.
+#pragma once
+
+#include <QAbstractScrollArea>
+#include <memory>
+#include <vector>
+
+#include "gui/models/group_tree.h"
+
+namespace tapelens::gui {
+
+class IcicleView : public QAbstractScrollArea {
+  Q_OBJECT
+ public:
+  explicit IcicleView(QWidget* parent = nullptr);
+
+  // Stays where it was zoomed, if the other tree has that place.
+  void show_tree(std::shared_ptr<const GroupTree> tree, const QString& root_name);
+  const GroupTree& tree() const { return *tree_; }
+  uint32_t current() const { return current_; }
+  uint32_t zoomed() const { return zoomed_; }
+  // Marks a node and shows it, if it is within what is shown.
+  void set_current(uint32_t node);
+  void zoom_to(uint32_t node);
+
+  QSize sizeHint() const override;
+
+ Q_SIGNALS:
+  void selected(uint32_t node);  // by the mouse or a key
+  void zoomChanged(uint32_t node);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  bool viewportEvent(QEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  // What is painted: a node, or several that are less than a pixel wide each.
+  struct Piece {
+    int x0, x1;
+    uint32_t depth;  // from the top
+    uint32_t node;   // of several: the biggest
+    uint32_t count;  // of several: how many; 1: the node itself
+  };
+  void place();
+  void place_children(uint32_t node, double x0, double x1);
+  void paint(QPainter& painter, const Piece& piece) const;
+  QRect rectangle(const Piece& piece) const;
+  const Piece* piece_at(QPoint position) const;
+  const Piece* piece_of(uint32_t node) const;
+  QString tip(const Piece& piece) const;
+  QString label(uint32_t node) const;
+  QColor color(const Piece& piece) const;
+  int row_height() const;
+  void choose(uint32_t node);
+  void step(int by);
+  void describe();
+
+  std::shared_ptr<const GroupTree> tree_ = std::make_shared<GroupTree>();
+  QString root_name_;
+  uint32_t zoomed_ = GroupTree::kRoot, current_ = GroupTree::kRoot;
+  std::vector<Piece> pieces_;
+  uint32_t rows_ = 1;
+  int hovered_ = -1;  // into pieces_
+};
+
+}  // namespace tapelens::gui

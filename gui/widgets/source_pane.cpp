@@ -1,0 +1,180 @@
+#include "gui/widgets/source_pane.h"
+
+#include <QComboBox>
+#include <QFile>
+#include <QFileInfo>
+#include <QLabel>
+#include <QStackedWidget>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "analyzer/model/text.h"
+#include "analyzer/report/findings.h"
+#include "analyzer/report/format.h"
+#include "gui/widgets/python_colors.h"
+#include "gui/widgets/theme.h"
+
+namespace tapelens::gui {
+
+namespace {
+
+constexpr int kLinesAround = 1000;
+
+struct Source {
+  QString text;
+  int first = 1;
+  bool is_part = false;
+};
+
+// Of a large file the lines around the wanted one; it is read, but never shown as a whole.
+Source read(QFile& file, int line) {
+  Source out;
+  if (file.size() <= SourcePane::kMostBytes) {
+    out.text = QString::fromUtf8(file.readAll());
+    return out;
+  }
+  out.is_part = true;
+  out.first = std::max(1, line - kLinesAround);
+  QByteArray part;
+  for (int at = 1; at <= line + kLinesAround && part.size() < SourcePane::kMostBytes; ++at) {
+    const QByteArray next = file.readLine(SourcePane::kMostBytes);
+    if (next.isEmpty()) break;
+    if (at >= out.first) part += next;
+  }
+  out.text = QString::fromUtf8(part);
+  return out;
+}
+
+}  // namespace
+
+SourcePane::SourcePane(QWidget* parent)
+    : QWidget(parent),
+      title_(new QLabel(this)),
+      remark_(new QLabel(this)),
+      frames_(new QComboBox(this)),
+      pages_(new QStackedWidget(this)),
+      view_(new SourceView(this)),
+      sentence_(new QLabel(this)) {
+  auto* rows = new QVBoxLayout(this);
+  rows->setContentsMargins(0, 0, 0, 0);
+  rows->setSpacing(kGap / 2);
+  title_->setTextFormat(Qt::PlainText);
+  title_->setFont(small_font());
+  title_->setForegroundRole(QPalette::PlaceholderText);
+  title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  remark_->setFont(small_font());
+  remark_->setWordWrap(true);
+  remark_->hide();
+  frames_->setAccessibleName(QStringLiteral("Frames of the stack, the innermost first"));
+  frames_->setToolTip(QStringLiteral("The stack, the innermost frame first"));
+  frames_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  frames_->setMinimumContentsLength(12);
+  sentence_->setWordWrap(true);
+  sentence_->setAlignment(Qt::AlignCenter);
+  sentence_->setMargin(kMargin);
+  sentence_->setTextFormat(Qt::PlainText);
+  sentence_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  pages_->addWidget(sentence_);
+  pages_->addWidget(view_);
+  rows->addWidget(frames_);
+  rows->addWidget(title_);
+  rows->addWidget(remark_);
+  rows->addWidget(pages_, 1);
+  connect(frames_, &QComboBox::currentIndexChanged, this, [this](int at) {
+    if (at < 0) return;
+    show_text();
+    Q_EMIT frameChanged(at);
+  });
+  show_stack({}, QStringLiteral("No allocation is selected."));
+}
+
+int SourcePane::frame() const { return frames_->currentIndex(); }
+void SourcePane::show_frame(int frame) { frames_->setCurrentIndex(frame); }
+
+void SourcePane::show_stack(std::vector<report::Frame> stack, const QString& none) {
+  stack_ = std::move(stack);
+  const QSignalBlocker quiet(frames_);
+  frames_->clear();
+  int own = -1;
+  for (const report::Frame& frame : stack_) {
+    const bool is_library = model::is_library_frame(frame.file, frame.function);
+    const int at = frames_->count();
+    frames_->addItem(QString::fromStdString(report::source_text(frame)));
+    frames_->setItemData(at, QString::fromStdString(frame.file), Qt::ToolTipRole);
+    if (is_library) frames_->setItemData(at, theme().faint, Qt::ForegroundRole);
+    if (!is_library && own < 0) own = at;
+  }
+  frames_->setVisible(!stack_.empty());
+  if (!stack_.empty()) {
+    frames_->setCurrentIndex(std::max(0, own));
+    return show_text();
+  }
+  name_.clear();
+  cut_title();
+  remark_->hide();
+  say(none);
+}
+
+// Both ends of a path say something: it is cut in the middle.
+void SourcePane::cut_title() {
+  title_->setVisible(!name_.isEmpty());
+  title_->setText(title_->fontMetrics().elidedText(name_, Qt::ElideMiddle, width()));
+  title_->setToolTip(name_);
+}
+
+void SourcePane::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  cut_title();
+}
+
+void SourcePane::say(const QString& sentence) {
+  sentence_->setText(sentence);
+  pages_->setCurrentWidget(sentence_);
+}
+
+// Empty: it is nowhere.
+QString SourcePane::found(const std::string& file) const {
+  const QString path = QString::fromStdString(file);
+  if (QFileInfo(path).isAbsolute()) return QFileInfo(path).isFile() ? path : QString();
+  for (const QString& folder : folders_) {
+    const QString there = folder + QLatin1Char('/') + path;
+    if (QFileInfo(there).isFile()) return there;
+  }
+  return {};
+}
+
+void SourcePane::show_text() {
+  const report::Frame& frame = stack_[static_cast<size_t>(this->frame())];
+  name_ = QString::fromStdString(frame.file);
+  cut_title();
+  remark_->hide();
+  const QString name = QString::fromStdString(frame.file);
+  if (frame.file.empty()) return say(QStringLiteral("The file of this frame is not known."));
+  const QString path = found(frame.file);
+  if (path.isEmpty()) return say(QStringLiteral("%1 is not on this machine.").arg(name));
+  QFile file(path);
+  if (!file.open(QIODevice::ReadOnly))
+    return say(QStringLiteral("%1 cannot be read: %2.").arg(name, file.errorString()));
+  const Source source = read(file, static_cast<int>(frame.line));
+  if (source.is_part) {
+    remark_->setText(QStringLiteral("Only the lines around are shown: the file has %1.")
+                         .arg(QString::fromStdString(report::bytes_text({file.size()}))));
+    remark_->show();
+  }
+  view_->show_source(source.text, source.first, static_cast<int>(frame.line));
+  view_->setAccessibleName(QStringLiteral("Source of %1").arg(frames_->currentText()));
+  pages_->setCurrentWidget(view_);
+}
+
+void SourcePane::changeEvent(QEvent* event) {
+  // The faint frames have the colour that they were given.
+  if (event->type() == QEvent::PaletteChange) {
+    for (int at = 0; at < frames_->count(); ++at) {
+      if (frames_->itemData(at, Qt::ForegroundRole).isValid())
+        frames_->setItemData(at, theme().faint, Qt::ForegroundRole);
+    }
+  }
+  QWidget::changeEvent(event);
+}
+
+}  // namespace tapelens::gui

@@ -1,0 +1,77 @@
+// The program's source at a line of a stack.
+#pragma once
+
+#include <QPlainTextEdit>
+#include <QStringList>
+#include <QWidget>
+#include <vector>
+
+#include "analyzer/report/report.h"
+
+class QComboBox;
+class QLabel;
+class QStackedWidget;
+
+namespace tapelens::gui {
+
+// Read-only text with numbers of lines; one line is marked.
+class SourceView : public QPlainTextEdit {
+  Q_OBJECT
+ public:
+  explicit SourceView(QWidget* parent = nullptr);
+  // `first`: number of the text's first line. `line`: the marked one, shown in the middle; 0: none.
+  void show_source(const QString& text, int first, int line);
+  int gutter_width() const;
+  void paint_gutter(const QRect& part);
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void mark();
+  void place_gutter();
+  QWidget* gutter_;
+  int first_ = 1, line_ = 0;
+};
+
+class SourcePane : public QWidget {
+  Q_OBJECT
+ public:
+  explicit SourcePane(QWidget* parent = nullptr);
+
+  // Where files that the program named without a folder are looked for: besides the recording.
+  void set_folders(const QStringList& folders) { folders_ = folders; }
+  // The innermost first; shows the program's own innermost frame. `none`: what is said if there is no stack.
+  void show_stack(std::vector<report::Frame> stack, const QString& none);
+  const std::vector<report::Frame>& stack() const { return stack_; }
+  int frame() const;  // the one that is shown, in the stack
+  void show_frame(int frame);
+
+  static constexpr qint64 kMostBytes = 4 << 20;  // of larger files only the lines around are shown
+
+ Q_SIGNALS:
+  void frameChanged(int frame);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  void cut_title();
+  QString found(const std::string& file) const;
+  void show_text();
+  void say(const QString& sentence);
+
+  QStringList folders_;
+  std::vector<report::Frame> stack_;
+  QString name_;  // of the file that is shown
+  QLabel* title_;
+  QLabel* remark_;
+  QComboBox* frames_;
+  QStackedWidget* pages_;
+  SourceView* view_;
+  QLabel* sentence_;
+};
+
+}  // namespace tapelens::gui

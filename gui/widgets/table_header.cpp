@@ -1,0 +1,39 @@
+#include "gui/widgets/table_header.h"
+
+#include <QPainter>
+#include <QStyleOptionHeader>
+
+#include "gui/widgets/theme.h"
+
+namespace tapelens::gui {
+
+TableHeader::TableHeader(QWidget* parent) : QHeaderView(Qt::Horizontal, parent) {
+  // What QTableView sets up for its own.
+  setSectionsClickable(true);
+  setHighlightSections(false);
+}
+
+void TableHeader::initStyleOptionForIndex(QStyleOptionHeader* option, int section) const {
+  QHeaderView::initStyleOptionForIndex(option, section);
+  option->sortIndicator = QStyleOptionHeader::None;
+}
+
+void TableHeader::paintSection(QPainter* painter, const QRect& rect, int section) const {
+  painter->save();
+  QHeaderView::paintSection(painter, rect, section);
+  painter->restore();
+  if (!isSortIndicatorShown() || sortIndicatorSection() != section) return;
+  const int half = fontMetrics().height() / 4, height = half;
+  const int x = rect.center().x(), top = rect.top() + 2;
+  const bool is_up = sortIndicatorOrder() == Qt::AscendingOrder;
+  const QPoint corners[] = {
+      {x - half, is_up ? top + height : top}, {x + half, is_up ? top + height : top}, {x, is_up ? top : top + height}};
+  painter->save();
+  painter->setRenderHint(QPainter::Antialiasing);
+  painter->setPen(Qt::NoPen);
+  painter->setBrush(theme().accent);
+  painter->drawPolygon(corners, 3);
+  painter->restore();
+}
+
+}  // namespace tapelens::gui
