@@ -10,16 +10,14 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/model/load.h"
-#include "bench/synthetic.h"
+#include "bench/synthetic_recording.h"
 #include "plugins/builtin.h"
 #include "trace/recording.h"
-#include "trace/seal.h"
 
 namespace tapelens::bench {
 namespace {
@@ -102,33 +100,16 @@ int run(uint64_t events) {
   CPU_ZERO(&one);
   CPU_SET(sched_getcpu(), &one);
   sched_setaffinity(0, sizeof(one), &one);
-  std::string folder = (std::filesystem::temp_directory_path() / "tapelens-bench-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) {
-    std::perror("a temporary folder");
+  const auto recording = SyntheticRecording::make({.events = events});
+  if (!recording) {
+    std::fprintf(stderr, "%s\n", recording.error().message.c_str());
     return 1;
   }
-  const struct Remover {
-    std::string path;
-    ~Remover() {
-      std::error_code ignored;
-      std::filesystem::remove_all(path, ignored);
-    }
-  } remover{folder};
-  SyntheticOptions options;
-  options.events = events;
-  const auto written = write_synthetic_spool(folder + "/1.spool", options);
-  trace::SealOptions sealing;
-  sealing.directory = folder;
-  sealing.output = folder + "/run.tapelens";
-  if (!written || !trace::seal(sealing)) {
-    std::fprintf(stderr, "the recording could not be made\n");
-    return 1;
-  }
-  std::printf("%-44s %9llu\n", "events", static_cast<unsigned long long>(written->events));
+  std::printf("%-44s %9llu\n", "events", static_cast<unsigned long long>((*recording).events()));
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    const int code = advise(sealing.output);
+    const int code = advise((*recording).path());
     std::fflush(stdout);
     _exit(code);
   }

@@ -8,14 +8,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "analyzer/model/load.h"
 #include "analyzer/report/report.h"
-#include "bench/synthetic.h"
+#include "bench/synthetic_recording.h"
 #include "trace/recording.h"
-#include "trace/seal.h"
 
 namespace tapelens::bench {
 namespace {
@@ -51,39 +49,17 @@ int run(uint64_t events) {
   CPU_SET(sched_getcpu(), &one);
   sched_setaffinity(0, sizeof(one), &one);
 
-  std::string folder = (std::filesystem::temp_directory_path() / "tapelens-bench-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) {
-    std::perror("a temporary folder");
+  const auto recording = SyntheticRecording::make({.events = events});
+  if (!recording) {
+    std::fprintf(stderr, "%s\n", recording.error().message.c_str());
     return 1;
   }
-  const struct Remover {
-    std::string path;
-    ~Remover() {
-      std::error_code ignored;
-      std::filesystem::remove_all(path, ignored);
-    }
-  } remover{folder};
-
-  SyntheticOptions options;
-  options.events = events;
-  const auto written = write_synthetic_spool(folder + "/1.spool", options);
-  if (!written) {
-    std::fprintf(stderr, "%s\n", written.error().message.c_str());
-    return 1;
-  }
-  trace::SealOptions sealing;
-  sealing.directory = folder;
-  sealing.output = folder + "/run.tapelens";
-  if (const auto sealed = trace::seal(sealing); !sealed) {
-    std::fprintf(stderr, "%s\n", sealed.error().message.c_str());
-    return 1;
-  }
-  const auto count = static_cast<double>(written->events);
-  std::printf("%-34s %12.0f  (%llu steps)\n", "events", count, static_cast<unsigned long long>(written->steps));
+  const auto count = static_cast<double>((*recording).events());
+  std::printf("%-34s %12.0f  (%llu steps)\n", "events", count, static_cast<unsigned long long>((*recording).steps()));
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    const int code = report(sealing.output, count);
+    const int code = report((*recording).path(), count);
     std::fflush(stdout);
     _exit(code);
   }
