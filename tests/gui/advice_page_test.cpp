@@ -1,0 +1,238 @@
+// The page of findings as it is used: with the mouse and the keyboard.
+#include "gui/advice/advice_page.h"
+
+#include <gtest/gtest.h>
+
+#include <QApplication>
+#include <QClipboard>
+#include <QFile>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTableView>
+#include <QTest>
+
+#include "gui/advice/finding_pane.h"
+#include "gui/advice/verify_pane.h"
+#include "gui/models/plan.h"
+#include "gui/widgets/diff_view.h"
+#include "gui/widgets/theme.h"
+#include "tests/gui/advice_recording.h"
+
+namespace tapelens::gui {
+namespace {
+
+class OnAdvicePage : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    page_.resize(1280, 720);
+    page_.show();
+    open();
+  }
+  void open() {
+    session_.close();
+    session_.open(recording_.path());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return session_.has(Part::advice); }, 20'000));
+    QApplication::processEvents();
+    view_ = page_.findChild<QTableView*>();
+  }
+  bool says(const QString& text) const {
+    for (const QLabel* label : page_.findChildren<QLabel*>())
+      if (label->isVisible() && label->text().contains(text)) return true;
+    return false;
+  }
+  bool soon_says(const QString& text) const {
+    return QTest::qWaitFor([&] { return says(text); }, 10'000);
+  }
+  QPushButton* button(const QString& text) const {
+    for (QPushButton* made : page_.findChildren<QPushButton*>())
+      if (QString(made->text()).remove('&').startsWith(text)) return made;
+    return nullptr;
+  }
+  void click(const QString& text) const { QTest::mouseClick(button(text), Qt::LeftButton); }
+  QModelIndex row(int at, int column = FindingsTable::title) const { return view_->model()->index(at, column); }
+  QString id(int at) const { return row(at).data(FindingsTable::id_role).toString(); }
+  // On the box of a row: at the left of the cell.
+  void tick(int at) const {
+    const QRect cell = view_->visualRect(row(at));
+    QTest::mouseClick(view_->viewport(), Qt::LeftButton, {}, {cell.left() + 10, cell.center().y()});
+  }
+
+  testing::AdviceRecording recording_;
+  Session session_;
+  AdvicePage page_{session_};
+  QTableView* view_ = nullptr;
+};
+
+TEST_F(OnAdvicePage, SaysThePeakNowAndWithAllMended) {
+  EXPECT_EQ(view_->model()->rowCount(), 6);
+  EXPECT_TRUE(says("37.0 MiB now, 25.0 MiB with all findings mended"));
+  EXPECT_EQ(page_.table(), view_->model());
+  EXPECT_FALSE(page_.grab().isNull());
+}
+
+TEST_F(OnAdvicePage, AClickOnABoxShowsTheMemoryWithoutIt) {
+  tick(0);
+  EXPECT_EQ(session_.ticked(), QSet<QString>{id(0)});
+  EXPECT_TRUE(soon_says("37.0 MiB now, 29.2 MiB with 1 of 6 mended"));
+  EXPECT_FALSE(page_.grab().isNull());
+  tick(0);
+  EXPECT_TRUE(session_.ticked().isEmpty());
+  EXPECT_TRUE(soon_says("with all findings mended"));
+}
+
+TEST_F(OnAdvicePage, SpaceTicksTheRowAndArrowsGoOn) {
+  view_->setFocus();
+  view_->setCurrentIndex(row(1, FindingsTable::bytes));
+  QTest::keyClick(view_, Qt::Key_Space);
+  QTest::keyClick(view_, Qt::Key_Down);
+  QTest::keyClick(view_, Qt::Key_Space);
+  EXPECT_EQ(session_.ticked(), (QSet<QString>{id(1), id(2)}));
+  EXPECT_EQ(session_.view().finding, id(2));
+  QTest::keyClick(view_, Qt::Key_Space);
+  EXPECT_EQ(session_.ticked(), QSet<QString>{id(1)});
+}
+
+TEST_F(OnAdvicePage, AllThatARewriteMendsAreTickedAtOnceAndNone) {
+  EXPECT_FALSE(button("None")->isEnabled());
+  click("Tick all");
+  EXPECT_EQ(session_.ticked().size(), 6);
+  EXPECT_FALSE(button("Tick all")->isEnabled());
+  EXPECT_TRUE(soon_says("with 6 of 6 mended"));
+  click("None");
+  EXPECT_TRUE(session_.ticked().isEmpty());
+}
+
+TEST_F(OnAdvicePage, WhatIsSelectedIsSaidInFull) {
+  QTest::mouseClick(view_->viewport(), Qt::LeftButton, {}, view_->visualRect(row(2, FindingsTable::bytes)).center());
+  EXPECT_EQ(session_.view().finding, id(2));
+  EXPECT_TRUE(session_.ticked().isEmpty());
+  EXPECT_TRUE(says("Net.actc"));
+  EXPECT_TRUE(says("Lossless: the same values are kept in fewer bytes."));
+  EXPECT_TRUE(says("8.0 MiB x2") || says("7.8 MiB x2"));
+}
+
+TEST_F(OnAdvicePage, EvidenceLeadsToItsMomentInTheTimeline) {
+  const auto* pane = page_.findChild<FindingPane*>();
+  QLabel* evidence = nullptr;
+  for (QLabel* label : pane->findChildren<QLabel*>())
+    if (label->isVisible() && label->text().contains("<a ")) evidence = label;
+  ASSERT_NE(evidence, nullptr);
+  evidence->setFocus(Qt::TabFocusReason);
+  QTest::keyClick(evidence, Qt::Key_Tab);
+  QTest::mouseClick(evidence, Qt::LeftButton, {}, {12, evidence->fontMetrics().height() / 2});
+  EXPECT_EQ(session_.view().page, PageId::timeline);
+  const advise::Evidence& first = session_.subject().advised->advice.findings[0].evidence[0];
+  EXPECT_LE(session_.view().range.begin, first.begin);
+  EXPECT_GE(session_.view().range.end, first.end);
+  EXPECT_LT(session_.view().range.end.ns - session_.view().range.begin.ns, session_.document()->facts().duration.ns);
+  EXPECT_TRUE(session_.can_go_back());
+}
+
+TEST_F(OnAdvicePage, AFilterIsTypedAndSharedWithTheSession) {
+  page_.find();
+  auto* edit = page_.findChild<QLineEdit*>();
+  QTest::keyClicks(edit, "wide actb");
+  EXPECT_EQ(session_.view().filter, "wide actb");
+  EXPECT_EQ(view_->model()->rowCount(), 1);
+  QTest::keyClicks(edit, " nowhere");
+  EXPECT_TRUE(says("No finding matches the filter."));
+  edit->setFocus();
+  QTest::keyClick(edit, Qt::Key_A, Qt::ControlModifier);
+  QTest::keyClick(edit, Qt::Key_Delete);
+  EXPECT_EQ(view_->model()->rowCount(), 6);
+}
+
+TEST_F(OnAdvicePage, APlanIsSavedAndItsCommandCopied) {
+  const QString path = recording_.path() + ".plan.json";
+  QString problem;
+  EXPECT_FALSE(button("Save plan")->isEnabled());
+  EXPECT_FALSE(page_.save_plan(path, &problem));
+  EXPECT_EQ(problem, "No finding that a rewrite mends is ticked.");
+  tick(1);
+  EXPECT_TRUE(button("Save plan")->isEnabled());
+  EXPECT_FALSE(button("Copy command")->isEnabled());
+  EXPECT_FALSE(page_.save_plan("/no/such/folder/plan.json", &problem));
+  EXPECT_TRUE(problem.contains("cannot be written")) << problem.toStdString();
+  ASSERT_TRUE(page_.save_plan(path, &problem)) << problem.toStdString();
+  QFile file(path);
+  ASSERT_TRUE(file.open(QIODevice::ReadOnly));
+  EXPECT_EQ(file.readAll().toStdString(),
+            plan_text(session_.document()->facts(), *session_.subject().advised, session_.ticked()));
+  EXPECT_TRUE(says("Plan of 1 finding saved: " + path));
+  click("Copy command");
+  EXPECT_EQ(QApplication::clipboard()->text(),
+            "tapelens verify --plan " + path + " -- python train.py --name 'two words'");
+  tick(0);  // the plan is not that of what is ticked any more
+  EXPECT_FALSE(button("Copy command")->isEnabled());
+}
+
+TEST_F(OnAdvicePage, AResultBesideTheRecordingIsShownByItself) {
+  const auto* pane = page_.findChild<VerifyPane*>();
+  EXPECT_FALSE(pane->isVisible());
+  QFile file(recording_.path() + ".verify.json");
+  ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+  file.write(R"({"identical": true, "deterministic": true, "first_difference": null,
+      "compared": {"steps": 2, "losses": 2, "gradients": 6, "parameters": 6},
+      "bare": {"peak_bytes": 38797312, "step_ns": 1000}, "rewritten": {"peak_bytes": 26214400, "step_ns": 1000}})");
+  file.close();
+  open();
+  EXPECT_TRUE(pane->isVisible());
+  EXPECT_TRUE(says("Verify: identical, bit for bit"));
+  EXPECT_TRUE(says("Peak 37.0 MiB \u2192 25.0 MiB"));
+  page_.open_verify(recording_.path());
+  EXPECT_TRUE(says("is no result of tapelens verify"));
+  EXPECT_FALSE(page_.grab().isNull());
+  session_.close();
+  EXPECT_FALSE(pane->isVisible());
+}
+
+TEST_F(OnAdvicePage, FollowsTheSchemeAndTheLifeOfTheRecording) {
+  set_scheme(Scheme::dark);
+  QApplication::processEvents();
+  const QImage dark = page_.grab().toImage();
+  set_scheme(Scheme::light);
+  QApplication::processEvents();
+  EXPECT_NE(dark.pixelColor(2, 2), page_.grab().toImage().pixelColor(2, 2));
+  session_.close();
+  EXPECT_FALSE(view_->isVisible());
+  open();
+  EXPECT_TRUE(view_->isVisible());
+}
+
+TEST(AdvicePageAlone, SaysWhenNothingWasFound) {
+  trace::SpoolBuilder b;
+  b.op("aten::ones").alloc(0x1000, 64).end_op().free(0x1000);
+  b.seal();
+  Session session;
+  AdvicePage page(session);
+  page.show();
+  session.open(QString::fromStdString(b.folder() / "run.tapelens"));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session.has(Part::advice); }, 20'000));
+  const auto labels = page.findChildren<QLabel*>();
+  EXPECT_TRUE(std::ranges::any_of(labels, [](const QLabel* label) {
+    return label->isVisible() && label->text().contains("found no memory that is for nothing");
+  }));
+  QString problem;
+  EXPECT_FALSE(page.save_plan("/tmp/unused", &problem));
+}
+
+TEST(Diff, AddedAndRemovedLinesAreTinted) {
+  DiffView view;
+  view.show_diff("--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n");
+  ASSERT_EQ(view.document()->blockCount(), 6);
+  EXPECT_TRUE(view.isReadOnly());
+  std::map<int, QColor> grounds;
+  for (const QTextEdit::ExtraSelection& selection : view.extraSelections()) {
+    if (selection.format.hasProperty(QTextFormat::BackgroundBrush)) {
+      grounds[selection.cursor.blockNumber()] = selection.format.background().color();
+    }
+  }
+  EXPECT_EQ(grounds, (std::map<int, QColor>{{4, theme().removed}, {5, theme().added}}));
+  view.selectAll();
+  view.copy();
+  EXPECT_TRUE(QApplication::clipboard()->text().endsWith("-old\n+new"));
+}
+
+}  // namespace
+}  // namespace tapelens::gui

@@ -1,0 +1,110 @@
+// The command line of tapelens-gui: every option, and every way to get it wrong.
+#include <gtest/gtest.h>
+
+#include "gui/app/options.h"
+
+namespace tapelens::gui {
+namespace {
+
+WindowOptions right(const QStringList& arguments) {
+  const ParsedOptions parsed = parse_options(arguments);
+  EXPECT_EQ(parsed.problem, "");
+  return parsed.options;
+}
+std::string wrong(const QStringList& arguments) {
+  const std::string problem = parse_options(arguments).problem.toStdString();
+  EXPECT_FALSE(problem.empty()) << arguments.join(' ').toStdString();
+  return problem;
+}
+
+TEST(Options, NothingIsAnEmptyWindow) {
+  const WindowOptions o = right({});
+  EXPECT_EQ(o.file, "");
+  EXPECT_EQ(o.other, "");
+  EXPECT_FALSE(o.page || o.at || o.size || o.scheme || o.wants_help || o.wants_version);
+  EXPECT_EQ(o.screenshot, "");
+}
+
+TEST(Options, OneFileOrTwo) {
+  EXPECT_EQ(right({"run.tapelens"}).file, "run.tapelens");
+  const WindowOptions both = right({"before.tapelens", "after.tapelens"});
+  EXPECT_EQ(both.file, "before.tapelens");
+  EXPECT_EQ(both.other, "after.tapelens");
+  EXPECT_EQ(right({"--", "--size"}).file, "--size");
+  EXPECT_EQ(wrong({"a", "b", "c"}), "'c' is a third file: one to open, one to compare with");
+}
+
+TEST(Options, PagesByName) {
+  const std::pair<const char*, PageId> pages[] = {{"timeline", PageId::timeline},
+                                                  {"peak", PageId::peak},
+                                                  {"advice", PageId::advice},
+                                                  {"steps", PageId::steps},
+                                                  {"compare", PageId::compare}};
+  for (const auto& [name, page] : pages) {
+    EXPECT_EQ(right({"--page", name}).page, page);
+    EXPECT_EQ(right({QString("--page=") + name}).page, page);
+  }
+  EXPECT_EQ(wrong({"--page", "peaks"}), "--page: 'peaks' is no page: timeline, peak, advice, steps, compare");
+  EXPECT_EQ(wrong({"--page="}), "--page: '' is no page: timeline, peak, advice, steps, compare");
+}
+
+TEST(Options, MomentsAsTheReportHasThem) {
+  using Kind = report::At::Kind;
+  EXPECT_EQ(right({"run", "--at", "peak"}).at->kind, Kind::peak);
+  const WindowOptions step = right({"run", "--at=step:12"});
+  EXPECT_EQ(step.at->kind, Kind::step);
+  EXPECT_EQ(step.at->step, 12U);
+  const WindowOptions time = right({"run", "--at", "250ms"});
+  EXPECT_EQ(time.at->kind, Kind::time);
+  EXPECT_EQ(time.at->time.ns, 250'000'000);
+  for (const char* no : {"", "step:", "step:x", "-1s", "soon"}) {
+    EXPECT_EQ(wrong({"run", "--at", no}),
+              "--at: '" + std::string(no) + "' is no moment: peak, step:N, or a time like 1.5s");
+  }
+  EXPECT_EQ(wrong({"--at", "peak"}), "--at needs a FILE");
+}
+
+TEST(Options, Sizes) {
+  EXPECT_EQ(right({"--size", "1280x720"}).size, QSize(1280, 720));
+  EXPECT_EQ(right({"--size=1x16384"}).size, QSize(1, 16384));
+  for (const char* no : {"1280", "x", "1280x", "0x720", "-5x5", "16385x10", "1280x720x1", "axb", ""}) {
+    EXPECT_EQ(wrong({"--size", no}), "--size: '" + std::string(no) + "' is no size, like 1280x720");
+  }
+}
+
+TEST(Options, Schemes) {
+  EXPECT_EQ(right({"--scheme", "system"}).scheme, Scheme::system);
+  EXPECT_EQ(right({"--scheme", "light"}).scheme, Scheme::light);
+  EXPECT_EQ(right({"--scheme=dark"}).scheme, Scheme::dark);
+  EXPECT_EQ(wrong({"--scheme", "Dark"}), "--scheme: 'Dark' is none: system, light, dark");
+}
+
+TEST(Options, APictureNeedsARecording) {
+  EXPECT_EQ(right({"run", "--screenshot", "a b.png"}).screenshot, "a b.png");
+  EXPECT_EQ(right({"--screenshot==.png", "run"}).screenshot, "=.png");
+  EXPECT_EQ(wrong({"--screenshot", "a.png"}), "--screenshot needs a FILE");
+}
+
+TEST(Options, WhatIsNotThereIsNamed) {
+  EXPECT_EQ(wrong({"--colour", "dark"}), "there is no option '--colour': see --help");
+  EXPECT_EQ(wrong({"--colour=dark"}), "there is no option '--colour': see --help");
+  EXPECT_EQ(wrong({"-x"}), "there is no option '-x': see --help");
+  for (const char* name : {"--page", "--at", "--screenshot", "--size", "--scheme"}) {
+    EXPECT_EQ(wrong({"run", name}), std::string(name) + " needs a value");
+  }
+}
+
+TEST(Options, HelpNamesEachOfThem) {
+  EXPECT_TRUE(right({"--help"}).wants_help);
+  EXPECT_TRUE(right({"-h"}).wants_help);
+  EXPECT_TRUE(right({"--version"}).wants_version);
+  const QString help = help_text();
+  for (const char* name :
+       {"FILE", "OTHER", "--page", "--at", "--screenshot", "--size", "--scheme", "--help", "--version"}) {
+    EXPECT_TRUE(help.contains(name)) << name;
+  }
+  for (const QString& line : help.split('\n')) EXPECT_LE(line.size(), 100) << line.toStdString();
+}
+
+}  // namespace
+}  // namespace tapelens::gui

@@ -1,0 +1,176 @@
+// tapelens-gui as a program: what it answers, and with which exit code.
+#include <gtest/gtest.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <QFile>
+#include <QFileInfo>
+#include <QImage>
+#include <QProcess>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <cstring>
+
+#include "gui/widgets/theme.h"
+#include "tests/gui/support/recording.h"
+
+namespace tapelens::gui {
+namespace {
+
+struct Ran {
+  int code = -1;
+  QString out, error;
+};
+
+class Program : public ::testing::Test {
+ protected:
+  Ran run(const QStringList& arguments, bool has_platform = false) {
+    QProcess process;
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM", "XDG_RUNTIME_DIR"})
+      environment.remove(name);
+    environment.insert("XDG_CONFIG_HOME", folder_.filePath("config"));
+    if (has_platform) environment.insert("QT_QPA_PLATFORM", "offscreen");
+    process.setProcessEnvironment(environment);
+    process.setWorkingDirectory(folder_.path());
+    process.start(TAPELENS_GUI_PROGRAM, arguments);
+    if (!process.waitForFinished(60'000) || process.exitStatus() != QProcess::NormalExit) return {};
+    return {process.exitCode(), process.readAllStandardOutput(), process.readAllStandardError()};
+  }
+  QString write(const QString& name, const QByteArray& bytes) {
+    const QString path = folder_.filePath(name);
+    QFile file(path);
+    if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size()) ADD_FAILURE() << "cannot write";
+    return path;
+  }
+  static QByteArray bytes_of(const QString& path) {
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+  }
+
+  QTemporaryDir folder_;
+};
+
+void expect_one_line(const QString& text) {
+  EXPECT_TRUE(text.startsWith("tapelens-gui: ")) << text.toStdString();
+  EXPECT_EQ(text.count('\n'), 1) << text.toStdString();
+}
+
+TEST_F(Program, HelpAndVersionNeedNoDisplay) {
+  const Ran help = run({"--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_TRUE(help.out.startsWith("Usage: tapelens-gui"));
+  EXPECT_EQ(help.error.toStdString(), "");
+  const Ran version = run({"--version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_TRUE(version.out.startsWith("tapelens-gui "));
+  EXPECT_EQ(version.out.count('\n'), 1);
+  EXPECT_EQ(version.error.toStdString(), "");
+}
+
+TEST_F(Program, AWrongOptionIsOneLineAndTwo) {
+  const Ran ran = run({"--what"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.error.toStdString(), "tapelens-gui: there is no option '--what': see --help\n");
+}
+
+TEST_F(Program, WithoutADisplayItSaysWhatToDo) {
+  const Ran ran = run({testing::synthetic_recording()});
+  EXPECT_EQ(ran.code, 3);
+  expect_one_line(ran.error);
+  EXPECT_TRUE(ran.error.contains("--screenshot"));
+}
+
+TEST_F(Program, AScreenshotHasTheSizeThatIsAsked) {
+  const QString path = folder_.filePath("a picture.png");
+  const std::pair<const char*, QSize> sizes[] = {{"1280x720", {1280, 720}}, {"1920x1080", {1920, 1080}}};
+  for (const auto& [text, size] : sizes) {
+    const Ran ran = run({testing::synthetic_recording(), "--screenshot", path, "--size", text});
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_EQ((ran.out + ran.error).toStdString(), "");
+    EXPECT_EQ(QImage(path, "PNG").size(), size);
+  }
+}
+
+TEST_F(Program, AScreenshotIsTheSameWhateverTheWindowWasLike) {
+  const QString path = folder_.filePath("picture.png");
+  const QStringList words = {testing::synthetic_recording(), "--screenshot", path, "--size=1280x720"};
+  ASSERT_EQ(run(words).code, 0);
+  const QImage first(path);
+  {
+    QSettings settings(folder_.filePath("config/Tapelens/tapelens-gui.conf"), QSettings::NativeFormat);
+    settings.setValue("scheme", static_cast<int>(Scheme::dark));
+  }
+  ASSERT_EQ(run(words).code, 0);
+  EXPECT_EQ(QImage(path), first);
+}
+
+TEST_F(Program, EachPageHasAPictureInBothSchemes) {
+  const QString path = folder_.filePath("page.png");
+  QImage before;
+  for (const char* page : {"timeline", "peak", "advice", "steps", "compare"}) {
+    for (const char* scheme : {"light", "dark"}) {
+      const Ran ran = run({testing::synthetic_recording(), testing::synthetic_recording(40'000), "--page", page,
+                           "--scheme", scheme, "--screenshot", path, "--size", "1280x720"});
+      EXPECT_EQ(ran.code, 0) << page;
+      EXPECT_EQ(ran.error.toStdString(), "");
+      const QImage picture(path);
+      EXPECT_NE(picture, before) << page << ' ' << scheme;
+      EXPECT_EQ(picture.pixelColor(2, 300).lightnessF() < 0.5, std::string_view(scheme) == "dark") << page;
+      before = picture;
+    }
+  }
+}
+
+TEST_F(Program, AMomentThatIsNotThereIsWrongUsage) {
+  const QString picture = folder_.filePath("no.png");
+  const Ran step = run({testing::synthetic_recording(), "--at", "step:9999", "--screenshot", picture});
+  EXPECT_EQ(step.code, 2);
+  expect_one_line(step.error);
+  EXPECT_TRUE(step.error.contains("there is no step 9999: the recording has steps 0 to "));
+  const Ran time = run({testing::synthetic_recording(), "--at", "99999s", "--screenshot", picture});
+  EXPECT_EQ(time.code, 2);
+  expect_one_line(time.error);
+  EXPECT_FALSE(QFile::exists(picture));
+  const Ran there = run({testing::synthetic_recording(), "--at", "step:1", "--page", "peak", "--screenshot", picture});
+  EXPECT_EQ(there.code, 0);
+  EXPECT_TRUE(QFile::exists(picture));
+}
+
+TEST_F(Program, WhatCannotBeReadIsOneSentenceAndThree) {
+  const QByteArray good = bytes_of(testing::synthetic_recording());
+  ASSERT_GT(good.size(), 1000);
+  // docs/trace-format.md: the version of the reader that it needs, and the checksum of the header.
+  QByteArray newer = good, spoiled = good;
+  newer[12] = 99;
+  const XXH64_hash_t checksum = XXH3_64bits(newer.constData(), 24);
+  std::memcpy(newer.data() + 24, &checksum, sizeof(checksum));
+  for (qsizetype i = good.size() / 3; i < good.size() / 3 + 64; ++i) spoiled[i] = static_cast<char>(~spoiled[i]);
+  const QString files[] = {folder_.filePath("missing.tapelens"),
+                           folder_.path(),
+                           write("empty.tapelens", {}),
+                           write("text.tapelens", "import torch\n"),
+                           write("cut.tapelens", good.left(good.size() / 2)),
+                           write("spoiled.tapelens", spoiled),
+                           write("newer.tapelens", newer)};
+  const QString picture = folder_.filePath("no.png");
+  for (const QString& file : files) {
+    const Ran ran = run({file, "--screenshot", picture});
+    EXPECT_EQ(ran.code, 3) << file.toStdString() << ran.error.toStdString();
+    expect_one_line(ran.error);
+    EXPECT_TRUE(ran.error.contains(QFileInfo(file).fileName())) << ran.error.toStdString();
+    EXPECT_FALSE(QFile::exists(picture));
+  }
+  EXPECT_TRUE(run({files[6], "--screenshot", picture}).error.contains("use a newer tapelens"));
+}
+
+TEST_F(Program, APictureThatCannotBeWrittenIsThree) {
+  const Ran ran = run({testing::synthetic_recording(), "--screenshot", folder_.filePath("no/such/folder.png")});
+  EXPECT_EQ(ran.code, 3);
+  expect_one_line(ran.error);
+  EXPECT_TRUE(ran.error.contains("cannot be written"));
+}
+
+}  // namespace
+}  // namespace tapelens::gui

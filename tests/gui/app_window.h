@@ -1,0 +1,132 @@
+// The whole window, with settings of its own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <QAction>
+#include <QApplication>
+#include <QFileDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QTimer>
+#include <memory>
+
+#include "gui/app/main_window.h"
+#include "tests/gui/advice_recording.h"
+#include "tests/gui/support/recording.h"
+
+namespace tapelens::gui::testing {
+
+class OnWindow : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    QCoreApplication::setOrganizationName("Tapelens");
+    QCoreApplication::setApplicationName("tapelens-gui");
+    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, folder_.path());
+    set_scheme(Scheme::light);
+    make_window();
+  }
+  void TearDown() override {
+    window_.reset();
+    set_scheme(Scheme::light);
+  }
+
+  // Another one in its stead, as the next start of the program has it. What was there is closed by its user.
+  void make_window() {
+    if (window_) window_->close();
+    window_ = std::make_unique<MainWindow>(Scheme::light);
+    window_->resize(1280, 720);
+    window_->show();
+    window_->activateWindow();
+    ASSERT_TRUE(QTest::qWaitForWindowActive(window_.get()));
+  }
+
+  Session& session() { return window_->session(); }
+  const View& view() { return session().view(); }
+  bool is_ready() {
+    return session().has(Part::advice) && session().moment() != nullptr && !window_->page(view().page).is_busy();
+  }
+  void open(const QString& path) {
+    window_->open(path);
+    wait_for_recording(path);
+  }
+  // Until all of it is worked out.
+  void wait_for_recording(const QString& path) {
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return session().document() != nullptr && session().document()->facts().path == path && is_ready(); },
+        30'000));
+    QApplication::processEvents();
+  }
+  // Both recordings that a compare page needs.
+  void open_all(const QString& path, const QString& other) {
+    open(path);
+    window_->open_other(other);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window_->page(PageId::compare).table()->rowCount() > 0; }, 30'000));
+  }
+
+  void key(Qt::Key key, Qt::KeyboardModifiers modifiers = {}) {
+    // Keys of menus are those of the active window, which a window manager sees to after a dialog.
+    window_->activateWindow();
+    ASSERT_TRUE(QTest::qWaitForWindowActive(window_.get()));
+    QWidget* focused = QApplication::focusWidget();
+    QTest::keyClick(focused != nullptr ? focused : window_.get(), key, modifiers);
+  }
+  void show(PageId page) {
+    key(static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(page)), Qt::ControlModifier);
+    ASSERT_EQ(view().page, page);
+    QApplication::processEvents();
+  }
+
+  QAction* action(const QString& text) {
+    for (QAction* made : window_->findChildren<QAction*>()) {
+      if (QString(made->text()).remove('&').startsWith(text)) return made;
+    }
+    ADD_FAILURE() << "no action " << text.toStdString();
+    return nullptr;
+  }
+  template <class Button>
+  Button* button(const QString& text) {
+    for (Button* made : window_->findChildren<Button*>()) {
+      if (made->isVisible() && QString(made->text()).remove('&').startsWith(text)) return made;
+    }
+    return nullptr;
+  }
+  bool says(const QString& text) {
+    for (const QLabel* label : window_->findChildren<QLabel*>()) {
+      if (label->isVisible() && label->text().contains(text)) return true;
+    }
+    return false;
+  }
+
+  static void type_path(QFileDialog& dialog, const QString& path) {
+    auto* field = dialog.findChild<QLineEdit*>();
+    field->selectAll();
+    QTest::keyClicks(field, path);
+    QTest::keyClick(field, Qt::Key_Return);
+  }
+  // Does something to the next dialog once it is there; it is closed after that.
+  template <class Dialog>
+  void on_dialog(std::function<void(Dialog&)> act) {
+    auto* timer = new QTimer(window_.get());
+    QObject::connect(timer, &QTimer::timeout, [timer, act] {
+      auto* dialog = qobject_cast<Dialog*>(QApplication::activeModalWidget());
+      if (dialog == nullptr || !dialog->isVisible()) return;
+      timer->deleteLater();
+      timer->stop();
+      act(*dialog);
+      if (dialog->isVisible()) QTest::keyClick(dialog, Qt::Key_Escape);
+    });
+    timer->start(20);
+  }
+
+  QTemporaryDir folder_;
+  std::unique_ptr<MainWindow> window_;
+};
+
+inline constexpr PageId kPages[] = {PageId::timeline, PageId::peak, PageId::advice, PageId::steps, PageId::compare};
+
+}  // namespace tapelens::gui::testing

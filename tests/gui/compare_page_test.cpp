@@ -1,0 +1,191 @@
+// The page that compares two recordings, as it is used.
+#include "gui/compare/compare_page.h"
+
+#include <gtest/gtest.h>
+
+#include <QApplication>
+#include <QComboBox>
+#include <QDropEvent>
+#include <QFile>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QPushButton>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "analyzer/report/format.h"
+#include "gui/compare/steps_curve.h"
+#include "gui/widgets/theme.h"
+#include "tests/gui/support/recording.h"
+
+namespace tapelens::gui {
+namespace {
+
+class OnComparePage : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    page_.resize(1280, 720);
+    page_.show();
+    session_.open(testing::synthetic_recording(20'000));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return session_.document() != nullptr; }, 20'000));
+  }
+  void compare_with(const QString& path) {
+    page_.open_other(path);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return page_.other().comparison() != nullptr; }, 20'000));
+    QApplication::processEvents();
+  }
+  void compare() { compare_with(testing::synthetic_recording(40'000)); }
+  bool says(const QString& text) const {
+    for (const QLabel* label : page_.findChildren<QLabel*>())
+      if (label->isVisible() && label->text().contains(text)) return true;
+    return false;
+  }
+  bool soon_compares(std::optional<uint32_t> step) const {
+    return QTest::qWaitFor([&] { return page_.other().comparison() != nullptr && page_.other().step() == step; },
+                           10'000);
+  }
+  QComboBox* box(const QString& name) const {
+    for (QComboBox* made : page_.findChildren<QComboBox*>())
+      if (made->accessibleName().startsWith(name)) return made;
+    return nullptr;
+  }
+  // The bytes that a column of the table sums to.
+  int64_t sum(int column) const {
+    int64_t all = 0;
+    for (int row = 0; row < table().rowCount(); ++row) {
+      all += table().index(row, column).data(CompareTable::sort_role).toLongLong();
+    }
+    return all;
+  }
+  const QAbstractItemModel& table() const { return *page_.findChild<QTableView*>()->model(); }
+
+  Session session_;
+  ComparePage page_{session_};
+};
+
+TEST_F(OnComparePage, AsksForTheOtherRecording) {
+  EXPECT_TRUE(says("with another recording"));
+  EXPECT_FALSE(page_.findChild<QTableView*>()->isVisible());
+  EXPECT_FALSE(page_.grab().isNull());
+}
+
+TEST_F(OnComparePage, TheHeadlineAndTheTableSayTheSame) {
+  compare();
+  const Subject &a = session_.subject(), &b = page_.other().subject();
+  EXPECT_EQ(sum(CompareTable::a), a.device.peak.value);
+  EXPECT_EQ(sum(CompareTable::b), b.device.peak.value);
+  EXPECT_EQ(sum(CompareTable::difference), b.device.peak.value - a.device.peak.value);
+  const QString now = QString::fromStdString(report::bytes_text(b.device.peak));
+  EXPECT_TRUE(says(a.device.peak == b.device.peak ? "B's peak is the same: " + now : ": " + now + " instead of "));
+  EXPECT_FALSE(page_.grab().isNull());
+}
+
+TEST_F(OnComparePage, TheSameRecordingDiffersInNothing) {
+  compare_with(testing::synthetic_recording(20'000));
+  EXPECT_TRUE(says("B's peak is the same"));
+  for (int row = 0; row < table().rowCount(); ++row) {
+    EXPECT_EQ(table().index(row, CompareTable::fate).data(), "same");
+  }
+}
+
+TEST_F(OnComparePage, AStepIsChosenByKeyboardAndByClick) {
+  compare();
+  QComboBox* step = box("What is compared");
+  step->setFocus();
+  QTest::keyClick(step, Qt::Key_Down);
+  ASSERT_TRUE(soon_compares(0));
+  EXPECT_TRUE(says("In step 0 B's peak"));
+  auto* curve = page_.findChild<StepsCurve*>();
+  const auto steps = static_cast<int>(page_.other().subject().of.steps.size());
+  const int left = QFontMetrics(small_font()).horizontalAdvance("1023.9 MiB") + kGap;
+  const int each = (curve->width() - left - kGap) / steps;
+  QTest::mouseClick(curve, Qt::LeftButton, {}, {left + 2 * each + each / 2, curve->height() / 2});
+  ASSERT_TRUE(soon_compares(2));
+  EXPECT_EQ(step->currentText(), "step 2");
+  curve->setFocus();
+  QTest::keyClick(curve, Qt::Key_Left);
+  ASSERT_TRUE(soon_compares(1));
+  EXPECT_EQ(sum(CompareTable::a), page_.other().comparison()->a.bytes.value);
+  EXPECT_FALSE(page_.grab().isNull());
+}
+
+TEST_F(OnComparePage, BytesAreGroupedByWhatIsChosen) {
+  compare();
+  QComboBox* by = box("What the bytes");
+  by->setFocus();
+  QTest::keyClick(by, Qt::Key_End);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return page_.other().comparison() != nullptr; }, 10'000));
+  EXPECT_EQ(page_.other().by(), peak::By::category);
+  EXPECT_EQ(sum(CompareTable::a), session_.subject().device.peak.value);
+}
+
+TEST_F(OnComparePage, AFilterIsTyped) {
+  compare();
+  page_.find();
+  const int all = table().rowCount();
+  QTest::keyClicks(page_.findChild<QLineEdit*>(), "backward0");
+  EXPECT_LT(table().rowCount(), all);
+  EXPECT_GT(table().rowCount(), 0);
+  QTest::keyClicks(page_.findChild<QLineEdit*>(), "zzz");
+  EXPECT_TRUE(says("No group matches the filter."));
+}
+
+TEST_F(OnComparePage, ABrokenFileIsASentenceAndWhatWasComparedStays) {
+  const QTemporaryDir folder;
+  const QString broken = folder.filePath("broken.tapelens");
+  QFile file(broken);
+  ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+  file.write("no recording");
+  file.close();
+  page_.open_other(broken);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return says(broken); }, 10'000));
+  EXPECT_FALSE(page_.findChild<QTableView*>()->isVisible());
+  compare();
+  EXPECT_FALSE(says(broken));
+  page_.open_other(broken);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return says(broken); }, 10'000));
+  EXPECT_TRUE(page_.findChild<QTableView*>()->isVisible());
+  EXPECT_GT(table().rowCount(), 0);
+}
+
+TEST_F(OnComparePage, ARecordingIsDropped) {
+  QMimeData data;
+  data.setUrls({QUrl::fromLocalFile(testing::synthetic_recording(40'000))});
+  QDragEnterEvent enter(QPoint(50, 50), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QApplication::sendEvent(&page_, &enter);
+  EXPECT_TRUE(enter.isAccepted());
+  QDropEvent drop(QPointF(50, 50), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QApplication::sendEvent(&page_, &drop);
+  EXPECT_TRUE(QTest::qWaitFor([&] { return page_.other().comparison() != nullptr; }, 20'000));
+  QMimeData text;
+  text.setText("no file");
+  QDragEnterEvent other(QPoint(50, 50), Qt::CopyAction, &text, Qt::LeftButton, Qt::NoModifier);
+  other.ignore();
+  QApplication::sendEvent(&page_, &other);
+  EXPECT_FALSE(other.isAccepted());
+}
+
+TEST_F(OnComparePage, OpeningCanBeCancelled) {
+  page_.open_other(testing::synthetic_recording(400'000));
+  QPushButton* cancel = nullptr;
+  for (QPushButton* button : page_.findChildren<QPushButton*>())
+    if (button->text() == "Cancel") cancel = button;
+  ASSERT_TRUE(cancel != nullptr && cancel->isVisible());
+  QTest::mouseClick(cancel, Qt::LeftButton);
+  EXPECT_FALSE(page_.other().is_opening());
+  EXPECT_TRUE(says("with another recording"));
+  QTest::qWait(50);
+  EXPECT_EQ(page_.other().document(), nullptr);
+}
+
+TEST_F(OnComparePage, GoesWithTheRecordingThatIsOpen) {
+  compare();
+  session_.close();
+  EXPECT_EQ(page_.other().document(), nullptr);
+  EXPECT_FALSE(page_.findChild<QTableView*>()->isVisible());
+}
+
+}  // namespace
+}  // namespace tapelens::gui

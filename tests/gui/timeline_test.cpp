@@ -1,0 +1,307 @@
+// The timeline as it is painted, and under the mouse and the keyboard.
+#include <gtest/gtest.h>
+
+#include <QLineEdit>
+#include <QSignalSpy>
+#include <QTest>
+#include <QWheelEvent>
+#include <random>
+
+#include "gui/timeline/timeline_page.h"
+#include "gui/widgets/theme.h"
+#include "tests/gui/support/recording.h"
+
+namespace tapelens::gui {
+namespace {
+
+class OnTimeline : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    set_scheme(Scheme::light);
+    page.resize(1100, 700);
+    page.show();
+    open(testing::synthetic_recording(12'000));
+  }
+  void open(const QString& path) {
+    session.open(path);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return session.has(Part::advice) && session.moment() != nullptr; }, 60'000));
+    QApplication::processEvents();
+    view.setFocus();
+  }
+  QImage grabbed() { return view.grab().toImage().convertToFormat(QImage::Format_RGB32); }
+  void wheel(QPoint place, int notches, Qt::KeyboardModifiers modifiers = {}) {
+    QWheelEvent event(place, view.mapToGlobal(place), {}, QPoint(0, 120 * notches), Qt::NoButton, modifiers,
+                      Qt::NoScrollPhase, false);
+    QApplication::sendEvent(&view, &event);
+  }
+  void drag(QPoint from, QPoint to, Qt::KeyboardModifiers modifiers = {}) {
+    QTest::mousePress(&view, Qt::LeftButton, modifiers, from);
+    for (int i = 1; i <= 8; ++i) {
+      const QPoint at = from + (to - from) * i / 8;
+      QMouseEvent move(QEvent::MouseMove, at, view.mapToGlobal(at), Qt::NoButton, Qt::LeftButton, modifiers);
+      QApplication::sendEvent(&view, &move);
+    }
+    QTest::mouseRelease(&view, Qt::LeftButton, modifiers, to);
+  }
+  void look(Interval range) {
+    View next = session.view();
+    next.range = range;
+    session.look(next);
+    QApplication::processEvents();
+  }
+  const Lanes& lanes() { return view.lanes(); }
+  QPoint in(const QRect& lane, double across, double down = 0.5) {
+    return {lane.left() + static_cast<int>(across * lane.width()), lane.top() + static_cast<int>(down * lane.height())};
+  }
+  // The middle of a block that is wide and high enough to be hit.
+  std::pair<AllocationId, QPoint> some_block() {
+    const auto& blocks = *session.subject().blocks;
+    const picture::ByteAxis bytes{0, blocks.extent(), lanes().blocks.height()};
+    std::pair<AllocationId, QPoint> found;
+    blocks.visit(view.scene().axis, bytes, view.scene().columns, [&](const picture::Blocks::Rectangle& r) {
+      if (found.first || r.x1 - r.x0 < 40 || r.y1 - r.y0 < 2 ||
+          session.subject().of.provenance->saves(r.allocation).empty())
+        return;
+      found = {r.allocation, lanes().blocks.topLeft() + QPoint((r.x0 + r.x1) / 2, (r.y0 + r.y1) / 2)};
+    });
+    return found;
+  }
+
+  Session session;
+  TimelinePage page{session};
+  TimelineView& view = page.timeline();
+};
+
+// The highest pixel of each column that is of a group's ground or ink.
+std::vector<int> tops(const QImage& image, const QRect& lane, const Scene& scene) {
+  std::vector<int> out;
+  for (int c = 0; c < lane.width(); ++c) {
+    int top = lane.bottom() + 1;
+    for (int y = lane.bottom(); y >= lane.top(); --y) {
+      const picture::Pixel p = image.pixel(lane.left() + c, y);
+      const bool is_group = std::ranges::any_of(
+          scene.grounds, [&](const Ground& g) { return p == g.pixel || (p == g.ink && g.ink != 0); });
+      if (is_group) top = y;
+    }
+    out.push_back(top);
+  }
+  return out;
+}
+
+TEST_F(OnTimeline, TheCurveReadBackFromThePictureIsTheModels) {
+  std::mt19937_64 random(3);
+  const Subject& subject = session.subject();
+  for (int i = 0; i < 12; ++i) {
+    const int64_t whole = session.document()->facts().duration.ns;
+    const int64_t length = std::max<int64_t>(picture::kLeastShown, whole >> (i % 8));
+    const int64_t begin = static_cast<int64_t>(random() % static_cast<uint64_t>(whole - length + 1));
+    View next = session.view();
+    next.range = {Time{begin}, Time{begin + length}};
+    next.by = static_cast<peak::By>(i % 7);
+    next.at.reset();
+    session.look(next);
+    // Without what is painted over it: the peak's mark and the cursor.
+    QImage image(view.size(), QImage::Format_RGB32);
+    {
+      ImageSurface surface(image);
+      surface.fill(QRect(QPoint(), view.size()), {pixel(theme().surface), 0, {}});
+      paint_curve(surface, view.scene(), lanes().curve);
+    }
+    const auto found = tops(image, lanes().curve, view.scene());
+    const double scale = lanes().curve.height() / static_cast<double>(view.scene().top.value);
+    for (int c = 0; c < lanes().curve.width(); ++c) {
+      const picture::TimeAxis& axis = view.scene().axis;
+      const Interval column{axis.time_of(c), axis.time_of(c + 1)};
+      const double wanted = static_cast<double>(subject.timeline.largest(column).bytes.value) * scale;
+      ASSERT_NEAR(lanes().curve.bottom() + 1 - found[static_cast<size_t>(c)], wanted, 1.0)
+          << "column " << c << " of " << i;
+    }
+  }
+}
+
+TEST_F(OnTimeline, TheWheelZoomsAtTheCursorAndDraggingPans) {
+  const QPoint place = in(lanes().curve, 0.3);
+  const double x = place.x() - lanes().picture_left();
+  const Time under = view.scene().axis.time_of(x);
+  const Interval before = session.view().range;
+  wheel(place, 4);
+  const Interval zoomed = session.view().range;
+  EXPECT_LT(zoomed.end.ns - zoomed.begin.ns, (before.end.ns - before.begin.ns) / 2);
+  EXPECT_NEAR(static_cast<double>(view.scene().axis.time_of(x).ns), static_cast<double>(under.ns),
+              view.scene().axis.ns_per_pixel() * 2);
+  drag(in(lanes().curve, 0.6), in(lanes().curve, 0.4));
+  const Interval panned = session.view().range;
+  EXPECT_NEAR(static_cast<double>(panned.begin.ns - zoomed.begin.ns),
+              0.2 * static_cast<double>(zoomed.end.ns - zoomed.begin.ns), view.scene().axis.ns_per_pixel() * 3);
+  wheel(place, -4);
+  session.back();
+  EXPECT_TRUE(session.can_go_forward());
+  for (int i = 0; i < 30; ++i) wheel(place, 10);
+  EXPECT_EQ(session.view().range.end.ns - session.view().range.begin.ns, picture::kLeastShown);
+}
+
+TEST_F(OnTimeline, KeysZoomPanFitAndFindThePeak) {
+  const auto length = [&] { return session.view().range.end.ns - session.view().range.begin.ns; };
+  const int64_t at_first = length();
+  QTest::keyClick(&view, Qt::Key_W);
+  EXPECT_LT(length(), at_first);
+  const int64_t begin = session.view().range.begin.ns;
+  QTest::keyClick(&view, Qt::Key_D);
+  EXPECT_GT(session.view().range.begin.ns, begin);
+  QTest::keyClick(&view, Qt::Key_A);
+  EXPECT_NEAR(static_cast<double>(session.view().range.begin.ns), static_cast<double>(begin),
+              static_cast<double>(at_first) / 1000);
+  QTest::keyClick(&view, Qt::Key_S);
+  QTest::keyClick(&view, Qt::Key_P);
+  EXPECT_TRUE(session.view().range.contains(session.subject().device.when.time));
+  EXPECT_LT(length(), at_first);
+  QTest::keyClick(&view, Qt::Key_BracketRight);
+  const uint32_t step = session.view().step;
+  EXPECT_EQ(session.view().range, session.subject().of.bands.steps[step]);
+  QTest::keyClick(&view, Qt::Key_BracketRight);
+  EXPECT_EQ(session.view().step, step + 1);
+  QTest::keyClick(&view, Qt::Key_BracketLeft);
+  EXPECT_EQ(session.view().step, step);
+  QTest::keyClick(&view, Qt::Key_F);
+  EXPECT_EQ(session.view().range, session.subject().busy());
+  QTest::keyClick(&view, Qt::Key_F);
+  EXPECT_EQ(session.view().range, (Interval{Time{0}, session.document()->facts().duration}));
+  QTest::keyClick(&view, Qt::Key_Escape);
+  EXPECT_EQ(session.view().step, UINT32_MAX);
+}
+
+TEST_F(OnTimeline, ABlockIsToldOfAndSelectedAndItsEventsAreMarked) {
+  look(session.subject().of.bands.steps[1]);
+  const auto [id, place] = some_block();
+  ASSERT_TRUE(id);
+  QTest::mouseMove(&view, place);
+  const QImage before = grabbed();
+  QTest::mouseClick(&view, Qt::LeftButton, {}, place);
+  EXPECT_EQ(session.view().allocation, id);
+  EXPECT_NE(grabbed(), before);
+  QTest::keyClick(&view, Qt::Key_Period);
+  const AllocationId next = session.view().allocation;
+  EXPECT_GT(next.value, id.value);
+  QTest::keyClick(&view, Qt::Key_Comma);
+  EXPECT_EQ(session.view().allocation, id);
+  QTest::keyClick(&view, Qt::Key_Escape);
+  EXPECT_FALSE(session.view().allocation);
+}
+
+TEST_F(OnTimeline, AClickOnTheCurveLooksAtTheMomentOfItsColumn) {
+  const QPoint place = in(lanes().curve, 0.52);
+  QTest::mouseClick(&view, Qt::LeftButton, {}, place);
+  ASSERT_TRUE(session.view().at);
+  const auto column = static_cast<size_t>(place.x() - lanes().picture_left());
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session.moment() != nullptr; }, 10'000));
+  EXPECT_EQ(session.moment()->set.bytes, view.scene().columns[column].most);
+}
+
+TEST_F(OnTimeline, ShiftAndDragChoosesARangeAndEnterZoomsToIt) {
+  const QPoint from = in(lanes().curve, 0.2), to = in(lanes().curve, 0.5);
+  const Time begin = view.scene().axis.time_of(from.x() - lanes().picture_left());
+  const Time end = view.scene().axis.time_of(to.x() - lanes().picture_left());
+  const Interval shown = session.view().range;
+  drag(from, to, Qt::ShiftModifier);
+  EXPECT_EQ(session.view().range, shown);
+  ASSERT_TRUE(view.chosen_range());
+  EXPECT_EQ(*view.chosen_range(), (Interval{begin, end}));
+  EXPECT_TRUE(view.hint().contains("chosen")) << view.hint().toStdString();
+  QTest::keyClick(&view, Qt::Key_Return);
+  EXPECT_FALSE(view.chosen_range());
+  EXPECT_LE(session.view().range.begin, begin);
+  EXPECT_LT(session.view().range.end.ns - session.view().range.begin.ns, (end.ns - begin.ns) * 11 / 10);
+}
+
+TEST_F(OnTimeline, TheMinimapMovesWhatIsShownAndStepsZoom) {
+  QTest::keyClick(&view, Qt::Key_W);
+  QTest::keyClick(&view, Qt::Key_W);
+  const int64_t length = session.view().range.end.ns - session.view().range.begin.ns;
+  QTest::mouseClick(&view, Qt::LeftButton, {}, in(lanes().minimap, 0.75));
+  const Interval range = session.view().range;
+  EXPECT_EQ(range.end.ns - range.begin.ns, length);
+  EXPECT_TRUE(range.contains(Time{session.document()->facts().duration.ns * 3 / 4}));
+  const QPoint band = in(lanes().bands, 0.5, 0.2);
+  QTest::mouseClick(&view, Qt::LeftButton, {}, band);
+  const uint32_t step = session.view().step;
+  ASSERT_LT(step, session.subject().of.steps.size());
+  QTest::mouseDClick(&view, Qt::LeftButton, {}, band);
+  const Interval when = session.subject().of.bands.steps[step];
+  EXPECT_LE(session.view().range.begin, when.begin);
+  EXPECT_GE(session.view().range.end, when.end);
+}
+
+TEST_F(OnTimeline, CtrlAndTheWheelZoomBytesUntilSmallAllocationsAreSeen) {
+  look(session.subject().of.bands.steps[1]);
+  const QImage before = grabbed();
+  const Interval range = session.view().range;
+  for (int i = 0; i < 12; ++i) wheel(in(lanes().blocks, 0.5, 0.01), 3, Qt::ControlModifier);
+  EXPECT_EQ(session.view().range, range);
+  EXPECT_NE(grabbed(), before);
+  for (int i = 0; i < 12; ++i) wheel(in(lanes().blocks, 0.5, 0.01), -3, Qt::ControlModifier);
+  QEvent leave(QEvent::Leave);  // or the cursor's line is in the picture
+  QApplication::sendEvent(&view, &leave);
+  EXPECT_EQ(grabbed().copy(lanes().blocks), before.copy(lanes().blocks));
+}
+
+TEST_F(OnTimeline, SearchHighlightsAndWalksWhatItFinds) {
+  auto* field = page.findChild<QLineEdit*>();
+  QTest::keyClick(&view, Qt::Key_Slash);
+  EXPECT_TRUE(field->hasFocus() || page.focusWidget() == field);
+  const QImage before = grabbed();
+  QTest::keyClicks(field, "gelu");
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session.found() != nullptr && session.found()->filter == "gelu"; }, 10'000));
+  const SearchResult& found = *session.found();
+  uint64_t counted = 0;
+  for (const uint8_t is_found : found.is_allocation) counted += is_found;
+  EXPECT_EQ(counted, found.allocations);
+  ASSERT_FALSE(found.biggest.empty());
+  EXPECT_NE(grabbed(), before);
+  QTest::keyClick(field, Qt::Key_Return);
+  const AllocationId first = session.view().allocation;
+  EXPECT_EQ(found.is_allocation[first.value], 1);
+  QTest::keyClick(field, Qt::Key_Return);
+  const AllocationId second = session.view().allocation;
+  EXPECT_NE(second, first);
+  QTest::keyClick(field, Qt::Key_Return, Qt::ShiftModifier);
+  EXPECT_EQ(session.view().allocation, first);
+  QTest::keyClick(field, Qt::Key_Escape);
+  EXPECT_TRUE(session.view().filter.isEmpty());
+  QTest::keyClicks(field, "no such thing");
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session.found() != nullptr; }, 10'000));
+  EXPECT_EQ(session.found()->allocations, 0u);
+}
+
+TEST_F(OnTimeline, WhatIsTickedIsDrawnOverTheCurve) {
+  if (session.subject().advised->advice.findings.empty()) GTEST_FAIL() << "the recording has no finding";
+  const QImage before = grabbed();
+  session.tick(QString::fromStdString(session.subject().advised->advice.findings.front().id), true);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session.what_if() != nullptr; }, 10'000));
+  QApplication::processEvents();
+  EXPECT_NE(grabbed(), before);
+  EXPECT_LE(session.what_if()->after, session.what_if()->before);
+  // The curve of the what-if has the peak that it says.
+  std::vector<Bytes> lowered;
+  const picture::TimeAxis axis({Time{0}, session.document()->facts().duration}, 500);
+  session.what_if()->curve.columns(session.subject().timeline, axis, lowered);
+  EXPECT_EQ(std::ranges::max(lowered), session.what_if()->after);
+}
+
+TEST_F(OnTimeline, BackComesToWhatWasShown) {
+  const Interval first = session.view().range;
+  QTest::qWait(600);
+  QTest::keyClick(&view, Qt::Key_W);
+  QTest::keyClick(&view, Qt::Key_W);  // goes on: one step
+  const Interval second = session.view().range;
+  QTest::qWait(600);
+  QTest::keyClick(&view, Qt::Key_D);
+  session.back();
+  EXPECT_EQ(session.view().range, second);
+  session.back();
+  EXPECT_EQ(session.view().range, first);
+  session.forward();
+  EXPECT_EQ(session.view().range, second);
+}
+
+}  // namespace
+}  // namespace tapelens::gui
