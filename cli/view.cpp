@@ -109,7 +109,7 @@ void add_view(CLI::App& app, int& exit_code) {
       "  tapelens view run.tapelens --page advice --screenshot advice.png --size 1920x1080\n\n"
       "The window is a program of its own, tapelens-gui, beside tapelens or on PATH; it is built where there is Qt 6.\n"
       "Exit codes: 0 the window was closed, 1 tapelens-gui is not installed or cannot be run, 2 wrong usage,\n"
-      "3 the file cannot be read or the picture cannot be written. More: docs/view.md");
+      "3 the file cannot be read or the picture cannot be written. More: docs/gui.md");
   const auto options = std::make_shared<ViewCommand>();
   sub->add_option("FILE", options->file, "The recording; the window is empty if not given")->type_name("");
   sub->add_option("OTHER", options->other, "A second one, to compare the first with")->type_name("");

@@ -138,7 +138,7 @@ QWidget* AdvicePage::make_head() {
   row->addLayout(words, 1);
   save_ = new QPushButton(tr("Save &plan\u2026"));
   copy_ = new QPushButton(tr("&Copy command"));
-  open_ = new QPushButton(tr("Open &verify result\u2026"));
+  open_ = new QPushButton(tr("Open verify res&ult\u2026"));
   open_->setToolTip(tr("What tapelens verify --format json -o FILE wrote"));
   for (QPushButton* button : {save_, copy_, open_}) row->addWidget(button, 0, Qt::AlignTop);
   connect(save_, &QPushButton::clicked, this, &AdvicePage::ask_plan);

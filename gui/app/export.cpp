@@ -9,17 +9,11 @@
 #include <QSvgGenerator>
 
 #include "gui/widgets/page.h"
+#include "gui/widgets/table_text.h"
 
 namespace tapelens::gui {
 
 namespace {
-
-QString cell(QString text, char between) {
-  const auto has = [&](char c) { return text.contains(c); };
-  if (between != ',') return text.replace('\t', ' ').replace('\n', ' ').replace('\r', ' ');
-  if (!has(',') && !has('"') && !has('\n') && !has('\r')) return text;
-  return '"' + text.replace("\"", "\"\"") + '"';
-}
 
 template <class Write>
 QString saved(const QString& path, Write write) {
@@ -31,31 +25,6 @@ QString saved(const QString& path, Write write) {
 }
 
 }  // namespace
-
-QString table_text(const QAbstractItemModel& table, char between) {
-  // A file has the numbers behind the words where the table knows them: programs read it.
-  const Qt::ItemDataRole role = between == ',' ? Qt::EditRole : Qt::DisplayRole;
-  QString text;
-  const auto row = [&](auto value) {
-    for (int column = 0; column < table.columnCount(); ++column) {
-      if (column > 0) text += between;
-      text += cell(value(column), between);
-    }
-    text += between == ',' ? "\r\n" : "\n";
-  };
-  row([&](int column) {
-    const QVariant title = table.headerData(column, Qt::Horizontal, role);
-    return (title.isValid() ? title : table.headerData(column, Qt::Horizontal)).toString();
-  });
-  for (int at = 0; at < table.rowCount(); ++at) {
-    row([&](int column) {
-      const QModelIndex index = table.index(at, column);
-      const QVariant value = index.data(role);
-      return (value.isValid() ? value : index.data()).toString();
-    });
-  }
-  return text;
-}
 
 QString export_page(Page& page, const QString& path) {
   const QString ending = QFileInfo(path).suffix().toLower();
@@ -79,7 +48,7 @@ QString export_page(Page& page, const QString& path) {
     const QAbstractItemModel* table = page.table();
     if (table == nullptr) return QString("%1: the %2 page has no table: .png or .svg").arg(path, page.title());
     return saved(path, [&](QIODevice& file) {
-      const QByteArray bytes = table_text(*table, ',').toUtf8();
+      const QByteArray bytes = csv_text(*table).toUtf8();
       return file.write(bytes) == bytes.size();
     });
   }
@@ -88,7 +57,7 @@ QString export_page(Page& page, const QString& path) {
 
 void copy_page(Page& page) {
   if (const QAbstractItemModel* table = page.table()) {
-    QApplication::clipboard()->setText(table_text(*table, '\t'));
+    QApplication::clipboard()->setText(pasted_text(*table));
   } else {
     QApplication::clipboard()->setPixmap(page.picture()->grab());
   }

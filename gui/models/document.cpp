@@ -72,7 +72,10 @@ Subject::Subject(ProcessView& view, const Text& text, const peak::DevicePeak& fo
 Interval Subject::busy() const {
   const Time whole{std::max(of.process.duration.ns, picture::kLeastShown)};
   if (timeline.events() == 0) return {Time{0}, whole};
-  const Time first = timeline.time_of(0), last = timeline.time_of(timeline.events() - 1);
+  const auto& phases = of.bands.phases;
+  const bool is_training = !phases.empty() && phases.front().when.begin <= device.when.time;
+  const Time first = is_training ? phases.front().when.begin : timeline.time_of(0);
+  const Time last = timeline.time_of(timeline.events() - 1);
   const int64_t room = (last.ns - first.ns) / 100 + 1;
   return picture::inside({Time{first.ns - room}, Time{last.ns + room}}, whole);
 }

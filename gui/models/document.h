@@ -63,7 +63,8 @@ struct Advised {
 struct Subject {
   Subject(ProcessView& view, const Text& text, const peak::DevicePeak& found, QString called);
 
-  // From just before the first allocation to just behind the last event: a run begins with imports.
+  // From just before the first forward, or else the first allocation, to just behind the last event: a run begins with
+  // imports.
   Interval busy() const;
 
   ProcessView& of;

@@ -16,8 +16,8 @@
 #include <array>
 
 #include "analyzer/report/format.h"
-#include "gui/peak/table_text.h"
 #include "gui/widgets/table_header.h"
+#include "gui/widgets/table_text.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -118,8 +118,7 @@ void PeakList::make_actions() {
     const QModelIndex at = view_->currentIndex();
     if (at.isValid()) QGuiApplication::clipboard()->setText(row_text(*rows_, at.row()));
   });
-  add(QStringLiteral("Copy all as CSV"), QKeySequence(QStringLiteral("Ctrl+Shift+C")),
-      [this] { QGuiApplication::clipboard()->setText(csv_text(*rows_)); });
+  add(QStringLiteral("Copy all as CSV"), {}, [this] { QGuiApplication::clipboard()->setText(csv_text(*rows_)); });
   view_->setContextMenuPolicy(Qt::ActionsContextMenu);
 }
 

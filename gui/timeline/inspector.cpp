@@ -3,6 +3,7 @@
 #include <QEvent>
 #include <algorithm>
 
+#include "analyzer/report/format.h"
 #include "gui/models/facts.h"
 #include "gui/widgets/theme.h"
 
@@ -66,13 +67,75 @@ QString html_of(const AllocationFacts& f, Time duration, bool has_relations) {
   return html;
 }
 
+constexpr size_t kMostGroups = 5, kMostFindings = 4;
+
+QString row(const QString& left, const QString& right) {
+  return QString("<tr><td>%1</td><td align=right style='padding-left:8px'>%2</td></tr>").arg(left, right);
+}
+
+QString remark(const QString& text) {
+  return QString("<p style='margin:2px 0; color:%1'>%2</p>").arg(theme().faint.name(), text.toHtmlEscaped());
+}
+
+// What there is to know before anything is clicked: what held the peak, and what to do about it.
+QString summary_of(const Session& session) {
+  const Subject& subject = session.subject();
+  QString html = QString("<p style='margin-bottom:4px'><b>%1</b></p>")
+                     .arg(QObject::tr("What held the peak: %1").arg(bytes_words(subject.device.peak)).toHtmlEscaped());
+  html += "<table width='100%' cellspacing=0 cellpadding=1>";
+  const auto add = [&](const QString& name, Bytes bytes) {
+    html += row(name.toHtmlEscaped(),
+                QString("%1&nbsp; %2")
+                    .arg(bytes_words(bytes), QString::fromStdString(report::percent_text(bytes, subject.device.peak))));
+  };
+  const auto& moment = session.moment();
+  if (moment && !session.view().at) {
+    const auto& groups = moment->described.groups;
+    for (size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i)
+      add(QString::fromStdString(groups[i].key), groups[i].bytes);
+  } else {
+    for (const peak::Category& category : peak::categories(subject.peak))
+      add(category_label(category.kind), category.bytes);
+  }
+  html += "</table><p style='margin:4px 0'><a href='page:peak'>" + QObject::tr("All of it, by module and line") +
+          "</a></p>";
+
+  html += heading(QObject::tr("What to do about it"));
+  if (!session.has(Part::advice)) return html + remark(QObject::tr("Being worked out …"));
+  const auto& findings = subject.advised->advice.findings;
+  if (findings.empty()) return html + remark(QObject::tr("Nothing is kept for nothing."));
+  html += "<table width='100%' cellspacing=0 cellpadding=1>";
+  for (size_t i = 0; i < std::min(findings.size(), kMostFindings); ++i) {
+    const advise::Finding& finding = findings[i];
+    const QString relief =
+        finding.relief().value > 0 ? QString::fromUtf8("−") + bytes_words(finding.relief()) : QString();
+    html += row(QString("<a href='finding:%1'>%2</a>")
+                    .arg(QString::fromStdString(finding.id), QString::fromStdString(finding.title).toHtmlEscaped()),
+                relief);
+  }
+  html += "</table><p style='margin:4px 0'><a href='page:advice'>" +
+          QObject::tr("All %1 findings: %2 with them mended")
+              .arg(findings.size())
+              .arg(bytes_words(subject.advised->advice.peak_after_all)) +
+          "</a></p>";
+  return html +
+         remark(QObject::tr("Click a block: what it is, who kept it, who used it, and when the backward let it go."));
+}
+
 }  // namespace
 
 Inspector::Inspector(Session& session, QWidget* parent) : QTextBrowser(parent), session_(session) {
   setOpenLinks(false);
   setAccessibleName(tr("Selected allocation"));
   connect(this, &QTextBrowser::anchorClicked, this, [this](const QUrl& url) {
-    if (url.scheme() == "time") Q_EMIT wanted(Time{url.path().toLongLong()});
+    if (url.scheme() == "time") {
+      Q_EMIT wanted(Time{url.path().toLongLong()});
+      return;
+    }
+    View next = session_.view();
+    next.page = url.path() == "peak" ? PageId::peak : PageId::advice;
+    if (url.scheme() == "finding") next.finding = url.path();
+    session_.look(next);
   });
   connect(&session, &Session::opened, this, &Inspector::refresh);
   connect(&session, &Session::closed, this, &Inspector::refresh);
@@ -80,8 +143,9 @@ Inspector::Inspector(Session& session, QWidget* parent) : QTextBrowser(parent), 
     const View& now = session_.view();
     if (before.allocation != now.allocation || before.subject != now.subject) refresh();
   });
+  connect(&session, &Session::momentChanged, this, &Inspector::refresh);
   connect(&session, &Session::made, this, [this](Part part) {
-    if (part == Part::relations) refresh();
+    if (part == Part::relations || part == Part::advice) refresh();
   });
   refresh();
 }
@@ -89,10 +153,12 @@ Inspector::Inspector(Session& session, QWidget* parent) : QTextBrowser(parent), 
 void Inspector::refresh() {
   document()->setDefaultStyleSheet(QString("a { color: %1; text-decoration: none }").arg(theme().accent.name()));
   const AllocationId id = session_.view().allocation;
-  if (session_.document() == nullptr || !id) {
-    setHtml(QString("<p style='color:%1'>%2</p>")
-                .arg(theme().faint.name(),
-                     tr("Click a block: what it is, who kept it, who used it, and when the backward let it go.")));
+  if (session_.document() == nullptr) {
+    clear();
+    return;
+  }
+  if (!id) {
+    setHtml(summary_of(session_));
     return;
   }
   const bool has_relations = session_.has(Part::relations);

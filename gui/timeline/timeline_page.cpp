@@ -86,7 +86,7 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
   splitter_->addWidget(inspector);
   splitter_->setStretchFactor(0, 1);
   splitter_->setStretchFactor(1, 0);
-  splitter_->setSizes({1000, 230});
+  splitter_->setSizes({1000, 270});
   hint_ = new QLabel(this);
   hint_->setFont(small_font());
 
@@ -97,7 +97,6 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
   column->addWidget(new Legend(session, this));
   column->addWidget(splitter_, 1);
   column->addWidget(hint_);
-  setFocusProxy(view_);
 
   connect(by_, &QComboBox::activated, this, [this] {
     View wanted = session_.view();

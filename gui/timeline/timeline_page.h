@@ -28,6 +28,8 @@ class TimelinePage final : public Page {
 
  protected:
   bool eventFilter(QObject* object, QEvent* event) override;
+  // The lanes have the keys when the page is come to.
+  void focusInEvent(QFocusEvent*) override { view_->setFocus(); }
 
  private:
   void follow();

@@ -135,7 +135,7 @@ Theme Theme::dark() {
   t.faint = 0xffa3adb8;
   t.accent = 0xff6cb2ff;
   t.accent_text = 0xff10151b;
-  t.selection = 0xff24466b;
+  t.selection = 0xff203f61;
   t.peak = 0xffff8a80;
   t.what_if = 0xff6fdcb4;
   t.error = 0xffff8a80;
@@ -175,7 +175,7 @@ QColor Theme::name(std::string_view named) const {
   // Hues all around, in three shades that text can be read on.
   const int hue = static_cast<int>(hash % 360);
   const int shade = static_cast<int>(hash / 360 % 3);
-  return is_dark ? QColor::fromHsl(hue, 70, 78 + 10 * shade) : QColor::fromHsl(hue, 105, 196 + 10 * shade);
+  return is_dark ? QColor::fromHsl(hue, 70, 74 + 9 * shade) : QColor::fromHsl(hue, 105, 196 + 10 * shade);
 }
 
 QColor Theme::severity(advise::Severity severity) const {

@@ -6,7 +6,7 @@
 #include <QAccessible>
 #include <QButtonGroup>
 #include <QComboBox>
-#include <QHeaderView>
+#include <QMenuBar>
 #include <QProcess>
 
 #include "tests/gui/app_window.h"
@@ -128,6 +128,24 @@ TEST_F(Access, TabReachesEveryControl) {
     QTest::keyClick(here, Qt::Key_Tab);
     QTest::keyClick(QApplication::focusWidget(), Qt::Key_Backtab);
     EXPECT_EQ(QApplication::focusWidget(), here);
+  }
+}
+
+TEST_F(Access, EveryMnemonicIsOnce) {
+  for (const PageId page : testing::kPages) {
+    show(page);
+    QStringList seen;
+    const auto expect_once = [&](const QString& text) {
+      const QString keys = QKeySequence::mnemonic(text).toString();
+      if (keys.isEmpty()) return;
+      EXPECT_FALSE(seen.contains(keys)) << window_->page(page).title().toStdString() << ": " << keys.toStdString();
+      seen << keys;
+    };
+    for (const QAction* menu : window_->menuBar()->actions()) expect_once(menu->text());
+    for (const auto* made : shown<QAbstractButton>()) expect_once(made->text());
+    for (const auto* label : shown<QLabel>()) {
+      if (label->buddy() != nullptr) expect_once(label->text());
+    }
   }
 }
 

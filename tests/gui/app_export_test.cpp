@@ -8,6 +8,7 @@
 #include <QXmlStreamReader>
 
 #include "gui/app/export.h"
+#include "gui/widgets/table_text.h"
 #include "tests/gui/app_window.h"
 
 namespace tapelens::gui {
@@ -181,12 +182,12 @@ TEST(Csv, AwkwardCellsAreQuoted) {
   table.setHorizontalHeaderLabels({"plain", "with, comma", "\"all\""});
   const QStringList cells = {"a,b", "say \"yes\"", "two\nlines", "", " space ", "only\rreturn"};
   for (int i = 0; i < 6; ++i) table.setItem(i / 3, i % 3, new QStandardItem(cells[i]));
-  const QString text = table_text(table, ',');
+  const QString text = csv_text(table);
   EXPECT_TRUE(text.startsWith("plain,\"with, comma\",\"\"\"all\"\"\"\r\n\"a,b\",\"say \"\"yes\"\"\","));
   const Rows rows = read_csv(text);
   ASSERT_EQ(rows.size(), 3);
   EXPECT_EQ(rows[1] + rows[2], cells);
-  for (const QString& line : table_text(table, '\t').split('\n', Qt::SkipEmptyParts)) {
+  for (const QString& line : pasted_text(table).split('\n', Qt::SkipEmptyParts)) {
     EXPECT_EQ(line.count('\t'), 2);
     EXPECT_FALSE(line.contains('\r'));
   }

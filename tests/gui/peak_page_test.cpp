@@ -16,7 +16,7 @@
 #include "gui/models/peak_table.h"
 #include "gui/peak/groups_view.h"
 #include "gui/peak/peak_list.h"
-#include "gui/peak/table_text.h"
+#include "gui/widgets/table_text.h"
 #include "gui/widgets/icicle.h"
 #include "gui/widgets/source_pane.h"
 #include "tests/gui/support/recording.h"

@@ -1,0 +1,54 @@
+#include "gui/widgets/table_text.h"
+
+#include <QAbstractItemModel>
+#include <QStringList>
+
+namespace tapelens::gui {
+
+namespace {
+
+QString quoted(QString text) {
+  const bool needs = text.contains(',') || text.contains('"') || text.contains('\n') || text.contains('\r');
+  return needs ? '"' + text.replace("\"", "\"\"") + '"' : text;
+}
+
+QString plain(QString text) { return text.replace('\t', ' ').replace('\n', ' '); }
+
+QVariant first_valid(const QVariant& value, const QVariant& otherwise) { return value.isValid() ? value : otherwise; }
+
+template <class Cell>
+QString joined(const QAbstractItemModel& table, char between, Cell cell) {
+  QStringList cells;
+  for (int column = 0; column < table.columnCount(); ++column) cells.append(cell(column));
+  return cells.join(between);
+}
+
+}  // namespace
+
+QString row_text(const QAbstractItemModel& table, int row) {
+  return joined(table, '\t', [&](int column) { return plain(table.index(row, column).data().toString()); });
+}
+
+QString pasted_text(const QAbstractItemModel& table) {
+  QString text =
+      joined(table, '\t', [&](int column) { return plain(table.headerData(column, Qt::Horizontal).toString()); });
+  for (int row = 0; row < table.rowCount(); ++row) text += "\n" + row_text(table, row);
+  return text + "\n";
+}
+
+QString csv_text(const QAbstractItemModel& table) {
+  QString text = joined(table, ',', [&](int column) {
+    return quoted(
+        first_valid(table.headerData(column, Qt::Horizontal, Qt::EditRole), table.headerData(column, Qt::Horizontal))
+            .toString());
+  });
+  for (int row = 0; row < table.rowCount(); ++row) {
+    text += "\r\n" + joined(table, ',', [&](int column) {
+              const QModelIndex index = table.index(row, column);
+              return quoted(first_valid(index.data(Qt::EditRole), index.data()).toString());
+            });
+  }
+  return text + "\r\n";
+}
+
+}  // namespace tapelens::gui

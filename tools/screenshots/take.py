@@ -1,0 +1,90 @@
+"""take.py RECORDING OTHER FOLDER: the pictures of docs/gui.md, of the real window on a desktop of its own. OTHER is what
+RECORDING is compared with. scripts/screenshots makes both."""
+
+import pathlib
+import subprocess
+import sys
+
+from PIL import Image
+
+import desktop
+import harness
+
+SIZE = (1280, 720)
+LARGEST = 120_000  # bytes of a picture in the repository
+
+
+def reduced(picture):
+    """With a palette of the 256 colours that there is most of, exactly as they are. A word in a colour means something:
+    what is far from grey counts more than the many shades of letters."""
+    def weight(entry):
+        count, color = entry
+        return count * (1 + max(color) - min(color))
+    most = sorted(picture.getcolors(1 << 24), key=weight, reverse=True)[:256]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([channel for _, color in most for channel in color])
+    return picture.quantize(palette=palette, dither=Image.Dither.NONE)
+
+
+class Window:
+    def __init__(self, screen, *files, scheme="light"):
+        self.screen = screen
+        self.program = subprocess.Popen(
+            [harness.BINARY.parent / "tapelens-gui", *files, "--scheme", scheme, "--size", "x".join(map(str, SIZE))],
+            env=screen.environment())
+        self.id = screen.window(pathlib.Path(files[0]).name)
+        screen.activate(self.id)
+        screen.rest()
+        screen.settled(self.id, 1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.screen.key("ctrl+q")
+        code = self.program.wait(desktop.PATIENCE)
+        assert code == 0, code
+
+    def key(self, *keys):
+        self.screen.key(*keys)
+        self.screen.settled(self.id)
+
+    def click(self, x, y):
+        self.screen.click(self.id, x, y)
+        self.screen.settled(self.id)
+
+    def save(self, path):
+        self.screen.rest()
+        width, height, rows = self.screen.settled(self.id)
+        picture = Image.frombytes("RGB", (width, height), rows, "raw", "BGRX")
+        reduced(picture).save(path, optimize=True)
+        size = path.stat().st_size
+        assert picture.size == SIZE and size < LARGEST, f"{path}: {picture.size}, {size} bytes"
+        print(f"{path}  {size:,} bytes")
+
+
+def main():
+    recording, other, folder = map(pathlib.Path, sys.argv[1:])
+    with desktop.Desktop() as screen:
+        with Window(screen, recording, scheme="dark") as window:
+            window.save(folder / "timeline-dark.png")
+        with Window(screen, recording, other) as window:
+            window.save(folder / "compare.png")
+            window.key("ctrl+1")
+            window.save(folder / "timeline-light.png")
+            window.key("p")
+            window.click(560, 500)  # a block of the lane of allocations
+            window.save(folder / "timeline-allocation.png")
+            window.key("Escape")
+            window.key("ctrl+2")
+            window.click(300, 522)  # a row
+            window.save(folder / "peak.png")
+            window.key("ctrl+3")
+            for row in range(3):
+                window.click(22, 307 + 36 * row)
+            window.save(folder / "advice.png")
+            window.key("ctrl+4")
+            window.save(folder / "steps.png")
+
+
+main()
