@@ -7,11 +7,13 @@ namespace tapelens::picture {
 Curve::Curve(const Timeline& timeline, Grouping grouping) : timeline_(timeline), grouping_(std::move(grouping)) {
   std::array<int64_t, Grouping::kGroups> sum{};
   sums_.reserve(timeline.events() / Timeline::kBlock + 1);
+  group_.reserve(timeline.events());
   int64_t before = 0;
   for (uint32_t event = 0; event < timeline.events(); ++event) {
     if (event % Timeline::kBlock == 0) sums_.push_back(sum);
     const int64_t after = timeline.live_after(event).value;
-    sum[grouping_.of[timeline.allocation_of(event).value]] += after - before;
+    group_.push_back(grouping_.of[timeline.allocation_of(event).value]);
+    sum[group_.back()] += after - before;
     before = after;
   }
   if (timeline.events() % Timeline::kBlock == 0) sums_.push_back(sum);
@@ -23,7 +25,7 @@ std::array<int64_t, Grouping::kGroups> Curve::bytes_after(uint32_t events) const
   int64_t before = timeline_.live_after_first(event).value;
   for (; event < events; ++event) {
     const int64_t after = timeline_.live_after(event).value;
-    sum[grouping_.of[timeline_.allocation_of(event).value]] += after - before;
+    sum[group_[event]] += after - before;
     before = after;
   }
   return sum;

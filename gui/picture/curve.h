@@ -33,6 +33,7 @@ class Curve {
  private:
   const Timeline& timeline_;
   Grouping grouping_;
+  std::vector<uint8_t> group_;  // of each event's allocation: read in order, where `of` would be jumped about in
   std::vector<std::array<int64_t, Grouping::kGroups>> sums_;  // before each block of the timeline, and behind the last
 };
 

@@ -7,7 +7,7 @@ namespace tapelens::picture {
 
 namespace {
 
-constexpr int kLeastPiece = 2;  // pixels
+constexpr int kLeastPiece = 3;  // pixels
 
 // Spans of all threads in the order of their begins: a module call goes around an evaluation that begins with it, that
 // around an operator.
@@ -73,17 +73,33 @@ Tracks::Tracks(const Process& process, const Threads& threads) {
 
 void Row::index() {
   for (size_t i = 0; i < id.size(); ++i) {
-    const Longest span{end[i] - begin[i], static_cast<uint32_t>(i)};
+    const Longest span{begin[i], end[i] - begin[i], static_cast<uint32_t>(i)};
     if (i % 16 == 0) of_16.push_back(span);
     if (i % 256 == 0) of_256.push_back(span);
     for (Longest* longest : {&of_16.back(), &of_256.back()}) {
-      if (span.length > longest->length) *longest = span;
+      if (span.length <= longest->length) continue;
+      longest->length = span.length;
+      longest->place = span.place;
     }
   }
 }
 
+size_t Row::behind(size_t first, int64_t time) const {
+  // Of more than a thousand the border may be where a run of 256 ends: those left over are in the next piece.
+  constexpr size_t kMany = 1024;
+  if (first + kMany < id.size() && begin[first + kMany] < time) {
+    const auto from = of_256.begin() + static_cast<int64_t>(first / 256 + 1);
+    size_t step = 4;
+    while (first / 256 + step < of_256.size() && of_256[first / 256 + step].begin < time) step *= 2;
+    const auto to = of_256.begin() + static_cast<int64_t>(std::min(of_256.size(), first / 256 + step));
+    const auto run = std::partition_point(from, to, [time](const Longest& r) { return r.begin < time; });
+    return static_cast<size_t>(run - of_256.begin() - 1) * 256;
+  }
+  return std::max(begin.at_or_after(time, first), first + 1);
+}
+
 size_t Row::longest(size_t first, size_t last) const {
-  Longest best{-1, 0};
+  Longest best{0, -1, 0};
   const auto consider = [&](const Longest& other) {
     if (other.length > best.length) best = other;
   };
@@ -95,7 +111,7 @@ size_t Row::longest(size_t first, size_t last) const {
       consider(of_16[i / 16]);
       i += 16;
     } else {
-      consider({end[i] - begin[i], static_cast<uint32_t>(i)});
+      consider({begin[i], end[i] - begin[i], static_cast<uint32_t>(i)});
       ++i;
     }
   }
@@ -119,7 +135,7 @@ void Tracks::visit(const Row& row, const TimeAxis& axis, const std::function<voi
     }
     // One piece for all that begin in it, up to the first that is wide.
     const int64_t behind_piece = axis.time_of(least).ns;
-    size_t behind = std::max(row.begin.at_or_after(behind_piece, i), i + 1);
+    size_t behind = row.behind(i, behind_piece);
     x1 = right_of(behind - 1);
     if (behind - i > 1 && x1 > least) x1 = right_of(--behind - 1);
     visit({x0, std::max(x1, least), row.id[row.longest(i, behind)], behind - i > 1});

@@ -24,12 +24,15 @@ struct Row {
   std::vector<uint32_t> id;  // kind in the two highest bits, row of its table in the others
   // The longest span of every 16 and of every 256, in the order of time.
   struct Longest {
+    int64_t begin;   // of the first of them
     int64_t length;  // ns
     uint32_t place;  // in the row
   };
   std::vector<Longest> of_16, of_256;
 
-  void index();                                     // after the last span: makes the columns of the longest
+  void index();  // after the last span: makes the columns of the longest
+  // Behind the spans that begin before a time, of those from `first` on, which is one of them; of many, a little less.
+  size_t behind(size_t first, int64_t time) const;
   size_t longest(size_t first, size_t last) const;  // of [first, last): its place
 
   static SpanKind kind(uint32_t id) { return static_cast<SpanKind>(id >> 30); }
@@ -52,7 +55,7 @@ class Tracks {
     uint32_t id;      // of the longest span that was met
     bool is_several;  // it stands for several, each less than a pixel wide
   };
-  // Every span of a row that is at least two pixels wide; for each two pixels of narrower ones one piece. The cost
+  // Every span of a row that is more than three pixels wide; for each three pixels of narrower ones one piece. The cost
   // depends on the pixels.
   static void visit(const Row& row, const TimeAxis& axis, const std::function<void(const Piece&)>& visit);
   // The span at a time; UINT32_MAX: there is none.

@@ -12,7 +12,7 @@ QString quoted(QString text) {
   return needs ? '"' + text.replace("\"", "\"\"") + '"' : text;
 }
 
-QString plain(QString text) { return text.replace('\t', ' ').replace('\n', ' '); }
+QString plain(QString text) { return text.replace('\t', ' ').replace('\n', ' ').replace('\r', ' '); }
 
 QVariant first_valid(const QVariant& value, const QVariant& otherwise) { return value.isValid() ? value : otherwise; }
 

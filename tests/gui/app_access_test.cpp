@@ -126,7 +126,8 @@ TEST_F(Access, TabReachesEveryControl) {
     // And back again.
     QWidget* here = QApplication::focusWidget();
     QTest::keyClick(here, Qt::Key_Tab);
-    QTest::keyClick(QApplication::focusWidget(), Qt::Key_Backtab);
+    QWidget* const next = QApplication::focusWidget();
+    for (int i = 0; i < 50 && QApplication::focusWidget() == next; ++i) QTest::keyClick(next, Qt::Key_Backtab);
     EXPECT_EQ(QApplication::focusWidget(), here);
   }
 }

@@ -359,7 +359,7 @@ TEST(PictureTracks, SpansNestByTimeAndEveryOneLiesInAPiece) {
           std::vector<int> cover(static_cast<size_t>(axis.width), 0);
           int before = 0;
           Tracks::visit(row, axis, [&](const Tracks::Piece& piece) {
-            ASSERT_LE(before, piece.x0 + 2);
+            ASSERT_LE(before, piece.x0 + 3);
             ASSERT_LT(piece.x0, piece.x1);
             ASSERT_LE(piece.x1, axis.width);
             before = piece.x1;
