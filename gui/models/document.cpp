@@ -35,8 +35,8 @@ Time watched_since(const Process& process, const Text& text, const std::vector<m
 QString subject_name(const Process& process, const Text& text, DeviceId device, bool is_alone) {
   QString name = text_of(text.string(text.device_name[device]));
   if (is_alone) return name;
-  if (process.summary.rank >= 0) name += QString(", rank %1").arg(process.summary.rank);
-  return name + QString(" (pid %1)").arg(process.summary.pid);
+  if (process.summary.rank < 0) return name + QString(", %1").arg(process.summary.pid);
+  return name + QString(", rank %1 (pid %2)").arg(process.summary.rank).arg(process.summary.pid);
 }
 
 peak::DevicePeak since(const peak::DevicePeak& device, const peak::Timeline& timeline, Time begin) {
@@ -60,6 +60,7 @@ ProcessView::ProcessView(Process loaded, trace::ProcessIndex at)
 Subject::Subject(ProcessView& view, const Text& text, const peak::DevicePeak& found, QString called)
     : of(view),
       name(std::move(called)),
+      label(name.section(" (", 0, 0)),
       since(watched_since(view.process, text, view.steps)),
       timeline(view.process, found.device),
       device(gui::since(found, timeline, since)),

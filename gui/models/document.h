@@ -68,8 +68,9 @@ struct Subject {
   Interval busy() const;
 
   ProcessView& of;
-  QString name;  // "cpu", with several processes "cpu, rank 1 (pid 4242)"
-  Time since;    // before it nothing had a holder: peaks are looked for from here on
+  QString name;   // "cpu", with several processes "cpu, rank 1 (pid 4242)" or "cpu, 4242"
+  QString label;  // the same for where there is no room: "cpu", "cpu, rank 1"
+  Time since;     // before it nothing had a holder: peaks are looked for from here on
   peak::Timeline timeline;
   peak::DevicePeak device;
   peak::PeakSet peak;                                              // at its peak

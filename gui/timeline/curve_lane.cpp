@@ -1,6 +1,7 @@
 // The memory curve: stacked by group, the peak of what is shown on top, the what-if curve over it.
 #include <QPolygonF>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "gui/models/facts.h"
@@ -53,26 +54,49 @@ QPolygonF outline(const Scene& scene, const QRect& lane, Value value) {
   return line;
 }
 
+// The stack of each column; columns that look the same are one rectangle a group.
+void paint_stack(Surface& surface, const QRect& area, const std::vector<picture::Column>& columns, double scale,
+                 const std::array<Ground, picture::Grouping::kGroups>& grounds) {
+  using Tops = std::array<int, picture::Grouping::kGroups>;
+  const int bottom = area.bottom() + 1;
+  const auto tops_of = [&](const picture::Column& column) {
+    // Sums are rounded, not parts: the top is right to a pixel whatever lies below it.
+    Tops tops;
+    int64_t sum = 0;
+    for (size_t group = 0; group < tops.size(); ++group) {
+      sum += column.bytes[group];
+      tops[group] = bottom - static_cast<int>(std::lround(static_cast<double>(sum) * scale));
+    }
+    return tops;
+  };
+  const auto fill = [&](size_t first, size_t last, const Tops& tops) {
+    int below = bottom;
+    for (size_t group = 0; group < tops.size(); ++group) {
+      const int left = area.left() + static_cast<int>(first), width = static_cast<int>(last - first);
+      if (tops[group] < below) surface.fill(QRect(left, tops[group], width, below - tops[group]), grounds[group]);
+      below = std::min(below, tops[group]);
+    }
+  };
+  size_t first = 0;
+  Tops shown{};
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const Tops tops = tops_of(columns[c]);
+    if (c > 0 && tops != shown) {
+      fill(first, c, shown);
+      first = c;
+    }
+    shown = tops;
+  }
+  if (!columns.empty()) fill(first, columns.size(), shown);
+}
+
 }  // namespace
 
 void paint_curve(Surface& surface, const Scene& scene, const QRect& lane) {
   paint_grid(surface, scene, lane);
   const QRect area = surface.device(lane);
   const double scale = static_cast<double>(area.height()) / static_cast<double>(scene.top.value);
-  for (int c = 0; c < scene.axis.width; ++c) {
-    const picture::Column& column = scene.columns[static_cast<size_t>(c)];
-    // Sums are rounded, not parts: the top is right to a pixel whatever lies below it.
-    int64_t sum = 0;
-    int below = area.bottom() + 1;
-    for (uint8_t group = 0; group < picture::Grouping::kGroups; ++group) {
-      sum += column.bytes[group];
-      const int above = area.bottom() + 1 - static_cast<int>(std::lround(static_cast<double>(sum) * scale));
-      if (above < below) {
-        surface.fill(QRect(QPoint(area.left() + c, above), QPoint(area.left() + c, below - 1)), scene.grounds[group]);
-      }
-      below = std::min(below, above);
-    }
-  }
+  paint_stack(surface, area, scene.columns, scale, scene.grounds);
   if (scene.lowered.empty()) return;
   QPainter& p = surface.painter();
   p.save();
@@ -87,24 +111,13 @@ void paint_curve(Surface& surface, const Scene& scene, const QRect& lane) {
 
 void paint_other_curve(Surface& surface, const Scene& scene, const Subject& other, const QRect& lane) {
   std::vector<picture::Column> columns;
-  const auto& curve = *other.curves[static_cast<size_t>(peak::By::category)];
-  curve.columns(scene.axis, columns);
+  other.curves[static_cast<size_t>(peak::By::category)]->columns(scene.axis, columns);
   const QRect area = surface.device(lane);
   const double scale =
       static_cast<double>(area.height()) / static_cast<double>(std::max<int64_t>(1, other.device.peak.value));
-  for (int c = 0; c < scene.axis.width; ++c) {
-    int64_t sum = 0;
-    int below = area.bottom() + 1;
-    for (uint8_t group = 0; group < 7; ++group) {
-      sum += columns[static_cast<size_t>(c)].bytes[group];
-      const int above = area.bottom() + 1 - static_cast<int>(std::lround(static_cast<double>(sum) * scale));
-      if (above < below) {
-        surface.fill(QRect(QPoint(area.left() + c, above), QPoint(area.left() + c, below - 1)),
-                     group_ground(peak::By::category, group));
-      }
-      below = std::min(below, above);
-    }
-  }
+  std::array<Ground, picture::Grouping::kGroups> grounds{};
+  for (uint8_t group = 0; group < 7; ++group) grounds[group] = group_ground(peak::By::category, group);
+  paint_stack(surface, area, columns, scale, grounds);
 }
 
 void paint_minimap(Surface& surface, const Session& session, const QRect& lane, std::vector<Bytes>& most) {

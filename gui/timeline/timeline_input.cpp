@@ -196,7 +196,11 @@ void TimelineView::leaveEvent(QEvent*) {
 }
 
 void TimelineView::wheelEvent(QWheelEvent* event) {
-  if (!lanes_) return;
+  // Beside the pictures the wheel scrolls the lanes.
+  if (!lanes_ || event->position().x() < lanes_->picture_left()) {
+    event->ignore();
+    return;
+  }
   event->accept();
   const Scene& s = scene();
   const Time whole = session_.document()->facts().duration;

@@ -151,7 +151,7 @@ void TimelineView::paint_names(QPainter& p) {
   name(lanes_->blocks, 0, tr("allocations"));
   for (const Lanes::Other& other : lanes_->others) {
     const Subject& subject = session_.document()->subject(other.subject);
-    name(other.where, 0, subject.name);
+    name(other.where, 0, subject.label);
     name(other.where, 1, bytes_words(subject.device.peak));
   }
   for (const Lanes::Thread& thread : lanes_->threads) {
@@ -159,7 +159,7 @@ void TimelineView::paint_names(QPainter& p) {
     if (thread.track->rows.size() > 1) name(thread.where, 1, QString::number(thread.track->os_thread));
   }
   p.setPen(theme().text);
-  name(lanes_->curve, 0, session_.subject().name);
+  name(lanes_->curve, 0, session_.subject().label);
   if (!session_.has(Part::blocks)) {
     p.setPen(theme().faint);
     p.drawText(lanes_->blocks, Qt::AlignCenter, tr("Laying out allocations …"));
