@@ -15,15 +15,16 @@
 #include <QSaveFile>
 #include <QSplitter>
 #include <QStackedWidget>
-#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
 
 #include "analyzer/report/format.h"
+#include "gui/advice/finding_delegates.h"
 #include "gui/advice/finding_pane.h"
 #include "gui/advice/relief_curve.h"
 #include "gui/advice/verify_pane.h"
 #include "gui/models/plan.h"
+#include "gui/widgets/table_header.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -32,31 +33,15 @@ namespace {
 
 QString utf8(const std::string& text) { return QString::fromStdString(text); }
 
-// Severities in their colour.
-class SeverityDelegate final : public QStyledItemDelegate {
- public:
-  using QStyledItemDelegate::QStyledItemDelegate;
-
- protected:
-  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
-    QStyledItemDelegate::initStyleOption(option, index);
-    const QColor color = theme().severity(static_cast<advise::Severity>(index.data(FindingsTable::sort_role).toInt()));
-    option->palette.setColor(QPalette::Text, color);
-    option->palette.setColor(QPalette::HighlightedText, color);
-  }
-};
-
-// Boxes with an outline that is seen on a dark ground too: the style makes it of the window's colour.
-class TickDelegate final : public QStyledItemDelegate {
- public:
-  using QStyledItemDelegate::QStyledItemDelegate;
-
- protected:
-  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
-    QStyledItemDelegate::initStyleOption(option, index);
-    if (theme().is_dark) option->palette.setColor(QPalette::Window, theme().faint.lighter(130));
-  }
-};
+// "49.2 MiB now, 8.8 MiB", "49.2 MiB now, no less"
+QString now_and(Bytes now, Bytes after) {
+  const QString before = utf8(report::bytes_text(now)), then = utf8(report::bytes_text(after));
+  if (now == after) return AdvicePage::tr("%1 now, no less").arg(before);
+  if (before != then) return AdvicePage::tr("%1 now, %2").arg(before, then);
+  return AdvicePage::tr("%1 now, %2 %3")
+      .arg(before, utf8(report::bytes_text(after < now ? now - after : after - now)),
+           after < now ? AdvicePage::tr("less") : AdvicePage::tr("more"));
+}
 
 QLabel* faint_label() {
   auto* label = new QLabel;
@@ -107,9 +92,9 @@ QWidget* AdvicePage::make_content() {
   finding_ = new FindingPane;
   finding_->setMinimumWidth(36 * fontMetrics().averageCharWidth());
   splitter->addWidget(finding_);
-  splitter->setStretchFactor(0, 3);
-  splitter->setStretchFactor(1, 2);
-  splitter->setSizes({600, 400});
+  splitter->setStretchFactor(0, 5);
+  splitter->setStretchFactor(1, 3);
+  splitter->setSizes({625, 375});
   column->addWidget(splitter, 1);
   connect(finding_, &FindingPane::evidenceClicked, this, [this](Interval when) {
     View next = session_.view();
@@ -182,12 +167,14 @@ QWidget* AdvicePage::make_list() {
 
   view_ = new QTableView;
   view_->setModel(&filter_);
+  view_->setHorizontalHeader(new TableHeader(view_));
   view_->setAccessibleName(tr("Findings"));
   view_->setSelectionBehavior(QAbstractItemView::SelectRows);
   view_->setSelectionMode(QAbstractItemView::SingleSelection);
   view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
   view_->setShowGrid(false);
   view_->setItemDelegateForColumn(FindingsTable::title, new TickDelegate(view_));
+  view_->setItemDelegateForColumn(FindingsTable::relief, new ReliefDelegate(view_));
   view_->setItemDelegateForColumn(FindingsTable::severity, new SeverityDelegate(view_));
   view_->setTabKeyNavigation(false);
   view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
@@ -195,9 +182,10 @@ QWidget* AdvicePage::make_list() {
   view_->sortByColumn(-1, Qt::AscendingOrder);
   view_->verticalHeader()->hide();
   view_->verticalHeader()->setDefaultSectionSize(2 * fontMetrics().lineSpacing() + kGap);
-  view_->horizontalHeader()->setHighlightSections(false);
   view_->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   view_->installEventFilter(this);
+  view_->viewport()->installEventFilter(this);
+  connect(view_->horizontalHeader(), &QHeaderView::sectionResized, this, [this] { drawn_ = drawn_ || !is_fitting_; });
   connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AdvicePage::select);
   auto* nothing = faint_label();
   nothing->setText(tr("No finding matches the filter."));
@@ -260,15 +248,31 @@ void AdvicePage::show_state() {
                       (refused.isEmpty() ? "" : "\n" + refused_->text()));
     return;
   }
+  fit_columns();
+  show_ticks();
+  show_selected();
+}
+
+// All up to where it is are seen at once, until somebody draws one wider or narrower.
+void AdvicePage::fit_columns() {
+  if (drawn_ || model_.is_empty()) return;
+  is_fitting_ = true;
+  const int letter = fontMetrics().averageCharWidth();
+  int left = view_->viewport()->width();
   for (const int at : {FindingsTable::relief, FindingsTable::bytes, FindingsTable::mending, FindingsTable::severity,
                        FindingsTable::times, FindingsTable::check}) {
     view_->resizeColumnToContents(at);
+    // What is longer has two lines.
+    if (at == FindingsTable::relief || at == FindingsTable::mending) {
+      const int most = (at == FindingsTable::relief ? 14 : 18) * letter + 2 * kGap;
+      view_->setColumnWidth(at, std::min(view_->columnWidth(at), most));
+    }
+    if (at != FindingsTable::times && at != FindingsTable::check) left -= view_->columnWidth(at);
   }
-  const int letter = fontMetrics().averageCharWidth();
-  view_->setColumnWidth(FindingsTable::title, 42 * letter);
-  view_->setColumnWidth(FindingsTable::where, 50 * letter);
-  show_ticks();
-  show_selected();
+  const int title = std::max(30 * letter, left * 13 / 25);
+  view_->setColumnWidth(FindingsTable::title, title);
+  view_->setColumnWidth(FindingsTable::where, std::max(24 * letter, left - title));
+  is_fitting_ = false;
 }
 
 // The filter and the row that the view says.
@@ -313,17 +317,17 @@ void AdvicePage::show_ticks() {
 void AdvicePage::show_headline() {
   if (!session_.has(Part::advice)) return;
   const Advised& advised = *session_.subject().advised;
-  const auto size = [](Bytes bytes) { return utf8(report::bytes_text(bytes)); };
-  const QString now = size(session_.subject().device.peak),
-                all = utf8(report::count_text(advised.advice.findings.size()));
+  const Bytes now = session_.subject().device.peak;
+  const QString all = utf8(report::count_text(advised.advice.findings.size()));
   const auto count = session_.ticked().size();
   const auto& what_if = session_.what_if();
   if (count == 0) {
-    headline_->setText(tr("%1 now, %2 with all findings mended").arg(now, size(advised.advice.peak_after_all)));
+    headline_->setText(tr("%1 with all findings mended").arg(now_and(now, advised.advice.peak_after_all)));
   } else if (what_if && what_if->findings == static_cast<size_t>(count)) {
-    headline_->setText(tr("%1 now, %2 with %3 of %4 mended").arg(now, size(what_if->after)).arg(count).arg(all));
+    headline_->setText(tr("%1 with %2 of %3 mended").arg(now_and(now, what_if->after)).arg(count).arg(all));
   } else {
-    headline_->setText(tr("%1 now, working out %2 of %3 mended").arg(now).arg(count).arg(all));
+    headline_->setText(
+        tr("%1 now, working out %2 of %3 mended").arg(utf8(report::bytes_text(now))).arg(count).arg(all));
   }
   const size_t sites = planned(advised, session_.ticked());
   if (!plan_path_.isEmpty()) {
@@ -333,12 +337,15 @@ void AdvicePage::show_headline() {
   } else if (sites == 0) {
     remark_->setText(tr("No rewrite mends what is ticked: the program has to change."));
   } else {
-    remark_->setText(
-        tr("A rewrite mends %1 of those: save them as a plan and prove it with tapelens verify.").arg(sites));
+    const QString mended = sites == static_cast<size_t>(count)
+                               ? tr("A rewrite mends what is ticked")
+                               : tr("A rewrite mends %1 of the %2 that are ticked").arg(sites).arg(count);
+    remark_->setText(tr("%1: save a plan and prove it with tapelens verify.").arg(mended));
   }
 }
 
 bool AdvicePage::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == view_->viewport() && event->type() == QEvent::Resize) fit_columns();
   if (watched == view_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space) {
     const QModelIndex box = view_->currentIndex().siblingAtColumn(FindingsTable::title);
     if (!box.isValid()) return false;

@@ -44,6 +44,7 @@ class AdvicePage : public Page {
   void show_headline();
   void show_selected();
   void show_ticks();
+  void fit_columns();
   void select(const QModelIndex& current);
   void ask_plan();
   void ask_verify();
@@ -65,6 +66,7 @@ class AdvicePage : public Page {
   QPushButton *tick_all_, *tick_none_, *save_, *copy_, *open_;
   QTableView* view_;
   FindingPane* finding_;
+  bool is_fitting_ = false, drawn_ = false;  // columns: now, by code; once, by hand
 };
 
 }  // namespace tapelens::gui

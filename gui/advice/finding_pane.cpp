@@ -102,7 +102,8 @@ void FindingPane::show_finding(const advise::Finding* finding, const QStringList
                     .arg(utf8(report::bytes_text(f.bytes)), utf8(report::times_text(f)),
                          utf8(report::effect_text(f)).replace("->", "\u2192"));
   if (!place.empty()) facts_text_ += '\n' + utf8(place);
-  facts_text_ += '\n' + utf8(f.check) + (f.is_alternative ? ", one of several ways: it does not count among all" : "");
+  facts_text_ += '\n' + tr("Check: ") + utf8(f.check) +
+                 (f.is_alternative ? ", one of several ways: it does not count among all" : "");
   message_->setText(
       utf8(f.message) +
       (f.is_proved ? "" : tr(" The recording cannot prove this: have a look before you change anything.")));

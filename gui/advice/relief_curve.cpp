@@ -155,7 +155,7 @@ void ReliefCurve::paint_peak(QPainter& painter, Time when, Bytes value, const QC
   QRectF place(is_right ? x + size + kGap / 2.0 : x - size - kGap / 2.0 - wide,
                is_below ? y + size / 2 : y - high - size / 2, wide, high);
   place.moveTop(std::clamp(place.top(), 0.0, area.bottom() - high));
-  QColor ground = theme().surface;
+  QColor ground = theme().window;
   ground.setAlpha(215);
   painter.fillRect(place, ground);
   painter.setPen(color);

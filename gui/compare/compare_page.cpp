@@ -18,6 +18,7 @@
 
 #include "analyzer/report/format.h"
 #include "gui/compare/steps_curve.h"
+#include "gui/widgets/table_header.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -143,6 +144,7 @@ QWidget* ComparePage::make_content() {
 
   view_ = new QTableView;
   view_->setModel(&filter_);
+  view_->setHorizontalHeader(new TableHeader(view_));
   view_->setAccessibleName(tr("Differences"));
   view_->setSelectionBehavior(QAbstractItemView::SelectRows);
   view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
@@ -154,8 +156,9 @@ QWidget* ComparePage::make_content() {
   view_->sortByColumn(-1, Qt::AscendingOrder);
   view_->verticalHeader()->hide();
   view_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + kGap);
-  view_->horizontalHeader()->setHighlightSections(false);
-  view_->horizontalHeader()->setSectionResizeMode(CompareTable::group, QHeaderView::Stretch);
+  // Last, beside its numbers: before them, a wide window would leave a gap that the eye has to jump.
+  view_->horizontalHeader()->moveSection(CompareTable::group, CompareTable::kColumns - 1);
+  view_->horizontalHeader()->setStretchLastSection(true);
   for (const int at : {CompareTable::difference, CompareTable::fate}) {
     view_->setItemDelegateForColumn(at, new ChangeDelegate(view_));
   }
@@ -163,7 +166,7 @@ QWidget* ComparePage::make_content() {
   for (const int at : {CompareTable::difference, CompareTable::fate, CompareTable::a, CompareTable::b}) {
     view_->setColumnWidth(at, 16 * letter);
   }
-  view_->setColumnWidth(CompareTable::allocations, 20 * letter);
+  view_->setColumnWidth(CompareTable::allocations, 16 * letter);
   auto* nothing = faint_label();
   nothing->setText(tr("No group matches the filter."));
   nothing->setAlignment(Qt::AlignCenter);

@@ -131,7 +131,7 @@ void StepsCurve::paint_peak(QPainter& painter, const Subject& subject, const Com
   const bool is_right = letter == "B" ? x + size + wide < area.right() : x - size - wide < area.left();
   QRectF place(is_right ? x + size + kGap / 2.0 : x - size - kGap / 2.0 - wide, y - high / 2, wide, high);
   place.moveTop(std::clamp(place.top(), 0.0, area.bottom() - high));
-  QColor ground = theme().surface;
+  QColor ground = theme().window;
   ground.setAlpha(215);
   painter.fillRect(place, ground);
   painter.setPen(color);

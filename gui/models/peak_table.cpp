@@ -23,11 +23,11 @@ constexpr std::array<Heading, PeakTable::kColumns> kHeadings = {{
     {"Bytes", "Requested bytes of the allocation"},
     {"What", "What the allocation is: its main holder"},
     {"Category", "The category that its bytes are counted in"},
-    {"Holders", "Everything that kept it alive at this moment; it is freed when the last one lets go"},
     {"Shape", "Layout of the tensor as the first save saw it"},
+    {"Source", "The innermost line of the program's own code that it was made at"},
     {"Operator", "The operator that allocated it"},
     {"Module", "The module whose call it was made in"},
-    {"Source", "The innermost line of the program's own code that it was made at"},
+    {"Holders", "Everything that kept it alive at this moment; it is freed when the last one lets go"},
     {"Age", "How long it had been alive at this moment"},
     {"Step", "The training step that it was made in"},
 }};

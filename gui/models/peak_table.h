@@ -21,7 +21,7 @@ QString holders_text(const report::Allocation& allocation);
 class PeakTable : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Column : uint8_t { bytes, what, category, holders, shape, op, module, source, age, step, kColumns };
+  enum Column : uint8_t { bytes, what, category, shape, source, op, module, holders, age, step, kColumns };
   enum Role : int {
     sort_role = Qt::UserRole,  // a number, or the text
     allocation_role,           // report::Allocation::id

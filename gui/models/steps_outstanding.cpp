@@ -42,7 +42,7 @@ std::vector<QString> far_peaks(const std::vector<report::Step>& steps) {
 
 std::vector<QString> growths(const std::vector<report::Step>& steps, const std::vector<int64_t>& live) {
   std::vector<QString> out(steps.size());
-  for (size_t begin = 0, end = 0; begin < steps.size(); begin = end + 1) {
+  for (size_t begin = 1, end = 1; begin < steps.size(); begin = end + 1) {
     for (end = begin; end + 1 < steps.size() && live[end + 1] > live[end];) ++end;
     const int64_t growth = live[end] - live[begin];
     if (end - begin < kGrowing || growth < kLeastGrowth || growth < live[begin] / 1000) continue;

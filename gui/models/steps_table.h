@@ -15,19 +15,20 @@ namespace tapelens::gui {
 
 // What is unlike the other steps; empty texts: nothing.
 struct StandsOut {
-  std::vector<QString> peak;    // by step: "12 % above the median"
+  std::vector<QString> peak;    // by step: "peak 12 % above the median"
   std::vector<QString> growth;  // by step: "grows by 3.1 MiB a step since step 4"
   uint64_t count = 0;           // steps with either
 };
 // A peak stands out when it is above the median by much more than peaks differ from it; bytes grow when what is alive
-// at the begin of each of five or more steps is more than at the one before. `live`: at each step's begin.
+// at the begin of each of five or more steps is more than at the one before; what the first step left, which makes the
+// parameters and the optimizer's state, is no growth. `live`: at each step's begin.
 StandsOut stands_out(const std::vector<report::Step>& steps, const std::vector<int64_t>& live);
 
 // Qt::EditRole is for programs: bytes and times (in ns) as numbers.
 class StepsTable : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Column : uint8_t { step, peak, shape, live, allocations, allocated, backward, time, note, kColumns };
+  enum Column : uint8_t { step, peak, shape, live, allocations, backward, allocated, time, note, kColumns };
   enum Role : int {
     sort_role = Qt::UserRole,  // a number
     sparkline_role,            // QList<qint64>: the most that was alive in each part of the step, all from 0

@@ -48,7 +48,7 @@ GroupsView::GroupsView(QWidget* parent)
   setTabOrder(bar_, as_tree_);
 
   connect(bar_, &GroupingBar::changed, this, [this] { build(); });
-  connect(as_tree_, &QToolButton::toggled, this, [this](bool on) { views_->setCurrentIndex(on ? 1 : 0); });
+  connect(as_tree_, &QToolButton::toggled, this, [this] { show_view(); });
   connect(icicle_, &IcicleView::zoomChanged, this, [this] { Q_EMIT zoomChanged(); });
   const auto select = [this](uint32_t node) {
     if (tree_->node(node).allocations > 0) Q_EMIT selected(static_cast<int>(tree_->node(node).biggest));
@@ -77,7 +77,14 @@ void GroupsView::build() {
   }
   icicle_->show_tree(tree_,
                      peak_ ? QStringLiteral("Alive on %1").arg(QString::fromStdString(peak_->device)) : QString());
+  show_view();
   mark_row(row_);
+}
+
+// An empty icicle says that there is nothing; an empty tree does not.
+void GroupsView::show_view() {
+  const bool has_groups = !tree_->node(GroupTree::kRoot).children.empty();
+  views_->setCurrentIndex(as_tree_->isChecked() && has_groups ? 1 : 0);
 }
 
 void GroupsView::mark_row(int row) {

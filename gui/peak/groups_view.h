@@ -40,6 +40,7 @@ class GroupsView : public QWidget {
 
  private:
   void build();
+  void show_view();
   void mark_node(uint32_t node);
 
   std::shared_ptr<const report::Peak> peak_;

@@ -24,8 +24,8 @@ namespace tapelens::gui {
 
 namespace {
 
-// In average characters. Holders say more than fits: they are seen in the tool tip, or when the column is drawn wider.
-constexpr std::array<int, PeakTable::kColumns> kWidths = {11, 32, 19, 30, 24, 20, 26, 24, 11, 7};
+// In average characters. What a newcomer asks, how much, what and where, is seen without scrolling in a small window.
+constexpr std::array<int, PeakTable::kColumns> kWidths = {10, 30, 20, 22, 28, 22, 26, 40, 11, 7};
 
 }  // namespace
 
@@ -99,6 +99,8 @@ PeakList::PeakList(QWidget* parent)
     selected_ = current();
     Q_EMIT selected(selected_);
   });
+  // A row may be the current one without having been chosen: see PeakPage::show_allocation().
+  connect(view_, &QTableView::clicked, this, [this] { Q_EMIT selected(current()); });
   connect(view_, &QTableView::activated, this, [this] { Q_EMIT timelineWanted(current()); });
 }
 
@@ -189,6 +191,8 @@ void PeakList::select(uint32_t allocation) {
   view_->selectRow(at.row());
   view_->scrollTo(at, QAbstractItemView::PositionAtCenter);
 }
+
+uint32_t PeakList::first() const { return rows_->index(0, 0).data(PeakTable::allocation_role).toUInt(); }
 
 void PeakList::focus_filter() {
   filter_->setFocus(Qt::ShortcutFocusReason);

@@ -29,6 +29,7 @@ class PeakList : public QWidget {
   QString filter() const;
   // Selects an allocation and scrolls to it; 0 or one that is not shown: none is.
   void select(uint32_t allocation);
+  uint32_t first() const;  // the allocation of the first row that is shown; 0: there is none
   void focus_filter();
 
   QByteArray save_columns() const;

@@ -22,7 +22,7 @@ namespace tapelens::gui {
 namespace {
 
 constexpr int kTypingRestsMs = 150;
-constexpr qint32 kStateVersion = 1;
+constexpr qint32 kStateVersion = 2;
 
 QString qt(const std::string& text) { return QString::fromStdString(text); }
 
@@ -131,8 +131,9 @@ void PeakPage::lay_out() {
   rows_->setObjectName(QStringLiteral("peak_rows"));
   rows_->addWidget(padded(groups_, {0, 0, 0, kGap}));
   rows_->addWidget(padded(list_, {0, kGap, 0, 0}));
-  rows_->setStretchFactor(0, 2);
-  rows_->setStretchFactor(1, 3);
+  // In a high window the table has the room: groups are seldom deeper than these lines.
+  rows_->setStretchFactor(0, 0);
+  rows_->setStretchFactor(1, 1);
   columns_->setObjectName(QStringLiteral("peak_columns"));
   columns_->addWidget(padded(rows_, {0, 0, kGap, 0}));
   columns_->addWidget(right);
@@ -144,6 +145,8 @@ void PeakPage::lay_out() {
   }
   const int width = fontMetrics().averageCharWidth() * 150;
   columns_->setSizes({width * 5 / 8, width * 3 / 8});
+  const int line = fontMetrics().height();
+  rows_->setSizes({17 * line, 20 * line});
 
   pages_->addWidget(waiting_);
   pages_->addWidget(columns_);
@@ -205,10 +208,14 @@ void PeakPage::show_groups() {
 
 void PeakPage::restrict_table() {
   const uint32_t zoomed = groups_->zoomed();
-  if (!peak_ || zoomed == GroupTree::kRoot) return list_->restrict_to({}, {});
-  std::vector<bool> shown(peak_->allocations.size());
-  for (size_t row = 0; row < shown.size(); ++row) shown[row] = groups_->tree().has(zoomed, static_cast<int>(row));
-  list_->restrict_to(groups_->tree().path(zoomed), std::move(shown));
+  if (!peak_ || zoomed == GroupTree::kRoot) {
+    list_->restrict_to({}, {});
+  } else {
+    std::vector<bool> shown(peak_->allocations.size());
+    for (size_t row = 0; row < shown.size(); ++row) shown[row] = groups_->tree().has(zoomed, static_cast<int>(row));
+    list_->restrict_to(groups_->tree().path(zoomed), std::move(shown));
+  }
+  if (session_.view().allocation.value == 0) show_allocation();
 }
 
 void PeakPage::select(uint32_t allocation) {
@@ -217,16 +224,18 @@ void PeakPage::select(uint32_t allocation) {
   session_.look(next);
 }
 
+// While none is chosen, the first in the table, to begin with the largest; no group is marked for it.
 void PeakPage::show_allocation() {
-  const uint32_t id = session_.document() != nullptr ? session_.view().allocation.value : 0;
+  const uint32_t chosen = session_.document() != nullptr ? session_.view().allocation.value : 0;
+  const uint32_t id = chosen == 0 && peak_ ? list_->first() : chosen;
   list_->select(id);
   const int row = id != 0 ? list_->table().row_of(id) : -1;
-  groups_->mark_row(row);
+  groups_->mark_row(chosen == 0 ? -1 : row);
   what_->setVisible(row >= 0);
   facts_->setVisible(row >= 0);
   if (row < 0) {
-    source_->show_stack({}, id == 0 ? QStringLiteral("Select an allocation to see the line that made it.")
-                                    : QStringLiteral("The selected allocation was not alive at this moment."));
+    source_->show_stack({},
+                        id == 0 ? QString() : QStringLiteral("The selected allocation was not alive at this moment."));
     return;
   }
   const report::Allocation& a = list_->table().allocation(row);

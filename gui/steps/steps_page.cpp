@@ -6,8 +6,11 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPainter>
+#include <QStringList>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <array>
 
 #include "analyzer/report/detail.h"
@@ -26,16 +29,28 @@ constexpr std::array<int, StepsTable::kColumns> kWidths = {8, 14, 30, 15, 13, 13
 
 QString qt(const std::string& text) { return QString::fromStdString(text); }
 
+// "none stands out", "memory grows by 1.1 MiB a step since step 1", "3 stand out"
+QString what_stands_out(const StandsOut& out) {
+  if (out.count == 0) return QStringLiteral("none stands out");
+  QStringList why(out.growth.begin(), out.growth.end());
+  why.removeAll({});
+  if (why.removeDuplicates(); why.size() == 1) {
+    const auto peaks =
+        static_cast<uint64_t>(std::ranges::count_if(out.peak, [](const QString& peak) { return !peak.isEmpty(); }));
+    const QString growth = QStringLiteral("memory ") + why.first();
+    if (peaks == 0) return growth;
+    return growth + QStringLiteral("; %1 out").arg(qt(report::plural(peaks, "peak stands", "peaks stand")));
+  }
+  return out.count == 1 ? QStringLiteral("1 stands out")
+                        : QStringLiteral("%1 stand out").arg(qt(report::count_text(out.count)));
+}
+
 QString headline_of(const StepsTable& table) {
   if (table.largest() < 0) return {};
   const report::Step& most = table.steps()[static_cast<size_t>(table.largest())];
-  const uint64_t out = table.outstanding().count;
   const QString count = qt(report::plural(table.steps().size(), "step", "steps"));
-  const QString tail = out == 0   ? QStringLiteral("none stands out")
-                       : out == 1 ? QStringLiteral("1 stands out")
-                                  : QStringLiteral("%1 stand out").arg(qt(report::count_text(out)));
   return QStringLiteral("%1; the largest peak, %2, in step %3; %4")
-      .arg(count, qt(report::bytes_text(most.peak)), QString::number(most.index), tail);
+      .arg(count, qt(report::bytes_text(most.peak)), QString::number(most.index), what_stands_out(table.outstanding()));
 }
 
 }  // namespace
@@ -43,10 +58,17 @@ QString headline_of(const StepsTable& table) {
 void OutstandingDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
   QStyledItemDelegate::initStyleOption(option, index);
   if (index.data(StepsTable::why_role).isNull()) return;
-  QColor tint = theme().warning;
-  tint.setAlphaF(0.18F);
-  option->backgroundBrush = tint;
   option->text = (index.column() == StepsTable::peak ? QStringLiteral("▲ ") : QStringLiteral("↗ ")) + option->text;
+}
+
+// The style sheet's items have no ground of their own.
+void OutstandingDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
+  if (!index.data(StepsTable::why_role).isNull()) {
+    QColor tint = theme().warning;
+    tint.setAlphaF(0.18F);
+    painter->fillRect(option.rect, tint);
+  }
+  QStyledItemDelegate::paint(painter, option, index);
 }
 
 StepsPage::StepsPage(Session& session, QWidget* parent)
@@ -61,6 +83,7 @@ StepsPage::StepsPage(Session& session, QWidget* parent)
       view_(new QTableView(this)),
       nothing_(new QLabel(view_->viewport())) {
   lay_out();
+  paint_box();
   connect(filter_, &QLineEdit::textChanged, this, [this] { filter(); });
   connect(only_, &QCheckBox::toggled, this, [this] { filter(); });
   connect(bars_, &StepBars::selected, this, [this](int row) { select(row); });
@@ -189,6 +212,18 @@ void StepsPage::zoom(int row) {
   next.step = step.index;
   next.range = {step.begin, step.end};
   session_.look(next);
+}
+
+// The style draws a box in the window's colour, which is not seen on a dark ground.
+void StepsPage::paint_box() {
+  QPalette palette;
+  if (theme().is_dark) palette.setColor(QPalette::Window, theme().faint.lighter(130));
+  only_->setPalette(palette);
+}
+
+void StepsPage::changeEvent(QEvent* event) {
+  Page::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) paint_box();
 }
 
 bool StepsPage::eventFilter(QObject* watched, QEvent* event) {

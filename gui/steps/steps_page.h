@@ -20,6 +20,7 @@ class StepBars;
 class OutstandingDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
 
  protected:
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;
@@ -37,9 +38,11 @@ class StepsPage : public Page {
  protected:
   void showEvent(QShowEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   void lay_out();
+  void paint_box();
   void forget();      // the steps are another subject's
   void show_steps();  // unless they are shown, or the page is not
   void show_current();

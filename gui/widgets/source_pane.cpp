@@ -1,6 +1,7 @@
 #include "gui/widgets/source_pane.h"
 
 #include <QComboBox>
+#include <QDir>
 #include <QFile>
 #include <QFileInfo>
 #include <QLabel>
@@ -119,7 +120,6 @@ void SourcePane::show_stack(std::vector<report::Frame> stack, const QString& non
 void SourcePane::cut_title() {
   title_->setVisible(!name_.isEmpty());
   title_->setText(title_->fontMetrics().elidedText(name_, Qt::ElideMiddle, width()));
-  title_->setToolTip(name_);
 }
 
 void SourcePane::resizeEvent(QResizeEvent* event) {
@@ -130,6 +130,16 @@ void SourcePane::resizeEvent(QResizeEvent* event) {
 void SourcePane::say(const QString& sentence) {
   sentence_->setText(sentence);
   pages_->setCurrentWidget(sentence_);
+}
+
+// What lies beside or below the recording is named from there.
+QString SourcePane::name_of(const std::string& file) const {
+  const QString path = QString::fromStdString(file);
+  for (const QString& folder : folders_) {
+    const QString name = QDir(folder).relativeFilePath(path);
+    if (QFileInfo(path).isAbsolute() && !name.startsWith(QStringLiteral(".."))) return name;
+  }
+  return path;
 }
 
 // Empty: it is nowhere.
@@ -145,8 +155,9 @@ QString SourcePane::found(const std::string& file) const {
 
 void SourcePane::show_text() {
   const report::Frame& frame = stack_[static_cast<size_t>(this->frame())];
-  name_ = QString::fromStdString(frame.file);
+  name_ = name_of(frame.file);
   cut_title();
+  title_->setToolTip(QString::fromStdString(frame.file));
   remark_->hide();
   const QString name = QString::fromStdString(frame.file);
   if (frame.file.empty()) return say(QStringLiteral("The file of this frame is not known."));

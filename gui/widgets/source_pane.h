@@ -59,6 +59,7 @@ class SourcePane : public QWidget {
 
  private:
   void cut_title();
+  QString name_of(const std::string& file) const;
   QString found(const std::string& file) const;
   void show_text();
   void say(const QString& sentence);

@@ -18,6 +18,16 @@ void TableHeader::initStyleOptionForIndex(QStyleOptionHeader* option, int sectio
   option->sortIndicator = QStyleOptionHeader::None;
 }
 
+// Without room for a mark beside the title.
+QSize TableHeader::sectionSizeFromContents(int section) const {
+  if (model() == nullptr) return QHeaderView::sectionSizeFromContents(section);
+  QStyleOptionHeader option;
+  initStyleOption(&option);
+  option.section = section;
+  option.text = model()->headerData(section, orientation()).toString();
+  return style()->sizeFromContents(QStyle::CT_HeaderSection, &option, {}, this);
+}
+
 void TableHeader::paintSection(QPainter* painter, const QRect& rect, int section) const {
   painter->save();
   QHeaderView::paintSection(painter, rect, section);

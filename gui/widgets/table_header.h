@@ -13,6 +13,7 @@ class TableHeader : public QHeaderView {
  protected:
   void initStyleOptionForIndex(QStyleOptionHeader* option, int section) const override;
   void paintSection(QPainter* painter, const QRect& rect, int section) const override;
+  QSize sectionSizeFromContents(int section) const override;
 };
 
 }  // namespace tapelens::gui

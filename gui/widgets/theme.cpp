@@ -70,7 +70,10 @@ QString sheet_of(const Theme& t) {
 QToolTip { background: %1; color: %2; border: 1px solid %3; padding: 4px; }
 QTableView, QTreeView, QListView, QPlainTextEdit, QTextBrowser { border: 1px solid %3; background: %4; }
 QHeaderView::section { background: %5; color: %6; border: 0; border-bottom: 1px solid %3; padding: 4px 6px; }
-QTableView::item, QTreeView::item { padding: 2px 6px; }
+QTableView::item { border: 0; padding: 2px 3px; }
+QTreeView::item { border: 0; padding: 3px; }
+QTableView, QTreeView { outline: 0; }
+QTableView:focus, QTreeView:focus { border-color: %7; }
 QLineEdit { border: 1px solid %3; border-radius: 4px; padding: 3px 6px; background: %4; }
 QLineEdit:focus { border-color: %7; }
 QPushButton, QToolButton { border: 1px solid %3; border-radius: 4px; padding: 3px 10px; background: %1; }

@@ -71,6 +71,20 @@ TEST_F(OnAdvicePage, SaysThePeakNowAndWithAllMended) {
   EXPECT_FALSE(page_.grab().isNull());
 }
 
+TEST_F(OnAdvicePage, WhereItIsIsSeenWithoutScrollingUntilAColumnIsDrawn) {
+  const auto end_of_where = [&] {
+    return view_->columnViewportPosition(FindingsTable::where) + view_->columnWidth(FindingsTable::where);
+  };
+  EXPECT_LE(end_of_where(), view_->viewport()->width());
+  page_.resize(1920, 1080);
+  QApplication::processEvents();
+  EXPECT_EQ(end_of_where(), view_->viewport()->width());
+  view_->setColumnWidth(FindingsTable::title, 500);
+  page_.resize(1600, 900);
+  QApplication::processEvents();
+  EXPECT_EQ(view_->columnWidth(FindingsTable::title), 500);
+}
+
 TEST_F(OnAdvicePage, AClickOnABoxShowsTheMemoryWithoutIt) {
   tick(0);
   EXPECT_EQ(session_.ticked(), QSet<QString>{id(0)});

@@ -12,13 +12,14 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
+#include <algorithm>
 
 #include "gui/models/peak_table.h"
 #include "gui/peak/groups_view.h"
 #include "gui/peak/peak_list.h"
-#include "gui/widgets/table_text.h"
 #include "gui/widgets/icicle.h"
 #include "gui/widgets/source_pane.h"
+#include "gui/widgets/table_text.h"
 #include "tests/gui/support/recording.h"
 
 namespace tapelens::gui {
@@ -53,6 +54,18 @@ TEST_F(OnPeakPage, SaysWhatThePeakWas) {
   EXPECT_TRUE(says("on cpu at the peak, "));
   EXPECT_EQ(view_->model()->rowCount(), static_cast<int>(peak.allocations.size()));
   EXPECT_EQ(page_.table(), view_->model());
+}
+
+TEST_F(OnPeakPage, BeforeOneIsChosenTheLargestIsShown) {
+  EXPECT_EQ(looked_at(), 0U);
+  EXPECT_EQ(view_->currentIndex().row(), 0);
+  EXPECT_EQ(view_->currentIndex().siblingAtColumn(PeakTable::bytes).data(PeakTable::sort_role).toLongLong(),
+            std::ranges::max(session_.moment()->described.allocations, {}, &report::Allocation::bytes).bytes.value);
+  EXPECT_FALSE(page_.findChild<SourcePane*>()->stack().empty());
+  QTest::mouseClick(view_->viewport(), Qt::LeftButton, {},
+                    view_->visualRect(view_->model()->index(0, PeakTable::what)).center());
+  EXPECT_NE(looked_at(), 0U);
+  EXPECT_EQ(looked_at(), selected());
 }
 
 TEST_F(OnPeakPage, ARowIsSelectedEverywhere) {

@@ -57,6 +57,14 @@ TEST(StandsOut, BytesThatGrowFromStepToStep) {
   EXPECT_TRUE(out.growth[7].isEmpty());
 }
 
+TEST(StandsOut, WhatTheFirstStepLeavesIsNoGrowth) {
+  const StandsOut out = stands_out(steps_of(std::vector<int64_t>(7, 100 * kMiB)),
+                                   {0, 9 * kMiB, 10 * kMiB, 11 * kMiB, 12 * kMiB, 13 * kMiB, 14 * kMiB});
+  EXPECT_EQ(out.count, 5U);
+  EXPECT_TRUE(out.growth[1].isEmpty());
+  for (size_t step = 2; step < 7; ++step) EXPECT_EQ(out.growth[step], "grows by 1.0 MiB a step since step 1");
+}
+
 TEST(StandsOut, NoGrowthOfAFewBytesOrOfThreeSteps) {
   const auto steps = steps_of(std::vector<int64_t>(6, 100 * kMiB));
   EXPECT_EQ(stands_out(steps, {0, 4, 8, 12, 16, 20}).count, 0U);
