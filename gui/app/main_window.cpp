@@ -3,6 +3,7 @@
 #include <QApplication>
 #include <QButtonGroup>
 #include <QCloseEvent>
+#include <QComboBox>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -155,6 +156,19 @@ QWidget* MainWindow::make_head() {
     row->addWidget(tab);
     tabs_[i] = tab;
   }
+  row->addSpacing(kGap);
+  subject_ = new QComboBox;
+  subject_->setAccessibleName(tr("Device"));
+  subject_->setToolTip(tr("The device and process that is looked at"));
+  connect(subject_, &QComboBox::activated, this, [this](int at) {
+    View wanted = session_.view();
+    wanted.subject = static_cast<size_t>(at);
+    wanted.allocation = {};
+    wanted.at.reset();
+    wanted.step = UINT32_MAX;
+    session_.look(wanted);
+  });
+  row->addWidget(subject_);
   row->addStretch(1);
   headline_ = new QLabel;
   row->addWidget(headline_);
@@ -180,6 +194,7 @@ void MainWindow::follow() {
     tabs_[i]->setChecked(is_open && i == at);
   }
   for (QAction* action : {export_, copy_, find_, close_}) action->setEnabled(is_open);
+  show_subjects();
   const bool can_back = session_.can_go_back(), can_forward = session_.can_go_forward();
   back_->setEnabled(can_back);
   back_action_->setEnabled(can_back);
@@ -188,6 +203,19 @@ void MainWindow::follow() {
   setWindowTitle(is_open ? QFileInfo(session_.document()->facts().path).fileName() + QString::fromUtf8(" – Tapelens")
                          : QString("Tapelens"));
   show_headline();
+}
+
+void MainWindow::show_subjects() {
+  const bool is_open = session_.document() != nullptr;
+  const size_t count = is_open ? session_.document()->subjects().size() : 0;
+  subject_->setVisible(count > 1);
+  if (count <= 1) return;
+  const auto& subjects = session_.document()->subjects();
+  if (subject_->count() != static_cast<int>(count) || subject_->itemText(0) != subjects[0]->name) {
+    subject_->clear();
+    for (const auto& subject : subjects) subject_->addItem(subject->name);
+  }
+  subject_->setCurrentIndex(static_cast<int>(session_.view().subject));
 }
 
 void MainWindow::show_headline() {
@@ -203,7 +231,11 @@ void MainWindow::show_headline() {
     if (what_if) {
       text += tr(", <b>%1 with %2 of %3</b>").arg(bytes_words(what_if->after)).arg(what_if->findings).arg(findings);
     } else if (findings > 0) {
-      text += tr(", %1 with what was found mended").arg(bytes_words(subject.advised->advice.peak_after_all));
+      const Bytes after = subject.advised->advice.peak_after_all;
+      text += after < subject.device.peak ? tr(", %1 with what was found mended").arg(bytes_words(after))
+                                          : tr(", no less with what was found mended");
+    } else {
+      text += tr(", nothing found to mend");
     }
   }
   if (!session_.document()->facts().complete) {

@@ -11,6 +11,7 @@
 #include "gui/widgets/page.h"
 
 class QAction;
+class QComboBox;
 class QActionGroup;
 class QLabel;
 class QMenu;
@@ -59,6 +60,7 @@ class MainWindow final : public QMainWindow {
   QAction* add(QMenu& menu, const QString& text, const QKeySequence& keys, const std::function<void()>& run);
   void follow();
   void show_headline();
+  void show_subjects();
   void show_progress(const QString& what, double share);
   void ask_file();
   void ask_export();
@@ -78,6 +80,7 @@ class MainWindow final : public QMainWindow {
   StartPage* start_ = nullptr;
   QStackedWidget *outer_ = nullptr, *inner_ = nullptr;
   std::array<QToolButton*, 5> tabs_{};
+  QComboBox* subject_ = nullptr;
   QToolButton *back_ = nullptr, *forward_ = nullptr, *cancel_ = nullptr;
   QLabel *headline_ = nullptr, *problem_ = nullptr, *doing_ = nullptr;
   QWidget *banner_ = nullptr, *working_ = nullptr;

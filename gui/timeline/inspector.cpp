@@ -77,6 +77,20 @@ QString remark(const QString& text) {
   return QString("<p style='margin:2px 0; color:%1'>%2</p>").arg(theme().faint.name(), text.toHtmlEscaped());
 }
 
+// A long name may be broken behind its dots.
+QString breakable(const QString& name) { return name.toHtmlEscaped().replace(".", QString(".") + QChar(0x200b)); }
+QString unbroken(QString words) { return words.replace(' ', QChar(0xa0)); }
+
+// As the legend has it, where a group is a category.
+QString group_words(const std::string& key) {
+  for (int kind = 0; kind <= static_cast<int>(peak::HolderKind::program); ++kind) {
+    if (key == peak::category_name(static_cast<peak::HolderKind>(kind))) {
+      return category_label(static_cast<peak::HolderKind>(kind));
+    }
+  }
+  return QString::fromStdString(key);
+}
+
 // What there is to know before anything is clicked: what held the peak, and what to do about it.
 QString summary_of(const Session& session) {
   const Subject& subject = session.subject();
@@ -84,15 +98,16 @@ QString summary_of(const Session& session) {
                      .arg(QObject::tr("What held the peak: %1").arg(bytes_words(subject.device.peak)).toHtmlEscaped());
   html += "<table width='100%' cellspacing=0 cellpadding=1>";
   const auto add = [&](const QString& name, Bytes bytes) {
-    html += row(name.toHtmlEscaped(),
-                QString("%1&nbsp; %2")
-                    .arg(bytes_words(bytes), QString::fromStdString(report::percent_text(bytes, subject.device.peak))));
+    html += QString(
+                "<tr><td>%1</td><td align=right style='padding-left:8px'>%2</td>"
+                "<td align=right style='padding-left:8px'>%3</td></tr>")
+                .arg(breakable(name), unbroken(bytes_words(bytes)),
+                     unbroken(QString::fromStdString(report::percent_text(bytes, subject.device.peak))));
   };
   const auto& moment = session.moment();
   if (moment && !session.view().at) {
     const auto& groups = moment->described.groups;
-    for (size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i)
-      add(QString::fromStdString(groups[i].key), groups[i].bytes);
+    for (size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i) add(group_words(groups[i].key), groups[i].bytes);
   } else {
     for (const peak::Category& category : peak::categories(subject.peak))
       add(category_label(category.kind), category.bytes);
@@ -113,11 +128,12 @@ QString summary_of(const Session& session) {
                     .arg(QString::fromStdString(finding.id), QString::fromStdString(finding.title).toHtmlEscaped()),
                 relief);
   }
-  html += "</table><p style='margin:4px 0'><a href='page:advice'>" +
-          QObject::tr("All %1 findings: %2 with them mended")
-              .arg(findings.size())
-              .arg(bytes_words(subject.advised->advice.peak_after_all)) +
-          "</a></p>";
+  const Bytes after = subject.advised->advice.peak_after_all;
+  const QString all =
+      after < subject.device.peak
+          ? QObject::tr("All findings (%1): %2 with them mended").arg(findings.size()).arg(bytes_words(after))
+          : QObject::tr("All findings (%1): the peak stays as it is").arg(findings.size());
+  html += "</table><p style='margin:4px 0'><a href='page:advice'>" + all.toHtmlEscaped() + "</a></p>";
   return html +
          remark(QObject::tr("Click a block: what it is, who kept it, who used it, and when the backward let it go."));
 }

@@ -43,8 +43,6 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
   by_ = new QComboBox(this);
   by_->setAccessibleName(tr("Stacked by"));
   for (const auto& [by, name] : kBysShown) by_->addItem(tr(name), static_cast<int>(by));
-  subject_ = new QComboBox(this);
-  subject_->setAccessibleName(tr("Device"));
   search_ = new QLineEdit(this);
   search_->setPlaceholderText(tr("Search: node, field, module, file:line  ( / )"));
   search_->setAccessibleName(tr("Search"));
@@ -64,7 +62,6 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
   label->setBuddy(by_);
   bar->addWidget(label);
   bar->addWidget(by_);
-  bar->addWidget(subject_);
   bar->addSpacing(kGap);
   bar->addWidget(search_, 1);
   bar->addWidget(found_);
@@ -103,14 +100,6 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
     wanted.by = static_cast<peak::By>(by_->currentData().toInt());
     session_.look(wanted);
   });
-  connect(subject_, &QComboBox::activated, this, [this](int at) {
-    View wanted = session_.view();
-    wanted.subject = static_cast<size_t>(at);
-    wanted.allocation = {};
-    wanted.at.reset();
-    wanted.step = UINT32_MAX;
-    session_.look(wanted);
-  });
   connect(search_, &QLineEdit::textEdited, this, [this](const QString& text) {
     View wanted = session_.view();
     wanted.filter = text;
@@ -126,7 +115,7 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
     const QString words = view_->hint();
     hint_->setText(words.isEmpty()
                        ? tr("Wheel zooms, drag pans, Shift and drag chooses a range. W A S D, P peak, F fit, "
-                            "[ ] steps, , . allocations, / search")
+                            "[ and ] steps, / search, F1 all keys")
                        : words);
   });
   connect(inspector, &Inspector::wanted, this, [this](Time time) {
@@ -171,13 +160,6 @@ void TimelinePage::restore_state(const QByteArray& state) { splitter_->restoreSt
 
 void TimelinePage::follow() {
   if (session_.document() == nullptr) return;
-  const auto& subjects = session_.document()->subjects();
-  if (subject_->count() != static_cast<int>(subjects.size()) || subject_->itemText(0) != subjects[0]->name) {
-    subject_->clear();
-    for (const auto& subject : subjects) subject_->addItem(subject->name);
-  }
-  subject_->setCurrentIndex(static_cast<int>(session_.view().subject));
-  subject_->setVisible(subjects.size() > 1);
   by_->setEnabled(session_.has(Part::curves));
   by_->setCurrentIndex(by_->findData(static_cast<int>(session_.view().by)));
   if (search_->text() != session_.view().filter) search_->setText(session_.view().filter);

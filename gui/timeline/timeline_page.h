@@ -38,7 +38,7 @@ class TimelinePage final : public Page {
 
   Session& session_;
   TimelineView* view_;
-  QComboBox *by_, *subject_;
+  QComboBox* by_;
   QLineEdit* search_;
   QLabel *found_, *hint_;
   QSplitter* splitter_;

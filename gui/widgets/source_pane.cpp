@@ -8,6 +8,7 @@
 #include <QStackedWidget>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <array>
 
 #include "analyzer/model/text.h"
 #include "analyzer/report/findings.h"
@@ -37,10 +38,12 @@ Source read(QFile& file, int line) {
   out.is_part = true;
   out.first = std::max(1, line - kLinesAround);
   QByteArray part;
-  for (int at = 1; at <= line + kLinesAround && part.size() < SourcePane::kMostBytes; ++at) {
-    const QByteArray next = file.readLine(SourcePane::kMostBytes);
-    if (next.isEmpty()) break;
-    if (at >= out.first) part += next;
+  std::array<char, 1 << 16> buffer;  // a longer line comes in parts
+  for (int at = 1; at <= line + kLinesAround && part.size() < SourcePane::kMostBytes;) {
+    const qint64 bytes = file.readLine(buffer.data(), buffer.size());
+    if (bytes <= 0) break;
+    if (at >= out.first) part.append(buffer.data(), bytes);
+    if (buffer[static_cast<size_t>(bytes) - 1] == '\n') ++at;
   }
   out.text = QString::fromUtf8(part);
   return out;
