@@ -108,7 +108,8 @@ class Lives {
 // Where the curve changes by how much, in the order of events.
 class Steps {
  public:
-  explicit Steps(const Timeline& timeline) : timeline_(timeline) {}
+  // `changes`: how many are expected.
+  Steps(const Timeline& timeline, size_t changes) : timeline_(timeline) { steps_.reserve(2 * changes); }
 
   // [from, to): lower by so much.
   void lower(uint32_t from, uint32_t to, int64_t bytes) {
@@ -121,6 +122,7 @@ class Steps {
   std::vector<Replay::Outcome::Lower> sums() {
     std::ranges::sort(steps_, {}, &Replay::Outcome::Lower::event);
     std::vector<Replay::Outcome::Lower> out;
+    out.reserve(steps_.size());
     int64_t sum = 0;
     for (const auto& step : steps_) {
       sum += step.bytes;
@@ -187,7 +189,7 @@ Replay::Outcome Replay::without(std::span<const WhatIf* const> changes) const {
   const Process& p = lifetimes_.process();
   Outcome outcome;
   outcome.changed = Lives(lifetimes_, changes).changed();
-  Steps steps(timeline_);
+  Steps steps(timeline_, outcome.changed.size());
   const uint32_t all = timeline_.events();
   uint32_t before = 0;  // allocations are in the order of time
   for (const auto& [allocation, end] : outcome.changed) {
