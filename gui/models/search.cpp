@@ -2,7 +2,7 @@
 
 #include <QStringList>
 #include <algorithm>
-#include <bit>
+#include <unordered_map>
 
 #include "analyzer/model/attribution.h"
 
@@ -66,16 +66,18 @@ SearchResult search(const Document& document, const Subject& subject, const QStr
     by_category[kind] = finder.in(peak::category_name(static_cast<peak::HolderKind>(kind)));
   }
 
+  // "ConvolutionBackward0.input" is one word over two texts.
+  std::unordered_map<uint64_t, Words> by_field;
+  const auto field_words = [&](model::NodeId node, model::StringId field) {
+    const uint64_t key = uint64_t{p.nodes.type[node].value} << 32 | field.value;
+    const auto [at, fresh] = by_field.try_emplace(key);
+    if (fresh) at->second = finder.in(peak::field_text(p, text, node, field));
+    return at->second;
+  };
   std::vector<Words> found(size_t{p.allocations.rows()} + 1);
   for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
     const model::SaveId save{row};
-    const Words type = by_string[p.nodes.type[p.saves.node[save]].value], field = by_string[p.saves.field[save].value];
-    Words& mine = found[p.saves.allocation[save].value];
-    mine |= type | field;
-    // "ConvolutionBackward0.input" is one word over two texts.
-    if (filter.contains('.') && (mine & finder.all()) != finder.all()) {
-      mine |= finder.in(peak::field_text(p, text, p.saves.node[save], p.saves.field[save]));
-    }
+    found[p.saves.allocation[save].value] |= field_words(p.saves.node[save], p.saves.field[save]);
   }
   for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
     const model::RoleId role{row};

@@ -5,7 +5,6 @@
 
 #include <QDateTime>
 #include <QMetaObject>
-#include <QPointer>
 #include <QStringList>
 #include <QThreadPool>
 #include <algorithm>
@@ -109,9 +108,16 @@ void Session::cancel() {
   Q_EMIT progressed({}, 1);
 }
 
-void Session::close() {
-  if (parts_job_) parts_job_->cancelled = true;
+// What is left of the parts is not made, and nothing says that it is.
+void Session::stop_parts() {
+  if (!parts_job_) return;
+  parts_job_->cancelled = true;
   parts_job_.reset();
+  Q_EMIT progressed({}, 1);
+}
+
+void Session::close() {
+  stop_parts();
   if (!document_) return;
   ++moment_number_;
   ++what_if_number_;
@@ -130,7 +136,7 @@ void Session::close() {
 bool Session::has(Part part) const { return document_ && made_[view_.subject][static_cast<size_t>(part)]; }
 
 void Session::make_parts() {
-  if (parts_job_) parts_job_->cancelled = true;
+  stop_parts();
   parts_job_ = std::make_shared<Job>();
   const size_t subject = view_.subject;
   for (const Part part : kParts) {

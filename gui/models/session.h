@@ -99,6 +99,7 @@ class Session : public QObject {
   struct Job;
   void show(View next);
   void make_parts();
+  void stop_parts();
   void find_moment();
   void find_what_if();
   void find_filter();

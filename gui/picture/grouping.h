@@ -23,8 +23,6 @@ struct Grouping {
   peak::By by{};
   std::vector<std::string> names;  // at most kGroups; that of the rest is "other"
   std::vector<uint8_t> of;         // by allocation
-
-  bool is_rest(uint8_t group) const { return by != peak::By::category && group == kRest; }
 };
 
 Grouping group(const Process& process, const Text& text, const std::vector<Step>& steps, const peak::PeakSet& peak,

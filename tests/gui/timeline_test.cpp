@@ -272,6 +272,38 @@ TEST_F(OnTimeline, SearchHighlightsAndWalksWhatItFinds) {
   EXPECT_EQ(session.found()->allocations, 0u);
 }
 
+TEST_F(OnTimeline, AFieldIsFoundByItsWholeName) {
+  View next = session.view();
+  next.filter = "GeluBackward0.self";
+  session.look(next);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session.found() != nullptr; }, 10'000));
+  const Process& p = session.subject().of.process;
+  const Text& text = session.document()->text();
+  std::vector<uint8_t> wanted(p.allocations.rows() + 1, 0);
+  for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
+    const model::SaveId save{row};
+    if (peak::field_text(p, text, p.saves.node[save], p.saves.field[save]) == "GeluBackward0.self")
+      wanted[p.saves.allocation[save].value] = 1;
+  }
+  EXPECT_GT(session.found()->allocations, 0u);
+  EXPECT_EQ(session.found()->is_allocation, wanted);
+}
+
+TEST_F(OnTimeline, WhenItIsClosedNothingIsBeingDone) {
+  const QString path = testing::synthetic_recording(30'000);
+  bool was_busy = false;
+  QObject::connect(&session, &Session::progressed, [&](const QString&, double share) {
+    if (was_busy || share >= 1 || session.document() == nullptr || session.document()->facts().path != path) return;
+    was_busy = true;
+    QMetaObject::invokeMethod(&session, &Session::close, Qt::QueuedConnection);
+  });
+  QSignalSpy told(&session, &Session::progressed), closed(&session, &Session::closed);
+  session.open(path);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return was_busy && closed.count() == 2; }, 30'000));
+  QTest::qWait(50);
+  EXPECT_EQ(told.last()[1].toDouble(), 1);
+}
+
 TEST_F(OnTimeline, WhatIsTickedIsDrawnOverTheCurve) {
   if (session.subject().advised->advice.findings.empty()) GTEST_FAIL() << "the recording has no finding";
   const QImage before = grabbed();
