@@ -58,13 +58,6 @@ struct Chosen {
   peak::DevicePeak device;
 };
 
-std::string name_of(const model::Process& process, const model::Text& text, std::string_view key) {
-  for (const model::Information& entry : process.information) {
-    if (text.string(entry.key) == key) return std::string(text.string(entry.value));
-  }
-  return "";
-}
-
 ProcessFacts describe_process(const model::Process& process, const model::Text& text,
                               const std::vector<peak::DevicePeak>& peaks) {
   ProcessFacts facts;
@@ -78,14 +71,6 @@ ProcessFacts describe_process(const model::Process& process, const model::Text& 
   }
   facts.saves = peak::summarize_saves(process, text);
   return facts;
-}
-
-// The begin of the first step that was watched as a whole: before it only memory was, so that nothing there has a
-// holder.
-Time watched_since(std::string_view window, const std::vector<model::Step>& steps) {
-  uint32_t first = 0;
-  std::from_chars(window.data(), window.data() + window.size(), first);
-  return first < steps.size() ? steps[first].when.begin : Time{0};
 }
 
 // The moment asked for, or why there is no such.
@@ -166,8 +151,8 @@ Built build(const trace::Recording& recording, const Options& options, const Adv
       if (report.recording.lost.back().is_data) report.recording.complete = false;
     }
     if (report.recording.torch_version.empty()) {
-      report.recording.torch_version = name_of(*process, *text, "torch_version");
-      report.recording.steps = name_of(*process, *text, "steps");
+      report.recording.torch_version = information(*process, *text, "torch_version");
+      report.recording.steps = information(*process, *text, "steps");
     }
     if (options.process && *options.process != process->summary.pid) continue;
     const peak::DevicePeak* best = nullptr;
@@ -195,9 +180,8 @@ Built build(const trace::Recording& recording, const Options& options, const Adv
   report.ranges = describe_ranges(process, *text, timeline);
   report.rewritten = describe_rewrites(process, *text);
   if (advising != nullptr) {
-    report.advice =
-        advise::advise(process, *text, chosen->device.device, advising->checks, advising->wanted, advising->progress,
-                       watched_since(report.recording.steps, steps));
+    report.advice = advise::advise(process, *text, chosen->device.device, advising->checks, advising->wanted,
+                                   advising->progress, watched_since(report.recording.steps, steps));
   }
   built.report = std::move(report);
   return built;

@@ -1,6 +1,7 @@
 #include "analyzer/report/detail.h"
 
 #include <algorithm>
+#include <charconv>
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
@@ -70,6 +71,19 @@ const Holder& main_holder(const Allocation& allocation) {
     if (holder.kind == allocation.category) return holder;
   }
   return allocation.holders.front();
+}
+
+std::string_view information(const Process& process, const Text& text, std::string_view key) {
+  for (const model::Information& entry : process.information) {
+    if (text.string(entry.key) == key) return text.string(entry.value);
+  }
+  return "";
+}
+
+Time watched_since(std::string_view window, const std::vector<model::Step>& steps) {
+  uint32_t first = 0;
+  std::from_chars(window.data(), window.data() + window.size(), first);
+  return first < steps.size() ? steps[first].when.begin : Time{0};
 }
 
 Peak describe_peak(const Process& process, const Text& text, const std::vector<model::Step>& steps,

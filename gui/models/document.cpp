@@ -1,13 +1,13 @@
 #include "gui/models/document.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
 
 #include "analyzer/model/load.h"
 #include "analyzer/model/threads.h"
+#include "analyzer/report/detail.h"
 #include "analyzer/report/losses.h"
 #include "plugins/builtin.h"
 
@@ -16,21 +16,6 @@ namespace tapelens::gui {
 namespace {
 
 QString text_of(std::string_view utf8) { return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size())); }
-
-std::string_view information(const Process& process, const Text& text, std::string_view key) {
-  for (const model::Information& entry : process.information) {
-    if (text.string(entry.key) == key) return text.string(entry.value);
-  }
-  return "";
-}
-
-// The begin of the first step that was watched as a whole (`tapelens record --steps`): nothing before has a holder.
-Time watched_since(const Process& process, const Text& text, const std::vector<model::Step>& steps) {
-  const std::string_view window = information(process, text, "steps");
-  uint32_t first = 0;
-  std::from_chars(window.data(), window.data() + window.size(), first);
-  return first < steps.size() ? steps[first].when.begin : Time{0};
-}
 
 QString subject_name(const Process& process, const Text& text, DeviceId device, bool is_alone) {
   QString name = text_of(text.string(text.device_name[device]));
@@ -61,7 +46,7 @@ Subject::Subject(ProcessView& view, const Text& text, const peak::DevicePeak& fo
     : of(view),
       name(std::move(called)),
       label(name.section(" (", 0, 0)),
-      since(watched_since(view.process, text, view.steps)),
+      since(report::watched_since(report::information(view.process, text, "steps"), view.steps)),
       timeline(view.process, found.device),
       device(gui::since(found, timeline, since)),
       peak(peak_set(view.process, text, found.device, device.when)) {
@@ -116,7 +101,8 @@ Document::Loaded Document::load(const QString& path, const Progress& progress) {
       facts.lost.push_back(report::describe(lost, process->summary.pid));
       if (facts.lost.back().is_data) facts.complete = false;
     }
-    if (facts.torch_version.isEmpty()) facts.torch_version = text_of(information(*process, words, "torch_version"));
+    if (facts.torch_version.isEmpty())
+      facts.torch_version = text_of(report::information(*process, words, "torch_version"));
     const auto peaks = peak::device_peaks(*process);
     document->processes_.push_back(std::make_unique<ProcessView>(std::move(*process), trace::ProcessIndex{i}));
     for (const peak::DevicePeak& device : peaks) found.push_back({i, device});
