@@ -8,6 +8,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs"))
 import pytest
 
 import harness
+import sampling
+
+
+def pytest_configure(config):
+    sampling.configure(config)
+
+
+def pytest_collection_modifyitems(config, items):
+    sampling.choose(config, items)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,5 @@
-"""Programs that die in the middle of a backward, 50 times: what had ended before is in the recording, each time."""
+"""Programs that die in the middle of a backward, 50 times with `scripts/test --all`: what had ended before is in the
+recording, each time."""
 
 import contextlib
 import os
@@ -62,6 +63,7 @@ def pid_of(progress):
     return int(progress.read_text().split()[1])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", range(KILLS))
 def test_killed(number, target, tmp_path):
     progress = tmp_path / "progress"
@@ -78,18 +80,21 @@ def test_killed(number, target, tmp_path):
     check(report, progress)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(ABORTS))
 def test_aborted(number, target, tmp_path):
     run = died([harness.PYTHON, ENDLESS, tmp_path / "progress", "abort"], target, tmp_path / "progress")
     assert run.code == 128 + signal.SIGABRT
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(SEGFAULTS))
 def test_segfaulted(number, target, tmp_path):
     run = died([harness.PYTHON, ENDLESS, tmp_path / "progress", "segfault"], target, tmp_path / "progress")
     assert run.code == 128 + signal.SIGSEGV
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(LIMITS))
 def test_out_of_address_space(number, target, tmp_path):
     """`ulimit -v`: PyTorch throws when malloc fails, in whatever operator that is, and Python ends with a traceback."""
@@ -127,6 +132,7 @@ def memory_group(mebibytes):
     pytest.skip("no memory cgroup can be made here (not root, or no memory controller)")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("number", range(GROUPS))
 def test_killed_by_the_memory_limit_of_a_cgroup(number, target, tmp_path):
     progress = tmp_path / "progress"

@@ -3,10 +3,15 @@
 import pytest
 
 import harness
+import sampling
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes more than a minute")
+    sampling.configure(config)
+
+
+def pytest_collection_modifyitems(config, items):
+    sampling.choose(config, items)
 
 
 @pytest.fixture(scope="session", autouse=True)

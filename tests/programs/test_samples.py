@@ -28,6 +28,7 @@ def sample(name):
     return [harness.SAMPLES / file, *options]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_prints_the_same_and_its_saves_are_those_of_the_hooks(name, target, tmp_path):
     command = [harness.PYTHON, *sample(name)]
@@ -55,6 +56,7 @@ def test_a_sample_prints_the_same_and_its_saves_are_those_of_the_hooks(name, tar
     assert harness.unexplained(report) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [n for n in SAMPLES if n != "dataloader"])
 def test_the_memory_of_a_whole_sample_is_that_of_the_profiler(name, target, tmp_path):
     out = tmp_path / "memory.json"
