@@ -35,6 +35,14 @@ std::string loss_text(const trace::SealLoss& loss) {
       return text("process", "processes") + " could not write";
     case trace::Loss::no_memory:
       return text("event", "events") + " with no address space left";
+    case trace::Loss::unreachable:
+      return text("event", "events") + " after the spool was out of the program's reach";
+    case trace::Loss::no_descriptor:
+      return text("event", "events") + " with every file descriptor in use";
+    case trace::Loss::disk_reserve:
+      return text("event", "events") + " that would have taken the disk's last 5 % (or GiB)";
+    case trace::Loss::file_size_limit:
+      return text("event", "events") + " past the program's file size limit";
     case trace::Loss::truncated_spool:
       return text("process", "processes") + " did not end in good order";
   }

@@ -69,6 +69,15 @@ int write_output(const std::string& text, const std::string& output) {
   return kFine;
 }
 
+void add_mode_option(CLI::App& sub, std::string& mode) {
+  sub.add_option("--mode", mode, "Permissions of the recording, octal; by default it is its owner's alone")
+      ->type_name("MODE")
+      ->capture_default_str()
+      ->check([](const std::string& text) {
+        return parse_mode(text) ? std::string() : "'" + text + "' is no mode that its owner can read and write, like 0640";
+      });
+}
+
 std::function<std::string(const std::string&)> one_of(std::vector<std::string> words) {
   return [words = std::move(words)](const std::string& text) {
     if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();

@@ -1,6 +1,7 @@
 // Where a command's result goes and how it looks there; what its options may be.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ report::Style style_of(const std::string& output, const std::string& color);
 
 // kFine, or kUnreadable after a line that says why. A reader that has seen enough (`| head`) is no error.
 int write_output(const std::string& text, const std::string& output);
+
+// --mode: who may read the recording that is written.
+void add_mode_option(CLI::App& sub, std::string& mode);
 
 // A check of an option's value that names what there is, and what was probably meant.
 std::function<std::string(const std::string&)> one_of(std::vector<std::string> words);

@@ -36,7 +36,7 @@ PreloadPath::~PreloadPath() {
 
 std::string PreloadPath::setting() const {
   const char* preloaded = getenv("LD_PRELOAD");
-  return path_ + (preloaded != nullptr && *preloaded != 0 ? ":" + std::string(preloaded) : "");
+  return (preloaded != nullptr && *preloaded != 0 ? std::string(preloaded) + ":" : "") + path_;
 }
 
 }  // namespace tapelens::cli

@@ -16,7 +16,8 @@ class PreloadPath {
 
   // Why nothing can be preloaded, for the user; empty if it can.
   const std::string& reason() const { return reason_; }
-  // The value of LD_PRELOAD: the library, before whatever is preloaded already.
+  // The value of LD_PRELOAD: the library, behind whatever is preloaded already. The runtime of AddressSanitizer ends a
+  // program in which it is not the first.
   std::string setting() const;
 
  private:

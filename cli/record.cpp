@@ -9,6 +9,7 @@
 #include "cli/child.h"
 #include "cli/closing.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/preload.h"
 #include "cli/spool_folder.h"
 #include "cli/tally.h"
@@ -22,8 +23,8 @@ namespace fs = std::filesystem;
 
 struct RecordOptions {
   std::string output = "run.tapelens";
-  std::string steps, max_size = "8GiB", stacks = "python,cpp";
-  bool quiet = false, keep_spool = false, force = false;
+  std::string steps, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
+  bool quiet = false, keep_spool = false, force = false, redact = false;
   ApplyingOptions applying;
 };
 
@@ -55,14 +56,17 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   trace::SealOptions sealing;
   sealing.directory = folder;
   sealing.output = options.output;
-  sealing.command = shell_quote(command);
+  // The environment is in no recording.
+  sealing.command = options.redact ? shell_quote(command[0]) + " [arguments left out]" : shell_quote(command);
+  sealing.mode = *parse_mode(options.mode);
   sealing.duration_ns = duration_ns;
   if (!options.quiet) sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(folder);
   const trace::Result<trace::SealSummary> sealed =
       spools_in(folder).empty() ? trace::SealSummary{} : trace::seal(sealing);
   clear_progress_line();
-  const std::string by_hand = "tapelens seal " + shell_quote(folder) + " -o " + shell_quote(options.output);
+  const std::string by_hand = (options.mode == "0600" ? "tapelens seal " : "tapelens seal --mode " + options.mode + " ") +
+                              shell_quote(folder) + " -o " + shell_quote(options.output);
   if (!sealed) {
     say("the recording could not be sealed: " + sealed.error().message + "; its spools are kept: " + by_hand);
     return;
@@ -94,7 +98,7 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
 int record(const RecordOptions& options, const Applying& applying, const std::vector<std::string>& command) {
   const PreloadPath preload;
   if (!preload.reason().empty()) return run_unrecorded(command, preload.reason());
-  const SpoolFolder folder = make_spool_folder(options.output, options.force);
+  const SpoolFolder folder = make_spool_folder(options.output, options.spool_folder, options.force);
   if (folder.state == SpoolFolder::State::cannot) return run_unrecorded(command, folder.reason);
   if (folder.state == SpoolFolder::State::holds_spools) {
     say(shell_quote(folder.path) + " holds a recording that was never sealed. Keep it: tapelens seal " +
@@ -160,6 +164,11 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       ->type_name("{python,cpp,none}")
       ->check(known_stacks)
       ->capture_default_str();
+  sub->add_option("--spool", options->spool_folder,
+                  "Where the processes write while they run, FILE.spool/ in this folder; by default beside FILE")
+      ->type_name("DIR");
+  add_mode_option(*sub, options->mode);
+  sub->add_flag("--redact", options->redact, "Keep the arguments of the command out of the recording");
   sub->add_flag("--quiet", options->quiet, "No closing line");
   sub->add_flag("--keep-spool", options->keep_spool, "Keep what the processes wrote, FILE.spool/, after sealing");
   sub->add_flag("--force", options->force, "Discard the spools of an earlier recording that was never sealed");

@@ -5,6 +5,7 @@
 
 #include "cli/closing.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/spool_folder.h"
 #include "cli/text.h"
 
@@ -12,7 +13,7 @@ namespace tapelens::cli {
 namespace {
 
 struct SealCommand {
-  std::string folder, output;
+  std::string folder, output, mode = "0600";
   bool remove = false, strict = false;
 };
 
@@ -29,6 +30,7 @@ int seal(const SealCommand& options) {
   trace::SealOptions sealing;
   sealing.directory = options.folder;
   sealing.output = options.output;
+  sealing.mode = *parse_mode(options.mode);
   sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(options.folder);
   const trace::Result<trace::SealSummary> sealed = trace::seal(sealing);
@@ -65,6 +67,7 @@ void add_seal(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<SealCommand>();
   sub->add_option("DIR", options->folder, "The folder of spools")->required()->type_name("");
   sub->add_option("-o,--output", options->output, "The recording to write")->required()->type_name("FILE");
+  add_mode_option(*sub, options->mode);
   sub->add_flag("--remove", options->remove, "Remove the spools once they are sealed");
   sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
   sub->callback([options, &exit_code] { exit_code = seal(*options); });

@@ -16,11 +16,26 @@ namespace tapelens::cli {
 
 namespace fs = std::filesystem;
 
-SpoolFolder make_spool_folder(const std::string& output, bool discard) {
+namespace {
+
+// Why the folder that stands there already is not to be used; empty if it is.
+std::string wrong_with(const std::string& path) {
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0) return std::strerror(errno);
+  if (!S_ISDIR(facts.st_mode)) return "it is no folder";
+  if (facts.st_uid != geteuid()) return "it is another user's";
+  if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "other users can write into it";
+  return {};
+}
+
+}  // namespace
+
+SpoolFolder make_spool_folder(const std::string& output, const std::string& where, bool discard) {
   SpoolFolder folder;
   std::error_code error;
   const fs::path target = fs::absolute(output, error).lexically_normal();
-  folder.path = target.string() + ".spool";
+  const fs::path beside = where.empty() ? target : fs::absolute(where, error).lexically_normal() / target.filename();
+  folder.path = beside.string() + ".spool";
   if (!target.has_filename() || fs::is_directory(target, error)) {
     folder.reason = output + " is a folder";
     return folder;
@@ -29,14 +44,14 @@ SpoolFolder make_spool_folder(const std::string& output, bool discard) {
     folder.reason = output + " is not a regular file";
     return folder;
   }
-  if (mkdir(folder.path.c_str(), 0777) != 0) {
+  if (mkdir(folder.path.c_str(), 0700) != 0) {
     const int why = errno;
-    if (why != EEXIST || !fs::is_directory(folder.path, error)) {
-      folder.reason = "cannot write " + output + ": " + std::strerror(why);
+    if (why != EEXIST) {
+      folder.reason = "cannot write " + (where.empty() ? output : folder.path) + ": " + std::strerror(why);
       return folder;
     }
-    if (access(folder.path.c_str(), W_OK | X_OK) != 0) {
-      folder.reason = "cannot write in " + folder.path + ": " + std::strerror(errno);
+    if (const std::string wrong = wrong_with(folder.path); !wrong.empty()) {
+      folder.reason = "cannot use " + folder.path + ": " + wrong;
       return folder;
     }
     if (!spools_in(folder.path).empty()) {
@@ -44,6 +59,10 @@ SpoolFolder make_spool_folder(const std::string& output, bool discard) {
       if (!discard) return folder;
       for (const std::string& spool : spools_in(folder.path)) unlink(spool.c_str());
     }
+  }
+  if (chmod(folder.path.c_str(), 0700) != 0) {  // whatever the umask
+    folder.reason = "cannot use " + folder.path + ": " + std::strerror(errno);
+    return folder;
   }
   folder.state = SpoolFolder::State::ready;
   return folder;
@@ -53,7 +72,8 @@ std::vector<std::string> spools_in(const std::string& folder) {
   std::vector<std::string> spools;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".spool" && entry.is_regular_file(error)) spools.push_back(entry.path().string());
+    const bool is_file = entry.symlink_status(error).type() == fs::file_type::regular;
+    if (is_file && entry.path().extension() == ".spool") spools.push_back(entry.path().string());
   }
   std::sort(spools.begin(), spools.end());
   return spools;
@@ -62,7 +82,7 @@ std::vector<std::string> spools_in(const std::string& folder) {
 std::vector<uint32_t> living_processes(const std::string& folder) {
   std::vector<uint32_t> living;
   for (const std::string& spool : spools_in(folder)) {
-    const int file = open(spool.c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = open(spool.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0) continue;
     trace::SpoolHeader header{};
     const ssize_t got = pread(file, static_cast<void*>(&header), sizeof(header), 0);

@@ -1,4 +1,5 @@
-// The folder of spools beside a recording that is being made: OUTPUT.spool/, one *.spool a process.
+// The folder of spools of a recording that is being made: OUTPUT.spool/, one *.spool a process. It is this user's own and
+// nobody else can write into it.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@ struct SpoolFolder {
   std::string reason;  // if `cannot`: one phrase for the user
 };
 
-// Makes the folder for `output`. Spools of an earlier recording are removed if `discard`, else left and reported.
-SpoolFolder make_spool_folder(const std::string& output, bool discard);
+// Makes the folder for `output`, beside it or in the folder `where`. Spools of an earlier recording are removed if
+// `discard`, else left and reported.
+SpoolFolder make_spool_folder(const std::string& output, const std::string& where, bool discard);
 
 std::vector<std::string> spools_in(const std::string& folder);  // paths, sorted
 

@@ -1,47 +1,31 @@
 #include "cli/tally.h"
 
 #include <algorithm>
-#include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "analyzer/report/format.h"
+#include "trace/tally_file.h"
 
 namespace tapelens::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> split(const std::string& line) {
-  std::vector<std::string> parts(1);
-  for (const char c : line) {
-    if (c == '\t') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
-template <class Number>
-bool read(const std::string& text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-// applied REWRITE LEVEL SITES TIMES BYTES KEPT, or skipped REWRITE LEVEL SITES TIMES BYTES REASON
-void take_line(const std::string& line, Tally& tally) {
-  const std::vector<std::string> parts = split(line);
-  if (parts.size() != 7) return;
+// Of a file whose writer may still be at it, or was killed: what is whole in it.
+void take_row(const trace::TallyRow& from, Tally& tally) {
+  const auto text = [](const auto& chars) { return std::string(chars, strnlen(chars, sizeof(chars))); };
   TallyRow row;
-  row.rewrite = parts[1];
-  const bool numbers =
-      read(parts[2], row.level) && read(parts[3], row.sites) && read(parts[4], row.times) && read(parts[5], row.bytes);
-  const bool was_applied = parts[0] == "applied" && read(parts[6], row.kept);
-  if (!numbers || (!was_applied && parts[0] != "skipped")) return;
-  if (!was_applied) row.reason = parts[6];
-  std::vector<TallyRow>& rows = was_applied ? tally.applied : tally.skipped;
+  row.rewrite = text(from.rewrite);
+  row.reason = text(from.reason);
+  row.level = static_cast<int>(from.level);
+  row.sites = from.sites.load();
+  row.times = from.times.load();
+  row.bytes = from.bytes.load();
+  row.kept = from.kept.load();
+  std::vector<TallyRow>& rows = row.reason.empty() ? tally.applied : tally.skipped;
   const auto same = std::ranges::find_if(
       rows, [&](const TallyRow& other) { return other.rewrite == row.rewrite && other.reason == row.reason; });
   if (same == rows.end()) {
@@ -52,6 +36,17 @@ void take_line(const std::string& line, Tally& tally) {
   same->times += row.times;
   same->bytes += row.bytes;
   same->kept += row.kept;
+}
+
+void take_file(const fs::path& path, Tally& tally) {
+  const auto read = std::make_unique<trace::TallyFile>();
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(read.get()), sizeof(*read));
+  if (file.gcount() != sizeof(*read) || read->magic != trace::kTallyMagic) return;
+  ++tally.processes;
+  const size_t rows = std::min<size_t>(read->rows.load(), trace::kTallyRows);
+  for (size_t i = 0; i < rows; ++i) take_row(read->row[i], tally);
+  tally.left_out += read->left_out.load();
 }
 
 TallyRow sum(const std::vector<TallyRow>& rows) {
@@ -75,11 +70,7 @@ Tally read_tally(const std::string& folder) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) files.push_back(entry.path());
   std::ranges::sort(files);
-  for (const fs::path& path : files) {
-    std::ifstream file(path);
-    ++tally.processes;
-    for (std::string line; std::getline(file, line);) take_line(line, tally);
-  }
+  for (const fs::path& path : files) take_file(path, tally);
   std::ranges::sort(tally.skipped, std::ranges::greater(), &TallyRow::sites);
   return tally;
 }
@@ -91,6 +82,7 @@ std::string describe(const Tally& tally) {
            report::plural(all.sites, "site", "sites") + ", " + bytes_text(all.bytes) + " kept as " +
            bytes_text(all.kept) + " over the whole run";
   }
+  if (tally.left_out > 0) text += ", and " + report::count_text(tally.left_out) + " times that were not counted apart";
   if (tally.skipped.empty()) return text;
   text += "; skipped " + report::plural(sum(tally.skipped).sites, "site", "sites") + ": ";
   constexpr size_t kMostReasons = 3;  // of a line; the report of a recording has them all

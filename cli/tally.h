@@ -16,10 +16,11 @@ struct TallyRow {
 struct Tally {
   uint64_t processes = 0;  // that told
   std::vector<TallyRow> applied, skipped;
+  uint64_t left_out = 0;  // times for which a process had no row any more
 };
 
-// Sites of one rewrite are added up over the processes; skipped ones that are most come first. A line that is not
-// understood is left out.
+// Sites of one rewrite are added up over the processes; skipped ones that are most come first. What is no tally is left
+// out.
 Tally read_tally(const std::string& folder);
 
 // "rewrote 86 saves at 17 sites, 78.4 MiB kept as 4.1 MiB over the whole run; skipped 3 sites: the gradients are

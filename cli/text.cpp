@@ -59,6 +59,13 @@ std::string shell_quote(std::string_view word) {
   return quoted + "'";
 }
 
+std::optional<uint32_t> parse_mode(std::string_view text) {
+  uint32_t mode = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (error != std::errc() || end != text.data() + text.size() || mode > 0777 || (mode & 0600) != 0600) return {};
+  return mode;
+}
+
 std::string shell_quote(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) {

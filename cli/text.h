@@ -12,6 +12,9 @@ namespace tapelens::cli {
 // "8GiB", "500M", "1073741824": powers of 1024 with and without `i` and `B`. Nothing if it is no such size.
 std::optional<uint64_t> parse_bytes(std::string_view text);
 
+// "0640", "640": permissions of a file, octal. Nothing if it is none, or its owner could not read and write it.
+std::optional<uint32_t> parse_mode(std::string_view text);
+
 // "A:B", "A:" and ":B" are steps A up to, not including, B; a single "A" is that step. Answers "A:B" with both filled
 // in as far as they were given.
 std::optional<std::string> parse_steps(std::string_view text);

@@ -54,6 +54,10 @@ bool is_lost(trace::Loss kind) {
     case trace::Loss::torn_block:
     case trace::Loss::unwritable:
     case trace::Loss::no_memory:
+    case trace::Loss::unreachable:
+    case trace::Loss::no_descriptor:
+    case trace::Loss::disk_reserve:
+    case trace::Loss::file_size_limit:
       return true;
     default:
       return false;

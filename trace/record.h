@@ -24,6 +24,7 @@ enum class RecordKind : uint8_t {
   mapping = 8,      // an executable file in the address space, to symbolise native stacks with
   information = 9,  // a key and a value about the process: "torch_version", "rank", ...
   loss = 10,
+  lane = 11,  // what follows in this block is of another lane, which took it over
 
   // events
   operator_begin = 16,
@@ -110,6 +111,12 @@ struct MappingRecord {
   RecordHeader header;  // id: string, the path
   uint64_t begin, end;  // addresses
   uint64_t bias;        // address minus address in the file
+};
+
+struct LaneRecord {  // id: the lane
+  RecordHeader header;
+  uint32_t os_thread;  // gettid()
+  uint32_t number;     // of this piece among the lane's, as of a block
 };
 
 struct InformationRecord {

@@ -175,7 +175,7 @@ Result<SealSummary> seal(const SealOptions& options) {
   });
 
   SealedWriter writer;
-  if (Status status = writer.open(options.output); !status) return status.error();
+  if (Status status = writer.open(options.output, options.mode); !status) return status.error();
   SharedTables shared(writer);
   Progress progress(options, summary.events);
   std::vector<ProcessSummary> processes;

@@ -12,8 +12,9 @@ namespace tapelens::trace {
 
 struct SealOptions {
   std::string directory;                          // holds *.spool, one each process
-  std::string output;                             // written beside it as `output`.part, then renamed
+  std::string output;                             // written beside it under a random name, then renamed
   std::string command;                            // shell-quoted; empty: from the spools
+  uint32_t mode = 0600;                           // permissions of the file
   int64_t duration_ns = 0;                        // 0: the last event
   std::function<void(double fraction)> progress;  // may be empty
 };

@@ -1,9 +1,12 @@
 // See sealed_writer.h.
 #include "trace/sealed_writer.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -50,14 +53,22 @@ Error SealedWriter::failed(const char* doing) const {
   return {path_ + ": " + doing + ": " + std::strerror(error_) + ": " + mend};
 }
 
-Status SealedWriter::open(const std::string& path) {
+Status SealedWriter::open(const std::string& path, uint32_t mode) {
   path_ = path;
-  part_ = path + ".part";
-  file_ = std::fopen(part_.c_str(), "wbe");
+  mode_ = mode;
+  // New and ours: a name that others can foresee is one where they can put a link to a file of the user's.
+  std::string part = path + ".XXXXXX.part";
+  const int made = mkostemps(part.data(), 5, O_CLOEXEC);
+  file_ = made >= 0 ? fdopen(made, "wb") : nullptr;
   if (file_ == nullptr) {
     error_ = errno;
+    if (made >= 0) {
+      close(made);
+      unlink(part.c_str());
+    }
     return failed("cannot be written");
   }
+  part_ = part;
   std::setvbuf(file_, nullptr, _IOFBF, size_t{1} << 20);
   SealedHeader header{kSealedMagic, kSealedVersion, kSealedNeedsReader, 0, 0};
   header.checksum = checksum_of(&header, offsetof(SealedHeader, checksum));
@@ -116,6 +127,7 @@ Status SealedWriter::finish(const std::string& command, int64_t duration_ns, uin
   write(directory.data(), directory.size());
   write(&footer, sizeof(footer));
 
+  if (fchmod(fileno(file_), mode_) != 0 && error_ == 0) error_ = errno;
   if (std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0) error_ = errno;
   if (error_ == 0 && std::rename(part_.c_str(), path_.c_str()) != 0) error_ = errno;
   if (error_ == 0) return Done{};

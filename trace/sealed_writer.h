@@ -23,8 +23,8 @@ class SealedWriter {
   SealedWriter& operator=(const SealedWriter&) = delete;
   ~SealedWriter();  // removes what was written when it was not finished
 
-  // Writes to `path`.part until it is finished.
-  Status open(const std::string& path);
+  // Writes beside it, to a new file of a random name, until it is finished; `mode`: its permissions then.
+  Status open(const std::string& path, uint32_t mode = 0600);
   // An error is kept until `finish`. Each column of a table must get the same number of rows in the end.
   void write_chunk(const ColumnKey& key, uint32_t process, const void* values, size_t rows);
   // The file is whole and in its place when this succeeds.
@@ -37,6 +37,7 @@ class SealedWriter {
   Error failed(const char* doing) const;
 
   std::string path_, part_;
+  uint32_t mode_ = 0600;
   std::FILE* file_ = nullptr;
   int error_ = 0;
   uint64_t offset_ = 0;

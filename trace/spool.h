@@ -2,7 +2,8 @@
 // spool_reader.h. docs/trace-format.md draws it.
 //
 // One header page, then fixed blocks. A thread (a *lane*) claims a block with one atomic add and fills it alone; what
-// it has committed is in the page cache, so it outlives the process however that ends.
+// it has committed is in the page cache, so it outlives the process however that ends. The block that a thread leaves
+// when it ends goes to a thread that begins, behind a LaneRecord.
 #pragma once
 
 #include <atomic>
@@ -12,14 +13,18 @@
 namespace tapelens::trace {
 
 inline constexpr uint64_t kSpoolMagic = 0x314c4f4f5053544cULL;  // "LTSPOOL1"
-inline constexpr uint32_t kSpoolVersion = 2;
+inline constexpr uint32_t kSpoolVersion = 3, kOldestSpoolVersion = 2;
 inline constexpr uint32_t kBlockMagic = 0x4b434c42;  // "BLCK"
 inline constexpr size_t kSpoolHeaderBytes = 4096;
 inline constexpr size_t kBlockBytes = size_t{64} * 1024;
 inline constexpr size_t kBlockHeaderBytes = 64;
 inline constexpr size_t kBlockPayloadBytes = kBlockBytes - kBlockHeaderBytes;
 
-enum class SpoolState : uint32_t { recording = 0, finished = 1 };
+enum class SpoolState : uint32_t {
+  recording = 0,
+  finished = 1,
+  replaced = 2,  // by another program, with exec: a good end, too
+};
 
 struct SpoolHeader {
   uint64_t magic;
@@ -35,13 +40,13 @@ struct SpoolHeader {
   std::atomic<uint32_t> forked_children;  // added by the children themselves
   std::atomic<uint64_t> lost[32];         // by Loss: how many
   std::atomic<uint64_t> lost_since_ticks[32];
-  uint64_t end_ticks, end_ns;  // the clock's last anchor, when the state became finished; 0 before
+  uint64_t end_ticks, end_ns;  // the clock's last anchor, when the state became another than recording; 0 before
 };
 static_assert(sizeof(SpoolHeader) <= kSpoolHeaderBytes);
 
 struct BlockHeader {
   uint32_t magic;
-  uint32_t lane;                     // counts the threads of the process from 1
+  uint32_t lane;                     // that began it; counts the threads of the process from 1
   uint32_t os_thread;                // gettid()
   uint32_t number;                   // of this block among its lane's, from 0
   uint64_t anchor_ticks, anchor_ns;  // one moment in both clocks, when the block was claimed

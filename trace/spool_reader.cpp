@@ -46,6 +46,8 @@ bool is_whole(const RecordHeader* record, size_t bytes) {
       return fixed(static_cast<const InformationRecord*>(at));
     case RecordKind::loss:
       return fixed(static_cast<const LossRecord*>(at));
+    case RecordKind::lane:
+      return fixed(static_cast<const LaneRecord*>(at)) && record->id != 0;
     case RecordKind::operator_begin:
       return tail(static_cast<const OperatorRecord*>(at), 8);
     case RecordKind::input_views:
@@ -112,7 +114,7 @@ Result<SpoolReader> SpoolReader::open(const std::string& path) {
   const auto* header = reinterpret_cast<const SpoolHeader*>(reader.bytes_);
   if (header->magic != kSpoolMagic)
     return failed("offset 0: not a spool", "its process ended before it recorded anything");
-  if (header->version != kSpoolVersion || header->block_bytes != kBlockBytes)
+  if (header->version < kOldestSpoolVersion || header->version > kSpoolVersion || header->block_bytes != kBlockBytes)
     return failed("offset 8: a spool of format version " + std::to_string(header->version) + ", this tapelens reads " +
                       std::to_string(kSpoolVersion),
                   "seal it with the tapelens that recorded it");
@@ -121,7 +123,8 @@ Result<SpoolReader> SpoolReader::open(const std::string& path) {
   f.parent_pid = header->parent_pid;
   f.wall_ns = header->wall_ns;
   f.epoch_ns = header->epoch_ns;
-  f.finished = header->state.load(std::memory_order_acquire) == static_cast<uint32_t>(SpoolState::finished);
+  const SpoolState state{header->state.load(std::memory_order_acquire)};
+  f.finished = state == SpoolState::finished || state == SpoolState::replaced;
   f.forked_children = header->forked_children.load(std::memory_order_relaxed);
   for (size_t i = 0; i < f.lost.size(); ++i) {
     f.lost[i] = header->lost[i].load(std::memory_order_relaxed);
@@ -134,7 +137,7 @@ Result<SpoolReader> SpoolReader::open(const std::string& path) {
   const uint64_t in_file = (reader.size_ - kSpoolHeaderBytes) / kBlockBytes;
   const uint64_t claimed = header->claimed_blocks.load(std::memory_order_acquire);
   const uint64_t blocks = std::min(in_file, claimed);
-  if (f.finished && claimed > in_file) reader.torn_blocks_ += claimed - in_file;  // the file was cut
+  if (state == SpoolState::finished && claimed > in_file) reader.torn_blocks_ += claimed - in_file;  // the file was cut
   for (uint64_t i = 0; i < blocks; ++i)
     reader.read_block(reader.bytes_ + kSpoolHeaderBytes + i * kBlockBytes, reader.anchors_);
   reader.order_lanes();
@@ -174,28 +177,41 @@ void SpoolReader::read_block(const std::byte* at, std::vector<ClockAnchor>& anch
     ++torn_blocks_;
     return;
   }
-  const uint32_t whole = check_records(payload, committed);
-  if (whole != committed) ++torn_blocks_;
   anchors.push_back({header->anchor_ticks, header->anchor_ns});
-  blocks_.push_back({header->lane, header->os_thread, header->number, whole, payload, whole == committed, true});
+  if (!read_pieces(*header, payload, committed)) ++torn_blocks_;
 }
 
-// The bytes that hold whole records, from the start to the first that is not.
-uint32_t SpoolReader::check_records(const std::byte* payload, uint32_t committed) {
-  uint32_t at = 0;
+// Takes what each lane wrote into a block, up to the first record that is not whole; false if there is one.
+bool SpoolReader::read_pieces(const BlockHeader& header, const std::byte* payload, uint32_t committed) {
+  Block piece{header.lane, header.os_thread, header.number, 0, payload, true, true};
+  uint32_t begin = 0, at = 0;
+  const auto end_piece = [&](bool is_whole) {
+    piece.committed = at - begin;
+    piece.whole = is_whole;
+    blocks_.push_back(piece);
+  };
   while (at < committed) {
     const auto* record = reinterpret_cast<const RecordHeader*>(payload + at);
     const size_t bytes = size_t{record->words} * 8;
-    if (bytes == 0 || bytes > committed - at || !is_whole(record, bytes)) return at;
+    if (bytes == 0 || bytes > committed - at || !is_whole(record, bytes)) {
+      end_piece(false);
+      return false;
+    }
     if (is_event(record->kind)) {
       ++events_;
       operators_ += record->kind == RecordKind::operator_begin;
+    } else if (record->kind == RecordKind::lane) {
+      end_piece(true);
+      const auto& taken = *reinterpret_cast<const LaneRecord*>(record);
+      begin = at;
+      piece = {taken.header.id, taken.os_thread, taken.number, 0, payload + at, true, true};
     } else if (record->kind < RecordKind::operator_begin) {
       interned_[static_cast<size_t>(record->kind)].push_back(record);
     }
     at += static_cast<uint32_t>(bytes);
   }
-  return at;
+  end_piece(true);
+  return true;
 }
 
 void SpoolReader::order_lanes() {

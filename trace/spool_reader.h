@@ -25,7 +25,7 @@ inline uint64_t ticks_of(const RecordHeader* record) { return reinterpret_cast<c
 struct SpoolFacts {
   uint32_t pid = 0, parent_pid = 0;
   uint64_t wall_ns = 0, epoch_ns = 0;
-  bool finished = false;
+  bool finished = false;  // or became another program: it ended in good order
   uint32_t forked_children = 0;
   std::array<uint64_t, 32> lost{}, lost_since_ticks{};
   ClockAnchor start{}, end{};
@@ -33,7 +33,7 @@ struct SpoolFacts {
 
 class SpoolReader {
  public:
-  struct Block {
+  struct Block {  // or a piece of one: where another lane took over, another begins
     uint32_t lane, os_thread, number, committed;  // committed: bytes of payload that are whole, valid records
     const std::byte* payload;
     bool whole;    // false: cut short at a torn record
@@ -72,7 +72,7 @@ class SpoolReader {
   struct Cursor;
   SpoolReader() = default;
   void read_block(const std::byte* at, std::vector<ClockAnchor>& anchors);
-  uint32_t check_records(const std::byte* payload, uint32_t committed);
+  bool read_pieces(const BlockHeader& header, const std::byte* payload, uint32_t committed);
   void order_lanes();
 
   const std::byte* bytes_ = nullptr;

@@ -2,16 +2,14 @@
 // held but while the file grows, and space on disk is reserved before it is mapped.
 #include "trace/spool_writer.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <iterator>
+#include <utility>
 
 #include "trace/checksum.h"
 
@@ -21,6 +19,8 @@ namespace {
 constexpr uint64_t kChunkBlocks = 128;  // 8 MiB
 // Past every real number of blocks: whoever claims after the spool was closed is refused.
 constexpr uint64_t kClosed = uint64_t{1} << 40;
+constexpr uint32_t kLeastLeftOver = 1024;  // bytes: less of a block is not worth another lane's beginning
+constexpr uint32_t kPatience = 10'000;     // 1 s: how long the end of the process waits for other threads
 
 struct Anchor {
   uint64_t ticks, ns;
@@ -42,43 +42,20 @@ Anchor take_anchor() {
   return best;
 }
 
-bool write_zeros(int file, uint64_t offset, uint64_t bytes) {
-  static const char zeros[16384] = {};
-  while (bytes > 0) {
-    const ssize_t written = pwrite(file, zeros, bytes < sizeof(zeros) ? bytes : sizeof(zeros), off_t(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    offset += uint64_t(written);
-    bytes -= uint64_t(written);
+// What to tell the user of a spool that could not be made.
+int error_of(Loss why) {
+  switch (why) {
+    case Loss::no_memory:
+      return ENOMEM;
+    case Loss::no_descriptor:
+      return EMFILE;
+    case Loss::file_size_limit:
+      return EFBIG;
+    case Loss::unreachable:
+      return ENOENT;
+    default:
+      return ENOSPC;
   }
-  return true;
-}
-
-// Reserves space on disk for `bytes` at `offset`, the present end of the file; errno on failure. A page that is
-// mapped without its space would be a SIGBUS in the user's program once the disk is full.
-bool reserve_on_disk(int file, uint64_t offset, uint64_t bytes) {
-  // Growing past RLIMIT_FSIZE raises SIGXFSZ, which would kill the program.
-  struct rlimit limit {};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur) {
-    errno = EFBIG;
-    return false;
-  }
-  int answer;
-  do {
-    answer = fallocate(file, 0, off_t(offset), off_t(bytes));
-  } while (answer != 0 && errno == EINTR);
-  if (answer != 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) answer = write_zeros(file, offset, bytes) ? 0 : -1;
-  if (answer == 0) return true;
-  const int why = errno;
-  // What was reserved of it goes back: the program may need it. A failure changes nothing for the spool.
-  if (ftruncate(file, off_t(offset)) != 0) errno = why;
-  errno = why;
-  return false;
-}
-
-void* map_shared(int file, uint64_t offset, uint64_t bytes) {
-  void* place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, off_t(offset));
-  return place == MAP_FAILED ? nullptr : place;
 }
 
 }  // namespace
@@ -91,6 +68,14 @@ uint64_t monotonic_ns() {
 
 // ---- the lane -------------------------------------------------------------------------------------------------
 
+void Lane::enter(BlockHeader* block, uint64_t place, uint32_t used) {
+  block_ = block;
+  place_ = place;
+  payload_ = reinterpret_cast<std::byte*>(block) + kBlockHeaderBytes;
+  used_ = used;
+  capacity_ = kBlockPayloadBytes;
+}
+
 bool Lane::next_block(size_t bytes) {
   if (writer_ == nullptr) return false;
   if (bytes > kBlockPayloadBytes) {
@@ -99,7 +84,12 @@ bool Lane::next_block(size_t bytes) {
   }
   finish();
   const int error_of_the_program = errno;
-  BlockHeader* block = writer_->claim();
+  if (blocks_ == 0 && writer_->take_left_over(*this, bytes)) {
+    errno = error_of_the_program;
+    return true;
+  }
+  uint64_t place = 0;
+  BlockHeader* block = writer_->claim(place);
   errno = error_of_the_program;
   if (block == nullptr) {
     const uint8_t why = writer_->stopped_by_.load(std::memory_order_relaxed);
@@ -114,42 +104,50 @@ bool Lane::next_block(size_t bytes) {
   block->anchor_ns = anchor.ns;
   // Last: a block without it was claimed and never begun.
   std::atomic_ref<uint32_t>(block->magic).store(kBlockMagic, std::memory_order_release);
-  block_ = block;
-  payload_ = reinterpret_cast<std::byte*>(block) + kBlockHeaderBytes;
-  capacity_ = kBlockPayloadBytes;
+  enter(block, place, 0);
   return true;
 }
 
 void Lane::finish() {
-  if (block_ != nullptr) {
-    block_->checksum = checksum_of(payload_, used_);
-    block_->finished.store(1, std::memory_order_release);
-  }
+  BlockHeader* block = std::exchange(block_, nullptr);
+  used_ = capacity_ = 0;
+  if (block == nullptr) return;
+  // Not `used_`: what a signal handler interrupted may have counted there and not committed.
+  block->checksum = checksum_of(payload_, block->committed.load(std::memory_order_relaxed));
+  block->finished.store(1, std::memory_order_release);
+  writer_->let_go(block, place_);
+}
+
+void Lane::leave() {
+  if (block_ == nullptr) return;
+  if (!writer_->keep_left_over({block_, place_, used_})) return finish();
   block_ = nullptr;
-  payload_ = nullptr;
   used_ = capacity_ = 0;
 }
 
 // ---- the spool ------------------------------------------------------------------------------------------------
 
 int SpoolWriter::open(const char* path, const SpoolLimits& limits) {
-  file_ = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file_ < 0) return errno;
+  if (const int error = file_.create(path); error != 0) return error;
   max_blocks_ = limits.max_bytes > kSpoolHeaderBytes ? (limits.max_bytes - kSpoolHeaderBytes) / kBlockBytes : 0;
   if (max_blocks_ == 0) max_blocks_ = 1;
 
-  const auto give_up = [&](int why) {
+  Loss why{};
+  const auto give_up = [&] {
     close();
-    unlink(path);
-    return why != 0 ? why : EIO;
+    file_.remove();
+    return error_of(why);
   };
-  if (!reserve_on_disk(file_, 0, kSpoolHeaderBytes)) return give_up(errno);
-  header_ = static_cast<SpoolHeader*>(map_shared(file_, 0, kSpoolHeaderBytes));
-  if (header_ == nullptr) return give_up(errno);
-  const size_t table = ((max_blocks_ - 1) / kChunkBlocks + 1) * sizeof(*chunks_);
+  header_ = static_cast<SpoolHeader*>(file_.extend(0, kSpoolHeaderBytes, why));
+  if (header_ == nullptr) return give_up();
+  const size_t table = ((max_blocks_ - 1) / kChunkBlocks + 1) * sizeof(Chunk);
   void* chunks = mmap(nullptr, table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (chunks == MAP_FAILED) return give_up(errno);
-  chunks_ = static_cast<std::atomic<std::byte*>*>(chunks);  // zero bytes are null pointers
+  if (chunks == MAP_FAILED) {
+    why = Loss::no_memory;
+    return give_up();
+  }
+  chunks_ = static_cast<Chunk*>(chunks);  // zero bytes are chunks that are not there
+  can_grow_ = true;
 
   const Anchor anchor = take_anchor();
   struct timespec wall {};
@@ -163,8 +161,8 @@ int SpoolWriter::open(const char* path, const SpoolLimits& limits) {
   header_->start_ticks = anchor.ticks;
   header_->start_ns = anchor.ns;
   if (!grow(1, true)) {
-    const Loss why{stopped_by_.load(std::memory_order_relaxed)};
-    return give_up(why == Loss::no_memory ? ENOMEM : ENOSPC);
+    why = Loss{stopped_by_.load(std::memory_order_relaxed)};
+    return give_up();
   }
   std::atomic_ref<uint64_t>(header_->magic).store(kSpoolMagic, std::memory_order_release);
   return 0;
@@ -191,78 +189,139 @@ void SpoolWriter::refuse(Loss why) {
   stop();
 }
 
-BlockHeader* SpoolWriter::claim() {
+BlockHeader* SpoolWriter::claim(uint64_t& place) {
   if (stopped() || header_ == nullptr) return nullptr;
-  const uint64_t number = header_->claimed_blocks.fetch_add(1, std::memory_order_acq_rel);
-  if (number >= kClosed) return nullptr;
+  place = header_->claimed_blocks.fetch_add(1, std::memory_order_acq_rel);
+  if (place >= kClosed) return nullptr;
   uint64_t ready = ready_blocks_.load(std::memory_order_acquire);
-  if (number >= ready) {
-    if (!grow(number + 1, true)) return nullptr;
+  if (place >= ready) {
+    if (!grow(place + 1, true)) return nullptr;
     ready = ready_blocks_.load(std::memory_order_acquire);
   }
-  if (number + kChunkBlocks / 4 >= ready) grow(ready + 1, false);  // ahead of time, so that threads seldom wait
+  if (place + kChunkBlocks / 4 >= ready) grow(ready + 1, false);  // ahead of time, so that threads seldom wait
 
-  std::byte* chunk = chunks_[number / kChunkBlocks].load(std::memory_order_acquire);
+  std::byte* chunk = chunks_[place / kChunkBlocks].address.load(std::memory_order_acquire);
   // Its pages come as they are written to: faulted in at once (MADV_POPULATE_WRITE) they were measured to cost more.
-  return reinterpret_cast<BlockHeader*>(chunk + number % kChunkBlocks * kBlockBytes);
+  return reinterpret_cast<BlockHeader*>(chunk + place % kChunkBlocks * kBlockBytes);
+}
+
+uint64_t SpoolWriter::chunk_bytes(uint64_t chunk) const {
+  return std::min(kChunkBlocks, max_blocks_ - chunk * kChunkBlocks) * kBlockBytes;
 }
 
 // Sees to it that `blocks` are ready. Without `wait`: only if no other thread is at it, and a failure stops nothing
 // yet, since the blocks that are ready can still be used.
 bool SpoolWriter::grow(uint64_t blocks, bool wait) {
-  std::unique_lock lock(growth_, std::defer_lock);
-  if (wait) {
-    lock.lock();
-  } else if (blocks > max_blocks_ || !lock.try_lock()) {
-    return false;
-  }
+  if (!wait && blocks > max_blocks_) return false;
+  // Refused to a signal handler that interrupted this thread's own growth: that record is lost, and the next is not.
+  const SpoolGuard guard(growth_, wait ? growth_.lock() : growth_.try_lock());
+  if (!guard) return false;
   while (ready_blocks_.load(std::memory_order_relaxed) < blocks) {
     if (stopped()) return false;
-    if (blocks > max_blocks_) {
-      if (wait) refuse(Loss::size_limit);
-      return false;
-    }
-    if (!grow_by_a_chunk()) {
-      if (wait) refuse(errno == ENOMEM ? Loss::no_memory : Loss::disk_full);
-      return false;
-    }
-  }
-  return true;
-}
-
-bool SpoolWriter::grow_by_a_chunk() {
-  const uint64_t ready = ready_blocks_.load(std::memory_order_relaxed);
-  const uint64_t blocks = std::min(kChunkBlocks, max_blocks_ - ready);
-  const uint64_t offset = kSpoolHeaderBytes + ready * kBlockBytes;
-  if (!reserve_on_disk(file_, offset, blocks * kBlockBytes)) return false;
-  void* place = map_shared(file_, offset, blocks * kBlockBytes);
-  if (place == nullptr) {
-    errno = ENOMEM;
+    Loss why = Loss::size_limit;
+    if (blocks <= max_blocks_ && grow_by_a_chunk(why)) continue;
+    if (wait) refuse(why);
     return false;
   }
-  chunks_[ready / kChunkBlocks].store(static_cast<std::byte*>(place), std::memory_order_release);
-  ready_blocks_.store(ready + blocks, std::memory_order_release);
   return true;
 }
 
+bool SpoolWriter::grow_by_a_chunk(Loss& why) {
+  const uint64_t ready = ready_blocks_.load(std::memory_order_relaxed);
+  const uint64_t chunk = ready / kChunkBlocks, bytes = chunk_bytes(chunk);
+  void* place = file_.extend(kSpoolHeaderBytes + ready * kBlockBytes, bytes, why);
+  if (place == nullptr) return false;
+  chunks_[chunk].address.store(static_cast<std::byte*>(place), std::memory_order_release);
+  ready_blocks_.store(ready + bytes / kBlockBytes, std::memory_order_release);
+  return true;
+}
+
+// The block is finished and nobody's any more. Its pages are the file's, whose cache keeps them; they are not to count
+// as the program's memory.
+void SpoolWriter::let_go(BlockHeader* block, uint64_t place) {
+  if (chunks_ == nullptr) return;
+  madvise(block, kBlockBytes, MADV_DONTNEED);
+  Chunk& chunk = chunks_[place / kChunkBlocks];
+  const uint64_t bytes = chunk_bytes(place / kChunkBlocks);
+  if (chunk.finished.fetch_add(1, std::memory_order_acq_rel) + 1 < bytes / kBlockBytes) return;
+  // First forgotten, then unmapped: a child that is forked in between must not take the range for its own.
+  if (std::byte* address = chunk.address.exchange(nullptr, std::memory_order_acq_rel)) munmap(address, bytes);
+}
+
+// ---- blocks of threads that ended -----------------------------------------------------------------------------
+
+bool SpoolWriter::keep_left_over(const LeftOver& left) {
+  if (stopped() || left.used + kLeastLeftOver > kBlockPayloadBytes) return false;
+  const SpoolGuard guard(left_lock_, left_lock_.lock());
+  if (!guard || stopped() || left_count_ == kMostLeftOvers) return false;
+  left_[left_count_++] = left;
+  return true;
+}
+
+bool SpoolWriter::take_left_over(Lane& lane, size_t bytes) {
+  if (stopped()) return false;
+  const SpoolGuard guard(left_lock_, left_lock_.lock());
+  if (!guard || stopped()) return false;
+  for (size_t i = left_count_; i-- > 0;) {
+    const LeftOver left = left_[i];
+    if (left.used + sizeof(LaneRecord) + bytes > kBlockPayloadBytes) continue;
+    left_[i] = left_[--left_count_];
+    lane.enter(left.block, left.place, left.used);
+    constexpr auto kWords = static_cast<uint16_t>(sizeof(LaneRecord) / 8);
+    return lane.write(LaneRecord{{RecordKind::lane, 0, kWords, lane.number_}, lane.os_thread_, lane.blocks_++});
+  }
+  return false;
+}
+
+void SpoolWriter::finish_left_overs() {
+  const SpoolGuard guard(left_lock_, left_lock_.lock(kPatience));
+  if (!guard) return;  // they stay without a checksum, as after a crash
+  while (left_count_ > 0) {
+    const LeftOver left = left_[--left_count_];
+    Lane lane;
+    lane.writer_ = this;
+    lane.enter(left.block, left.place, left.used);
+    lane.finish();
+  }
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------
+
 void SpoolWriter::finish() {
-  if (header_ == nullptr || file_ < 0) return;
-  const std::lock_guard lock(growth_);
+  if (header_ == nullptr) return;
   stop();
-  // No block may be claimed past the end that the file is cut to. First every claim is refused by its number, then by
-  // what is ready, and only then the true number is put back.
-  const uint64_t claimed = header_->claimed_blocks.fetch_add(kClosed, std::memory_order_acq_rel) % kClosed;
-  const uint64_t kept = std::min(claimed, ready_blocks_.load(std::memory_order_relaxed));
-  ready_blocks_.store(kept, std::memory_order_release);
-  header_->claimed_blocks.store(kept, std::memory_order_release);
+  finish_left_overs();
+  // Without the lock the file is in the middle of its growth, perhaps in this thread below a signal handler: it stays
+  // as long as it is.
+  const SpoolGuard guard(growth_, growth_.lock(kPatience));
+  if (!can_grow_) return;
+  uint64_t kept = 0;
+  if (guard) {
+    can_grow_ = false;
+    // No block may be claimed past the end that the file is cut to. First every claim is refused by its number, then by
+    // what is ready, and only then the true number is put back.
+    const uint64_t claimed = header_->claimed_blocks.fetch_add(kClosed, std::memory_order_acq_rel) % kClosed;
+    kept = std::min(claimed, ready_blocks_.load(std::memory_order_relaxed));
+    ready_blocks_.store(kept, std::memory_order_release);
+    header_->claimed_blocks.store(kept, std::memory_order_release);
+  }
+  end_clock();
+  header_->state.store(static_cast<uint32_t>(SpoolState::finished), std::memory_order_release);
+  if (guard) file_.cut(kSpoolHeaderBytes + kept * kBlockBytes);
+}
+
+void SpoolWriter::end_clock() {
   const Anchor anchor = take_anchor();
   header_->end_ticks = anchor.ticks;
   header_->end_ns = anchor.ns;
-  header_->state.store(static_cast<uint32_t>(SpoolState::finished), std::memory_order_release);
-  // A file that stays longer than needed is no loss.
-  [[maybe_unused]] const int cut = ftruncate(file_, off_t(kSpoolHeaderBytes + kept * kBlockBytes));
-  ::close(file_);
-  file_ = -1;
+}
+
+void SpoolWriter::replaced(bool is_replaced) {
+  if (header_ == nullptr) return;
+  auto from = static_cast<uint32_t>(is_replaced ? SpoolState::recording : SpoolState::replaced);
+  const auto to = static_cast<uint32_t>(is_replaced ? SpoolState::replaced : SpoolState::recording);
+  if (is_replaced && header_->state.load(std::memory_order_relaxed) == from) end_clock();
+  header_->state.compare_exchange_strong(from, to, std::memory_order_release);
 }
 
 void SpoolWriter::abandon_in_child() {
@@ -276,25 +335,25 @@ void SpoolWriter::abandon_in_child() {
         mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   };
   make_private(header_, kSpoolHeaderBytes);
-  for (uint64_t first = 0; first < max_blocks_; first += kChunkBlocks) {
-    std::byte* chunk = chunks_[first / kChunkBlocks].load(std::memory_order_relaxed);
-    if (chunk == nullptr) break;
-    make_private(chunk, std::min(kChunkBlocks, max_blocks_ - first) * kBlockBytes);
+  for (uint64_t chunk = 0; chunk * kChunkBlocks < ready_blocks_.load(std::memory_order_relaxed); ++chunk) {
+    std::byte* address = chunks_[chunk].address.load(std::memory_order_relaxed);
+    if (address != nullptr) make_private(address, chunk_bytes(chunk));
   }
-  if (file_ >= 0) ::close(file_);
-  file_ = -1;
+  can_grow_ = false;
+  // Whoever held these is not in the child.
+  growth_.unlock();
+  left_lock_.unlock();
 }
 
 void SpoolWriter::close() {
   stop();
-  if (file_ >= 0) ::close(file_);
-  file_ = -1;
-  for (uint64_t first = 0; chunks_ != nullptr && first < max_blocks_; first += kChunkBlocks) {
-    std::byte* chunk = chunks_[first / kChunkBlocks].load(std::memory_order_relaxed);
-    if (chunk == nullptr) break;
-    munmap(chunk, std::min(kChunkBlocks, max_blocks_ - first) * kBlockBytes);
+  can_grow_ = false;
+  const uint64_t chunks = chunks_ != nullptr ? (max_blocks_ - 1) / kChunkBlocks + 1 : 0;
+  for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
+    std::byte* address = chunks_[chunk].address.load(std::memory_order_relaxed);
+    if (address != nullptr) munmap(address, chunk_bytes(chunk));
   }
-  if (chunks_ != nullptr) munmap(chunks_, ((max_blocks_ - 1) / kChunkBlocks + 1) * sizeof(*chunks_));
+  if (chunks_ != nullptr) munmap(chunks_, chunks * sizeof(Chunk));
   if (header_ != nullptr) munmap(header_, kSpoolHeaderBytes);
   chunks_ = nullptr;
   header_ = nullptr;

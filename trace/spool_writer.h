@@ -6,10 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 
 #include "trace/record.h"
 #include "trace/spool.h"
+#include "trace/spool_file.h"
+#include "trace/spool_lock.h"
 #include "trace/types.h"
 
 namespace tapelens::trace {
@@ -43,15 +44,20 @@ class Lane {
     commit(sizeof(Record));
     return true;
   }
-  void finish();  // checksums the block; the lane can go on in a new one
+  // Checksums the block; the lane can go on in a new one. Also in a signal handler that interrupts any of these.
+  void finish();
+  // The thread ends: what is free of its block goes to a lane that begins. It can go on, too.
+  void leave();
   uint32_t number() const { return number_; }
 
  private:
   friend class SpoolWriter;
   bool next_block(size_t bytes);
+  void enter(BlockHeader* block, uint64_t place, uint32_t used);
   SpoolWriter* writer_ = nullptr;
   BlockHeader* block_ = nullptr;
   std::byte* payload_ = nullptr;
+  uint64_t place_ = 0;  // of the block among all
   uint32_t used_ = 0, capacity_ = 0, number_ = 0, blocks_ = 0, os_thread_ = 0;
 };
 
@@ -62,7 +68,10 @@ class SpoolWriter {
   // Any thread; gives the lane its number. Of a spool that was not opened: one that writes nowhere.
   void attach(Lane& lane, uint32_t os_thread);
   void count(Loss loss, uint64_t how_many = 1);  // any thread
-  void finish();                                 // the process ends in good order: lanes were finished before
+  // The process ends in good order: its lanes were finished before, as far as they are at rest. Async-signal-safe.
+  void finish();
+  // Another program takes the place of this one: said before exec, and taken back if that failed. Async-signal-safe.
+  void replaced(bool is_replaced);
   // After fork, async-signal-safe: counts the child in the shared header, then never writes again. Lanes that the
   // child inherited write to private memory from here on.
   void abandon_in_child();
@@ -73,21 +82,43 @@ class SpoolWriter {
 
  private:
   friend class Lane;
-  BlockHeader* claim();
+  // Blocks of the file, mapped together. Mapped one after another as they are needed, since a large range reserved
+  // ahead would count against the program's `ulimit -v`, and unmapped when all of its blocks are finished.
+  struct Chunk {
+    std::atomic<std::byte*> address;
+    std::atomic<uint32_t> finished;  // blocks
+  };
+  struct LeftOver {
+    BlockHeader* block;
+    uint64_t place;
+    uint32_t used;
+  };
+  BlockHeader* claim(uint64_t& place);
   bool grow(uint64_t blocks, bool wait);
-  bool grow_by_a_chunk();
+  bool grow_by_a_chunk(Loss& why);
   void refuse(Loss why);  // stops the recording for this reason
-  int file_ = -1;
+  void let_go(BlockHeader* block, uint64_t place);
+  bool keep_left_over(const LeftOver& left);
+  bool take_left_over(Lane& lane, size_t bytes);
+  void finish_left_overs();
+  void end_clock();
+  uint64_t chunk_bytes(uint64_t chunk) const;
+
+  SpoolFile file_;
+  std::atomic<bool> can_grow_{false};  // until it is finished
   uint64_t max_blocks_ = 0;
   SpoolHeader* header_ = nullptr;
-  // The address of each chunk of the file. Mapped one by one as they are needed: a large range reserved ahead would
-  // count against the program's `ulimit -v`.
-  std::atomic<std::byte*>* chunks_ = nullptr;
-  std::mutex growth_;                      // held while the file grows; what is ready is claimed without it
+  Chunk* chunks_ = nullptr;
+  SpoolLock growth_;                       // held while the file grows; what is ready is claimed without it
   std::atomic<uint64_t> ready_blocks_{0};  // blocks whose space is reserved on disk and mapped
   std::atomic<uint32_t> lanes_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<uint8_t> stopped_by_{0};  // Loss; 0: nothing is counted as lost
+  // Blocks that threads left behind when they ended. Without them each thread that ever ran would cost a block.
+  static constexpr size_t kMostLeftOvers = 512;
+  SpoolLock left_lock_;
+  size_t left_count_ = 0;
+  LeftOver left_[kMostLeftOvers] = {};
 };
 
 // The clock of a spool: the time stamp counter where there is one.

@@ -71,6 +71,10 @@ enum class Loss : uint8_t {
   unwritable = 8,         // processes whose spool could not be made
   truncated_spool = 9,    // processes that ended without saying so (killed): what they had not committed
   no_memory = 10,         // events for whose block the process had no address space left (ulimit -v)
+  unreachable = 11,       // events whose spool could not be reached by its path any more: moved, removed, chroot
+  no_descriptor = 12,     // events whose spool could not be opened: every descriptor was in use (ulimit -n)
+  disk_reserve = 13,      // events for which the disk had no more than the reserve that is left to the program
+  file_size_limit = 14,   // events past the program's own limit of file sizes (ulimit -f)
 };
 
 struct ProcessIndex {

@@ -43,6 +43,20 @@ Words words(model::Loss kind) {
     case no_memory:
       return {"no_memory", "event", "events",
               "found no address space to be written in: raise the limit on virtual memory (ulimit -v)"};
+    case unreachable:
+      return {"unreachable", "event", "events",
+              "came when the program could not reach its spool any more (chroot, a spool that was moved or removed, "
+              "another user): put the spools where it can (tapelens record --spool DIR)"};
+    case no_descriptor:
+      return {"no_descriptor", "event", "events",
+              "came when every file descriptor was in use: raise the limit of open files (ulimit -n)"};
+    case disk_reserve:
+      return {"disk_reserve", "event", "events",
+              "would have taken the last 5 % of the disk (or GiB), which is left to the program: free some, put the "
+              "spools on another disk (tapelens record --spool DIR) or record fewer steps (--steps A:B)"};
+    case file_size_limit:
+      return {"file_size_limit", "event", "events",
+              "came after the spool had reached the program's limit of file sizes: raise it (ulimit -f)"};
   }
   return {"unknown", "loss", "losses", "of a kind that this version does not know: use a newer tapelens"};
 }

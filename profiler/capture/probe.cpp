@@ -21,9 +21,8 @@
 namespace tapelens::capture {
 
 void say(std::string_view what) {
-  if (getenv("TAPELENS_QUIET") != nullptr) return;
   const std::string line = "tapelens: " + std::string(what) + "\n";
-  if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+  g_inject->complain(line.data(), line.size());
 }
 
 static pid_t g_process = 0;
@@ -40,10 +39,13 @@ void finish_recording() {
   if (getpid() != g_process || mode() == Mode::off) return;
   stop_recording();
   g_mode.store(Mode::off, std::memory_order_relaxed);
-  if (g_rewrites) rewrite::write_tally();
 }
 
 namespace {
+
+void around_exec(int begins) {
+  if (getpid() == g_process) g_spool.replaced(begins != 0);
+}
 
 uint64_t number_of(const char* variable, uint64_t otherwise) {
   const char* text = getenv(variable);
@@ -68,6 +70,7 @@ void read_stacks() {
 }
 
 void in_forked_child() {
+  rewrite::abandon_tally_in_child();
   if (mode() == Mode::off) return;
   g_mode.store(Mode::off, std::memory_order_relaxed);
   g_spool.abandon_in_child();
@@ -109,12 +112,18 @@ Mode start_mode(bool records) {
 void start() {
   g_inject = static_cast<const tapelens_inject_table*>(dlsym(RTLD_DEFAULT, "tapelens_inject"));
   if (g_inject == nullptr || g_inject->version != TAPELENS_INJECT_VERSION) {
-    say("the probe and the preload library are of two installations; the program runs as it is");
+    // Without that table `say` has no way.
+    constexpr std::string_view kLine =
+        "tapelens: the probe and the preload library are of two installations; the program runs as it is\n";
+    if (write(STDERR_FILENO, kLine.data(), kLine.size()) < 0) return;
     return;
   }
   const bool records = open_spool(getenv("TAPELENS_SPOOL"));
   g_rewrites = rewrite::start(rewrite_surroundings());
   if (!records && !g_rewrites) return;
+  if (const std::string wrong = g_rewrites ? rewrite::open_tally() : ""; !wrong.empty()) {
+    say(wrong + "; what is rewritten is not counted");
+  }
   Thread& thread = this_thread();
   if (records) {
     write_facts(thread);
@@ -127,8 +136,11 @@ void start() {
   pthread_atfork(nullptr, nullptr, in_forked_child);
   // Python is finalised before exit handlers run; what static objects free after them is not recorded.
   atexit(finish_recording);
+  at_quick_exit(finish_recording);
   g_process = getpid();
-  const_cast<tapelens_inject_table*>(g_inject)->before_exit = finish_recording;
+  auto* inject = const_cast<tapelens_inject_table*>(g_inject);
+  inject->before_exit = finish_recording;
+  inject->around_exec = around_exec;
   g_mode.store(start_mode(records), std::memory_order_relaxed);
 }
 

@@ -25,7 +25,7 @@ Thread* g_pool = nullptr;  // states of threads that ended, to be used again
 void thread_ended(void* state) {
   auto* thread = static_cast<Thread*>(state);
   *g_inject->thread_slot() = nullptr;
-  if (is_recording()) thread->lane.finish();
+  if (is_recording()) thread->lane.leave();
   thread->frames.clear();
   thread->nodes.clear();
   thread->saves.clear();

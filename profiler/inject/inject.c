@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 extern void* tapelens_slots[TAPELENS_symbol_count] __attribute__((visibility("hidden")));
@@ -23,15 +24,25 @@ static const char* const symbol_names[TAPELENS_symbol_count] = {
 static __thread void* thread_state __attribute__((tls_model("initial-exec")));
 static void** thread_slot(void) { return &thread_state; }
 
+static struct stat standard_error; /* as the process was started; all zeros where it was closed */
+
+__attribute__((constructor)) static void look_at_standard_error(void) { fstat(STDERR_FILENO, &standard_error); }
+
+static void complain(const char* text, uint64_t bytes) {
+  struct stat now;
+  if (getenv("TAPELENS_QUIET") != NULL || fstat(STDERR_FILENO, &now) != 0) return;
+  if (now.st_dev != standard_error.st_dev || now.st_ino != standard_error.st_ino) return;
+  if (write(STDERR_FILENO, text, bytes) < 0) return;
+}
+
 static void say(const char* format, ...) {
-  if (getenv("TAPELENS_QUIET") != NULL) return;
   char text[1024];
   va_list arguments;
   va_start(arguments, format);
   int bytes = vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  if (bytes > (int)sizeof text) bytes = sizeof text;
-  if (write(STDERR_FILENO, text, (size_t)bytes) < 0) return;
+  if (bytes >= (int)sizeof text) bytes = sizeof text - 1;
+  complain(text, (uint64_t)bytes);
 }
 
 static void* real_function(enum tapelens_symbol symbol) {
@@ -48,7 +59,7 @@ static void replace(enum tapelens_symbol symbol, void* function) {
 }
 
 struct tapelens_inject_table tapelens_inject __attribute__((visibility("default"))) = {
-    TAPELENS_INJECT_VERSION, TAPELENS_symbol_count, real_function, replace, thread_slot, NULL};
+    TAPELENS_INJECT_VERSION, TAPELENS_symbol_count, real_function, replace, thread_slot, NULL, NULL, complain};
 
 static void load_probe(void) {
   const int records = getenv("TAPELENS_SPOOL") != NULL;
@@ -97,16 +108,3 @@ __attribute__((visibility("hidden"))) void* tapelens_resolve(unsigned symbol) {
   return now;
 }
 
-static void leave(void) {
-  void (*before)(void) = __atomic_load_n(&tapelens_inject.before_exit, __ATOMIC_ACQUIRE);
-  if (before != NULL) before();
-}
-
-__attribute__((visibility("default"), noreturn)) void _exit(int status) {
-  leave();
-  void (*real)(int) = (void (*)(int))dlsym(RTLD_NEXT, "_exit");
-  real(status);
-  __builtin_unreachable();
-}
-
-__attribute__((visibility("default"), noreturn)) void _Exit(int status) { _exit(status); }

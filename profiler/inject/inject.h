@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define TAPELENS_INJECT_VERSION 1
+#define TAPELENS_INJECT_VERSION 2
 
 enum tapelens_symbol {
 #define X(name, symbol) TAPELENS_##name,
@@ -32,8 +32,14 @@ struct tapelens_inject_table {
   /* The probe's place for its state of the calling thread; here because a library that is there from the start has
    * thread-local storage without a call. */
   void** (*thread_slot)(void);
-  /* Called, if set, before _exit() and _Exit(), which run no exit handlers. */
+  /* Called, if set, before _exit() and _Exit(), which run no exit handlers. Perhaps in a signal handler. */
   void (*before_exit)(void);
+  /* Called, if set, with 1 before another program takes the place of this one, and with 0 when that failed. Perhaps in
+   * a signal handler, or in a child of vfork(), which runs in our memory. */
+  void (*around_exec)(int begins);
+  /* Writes to the standard error that the process was started with. Once the program has given that number to another
+   * file, there is nowhere to say anything. */
+  void (*complain)(const char* text, uint64_t bytes);
 };
 
 extern struct tapelens_inject_table tapelens_inject;

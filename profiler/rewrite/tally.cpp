@@ -2,7 +2,8 @@
 
 #include <unistd.h>
 
-#include <cstdio>
+#include <atomic>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
@@ -11,12 +12,14 @@
 
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/settings.h"
+#include "trace/spool_writer.h"
+#include "trace/tally_file.h"
 
 namespace tapelens::rewrite {
 namespace {
 
 struct Count {
-  uint64_t times = 0, bytes = 0, kept = 0;
+  trace::TallyRow* row = nullptr;  // null: there is no room for it
   std::set<uint64_t> sites;
 };
 struct Tally {
@@ -28,21 +31,49 @@ Tally& tally() {
   static auto* made = new Tally;
   return *made;
 }
+std::atomic<trace::TallyFile*> g_file{nullptr};
 
 uint64_t hash_of(const Place& place) {
   const std::hash<std::string_view> hash;
   return ((hash(place.type) * 31 + hash(place.field)) * 31 + hash(place.operator_name)) * 31 + place.site;
 }
 
+template <size_t kBytes>
+void copy_text(char (&to)[kBytes], std::string_view text) {
+  to[text.copy(to, kBytes - 1)] = '\0';
+}
+
+trace::TallyRow* new_row(trace::TallyFile& file, std::string_view rewrite, Level level, std::string_view reason) {
+  const uint32_t number = file.rows.load(std::memory_order_relaxed);
+  if (number == trace::kTallyRows) return nullptr;
+  trace::TallyRow& row = file.row[number];
+  copy_text(row.rewrite, rewrite);
+  copy_text(row.reason, reason);
+  row.level = static_cast<uint32_t>(level);
+  file.rows.store(number + 1, std::memory_order_release);
+  return &row;
+}
+
+void count_in(trace::TallyFile& file, std::string_view rewrite, Level level, const Place& place, std::string_view reason,
+              uint64_t bytes, uint64_t kept) {
+  Tally& t = tally();
+  const std::lock_guard guard(t.lock);
+  auto [at, is_new] = t.counts.try_emplace({std::string(rewrite), static_cast<int>(level), std::string(reason)});
+  Count& c = at->second;
+  if (is_new) c.row = new_row(file, rewrite, level, reason);
+  if (c.row == nullptr) {
+    file.left_out.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  c.row->times.fetch_add(1, std::memory_order_relaxed);
+  c.row->bytes.fetch_add(bytes, std::memory_order_relaxed);
+  c.row->kept.fetch_add(kept, std::memory_order_relaxed);
+  if (c.sites.insert(hash_of(place)).second) c.row->sites.fetch_add(1, std::memory_order_relaxed);
+}
+
 void count(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes, uint64_t kept) {
-  {
-    Tally& t = tally();
-    const std::lock_guard guard(t.lock);
-    Count& c = t.counts[{std::string(rewrite), static_cast<int>(level), std::string(reason)}];
-    ++c.times;
-    c.bytes += bytes;
-    c.kept += kept;
-    c.sites.insert(hash_of(place));
+  if (trace::TallyFile* file = g_file.load(std::memory_order_acquire)) {
+    count_in(*file, rewrite, level, place, reason, bytes, kept);
   }
   if (g_surroundings.record != nullptr) g_surroundings.record(rewrite, level, place, reason, bytes, kept);
 }
@@ -57,24 +88,24 @@ void skipped(std::string_view rewrite, Level level, const Place& place, std::str
   count(rewrite, level, place, reason, bytes, 0);
 }
 
-void write_tally() {
-  if (settings().tally.empty()) return;
-  Tally& t = tally();
-  const std::lock_guard guard(t.lock);
-  FILE* file = fopen((settings().tally + "/" + std::to_string(getpid()) + ".tally").c_str(), "w");
-  if (file == nullptr) return;
-  for (const auto& [key, c] : t.counts) {
-    const auto& [rewrite, level, reason] = key;
-    const auto number = [](uint64_t n) { return static_cast<unsigned long long>(n); };
-    if (reason.empty()) {
-      fprintf(file, "applied\t%s\t%d\t%zu\t%llu\t%llu\t%llu\n", rewrite.c_str(), level, c.sites.size(), number(c.times),
-              number(c.bytes), number(c.kept));
-    } else {
-      fprintf(file, "skipped\t%s\t%d\t%zu\t%llu\t%llu\t%s\n", rewrite.c_str(), level, c.sites.size(), number(c.times),
-              number(c.bytes), reason.c_str());
-    }
+std::string open_tally() {
+  if (settings().tally.empty()) return {};
+  const std::string path =
+      settings().tally + "/" + std::to_string(getpid()) + "-" + std::to_string(trace::monotonic_ns()) + ".tally";
+  trace::SpoolFile file;
+  if (const int error = file.create(path.c_str()); error != 0) return path + ": " + strerror(error);
+  trace::Loss why{};
+  void* place = file.extend(0, sizeof(trace::TallyFile), why);
+  if (place == nullptr) {
+    file.remove();
+    return path + ": there is no room for it";
   }
-  fclose(file);
+  auto* made = static_cast<trace::TallyFile*>(place);  // zeros
+  made->magic = trace::kTallyMagic;
+  g_file.store(made, std::memory_order_release);
+  return {};
 }
+
+void abandon_tally_in_child() { g_file.store(nullptr, std::memory_order_release); }
 
 }  // namespace tapelens::rewrite

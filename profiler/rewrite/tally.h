@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "profiler/rewrite/rewrite.h"
@@ -21,10 +22,10 @@ void applied(std::string_view rewrite, Level level, const Place& place, uint64_t
 // `reason`: a few words for the user: "the gradients are accumulated". One of a few texts.
 void skipped(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes);
 
-// Writes the counts to a file of this process in Settings::tally, if one was asked for. One line each:
-//   applied REWRITE LEVEL SITES TIMES BYTES KEPT
-//   skipped REWRITE LEVEL SITES TIMES BYTES REASON
-// separated by tabs. BYTES: the most at one place and step would be wrong to add up, so: summed over all times.
-void write_tally();
+// Makes the file of this process's counts (trace/tally_file.h) in Settings::tally, if they were asked for. Counting is
+// writing to it: nothing is left to do when the process ends. Says what went wrong, for the user; empty if nothing did.
+std::string open_tally();
+// After fork: the child shares the mapping, and counts nothing.
+void abandon_tally_in_child();
 
 }  // namespace tapelens::rewrite

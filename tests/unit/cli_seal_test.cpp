@@ -1,6 +1,7 @@
 // From a spool to a file: the closing line of `record`, what becomes of the spools, and `tapelens seal`.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "tests/unit/support/cli_process.h"
 
@@ -112,6 +113,62 @@ TEST_F(Sealing, RubbishInPlaceOfASpoolIsUnreadableInput) {
   const Outcome outcome = here({kTapelens, "seal", "bad.spool", "-o", "a.tapelens"});
   EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
   EXPECT_FALSE(fs::exists(folder_ / "a.tapelens"));
+}
+
+TEST_F(Sealing, TheFolderOfSpoolsIsItsOwnersAlone) {
+  record({"--keep-spool"});
+  EXPECT_EQ(fs::status(folder_ / "run.tapelens.spool").permissions(), fs::perms::owner_all);
+}
+
+TEST_F(Sealing, AFolderThatOthersCanWriteIntoIsNotUsed) {
+  const fs::path spools = folder_ / "run.tapelens.spool";
+  fs::create_directory(spools);
+  fs::permissions(spools, fs::perms::all);
+  const Outcome open_to_all = record({});
+  EXPECT_EQ(open_to_all.exit_code, 98) << "the program runs, and is not told to record";
+  EXPECT_NE(open_to_all.err.find("other users can write into it; running the command unrecorded"), std::string::npos) << open_to_all.err;
+  fs::remove(spools);
+  fs::create_directory(folder_ / "elsewhere");
+  fs::create_directory_symlink(folder_ / "elsewhere", spools);
+  EXPECT_NE(record({}).err.find("it is no folder; running the command unrecorded"), std::string::npos);
+  EXPECT_TRUE(fs::is_empty(folder_ / "elsewhere"));
+  fs::remove(spools);
+  if (geteuid() != 0) return;
+  fs::create_directory(spools);
+  ASSERT_EQ(chown(spools.c_str(), 12345, 12345), 0);
+  EXPECT_NE(record({}).err.find("it is another user's; running the command unrecorded"), std::string::npos);
+}
+
+TEST_F(Sealing, SpoolsCanBePutElsewhere) {
+  fs::create_directory(folder_ / "fast disk");
+  record({"--keep-spool", "--spool", "fast disk"});
+  EXPECT_TRUE(fs::exists(folder_ / "run.tapelens"));
+  EXPECT_FALSE(fs::exists(folder_ / "run.tapelens.spool"));
+  EXPECT_TRUE(fs::exists(folder_ / "fast disk/run.tapelens.spool"));
+  const Outcome nowhere = record({"--spool", "no such folder"});
+  EXPECT_NE(nowhere.err.find("No such file or directory; running the command unrecorded"), std::string::npos) << nowhere.err;
+}
+
+TEST_F(Sealing, ARecordingIsItsOwnersAloneUnlessAModeIsGiven) {
+  const auto mode = [&] { return static_cast<unsigned>(fs::status(folder_ / "run.tapelens").permissions()); };
+  record({"--keep-spool"});
+  EXPECT_EQ(mode(), 0600U);
+  here({kTapelens, "seal", "run.tapelens.spool", "-o", "run.tapelens", "--mode", "644", "--remove"});
+  EXPECT_EQ(mode(), 0644U);
+  record({"--mode", "0640"});
+  EXPECT_EQ(mode(), 0640U);
+  EXPECT_EQ(record({"--mode", "rw"}).exit_code, 2);
+  EXPECT_EQ(record({"--mode", "0040"}).exit_code, 2);
+}
+
+TEST_F(Sealing, ARedactedRecordingDoesNotSayTheArgumentsOfTheCommand) {
+  const auto said = [&] { return here({kTapelens, "report", "run.tapelens", "--format", "json"}).out; };
+  record({}, {"--token=hunter2"});
+  EXPECT_NE(said().find("hunter2"), std::string::npos);
+  record({"--redact"}, {"--token=hunter2"});
+  EXPECT_EQ(said().find("hunter2"), std::string::npos);
+  EXPECT_NE(said().find("[arguments left out]"), std::string::npos);
+  EXPECT_EQ(read_file(folder_ / "run.tapelens").find("hunter2"), std::string::npos);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // A sealed file: what opens can be read, and what was changed by a single bit does not open.
 #include <sys/mman.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "tests/unit/trace_builder.h"
@@ -166,7 +168,8 @@ TEST(SealedFile, IsNotThereUntilItIsWholeAndLeavesNothingBehindWhenItFails) {
   {
     SealedWriter writer;
     ASSERT_TRUE(writer.open(folder / "run.tapelens"));
-    EXPECT_TRUE(std::filesystem::exists(folder / "run.tapelens.part"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "run.tapelens"));
+    EXPECT_FALSE(std::filesystem::is_empty(folder.path()));
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   SealedWriter writer;
@@ -176,17 +179,49 @@ TEST(SealedFile, IsNotThereUntilItIsWholeAndLeavesNothingBehindWhenItFails) {
 }
 
 TEST(SealedFile, OnAFullDiskIsAnError) {
-  SealedWriter writer;
   const TestFolder folder;
-  std::filesystem::create_symlink("/dev/full", folder / "run.tapelens.part");
-  ASSERT_TRUE(writer.open(folder / "run.tapelens"));
-  std::vector<uint64_t> values(kChunkRows);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = i * i * 0x9e3779b97f4a7c15ULL;
-  for (int i = 0; i < 8; ++i) writer.write_chunk(column::operator_begin, 0, values.data(), values.size());
-  const Status status = writer.finish("", 0, 0, {ProcessSummary{}});
-  ASSERT_FALSE(status);
-  EXPECT_NE(status.error().message.find("No space left on device: free some space"), std::string::npos)
-      << status.error().message;
+  const auto fill_up = [&] {
+    signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit limit = {1 << 10, 1 << 10};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    SealedWriter writer;
+    if (!writer.open(folder / "run.tapelens")) _exit(1);
+    std::vector<uint64_t> values(kChunkRows);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = i * i * 0x9e3779b97f4a7c15ULL;
+    for (int i = 0; i < 8; ++i) writer.write_chunk(column::operator_begin, 0, values.data(), values.size());
+    const Status status = writer.finish("", 0, 0, {ProcessSummary{}});
+    if (!status) std::fprintf(stderr, "%s\n", status.error().message.c_str());
+    _exit(status ? 2 : 0);
+  };
+  EXPECT_EXIT(fill_up(), testing::ExitedWithCode(0), "File too large: free some space");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(SealedFile, IsItsOwnersAloneUnlessAModeIsGiven) {
+  const TestFolder folder;
+  SpoolBuilder(folder, "1.spool").op("x").end_op().finish();
+  const auto mode_of = [&](uint32_t mode) {
+    SealOptions options;
+    options.directory = folder.path();
+    options.output = folder / "run.tapelens";
+    options.mode = mode;
+    EXPECT_TRUE(seal(options));
+    return static_cast<uint32_t>(std::filesystem::status(options.output).permissions());
+  };
+  EXPECT_EQ(mode_of(SealOptions().mode), 0600U);
+  EXPECT_EQ(mode_of(0664), 0664U);
+}
+
+TEST(SealedFile, FollowsNoLinkThatSomebodyPut) {
+  const TestFolder folder;
+  SpoolBuilder(folder, "1.spool").op("x").end_op().finish();
+  std::ofstream(folder / "victim") << "precious";
+  std::filesystem::create_symlink(folder / "victim", folder / "run.tapelens.part");
+  std::filesystem::create_symlink(folder / "victim", folder / "run.tapelens");
+  seal_folder(folder);
+  std::ifstream victim(folder / "victim");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(victim), {}), "precious");
+  EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(folder / "run.tapelens")));
 }
 
 TEST(SealedFile, KeepsTheCommandAndDurationThatItIsGiven) {

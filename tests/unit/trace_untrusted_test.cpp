@@ -85,7 +85,6 @@ TEST(SealOfProcesses, WithoutAProcessThatRanAnOperatorThereIsNoFile) {
   ASSERT_TRUE(summary) << summary.error().message;
   EXPECT_TRUE(summary->processes.empty());
   EXPECT_FALSE(std::filesystem::exists(folder / "run.tapelens"));
-  EXPECT_FALSE(std::filesystem::exists(folder / "run.tapelens.part"));
 }
 
 TEST(SealOfProcesses, AKilledProcessIsSealedAsTruncated) {

@@ -11,10 +11,12 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "trace/spool_writer.h"
+#include "trace/tally_file.h"
 
 namespace {
 
@@ -112,9 +114,22 @@ bool given(int argc, char** argv, std::string_view option) {
 }
 
 void write_tally(uint64_t applied) {
-  std::ofstream tally(setting("TAPELENS_TALLY") + "/" + std::to_string(getpid()));
-  if (applied > 0) tally << "applied\twide-save\t1\t" << applied << "\t" << 2 * applied << "\t2097152\t65536\n";
-  tally << "skipped\tlate-gradient\t0\t1\t2\t4096\tthe gradients are clipped\n";
+  const auto file = std::make_unique<TallyFile>();
+  file->magic = kTallyMagic;
+  const auto row = [&](const char* rewrite, const char* reason, uint32_t level, uint64_t sites, uint64_t bytes, uint64_t kept) {
+    TallyRow& made = file->row[file->rows++];
+    std::strcpy(made.rewrite, rewrite);
+    std::strcpy(made.reason, reason);
+    made.level = level;
+    made.sites = sites;
+    made.times = 2 * sites;
+    made.bytes = bytes;
+    made.kept = kept;
+  };
+  if (applied > 0) row("wide-save", "", 1, applied, 2097152, 65536);
+  row("late-gradient", "the gradients are clipped", 0, 1, 4096, 0);
+  std::ofstream(setting("TAPELENS_TALLY") + "/" + std::to_string(getpid()), std::ios::binary)
+      .write(reinterpret_cast<const char*>(file.get()), sizeof(*file));
 }
 
 }  // namespace
