@@ -74,7 +74,8 @@ void add_mode_option(CLI::App& sub, std::string& mode) {
       ->type_name("MODE")
       ->capture_default_str()
       ->check([](const std::string& text) {
-        return parse_mode(text) ? std::string() : "'" + text + "' is no mode that its owner can read and write, like 0640";
+        return parse_mode(text) ? std::string()
+                                : "'" + text + "' is no mode that its owner can read and write, like 0640";
       });
 }
 

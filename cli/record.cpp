@@ -65,8 +65,9 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   const trace::Result<trace::SealSummary> sealed =
       spools_in(folder).empty() ? trace::SealSummary{} : trace::seal(sealing);
   clear_progress_line();
-  const std::string by_hand = (options.mode == "0600" ? "tapelens seal " : "tapelens seal --mode " + options.mode + " ") +
-                              shell_quote(folder) + " -o " + shell_quote(options.output);
+  const std::string by_hand =
+      (options.mode == "0600" ? "tapelens seal " : "tapelens seal --mode " + options.mode + " ") + shell_quote(folder) +
+      " -o " + shell_quote(options.output);
   if (!sealed) {
     say("the recording could not be sealed: " + sealed.error().message + "; its spools are kept: " + by_hand);
     return;

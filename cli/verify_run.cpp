@@ -176,7 +176,7 @@ Result<VerifiedRun> run_recorded(const VerifySetting& setting, const Applying& a
   const Rewriting rewriting(applying);
   VerifiedRun run;
   run.recording = setting.folder + "/" + name + ".tapelens";
-  const SpoolFolder spools = make_spool_folder(run.recording, /*discard=*/true);
+  const SpoolFolder spools = make_spool_folder(run.recording, {}, /*discard=*/true);
   for (const std::string& reason : {preload.reason(), rewriting.reason(), spools.reason}) {
     if (!reason.empty()) return Error{reason};
   }

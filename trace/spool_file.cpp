@@ -96,8 +96,10 @@ class SpoolFile::Descriptor {
   }
   // Closes what stands at the path in our file's place. What is not that has become the program's own number.
   static void close_other(const char* path, int low) {
-    struct stat opened {}, named {};
-    if (fstat(low, &opened) == 0 && lstat(path, &named) == 0 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino)
+    struct stat opened {
+    }, named{};
+    if (fstat(low, &opened) == 0 && lstat(path, &named) == 0 && opened.st_dev == named.st_dev &&
+        opened.st_ino == named.st_ino)
       ::close(low);
   }
 

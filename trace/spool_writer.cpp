@@ -82,8 +82,8 @@ bool Lane::next_block(size_t bytes) {
     writer_->count(Loss::truncated_text);
     return false;
   }
-  finish();
   const int error_of_the_program = errno;
+  finish();
   if (blocks_ == 0 && writer_->take_left_over(*this, bytes)) {
     errno = error_of_the_program;
     return true;

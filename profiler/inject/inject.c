@@ -87,7 +87,8 @@ static void load_probe(void) {
     return;
   }
   if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == NULL)
-    say("tapelens: the probe for PyTorch %u.%u cannot be loaded: %s; the program runs %s\n", major, minor, dlerror(), how);
+    say("tapelens: the probe for PyTorch %u.%u cannot be loaded: %s; the program runs %s\n", major, minor, dlerror(),
+        how);
 }
 
 __attribute__((visibility("hidden"))) void* tapelens_resolve(unsigned symbol) {
@@ -107,4 +108,3 @@ __attribute__((visibility("hidden"))) void* tapelens_resolve(unsigned symbol) {
   }
   return now;
 }
-

@@ -54,8 +54,8 @@ trace::TallyRow* new_row(trace::TallyFile& file, std::string_view rewrite, Level
   return &row;
 }
 
-void count_in(trace::TallyFile& file, std::string_view rewrite, Level level, const Place& place, std::string_view reason,
-              uint64_t bytes, uint64_t kept) {
+void count_in(trace::TallyFile& file, std::string_view rewrite, Level level, const Place& place,
+              std::string_view reason, uint64_t bytes, uint64_t kept) {
   Tally& t = tally();
   const std::lock_guard guard(t.lock);
   auto [at, is_new] = t.counts.try_emplace({std::string(rewrite), static_cast<int>(level), std::string(reason)});
@@ -71,7 +71,8 @@ void count_in(trace::TallyFile& file, std::string_view rewrite, Level level, con
   if (c.sites.insert(hash_of(place)).second) c.row->sites.fetch_add(1, std::memory_order_relaxed);
 }
 
-void count(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes, uint64_t kept) {
+void count(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes,
+           uint64_t kept) {
   if (trace::TallyFile* file = g_file.load(std::memory_order_acquire)) {
     count_in(*file, rewrite, level, place, reason, bytes, kept);
   }

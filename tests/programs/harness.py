@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -106,6 +107,19 @@ def unexplained(report):
         return bool(allocation["stack"]) and allocation["stack"][0]["function"] == "get_rng_state"
     return [a for a in report["peak"]["allocations"] if a["bytes"] >= 1024
             and not (a["holders"] and (a["operator"] or without_operator(a)))]
+
+
+def tally_rows(folder):
+    """What processes counted of their rewrites in TAPELENS_TALLY (trace/tally_file.h): rewrite, reason (None: applied),
+    times, bytes, kept."""
+    for file in sorted(pathlib.Path(folder).iterdir()):
+        data = file.read_bytes()
+        magic, rows, _, left_out = struct.unpack_from("<QIIQ", data)
+        assert magic == 0x31594C4C4154534C and left_out == 0, file
+        for number in range(rows):
+            rewrite, reason, _, _, _, times, size, kept = struct.unpack_from("<48s160sIIQQQQ", data, 24 + 248 * number)
+            rewrite, reason = (text.split(b"\0")[0].decode() for text in (rewrite, reason))
+            yield rewrite, reason or None, times, size, kept
 
 
 def torchrun(*command):

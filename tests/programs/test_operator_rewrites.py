@@ -1,8 +1,6 @@
 """The rewrites that come by name: of operators (expanded-save, trivial-concat) and of the optimizer (late-gradient).
 Programs run as they are and with the probe, in processes of their own; what they compute is compared."""
 
-import pathlib
-
 import pytest
 import torch
 
@@ -17,13 +15,9 @@ def rewritten(command, allow, folder, min_bytes=1):
     run = harness.bare(command, env={"LD_PRELOAD": str(LIBRARY), "TAPELENS_REWRITE": "1", "TAPELENS_ALLOW": allow,
                                      "TAPELENS_REWRITE_MIN_BYTES": str(min_bytes), "TAPELENS_TALLY": str(folder)})
     done = {}
-    for file in pathlib.Path(folder).iterdir():
-        for line in file.read_text(encoding="utf-8").splitlines():
-            what, rewrite, _, _, times, size, rest = line.split("\t")
-            key = (rewrite, None if what == "applied" else rest)
-            before = done.get(key, (0, 0, 0))
-            kept = int(rest) if what == "applied" else 0
-            done[key] = tuple(a + b for a, b in zip(before, (int(times), int(size), kept)))
+    for rewrite, reason, times, size, kept in harness.tally_rows(folder):
+        before = done.get((rewrite, reason), (0, 0, 0))
+        done[rewrite, reason] = tuple(a + b for a, b in zip(before, (times, size, kept)))
     return run, done
 
 

@@ -126,7 +126,8 @@ TEST_F(Sealing, AFolderThatOthersCanWriteIntoIsNotUsed) {
   fs::permissions(spools, fs::perms::all);
   const Outcome open_to_all = record({});
   EXPECT_EQ(open_to_all.exit_code, 98) << "the program runs, and is not told to record";
-  EXPECT_NE(open_to_all.err.find("other users can write into it; running the command unrecorded"), std::string::npos) << open_to_all.err;
+  EXPECT_NE(open_to_all.err.find("other users can write into it; running the command unrecorded"), std::string::npos)
+      << open_to_all.err;
   fs::remove(spools);
   fs::create_directory(folder_ / "elsewhere");
   fs::create_directory_symlink(folder_ / "elsewhere", spools);
@@ -146,7 +147,8 @@ TEST_F(Sealing, SpoolsCanBePutElsewhere) {
   EXPECT_FALSE(fs::exists(folder_ / "run.tapelens.spool"));
   EXPECT_TRUE(fs::exists(folder_ / "fast disk/run.tapelens.spool"));
   const Outcome nowhere = record({"--spool", "no such folder"});
-  EXPECT_NE(nowhere.err.find("No such file or directory; running the command unrecorded"), std::string::npos) << nowhere.err;
+  EXPECT_NE(nowhere.err.find("No such file or directory; running the command unrecorded"), std::string::npos)
+      << nowhere.err;
 }
 
 TEST_F(Sealing, ARecordingIsItsOwnersAloneUnlessAModeIsGiven) {

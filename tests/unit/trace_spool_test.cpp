@@ -464,7 +464,8 @@ TEST(SpoolFile, WithEveryDescriptorInUseTheLossSaysSo) {
     lane.finish();
     writer.finish();
     const SpoolReader spool = read_spool(folder / "1.spool");
-    return spool.events() == written && lost(spool, Loss::no_descriptor) == 2 * kEventsOfAChunk - written && written > 0;
+    return spool.events() == written && lost(spool, Loss::no_descriptor) == 2 * kEventsOfAChunk - written &&
+           written > 0;
   });
 }
 
@@ -495,8 +496,10 @@ TEST(SpoolMemory, FinishedBlocksAreNoMemoryOfTheProgram) {
     const uint64_t more_addresses = status_kib("VmSize") - addresses_before;
     lane.finish();
     writer.finish();
-    if (more > 1024 || more_addresses > 16 * 1024) std::fprintf(stderr, "%zu KiB, %zu KiB\n", size_t(more), size_t(more_addresses));
-    return all && more <= 1024 && more_addresses <= 16 * 1024 && read_spool(folder / "1.spool").events() == tried + 1000;
+    if (more > 1024 || more_addresses > 16 * 1024)
+      std::fprintf(stderr, "%zu KiB, %zu KiB\n", size_t(more), size_t(more_addresses));
+    return all && more <= 1024 && more_addresses <= 16 * 1024 &&
+           read_spool(folder / "1.spool").events() == tried + 1000;
   });
 }
 
@@ -565,8 +568,8 @@ TEST(SpoolThreads, ThatComeAndGoAtTheSameTimeKeepTheirOwnRecords) {
         // Some end within the block that they took over, some need further ones.
         const uint64_t count = 1 + (w * kRounds + round) * 37 % 6000;
         for (uint64_t i = 0; i < count; ++i)
-          lane.write(NamedEventRecord{SpoolBuilder::header<NamedEventRecord>(RecordKind::range_begin, 0, w * kRounds + round),
-                                      ticks_now()});
+          lane.write(NamedEventRecord{
+              SpoolBuilder::header<NamedEventRecord>(RecordKind::range_begin, 0, w * kRounds + round), ticks_now()});
         lane.leave();
       }
     });
@@ -613,7 +616,9 @@ TEST(SpoolEnd, InASignalHandlerComesAtOnceWhateverItInterrupts) {
         _exit(0);
       });
       lane.write(event_at(ticks_now()));
-      const struct itimerval soon {{0, 0}, {0, 1000 + 997 * round}};
+      const struct itimerval soon {
+        {0, 0}, { 0, 1000 + 997 * round }
+      };
       setitimer(ITIMER_REAL, &soon, nullptr);
       for (uint64_t i = 0;; ++i) {
         lane.write(event_at(ticks_now()));

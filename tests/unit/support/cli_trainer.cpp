@@ -116,7 +116,8 @@ bool given(int argc, char** argv, std::string_view option) {
 void write_tally(uint64_t applied) {
   const auto file = std::make_unique<TallyFile>();
   file->magic = kTallyMagic;
-  const auto row = [&](const char* rewrite, const char* reason, uint32_t level, uint64_t sites, uint64_t bytes, uint64_t kept) {
+  const auto row = [&](const char* rewrite, const char* reason, uint32_t level, uint64_t sites, uint64_t bytes,
+                       uint64_t kept) {
     TallyRow& made = file->row[file->rows++];
     std::strcpy(made.rewrite, rewrite);
     std::strcpy(made.reason, reason);
