@@ -34,9 +34,13 @@ PreloadPath::~PreloadPath() {
   if (!folder_.empty()) rmdir(folder_.c_str());
 }
 
-std::string PreloadPath::setting() const {
-  const char* preloaded = getenv("LD_PRELOAD");
-  return (preloaded != nullptr && *preloaded != 0 ? std::string(preloaded) + ":" : "") + path_;
+Environment PreloadPath::environment() const {
+  const auto behind = [](const char* name, const std::string& more) {
+    const char* now = getenv(name);
+    return (now != nullptr && *now != 0 ? std::string(now) + ":" : "") + more;
+  };
+  return {{"LD_PRELOAD", behind("LD_PRELOAD", path_)},
+          {"ASAN_OPTIONS", behind("ASAN_OPTIONS", "verify_asan_link_order=0")}};
 }
 
 }  // namespace tapelens::cli

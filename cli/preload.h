@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "cli/child.h"
+
 namespace tapelens::cli {
 
 // The loader splits LD_PRELOAD at spaces and colons and expands `$`: a path with one of those is reached through a
@@ -16,9 +18,9 @@ class PreloadPath {
 
   // Why nothing can be preloaded, for the user; empty if it can.
   const std::string& reason() const { return reason_; }
-  // The value of LD_PRELOAD: the library, behind whatever is preloaded already. The runtime of AddressSanitizer ends a
-  // program in which it is not the first.
-  std::string setting() const;
+  // What makes the loader preload it, behind whatever is preloaded already. The runtime of AddressSanitizer ends a
+  // program in which it is not the first library; where the program itself is linked with it, it is told not to look.
+  Environment environment() const;
 
  private:
   std::string folder_, link_, path_, reason_;

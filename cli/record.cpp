@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <time.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "cli/applying.h"
 #include "cli/child.h"
@@ -114,8 +116,8 @@ int record(const RecordOptions& options, const Applying& applying, const std::ve
 
   const uint64_t begin = monotonic_now();
   Environment environment = rewriting.environment();
-  environment.insert(environment.end(), {{"LD_PRELOAD", preload.setting()},
-                                         {"TAPELENS_SPOOL", folder.path},
+  std::ranges::move(preload.environment(), std::back_inserter(environment));
+  environment.insert(environment.end(), {{"TAPELENS_SPOOL", folder.path},
                                          {"TAPELENS_EPOCH_NS", std::to_string(begin)},
                                          {"TAPELENS_STEPS", options.steps},
                                          {"TAPELENS_MAX_BYTES", options.max_size},

@@ -2,6 +2,9 @@
 // signals are those of the bare command; what cannot be rewritten runs as it is, and is said once.
 #include <signal.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "cli/applying.h"
 #include "cli/child.h"
 #include "cli/closing.h"
@@ -30,8 +33,8 @@ int run(const RunOptions& options, const Applying& applying, const std::vector<s
     return complain(become_command(command));
   }
   Environment environment = rewriting.environment();
-  environment.insert(environment.end(),
-                     {{"LD_PRELOAD", preload.setting()}, {"TAPELENS_QUIET", options.quiet ? "1" : ""}});
+  std::ranges::move(preload.environment(), std::back_inserter(environment));
+  environment.emplace_back("TAPELENS_QUIET", options.quiet ? "1" : "");
   const ChildEnd end = run_command(command, environment);
   signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
   if (!end.started || options.quiet) return complain(end);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -181,8 +182,8 @@ Result<VerifiedRun> run_recorded(const VerifySetting& setting, const Applying& a
     if (!reason.empty()) return Error{reason};
   }
   Environment environment = rewriting.environment();
-  environment.insert(environment.end(), {{"LD_PRELOAD", preload.setting()},
-                                         {"TAPELENS_SPOOL", spools.path},
+  std::ranges::move(preload.environment(), std::back_inserter(environment));
+  environment.insert(environment.end(), {{"TAPELENS_SPOOL", spools.path},
                                          {"TAPELENS_EPOCH_NS", ""},
                                          {"TAPELENS_STEPS", setting.steps ? "0:" + std::to_string(*setting.steps) : ""},
                                          {"TAPELENS_MAX_BYTES", ""},
