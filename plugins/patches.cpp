@@ -1,14 +1,13 @@
 #include "plugins/patches.h"
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <span>
-#include <sstream>
 #include <utility>
 
 #include "analyzer/model/attribution.h"
 #include "trace/record.h"
+#include "trace/regular_file.h"
 
 namespace tapelens::advise {
 
@@ -36,8 +35,9 @@ bool same(Tokens a, Tokens b) {
 }
 
 std::string text_of(Tokens tokens) {
-  return tokens.empty() ? std::string()
-                        : std::string(tokens.front().text.data(), tokens.back().text.data() + tokens.back().text.size());
+  return tokens.empty()
+             ? std::string()
+             : std::string(tokens.front().text.data(), tokens.back().text.data() + tokens.back().text.size());
 }
 
 int depth_change(const Token& token) {
@@ -87,7 +87,8 @@ Edit put_behind(const PythonSource& source, const Token& token, std::string_view
 // New lines behind a line.
 Edit put_after(const PythonSource& source, uint32_t line, const std::vector<std::string>& texts) {
   Edit edit{line + 1, 0, {}};
-  if (!source.line(line).ends_with('\n')) edit = {line, 1, {std::string(source.line(line)) + std::string(source.line_break())}};
+  if (!source.line(line).ends_with('\n'))
+    edit = {line, 1, {std::string(source.line(line)) + std::string(source.line_break())}};
   for (const std::string& text : texts) edit.added.push_back(text + std::string(source.line_break()));
   return edit;
 }
@@ -113,7 +114,8 @@ bool may_be_number(const PythonSource& source, std::string_view name, size_t sta
     }
     if (tokens.size() < 4 || !is(tokens[0], "print") || !is(tokens[1], "(")) return false;
     for (size_t t = 0; t < tokens.size(); ++t) {
-      if (is(tokens[t], name) && t + 1 < tokens.size() && (is(tokens[t + 1], ".") || is(tokens[t + 1], "["))) return false;
+      if (is(tokens[t], name) && t + 1 < tokens.size() && (is(tokens[t + 1], ".") || is(tokens[t + 1], "[")))
+        return false;
       if (tokens[t].kind != Token::Kind::string) continue;
       for (const char* suffix : {".", "["}) {
         if (tokens[t].text.find(std::string(name) + suffix) != std::string_view::npos) return false;
@@ -131,7 +133,8 @@ bool may_hold_numbers(const PythonSource& source, Tokens list, size_t statement)
     const Tokens tokens(source.begin(all[i]), source.end(all[i]));
     if (i == statement || !mentions(tokens, list.front().text)) continue;
     if (list.size() != 1) return false;
-    if (tokens.size() == 4 && is(tokens[0], list[0].text) && is(tokens[1], "=") && is(tokens[2], "[") && is(tokens[3], "]")) {
+    if (tokens.size() == 4 && is(tokens[0], list[0].text) && is(tokens[1], "=") && is(tokens[2], "[") &&
+        is(tokens[3], "]")) {
       begins_empty = true;
       continue;
     }
@@ -180,14 +183,10 @@ std::optional<Patches::Spot> Patches::spot(FrameId frame) const {
   const fs::path file = context_.sources->root / path;
   // A link may lead out of the repository, where git applies nothing.
   std::error_code error;
-  if (!fs::is_regular_file(fs::symlink_status(file, error)) || fs::file_size(file, error) > kMostBytes || error) {
-    return std::nullopt;
-  }
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream content;
-  content << stream.rdbuf();
-  if (!stream) return std::nullopt;
-  auto source = PythonSource::parse(std::move(content).str());
+  if (!fs::is_regular_file(fs::symlink_status(file, error))) return std::nullopt;
+  auto content = trace::read_regular_file(file, kMostBytes);
+  if (!content) return std::nullopt;
+  auto source = PythonSource::parse(std::move(*content));
   if (!source) return std::nullopt;
   const size_t statement = source->at(text.frame_line[frame] - 1);
   if (statement == source->statements().size() || !source->statements()[statement].is_alone) return std::nullopt;
@@ -308,7 +307,8 @@ std::string Patches::detach_carried(StackId stack, std::string_view op) const {
     if (carried.size() != 1 || !is_known || at->source.is_header(at->statement)) return "";
     const std::string name = text_of(carried[0]);
     const std::string detached = is_tuple ? "tuple(each.detach() for each in " + name + ")" : name + ".detach()";
-    return diff(*at, {put_after(at->source, at->here().last, {std::string(at->here().indent) + name + " = " + detached})});
+    return diff(*at,
+                {put_after(at->source, at->here().last, {std::string(at->here().indent) + name + " = " + detached})});
   }
   return "";
 }
@@ -383,7 +383,8 @@ std::string Patches::wrapped(const Spot& spot, const std::vector<uint8_t>& neede
     return true;
   };
   if (source.is_header(first) && !take_loop(first)) return "";
-  for (size_t header = source.header_of(first); header < source.statements().size(); header = source.header_of(header)) {
+  for (size_t header = source.header_of(first); header < source.statements().size();
+       header = source.header_of(header)) {
     if (!take_loop(header)) break;
   }
   const Statement& begin = source.statements()[first];
@@ -459,7 +460,8 @@ std::string Patches::detach_argument(StackId stack, const IsFree& is_free) const
     for (uint32_t row = 1; row <= p.nodes.rows(); ++row) {
       const NodeId node{row};
       const auto of = text.stack(stack_of(p, text, p.nodes.op[node]));
-      if (std::ranges::find(of, frame) == of.end() || (p.nodes.flags[node] & trace::kNodeIsAccumulateGrad) != 0) continue;
+      if (std::ranges::find(of, frame) == of.end() || (p.nodes.flags[node] & trace::kNodeIsAccumulateGrad) != 0)
+        continue;
       ModuleCallId call = p.operators.module_call[p.nodes.op[node]];
       while (call && p.module_calls.parent[call]) call = p.module_calls.parent[call];
       if (!call) return "";
@@ -495,7 +497,8 @@ std::string Patches::join_once(StackId stack) const {
   }
   const std::string name(tokens[0].text), parts = name + "_parts";
   const size_t list_end = closing(tokens, 6);
-  const Tokens part = tokens.subspan(9, list_end - 9), rest = tokens.subspan(list_end + 1, tokens.size() - list_end - 2);
+  const Tokens part = tokens.subspan(9, list_end - 9),
+               rest = tokens.subspan(list_end + 1, tokens.size() - list_end - 2);
   if (part.empty() || find_outside(part, ",") != part.size() || mentions(part, name) || mentions(rest, name)) return "";
   if (std::ranges::any_of(source.tokens(), [&](const Token& token) { return token.text == parts; })) return "";
   const size_t loop = source.header_of(at->statement);

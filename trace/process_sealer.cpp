@@ -2,6 +2,7 @@
 #include "trace/process_sealer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tapelens::trace {
 namespace {
@@ -31,6 +32,7 @@ ProcessSealer::ProcessSealer(ProcessColumns& columns, const Interned& ids, std::
 void ProcessSealer::event(const RecordHeader* record, size_t lane_number, uint64_t ns) {
   ns = last_ns_ = std::max(ns, last_ns_);
   Lane& lane = lanes_[lane_number];
+  const bool began = std::exchange(lane.began, record->kind == RecordKind::operator_begin);
   // Ends of what is written when it begins: a row that names the begin.
   const auto end = [&](auto& open, auto& table) {
     if (open.empty()) return lose(unmatched_, ns);
@@ -41,7 +43,8 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, uint64
     case RecordKind::operator_begin:
       return operator_begin(as<OperatorRecord>(record), lane, ns);
     case RecordKind::input_views:
-      return input_views(as<InputViewsRecord>(record), lane);
+      if (began) input_views(as<InputViewsRecord>(record), lane);
+      return;
     case RecordKind::operator_end:
       return end(lane.operators, columns_.operator_ends);
     case RecordKind::allocation:
@@ -96,7 +99,8 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, uint64
       return rewrite(as<RewriteRecord>(record), lane, ns);
     case RecordKind::checksum: {
       const auto& checksum = as<ChecksumRecord>(record);
-      columns_.checksums.push(ns, checksum.step, record->flags, ids_.strings[record->id], checksum.value, checksum.spent);
+      columns_.checksums.push(ns, checksum.step, record->flags, ids_.strings[record->id], checksum.value,
+                              checksum.spent);
       return;
     }
     default:
@@ -117,10 +121,11 @@ void ProcessSealer::operator_begin(const OperatorRecord& record, Lane& lane, uin
   lane.inputs = inputs.size();
 }
 
-// A record that was cut off from its operator's would be another operator's: it is not taken.
+// Right after the operator's begin, so the rows are in the order of the operators, whatever other threads do. A record
+// that was cut off from its operator's would be another operator's: it is not taken.
 void ProcessSealer::input_views(const InputViewsRecord& record, const Lane& lane) {
   const auto views = tail_of<InputView>(record);
-  if (lane.operators.empty() || views.size() != lane.inputs) return;
+  if (views.size() != lane.inputs) return;
   for (const InputView& view : views) {
     columns_.input_views.push(lane.operator_id(), ids_.layouts[view.layout], view.storage_offset);
   }
@@ -258,8 +263,8 @@ void ProcessSealer::save(const SaveRecord& record, Lane& lane, uint64_t ns) {
 
 void ProcessSealer::rewrite(const RewriteRecord& record, const Lane& lane, uint64_t ns) {
   columns_.rewrites.push(ns, ids_.strings[record.header.id], record.header.flags, node_at(record.node),
-                         ids_.strings[record.field], record.index, ids_.strings[record.reason], record.bytes, record.kept,
-                         lane.operator_id(), ids_.stacks[record.stack], lane.module_call_id());
+                         ids_.strings[record.field], record.index, ids_.strings[record.reason], record.bytes,
+                         record.kept, lane.operator_id(), ids_.stacks[record.stack], lane.module_call_id());
 }
 
 void ProcessSealer::node_release(const NodeReleaseRecord& record, uint64_t ns) {

@@ -64,7 +64,8 @@ class ProcessSealer {
   struct Lane {
     uint16_t thread;
     std::vector<uint32_t> operators, module_calls;
-    size_t inputs = 0;  // of the operator begun last
+    size_t inputs = 0;   // of the operator begun last
+    bool began = false;  // the event before was the begin of an operator: what it was given may follow
     std::vector<OpenEvaluation> evaluations;
     std::vector<Open> backwards, optimizers, ranges;
 

@@ -1,24 +1,29 @@
 // Opens and decodes a sealed file. Everything in it is checked once, when it is opened.
 #include "trace/recording.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <tuple>
 
 #include "trace/checksum.h"
 #include "trace/column_codec.h"
+#include "trace/regular_file.h"
 #include "trace/sealed_format.h"
 
 namespace tapelens::trace {
 namespace {
 
 constexpr const char* kDamaged = "the file is damaged: copy it again, or record again";
+
+// Columns that repeat themselves take next to nothing, so a small file may say that it has billions of rows. A row
+// takes up to 64 bytes when it is read. TAPELENS_MEASURED
+constexpr uint64_t kBytesOfRow = 64;
+constexpr uint64_t kMostExpansion = 1024;
+constexpr uint64_t kAlwaysFine = uint64_t{64} << 20;
 
 auto order_of(const ChunkEntry& entry) { return std::tuple(entry.table, entry.process, entry.column); }
 auto table_of(const RowsItem& item) { return std::tuple(item.table, item.process); }
@@ -40,6 +45,8 @@ struct Recording::Mapped {
   std::vector<ProcessSummary> processes;
   std::vector<RowsItem> rows;      // in the order of table_of
   std::vector<ChunkEntry> chunks;  // in the order of order_of, those of a column in the order of rows
+  std::vector<LeftOutTable> left_out;
+  std::set<std::tuple<uint32_t, uint32_t>> unsound;  // the same by table_of
 
   Mapped() = default;
   Mapped(const Mapped&) = delete;
@@ -56,27 +63,22 @@ struct Recording::Mapped {
   Status read_directory(uint64_t from, uint64_t to);
   Status read_item(ItemTag tag, uint64_t offset, size_t count);
   Status check_chunks(uint64_t directory_offset);
-  Status check_rows();
+  void leave_out(const RowsItem& table, const std::string& why);
+  void check_rows();
+  Status check_size() const;
 };
 
 Status Recording::Mapped::map() {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const auto unreadable = [&](int why) {
-    if (file >= 0) ::close(file);
-    return Error{path + ": cannot be read: " + std::strerror(why) + ": give the path of a .tapelens file"};
+  const auto file = RegularFile::open(path);
+  const auto unreadable = [&](const std::string& why) {
+    return Error{path + ": cannot be read: " + why + ": give the path of a .tapelens file"};
   };
-  if (file < 0) return unreadable(errno);
-  struct stat facts {};
-  if (fstat(file, &facts) != 0) return unreadable(errno);
-  if (S_ISDIR(facts.st_mode)) return unreadable(EISDIR);
-  size = static_cast<size_t>(facts.st_size);
-  if (!S_ISREG(facts.st_mode) || size < sizeof(SealedHeader)) {
-    ::close(file);
+  if (!file) return unreadable(file.error().message);
+  size = file->bytes();
+  if (size < sizeof(SealedHeader))
     return wrong(size, "too short for a recording", "give the path of a .tapelens file, or record again");
-  }
-  void* place = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-  if (place == MAP_FAILED) return unreadable(errno);
-  ::close(file);
+  void* place = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->descriptor(), 0);
+  if (place == MAP_FAILED) return unreadable(std::strerror(errno));
   bytes = static_cast<const std::byte*>(place);
   return Done{};
 }
@@ -108,7 +110,8 @@ Status Recording::Mapped::check() {
     return wrong(footer.directory_offset, "the directory's checksum does not match");
   if (Status status = read_directory(footer.directory_offset, at); !status) return status;
   if (Status status = check_chunks(footer.directory_offset); !status) return status;
-  return check_rows();
+  check_rows();
+  return check_size();
 }
 
 Status Recording::Mapped::read_directory(uint64_t from, uint64_t to) {
@@ -161,37 +164,63 @@ Status Recording::Mapped::check_chunks(uint64_t directory_offset) {
     if (chunk.checksum != checksum_of(stored, chunk.stored_bytes))
       return wrong(offset, "a chunk's checksum does not match (table " + std::to_string(chunk.table) + ", column " +
                                std::to_string(chunk.column) + ")");
-    if (!is_plausible(chunk, stored)) return wrong(offset, "a chunk contradicts the directory");
+    if (!is_plausible(chunk, stored))
+      leave_out({chunk.process, chunk.table, 0},
+                "a chunk of column " + std::to_string(chunk.column) + " contradicts the directory");
     offset += chunk.stored_bytes;
   }
   if (offset != directory_offset) return wrong(offset, "there is something between the chunks and the directory");
   return Done{};
 }
 
-Status Recording::Mapped::check_rows() {
+// The first reason is kept.
+void Recording::Mapped::leave_out(const RowsItem& table, const std::string& why) {
+  if (unsound.insert(table_of(table)).second && table.table <= UINT8_MAX)
+    left_out.push_back({Table{static_cast<uint8_t>(table.table)}, {table.process}, why});
+}
+
+// Each table is what the directory says of it, or left out.
+void Recording::Mapped::check_rows() {
   std::stable_sort(chunks.begin(), chunks.end(), [](auto& a, auto& b) { return order_of(a) < order_of(b); });
   std::sort(rows.begin(), rows.end(), [](auto& a, auto& b) { return table_of(a) < table_of(b); });
-  for (const RowsItem& item : rows) {
-    if (item.process >= std::max<size_t>(processes.size(), 1))
-      return wrong(size, "a table belongs to a process that is not in the directory");
-    if (item.rows > UINT32_MAX) return wrong(size, "a table has more rows than an id can name");
-    const auto is_of_item = [&](auto& chunk) { return chunk.table == item.table && chunk.process == item.process; };
-    if (std::none_of(chunks.begin(), chunks.end(), is_of_item)) return wrong(size, "a table has rows and no columns");
-  }
+  const auto less = [](auto& a, auto& b) { return table_of(a) < table_of(b); };
+  std::vector<bool> has_columns(rows.size());
   for (size_t i = 0; i < chunks.size();) {
     const size_t first = i;
+    const RowsItem key{chunks[first].process, chunks[first].table, 0};
     uint64_t count = 0;
     for (; i < chunks.size() && order_of(chunks[i]) == order_of(chunks[first]); ++i) {
       count += chunks[i].rows;
-      if (chunks[i].width != chunks[first].width) return wrong(chunks[i].offset, "a column changes its width");
+      if (chunks[i].width != chunks[first].width) leave_out(key, "a column changes its width");
     }
-    const RowsItem key{chunks[first].process, chunks[first].table, 0};
-    const auto table =
-        std::lower_bound(rows.begin(), rows.end(), key, [](auto& a, auto& b) { return table_of(a) < table_of(b); });
-    if (table == rows.end() || table_of(*table) != table_of(key) || table->rows != count)
-      return wrong(chunks[first].offset, "a column has not as many rows as its table");
+    const auto table = std::lower_bound(rows.begin(), rows.end(), key, less);
+    if (table == rows.end() || table_of(*table) != table_of(key) || table->rows != count) {
+      leave_out(key, "a column has not as many rows as its table");
+    } else {
+      has_columns[static_cast<size_t>(table - rows.begin())] = true;
+    }
   }
-  return Done{};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].process >= std::max<size_t>(processes.size(), 1))
+      leave_out(rows[i], "it belongs to a process that is not in the directory");
+    if (rows[i].rows > UINT32_MAX) leave_out(rows[i], "it has more rows than an id can name");
+    if (!has_columns[i]) leave_out(rows[i], "it has rows and no columns");
+    if (i > 0 && table_of(rows[i]) == table_of(rows[i - 1])) leave_out(rows[i], "the directory names it twice");
+  }
+  if (unsound.empty()) return;
+  const auto is_left_out = [&](const auto& of) { return unsound.contains({of.table, of.process}); };
+  std::erase_if(rows, is_left_out);
+  std::erase_if(chunks, is_left_out);
+}
+
+// Asked before anything is decoded: what is read takes memory by the rows, not by the bytes of the file.
+Status Recording::Mapped::check_size() const {
+  uint64_t needed = 0;
+  for (const RowsItem& item : rows)
+    needed += item.rows * (Table{static_cast<uint8_t>(item.table)} == Table::string_bytes ? 1 : kBytesOfRow);
+  if (needed <= kAlwaysFine + kMostExpansion * size) return Done{};
+  return wrong(
+      size, "its tables would take " + std::to_string(needed >> 20) + " MiB, more than a file of this size can hold");
 }
 
 Result<Recording> Recording::open(const std::string& path) {
@@ -212,6 +241,7 @@ Time Recording::duration() const { return {mapped_->totals.duration_ns}; }
 uint64_t Recording::events() const { return mapped_->totals.events; }
 uint64_t Recording::file_bytes() const { return mapped_->size; }
 std::span<const ProcessSummary> Recording::processes() const { return mapped_->processes; }
+std::span<const LeftOutTable> Recording::left_out() const { return mapped_->left_out; }
 
 uint64_t Recording::rows(Table table, ProcessIndex process) const {
   const auto number = static_cast<uint8_t>(table);
@@ -221,7 +251,7 @@ uint64_t Recording::rows(Table table, ProcessIndex process) const {
   return at != mapped_->rows.end() && table_of(*at) == table_of(key) ? at->rows : 0;
 }
 
-void Recording::decode(const ColumnKey& key, ProcessIndex process, void* values) const {
+bool Recording::decode(const ColumnKey& key, ProcessIndex process, void* values) const {
   ChunkEntry wanted{};
   wanted.table = static_cast<uint8_t>(key.table);
   wanted.process = wanted.table < kFirstTableOfProcess ? 0 : process.value;
@@ -231,10 +261,11 @@ void Recording::decode(const ColumnKey& key, ProcessIndex process, void* values)
   thread_local ColumnDecoder decoder;  // most columns are much smaller than its buffers
   auto* place = static_cast<std::byte*>(values);
   for (auto chunk = from; chunk != to; ++chunk) {
-    if (chunk->width != key.width) return;  // another column under this number: as if absent
-    decoder.decode(*chunk, mapped_->bytes + chunk->offset, place);
+    if (chunk->width != key.width) return true;  // another column under this number: as if absent
+    if (!decoder.decode(*chunk, mapped_->bytes + chunk->offset, place)) return false;
     place += size_t{chunk->rows} * chunk->width;
   }
+  return true;
 }
 
 }  // namespace tapelens::trace

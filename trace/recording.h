@@ -21,9 +21,17 @@ struct ProcessSummary {
   uint64_t wall_ns = 0;   // since 1970, when it began to record
 };
 
+// A table that contradicts itself or the directory: it is left out, and reads as one without rows.
+struct LeftOutTable {
+  Table table{};
+  ProcessIndex process;
+  std::string why;
+};
+
 class Recording {
  public:
-  // Every checksum of the file is verified here: what opens can be read. Errors are for the user (exit code 3).
+  // Every checksum of the file is verified here, and that its columns are no larger than such a file can hold. Errors
+  // are for the user (exit code 3).
   static Result<Recording> open(const std::string& path);
   Recording(Recording&&) noexcept;
   Recording& operator=(Recording&&) noexcept;
@@ -37,19 +45,27 @@ class Recording {
   std::span<const ProcessSummary> processes() const;
 
   uint64_t rows(Table table, ProcessIndex process) const;  // shared tables: any process
+  std::span<const LeftOutTable> left_out() const;
 
   // The column's values with a row 0 (zero) put before the first: `column[id.value]`. Empty tables give one row.
+  // A column that is absent, or that cannot be decoded although its checksum is right, is all zeros.
   template <class T>
   std::vector<T> column(Column<T> key, ProcessIndex process = {}) const {
-    std::vector<T> values(rows(key.table, process) + 1);
-    decode(key, process, values.data() + 1);
+    std::vector<T> values;
+    if (!read(key, values, process)) values.assign(values.size(), 0);
     return values;
+  }
+  // The same; false if it cannot be decoded.
+  template <class T>
+  bool read(Column<T> key, std::vector<T>& values, ProcessIndex process = {}) const {
+    values.assign(rows(key.table, process) + 1, 0);
+    return decode(key, process, values.data() + 1);
   }
 
  private:
   struct Mapped;
   explicit Recording(std::unique_ptr<Mapped> mapped);
-  void decode(const ColumnKey& key, ProcessIndex process, void* values) const;  // a column that is absent: zeros
+  bool decode(const ColumnKey& key, ProcessIndex process, void* values) const;
   std::unique_ptr<Mapped> mapped_;
 };
 

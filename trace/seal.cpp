@@ -1,11 +1,12 @@
 // See seal.h. Opens the spools of a folder, brings what they interned together, and lets each process be followed.
 #include "trace/seal.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include "trace/local_ids.h"
 #include "trace/process_columns.h"
 #include "trace/process_sealer.h"
+#include "trace/regular_file.h"
 #include "trace/sealed_writer.h"
 #include "trace/shared_tables.h"
 #include "trace/spool_reader.h"
@@ -36,11 +38,10 @@ int32_t rank_of(const SpoolReader& reader) {
 }
 
 // A process that was killed while it made its spool leaves one without a beginning, and recorded nothing.
-bool is_begun(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
+bool is_begun(const std::string& path) {
+  const auto file = RegularFile::open(path);
   uint64_t magic = 0;
-  file.read(reinterpret_cast<char*>(&magic), sizeof(magic));
-  return magic != 0 || file.bad();
+  return !file || pread(file->descriptor(), &magic, sizeof(magic), 0) < 0 || magic != 0;
 }
 
 // Tells the caller how far we are, at most every 50 ms.
@@ -148,7 +149,7 @@ Result<SealSummary> seal(const SealOptions& options) {
   for (std::filesystem::directory_iterator entry(options.directory, error), end; !error && entry != end;
        entry.increment(error)) {
     if (entry->path().extension() != ".spool") continue;
-    if (!is_begun(entry->path())) continue;
+    if (!is_begun(entry->path().string())) continue;
     auto reader = SpoolReader::open(entry->path().string());
     if (!reader) {
       unreadable.push_back(reader.error());

@@ -10,6 +10,7 @@
 
 #include "trace/schema.h"
 #include "trace/sealed_writer.h"
+#include "trace/utf8.h"
 
 namespace tapelens::trace {
 
@@ -47,8 +48,5 @@ class SharedTables {
   ColumnSink<uint32_t> module_path_, module_type_;
   ColumnSink<uint32_t> device_name_;
 };
-
-// `text` with every byte that is not part of well-formed UTF-8 replaced by U+FFFD.
-std::string as_utf8(std::string_view text);
 
 }  // namespace tapelens::trace

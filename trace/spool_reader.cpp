@@ -1,9 +1,7 @@
 // See spool_reader.h.
 #include "trace/spool_reader.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,9 +9,12 @@
 #include <utility>
 
 #include "trace/checksum.h"
+#include "trace/regular_file.h"
 
 namespace tapelens::trace {
 namespace {
+
+constexpr uint64_t kBlocksBetweenHoles = 16;
 
 // Whether a record of this kind can have this many bytes, and what it says of its own tail fits into them.
 bool is_whole(const RecordHeader* record, size_t bytes) {
@@ -94,21 +95,15 @@ Result<SpoolReader> SpoolReader::open(const std::string& path) {
   const auto failed = [&](const std::string& what, const char* mend) {
     return Error{path + ": " + what + ": " + mend};
   };
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return failed(std::string("cannot be read: ") + std::strerror(errno), "check its permissions");
-  struct stat facts {};
-  const bool is_file = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
+  const auto file = RegularFile::open(path);
+  if (!file) return failed("cannot be read: " + file.error().message, "check its permissions");
   SpoolReader reader;
-  reader.size_ = is_file ? static_cast<size_t>(facts.st_size) : 0;
-  if (reader.size_ < kSpoolHeaderBytes) {
-    ::close(file);
+  reader.size_ = file->bytes();
+  if (reader.size_ < kSpoolHeaderBytes)
     return failed("offset " + std::to_string(reader.size_) + ": too short for a spool",
                   "its process ended before it recorded anything");
-  }
-  void* place = mmap(nullptr, reader.size_, PROT_READ, MAP_PRIVATE, file, 0);
-  const int why = errno;
-  ::close(file);
-  if (place == MAP_FAILED) return failed(std::string("cannot be mapped: ") + std::strerror(why), "free some memory");
+  void* place = mmap(nullptr, reader.size_, PROT_READ, MAP_PRIVATE, file->descriptor(), 0);
+  if (place == MAP_FAILED) return failed(std::string("cannot be mapped: ") + std::strerror(errno), "free some memory");
   reader.bytes_ = static_cast<const std::byte*>(place);
 
   const auto* header = reinterpret_cast<const SpoolHeader*>(reader.bytes_);
@@ -138,8 +133,16 @@ Result<SpoolReader> SpoolReader::open(const std::string& path) {
   const uint64_t claimed = header->claimed_blocks.load(std::memory_order_acquire);
   const uint64_t blocks = std::min(in_file, claimed);
   if (state == SpoolState::finished && claimed > in_file) reader.torn_blocks_ += claimed - in_file;  // the file was cut
-  for (uint64_t i = 0; i < blocks; ++i)
+  for (uint64_t i = 0; i < blocks; ++i) {
+    // A file can be terabytes of nothing: blocks of which nothing was ever written are passed over, unread.
+    if (i % kBlocksBetweenHoles == 0) {
+      const off_t data = lseek(file->descriptor(), static_cast<off_t>(kSpoolHeaderBytes + i * kBlockBytes), SEEK_DATA);
+      if (data < 0 && errno == ENXIO) break;
+      if (data > 0) i = std::max(i, (static_cast<uint64_t>(data) - kSpoolHeaderBytes) / kBlockBytes);
+      if (i >= blocks) break;
+    }
     reader.read_block(reader.bytes_ + kSpoolHeaderBytes + i * kBlockBytes, reader.anchors_);
+  }
   reader.order_lanes();
   return reader;
 }
@@ -154,7 +157,8 @@ SpoolReader::SpoolReader(SpoolReader&& other) noexcept
       interned_(std::move(other.interned_)),
       events_(other.events_),
       operators_(other.operators_),
-      torn_blocks_(other.torn_blocks_) {}
+      torn_blocks_(other.torn_blocks_),
+      committed_(other.committed_) {}
 
 SpoolReader::~SpoolReader() {
   if (bytes_ != nullptr) munmap(const_cast<std::byte*>(bytes_), size_);
@@ -177,6 +181,7 @@ void SpoolReader::read_block(const std::byte* at, std::vector<ClockAnchor>& anch
     ++torn_blocks_;
     return;
   }
+  committed_ += committed;
   anchors.push_back({header->anchor_ticks, header->anchor_ns});
   if (!read_pieces(*header, payload, committed)) ++torn_blocks_;
 }

@@ -59,8 +59,8 @@ class SpoolReader {
   uint64_t operators() const { return operators_; }
   uint64_t torn_blocks() const { return torn_blocks_; }
   uint64_t file_bytes() const { return size_; }
-  // No valid id of an interned record is larger: each takes at least 16 bytes of the file.
-  uint64_t largest_id() const { return size_ / 16; }
+  // No valid id of an interned record is larger: each takes at least 16 bytes of what was committed.
+  uint64_t largest_id() const { return committed_ / 16; }
   std::vector<ClockAnchor> anchors() const;
 
   // Calls visit(const RecordHeader*, size_t lane, uint64_t ticks) for each event of all lanes in the order of ticks,
@@ -83,6 +83,7 @@ class SpoolReader {
   std::vector<ClockAnchor> anchors_;
   std::array<std::vector<const RecordHeader*>, 16> interned_;
   uint64_t events_ = 0, operators_ = 0, torn_blocks_ = 0;
+  uint64_t committed_ = 0;  // bytes
 };
 
 // ---- the merge ------------------------------------------------------------------------------------------------
@@ -105,7 +106,8 @@ struct SpoolReader::Cursor {
     for (;;) {
       while (at < end) {
         if (is_event(record()->kind)) {
-          ticks = std::max(ticks, ticks_of(record()));
+          // What an operator was given of its inputs is part of its begin: no event of another lane comes between.
+          if (record()->kind != RecordKind::input_views) ticks = std::max(ticks, ticks_of(record()));
           return true;
         }
         skip();

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "trace/regular_file.h"
+
 namespace tapelens::trace {
 namespace {
 
@@ -83,7 +85,12 @@ Symbols::Symbols(std::vector<SymbolMapping> mappings) : mappings_(std::move(mapp
     const std::pair<std::string_view, uint64_t> file(mapping.path, mapping.bias);
     if (std::find(reported.begin(), reported.end(), file) != reported.end()) continue;
     reported.push_back(file);
-    dwfl_report_elf(files_->dwfl, mapping.path.c_str(), mapping.path.c_str(), -1, mapping.bias, true);
+    auto opened = RegularFile::open(mapping.path);
+    if (!opened) continue;
+    const char* path = mapping.path.c_str();
+    // What it reports it closes.
+    if (dwfl_report_elf(files_->dwfl, path, path, opened->descriptor(), mapping.bias, true) != nullptr)
+      opened->release();
   }
   dwfl_report_end(files_->dwfl, nullptr, nullptr);
 }

@@ -41,5 +41,29 @@ TEST(SealOfThreads, AStringInternedOnOneThreadIsKnownToEarlierEventsOfAnother) {
   EXPECT_EQ(names[1], names[2]);
 }
 
+TEST(SealOfThreads, WhatOperatorsWereGivenIsInTheOrderOfTheOperatorsHoweverThreadsComeBetween) {
+  SpoolBuilder b;
+  const uint32_t first = b.layout("float32", 4, {2}, {1}), second = b.layout("float32", 4, {3}, {1});
+  b.thread(1).at(100).op("aten::clone", {0x10});
+  b.thread(2).at(200).op("aten::clone", {0x20}).views({{second, 0, 2}});
+  b.thread(1).at(300).views({{first, 0, 1}}).end_op();
+  b.thread(2).at(400).end_op();
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::view_operator), (Values<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(r.column(column::view_layout), (Values<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(r.column(column::view_offset), (Values<uint64_t>{0, 1, 2}));
+}
+
+TEST(SealOfThreads, ARecordOfViewsThatDoesNotFollowItsOperatorIsNotTaken) {
+  SpoolBuilder b;
+  const uint32_t layout = b.layout("float32", 4, {2}, {1});
+  b.op("aten::clone", {0x10}).alloc(0x20, 8).views({{layout, 0, 1}}).end_op();
+  b.op("aten::clone", {0x10}).views({{layout, 0, 2}}).views({{layout, 0, 3}}).end_op();
+  b.views({{layout, 0, 4}});
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column::view_operator), (Values<uint32_t>{0, 2}));
+  EXPECT_EQ(r.column(column::view_offset), (Values<uint64_t>{0, 2}));
+}
+
 }  // namespace
 }  // namespace tapelens::trace
