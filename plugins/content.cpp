@@ -94,7 +94,7 @@ View Contents::origin(View view, Time until) const {
 
 Time Contents::first_write(AllocationId allocation, Time since, Time until) const {
   const OperatorId writer = context_.provenance.first_writer(allocation, {since, until});
-  return writer ? context_.process.operators.begin[writer] : until;
+  return writer ? std::max(since, context_.process.operators.begin[writer]) : until;
 }
 
 bool Contents::is_of_backward(OperatorId op) const {
@@ -173,16 +173,6 @@ std::vector<EvaluationId> last_evaluations(const Process& p) {
     if (const NodeId node = p.evaluations.node[EvaluationId{row}]) of_node[node.value] = EvaluationId{row};
   }
   return of_node;
-}
-
-Time last_release(const Context& context, AllocationId allocation) {
-  const Time freed = context.process.freed(allocation);
-  Time last = context.process.allocations.time[allocation];
-  for (const SaveId save : context.provenance.saves(allocation)) {
-    const Time released = context.process.saves.released[save];
-    if (released <= freed) last = std::max(last, released);
-  }
-  return last;
 }
 
 Interval kept_by_saves(const Context& context, AllocationId allocation) {

@@ -61,7 +61,7 @@ class Contents {
   // Which operator the program called is one of those whose whole purpose is to copy.
   bool is_called_copy(OperatorId called) const { return copies_.has(context_.process.operators.name[called]); }
 
-  // The begin of the first operator in [since, until) that writes it; `until` if there is none.
+  // When the first operator in [since, until) that writes it begins, or `since` if one is open then; without: `until`.
   Time first_write(AllocationId allocation, Time since, Time until) const;
   bool is_unchanged(AllocationId allocation, Time since, Time until) const {
     return first_write(allocation, since, until) == until;
@@ -87,7 +87,9 @@ std::vector<SaveId> saves_of(const Context& context, NodeId node);
 std::vector<EvaluationId> last_evaluations(const Process& process);
 
 // The last release of a save before the allocation was freed; none: kNever if it is saved to the end, birth if never.
-Time last_release(const Context& context, AllocationId allocation);
+inline Time last_release(const Context& context, AllocationId allocation) {
+  return context.lifetimes.last_release(allocation);
+}
 // [the program let go, the saves let go); empty if the program keeps it longer than they do.
 Interval kept_by_saves(const Context& context, AllocationId allocation);
 

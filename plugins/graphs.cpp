@@ -36,22 +36,28 @@ bool keeps_memory(const Context& context, SaveId save) {
          context.lifetimes.program_end(allocation) < s.released[save];
 }
 
-peak::WhatIf let_go(const Context& context, std::span<const SaveId> saves, Time at) {
-  const AllocationId allocation = context.process.saves.allocation[saves.front()];
+peak::WhatIf EarlyReleases::change(std::span<const SaveId> saves, Time at) {
+  const Saves& s = context_.process.saves;
+  const AllocationId allocation = s.allocation[saves.front()];
   peak::WhatIf change;
   change.without.assign(saves.begin(), saves.end());
-  // What they kept until then is there until then, under another name.
-  Time otherwise = context.lifetimes.program_end(allocation);
-  for (const SaveId save : context.provenance.saves(allocation)) {
-    if (std::ranges::find(saves, save) == saves.end()) {
-      otherwise = std::max(otherwise, context.process.saves.released[save]);
-    }
+  std::ranges::sort(change.without);
+  std::vector<SaveId>& latest_first = latest_first_[allocation.value];
+  if (latest_first.empty()) {
+    const auto all = context_.provenance.saves(allocation);
+    latest_first.assign(all.begin(), all.end());
+    std::ranges::stable_sort(latest_first, std::ranges::greater(), [&](SaveId save) { return s.released[save]; });
   }
+  // What they kept until then is there until then, under another name.
+  Time otherwise = context_.lifetimes.program_end(allocation);
+  const auto other = std::ranges::find_if(
+      latest_first, [&](SaveId save) { return !std::ranges::binary_search(change.without, save); });
+  if (other != latest_first.end()) otherwise = std::max(otherwise, s.released[*other]);
   // It comes when the allocation goes, and an extra is there one event before its begin.
-  const uint32_t gone = context.timeline.first_at_or_after(otherwise);
-  if (otherwise < at && gone < context.timeline.events()) {
-    const Time begin{context.timeline.moment_after(gone).time.ns + 1};
-    if (begin < at) change.extras.push_back({allocation, {begin, at}, context.process.allocations.bytes[allocation]});
+  const uint32_t gone = context_.timeline.first_at_or_after(otherwise);
+  if (otherwise < at && gone < context_.timeline.events()) {
+    const Time begin{context_.timeline.moment_after(gone).time.ns + 1};
+    if (begin < at) change.extras.push_back({allocation, {begin, at}, context_.process.allocations.bytes[allocation]});
   }
   return change;
 }

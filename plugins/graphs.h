@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "plugins/check.h"
@@ -29,8 +30,17 @@ class Graphs {
 // Whether a save keeps memory: the program's own hooks did not take it, and the program lets go of it before the save.
 bool keeps_memory(const Context& context, SaveId save);
 
-// All saves of one allocation that are let go at `at` instead of later, as a change for the replay. `saves`: not empty.
-peak::WhatIf let_go(const Context& context, std::span<const SaveId> saves, Time at);
+// Saves of one allocation that are released at `at` instead of later, as a change for the replay.
+class EarlyReleases {
+ public:
+  explicit EarlyReleases(const Context& context) : context_(context) {}
+  // `saves`: not empty. Of many disjoint sets of an allocation's saves, each costs what it has itself.
+  peak::WhatIf change(std::span<const SaveId> saves, Time at);
+
+ private:
+  const Context& context_;
+  std::unordered_map<uint32_t, std::vector<SaveId>> latest_first_;  // by allocation: its saves by their release
+};
 
 // The saves of an allocation that is the first one's, at [first, end): for walks over saves sorted by allocation.
 size_t end_of_allocation(const Process& process, std::span<const SaveId> saves, size_t first);

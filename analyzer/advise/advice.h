@@ -50,7 +50,8 @@ struct Finding {
   std::vector<uint32_t> steps;  // in which steps, at most the first and the last few; see step_count
   uint32_t step_count = 0;
   Bytes peak_before, peak_after;        // alone
-  Bytes relief_with_all;                // by how much more the peak falls with it, if all others are mended too
+  Bytes relief_with_all;                // by how much more the peak falls with it, if all others are fixed too
+  bool is_in_all = false;               // it counts in Advice::peak_after_all: it makes that no higher
   std::string node, field, op, module;  // module: numbers that differ between the sites are '*'
   std::vector<Frame> stack;             // innermost first; library frames too
   Frame source;                         // the frame to show
@@ -71,7 +72,9 @@ struct Foretold {
 };
 
 struct Advice {
-  Bytes peak_before, peak_after_all;  // without all findings that are no alternatives
+  // After: without all findings but alternatives, and those without which the peak is lower than with them. No other
+  // set of findings that are no alternatives has a lower one (see together.h).
+  Bytes peak_before, peak_after_all;
   Time peak_after_all_time;
   std::vector<peak::Category> left;  // who holds that peak; what is there instead of a finding's bytes is in none
   std::vector<Finding> findings;     // in the order in which to read them
@@ -101,8 +104,8 @@ struct Change {
   uint32_t place = 0;  // changes that drop the same saves share them in the order of their places; no two are equal
 };
 
-// The recording without some of its findings; `ticked` in any order. Without all that are no alternatives it is
-// Advice::peak_after_all or more: that leaves out findings that make the peak higher when the others are mended too.
+// The recording without some of its findings; `ticked` in any order. Without those that are in all it is
+// Advice::peak_after_all.
 peak::Replay::Outcome without(const Process& process, const peak::Replay& replay,
                               std::span<const Change* const> ticked);
 

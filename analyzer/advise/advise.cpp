@@ -8,6 +8,7 @@
 #include "analyzer/advise/describe.h"
 #include "analyzer/advise/fingerprint.h"
 #include "analyzer/advise/groups.h"
+#include "analyzer/advise/together.h"
 #include "analyzer/peak/saved.h"
 
 namespace tapelens::advise {
@@ -56,9 +57,9 @@ struct Scored {
   CheckInfo info;
   FoundGroup group;
   Bytes peak_after, relief_with_all;
-  uint32_t place = 0;    // in the order of precedence
-  bool frees = false;    // something, at some moment, alone
-  peak::WhatIf share{};  // of the change, among all
+  uint32_t place = 0;  // in the order of precedence
+  bool frees = false;  // something, at some moment, alone
+  bool is_in = false;  // is one of those that give the lowest peak together
 
   Bytes relief(Bytes before) const { return std::max(before - peak_after, relief_with_all); }
 };
@@ -125,52 +126,52 @@ class Advisor {
       advice_.checks.emplace_back(info.id);
       for (FoundGroup& group : groups.take()) {
         if (group.bytes >= wanted_.min_bytes || chosen_)
-          scored_.push_back({&entry, info, std::move(group), {}, {}, 0, false, {}});
+          scored_.push_back({&entry, info, std::move(group), {}, {}, 0, false, false});
       }
     }
   }
 
   void score() {
     std::ranges::stable_sort(scored_, {}, [](const Scored& scored) { return scored.info.precedence; });
-    std::vector<uint8_t> claimed(size_t{context_.process.saves.rows()} + 1);
-    std::vector<const peak::WhatIf*> all;
+    std::vector<Scored*> counted;  // no alternatives
+    std::vector<const peak::WhatIf*> changes;
+    std::vector<Bytes> alone;
     for (size_t i = 0; i < scored_.size(); ++i) {
-      tell("replay", 0.5 + 0.3 * static_cast<double>(i) / static_cast<double>(scored_.size()));
+      tell("replay", 0.5 + 0.2 * static_cast<double>(i) / static_cast<double>(scored_.size()));
       Scored& scored = scored_[i];
       scored.place = static_cast<uint32_t>(i);
-      const peak::Replay::Outcome alone = replay_.without(scored.group.change);
-      scored.peak_after = alone.peak;
-      scored.frees = alone.most_relief.value > 0;
+      const peak::Replay::Outcome outcome = replay_.without(scored.group.change);
+      scored.peak_after = outcome.peak;
+      scored.frees = outcome.most_relief.value > 0;
       if (scored.info.is_alternative) continue;
-      scored.share = share(context_.process, scored.group.change, claimed);
-      all.push_back(&scored.share);
+      counted.push_back(&scored);
+      changes.push_back(&scored.group.change);
+      alone.push_back(outcome.peak);
     }
-    peak::Replay::Outcome outcome = replay_.without(all);
-    size_t done = 0;
-    std::vector<const peak::WhatIf*> helping = all;
-    for (Scored& scored : scored_) {
-      tell("replay", 0.8 + 0.2 * static_cast<double>(done++) / static_cast<double>(scored_.size()));
+    const Together together(context_.process, replay_, std::move(changes));
+    const Together::Set all = together.all();
+    tell("replay", 0.7);
+    // Whoever applies rewrites has them all.
+    const Together::Set best = chosen_ ? all : together.lowest(alone, all);
+    for (size_t i = 0; i < counted.size(); ++i) counted[i]->is_in = best.has[i];
+    for (size_t i = 0; i < counted.size(); ++i) {
+      tell("replay", 0.8 + 0.2 * static_cast<double>(i) / static_cast<double>(counted.size()));
       // What does nothing alone may be one of several keepers of the same storages.
-      if (scored.info.is_alternative || scored.peak_after < peak_.bytes || scored.share.without.empty()) continue;
-      std::vector<const peak::WhatIf*> others;
-      std::ranges::copy_if(all, std::back_inserter(others),
-                           [&](const peak::WhatIf* change) { return change != &scored.share; });
-      const Bytes without = replay_.without(others).peak;
-      scored.relief_with_all = std::max(Bytes{}, without - outcome.peak);
-      // A mask, say, that is there at the peak while the tensor that it is instead of would not be. Whoever applies
-      // rewrites has them all.
-      if (without < outcome.peak && !chosen_) std::erase(helping, &scored.share);
+      if (!best.has[i] || counted[i]->peak_after < peak_.bytes) continue;
+      std::vector<bool> others = best.has;
+      others[i] = false;
+      counted[i]->relief_with_all = std::max(Bytes{}, together.of(others).outcome.peak - best.outcome.peak);
     }
-    if (helping.size() < all.size()) outcome = replay_.without(helping);
-    advice_.peak_after_all = outcome.peak;
-    advice_.peak_after_all_time = outcome.when.time;
-    if (context_.applied != nullptr) foretell(outcome, all);
-    advice_.left = categories(peak_set_without(context_.process, context_.text, context_.device, outcome, helping));
+    advice_.peak_after_all = best.outcome.peak;
+    advice_.peak_after_all_time = best.outcome.when.time;
+    if (context_.applied != nullptr) foretell(best.outcome, best.changes());
+    advice_.left =
+        categories(peak_set_without(context_.process, context_.text, context_.device, best.outcome, best.changes()));
     // What frees nothing even when all others have let go is no finding: every byte of it stays for another reason.
     std::erase_if(scored_, [&](const Scored& scored) {
       const auto ends_earlier = [&](SaveId save) {
         const AllocationId allocation = context_.process.saves.allocation[save];
-        return outcome.end(context_.process, allocation) < context_.process.freed(allocation);
+        return all.outcome.end(context_.process, allocation) < context_.process.freed(allocation);
       };
       if (scored.group.bytes < wanted_.min_bytes) return true;  // applied, but nothing to be told of
       return !scored.frees && !scored.group.change.without.empty() &&
@@ -201,6 +202,7 @@ class Advisor {
     finding.peak_before = peak_.bytes;
     finding.peak_after = scored.peak_after;
     finding.relief_with_all = scored.relief_with_all;
+    finding.is_in_all = scored.is_in;
     finding.is_proved = description.is_proved;
     finding.severity = description.severity;
     const double share = static_cast<double>(finding.relief().value) / static_cast<double>(peak_.bytes.value);

@@ -172,6 +172,10 @@ OperatorId Provenance::first_writer(AllocationId allocation, Interval when) cons
   const auto all = writers(allocation);
   const auto begin_of = [this](OperatorId op) { return process_.operators.begin[op]; };
   const auto first = std::ranges::lower_bound(all, when.begin, {}, begin_of);
+  // One that is open then is around the writer before, or is that one.
+  for (OperatorId op = first != all.begin() ? *(first - 1) : OperatorId{}; op; op = process_.operators.parent[op]) {
+    if (process_.operators.end[op] > when.begin && writes(op, allocation)) return op;
+  }
   return first != all.end() && begin_of(*first) < when.end ? *first : OperatorId{};
 }
 

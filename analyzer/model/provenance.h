@@ -48,7 +48,7 @@ class Provenance {
   bool writes(OperatorId op, AllocationId allocation) const;
   // All that do, in the order of time, those inside others too.
   std::span<const OperatorId> writers(AllocationId allocation) const;
-  // The first that begins in [begin, end); none: it is not written then.
+  // The first that begins in [begin, end), or that has begun before and not ended then; none: it is not written.
   OperatorId first_writer(AllocationId allocation, Interval when) const;
   bool is_written(AllocationId allocation, Interval when) const { return bool{first_writer(allocation, when)}; }
 

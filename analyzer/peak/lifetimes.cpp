@@ -79,10 +79,10 @@ class Finder {
     return end;
   }
 
-  // What reads its own save is no use by the program.
-  bool is_of_a_saver(OperatorId op, std::span<const SaveId> saves) const {
+  // What reads its own save is no use by the program. `savers`: the nodes that saved it, sorted.
+  bool is_of_a_saver(OperatorId op, const std::vector<NodeId>& savers) const {
     const NodeId node = p_.evaluations.node[p_.operators.evaluation[op]];
-    return node && std::ranges::any_of(saves, [&](SaveId save) { return p_.saves.node[save] == node; });
+    return node && std::ranges::binary_search(savers, node);
   }
 
  private:
@@ -96,6 +96,7 @@ Lifetimes::Lifetimes(const Process& p, const Provenance& provenance) : process_(
   const uint32_t rows = p.allocations.rows();
   program_end_.resize(size_t{rows} + 1);
   last_use_.resize(size_t{rows} + 1);
+  last_release_.resize(size_t{rows} + 1);
   ends_with_save_.resize(size_t{rows} + 1);
   const std::vector<uint8_t> held = held_by_role(p);
 
@@ -118,15 +119,19 @@ Lifetimes::Lifetimes(const Process& p, const Provenance& provenance) : process_(
   }
 
   const Finder finder(p, provenance);
+  std::vector<NodeId> savers;
   for (uint32_t row = 1; row <= rows; ++row) {
     const AllocationId id{row};
     const Time birth = p.allocations.time[id], freed = p.freed(id);
-    const auto saves = provenance.saves(id);
+    savers.clear();
+    for (const SaveId save : provenance.saves(id)) savers.push_back(p.saves.node[save]);
+    std::ranges::sort(savers);
+    last_release_[row] = std::max(birth.ns, last_release(id, freed));
     if (freed == kNever && held[row] == 0) ends_with_save_[row] = last_release(id, kNever) == kNever.ns;
     const OperatorId maker = provenance.maker(id);
     Time last = birth, end = maker ? std::max(birth, p.operators.end[maker]) : birth;
     for (const OperatorId op : provenance.uses(id)) {
-      if (!saves.empty() && finder.is_of_a_saver(op, saves)) continue;
+      if (finder.is_of_a_saver(op, savers)) continue;
       last = std::max(last, p.operators.end[op]);
       if (ends_with_save_[row] != 0) end = std::max(end, finder.use_end(op, birth));
     }

@@ -61,6 +61,8 @@ class Lifetimes {
   Time program_end(AllocationId allocation) const { return Time{program_end_[allocation.value]}; }
   // The end of the last use by an operator that is no evaluation of a node that saved it; its birth if there is none.
   Time last_use(AllocationId allocation) const { return Time{last_use_[allocation.value]}; }
+  // The last release of a save before it was freed; kNever if it is saved to the end, its birth if it never was.
+  Time last_release(AllocationId allocation) const { return Time{last_release_[allocation.value]}; }
   // Whether its recorded end is the release of a save.
   bool ends_with_save(AllocationId allocation) const { return ends_with_save_[allocation.value] != 0; }
 
@@ -70,7 +72,7 @@ class Lifetimes {
  private:
   const Process& process_;
   const Provenance& provenance_;
-  std::vector<int64_t> program_end_, last_use_;
+  std::vector<int64_t> program_end_, last_use_, last_release_;
   std::vector<uint8_t> ends_with_save_;
 };
 

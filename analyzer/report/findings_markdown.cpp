@@ -17,7 +17,7 @@ bool matters(const Finding& f) { return f.relief() > Bytes{} || f.severity != ad
 std::string after_all(const Advice& advice) {
   if (advice.peak_after_all >= advice.peak_before) return "";
   return ", " + bytes_text(advice.peak_after_all) + " with " +
-         (advice.foretold ? advice.foretold->name + " applied" : "all findings mended") + " (-" +
+         (advice.foretold ? advice.foretold->name + " applied" : fixed_text(advice) + " fixed") + " (-" +
          percent_text(advice.peak_before - advice.peak_after_all, advice.peak_before) + ")";
 }
 

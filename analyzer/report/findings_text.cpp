@@ -27,7 +27,7 @@ Paint paint_of(Severity severity) {
   return Paint::blue;
 }
 
-// "94.2 MiB with all findings mended (-45.8 %)"
+// "94.2 MiB with all findings fixed (-45.8 %)"
 std::string outlook_text(const Advice& advice) {
   if (advice.foretold) {
     const std::string applied = " with " + advice.foretold->name + " applied";
@@ -37,12 +37,10 @@ std::string outlook_text(const Advice& advice) {
     return bytes_text(advice.peak_after_all) + applied + " (" + (less ? "-" : "+") +
            percent_text(change, advice.peak_before) + ")";
   }
-  const auto mendable =
-      static_cast<uint64_t>(std::ranges::count_if(advice.findings, [](const Finding& f) { return !f.is_alternative; }));
-  if (mendable == 0) return "";
-  const std::string all = mendable == 1 ? "the finding" : "all findings";
-  if (advice.peak_after_all == advice.peak_before) return "no less with " + all + " mended";
-  return bytes_text(advice.peak_after_all) + " with " + all + " mended (-" +
+  const std::string fixed = fixed_text(advice);
+  if (fixed.empty()) return "";
+  if (advice.peak_after_all == advice.peak_before) return "no less with " + fixed + " fixed";
+  return bytes_text(advice.peak_after_all) + " with " + fixed + " fixed (-" +
          percent_text(advice.peak_before - advice.peak_after_all, advice.peak_before) + ")";
 }
 
@@ -135,17 +133,30 @@ void add_refused(Page& page, const Advice& advice) {
 
 }  // namespace
 
+std::string fixed_text(const Advice& advice) {
+  uint64_t all = 0, fixed = 0;
+  for (const Finding& f : advice.findings) {
+    all += f.is_alternative ? 0 : 1;
+    fixed += f.is_alternative || !f.is_in_all ? 0 : 1;
+  }
+  if (all == 0) return "";
+  if (fixed < all) return count_text(fixed) + " of " + plural(all, "finding", "findings");
+  return all == 1 ? "the finding" : "all findings";
+}
+
 std::string effect_text(const Finding& f) {
   const Bytes alone = f.peak_before - f.peak_after;
   if (alone > Bytes{} && bytes_text(f.peak_before) == bytes_text(f.peak_after)) {
     return "peak " + bytes_text(alone) + " lower without it";
   }
   if (alone > Bytes{}) {
+    const bool is_lost = !f.is_in_all && !f.is_alternative;
     return "peak " + bytes_text(f.peak_before) + " -> " + bytes_text(f.peak_after) + " without it (-" +
-           percent_text(alone, f.peak_before) + ")";
+           percent_text(alone, f.peak_before) + ")" +
+           (is_lost ? "; with the others fixed it would raise the peak" : "");
   }
   if (f.relief_with_all > Bytes{}) {
-    return "alone it does not move the peak, since others keep the same memory: with all findings mended the peak is " +
+    return "alone it does not move the peak, since others keep the same memory: with all findings fixed the peak is " +
            bytes_text(f.relief_with_all) + " lower for it";
   }
   if (alone < Bytes{}) return "alone it would raise the peak to " + bytes_text(f.peak_after);

@@ -18,6 +18,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/advice/finding_delegates.h"
 #include "gui/advice/finding_pane.h"
@@ -322,7 +323,9 @@ void AdvicePage::show_headline() {
   const auto count = session_.ticked().size();
   const auto& what_if = session_.what_if();
   if (count == 0) {
-    headline_->setText(tr("%1 with all findings mended").arg(now_and(now, advised.advice.peak_after_all)));
+    const QString fixed = utf8(report::fixed_text(advised.advice));
+    headline_->setText(fixed.isEmpty() ? tr("%1 now").arg(utf8(report::bytes_text(now)))
+                                       : tr("%1 with %2 fixed").arg(now_and(now, advised.advice.peak_after_all), fixed));
   } else if (what_if && what_if->findings == static_cast<size_t>(count)) {
     headline_->setText(tr("%1 with %2 of %3 mended").arg(now_and(now, what_if->after)).arg(count).arg(all));
   } else {

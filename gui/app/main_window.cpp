@@ -15,6 +15,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "analyzer/report/findings.h"
 #include "gui/advice/advice_page.h"
 #include "gui/app/export.h"
 #include "gui/app/start_page.h"
@@ -232,8 +233,13 @@ void MainWindow::show_headline() {
       text += tr(", <b>%1 with %2 of %3</b>").arg(bytes_words(what_if->after)).arg(what_if->findings).arg(findings);
     } else if (findings > 0) {
       const Bytes after = subject.advised->advice.peak_after_all;
-      text += after < subject.device.peak ? tr(", %1 with what was found mended").arg(bytes_words(after))
-                                          : tr(", no less with what was found mended");
+      const QString fixed = QString::fromStdString(report::fixed_text(subject.advised->advice));
+      if (fixed.isEmpty()) {
+        text += tr(", only alternatives found");
+      } else {
+        text += after < subject.device.peak ? tr(", %1 with %2 fixed").arg(bytes_words(after), fixed)
+                                            : tr(", no less with %1 fixed").arg(fixed);
+      }
     } else {
       text += tr(", nothing found to mend");
     }

@@ -184,7 +184,7 @@ QVariant FindingsTable::headerData(int section, Qt::Orientation orientation, int
   };
   static constexpr Head kHeads[kColumns] = {
       {"Finding", "What is spent for nothing. Ticked: the memory is shown without it."},
-      {"Peak falls by", "Alone; where others keep the same memory, with all findings mended."},
+      {"Peak falls by", "Alone; where others keep the same memory, with all findings fixed."},
       {"Holds", "The most that it holds at one moment. It need not be at the peak."},
       {"Mended by", "A rewrite mends it without a change of the program."},
       {"Severity", "Info: an opportunity. Warning: memory for nothing. Error: it runs out of memory in the end."},

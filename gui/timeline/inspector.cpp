@@ -3,6 +3,7 @@
 #include <QEvent>
 #include <algorithm>
 
+#include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
 #include "gui/widgets/theme.h"
@@ -131,7 +132,9 @@ QString summary_of(const Session& session) {
   const Bytes after = subject.advised->advice.peak_after_all;
   const QString all =
       after < subject.device.peak
-          ? QObject::tr("All findings (%1): %2 with them mended").arg(findings.size()).arg(bytes_words(after))
+          ? QObject::tr("All findings (%1): %2 with %3 fixed")
+                .arg(findings.size())
+                .arg(bytes_words(after), QString::fromStdString(report::fixed_text(subject.advised->advice)))
           : QObject::tr("All findings (%1): the peak stays as it is").arg(findings.size());
   html += "</table><p style='margin:4px 0'><a href='page:advice'>" + all.toHtmlEscaped() + "</a></p>";
   return html +

@@ -59,6 +59,7 @@ class DuplicateSave final : public Check {
     Repeats repeats(context, contents, least, most_parts);
     const Process& p = context.process;
     for (const Repeats::Found& found : repeats.all()) {
+      if (is_of_data_loader(context, found.filler)) continue;
       // A source that is no smaller and would have died earlier might as well have been the buffer.
       if (p.freed(found.source) < p.freed(found.buffer) &&
           p.allocations.bytes[found.source] >= p.allocations.bytes[found.buffer]) {
@@ -138,6 +139,14 @@ class DuplicateSave final : public Check {
       if (!other && is_kept_itself(context, contents, copy, copied, dtype)) other = copied.parts[0].allocation;
       if (other) emit(context, contents, copy, other, SaveId{row}, sink);
     }
+  }
+
+  // Whoever gives a data set to torch's loader has its samples collated, whatever is in them.
+  static bool is_of_data_loader(const Context& context, OperatorId op) {
+    const Text& text = context.text;
+    return std::ranges::any_of(text.stack(place_of(context, op).stack), [&](FrameId frame) {
+      return text.string(text.frame_file[frame]).find("/torch/utils/data/") != std::string_view::npos;
+    });
   }
 
   // The source has the same type and strides, and a save of its own.

@@ -36,7 +36,10 @@ bool Repeats::is_one_tensor(std::span<const View> parts) const {
   if (parts.size() < 2) return false;
   const View& first = parts[0];
   const uint64_t step = elements(context_.text, first.layout);
-  bool repeats = true, continues = is_dense(context_.text, first.layout);
+  // A part of a longer one (a batch of a data set) is a tensor of its own.
+  const int64_t bytes = static_cast<int64_t>(parts.size()) * context_.text.layout_bytes[first.layout].value;
+  const bool is_whole = first.offset == 0 && context_.process.allocations.bytes[first.allocation] == Bytes{bytes};
+  bool repeats = true, continues = is_whole && is_dense(context_.text, first.layout);
   for (size_t i = 1; i < parts.size() && (repeats || continues); ++i) {
     if (parts[i].allocation != first.allocation || parts[i].layout != first.layout) return false;
     repeats = repeats && parts[i].offset == first.offset;

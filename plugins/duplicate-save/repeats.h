@@ -25,7 +25,7 @@ class Repeats {
   bool add_filled(AllocationId buffer, const NameSet& filling, std::vector<Found>& found) const;
   // What a filling operator wrote: none if it is no copy of anything.
   View written(OperatorId op) const;
-  // Whether the parts are one view again and again, or neighbours in memory.
+  // Whether the parts are one view again and again, or all of a tensor in the order of its memory.
   bool is_one_tensor(std::span<const View> parts) const;
 
   const Context& context_;

@@ -58,7 +58,8 @@ class IdleHolder final : public Check {
       if (last > peak || operators_between(p, last, peak) < idle) continue;
       // What was there before the training began and stays may be for another day: a data set, a second model.
       if (p.freed(allocation) == kNever && p.allocations.time[allocation] < prepared) continue;
-      if (is_used_in_several_steps(context, allocation)) continue;
+      if (is_used_in_several_steps(context, allocation) || !is_of_program(context, place_of(context, allocation)))
+        continue;
       // A variable of a loop holds what the step before made until it is made again; a list holds what is older.
       const bool is_old = step_at(context.steps, last).index + 1 < step.index;
       Variant& variant = found[key_of(context, place_of(context, allocation), member.bytes)];
@@ -110,6 +111,7 @@ class IdleHolder final : public Check {
       const Bytes bytes = p.allocations.bytes[allocation];
       if (has_role[row] || !sizes.contains(bytes.value)) continue;
       const Place place = place_of(context, allocation);
+      if (!is_of_program(context, place)) continue;
       const auto at = found.find(key_of(context, place, bytes));
       if (at == found.end()) continue;
       const Time last = last_use(context, allocation), freed = p.freed(allocation);
@@ -118,6 +120,17 @@ class IdleHolder final : public Check {
       change.ends.push_back({allocation, last});
       sink.add({place, allocation, bytes, {last, freed}}, change, at->second);
     }
+  }
+
+  // Whether a variable of the program may refer to it. What no operator made and no line of Python (memory that a
+  // storage is given again) has none, and the buckets and shards of DDP and FSDP are PyTorch's own.
+  static bool is_of_program(const Context& context, const Place& place) {
+    const Text& text = context.text;
+    const auto frames = text.stack(place.stack);
+    if (frames.empty()) return bool{place.op};
+    const std::string_view innermost = text.string(text.frame_file[frames.front()]);
+    return innermost.find("/torch/distributed/") == std::string_view::npos &&
+           innermost.find("/torch/nn/parallel/") == std::string_view::npos;
   }
 
   // Of an operator, of a save, or of a module call that it was handed through: the caller's frame holds it as long.

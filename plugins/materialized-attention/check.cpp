@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 
 #include "plugins/content.h"
 
@@ -41,7 +42,7 @@ class Finder {
     if (!found.softmax || !add_scores(found)) return {};
     found.nodes.push_back(softmax);
     found.tensors.push_back(found.softmax);
-    if (!add_results(found.softmax, p_.operators.end[op], found, 4)) return {};
+    if (!add_results(found.softmax, p_.operators.end[op], found)) return {};
     std::ranges::sort(found.tensors);
     found.tensors.erase(std::ranges::unique(found.tensors).begin(), found.tensors.end());
     return found;
@@ -96,29 +97,49 @@ class Finder {
     return false;
   }
 
-  // From the softmax's result on, to a product that saves it or what dropout and casts made of it.
-  bool add_results(AllocationId result, Time since, Attention& found, int depth) const {
-    for (const SaveId save : context_.provenance.saves(result)) {
-      const NodeId node = p_.saves.node[save];
-      if (product_node_.has(p_.nodes.type[node]) && self_.has(p_.saves.field[save])) {
-        found.nodes.push_back(node);
+  // From the softmax's result on, to a product that saves it or what dropout and casts made of it. Each operator is
+  // looked at once.
+  bool add_results(AllocationId softmax, Time since, Attention& found) const {
+    constexpr int kMostSteps = 4;
+    struct Result {
+      AllocationId tensor;
+      Time since;
+      size_t made_of;  // its place among the results
+      OperatorId made_by;
+      int steps;
+    };
+    std::vector<Result> results{{softmax, since, 0, {}, 0}};
+    std::set<OperatorId> seen;
+    for (size_t at = 0; at < results.size(); ++at) {
+      const Result result = results[at];
+      if (const NodeId product = saving_product(result.tensor)) {
+        found.nodes.push_back(product);
+        for (size_t of = at; of != 0; of = results[of].made_of) {
+          // The noise of a dropout is made in the same call.
+          const auto made = made_in(results[of].made_by, p_.allocations.bytes[results[results[of].made_of].tensor]);
+          found.tensors.insert(found.tensors.end(), made.begin(), made.end());
+          add_nodes_of(maker(results[of].tensor, pointwise_), found);
+        }
         return true;
       }
-    }
-    if (depth == 0) return false;
-    for (const OperatorId op : context_.provenance.uses(result)) {
-      if (p_.operators.begin[op] < since || p_.operators.evaluation[op]) continue;
-      const auto made = made_in(op, p_.allocations.bytes[result]);
-      for (const AllocationId next : made) {
-        if (next == result || !maker(next, pointwise_)) continue;
-        if (!add_results(next, p_.operators.end[op], found, depth - 1)) continue;
-        // The noise of a dropout is made in the same call.
-        found.tensors.insert(found.tensors.end(), made.begin(), made.end());
-        add_nodes_of(maker(next, pointwise_), found);
-        return true;
+      if (result.steps == kMostSteps) continue;
+      for (const OperatorId op : context_.provenance.uses(result.tensor)) {
+        if (p_.operators.begin[op] < result.since || p_.operators.evaluation[op] || !seen.insert(op).second) continue;
+        for (const AllocationId next : made_in(op, p_.allocations.bytes[result.tensor])) {
+          if (next == result.tensor || !maker(next, pointwise_)) continue;
+          results.push_back({next, p_.operators.end[op], at, op, result.steps + 1});
+        }
       }
     }
     return false;
+  }
+
+  NodeId saving_product(AllocationId tensor) const {
+    for (const SaveId save : context_.provenance.saves(tensor)) {
+      const NodeId node = p_.saves.node[save];
+      if (product_node_.has(p_.nodes.type[node]) && self_.has(p_.saves.field[save])) return node;
+    }
+    return {};
   }
 
   // What an operator left behind that is as big.

@@ -163,6 +163,8 @@ Recipes::Recipe Recipes::read(AllocationId allocation) {
     recipe.last = op;
   }
   if (recipe.operators > most_) return {};
+  std::ranges::sort(recipe.sources);
+  recipe.sources.erase(std::ranges::unique(recipe.sources).begin(), recipe.sources.end());
   recipe_until_[allocation.value] = recipe.until.ns;
   operators_[allocation.value] = static_cast<uint8_t>(recipe.operators);
   sources_[allocation.value] = recipe.sources;

@@ -215,6 +215,7 @@ class RetainedGraph final : public Check {
     for (const AllocationId allocation : made_for_the_past(context, graphs, born_)) {
       never_made.push_back({allocation, Time{p.allocations.time[allocation].ns - 1}});
     }
+    EarlyReleases early(context);
     std::ranges::stable_sort(saves, {}, [&](SaveId save) { return p.saves.allocation[save]; });
     for (size_t first = 0; first < saves.size();) {
       const size_t end = end_of_allocation(p, saves, first);
@@ -235,7 +236,7 @@ class RetainedGraph final : public Check {
                                   {until, p.saves.released[all.back()]},
                                   all.front(),
                                   0};
-      peak::WhatIf change = let_go(context, all, until);
+      peak::WhatIf change = early.change(all, until);
       change.ends = std::exchange(never_made, {});
       sink.add(occurrence, change, variant(entry));
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <utility>
 
 namespace tapelens::advise {
 namespace {
@@ -24,10 +26,22 @@ constexpr std::array<std::pair<std::string_view, Kind>, 10> kKinds = {{{"AddBack
                                                                        {"CatBackward0", kGathers},
                                                                        {"UnsqueezeBackward0", kScales}}};
 
+constexpr int64_t kMostOfScalars = 4096;  // bytes: a list of losses
+
 }  // namespace
 
 Branches::Branches(const Context& context, const Graphs& graphs)
-    : context_(context), p_(context.process), graphs_(graphs), owner_(context.process.nodes.rows() + 1, 0) {
+    : context_(context),
+      p_(context.process),
+      graphs_(graphs),
+      owner_(size_t{context.process.nodes.rows()} + 1, 0),
+      is_open_(owner_.size(), 0),
+      next_big_(size_t{context.process.allocations.rows()} + 2) {
+  const uint32_t allocations = p_.allocations.rows();
+  next_big_[allocations + 1] = allocations + 1;
+  for (uint32_t row = allocations; row > 0; --row) {
+    next_big_[row] = p_.allocations.bytes[AllocationId{row}].value > kMostOfScalars ? row : next_big_[row + 1];
+  }
   kind_.resize(context.text.string_begin.size());
   for (uint32_t id = 1; id + 1 < context.text.string_begin.size(); ++id) {
     for (const auto& [name, kind] : kKinds) {
@@ -38,16 +52,12 @@ Branches::Branches(const Context& context, const Graphs& graphs)
 
 // Whether what its operator made, if it made anything, are a few scalars: a list of losses at most.
 bool Branches::makes_scalars(NodeId node) const {
-  constexpr int64_t kMost = 4096;
   const OperatorId op = p_.nodes.op[node];
   if (!op) return false;
   const auto& times = p_.allocations.time.raw;
-  auto row = static_cast<uint32_t>(std::lower_bound(times.begin() + 1, times.end(), p_.operators.begin.raw[op.value]) -
-                                   times.begin());
-  for (; row < times.size() && times[row] <= p_.operators.end.raw[op.value]; ++row) {
-    if (p_.allocations.bytes[AllocationId{row}].value > kMost) return false;
-  }
-  return true;
+  const auto first = std::lower_bound(times.begin() + 1, times.end(), p_.operators.begin.raw[op.value]) - times.begin();
+  const uint32_t big = next_big_[static_cast<uint32_t>(first)];
+  return big >= times.size() || times[big] > p_.operators.end.raw[op.value];
 }
 
 bool Branches::is_sum(NodeId node) const {
@@ -66,8 +76,13 @@ bool Branches::is_sum(NodeId node) const {
   return terms == 1 && makes_scalars(NodeId{term});
 }
 
-void Branches::find_losses(NodeId root, std::vector<NodeId>& losses) const {
-  std::vector<NodeId> open{root};
+std::vector<NodeId> Branches::find_losses(NodeId root, uint32_t first, uint32_t end) {
+  if (!graphs_.is_inner(root) || !is_sum(root)) return {};
+  const auto nodes = std::span(p_.evaluations.node.raw).subspan(first, end - first);
+  for (const uint32_t node : nodes) is_open_[node] = 1;
+  is_open_[0] = 0;  // an evaluation of a node that was not seen
+  std::vector<NodeId> losses, open{root};
+  is_open_[root.value] = 0;
   while (!open.empty()) {
     const NodeId node = open.back();
     open.pop_back();
@@ -76,19 +91,17 @@ void Branches::find_losses(NodeId root, std::vector<NodeId>& losses) const {
       continue;
     }
     for (const uint32_t next : p_.nodes.edges_of(node)) {
-      if (next != 0) open.push_back(NodeId{next});
+      if (std::exchange(is_open_[next], 0) != 0) open.push_back(NodeId{next});
     }
   }
+  for (const uint32_t node : nodes) is_open_[node] = 0;
   std::ranges::sort(losses);
-  losses.erase(std::ranges::unique(losses).begin(), losses.end());
+  return losses;
 }
 
 std::vector<Branch> Branches::of(uint32_t first, uint32_t end) {
   if (first >= end) return {};
-  std::vector<NodeId> losses;
-  const NodeId root = p_.evaluations.node[EvaluationId{first}];
-  if (!graphs_.is_inner(root)) return {};
-  find_losses(root, losses);
+  const std::vector<NodeId> losses = find_losses(p_.evaluations.node[EvaluationId{first}], first, end);
   if (losses.size() < 2) return {};
 
   // Which branches meet: one has the number of the lowest that it met.

@@ -27,13 +27,16 @@ class Branches {
  private:
   bool is_sum(NodeId node) const;
   bool makes_scalars(NodeId node) const;
-  void find_losses(NodeId root, std::vector<NodeId>& losses) const;
+  // Looks at each node once that is evaluated in [first, end): nodes that two sums share, and cycles, end the walk.
+  std::vector<NodeId> find_losses(NodeId root, uint32_t first, uint32_t end);
 
   const Context& context_;
   const Process& p_;
   const Graphs& graphs_;
-  std::vector<uint8_t> kind_;    // by StringId, of node types
-  std::vector<uint32_t> owner_;  // by node: 1 + its branch, in the backward that is looked at
+  std::vector<uint8_t> kind_;       // by StringId, of node types
+  std::vector<uint32_t> owner_;     // by node: 1 + its branch, in the backward that is looked at
+  std::vector<uint8_t> is_open_;    // by node: evaluated in the backward that is looked at, and not met yet
+  std::vector<uint32_t> next_big_;  // by allocation: itself or the first one after it that is no list of scalars
 };
 
 }  // namespace tapelens::advise

@@ -33,6 +33,7 @@ class StackedGraphs final : public Check {
     const Process& p = context.process;
     const Graphs graphs(p, context.text);
     Branches branches(context, graphs);
+    EarlyReleases early(context);
     bool is_listed = false;
     uint32_t first = 1;
     const auto& begins = p.evaluations.begin.raw;
@@ -45,7 +46,7 @@ class StackedGraphs final : public Check {
       const uint32_t end = backward.end == kNever ? p.evaluations.rows() + 1 : at(backward.end);
       std::vector<Branch> found = branches.of(first, end);
       if (!found.empty() && !std::exchange(is_listed, true)) list_saves(p);
-      if (!found.empty()) look_at(context, found, first, end, percent, sink);
+      if (!found.empty()) look_at(context, found, first, end, percent, early, sink);
       first = std::max(first, end);
     }
   }
@@ -98,7 +99,7 @@ class StackedGraphs final : public Check {
   }
 
   void look_at(const Context& context, const std::vector<Branch>& branches, uint32_t first, uint32_t end,
-               int64_t percent, Sink& sink) const {
+               int64_t percent, EarlyReleases& early, Sink& sink) const {
     const Process& p = context.process;
     std::vector<Held> held;
     Bytes biggest;
@@ -128,7 +129,7 @@ class StackedGraphs final : public Check {
         const AllocationId allocation = p.saves.allocation[all.front()];
         Time released{0};
         for (const SaveId save : all) released = std::max(released, p.saves.released[save]);
-        peak::WhatIf change = let_go(context, all, at);
+        peak::WhatIf change = early.change(all, at);
         change.extras.insert(change.extras.end(), gradients.begin(), gradients.end());
         gradients.clear();
         sink.add({place, allocation, p.allocations.bytes[allocation], {at, released}, all.front(), counted.size()},

@@ -1,5 +1,8 @@
 #include "plugins/unused-gradient/accumulations.h"
 
+#include <algorithm>
+#include <ranges>
+
 #include "trace/record.h"
 
 namespace tapelens::advise {
@@ -51,7 +54,10 @@ Accumulations::Accumulations(const Context& context) {
 bool Accumulations::is_read_after(const Context& context, AllocationId gradient, EvaluationId evaluation,
                                   Time made) const {
   const Process& p = context.process;
-  for (const OperatorId op : context.provenance.uses(gradient)) {
+  const auto uses = context.provenance.uses(gradient);
+  const auto first = std::ranges::lower_bound(uses, p.evaluations.begin[evaluation], {},
+                                              [&](OperatorId op) { return p.operators.begin[op]; });
+  for (const OperatorId op : std::ranges::subrange(first, uses.end())) {
     const EvaluationId within = p.operators.evaluation[op];
     // A hook of the leaf that steps at once runs within the evaluation, before the role is told.
     if (p.operators.begin[op] < made && within != evaluation) continue;

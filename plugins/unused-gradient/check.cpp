@@ -90,17 +90,15 @@ class UnusedGradient final : public Check {
   // here.
   void find_nested(const Process& p) {
     has_backward_.assign(p.nodes.rows() + 1, false);
-    const auto& begins = p.evaluations.begin.raw;
+    std::vector<EvaluationId> open;  // that began before the backward and may have ended, innermost last
+    uint32_t next = 1;
     Time until{0};
     for (const Interval& backward : p.backwards) {
-      if (backward.begin < until) {
-        auto row = static_cast<uint32_t>(
-            std::upper_bound(begins.begin() + 1, begins.end(), static_cast<uint64_t>(backward.begin.ns)) -
-            begins.begin());
-        while (--row > 0 && p.evaluations.end[EvaluationId{row}] < backward.begin) {
-        }
-        has_backward_[p.evaluations.node.raw[row]] = true;
+      for (; next <= p.evaluations.rows() && p.evaluations.begin[EvaluationId{next}] <= backward.begin; ++next) {
+        open.push_back(EvaluationId{next});
       }
+      while (!open.empty() && p.evaluations.end[open.back()] < backward.begin) open.pop_back();
+      if (backward.begin < until && !open.empty()) has_backward_[p.evaluations.node[open.back()].value] = true;
       until = std::max(until, backward.end);
     }
   }

@@ -66,7 +66,7 @@ class OnAdvicePage : public ::testing::Test {
 
 TEST_F(OnAdvicePage, SaysThePeakNowAndWithAllMended) {
   EXPECT_EQ(view_->model()->rowCount(), 6);
-  EXPECT_TRUE(says("37.0 MiB now, 25.0 MiB with all findings mended"));
+  EXPECT_TRUE(says("37.0 MiB now, 25.0 MiB with all findings fixed"));
   EXPECT_EQ(page_.table(), view_->model());
   EXPECT_FALSE(page_.grab().isNull());
 }
@@ -92,7 +92,7 @@ TEST_F(OnAdvicePage, AClickOnABoxShowsTheMemoryWithoutIt) {
   EXPECT_FALSE(page_.grab().isNull());
   tick(0);
   EXPECT_TRUE(session_.ticked().isEmpty());
-  EXPECT_TRUE(soon_says("with all findings mended"));
+  EXPECT_TRUE(soon_says("with all findings fixed"));
 }
 
 TEST_F(OnAdvicePage, SpaceTicksTheRowAndArrowsGoOn) {

@@ -2,6 +2,8 @@
 
 import torch
 from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
 from torch._higher_order_ops.scan import scan
 
 from cases import main, negative, positive
@@ -191,6 +193,49 @@ def stack_of_slices_backwards():
 @negative
 def loop_with_the_same_weight():
     recurrence(looped)
+
+
+@negative
+def activation_in_place_between_two_layers():
+    """What the in-place operator copies for its gradient is the tensor before it was written."""
+    torch.manual_seed(0)
+    first, second = nn.Conv1d(64, 64, 3), nn.Conv1d(64, 64, 3)
+    x = torch.randn(16, 64, 256)
+
+    def step():
+        h = first(x)
+        F.hardswish(h, inplace=True)
+        return second(h).square().mean()
+
+    trained(step, [*first.parameters(), *second.parameters()])
+
+
+def loaded(**options):
+    torch.manual_seed(0)
+    layer, data = nn.Linear(256, 16), TensorDataset(torch.randn(64, 32, 256))
+    optimizer = torch.optim.SGD(layer.parameters(), lr=1e-3)
+    for (batch,) in DataLoader(data, **options):
+        optimizer.zero_grad()
+        layer(batch).square().mean().backward()
+        optimizer.step()
+
+
+@negative
+def batches_of_a_loader_that_does_not_shuffle():
+    loaded(batch_size=16)
+
+
+@negative
+def one_batch_of_a_whole_data_set():
+    loaded(batch_size=64)
+
+
+@negative
+def stack_of_some_slices():
+    """A batch of a longer film."""
+    torch.manual_seed(0)
+    film, gain = torch.randn(32, 128, 256), torch.randn(16, 128, 256, requires_grad=True)
+    trained(lambda: (gain * torch.stack([frame for frame in film[:16]])).sigmoid().mean(), [gain])
 
 
 if __name__ == "__main__":

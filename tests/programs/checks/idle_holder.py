@@ -1,8 +1,12 @@
 """Tensors that the program holds for nothing, and ones that it needs again."""
 
 import torch
+import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
 
 from cases import main, negative, positive
 
@@ -140,6 +144,35 @@ def moving_average():
         F.cross_entropy(model(inputs), labels).backward()
         optimizer.step()
         torch._foreach_lerp_(average, [parameter.detach() for parameter in model.parameters()], 0.01)
+
+
+def sharded(wrap):
+    """One rank of a data-parallel training."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    torch.manual_seed(0)
+    model = wrap(nn.Sequential(*[nn.Linear(256, 256) for _ in range(4)]))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(8, 256)).square().mean().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+
+
+@negative
+def buckets_of_ddp():
+    sharded(lambda net: DistributedDataParallel(net, gradient_as_bucket_view=True))
+
+
+@negative
+def shards_of_fsdp():
+    def wrap(net):
+        mesh = init_device_mesh("cpu", (1,))
+        for layer in net:
+            fully_shard(layer, mesh=mesh)
+        return fully_shard(net, mesh=mesh)
+
+    sharded(wrap)
 
 
 if __name__ == "__main__":

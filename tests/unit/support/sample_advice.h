@@ -30,6 +30,7 @@ inline advise::Advice sample_advice() {
   unneeded.step_count = 3;
   unneeded.peak_before = advice.peak_before;
   unneeded.peak_after = Bytes{7 * kMiB};
+  unneeded.is_in_all = true;
   unneeded.node = "ConvolutionBackward0";
   unneeded.field = "input";
   unneeded.op = "aten::conv2d";
@@ -84,6 +85,7 @@ inline advise::Advice sample_advice() {
   other.id = "2222222222222222";
   other.check = "idle-holder";
   other.is_alternative = true;
+  other.is_in_all = false;
   other.title = "batches that live on after their last use";
   other.peak_after = Bytes{8 * kMiB};
   advice.findings = {unneeded, shared, still, other};
