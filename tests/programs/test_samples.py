@@ -69,22 +69,11 @@ def test_the_memory_of_a_whole_sample_is_that_of_the_profiler(name, target, tmp_
             "allocations": found["allocations"], "allocated_bytes": found["allocated_bytes"]} == expected
 
 
-def in_order(run):
-    """A run of two ranks that ended in order. A bare rank of PyTorch's own dies at its exit now and then, when a thread of
-    gloo still wants the interpreter (seen in 1 of 12 bare runs on a busy machine): such a run proves nothing."""
-    for _ in range(5):
-        ended = run()
-        if ended.code == 0 or "terminate called without an active exception" not in ended.stderr:
-            break
-    assert ended.code == 0, ended.stderr
-    return ended
-
-
 def test_two_ranks_are_two_processes_of_one_recording_and_the_launcher_is_none(target, tmp_path):
     command = harness.torchrun(harness.SAMPLES / "ddp.py")
-    alone = in_order(lambda: harness.bare(command))
+    alone = harness.in_order(lambda: harness.bare(command))
     assert "step 2 loss" in alone.stdout
-    recorded = in_order(lambda: harness.record(command, target))
+    recorded = harness.in_order(lambda: harness.record(command, target))
     assert recorded.said() == alone.said()
     report = harness.report(target)
     assert sorted(process["rank"] for process in report["processes"]) == [0, 1]
@@ -92,7 +81,7 @@ def test_two_ranks_are_two_processes_of_one_recording_and_the_launcher_is_none(t
 
     out = tmp_path / "saves"
     oracle = harness.torchrun(harness.CASES / "oracle_saves.py", out, harness.SAMPLES / "ddp.py")
-    in_order(lambda: harness.bare(oracle))
+    harness.in_order(lambda: harness.bare(oracle))
     expected = [json.loads((tmp_path / f"saves.{rank}").read_text()) for rank in (0, 1)]
     assert report["saves"]["unattributed"] == 0
     assert report["saves"]["count"] == sum(e["count"] for e in expected)

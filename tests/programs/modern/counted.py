@@ -1,0 +1,47 @@
+"""The oracle: what PyTorch's own saved-tensor hooks see in a thread, and the gradients that its optimizers step with.
+Written to FOLDER/PID.json when the process ends. Hooks of the program itself (checkpoint, save_on_cpu) hide their saves from
+the outer ones; those are counted where they are pushed."""
+
+import atexit
+import json
+import os
+import pathlib
+import threading
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+COUNTS = {"count": 0, "logical_bytes": 0, "gradients": 0}
+LOCK = threading.Lock()
+PUSH = torch._C._autograd._push_saved_tensors_default_hooks
+HOOKS = []  # one for each thread, never left
+
+
+def note(tensor):
+    with LOCK:
+        COUNTS["count"] += 1
+        COUNTS["logical_bytes"] += tensor.numel() * tensor.element_size()
+
+
+def counted_push(pack, unpack):
+    def counted_pack(tensor):
+        packed = pack(tensor)  # checkpoint stops its recomputation by throwing here: then nothing is saved
+        note(tensor)
+        return packed
+    PUSH(counted_pack, unpack)
+
+
+def count_gradients(optimizer, _args, _kwargs):
+    with LOCK:
+        COUNTS["gradients"] += sum(p.grad is not None for group in optimizer.param_groups for p in group["params"])
+
+
+def watch(folder):
+    if not HOOKS:
+        torch._C._autograd._push_saved_tensors_default_hooks = counted_push
+        register_optimizer_step_pre_hook(count_gradients)
+        path = pathlib.Path(folder) / f"{os.getpid()}.json"
+        atexit.register(lambda: path.write_text(json.dumps(COUNTS), encoding="utf-8"))
+    HOOKS.append(saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor))
+    HOOKS[-1].__enter__()

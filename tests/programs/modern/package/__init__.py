@@ -1,0 +1,1 @@
+"""A package with a module that trains when it is run by `python -m package.train`."""
