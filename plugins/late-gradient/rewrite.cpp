@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "profiler/cpython/python.h"
+#include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/operators.h"
@@ -67,7 +68,14 @@ void look_at(Watches& w, const at::Tensor& tensor, bool in_backward) {
   }
 }
 
-std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& function) {
+// What an operator reads was not seen: no optimizer that is observed is stepped early.
+void nothing_is_known() {
+  Watches& w = watches();
+  const std::lock_guard guard(w.lock);
+  for (const auto& [number, is_stepping] : w.stepping) w.seen[number] = "an error inside Tapelens";
+}
+
+void look_at_inputs(const at::RecordFunction& function) {
   Watches& w = watches();
   const bool in_backward = torch::autograd::get_current_graph_task_id() != -1;
   const std::lock_guard guard(w.lock);
@@ -81,6 +89,10 @@ std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& f
       }
     }
   }
+}
+
+std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& function) {
+  if (!attempt({kId, kLevel}, [&] { look_at_inputs(function); })) nothing_is_known();
   return nullptr;
 }
 
@@ -225,15 +237,15 @@ PyObject* broken(PyObject*, PyObject* reason) {
 }
 
 PyMethodDef g_functions[] = {
-    {"tapelens_late_begin", begin, cpython::kMethO, nullptr},
-    {"tapelens_late_end", end, cpython::kMethO, nullptr},
-    {"tapelens_late_accumulated", accumulated, cpython::kMethVarargs, nullptr},
-    {"tapelens_late_window", window, cpython::kMethVarargs, nullptr},
-    {"tapelens_late_seen", seen, cpython::kMethO, nullptr},
-    {"tapelens_late_may_step", may_step, cpython::kMethO, nullptr},
-    {"tapelens_late_stepping", stepping, cpython::kMethVarargs, nullptr},
-    {"tapelens_late_skipped", tell_skipped, cpython::kMethVarargs, nullptr},
-    {"tapelens_late_broken", broken, cpython::kMethO, nullptr},
+    {"tapelens_late_begin", guarded<begin>, cpython::kMethO, nullptr},
+    {"tapelens_late_end", guarded<end>, cpython::kMethO, nullptr},
+    {"tapelens_late_accumulated", guarded<accumulated>, cpython::kMethVarargs, nullptr},
+    {"tapelens_late_window", guarded<window>, cpython::kMethVarargs, nullptr},
+    {"tapelens_late_seen", guarded<seen>, cpython::kMethO, nullptr},
+    {"tapelens_late_may_step", guarded<may_step>, cpython::kMethO, nullptr},
+    {"tapelens_late_stepping", guarded<stepping>, cpython::kMethVarargs, nullptr},
+    {"tapelens_late_skipped", guarded<tell_skipped>, cpython::kMethVarargs, nullptr},
+    {"tapelens_late_broken", guarded<broken>, cpython::kMethO, nullptr},
 };
 
 // ---- the first backward brings it in: by then the program has its optimizers

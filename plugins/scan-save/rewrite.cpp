@@ -58,10 +58,10 @@ PyObject* tell_skipped(PyObject*, PyObject* reason) {
 }
 
 PyMethodDef g_functions[] = {
-    {"tapelens_scan_is_plain", is_plain_now, cpython::kMethO, nullptr},
-    {"tapelens_scan_wants", wants_bytes, cpython::kMethO, nullptr},
-    {"tapelens_scan_applied", tell_applied, cpython::kMethVarargs, nullptr},
-    {"tapelens_scan_skipped", tell_skipped, cpython::kMethO, nullptr},
+    {"tapelens_scan_is_plain", guarded<is_plain_now>, cpython::kMethO, nullptr},
+    {"tapelens_scan_wants", guarded<wants_bytes>, cpython::kMethO, nullptr},
+    {"tapelens_scan_applied", guarded<tell_applied>, cpython::kMethVarargs, nullptr},
+    {"tapelens_scan_skipped", guarded<tell_skipped>, cpython::kMethO, nullptr},
 };
 
 // ---- the first operator after torch was imported brings it in

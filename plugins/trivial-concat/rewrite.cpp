@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/impl/COW.h>
 
+#include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/operators.h"
 #include "profiler/rewrite/settings.h"
@@ -73,16 +74,26 @@ Tensor shared(const Tensor& tensor, std::string_view operator_name) {
   return at::_lazy_clone(tensor);
 }
 
+// Whether nothing was thrown and the answer is yes.
+template <class Question>
+bool is_sure(std::string_view operator_name, Question question) {
+  bool answer = false;
+  const RewriteInfo& info = kTrivialConcat.info;
+  return attempt({info.id, info.level, {.operator_name = operator_name}}, [&] { answer = question(); }) && answer;
+}
+
 Tensor cat(c10::DispatchKeySet keys, const at::ITensorListRef& tensors, int64_t dim) {
-  if (is_plain_moment()) {
-    const Tensor* tensor = single(tensors);
-    // A tensor that is left out still makes the result contiguous.
-    if (tensor != nullptr && dim >= -tensor->dim() && dim < tensor->dim() && can_share(*tensor) &&
-        has_strides_of(*tensor, tensors.size() == 1 ? tensor->suggest_memory_format() : at::MemoryFormat::Contiguous) &&
-        is_written_by_nobody_else(*tensor) && applies_here(kTrivialConcat, "aten::cat")) {
-      return shared(*tensor, "aten::cat");
-    }
-  }
+  const Tensor* tensor = nullptr;
+  const bool shares = is_plain_moment() && is_sure("aten::cat", [&] {
+                        tensor = single(tensors);
+                        // A tensor that is left out still makes the result contiguous.
+                        return tensor != nullptr && dim >= -tensor->dim() && dim < tensor->dim() &&
+                               can_share(*tensor) &&
+                               has_strides_of(*tensor, tensors.size() == 1 ? tensor->suggest_memory_format()
+                                                                           : at::MemoryFormat::Contiguous) &&
+                               is_written_by_nobody_else(*tensor) && applies_here(kTrivialConcat, "aten::cat");
+                      });
+  if (shares) return shared(*tensor, "aten::cat");
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("aten::cat", "")
                              .typed<Tensor(const at::ITensorListRef&, int64_t)>();
@@ -92,9 +103,12 @@ Tensor cat(c10::DispatchKeySet keys, const at::ITensorListRef& tensors, int64_t 
 Tensor stack(c10::DispatchKeySet keys, at::TensorList tensors, int64_t dim) {
   if (tensors.size() == 1 && is_plain_moment()) {
     const Tensor& tensor = tensors[0];
-    if (tensor.defined() && dim >= -tensor.dim() - 1 && dim <= tensor.dim() && can_share(tensor) &&
-        has_strides_of(tensor, at::MemoryFormat::Contiguous) && is_written_by_nobody_else(tensor) &&
-        applies_here(kTrivialConcat, "aten::stack")) {
+    const bool shares = is_sure("aten::stack", [&] {
+      return tensor.defined() && dim >= -tensor.dim() - 1 && dim <= tensor.dim() && can_share(tensor) &&
+             has_strides_of(tensor, at::MemoryFormat::Contiguous) && is_written_by_nobody_else(tensor) &&
+             applies_here(kTrivialConcat, "aten::stack");
+    });
+    if (shares) {
       at::DimVector sizes(tensor.sizes());
       sizes.insert(sizes.begin() + (dim < 0 ? dim + tensor.dim() + 1 : dim), 1);
       // No view for autograd, as the result of stack is none.

@@ -26,6 +26,7 @@ void stop_recording();
 // The process ends.
 void finish_recording();
 
+void watch_resizes();  // of storages, for the rewrites
 // What rewrites ask of the probe.
 rewrite::Surroundings rewrite_surroundings();
 extern bool g_names_places;  // a plan names modules: which are called has to be known without a recording, too

@@ -129,15 +129,14 @@ void begin_rewritten(Thread& thread, const at::RecordFunction& function, Frame& 
     thread.rewrites.calls.push_back(rewrite::begin(*name.cheap, function));
     frame.is_call = true;
   }
+  if (name.is_collective) {  // what it writes its schema need not say
+    for (const c10::IValue& input : function.inputs()) rewrite::begin_collective(input);
+    return;
+  }
   if (name.written == 0) return;
   size_t argument = 0;
   for (const c10::IValue& input : function.inputs()) {
-    if ((name.written >> std::min<size_t>(argument++, 31) & 1) == 0) continue;
-    if (input.isTensor()) {
-      rewrite::begin_write(thread.rewrites, input.toTensor());
-    } else if (input.isTensorList()) {
-      for (const at::Tensor& tensor : input.toTensorList().vec()) rewrite::begin_write(thread.rewrites, tensor);
-    }
+    if ((name.written >> std::min<size_t>(argument++, 31) & 1) != 0) rewrite::begin_write(thread.rewrites, input);
   }
 }
 

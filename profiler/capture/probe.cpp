@@ -132,7 +132,10 @@ void start() {
   watch_graph();
   watch_cpp_programs();
   watch_operators();
-  if (g_rewrites) rewrite::install_operator_rewrites();
+  if (g_rewrites) {
+    watch_resizes();
+    rewrite::install_operator_rewrites();
+  }
   pthread_atfork(nullptr, nullptr, in_forked_child);
   // Python is finalised before exit handlers run; what static objects free after them is not recorded.
   atexit(finish_recording);

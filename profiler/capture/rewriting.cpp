@@ -71,7 +71,21 @@ void before_step(c10::TensorImpl* parameter) {
   if (checksums_wanted()) checksum_parameter(this_thread(), trace::ChecksumOf::gradient, parameter);
 }
 
+using ResizeFunction = void (*)(c10::StorageImpl*, size_t);
+ResizeFunction g_resize_bytes;
+void resize_bytes(c10::StorageImpl* storage, size_t bytes) {
+  const bool is_followed = mode() != Mode::off && storage != nullptr;
+  if (is_followed) rewrite::begin_resize(*storage);
+  g_resize_bytes(storage, bytes);
+  if (is_followed) rewrite::end_resize(*storage);
+}
+
 }  // namespace
+
+void watch_resizes() {
+  g_resize_bytes = reinterpret_cast<ResizeFunction>(g_inject->real(TAPELENS_resize_bytes_cpu));
+  if (g_resize_bytes != nullptr) g_inject->replace(TAPELENS_resize_bytes_cpu, reinterpret_cast<void*>(&resize_bytes));
+}
 
 rewrite::Surroundings rewrite_surroundings() {
   for (const rewrite::PlannedSite& planned : rewrite::settings().plan) {

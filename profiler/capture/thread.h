@@ -94,6 +94,7 @@ struct Thread {
     bool runs_python = false;
     const rewrite::CheapOperator* cheap = nullptr;
     bool copies = false;  // what it was given of each input is recorded
+    bool is_collective = false;  // it passes tensors to other processes or has them written, on another thread perhaps
   };
   struct Stack {
     uint64_t hash = 0;

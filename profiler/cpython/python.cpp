@@ -18,8 +18,11 @@ const Python* load() {
   static Python api;
   void* none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
   api.none = static_cast<PyObject*>(none);
+  const auto runtime_error = static_cast<PyObject**>(dlsym(RTLD_DEFAULT, "PyExc_RuntimeError"));
+  if (none == nullptr || runtime_error == nullptr) return nullptr;
+  api.runtime_error = *runtime_error;
   const bool complete =
-      none != nullptr && find(api.IsInitialized, "Py_IsInitialized") &&
+      find(api.IsInitialized, "Py_IsInitialized") && find(api.ErrSetString, "PyErr_SetString") &&
       find(api.IsFinalizing, "Py_IsFinalizing", "_Py_IsFinalizing") &&
       find(api.GILState_GetThisThreadState, "PyGILState_GetThisThreadState") &&
       find(api.GILState_Ensure, "PyGILState_Ensure") && find(api.GILState_Release, "PyGILState_Release") &&

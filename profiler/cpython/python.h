@@ -50,7 +50,9 @@ struct Python {
   void (*ErrClear)();
   PyObject* (*ImportGetModule)(PyObject*);
   PyObject* (*FromString)(const char*);
+  void (*ErrSetString)(PyObject*, const char*);
   PyObject* none;
+  PyObject* runtime_error;  // the class RuntimeError
 };
 
 // Null where the process has no interpreter, or one that lacks a function of the above.

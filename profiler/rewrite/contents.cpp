@@ -10,6 +10,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/host.h"
 
@@ -61,6 +62,47 @@ void clean_locked(Ledger& l, std::vector<std::shared_ptr<Content>>& dead) {
   l.next_clean = std::max<size_t>(4096, 2 * l.contents.size());
 }
 
+std::shared_ptr<Content> known_content(const c10::StorageImpl* storage);
+
+// The program's storage is to keep its memory whatever happens, for numpy, DLPack or another library may know the
+// address: where the storage is written after all, by whatever means, it is the clone that gets a copy. LibTorch's own
+// way would be the other one. `Storage` is a parameter because LibTorch has this since 2.15; before, this is done for
+// operators alone.
+template <class Storage>
+void materialize(Storage* storage) {
+  attempt({"recomputable-save", Level::recomputed}, [&] {
+    if (const auto content = known_content(storage)) content->about_to_be_written();
+  });
+  if (is_cow(*storage)) c10::impl::cow::materialize_cow(storage);
+}
+
+template <class Storage>
+c10::Storage share(Storage& storage) {
+  const bool was_shared = is_cow(storage);
+  c10::Storage clone(c10::impl::cow::lazy_clone_storage(storage));
+  if constexpr (requires { storage.clear_materializer(); }) {
+    if (clone && !was_shared) {
+      storage.clear_materializer();
+      storage.set_materializer(&materialize<Storage>);
+    }
+  }
+  return clone;
+}
+
+template <class Storage>
+void forget_materializer(Storage& storage) {
+  if constexpr (requires { storage.clear_materializer(); }) {
+    if (storage.has_materializer() && !is_cow(storage)) storage.clear_materializer();
+  }
+}
+
+std::shared_ptr<Content> known_content(const c10::StorageImpl* storage) {
+  Ledger& l = ledger();
+  const std::lock_guard guard(l.lock);
+  const auto at = l.contents.find(storage);
+  return at != l.contents.end() ? at->second : nullptr;
+}
+
 }  // namespace
 
 c10::Storage copy_of(const c10::Storage& storage) {
@@ -76,10 +118,8 @@ void next_epoch() { g_epoch.fetch_add(1, std::memory_order_relaxed); }
 // ---- the ledger
 
 std::shared_ptr<Content> find_content(const at::Tensor& tensor) {
-  Ledger& l = ledger();
-  const std::lock_guard guard(l.lock);
-  const auto at = l.contents.find(storage_of(tensor));
-  return at != l.contents.end() && at->second->is_of(tensor) ? at->second : nullptr;
+  std::shared_ptr<Content> content = known_content(storage_of(tensor));
+  return content != nullptr && content->is_of(tensor) ? content : nullptr;
 }
 
 std::shared_ptr<Content> content_of(const at::Tensor& tensor) {
@@ -96,22 +136,52 @@ std::shared_ptr<Content> replace_content(const at::Tensor& tensor, std::unique_p
   {
     const std::lock_guard guard(l.lock);
     std::swap(l.contents[storage_of(tensor)], former);
+    if (former != nullptr && former->is_left_alone() && !former->is_storage_gone()) made->leave_alone();
     if (l.contents.size() > l.next_clean) clean_locked(l, dead);
   }
   if (former != nullptr && !former->is_storage_gone()) former->lost();
   return made;
 }
 
-std::shared_ptr<Content> content_about_to_be_written(const at::Tensor& tensor) {
-  std::shared_ptr<Content> content;
-  Ledger& l = ledger();
-  {
-    const std::lock_guard guard(l.lock);
-    const auto at = l.contents.find(storage_of(tensor));
-    if (at != l.contents.end()) content = at->second;
+void note_write(const c10::StorageImpl& storage, std::vector<std::shared_ptr<Content>>& written) {
+  const std::shared_ptr<Content> content = known_content(&storage);
+  if (content == nullptr) return;
+  try {
+    content->about_to_be_written();
+    written.push_back(content);
+  } catch (...) {
+    content->lost();  // what counts on it raises an error: it must not read what is written now
+    throw;
   }
-  if (content != nullptr) content->about_to_be_written();
-  return content;
+}
+
+void leave_alone(c10::StorageImpl& storage) {
+  std::shared_ptr<Content> content = known_content(&storage);
+  if (content == nullptr || content->is_storage_gone()) {
+    content = std::make_shared<Content>(storage);
+    Ledger& l = ledger();
+    std::shared_ptr<Content> former = content;
+    const std::lock_guard guard(l.lock);
+    std::swap(l.contents[&storage], former);
+  }
+  struct Losing {
+    Content& content;
+    ~Losing() { content.lost(); }
+  } const losing{*content};
+  content->leave_alone();
+  content->about_to_be_written();
+  // Whoever writes it does so on another thread, or gives it other memory.
+  if (is_cow(storage)) storage.mutable_data_ptr();
+}
+
+void forget_sharing(c10::StorageImpl& storage) { forget_materializer(storage); }
+
+bool is_steady(c10::StorageImpl& storage) {
+  if (!storage.resizable() || !(is_cow(storage) || c10::impl::cow::has_simple_data_ptr(storage))) return false;
+  Ledger& l = ledger();
+  const std::lock_guard guard(l.lock);
+  const auto at = l.contents.find(&storage);
+  return at == l.contents.end() || at->second->is_storage_gone() || !at->second->is_left_alone();
 }
 
 void forget_dead_contents() {
@@ -130,6 +200,9 @@ Content::Content(const at::Tensor& tensor)
       bytes_(tensor.storage().nbytes()),
       first_epoch_(epoch()) {}
 
+Content::Content(c10::StorageImpl& storage)
+    : storage_(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(&storage)), first_epoch_(epoch()) {}
+
 bool Content::is_of(const at::Tensor& tensor) const {
   return !storage_.expired() && !is_overwritten_.load(std::memory_order_relaxed) &&
          tensor.unsafeGetTensorImpl()->version_counter().current_version() == version_ &&
@@ -137,7 +210,8 @@ bool Content::is_of(const at::Tensor& tensor) const {
 }
 
 bool Content::is_alive() const {
-  return !storage_.expired() && !is_overwritten_.load(std::memory_order_relaxed) && counter_.current_version() == version_;
+  return !storage_.expired() && !is_overwritten_.load(std::memory_order_relaxed) &&
+         counter_.current_version() == version_;
 }
 
 void Content::set_recipe(std::unique_ptr<Recipe> recipe) {
@@ -148,8 +222,11 @@ void Content::set_recipe(std::unique_ptr<Recipe> recipe) {
 void Content::about_to_be_written() {
   const std::lock_guard guard(lock_);
   // A recipe counts on what was the program's to change.
+  if (dependents_ == 0) return;
   const bool is_held_apart = held_ && !is_storage(held_.unsafeGetStorageImpl());
-  if (dependents_ > 0 && !is_held_apart && !is_gone_ && is_alive()) {
+  if (is_held_apart) {
+    if (is_cow(*held_.unsafeGetStorageImpl()) && is_alive()) held_ = copy_of(held_);
+  } else if (!is_gone_ && is_alive()) {
     if (const auto storage = storage_.lock()) held_ = copy_of(c10::Storage(storage));
   }
 }
@@ -174,7 +251,8 @@ std::shared_ptr<Content> Content::made_before(const Recipe& recipe) {
       return known.back() == nullptr;
     });
   }
-  const auto same = std::ranges::find_if(known, [&](const auto& of_it) { return of_it != nullptr && of_it->is_same(recipe); });
+  const auto same =
+      std::ranges::find_if(known, [&](const auto& of_it) { return of_it != nullptr && of_it->is_same(recipe); });
   return same != known.end() ? *same : nullptr;
 }
 
@@ -226,10 +304,24 @@ void Content::released() {
   useless = useless_recipe();
 }
 
-bool Content::settle() {
+bool Content::settle() noexcept {
   const std::lock_guard guard(lock_);
-  if (holds_.empty() || is_gone_ || is_kept_.load(std::memory_order_relaxed) || !is_alive()) return true;
+  bool is_settled = true;
+  const Rewrite* encodes = holds_.empty() ? nullptr : holds_.front()->rewrite_;
+  const RewriteInfo info = encodes != nullptr ? info_of(*encodes) : RewriteInfo{remade_by_, Level::recomputed, {}};
+  const Attempted what{info.id, info.level, holds_.empty() ? Place{} : holds_.front()->place(), bytes_};
+  if (!attempt(what, [&] { is_settled = settle_locked(); })) {
+    kept();
+    if (!is_gone_) recipe_.reset();  // it may be half secured
+  }
+  return is_settled;
+}
+
+bool Content::settle_locked() {
+  if (holds_.empty() || is_gone_ || is_kept_.load(std::memory_order_relaxed) || is_left_alone() || !is_alive())
+    return true;
   const c10::StorageImpl* storage = storage_of(holds_.front()->tensor_);
+  if (storage->nbytes() != bytes_) return true;  // resized
   if (use_count(storage) != holds_.size()) return false;
   for (const Hold* hold : holds_)
     if (hold->tensor_.use_count() != 1) return false;
@@ -308,9 +400,7 @@ bool Content::let_go_by_recipe(std::string_view& reason) {
   return true;
 }
 
-bool Content::is_too_large_for_dependents() const {
-  return dependents_ > 0 && bytes_ / kMostLarger > least_made_;
-}
+bool Content::is_too_large_for_dependents() const { return dependents_ > 0 && bytes_ / kMostLarger > least_made_; }
 
 bool Content::can_be_made(Chain& chain) const {
   if (bytes_ / kMostLarger > chain.bytes) return false;
@@ -328,15 +418,19 @@ bool Content::is_certain() const {
 
 bool Content::is_there(const Source& source, Chain& chain) const {
   if (source.content == nullptr) {
-    return recipe_->is_secured || source.held.unsafeGetTensorImpl()->version_counter().current_version() == source.version;
+    return recipe_->is_secured || source.is_copied ||
+           (source.held.unsafeGetTensorImpl()->version_counter().current_version() == source.version &&
+            source.held.storage().nbytes() == source.geometry.storage_bytes &&
+            is_steady(*source.held.storage().unsafeGetStorageImpl()));
   }
   const Content& of = *source.content;
   if (of.held_) return true;
+  if (of.is_left_alone()) return of.can_be_made(chain);
   // An operator that overwrites what it reads finds it made again, never there.
   if (of.is_alive()) {
     if (of.is_kept_anyway()) {
       const auto storage = of.storage_.lock();
-      return storage != nullptr && (is_cow(*storage) || c10::impl::cow::has_simple_data_ptr(*storage));
+      return storage != nullptr && storage->nbytes() == of.bytes_ && is_steady(*storage);
     }
     if (!of.holds_.empty()) return true;
   }
@@ -345,26 +439,26 @@ bool Content::is_there(const Source& source, Chain& chain) const {
 
 void Content::secure() {
   if (recipe_ == nullptr || recipe_->is_secured) return;
-  recipe_->is_secured = true;
   for (Source& source : recipe_->sources) {
     if (source.content == nullptr) {
-      at::Tensor copy = source.geometry.over(copy_of(source.held.storage()));
-      if (source.held.unsafeGetTensorImpl()->is_wrapped_number()) copy.unsafeGetTensorImpl()->set_wrapped_number(true);
-      source.held = std::move(copy);
+      source.copy();
       continue;
     }
     Content& of = *source.content;
     const std::lock_guard guard(of.lock_);
-    ++of.dependents_;
-    of.least_made_ = std::min(of.least_made_, bytes_);
-    source.depends = true;
+    if (!source.depends) {
+      ++of.dependents_;
+      of.least_made_ = std::min(of.least_made_, bytes_);
+      source.depends = true;
+    }
     if (of.held_ || of.is_certain()) continue;
-    if (of.is_alive() && of.is_kept_anyway()) {
-      if (const auto storage = of.storage_.lock()) of.held_ = c10::Storage(c10::impl::cow::lazy_clone_storage(*storage));
+    if (of.is_alive() && of.is_kept_anyway() && !of.is_left_alone()) {
+      if (const auto storage = of.storage_.lock()) of.held_ = share(*storage);
       if (of.held_) continue;
     }
     if (!of.is_alive() || of.holds_.empty()) of.secure();
   }
+  recipe_->is_secured = true;  // whatever threw before: it is not
 }
 
 c10::Storage Content::make(bool& is_ours) {
@@ -378,7 +472,7 @@ c10::Storage Content::make(bool& is_ours) {
     is_ours = true;
     return exact->decode().storage();
   }
-  TORCH_CHECK(recipe_ != nullptr, "Tapelens: a saved tensor cannot be made again; please report this");
+  TORCH_CHECK(recipe_ != nullptr, "nothing is left to make it of");
   is_ours = recipe_->op != nullptr;
   return recipe_->run();
 }
@@ -394,8 +488,7 @@ c10::Storage Content::again() {
   const uint64_t begun = static_cast<uint64_t>(c10::getTime());
   c10::Storage made = make(is_ours);
   if (budget_site_ != 0) Budget::of_process().spent(budget_site_, static_cast<uint64_t>(c10::getTime()) - begun);
-  TORCH_CHECK(made.nbytes() >= bytes_, "Tapelens: a tensor that was made again has ", made.nbytes(), " bytes instead of ",
-              bytes_, "; please report this");
+  TORCH_CHECK(made.nbytes() >= bytes_, "made again it has ", made.nbytes(), " bytes instead of ", bytes_);
   if (++unpacked_ < holds_.size()) {
     again_ = made;
   } else {
@@ -409,16 +502,28 @@ c10::Storage Content::again() {
 // that was written behind PyTorch's back, are found before anything depends on it.
 bool Content::is_recipe_right(uint64_t chain) {
   uint64_t key = chain;
-  for (const int64_t size : holds_.front()->geometry_.sizes) key = (key ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15ULL;
+  for (const int64_t size : holds_.front()->geometry_.sizes)
+    key = (key ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15ULL;
   Trials& trials = Trials::of_process();
   const Trials::State known = trials.state(chain, key);
   if (known != Trials::State::untried) return known == Trials::State::right;
   const Quiet quiet;
   const c10::Storage made = recipe_->run();
   const c10::Storage& original = holds_.front()->tensor_.storage();
-  const bool is_right = made.nbytes() == original.nbytes() && std::memcmp(made.data(), original.data(), made.nbytes()) == 0;
+  const bool is_right =
+      made.nbytes() == original.nbytes() && std::memcmp(made.data(), original.data(), made.nbytes()) == 0;
   trials.learn(chain, key, is_right);
   return is_right;
+}
+
+void Source::copy() {
+  if (is_copied) return;
+  TORCH_CHECK(held.storage().nbytes() == geometry.storage_bytes, "a source of ", geometry.storage_bytes, " bytes has ",
+              held.storage().nbytes(), " by now");
+  at::Tensor made = geometry.over(copy_of(held.storage()));
+  if (held.unsafeGetTensorImpl()->is_wrapped_number()) made.unsafeGetTensorImpl()->set_wrapped_number(true);
+  held = std::move(made);
+  is_copied = true;
 }
 
 Recipe::~Recipe() {
@@ -428,8 +533,8 @@ Recipe::~Recipe() {
 
 // ---- one save
 
-Hold::Hold(const Save& save, const Rewrite* rewrite, std::shared_ptr<Content> content, uint64_t site,
-           bool may_encode, bool may_recompute)
+Hold::Hold(const Save& save, const Rewrite* rewrite, std::shared_ptr<Content> content, uint64_t site, bool may_encode,
+           bool may_recompute)
     : content_(std::move(content)),
       rewrite_(rewrite),
       geometry_(save.tensor),
@@ -453,17 +558,17 @@ Hold::~Hold() {
 }
 
 void Hold::call_pack_hook(const at::Tensor& tensor) {
-  if (content_ == nullptr) {
-    encoding_ = rewrite_->encode(save(tensor));
-    is_gone_ = encoding_ != nullptr;
-    if (is_gone_) {
-      const RewriteInfo info = rewrite_->info();
-      applied(info.id, info.level, place(), geometry_.storage_bytes, encoding_->bytes());
-      return;
-    }
-  }
+  // What is thrown here would leave a save that cannot be unpacked.
   tensor_ = tensor;
-  if (content_ != nullptr) content_->add(*this);
+  const RewriteInfo info =
+      rewrite_ != nullptr ? info_of(*rewrite_) : RewriteInfo{"recomputable-save", Level::recomputed, {}};
+  attempt({info.id, info.level, place(), geometry_.storage_bytes}, [&] {
+    if (content_ != nullptr) {
+      content_->add(*this);
+    } else if ((encoding_ = rewrite_->encode(save(tensor))) != nullptr) {
+      let_go(info.level, info.id, geometry_.storage_bytes, encoding_->bytes());
+    }
+  });
 }
 
 std::string Hold::made_by() const {
@@ -489,15 +594,16 @@ void Hold::check_version() const {
   // LibTorch's own words: whoever reads them knows them.
   std::ostringstream text;
   text << "one of the variables needed for gradient computation has been modified by an inplace operation: ["
-       << geometry_.over(c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, c10::kCPU))).toString() << " "
-       << at::IntArrayRef(geometry_.sizes) << "]";
+       << geometry_.over(c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, c10::kCPU))).toString()
+       << " " << at::IntArrayRef(geometry_.sizes) << "]";
   text << made_by();
   text << " is at version " << now << "; expected version " << version_ << " instead.";
   if (!torch::autograd::AnomalyMode::is_enabled()) {
     text << " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
             "torch.autograd.set_detect_anomaly(True, check_nan=False).";
   } else {
-    text << " Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+    text << " Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable "
+            "in "
             "question was changed in there or anywhere later. Good luck!";
   }
   TORCH_CHECK(false, text.str());
@@ -513,12 +619,20 @@ at::Tensor Hold::call_unpack_hook() {
     return tensor_;
   }
   if (encoding_ != nullptr) {
-    TORCH_CHECK(encoding_->is_exact() || g_surroundings.in_backward(), "Tapelens: the values of ", std::string(type_), ".",
-                std::string(field_), " were not kept (", std::string(rewrite_->info().id),
+    TORCH_CHECK(encoding_->is_exact() || g_surroundings.in_backward(), "Tapelens: the values of ", std::string(type_),
+                ".", std::string(field_), " were not kept (", std::string(rewrite_->info().id),
                 "): they cannot be read from outside of the backward. Run without that rewrite to look at them.");
-    return encoding_->decode();
   }
-  return geometry_.over(content_->again());
+  // Enough was kept for it to be made. Where it cannot be all the same, an error is better than a wrong gradient.
+  try {
+    return encoding_ != nullptr ? encoding_->decode() : geometry_.over(content_->again());
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (...) {
+    TORCH_CHECK(false, "Tapelens: the tensor that ", std::string(type_), ".", std::string(field_),
+                " saved cannot be made again: ", thrown_text(),
+                ". Run the program without --apply, and please report this.");
+  }
 }
 
 Save Hold::save(const at::Tensor& tensor) const {

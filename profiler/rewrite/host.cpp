@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/guards.h"
 #include "rewrite_builtin.h"
@@ -36,9 +37,11 @@ Host& host() {
 
 void add(const RewritePlugin& plugin) {
   for (uint32_t i = 0; i < plugin.count; ++i) {
-    const Rewrite* rewrite = plugin.make(i);
-    const RewriteInfo info = rewrite->info();
-    if (wants(info.id, info.level)) host().rewrites.push_back(rewrite);
+    attempt({"rewrite-plugin", Level::encoded}, [&] {
+      const Rewrite* rewrite = plugin.make(i);
+      const RewriteInfo info = rewrite->info();
+      if (wants(info.id, info.level)) host().rewrites.push_back(rewrite);
+    });
   }
 }
 
@@ -74,11 +77,13 @@ bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole
   if (std::ranges::find(s.allowed, id) != s.allowed.end()) return true;
   return std::ranges::any_of(s.plan, [&](const PlannedSite& site) {
     if (site.rewrite != id) return false;
-    if (!site.operator_name.empty() && site.operator_name != save.outer_operator && site.operator_name != save.operator_name) {
+    if (!site.operator_name.empty() && site.operator_name != save.outer_operator &&
+        site.operator_name != save.operator_name) {
       return false;
     }
     // Of a storage that several fields keep the plan names the first.
-    if (!whole_storage && ((!site.node.empty() && site.node != save.type) || (!site.field.empty() && site.field != save.field))) {
+    if (!whole_storage &&
+        ((!site.node.empty() && site.node != save.type) || (!site.field.empty() && site.field != save.field))) {
       return false;
     }
     return g_surroundings.is_at(site);
@@ -87,20 +92,26 @@ bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole
 
 uint64_t now() { return static_cast<uint64_t>(c10::getTime()); }
 
-// What goes wrong here is not the program's: it goes on without further rewrites. Those that were done stand.
-std::atomic<bool> g_stopped{false};
-bool is_stopped() { return g_stopped.load(std::memory_order_relaxed); }
+// What is followed for the sake of recipes.
+constexpr Attempted kFollowing{"recomputable-save", Level::recomputed};
 
-template <class Work>
-void guarded(Work work) noexcept {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    if (!g_stopped.exchange(true)) g_surroundings.say(std::string("no further rewrites: ") + error.what());
+// Calls take(storage) for each storage of an argument: a tensor, or lists of them.
+template <class Take>
+void each_storage(const c10::IValue& argument, const Take& take) {
+  if (argument.isTensor()) {
+    const at::Tensor& tensor = argument.toTensor();
+    if (tensor.defined() && tensor.has_storage())
+      take(*tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+  } else if (argument.isList()) {
+    for (const c10::IValue& element : argument.toListRef()) {
+      if (!element.isTensor() && !element.isList()) break;
+      each_storage(element, take);
+    }
   }
 }
 
-void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates);
+void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save,
+                const Candidates& candidates);
 
 }  // namespace
 
@@ -117,34 +128,48 @@ bool start(const Surroundings& surroundings) {
 bool wants_calls() { return host().recomputes; }
 
 const Candidates* candidates(std::string_view type, std::string_view field) {
-  Host& h = host();
-  const std::lock_guard guard(h.lock);
-  const auto [at, is_new] = h.by_field.try_emplace({std::string(type), std::string(field)});
-  if (is_new) {
-    for (const Rewrite* rewrite : h.rewrites)
-      if (rewrite->may_match(type, field)) at->second.push_back(rewrite);
+  static const auto* none = new Candidates;
+  const Candidates* found = none;
+  attempt(kFollowing, [&] {
+    Host& h = host();
+    const std::lock_guard guard(h.lock);
+    const auto [at, is_new] = h.by_field.try_emplace({std::string(type), std::string(field)});
+    found = &at->second;
+    if (!is_new) return;
+    for (const Rewrite* rewrite : h.rewrites) {
+      const RewriteInfo info = info_of(*rewrite);
+      attempt({info.id, info.level}, [&] {
+        if (rewrite->may_match(type, field)) at->second.push_back(rewrite);
+      });
+    }
     std::ranges::stable_sort(at->second, {}, [](const Rewrite* r) { return r->info().level; });
-  }
-  return &at->second;
+  });
+  return found;
 }
 
 void offer(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates) {
-  if (!is_stopped()) guarded([&] { offer_save(state, saved, save, candidates); });
+  const RewriteInfo info =
+      candidates.empty() ? RewriteInfo{kFollowing.rewrite, kFollowing.level, {}} : info_of(*candidates.front());
+  const Place place{&save.node, save.type, save.field, save.index, save.operator_name};
+  attempt({info.id, info.level, place}, [&] { offer_save(state, saved, save, candidates); });
 }
 
 Call begin(const CheapOperator& op, const at::RecordFunction& function) {
   Call call;
-  if (!is_stopped()) guarded([&] { call = begin_call(op, function); });
+  attempt(kFollowing, [&] { call = begin_call(op, function); });
   return call;
 }
 
 void end(Call call, const at::RecordFunction& function) {
-  if (call.op != nullptr) guarded([&] { end_call(std::move(call), function); });
+  if (call.recipe != nullptr || (call.op != nullptr && call.op->is_gelu)) {
+    attempt(kFollowing, [&] { end_call(std::move(call), function); });
+  }
 }
 
 namespace {
 
-void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates) {
+void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save,
+                const Candidates& candidates) {
   if (!is_plain(save.tensor) || save.tensor.storage().nbytes() < settings().min_bytes || !is_plain_moment()) return;
   const Rewrite* encodes = nullptr;
   bool may_encode = false;
@@ -161,8 +186,10 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
       may_encode = is_asked_for(info.id, info.level, save, true);
     }
   }
-  std::shared_ptr<Content> content = host().recomputes || encodes != nullptr ? content_of(save.tensor) : find_content(save.tensor);
+  std::shared_ptr<Content> content =
+      host().recomputes || encodes != nullptr ? content_of(save.tensor) : find_content(save.tensor);
   if (content == nullptr) return;
+  if (!is_steady(*save.tensor.storage().unsafeGetStorageImpl())) return;
   const std::string_view remade_by = content->remade_by();
   if (encodes == nullptr && remade_by.empty()) {
     content->kept();
@@ -194,19 +221,26 @@ void sweep_waiting(ThreadState& state) {
 }  // namespace
 
 void sweep(ThreadState& state) {
-  if (state.waiting.empty()) return;
-  if (is_stopped()) {
-    state.waiting.clear();
-  } else {
-    guarded([&] { sweep_waiting(state); });
-  }
+  if (!state.waiting.empty()) sweep_waiting(state);
 }
 
-void begin_write(ThreadState& state, const at::Tensor& tensor) {
-  if (!is_plain(tensor)) return;
-  guarded([&] {
-    if (auto content = content_about_to_be_written(tensor)) state.written.push_back(std::move(content));
+void begin_write(ThreadState& state, const c10::IValue& argument) {
+  attempt(kFollowing, [&] {
+    each_storage(argument, [&](const c10::StorageImpl& storage) { note_write(storage, state.written); });
   });
+}
+
+void begin_collective(const c10::IValue& argument) {
+  attempt(kFollowing, [&] { each_storage(argument, leave_alone); });
+}
+
+void begin_resize(c10::StorageImpl& storage) {
+  // Of none it is given its first memory; nobody knows of that.
+  if (storage.nbytes() != 0) attempt(kFollowing, [&] { leave_alone(storage); });
+}
+
+void end_resize(c10::StorageImpl& storage) {
+  attempt(kFollowing, [&] { forget_sharing(storage); });
 }
 
 void end_writes(ThreadState& state, size_t since) {
@@ -216,11 +250,13 @@ void end_writes(ThreadState& state, size_t since) {
 
 void backward_ended(ThreadState& state) {
   sweep(state);
-  std::erase_if(state.waiting, [](const auto& content) { return content->holds() == 0; });
-  next_epoch();
-  const uint64_t ended = now();
-  Budget::of_process().step_ended(ended - std::exchange(host().step_began, ended));
-  forget_dead_contents();
+  attempt(kFollowing, [&] {
+    std::erase_if(state.waiting, [](const auto& content) { return content->holds() == 0; });
+    next_epoch();
+    const uint64_t ended = now();
+    Budget::of_process().step_ended(ended - std::exchange(host().step_began, ended));
+    forget_dead_contents();
+  });
 }
 
 }  // namespace tapelens::rewrite

@@ -17,9 +17,9 @@ namespace tapelens::rewrite {
 
 // What the host asks of the probe around it.
 struct Surroundings {
-  bool& (*busy)();        // of the calling thread: true while operators of our own run
-  bool (*in_backward)();  // does the engine run on this thread
-  uint64_t (*site)();     // a hash of the module and the line of now; 0: not known
+  bool& (*busy)();                         // of the calling thread: true while operators of our own run
+  bool (*in_backward)();                   // does the engine run on this thread
+  uint64_t (*site)();                      // a hash of the module and the line of now; 0: not known
   bool (*is_at)(const PlannedSite& site);  // does the module and the line of now fit
   void (*record)(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes,
                  uint64_t kept);
@@ -27,6 +27,8 @@ struct Surroundings {
   void (*before_step)(c10::TensorImpl* parameter);  // a rewrite is about to step it
 };
 extern Surroundings g_surroundings;
+
+// Nothing below throws: what goes wrong in a rewrite is left as it is, said once and counted (attempt.h).
 
 // What each thread of the program has.
 struct ThreadState {
@@ -52,10 +54,17 @@ void end(Call call, const at::RecordFunction& function);
 // Lets go of what only waits for the program to let go of it.
 void sweep(ThreadState& state);
 void backward_ended(ThreadState& state);
-// An operator is about to write this tensor, by whatever name; until it has, operators inside of it read what was there.
-void begin_write(ThreadState& state, const at::Tensor& tensor);
+// An operator is about to write the tensors of this argument, by whatever names; until it has, operators inside of it
+// read what was there.
+void begin_write(ThreadState& state, const c10::IValue& argument);
+// A collective is about to read or write them, perhaps on another thread and later.
+void begin_collective(const c10::IValue& argument);
 // The operator ends that began when so many were written.
 void end_writes(ThreadState& state, size_t since);
+
+// Before LibTorch gives a storage other memory, which is no operator, and after.
+void begin_resize(c10::StorageImpl& storage);
+void end_resize(c10::StorageImpl& storage);
 
 // Keeps the program's hooks, grad mode and ours out of operators that a rewrite runs.
 class Quiet {

@@ -1,6 +1,7 @@
 // See python_part.h.
 #include "profiler/rewrite/python_part.h"
 
+#include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/host.h"
 
 namespace tapelens::rewrite {
@@ -17,15 +18,18 @@ void PythonPart::bring_in(at::RecordScope scope, at::RecordFunctionCallback::Sta
 
 void PythonPart::attempt() {
   if (done) return;
-  const Python* api = cpython::python();
-  if (api == nullptr) {
-    finish(without_python);
-  } else if (cpython::python_may_run(*api)) {
-    const Quiet quiet;
-    const Gil gil(*api);
-    // Another thread may have had the lock before.
-    if (!done && api->ErrOccurred() == nullptr) install(*api);
-  }
+  const bool went_well = rewrite::attempt({id, level}, [&] {
+    const Python* api = cpython::python();
+    if (api == nullptr) {
+      finish(without_python);
+    } else if (cpython::python_may_run(*api)) {
+      const Quiet quiet;
+      const Gil gil(*api);
+      // Another thread may have had the lock before.
+      if (!done && api->ErrOccurred() == nullptr) install(*api);
+    }
+  });
+  if (!went_well) done = true;
 }
 
 void PythonPart::finish(std::string_view reason_against) {
@@ -54,6 +58,16 @@ void PythonPart::install(const Python& api) {
   } else if (installed.get() != api.none) {
     finish();
   }
+}
+
+PyObject* python_error() noexcept {
+  const Python& api = *cpython::python();
+  try {
+    api.ErrSetString(api.runtime_error, thrown_text().c_str());
+  } catch (...) {
+    api.ErrSetString(api.runtime_error, "no memory");
+  }
+  return nullptr;
 }
 
 PyObject* python_none() {

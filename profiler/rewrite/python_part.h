@@ -34,6 +34,18 @@ struct PythonPart {
   void install(const cpython::Python& api);
 };
 
+// In a catch block: raises what was thrown; null.
+cpython::PyObject* python_error() noexcept;
+// A function of a part as Python may call it: what it throws becomes an exception of Python, which the part catches.
+template <cpython::PyObject* (*function)(cpython::PyObject*, cpython::PyObject*)>
+cpython::PyObject* guarded(cpython::PyObject* self, cpython::PyObject* argument) noexcept {
+  try {
+    return function(self, argument);
+  } catch (...) {
+    return python_error();
+  }
+}
+
 // What functions of a part return: a new reference.
 cpython::PyObject* python_none();
 cpython::PyObject* python_text(const char* text);  // null: None

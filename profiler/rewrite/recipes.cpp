@@ -59,6 +59,7 @@ Source source_of(size_t argument, const at::Tensor& tensor) {
     source.held.unsafeGetTensorImpl()->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
     if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) source.held.unsafeGetTensorImpl()->set_wrapped_number(true);
     source.version = tensor.unsafeGetTensorImpl()->version_counter().current_version();
+    if (!is_steady(*tensor.storage().unsafeGetStorageImpl())) source.copy();
   } else {
     source.content = content_of(tensor);
     if (tensor.requires_grad() && tensor.is_leaf()) source.content->stays();

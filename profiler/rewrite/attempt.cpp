@@ -1,0 +1,45 @@
+// See attempt.h.
+#include "profiler/rewrite/attempt.h"
+
+#include <c10/util/Exception.h>
+
+#include <atomic>
+#include <exception>
+
+#include "profiler/rewrite/host.h"
+
+namespace tapelens::rewrite {
+
+RewriteInfo info_of(const Rewrite& rewrite) noexcept {
+  try {
+    return rewrite.info();
+  } catch (...) {
+    return {"a rewrite without a name", Level::encoded, {}};
+  }
+}
+
+std::string thrown_text() {
+  try {
+    throw;
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception of an unknown type";
+  }
+}
+
+void count_failure(const Attempted& what) noexcept {
+  static std::atomic<bool> said{false};
+  try {
+    if (!said.exchange(true)) {
+      g_surroundings.say(std::string(what.rewrite) + ": an error inside Tapelens: " + thrown_text() +
+                         "; what it was about is left as it is, and the program goes on (please report this)");
+    }
+    skipped(what.rewrite, what.level, what.place, "an error inside Tapelens", what.bytes);
+  } catch (...) {  // no memory to say it with
+  }
+}
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,46 @@
+"""Training in several processes that the program starts itself: rewrites change no bit, and verify compares each rank with
+itself, shards and local tensors too."""
+
+import json
+import os
+
+import harness
+
+PROGRAM = harness.CASES / "distributed.py"
+FEW = ["fsdp", "+", "fsdp", "transformer", "autocast", "+", "split", "+", "ddp"]
+MORE = ["+", "fsdp", "kept", "+", "fsdp", "mixed", "+", "fsdp", "offloaded", "nested", "transformer", "+", "ddp", "transformer",
+        "autocast", "+", "split", "autocast", "+", "fsdp", "mixed", "kept", "nested"]
+ALL = FEW + (MORE if os.environ.get("TAPELENS_TEST_ALL") else [])
+
+
+def command(words):
+    return [harness.PYTHON, PROGRAM, *words]
+
+
+def lines(run):
+    """The processes may speak in any order."""
+    return sorted(run.stdout.splitlines())
+
+
+def test_rewrites_change_no_bit_of_any_rank():
+    bare = harness.bare(command(ALL), check=True)
+    run = harness.bare([harness.BINARY, "run", "--apply", "bitwise", "--", *command(ALL)])
+    assert (run.code, lines(run)) == (0, lines(bare)), run.stderr
+    assert len(lines(run)) == 2 * (ALL.count("+") + 1)
+    assert [line for line in run.stderr.splitlines() if line not in bare.stderr.splitlines()] == run.stderr.splitlines()[-1:]
+    assert run.stderr.splitlines()[-1].startswith("tapelens: rewrote ")
+    assert "an error inside Tapelens" not in run.stderr
+
+
+def test_verify_compares_each_rank_with_itself_and_what_shards_consist_of(tmp_path):
+    verdict = tmp_path / "verdict.json"
+    run = harness.bare([harness.BINARY, "verify", "--apply", "bitwise", "--format", "json", "-o", verdict, "--",
+                        *command(FEW)])
+    assert run.code == 0, run.stderr
+    said = json.loads(verdict.read_text())
+    assert said["verdict"] == "identical"
+    ranks, steps, blocks = 2, 3, 3
+    losses = 4 * ranks * steps
+    parameters = ranks * steps * blocks * (5 + 12 + 4 + 5)  # of Gated twice, of Transformer and of Dense
+    assert said["compared"] == {"steps": 4 * steps, "losses": losses, "gradients": parameters, "parameters": parameters}
+    assert said["not_compared"] == {"gradients": 0, "parameters": 0}
