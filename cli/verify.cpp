@@ -61,9 +61,9 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "The command must be deterministic: seed it. It runs with PYTHONHASHSEED=0 and without standard input, and its\n"
       "first run writes where it would; with --format json and no -o to standard error. Where runs differ it runs a\n"
       "third time, bare, and then as often as it takes to find the site.\n"
-      "Exit codes: 0 identical, 1 different, 2 wrong usage, 3 nothing could be compared, 4 a recording is not "
-      "complete,\n"
-      "5 the command is not deterministic by itself, 6 the command failed. More: docs/verify.md");
+      "Exit codes: 0 identical, 1 different, 2 wrong usage, 3 nothing was recorded, 4 a recording is not complete,\n"
+      "5 no verdict (nothing was compared, or the command is not deterministic by itself), 6 the command failed.\n"
+      "More: docs/verify.md");
   const auto options = std::make_shared<VerifyOptions>();
   add_applying_options(*sub, options->applying);
   sub->add_option("--plan", options->plans, "The same as --apply with a plan")

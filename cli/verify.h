@@ -17,10 +17,10 @@ namespace tapelens::cli {
 enum VerifyExitCode : int {
   kIdentical = 0,
   kDiffers = 1,
-  kNothingToCompare = 3,  // nothing was recorded, or no step of an optimizer ended; a file cannot be read or written
-  kIncomplete = 4,        // data was lost: disk full, --max-size
-  kNotDeterministic = 5,  // two bare runs differ
-  kCommandFailed = 6,     // the bare command: its own exit code is told
+  kNothingRecorded = 3,  // no process was recorded; a file cannot be read or written
+  kIncomplete = 4,       // data was lost: disk full, --max-size
+  kNoVerdict = 5,        // two bare runs differ, or no gradient and no parameter could be compared
+  kCommandFailed = 6,    // the bare command: its own exit code is told
 };
 
 struct Checksum {
@@ -37,9 +37,13 @@ struct VerifiedRun {
   bool incomplete = false;  // data was lost
   std::string recording;    // its path
   std::string log;          // the path of what it wrote to standard error; empty: that went to the user
+  bool was_recorded = false;
+  bool is_cut = false;  // --steps
   struct Process {
-    int32_t rank = -1;
-    std::vector<Checksum> checksums;  // in the order of time
+    int32_t rank = -1;                                         // in the default process group, or RANK
+    std::vector<Checksum> checksums;                           // in the order of time
+    bool has_threads = false;                                  // they come from several
+    uint64_t gradients_left_out = 0, parameters_left_out = 0;  // no ordinary tensors on the CPU
   };
   std::vector<Process> processes;  // those with checksums
   report::Bytes peak, saved_peak;  // of the process with the largest peak
@@ -65,9 +69,11 @@ struct Difference {
 struct Verdict {
   int exit_code = kIdentical;
   bool identical = false, deterministic = true;
-  std::string problem;  // of exit codes from 3 on, but 5: one sentence
+  bool has_verdict = true;  // something was compared, and the program is deterministic
+  std::string problem;      // of exit codes from 3 on, but 5: one sentence
   std::optional<Difference> difference;
   uint64_t steps = 0, gradients = 0, parameters = 0, losses = 0;  // that were compared
+  uint64_t gradients_left_out = 0, parameters_left_out = 0;       // that could not be
   VerifiedRun bare, rewritten;
 };
 

@@ -133,7 +133,7 @@ Verdict verify(const VerifySetting& setting, const Applying& applying) {
   Verdict verdict;
   say("run 1: bare");
   auto bare = run_recorded(setting, {}, "bare", true);
-  if (!bare) return failed(verdict, kNothingToCompare, bare.error().message);
+  if (!bare) return failed(verdict, kNothingRecorded, bare.error().message);
   verdict.bare = *bare;
   if (!bare->not_started.empty()) return failed(verdict, kCommandFailed, bare->not_started);
   if (bare->exit_code != 0) {
@@ -144,32 +144,40 @@ Verdict verify(const VerifySetting& setting, const Applying& applying) {
     return failed(verdict, kIncomplete,
                   "the recording of the bare run is not complete: compare fewer steps with --steps");
   }
+  if (!bare->was_recorded) {
+    return failed(verdict, kNothingRecorded,
+                  "nothing was compared: no process of this command ran an operator of a LibTorch that can be recorded "
+                  "(see `tapelens doctor`)");
+  }
   if (bare->processes.empty()) {
-    return failed(verdict, kNothingToCompare,
-                  "nothing was compared: no step of an optimizer was seen in a process with a LibTorch that can be "
-                  "recorded (see `tapelens doctor`)");
+    return failed(verdict, kNoVerdict,
+                  "nothing was compared: no backward from a loss of one number and no step of an optimizer was seen");
   }
 
   say("run 2: with " + name_of(applying));
   auto rewritten = run_recorded(setting, applying, "rewritten", false);
-  if (!rewritten) return failed(verdict, kNothingToCompare, rewritten.error().message);
+  if (!rewritten) return failed(verdict, kNothingRecorded, rewritten.error().message);
   verdict.rewritten = *rewritten;
   if (rewritten->incomplete) {
     return failed(verdict, kIncomplete,
                   "the recording of the rewritten run is not complete: compare fewer steps with --steps");
   }
   verdict.difference = compare(*bare, *rewritten, verdict);
-  verdict.identical = !verdict.difference;
-  if (verdict.identical) return verdict;
+  if (!verdict.difference) {
+    // The same losses alone prove nothing of the gradients.
+    verdict.identical = verdict.has_verdict = verdict.gradients + verdict.parameters > 0;
+    verdict.exit_code = verdict.has_verdict ? kIdentical : kNoVerdict;
+    return verdict;
+  }
 
   say("run 3: bare again, since they differ");
   auto again = run_recorded(setting, {}, "bare-again", false);
-  if (!again) return failed(verdict, kNothingToCompare, again.error().message);
+  if (!again) return failed(verdict, kNothingRecorded, again.error().message);
   Verdict unused;
   if (auto difference = compare(*bare, *again, unused)) {
-    verdict.deterministic = false;
+    verdict.deterministic = verdict.has_verdict = false;
     verdict.difference = std::move(difference);
-    verdict.exit_code = kNotDeterministic;
+    verdict.exit_code = kNoVerdict;
     return verdict;
   }
   verdict.exit_code = kDiffers;

@@ -1,8 +1,13 @@
 // Two runs, checksum by checksum.
+//
+// Nothing is paired by when it came. Of a process the checksums of one parameter are a stream; threads and tasks may
+// interleave streams, and names that several models have ("weight", "weight#2") go by who came first, so streams of one
+// name may be in another's place. Processes are paired by their rank; without one, each of them may be any other.
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <map>
-#include <tuple>
+#include <utility>
 
 #include "cli/verify.h"
 
@@ -10,6 +15,7 @@ namespace tapelens::cli {
 namespace {
 
 using trace::ChecksumOf;
+using Process = VerifiedRun::Process;
 
 const char* kind_of(ChecksumOf of) {
   switch (of) {
@@ -19,8 +25,9 @@ const char* kind_of(ChecksumOf of) {
       return "gradient";
     case ChecksumOf::parameter:
       return "parameter";
+    default:
+      return "unknown";
   }
-  return "unknown";
 }
 
 std::string value_text(const Checksum& checksum) {
@@ -33,67 +40,125 @@ std::string value_text(const Checksum& checksum) {
   return text;
 }
 
-// Several of one name in one step are told apart by their order; the order of different names does not count.
-using Key = std::tuple<uint64_t, ChecksumOf, std::string, uint32_t>;  // step, of, name, which
+// "weight" of "weight#2"; nothing of "#3", which has no name but its number.
+std::string_view base_name(std::string_view name) { return name.substr(0, name.find_last_not_of("0123456789#") + 1); }
 
-class Numbered {
+using Stream = std::vector<const Checksum*>;
+using Streams = std::map<std::pair<ChecksumOf, std::string>, Stream>;
+
+Streams streams_of(const Process& process) {
+  Streams streams;
+  for (const Checksum& checksum : process.checksums) streams[{checksum.of, checksum.name}].push_back(&checksum);
+  return streams;
+}
+
+// Where two streams differ first; the end of both if nowhere.
+size_t first_difference(const Stream& a, const Stream& b) {
+  const auto same = [](const Checksum* x, const Checksum* y) { return x->value == y->value; };
+  return static_cast<size_t>(std::ranges::mismatch(a, b, same).in1 - a.begin());
+}
+
+bool is_same(const Stream& a, const Stream& b) { return a.size() == b.size() && first_difference(a, b) == a.size(); }
+
+Stream sorted(Stream stream) {
+  std::ranges::sort(stream, {}, [](const Checksum* checksum) { return checksum->value; });
+  return stream;
+}
+
+// What is left of both runs when what is the same has found itself.
+class Remaining {
  public:
-  Key next(const Checksum& checksum) {
-    return {checksum.step, checksum.of, checksum.name, counts_[{checksum.step, checksum.of, checksum.name}]++};
+  Remaining(const Process& bare, const Process& other, bool is_cut)
+      : bare_(streams_of(bare)), other_(streams_of(other)) {
+    // --steps counts the steps of one optimizer: how far other threads had come by then is chance.
+    if (is_cut && (bare.has_threads || other.has_threads)) cut();
+    pair([](const auto& a, const auto& b) {
+      if (a.first != b.first) return false;
+      // Which of several threads had its loss first says nothing.
+      return is_same(a.second, b.second) ||
+             (a.first.first == ChecksumOf::loss && is_same(sorted(a.second), sorted(b.second)));
+    });
+    pair([](const auto& a, const auto& b) {
+      return a.first.first == b.first.first && base_name(a.first.second) == base_name(b.first.second) &&
+             is_same(a.second, b.second);
+    });
+  }
+
+  bool empty() const { return bare_.empty() && other_.empty(); }
+
+  std::optional<Difference> first(int32_t rank) const {
+    std::optional<Difference> found;
+    const Checksum* earliest = nullptr;
+    const auto take = [&](const Checksum* a, const Checksum* b) {
+      const Checksum* one = a != nullptr ? a : b;
+      if (one == nullptr || (earliest != nullptr && std::pair(earliest->step, earliest) <= std::pair(one->step, one)))
+        return;
+      earliest = one;
+      found = Difference{rank, one->step, kind_of(one->of), one->name, a ? value_text(*a) : "", b ? value_text(*b) : "",
+                         "",   {}};
+    };
+    static const Stream none;
+    for (const auto& [key, stream] : bare_) {
+      const auto at = other_.find(key);
+      const Stream& others = at != other_.end() ? at->second : none;
+      const size_t place = first_difference(stream, others);
+      take(place < stream.size() ? stream[place] : nullptr, place < others.size() ? others[place] : nullptr);
+    }
+    for (const auto& [key, stream] : other_) {
+      if (!found && !bare_.contains(key)) take(nullptr, stream.front());
+    }
+    return found;
   }
 
  private:
-  std::map<std::tuple<uint64_t, ChecksumOf, std::string>, uint32_t> counts_;
+  void cut() {
+    std::erase_if(bare_, [](const auto& stream) { return stream.first.first == ChecksumOf::loss; });
+    std::erase_if(other_, [](const auto& stream) { return stream.first.first == ChecksumOf::loss; });
+    for (auto& [key, stream] : bare_) {
+      const auto at = other_.find(key);
+      if (at == other_.end()) continue;
+      const size_t both = std::min(stream.size(), at->second.size());
+      stream.resize(both);
+      at->second.resize(both);
+    }
+  }
+
+  template <class Fits>
+  void pair(Fits fits) {
+    std::erase_if(bare_, [&](const auto& stream) {
+      const auto at = std::ranges::find_if(other_, [&](const auto& other) { return fits(stream, other); });
+      if (at == other_.end()) return false;
+      other_.erase(at);
+      return true;
+    });
+  }
+
+  Streams bare_, other_;
 };
 
-void count(const Checksum& checksum, Verdict& verdict) {
-  (checksum.of == ChecksumOf::loss       ? verdict.losses
-   : checksum.of == ChecksumOf::gradient ? verdict.gradients
-                                         : verdict.parameters)++;
-  verdict.steps = std::max(verdict.steps, checksum.step + 1);
+void count(const Process& process, Verdict& verdict) {
+  for (const Checksum& checksum : process.checksums) {
+    (checksum.of == ChecksumOf::loss       ? verdict.losses
+     : checksum.of == ChecksumOf::gradient ? verdict.gradients
+                                           : verdict.parameters)++;
+    verdict.steps = std::max(verdict.steps, checksum.step + 1);
+  }
+  verdict.gradients_left_out += process.gradients_left_out;
+  verdict.parameters_left_out += process.parameters_left_out;
 }
 
-std::optional<Difference> compare(const VerifiedRun::Process& bare, const VerifiedRun::Process& other,
-                                  Verdict& verdict) {
-  std::map<Key, const Checksum*> others;
-  Numbered numbered_others, numbered;
-  for (const Checksum& checksum : other.checksums) others.emplace(numbered_others.next(checksum), &checksum);
-  std::optional<Difference> first;
-  const auto differ = [&](const Checksum* a, const Checksum* b) {
-    const Checksum& one = a != nullptr ? *a : *b;
-    if (first && first->step <= one.step) return;
-    first = Difference{bare.rank,
-                       one.step,
-                       kind_of(one.of),
-                       one.name,
-                       a != nullptr ? value_text(*a) : "",
-                       b != nullptr ? value_text(*b) : "",
-                       "",
-                       {}};
-  };
-  for (const Checksum& checksum : bare.checksums) {
-    count(checksum, verdict);
-    const auto at = others.find(numbered.next(checksum));
-    if (at == others.end()) {
-      differ(&checksum, nullptr);
-    } else {
-      if (at->second->value != checksum.value) differ(&checksum, at->second);
-      others.erase(at);
-    }
+// Each process once, with a rank: then ranks say which is which.
+bool has_ranks(const std::vector<Process>& processes) {
+  for (size_t i = 0; i < processes.size(); ++i) {  // they are in the order of their ranks
+    if (processes[i].rank < 0 || (i > 0 && processes[i].rank == processes[i - 1].rank)) return false;
   }
-  for (const Checksum& checksum : other.checksums) {  // in the order of time, not of the map
-    const bool is_left = std::ranges::any_of(others, [&](const auto& left) { return left.second == &checksum; });
-    if (is_left) {
-      differ(nullptr, &checksum);
-      break;
-    }
-  }
-  return first;
+  return true;
 }
 
 }  // namespace
 
 std::optional<Difference> compare(const VerifiedRun& bare, const VerifiedRun& other, Verdict& verdict) {
+  for (const Process& process : bare.processes) count(process, verdict);
   if (bare.exit_code != other.exit_code) {
     Difference difference;
     difference.kind = "exit_code";
@@ -101,11 +166,30 @@ std::optional<Difference> compare(const VerifiedRun& bare, const VerifiedRun& ot
     difference.rewritten = std::to_string(other.exit_code);
     return difference;
   }
+  const bool is_cut = bare.is_cut || other.is_cut;
+  const bool by_rank = has_ranks(bare.processes) && has_ranks(other.processes);
+  std::vector<const Process*> others, left;
+  for (const Process& process : other.processes) others.push_back(&process);
+  for (const Process& process : bare.processes) {
+    const auto at = std::ranges::find_if(others, [&](const Process* one) {
+      return by_rank ? one->rank == process.rank : Remaining(process, *one, is_cut).empty();
+    });
+    if (at == others.end() || (by_rank && !Remaining(process, **at, is_cut).empty())) {
+      left.push_back(&process);
+    } else {
+      others.erase(at);
+    }
+  }
+  static const Process none;
   std::optional<Difference> first;
-  const VerifiedRun::Process none;
-  for (size_t i = 0; i < std::max(bare.processes.size(), other.processes.size()); ++i) {
-    const auto found = compare(i < bare.processes.size() ? bare.processes[i] : none,
-                               i < other.processes.size() ? other.processes[i] : none, verdict);
+  for (size_t i = 0; i < std::max(left.size(), others.size()); ++i) {
+    const Process& a = i < left.size() ? *left[i] : none;
+    // Without ranks this pairs what is left by its place: that something differs is certain, of whom is not.
+    const auto partner = std::ranges::find(others, a.rank, &Process::rank);
+    const Process& b = by_rank && &a != &none ? (partner != others.end() ? **partner : none)
+                       : i < others.size()    ? *others[i]
+                                              : none;
+    const auto found = Remaining(a, b, is_cut).first(by_rank ? (&a != &none ? a.rank : b.rank) : -1);
     if (found && (!first || found->step < first->step)) first = found;
   }
   return first;

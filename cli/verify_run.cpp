@@ -75,6 +75,23 @@ std::vector<Checksum> checksums_of(const model::Process& process, const model::T
   return all;
 }
 
+VerifiedRun::Process verified_process(const model::Process& process, const model::Text& text) {
+  VerifiedRun::Process verified;
+  verified.rank = process.summary.rank;
+  verified.checksums = checksums_of(process, text);
+  verified.has_threads = std::ranges::any_of(process.information, [&](const model::Information& information) {
+    return text.string(information.key) == trace::kChecksumsOfThreads;
+  });
+  // A spool that nobody vouches for may name any step.
+  const uint64_t ends = process.optimizer_steps.size() + 1;
+  std::erase_if(verified.checksums, [&](const Checksum& checksum) {
+    verified.gradients_left_out += checksum.of == ChecksumOf::gradient_left_out ? 1 : 0;
+    verified.parameters_left_out += checksum.of == ChecksumOf::parameter_left_out ? 1 : 0;
+    return checksum.step > ends || checksum.of < ChecksumOf::loss || checksum.of > ChecksumOf::parameter;
+  });
+  return verified;
+}
+
 // Without what the checksums took: those are in the step before or after the border that they are taken at.
 std::optional<int64_t> median_step(const model::Process& process) {
   std::vector<int64_t> durations;
@@ -143,13 +160,7 @@ Result<VerifiedRun> read(VerifiedRun run) {
   for (uint32_t index = 0; index < recording->processes().size(); ++index) {
     const auto process = model::load_process(*recording, *text, trace::ProcessIndex{index});
     if (!process) return Error{path + ": " + process.error().message};
-    if (process->checksums.rows() > 0) {
-      // A spool that nobody vouches for may name any step.
-      std::vector<Checksum> checksums = checksums_of(*process, *text);
-      const uint64_t ends = process->optimizer_steps.size() + 1;
-      std::erase_if(checksums, [&](const Checksum& checksum) { return checksum.step > ends; });
-      run.processes.push_back({process->summary.rank, std::move(checksums)});
-    }
+    if (process->checksums.rows() > 0) run.processes.push_back(verified_process(*process, *text));
     const report::Rewritten rewritten = report::describe_rewrites(*process, *text);
     for (const report::RewrittenSite& site : rewritten.sites) {
       if (!site.reason.empty()) continue;
@@ -219,6 +230,8 @@ Result<VerifiedRun> run_recorded(const VerifySetting& setting, const Applying& a
   remove_spool_folder(spools.path);
   if (!sealed) return sealed.error();
   if (sealed->processes.empty()) return run;
+  run.was_recorded = true;
+  run.is_cut = setting.steps.has_value();
   run.incomplete = std::ranges::any_of(sealed->losses, [](const trace::SealLoss& loss) { return is_lost(loss.kind); });
   return read(std::move(run));
 }

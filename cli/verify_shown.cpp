@@ -23,6 +23,14 @@ std::string compared_text(const Verdict& v) {
          " after their step";
 }
 
+// What was not; empty: everything was.
+std::string left_out_text(const Verdict& v) {
+  if (v.gradients_left_out + v.parameters_left_out == 0) return "";
+  return plural(v.gradients_left_out, "gradient", "gradients") + " and " +
+         plural(v.parameters_left_out, "parameter", "parameters") +
+         " were not compared: they are no ordinary tensors on the CPU.";
+}
+
 // "gradient of layer1.0.weight in step 2"
 std::string where_text(const Difference& d) {
   if (d.kind == "exit_code") return "exit code";
@@ -45,7 +53,12 @@ std::string end_of(const std::string& log) {
 }
 
 std::string verdict_line(const Verdict& v) {
-  if (v.identical) return "Identical, bit for bit, in " + compared_text(v) + ".";
+  const std::string left_out = left_out_text(v).empty() ? "" : " " + left_out_text(v);
+  if (v.identical) return "Identical, bit for bit, in " + compared_text(v) + "." + left_out;
+  if (!v.difference) {
+    return "No verdict: no gradient and no parameter was compared. The same in " + plural(v.steps, "step", "steps") +
+           ": " + plural(v.losses, "loss", "losses") + "." + left_out;
+  }
   const Difference& d = *v.difference;
   if (!v.deterministic) {
     return "The program is not deterministic by itself: two bare runs differ first in the " + where_text(d) +
@@ -169,11 +182,15 @@ std::string verdict_json(const Verdict& v) {
         {{"rewrite", total.rewrite}, {"reason", total.reason}, {"sites", total.sites}, {"bytes", total.bytes.value}});
   }
   const Json all = {
+      {"verdict", !v.has_verdict ? "none"
+                  : v.identical  ? "identical"
+                                 : "different"},
       {"identical", v.identical},
       {"deterministic", v.deterministic},
       {"first_difference", v.difference ? difference_json(*v.difference) : Json(nullptr)},
       {"compared",
        {{"steps", v.steps}, {"losses", v.losses}, {"gradients", v.gradients}, {"parameters", v.parameters}}},
+      {"not_compared", {{"gradients", v.gradients_left_out}, {"parameters", v.parameters_left_out}}},
       {"bare", run_json(v.bare)},
       {"rewritten", run_json(v.rewritten)},
       {"applied", std::move(applied)},

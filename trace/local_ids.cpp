@@ -82,9 +82,10 @@ Interned intern_all(const SpoolReader& spool, SharedTables& shared) {
 }
 
 std::string_view information_value(const SpoolReader& spool, std::string_view key) {
+  std::string_view value;
   for (const auto* record : spool.interned(RecordKind::information))
-    if (string_of(spool, record->id) == key) return string_of(spool, as<InformationRecord>(record).value);
-  return {};
+    if (string_of(spool, record->id) == key) value = string_of(spool, as<InformationRecord>(record).value);
+  return value;
 }
 
 std::string_view device_name(const SpoolReader& spool, const Interned& ids, uint8_t row) {

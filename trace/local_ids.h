@@ -36,7 +36,7 @@ struct Interned {
 // Brings everything that the spool interned into the shared tables, native stacks by their symbols.
 Interned intern_all(const SpoolReader& spool, SharedTables& shared);
 
-// The value that a process gave to a key ("rank", "command"); empty if it gave none. Points into the spool.
+// The last value that a process gave to a key ("rank", "command"); empty if it gave none. Points into the spool.
 std::string_view information_value(const SpoolReader& spool, std::string_view key);
 
 // The name of a row of the devices table, as this process gave it; "unknown" if it gave none.

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace tapelens::trace {
 
@@ -187,7 +188,15 @@ struct ChecksumRecord {  // id: string, the name of the parameter, or its number
   uint64_t value;  // XXH3 of the bytes in the order of the elements; of a loss the bits of its value as a double
   uint64_t spent;  // nanoseconds that taking it took, up to `ticks`: no part of the step's time
 };
-enum class ChecksumOf : uint8_t { loss = 1, gradient = 2, parameter = 3 };
+enum class ChecksumOf : uint8_t {
+  loss = 1,
+  gradient = 2,
+  parameter = 3,
+  gradient_left_out = 4,  // of a kind that no checksum is taken of; no value
+  parameter_left_out = 5,
+};
+// The key of an information record: the checksums of this process come from several threads.
+inline constexpr std::string_view kChecksumsOfThreads = "checksums_of_threads";
 
 struct AllocationRecord {  // id: stack, 0 as for an operator; flags: device id
   RecordHeader header;

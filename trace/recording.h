@@ -16,7 +16,7 @@ namespace tapelens::trace {
 struct ProcessSummary {
   uint32_t pid = 0;
   uint32_t parent_pid = 0;
-  int32_t rank = -1;      // RANK of torchrun, -1 outside of it
+  int32_t rank = -1;      // in the default process group, or RANK of torchrun; -1: neither was there
   bool finished = false;  // false: it was killed, or crashed
   uint64_t wall_ns = 0;   // since 1970, when it began to record
 };

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <map>
@@ -136,7 +137,17 @@ uint32_t name_of(Thread& thread, c10::TensorImpl* tensor) {
   return name;
 }
 
+// Verify must know: what several threads do is in no order.
+void note_thread(Thread& thread) {
+  static std::atomic<const Thread*> first{nullptr};
+  static std::atomic<bool> noted{false};
+  const Thread* none = nullptr;
+  if (first.compare_exchange_strong(none, &thread) || none == &thread || noted.exchange(true)) return;
+  write_information(thread, trace::kChecksumsOfThreads, "1");
+}
+
 void write(Thread& thread, ChecksumOf of, uint32_t name, uint64_t value, uint64_t begin_ns) {
+  note_thread(thread);
   thread.lane.write(
       trace::ChecksumRecord{header<trace::ChecksumRecord>(trace::RecordKind::checksum, static_cast<uint8_t>(of), name),
                             trace::ticks_now(), steps_ended(), value, trace::monotonic_ns() - begin_ns});
@@ -190,7 +201,11 @@ void checksum(Thread& thread, ChecksumOf of, const c10::TensorImpl* parameter, c
   undisturbed([&] {
     const uint64_t begin = trace::monotonic_ns();
     const auto value = hash_of(values);
-    if (!value) return say_once_that_some_are_left_out();
+    if (!value) {
+      const bool is_gradient = of == ChecksumOf::gradient;
+      write(thread, is_gradient ? ChecksumOf::gradient_left_out : ChecksumOf::parameter_left_out, 0, 0, begin);
+      return say_once_that_some_are_left_out();
+    }
     write(thread, of, name_of(thread, const_cast<c10::TensorImpl*>(parameter)), *value, begin);
   });
 }

@@ -42,14 +42,48 @@ def install():
             name = names[opt] = kind if counts[kind] == 1 else f"{kind}#{counts[kind]}"
         return name
 
+    def inner(tensor):
+        """The ordinary tensors that a wrapper subclass (DTensor) consists of."""
+        if hasattr(tensor, "trigger_wait"):  # a collective may be writing it
+            tensor.trigger_wait()
+        if not hasattr(type(tensor), "__tensor_flatten__"):
+            return [tensor]
+        return [one for name in tensor.__tensor_flatten__()[0] for one in inner(getattr(tensor, name))]
+
+    def checksum(parameter, of):
+        tensor = parameter if of == CHECKSUM_OF_PARAMETER else parameter.grad
+        if tensor is None or not hasattr(type(tensor), "__tensor_flatten__"):
+            tapelens_checksum(parameter._cdata, of)
+            return
+        try:
+            parts = inner(tensor)
+        except Exception:  # the subclass's own; the program's step is made
+            parts = [tensor]
+        for one in parts:
+            tapelens_inner_checksum(parameter._cdata, of, one._cdata)
+
     def checksums(opt, of):
         for group in opt.param_groups:
             for parameter in group["params"]:
-                tapelens_checksum(parameter._cdata, of)
+                checksum(parameter, of)
+
+    group_told = []
+
+    def tell_group():
+        """Which rank this process is, once it is known: who starts processes himself need not put it in the environment."""
+        distributed = sys.modules.get("torch.distributed")
+        if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+            return
+        group_told.append(True)
+        if distributed.get_rank() >= 0:
+            tapelens_information("rank", str(distributed.get_rank()))
+            tapelens_information("world_size", str(distributed.get_world_size()))
 
     def before(opt, args, kwargs):
         if is_compiling():
             return
+        if not group_told:
+            tell_group()
         if tapelens_checksums_wanted:
             checksums(opt, CHECKSUM_OF_GRADIENT)
         tapelens_optimizer_begin(name_of(opt))

@@ -115,6 +115,27 @@ PyObject* tell_role(PyObject*, PyObject* arguments) {  // TensorImpl, name, role
   return give_none();
 }
 
+PyObject* tell_information(PyObject*, PyObject* arguments) {  // key, value
+  const Python& api = *python();
+  const char* key = api.AsUTF8(api.GetTupleItem(arguments, 0));
+  const char* value = api.AsUTF8(api.GetTupleItem(arguments, 1));
+  if (key == nullptr || value == nullptr) return nullptr;
+  if (is_recording()) write_information(this_thread(), key, value);
+  return give_none();
+}
+
+// Of a wrapper subclass: TensorImpl of the parameter, of what, TensorImpl of a tensor that it consists of.
+PyObject* tell_inner_checksum(PyObject*, PyObject* arguments) {
+  const Python& api = *python();
+  const auto* parameter = static_cast<const c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 0)));
+  const auto of = static_cast<trace::ChecksumOf>(api.AsLong(api.GetTupleItem(arguments, 1)));
+  auto* inner = static_cast<c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 2)));
+  if (parameter == nullptr || inner == nullptr) return nullptr;
+  using Tensor = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+  if (mode() != Mode::off) checksum(this_thread(), of, parameter, at::Tensor(Tensor::reclaim_copy(inner)));
+  return give_none();
+}
+
 PyObject* tell_checksum(PyObject*, PyObject* arguments) {  // TensorImpl of the parameter, of what
   const Python& api = *python();
   auto* parameter = static_cast<c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 0)));
@@ -167,7 +188,9 @@ PyObject* calibrate(PyObject*, PyObject* object) {
 PyMethodDef g_functions[] = {
     {"tapelens_module", tell_module, kMethVarargs, nullptr},
     {"tapelens_role", tell_role, kMethVarargs, nullptr},
+    {"tapelens_information", tell_information, kMethVarargs, nullptr},
     {"tapelens_checksum", tell_checksum, kMethVarargs, nullptr},
+    {"tapelens_inner_checksum", tell_inner_checksum, kMethVarargs, nullptr},
     {"tapelens_optimizer_begin", tell_optimizer_begin, kMethO, nullptr},
     {"tapelens_optimizer_end", tell_optimizer_end, kMethO, nullptr},
     {"tapelens_calibrate", calibrate, kMethO, nullptr},

@@ -32,7 +32,9 @@ def test_a_lossless_run_is_identical_and_smaller(tmp_path):
     run, verdict = verify(["--apply", "lossless", *SMALL], python(), tmp_path)
     assert run.code == 0, run.stderr
     assert verdict["identical"] and verdict["deterministic"] and verdict["first_difference"] is None
+    assert verdict["verdict"] == "identical"
     assert verdict["compared"] == {"steps": 3, "losses": 3, "gradients": 9, "parameters": 9}
+    assert verdict["not_compared"] == {"gradients": 0, "parameters": 0}
     assert verdict["bare"]["loss"] == verdict["rewritten"]["loss"] == pytest.approx(printed_losses(run), rel=1e-6)
     assert verdict["bare"]["gradient_checksum"] == verdict["rewritten"]["gradient_checksum"]
     assert len(set(verdict["bare"]["gradient_checksum"])) == 3
@@ -68,6 +70,23 @@ def test_a_program_that_is_not_seeded_is_recognised(tmp_path):
     run, verdict = verify(["--apply", "lossless"], python("unseeded"), tmp_path)
     assert run.code == 5
     assert not verdict["deterministic"] and not verdict["identical"]
+
+
+@pytest.mark.parametrize("how", ["threads", "tasks", "processes"])
+def test_who_of_several_comes_first_does_not_count(how, tmp_path):
+    together = [harness.PYTHON, harness.CASES / "verified_together.py", how]
+    run, verdict = verify(["--apply", "bitwise", *SMALL], together, tmp_path)
+    assert run.code == 0, run.stderr + str(verdict)
+    compared = {key: verdict["compared"][key] for key in ("losses", "gradients", "parameters")}
+    assert compared == {"losses": 2 * 3, "gradients": 2 * 3 * 4, "parameters": 2 * 3 * 4}
+
+
+def test_a_wrong_rewrite_is_found_in_threads_too(tmp_path):
+    together = [harness.PYTHON, harness.CASES / "verified_together.py", "threads"]
+    options = ["--apply", "lossless", "--rewrite-plugin", WRONG, *SMALL]
+    run, verdict = verify(options, [*together, "tanh"], tmp_path)
+    assert run.code == 1, run.stderr + str(verdict)
+    assert verdict["first_difference"]["rewrite"] == "forgotten-tanh"
 
 
 def test_of_a_program_that_fails_nothing_is_claimed(tmp_path):

@@ -107,6 +107,27 @@ TEST_F(Verify, AProgramThatIsNotDeterministicIsSaidSo) {
   EXPECT_NE(verify({"--apply", "lossless"}, {"--random"}).out.find("not deterministic by itself"), std::string::npos);
 }
 
+TEST_F(Verify, WithoutAGradientOrAParameterThereIsNoVerdict) {
+  const auto losses = json({"--apply", "lossless"}, {"--checksums", "losses"}, 5);
+  EXPECT_EQ(losses["verdict"], "none");
+  EXPECT_EQ(losses["identical"], false);
+  EXPECT_EQ(losses["compared"]["losses"], 2);
+  EXPECT_EQ(losses["compared"]["gradients"], 0);
+  EXPECT_EQ(verify({"--apply", "lossless"}, {"--checksums", "losses"}).out.find("Identical"), std::string::npos);
+  const auto left_out = json({"--apply", "lossless"}, {"--checksums", "left-out"}, 5);
+  EXPECT_EQ(left_out["not_compared"], nlohmann::json({{"gradients", 2}, {"parameters", 2}}));
+  EXPECT_NE(verify({"--apply", "lossless"}, {"--checksums", "left-out"})
+                .out.find("No verdict: no gradient and no parameter was compared. The same in 2 steps: 2 losses. "
+                          "2 gradients and 2 parameters were not compared"),
+            std::string::npos);
+}
+
+TEST_F(Verify, ModelsOfOneKindArePairedByWhatTheyComputeAndNotByWhichCameFirst) {
+  EXPECT_EQ(json({"--apply", "lossless"}, {"--two"}, 0)["verdict"], "identical");
+  const auto wrong = json({"--apply", "lossless"}, {"--two", "--wrong", "2"}, 1);
+  EXPECT_EQ(wrong["first_difference"]["rewrite"], "wide-save");
+}
+
 TEST_F(Verify, NothingIsClaimedWhereTheCommandFailsOrTellsNothing) {
   const auto claims_nothing = [&](const Outcome& outcome, int exit_code, const std::string& says) {
     EXPECT_EQ(outcome.exit_code, exit_code);

@@ -107,6 +107,11 @@ uint64_t number(int argc, char** argv, std::string_view option, uint64_t otherwi
     if (argv[i] == option) return std::strtoull(argv[i + 1], nullptr, 10);
   return otherwise;
 }
+std::string text(int argc, char** argv, std::string_view option, const char* otherwise) {
+  for (int i = 1; i + 1 < argc; ++i)
+    if (argv[i] == option) return argv[i + 1];
+  return otherwise;
+}
 bool given(int argc, char** argv, std::string_view option) {
   for (int i = 1; i < argc; ++i)
     if (argv[i] == option) return true;
@@ -174,9 +179,20 @@ int main(int argc, char** argv) {
     }
     spool.checksum(ChecksumOf::loss, "", step,
                    std::bit_cast<uint64_t>(given(argc, argv, "--random") ? static_cast<double>(ticks_now()) : 0.5));
-    spool.checksum(ChecksumOf::gradient, "weight", step, is_wrong && step == 1 ? 12 : 11);
+    const std::string kinds = text(argc, argv, "--checksums", "all");
+    if (kinds == "all") spool.checksum(ChecksumOf::gradient, "weight", step, is_wrong && step == 1 ? 12 : 11);
+    if (kinds == "left-out") {
+      spool.checksum(ChecksumOf::gradient_left_out, "", step, 0);
+      spool.checksum(ChecksumOf::parameter_left_out, "", step, 0);
+    }
+    if (given(argc, argv, "--two")) {  // of two models of one kind the one or the other came first
+      const bool is_first = setting("TAPELENS_REWRITE").empty();
+      const uint64_t other = is_wrong && step == 1 ? 32 : 31;
+      spool.checksum(ChecksumOf::gradient, is_first ? "bias" : "bias#2", step, 30);
+      spool.checksum(ChecksumOf::gradient, is_first ? "bias#2" : "bias", step, other);
+    }
     if (!given(argc, argv, "--no-steps")) spool.event(RecordKind::optimizer_begin, spool.string("SGD"));
-    spool.checksum(ChecksumOf::parameter, "weight", step, 21);
+    if (kinds == "all") spool.checksum(ChecksumOf::parameter, "weight", step, 21);
     if (!given(argc, argv, "--no-steps")) spool.event(RecordKind::optimizer_end);
   }
   if (given(argc, argv, "--lossy")) spool.lose();
