@@ -136,13 +136,24 @@ class Remaining {
   Streams bare_, other_;
 };
 
+// A step is the first optimizer's; where others step at the same time, what they do after its last one is no step more.
+uint64_t steps_of(const Process& process) {
+  uint64_t steps = 0;
+  size_t longest = 0;
+  for (const auto& [key, stream] : streams_of(process)) {
+    for (const Checksum* checksum : stream) steps = std::max(steps, checksum->step + 1);
+    if (key.first == ChecksumOf::parameter) longest = std::max(longest, stream.size());
+  }
+  return longest > 0 ? std::min<uint64_t>(steps, longest) : steps;
+}
+
 void count(const Process& process, Verdict& verdict) {
   for (const Checksum& checksum : process.checksums) {
     (checksum.of == ChecksumOf::loss       ? verdict.losses
      : checksum.of == ChecksumOf::gradient ? verdict.gradients
                                            : verdict.parameters)++;
-    verdict.steps = std::max(verdict.steps, checksum.step + 1);
   }
+  verdict.steps = std::max(verdict.steps, steps_of(process));
   verdict.gradients_left_out += process.gradients_left_out;
   verdict.parameters_left_out += process.parameters_left_out;
 }
