@@ -11,4 +11,15 @@ namespace tapelens::trace {
 
 inline uint64_t checksum_of(const void* bytes, size_t count) { return XXH3_64bits(bytes, count); }
 
+// The same of bytes that come in parts.
+class Checksum {
+ public:
+  Checksum() { XXH3_64bits_reset(&state_); }
+  void add(const void* bytes, size_t count) { XXH3_64bits_update(&state_, bytes, count); }
+  uint64_t value() const { return XXH3_64bits_digest(&state_); }
+
+ private:
+  XXH3_state_t state_;
+};
+
 }  // namespace tapelens::trace

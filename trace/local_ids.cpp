@@ -77,6 +77,11 @@ Interned intern_all(const SpoolReader& spool, SharedTables& shared) {
     ids.devices.set(record->id, shared.device(ids.strings[as<DeviceRecord>(record).name]), 255);
   for (const auto* record : spool.interned(RecordKind::information))
     ids.information.emplace_back(ids.strings[record->id], ids.strings[as<InformationRecord>(record).value]);
+  for (const auto* record : spool.interned(RecordKind::source)) {
+    const auto& source = as<SourceRecord>(record);
+    if (const uint32_t path = ids.strings[record->id]; path != 0)
+      ids.sources.push_back({path, source.bytes, source.hash});
+  }
   intern_native_stacks(spool, shared, ids);
   return ids;
 }

@@ -31,6 +31,11 @@ class LocalIds {
 struct Interned {
   LocalIds strings, frames, stacks, layouts, modules, devices;
   std::vector<std::pair<uint32_t, uint32_t>> information;  // shared strings: key, value
+  struct Source {
+    uint32_t path;  // shared string
+    uint64_t bytes, hash;
+  };
+  std::vector<Source> sources;
 };
 
 // Brings everything that the spool interned into the shared tables, native stacks by their symbols.

@@ -45,6 +45,7 @@ struct ProcessColumns {
   using u64 = uint64_t;
 
   Of<u32, u32> information{writer, process, column::information_key, column::information_value};
+  Of<u32, u64, u64> sources{writer, process, column::source_path, column::source_bytes, column::source_hash};
   Of<u32> threads{writer, process, column::thread_os_id};
   Of<u64, u32, u16, u32, u32, u64, u8, u16, u32, u32, u32> operators{writer,
                                                                      process,
@@ -152,8 +153,8 @@ struct ProcessColumns {
 
   void flush() {
     const auto all = [](auto&... table) { (table.flush(), ...); };
-    all(information, threads, operators, operator_inputs, input_views, operator_ends, allocations, frees, nodes,
-        node_edges, node_releases, saves, evaluations, evaluation_ends, backwards, roles, rewrites, checksums,
+    all(information, sources, threads, operators, operator_inputs, input_views, operator_ends, allocations, frees,
+        nodes, node_edges, node_releases, saves, evaluations, evaluation_ends, backwards, roles, rewrites, checksums,
         module_calls, module_call_ends, optimizer_steps, ranges, losses, curve);
   }
 };

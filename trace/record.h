@@ -26,6 +26,7 @@ enum class RecordKind : uint8_t {
   information = 9,  // a key and a value about the process: "torch_version", "rank", ...
   loss = 10,
   lane = 11,  // what follows in this block is of another lane, which took it over
+  source = 12,  // what a file that frames name held when it ran
 
   // events
   operator_begin = 16,
@@ -46,7 +47,7 @@ enum class RecordKind : uint8_t {
   optimizer_end = 31,
   range_begin = 32,  // torch.profiler.record_function
   range_end = 33,
-  foreign = 34,  // a storage that no watched allocator made
+  foreign = 34,      // a storage that no watched allocator made
   input_views = 35,  // what the operator begun last on this lane was given of each input
   rewrite = 36,      // a rewrite took a save's bytes, or left them and says why
   checksum = 37,     // of a loss, a gradient or a parameter: what `tapelens verify` compares
@@ -130,6 +131,14 @@ struct LossRecord {
   RecordHeader header;  // flags: Loss
   uint64_t count;
   uint64_t ticks;  // when it was first lost
+};
+
+// Written for a file that has not changed since the process began, so that it is the one that the program was read
+// from.
+struct SourceRecord {
+  RecordHeader header;  // id: string, the path as frames name it
+  uint64_t bytes;
+  uint64_t hash;  // XXH3_64 of them
 };
 
 // ---- events ---------------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ enum class Table : uint8_t {
   input_views = 41,  // of operators that copy: as many rows as they have inputs, in the order of the operators
   rewrites = 42,     // what was rewritten, and what was not and why
   checksums = 43,    // of losses, gradients and parameters: only where `tapelens verify` asked for them
+  sources = 44,      // what the files that frames name held when they ran
 };
 
 // How a column's values are turned before compression: as they are, or each minus the one before it.
@@ -194,6 +195,10 @@ inline constexpr Column<uint8_t> checksum_of{checksums, 2, plain, "of"};       /
 inline constexpr Column<uint32_t> checksum_name{checksums, 3, plain, "name"};  // StringId
 inline constexpr Column<uint64_t> checksum_value{checksums, 4, plain, "value"};
 inline constexpr Column<uint64_t> checksum_spent{checksums, 5, plain, "spent"};  // ns
+
+inline constexpr Column<uint32_t> source_path{sources, 0, plain, "path"};  // StringId
+inline constexpr Column<uint64_t> source_bytes{sources, 1, plain, "bytes"};
+inline constexpr Column<uint64_t> source_hash{sources, 2, plain, "hash"};  // XXH3_64 of them
 
 inline constexpr Column<uint64_t> module_call_begin{module_calls, 0, delta, "begin"};
 inline constexpr Column<uint32_t> module_call_module{module_calls, 1, plain, "module"};

@@ -116,6 +116,7 @@ ProcessSeal seal_process(const Spool& spool, uint32_t process, SealedWriter& wri
   const Interned ids = intern_all(spool.reader, shared);
   const auto columns = std::make_unique<ProcessColumns>(writer, process);
   for (const auto& [key, value] : ids.information) columns->information.push(key, value);
+  for (const auto& [path, bytes, hash] : ids.sources) columns->sources.push(path, bytes, hash);
   const auto sealer = std::make_unique<ProcessSealer>(*columns, ids, write_threads(spool.reader, *columns));
   spool.reader.for_each_event(
       [&](const RecordHeader* record, size_t lane, uint64_t ticks) {

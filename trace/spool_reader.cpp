@@ -49,6 +49,8 @@ bool is_whole(const RecordHeader* record, size_t bytes) {
       return fixed(static_cast<const LossRecord*>(at));
     case RecordKind::lane:
       return fixed(static_cast<const LaneRecord*>(at)) && record->id != 0;
+    case RecordKind::source:
+      return fixed(static_cast<const SourceRecord*>(at));
     case RecordKind::operator_begin:
       return tail(static_cast<const OperatorRecord*>(at), 8);
     case RecordKind::input_views:

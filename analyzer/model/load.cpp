@@ -160,6 +160,7 @@ Result<Text> load_text(const Recording& r) {
   checks.below(text.module_path.raw, strings, "modules.path");
   checks.below(text.module_type.raw, strings, "modules.type");
   checks.below(text.device_name.raw, strings, "devices.name");
+  text.sources = load_source_files(r, strings);
   if (!checks.error().empty()) return Error{checks.error()};
   return text;
 }

@@ -9,6 +9,7 @@
 
 #include "analyzer/model/column.h"
 #include "analyzer/model/model.h"
+#include "analyzer/model/source_files.h"
 #include "trace/recording.h"
 #include "trace/types.h"
 
@@ -31,6 +32,7 @@ struct Text {
   IdColumn<LayoutId, uint16_t, uint16_t> layout_element_bytes;
   IdColumn<ModuleId, StringId> module_path, module_type;
   IdColumn<DeviceId, StringId> device_name;
+  std::vector<SourceFile> sources;  // in the order of path; see source_files.h
 
   std::string_view string(StringId id) const {
     return std::string_view(bytes).substr(string_begin[id.value], string_begin[id.value + 1] - string_begin[id.value]);

@@ -9,8 +9,11 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "profiler/capture/source_file.h"
 
 namespace tapelens::capture {
 namespace {
@@ -22,6 +25,7 @@ struct Tables {
   std::unordered_map<std::string, uint32_t> strings;
   std::unordered_map<uint64_t, uint32_t> stacks, layouts, frames;
   std::vector<std::string> modules;  // paths
+  std::unordered_set<uint32_t> sources;  // strings: files that frames name
 };
 Tables& tables() {
   static auto* made = new Tables;
@@ -198,7 +202,10 @@ uint32_t find_stack(Thread& thread, uint64_t hash) {
   return at->second;
 }
 
-uint32_t add_stack(Thread& thread, uint64_t hash, std::span<const FrameText> frames) {
+namespace {
+
+uint32_t add_frames(Thread& thread, uint64_t hash, std::span<const FrameText> frames,
+                    std::vector<FrameText>& new_files) {
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
   std::vector<uint32_t> ids;
@@ -206,14 +213,31 @@ uint32_t add_stack(Thread& thread, uint64_t hash, std::span<const FrameText> fra
     const uint32_t file = string_locked(t, thread, frame.file), function = string_locked(t, thread, frame.function);
     const uint64_t key = mix(mix(mix(0xf7a3e, file), function), frame.line);  // small numbers: mix each
     const auto [at, is_new] = t.frames.try_emplace(key, static_cast<uint32_t>(t.frames.size() + 1));
-    if (is_new)
+    if (is_new) {
       thread.lane.write(trace::FrameRecord{header<trace::FrameRecord>(RecordKind::frame, 0, at->second), file, function,
                                            frame.line, 0});
+      if (file != 0 && t.sources.insert(file).second) new_files.push_back(frame);
+    }
     ids.push_back(at->second);
   }
   const auto [at, is_new] = t.stacks.try_emplace(hash, static_cast<uint32_t>(t.stacks.size() + 1));
   if (is_new) write_stack<trace::StackRecord, uint32_t>(thread, RecordKind::stack, at->second, ids);
   return at->second;
+}
+
+}  // namespace
+
+uint32_t add_stack(Thread& thread, uint64_t hash, std::span<const FrameText> frames) {
+  std::vector<FrameText> new_files;
+  const uint32_t stack = add_frames(thread, hash, frames, new_files);
+  for (const FrameText& frame : new_files) {
+    if (const auto source = read_source(frame.file)) {
+      thread.lane.write(
+          trace::SourceRecord{header<trace::SourceRecord>(RecordKind::source, 0, intern_string(thread, frame.file)),
+                              source->bytes, source->hash});
+    }
+  }
+  return stack;
 }
 
 uint32_t add_native_stack(Thread& thread, uint64_t hash, std::span<const uint64_t> program_counters) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 extern void* tapelens_slots[TAPELENS_symbol_count] __attribute__((visibility("hidden")));
@@ -59,7 +60,13 @@ static void replace(enum tapelens_symbol symbol, void* function) {
 }
 
 struct tapelens_inject_table tapelens_inject __attribute__((visibility("default"))) = {
-    TAPELENS_INJECT_VERSION, TAPELENS_symbol_count, real_function, replace, thread_slot, NULL, NULL, complain};
+    TAPELENS_INJECT_VERSION, TAPELENS_symbol_count, real_function, replace, thread_slot, NULL, NULL, complain, 0};
+
+__attribute__((constructor)) static void note_begin(void) {
+  struct timespec now;
+  if (clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0)
+    tapelens_inject.began_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 static void load_probe(void) {
   const int records = getenv("TAPELENS_SPOOL") != NULL;

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define TAPELENS_INJECT_VERSION 2
+#define TAPELENS_INJECT_VERSION 3
 
 enum tapelens_symbol {
 #define X(name, symbol) TAPELENS_##name,
@@ -40,6 +40,9 @@ struct tapelens_inject_table {
   /* Writes to the standard error that the process was started with. Once the program has given that number to another
    * file, there is nowhere to say anything. */
   void (*complain)(const char* text, uint64_t bytes);
+  /* When this library was loaded, before the program read any file of its own: ns since 1970, by the clock that files
+   * are stamped with. */
+  int64_t began_ns;
 };
 
 extern struct tapelens_inject_table tapelens_inject;

@@ -6,6 +6,7 @@
 #include "analyzer/model/steps.h"
 #include "tests/unit/support/model_builder.h"
 #include "tests/unit/trace_builder.h"
+#include "trace/checksum.h"
 
 namespace tapelens::model {
 namespace {
@@ -102,6 +103,41 @@ TEST(Load, ANodeHasItsAttributesAndTheEdgesToNodesBeforeAndAfterIt) {
   EXPECT_EQ(edges(3), (std::vector<uint32_t>{2, 1, 0}));
   EXPECT_EQ(text->string(nodes.attributes[NodeId{3}]), "training=False");
   EXPECT_FALSE(nodes.attributes[NodeId{2}]);
+}
+
+TEST(Sources, AFileIsTheOneThatWasRecordedOrChangedOrNotKnown) {
+  const std::string_view content = "print(1)\n";
+  trace::SpoolBuilder b;
+  b.source("/src/train.py", content.size(), trace::checksum_of(content.data(), content.size()));
+  const auto text = load_text(b.seal());
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(source_state(*text, "/src/train.py", content), SourceState::same);
+  EXPECT_EQ(source_state(*text, "/src/train.py", "print(2)\n"), SourceState::changed);
+  EXPECT_EQ(source_state(*text, "/src/train.py", "print(1)"), SourceState::changed);
+  EXPECT_EQ(source_state(*text, "/src/other.py", content), SourceState::not_known);
+}
+
+TEST(Sources, AnOlderRecordingKnowsNone) {
+  trace::SpoolBuilder b;
+  b.op("aten::mul").end_op();
+  const auto text = load_text(b.seal());
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_TRUE(text->sources.empty());
+  EXPECT_EQ(source_state(*text, "/src/train.py", ""), SourceState::not_known);
+}
+
+TEST(Sources, AFileThatTwoProcessesReadDifferentContentsOfIsNotKnown) {
+  const trace::TestFolder folder;
+  const auto hash = [](std::string_view content) { return trace::checksum_of(content.data(), content.size()); };
+  for (const std::string_view name : {"1", "2"}) {
+    trace::SpoolBuilder b(folder, std::string(name) + ".spool");
+    b.source("/src/same.py", 4, hash("same")).source("/src/edited.py", 1, hash(name)).op("aten::mul").end_op();
+    b.finish();
+  }
+  const auto text = load_text(trace::seal_folder(folder).recording);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(source_state(*text, "/src/same.py", "same"), SourceState::same);
+  EXPECT_EQ(source_state(*text, "/src/edited.py", "1"), SourceState::not_known);
 }
 
 TEST(Frees, AnAllocationThatIsNeverFreedLivesForever) {

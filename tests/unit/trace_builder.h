@@ -152,6 +152,10 @@ class SpoolBuilder {
     const uint32_t p = string(path);
     return raw(MappingRecord{header<MappingRecord>(RecordKind::mapping, 0, p), begin, end, bias});
   }
+  SpoolBuilder& source(std::string_view path, uint64_t size, uint64_t hash) {
+    const uint32_t p = string(path);
+    return raw(SourceRecord{header<SourceRecord>(RecordKind::source, 0, p), size, hash});
+  }
   SpoolBuilder& loss(Loss kind, uint64_t count) {
     return raw(LossRecord{header<LossRecord>(RecordKind::loss, static_cast<uint8_t>(kind), 0), count, tick()});
   }

@@ -1,0 +1,36 @@
+// Whether a source file is still the one that a recorded program was read from.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/model/model.h"
+#include "trace/recording.h"
+
+namespace tapelens::model {
+
+struct Text;
+
+// What a file held when the program was read from it.
+struct SourceFile {
+  StringId path;  // as frames name it
+  uint64_t bytes = 0, hash = 0;
+
+  friend bool operator==(const SourceFile&, const SourceFile&) = default;
+};
+
+enum class SourceState : uint8_t {
+  not_known,  // not recorded (older recordings have none at all), changed while the program ran, or not one in all
+              // processes
+  same,
+  changed,
+};
+
+// `content` is the whole of what the file at `path`, as frames name it, holds now.
+SourceState source_state(const Text& text, std::string_view path, std::string_view content);
+
+// Of all processes, in the order of paths; without those that two processes read different contents of.
+std::vector<SourceFile> load_source_files(const trace::Recording& recording, size_t strings);
+
+}  // namespace tapelens::model
