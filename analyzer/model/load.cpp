@@ -275,7 +275,8 @@ void load_intervals(const Recording& r, ProcessIndex index, size_t strings, Proc
   };
   {
     const auto begin = r.column(column::backward_begin, index), end = r.column(column::backward_end, index);
-    for (size_t row = 1; row < begin.size(); ++row) p.backwards.push_back(interval(begin[row], end[row]));
+    const auto flags = r.column(column::backward_flags, index);
+    for (size_t row = 1; row < begin.size(); ++row) p.backwards.push_back({interval(begin[row], end[row]), flags[row]});
     std::ranges::stable_sort(p.backwards, {}, &Interval::begin);
   }
   {

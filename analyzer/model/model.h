@@ -187,6 +187,9 @@ struct Interval {
 };
 
 // Few and long, so plain rows: in the order of their begins.
+struct Backward : Interval {
+  uint8_t flags = 0;  // trace::BackwardFlags
+};
 struct OptimizerStep {
   Interval when;
   StringId optimizer;  // one each object
@@ -220,7 +223,7 @@ struct Process {
   Rewrites rewrites;
   Checksums checksums;
   ModuleCalls module_calls;
-  std::vector<Interval> backwards;
+  std::vector<Backward> backwards;
   std::vector<OptimizerStep> optimizer_steps;
   std::vector<Range> ranges;
   std::vector<Information> information;

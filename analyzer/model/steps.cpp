@@ -2,24 +2,118 @@
 
 #include <algorithm>
 
+#include "trace/record.h"
+
 namespace tapelens::model {
 
-std::vector<Step> find_steps(const Process& process) {
-  std::vector<Step> steps;
-  Time begin{0};
-  if (!process.optimizer_steps.empty()) {
-    const StringId first = process.optimizer_steps.front().optimizer;
-    for (const OptimizerStep& step : process.optimizer_steps) {
-      // One that never ended, or ended before the last border (a step within a step), is no border.
-      if (step.optimizer != first || step.when.end == kNever || step.when.end <= begin) continue;
-      steps.push_back({static_cast<uint32_t>(steps.size()), {begin, step.when.end}});
-      begin = step.when.end;
+namespace {
+
+template <class Column>
+uint32_t first_at_or_after(const Column& times, Time time) {
+  const auto& raw = times.raw;
+  return static_cast<uint32_t>(std::lower_bound(raw.begin() + 1, raw.end(), static_cast<uint64_t>(time.ns)) -
+                               raw.begin());
+}
+
+// When the forward begins of an interval without a backward: its first module call, or the first operator that makes a
+// node. Its end if there is neither.
+Time forward_begin(const Process& process, Interval interval) {
+  Time begin = interval.end;
+  const uint32_t call = first_at_or_after(process.module_calls.begin, interval.begin);
+  if (call <= process.module_calls.rows()) begin = std::min(begin, process.module_calls.begin[ModuleCallId{call}]);
+  const uint32_t node = first_at_or_after(process.nodes.time, interval.begin);
+  if (node <= process.nodes.rows()) {
+    // The operator that makes the node begins before the node is there.
+    const OperatorId op = process.nodes.op[NodeId{node}];
+    begin = std::min(begin, op ? process.operators.begin[op] : process.nodes.time[NodeId{node}]);
+  }
+  return std::max(begin, interval.begin);
+}
+
+// Backwards that are not within another, with the flags of the outermost.
+std::vector<Backward> outermost(const Process& process) {
+  std::vector<Backward> out;
+  for (const Backward& backward : process.backwards) {  // in the order of their begins
+    if (!out.empty() && backward.begin < out.back().end) {
+      out.back().end = std::max(out.back().end, backward.end);
+    } else {
+      out.push_back(backward);
     }
+  }
+  return out;
+}
+
+// By number, the backwards that are the last of their step: those after which the graph is gone, unless the program
+// keeps each of its graphs.
+std::vector<size_t> last_of_steps(const std::vector<Backward>& backwards) {
+  std::vector<size_t> last;
+  constexpr int kKeeps = trace::kBackwardKeepsGraph, kCreates = trace::kBackwardCreatesGraph;
+  for (const int more : {kKeeps | kCreates, kCreates, 0}) {
+    last.clear();
+    for (size_t i = 0; i < backwards.size(); ++i) {
+      if ((backwards[i].flags & more) == 0) last.push_back(i);
+    }
+    if (last.size() > 1) break;
+  }
+  return last;
+}
+
+// When the operator ended that the program called last.
+Time last_operator_end(const Process& process) {
+  OperatorId op{process.operators.rows()};
+  while (op && process.operators.parent[op]) op = process.operators.parent[op];
+  return op ? process.operators.end[op] : Time{0};
+}
+
+// Of a program that steps no optimizer of PyTorch's. Between a backward and the next forward it does that by itself.
+std::vector<Step> steps_by_backwards(const Process& process) {
+  const std::vector<Backward> backwards = outermost(process);
+  const std::vector<size_t> last = last_of_steps(backwards);
+  std::vector<Step> steps;
+  if (last.size() < 2) return steps;
+  Time begin{0};
+  const auto add = [&](Time end) {
+    steps.push_back({static_cast<uint32_t>(steps.size()), {begin, end}});
+    begin = end;
+  };
+  for (const size_t i : last) {
+    const Time next = i + 1 < backwards.size() ? backwards[i + 1].begin : kNever;
+    const Time forward = forward_begin(process, {backwards[i].end, next});
+    if (forward == kNever) {
+      // What is freed when the program ends is alive at the end of this step.
+      add(process.summary.finished ? std::max(last_operator_end(process), backwards[i].end) : kNever);
+      return steps;
+    }
+    add(forward);
+  }
+  add(kNever);
+  return steps;
+}
+
+std::vector<Step> steps_by_optimizer(const Process& process) {
+  std::vector<Step> steps;
+  if (process.optimizer_steps.empty()) return steps;
+  Time begin{0};
+  const StringId first = process.optimizer_steps.front().optimizer;
+  for (const OptimizerStep& step : process.optimizer_steps) {
+    // One that never ended, or ended before the last border (a step within a step), is no border.
+    if (step.optimizer != first || step.when.end == kNever || step.when.end <= begin) continue;
+    steps.push_back({static_cast<uint32_t>(steps.size()), {begin, step.when.end}});
+    begin = step.when.end;
   }
   // A program's last words (`loss.item()`) are no step; an evaluation after the training is.
   const std::vector<uint64_t>& made = process.allocations.time.raw;
   const bool more = made.size() > 1 && made.back() >= static_cast<uint64_t>(begin.ns);
   if (steps.empty() || more) steps.push_back({static_cast<uint32_t>(steps.size()), {begin, kNever}});
+  return steps;
+}
+
+}  // namespace
+
+std::vector<Step> find_steps(const Process& process) {
+  std::vector<Step> steps = steps_by_optimizer(process);
+  if (steps.empty()) steps = steps_by_backwards(process);
+  if (steps.empty()) steps.push_back({0, {Time{0}, kNever}});
   return steps;
 }
 
@@ -56,6 +150,10 @@ std::vector<Interval> merged(std::vector<Interval> intervals) {
   return out;
 }
 
+std::vector<Interval> merged(const std::vector<Backward>& backwards) {
+  return merged(std::vector<Interval>(backwards.begin(), backwards.end()));
+}
+
 BackwardBegins::BackwardBegins(const Process& process) {
   for (const Interval& backward : merged(process.backwards)) begins_.push_back(backward.begin);
 }
@@ -76,20 +174,25 @@ const Interval* last_before(const std::vector<Interval>& intervals, Time time) {
   return after == intervals.begin() ? nullptr : &*(after - 1);
 }
 
-template <class Column>
-uint32_t first_at_or_after(const Column& times, Time time) {
-  const auto& raw = times.raw;
-  return static_cast<uint32_t>(std::lower_bound(raw.begin() + 1, raw.end(), static_cast<uint64_t>(time.ns)) -
-                               raw.begin());
-}
-
 }  // namespace
 
 Phases::Phases(const Process& process, const std::vector<Step>& steps)
     : process_(process), steps_(steps), backwards_(merged(process.backwards)) {
   std::vector<Interval> optimizers;
   for (const OptimizerStep& step : process.optimizer_steps) optimizers.push_back(step.when);
-  optimizers_ = merged(std::move(optimizers));
+  for (const Interval& optimizer : merged(std::move(optimizers))) {
+    // What a closure runs is a forward and a backward, though the optimizer calls it.
+    Time begin = optimizer.begin;
+    const auto add = [&](Time end) {
+      if (begin < end) optimizers_.push_back({begin, end});
+    };
+    auto backward = std::ranges::lower_bound(backwards_, begin, {}, &Interval::begin);
+    for (; backward != backwards_.end() && backward->begin < optimizer.end; ++backward) {
+      add(forward_begin(process, {begin, backward->begin}));
+      begin = backward->end;
+    }
+    add(optimizer.end);
+  }
 }
 
 Phase Phases::at(Time time) const {
@@ -104,17 +207,6 @@ Phase Phases::at(Time time) const {
   return forward_from({since, kNever}) <= time ? Phase::forward : Phase::other;
 }
 
-Time Phases::forward_from(Interval interval) const {
-  Time begin = interval.end;
-  const uint32_t call = first_at_or_after(process_.module_calls.begin, interval.begin);
-  if (call <= process_.module_calls.rows()) begin = std::min(begin, process_.module_calls.begin[ModuleCallId{call}]);
-  const uint32_t node = first_at_or_after(process_.nodes.time, interval.begin);
-  if (node <= process_.nodes.rows()) {
-    // The operator that makes the node begins before the node is there.
-    const OperatorId op = process_.nodes.op[NodeId{node}];
-    begin = std::min(begin, op ? process_.operators.begin[op] : process_.nodes.time[NodeId{node}]);
-  }
-  return std::max(begin, interval.begin);
-}
+Time Phases::forward_from(Interval interval) const { return forward_begin(process_, interval); }
 
 }  // namespace tapelens::model

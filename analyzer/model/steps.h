@@ -14,7 +14,9 @@ struct Step {
 };
 
 // A border is the end of a step of the optimizer that was stepped first (a GAN's second one makes no borders). Step 0
-// begins with the recording; what follows the last border is a last step if anything was allocated in it. Never empty.
+// begins with the recording; what follows the last border is a last step if anything was allocated in it. Where no
+// optimizer steps, a border is the begin of the forward after a backward that lets its graph go (after each backward,
+// if fewer than two let go), and a program with one backward is one step. Never empty.
 std::vector<Step> find_steps(const Process& process);
 
 // The step that a moment belongs to; moments after the last border without a step of their own belong to the last.
@@ -25,6 +27,7 @@ const char* phase_name(Phase phase);
 
 // Intervals that do not overlap, in the order of time: the union of those given.
 std::vector<Interval> merged(std::vector<Interval> intervals);
+std::vector<Interval> merged(const std::vector<Backward>& backwards);
 
 // The moments at which a backward begins: what the forward has kept for it is there, and nothing has been let go.
 class BackwardBegins {
@@ -38,8 +41,9 @@ class BackwardBegins {
   std::vector<Time> begins_;
 };
 
-// Backward: inside of a backward. Optimizer: inside of an optimizer's step. Forward: from the first module call or the
-// first operator that makes a node, after the last backward or optimizer step of the step, to the next one.
+// Backward: inside of a backward. Optimizer: inside of an optimizer's step, but for the forward and backward of a
+// closure that it calls. Forward: from the first module call or the first operator that makes a node, after the last
+// backward or optimizer step of the step, to the next one.
 class Phases {
  public:
   Phases(const Process& process, const std::vector<Step>& steps);

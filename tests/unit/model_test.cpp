@@ -185,6 +185,62 @@ TEST(Steps, AnOptimizerStepThatNeverEndedIsNoBorder) {
   EXPECT_EQ(find_steps(b.done()).size(), 1u);
 }
 
+using Borders = std::vector<std::pair<int64_t, int64_t>>;
+
+// Three times forward, backward and an update by hand, which makes no node.
+ProcessBuilder own_updates(uint8_t flags) {
+  ProcessBuilder b;
+  for (const int64_t at : {100, 200, 300}) {
+    b.node(at + 12, "MulBackward0", b.op(at + 10, at + 14, "aten::mul"));
+    b.backward(at + 20, at + 40, flags);
+    b.op(at + 50, at + 55, "aten::sub");
+  }
+  return b;
+}
+
+TEST(Steps, WhereNoOptimizerStepsABorderIsTheForwardAfterABackward) {
+  ProcessBuilder b = own_updates(0);
+  EXPECT_EQ(borders(find_steps(b.done())), (Borders{{0, 210}, {210, 310}, {310, 355}}));
+  b.process.summary.finished = false;
+  EXPECT_EQ(borders(find_steps(b.done())).back(), (Borders::value_type{310, kNever.ns}))
+      << "it was killed in this step";
+}
+
+TEST(Steps, ABackwardThatKeepsItsGraphIsABorderWhereAllDo) {
+  ProcessBuilder b = own_updates(trace::kBackwardKeepsGraph);
+  EXPECT_EQ(borders(find_steps(b.done())).size(), 3U);
+}
+
+TEST(Steps, ABackwardThatKeepsItsGraphOrMakesOneIsNoBorderBetweenThoseThatDoNot) {
+  ProcessBuilder b;
+  for (const int64_t at : {100, 200}) {
+    b.node(at + 12, "MulBackward0", b.op(at + 10, at + 14, "aten::mul"));
+    b.backward(at + 20, at + 30, trace::kBackwardCreatesGraph | trace::kBackwardKeepsGraph);
+    b.node(at + 42, "MulBackward0", b.op(at + 40, at + 44, "aten::mul"));
+    b.backward(at + 50, at + 60);
+  }
+  EXPECT_EQ(borders(find_steps(b.done())), (Borders{{0, 210}, {210, 260}}));
+}
+
+TEST(Steps, ABackwardWithinAnotherIsNoBorder) {
+  ProcessBuilder b = own_updates(0);
+  b.backward(325, 330);
+  EXPECT_EQ(borders(find_steps(b.done())).size(), 3U);
+}
+
+TEST(Steps, AForwardAfterTheLastBackwardIsAStep) {
+  ProcessBuilder b = own_updates(0);
+  b.node(412, "MulBackward0", b.op(410, 414, "aten::mul"));
+  EXPECT_EQ(borders(find_steps(b.done())).back(), (Borders::value_type{410, kNever.ns}));
+}
+
+TEST(Steps, AProgramWithOneBackwardIsOneStep) {
+  ProcessBuilder b;
+  b.node(12, "MulBackward0", b.op(10, 14, "aten::mul"));
+  b.backward(20, 30);
+  EXPECT_EQ(borders(find_steps(b.done())), (Borders{{0, kNever.ns}}));
+}
+
 TEST(Steps, AMomentAtABorderBelongsToTheStepThatBegins) {
   ProcessBuilder b;
   b.optimizer_step(10, 20);

@@ -82,6 +82,32 @@ def hidden_state():
     recur(detached=False)
 
 
+def recur_by_hand(detached, count=6):
+    """Without an optimizer: its own update, from autograd.grad."""
+    torch.manual_seed(0)
+    model = Recurrent()
+    state = torch.zeros(BATCH, WIDTH)
+    for _ in range(count):
+        inputs, labels = torch.randn(BATCH, WIDTH), torch.randint(0, 10, (BATCH,))
+        logits, state = model(inputs, state)
+        if detached:
+            state = state.detach()
+        loss = F.cross_entropy(logits, labels)
+        gradients = torch.autograd.grad(loss, list(model.head.parameters()), retain_graph=not detached)
+        with torch.no_grad():
+            for parameter, gradient in zip(model.head.parameters(), gradients):
+                parameter -= 0.1 * gradient
+
+
+def hidden_state_by_hand_mended():
+    recur_by_hand(detached=True)
+
+
+@positive(bytes=5 * 3 * SAVED, severity="error", mended="hidden_state_by_hand_mended")
+def hidden_state_by_hand():
+    recur_by_hand(detached=False)
+
+
 # A window of three: it does not grow without end, and holds no tensor.
 @positive(bytes=0, severity="info")
 def last_losses():
@@ -107,6 +133,11 @@ def total_of_detached_losses():
 @negative
 def hidden_state_detached():
     recur(detached=True)
+
+
+@negative
+def hidden_state_by_hand_detached():
+    recur_by_hand(detached=True)
 
 
 @negative

@@ -220,7 +220,9 @@ class ProcessBuilder : public TextBuilder {
     return ModuleCallId{t.rows()};
   }
 
-  void backward(int64_t begin, int64_t end) { process.backwards.push_back({Time{begin}, Time{end}}); }
+  void backward(int64_t begin, int64_t end, uint8_t flags = 0) {
+    process.backwards.push_back({{Time{begin}, Time{end}}, flags});
+  }
   void optimizer_step(int64_t begin, int64_t end, std::string_view optimizer = "SGD") {
     process.optimizer_steps.push_back({{Time{begin}, Time{end}}, string(optimizer)});
   }
