@@ -80,6 +80,18 @@ void tell_moments(Thread& thread, const c10::TensorImpl* parameter, const State&
   tell_state(thread, parameter, "max_exp_avg_sq", state.max_exp_avg_sq());
 }
 
+// Of all parameters, and kept with the first.
+void tell_history(Thread& thread, const c10::TensorImpl* parameter, const torch::optim::LBFGSParamState& state) {
+  tell_state(thread, parameter, "d", state.d());
+  tell_state(thread, parameter, "H_diag", state.H_diag());
+  tell_state(thread, parameter, "prev_flat_grad", state.prev_flat_grad());
+  for (const at::Tensor& tensor : state.old_dirs()) tell_state(thread, parameter, "old_dirs", tensor);
+  for (const at::Tensor& tensor : state.old_stps()) tell_state(thread, parameter, "old_stps", tensor);
+  for (const at::Tensor& tensor : state.ro()) tell_state(thread, parameter, "ro", tensor);
+  if (state.al().has_value())
+    for (const at::Tensor& tensor : *state.al()) tell_state(thread, parameter, "al", tensor);
+}
+
 void tell_states(Thread& thread, Optimizer& optimizer) {
   for (const auto& [key, state] : optimizer.state()) {
     const auto* parameter = static_cast<const c10::TensorImpl*>(key);
@@ -95,6 +107,10 @@ void tell_states(Thread& thread, Optimizer& optimizer) {
       tell_state(thread, parameter, "grad_avg", rmsprop->grad_avg());
     } else if (const auto* adagrad = dynamic_cast<torch::optim::AdagradParamState*>(state.get())) {
       tell_state(thread, parameter, "sum", adagrad->sum());
+    } else if (const auto* lbfgs = dynamic_cast<torch::optim::LBFGSParamState*>(state.get())) {
+      const auto& groups = optimizer.param_groups();
+      const bool is_of_one = groups.size() == 1 && groups.front().params().size() == 1;
+      tell_history(thread, is_of_one ? parameter : nullptr, *lbfgs);
     }
   }
 }

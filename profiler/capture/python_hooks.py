@@ -2,10 +2,13 @@
 # alone (the probe sees them in the interpreter's frames: hooks on modules would show in tracebacks and make
 # torch.compile warn) and asks optimizers to say when they step.
 # `tapelens_*` functions are the probe's.
+import collections
 import sys
 import weakref
 
 BUFFER, PARAMETER, OPTIMIZER_STATE = 2, 1, 4
+CONTAINERS = (list, tuple, set, frozenset, collections.deque)
+DEEPEST = 6  # containers in containers of an optimizer's state
 CHECKSUM_OF_GRADIENT, CHECKSUM_OF_PARAMETER = 2, 3
 
 
@@ -33,6 +36,7 @@ def install():
     names = weakref.WeakKeyDictionary()
     told = weakref.WeakKeyDictionary()
     counts = {}
+    tells_state = True
 
     def name_of(opt):
         name = names.get(opt)
@@ -79,6 +83,47 @@ def install():
             tapelens_information("rank", str(distributed.get_rank()))
             tapelens_information("world_size", str(distributed.get_world_size()))
 
+    def tensors_in(name, container, depth=1):
+        """(name, tensor) of what is in containers: LBFGS's history, Shampoo's factors."""
+        if isinstance(container, dict):
+            items = [(f"{name}.{key}" if type(key) in (str, int) else name, item) for key, item in container.items()]
+        elif isinstance(container, CONTAINERS):
+            items = [(name, item) for item in container]
+        elif hasattr(type(container), "__dataclass_fields__"):
+            items = [(f"{name}.{key}", item) for key, item in getattr(container, "__dict__", {}).items()]
+        else:
+            return
+        for inner, item in items:
+            if isinstance(item, Tensor):
+                yield inner, item
+            elif depth < DEEPEST:
+                yield from tensors_in(inner, item, depth + 1)
+
+    def tell_state(opt):
+        seen = told.get(opt, {})
+        now = told[opt] = {}
+
+        def tell(name, tensor, parameter):
+            # A reference, since another tensor may be at the same address after this one.
+            known = seen.get(id(tensor))
+            if known is None or known() is not tensor:
+                known = weakref.ref(tensor)
+                tapelens_role(tensor._cdata, name, OPTIMIZER_STATE, parameter)
+            now[id(tensor)] = known
+
+        # LBFGS keeps what belongs to all parameters with the first.
+        is_of_all = len(opt.state) == 1 and sum(len(group["params"]) for group in opt.param_groups) > 1
+        for key, state in opt.state.items():
+            if not isinstance(state, dict):
+                continue
+            parameter = key._cdata if isinstance(key, Tensor) and not is_of_all else 0
+            for name, value in state.items():
+                if isinstance(value, Tensor):
+                    tell(str(name), value, parameter)
+                elif value is not None and type(value) not in (int, float, bool, str):
+                    for inner, tensor in tensors_in(str(name), value):
+                        tell(inner, tensor, parameter)
+
     def before(opt, args, kwargs):
         if is_compiling():
             return
@@ -91,18 +136,14 @@ def install():
     def after(opt, args, kwargs):
         if is_compiling():
             return
-        seen = told.get(opt)
-        if seen is None:
-            seen = told[opt] = {}
-        for parameter, state in opt.state.items():
-            if isinstance(state, dict):
-                for key, value in state.items():
-                    if isinstance(value, Tensor):
-                        data = value._cdata
-                        if seen.get((id(parameter), key)) != data:
-                            seen[id(parameter), key] = data
-                            tapelens_role(data, str(key), OPTIMIZER_STATE,
-                                          parameter._cdata if isinstance(parameter, Tensor) else 0)
+        nonlocal tells_state
+        if tells_state:
+            try:
+                tell_state(opt)
+            except Exception as error:  # a state of the program's own, that does what nobody thought of
+                tells_state = False
+                tapelens_say(f"the state of {type(opt).__name__} is not understood: no optimizer's state is named from here "
+                             f"on ({type(error).__name__}: {error})")
         if tapelens_checksums_wanted:
             if kwargs.get("closure", args[1] if len(args) > 1 else None) is not None:
                 # Its backward is inside the step.

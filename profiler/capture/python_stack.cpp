@@ -159,6 +159,13 @@ PyObject* tell_optimizer_end(PyObject*, PyObject* name) {
   return give_none();
 }
 
+PyObject* tell_say(PyObject*, PyObject* sentence) {
+  const char* text = python()->AsUTF8(sentence);
+  if (text == nullptr) return nullptr;
+  say(text);
+  return give_none();
+}
+
 // Called from a Python function whose only local is `object`: looks for it in the frame.
 PyObject* calibrate(PyObject*, PyObject* object) {
   const Python& api = *python();
@@ -193,6 +200,7 @@ PyMethodDef g_functions[] = {
     {"tapelens_inner_checksum", tell_inner_checksum, kMethVarargs, nullptr},
     {"tapelens_optimizer_begin", tell_optimizer_begin, kMethO, nullptr},
     {"tapelens_optimizer_end", tell_optimizer_end, kMethO, nullptr},
+    {"tapelens_say", tell_say, kMethO, nullptr},
     {"tapelens_calibrate", calibrate, kMethO, nullptr},
     {"tapelens_module_gone", module_gone, kMethO, nullptr},
 };
