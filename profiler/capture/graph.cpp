@@ -123,15 +123,35 @@ void write_save(Thread& thread, uint64_t node, uint32_t field, uint32_t index, c
                                       index});
 }
 
-// A save of no node's: torch._C._autograd.SavedTensor, which checkpointing keeps its inputs in. It stands for its own
-// node, at an address that no node has (the constructor sees a temporary's).
-void write_lone_save(Thread& thread, const PendingSave& save) {
+// A node that was not seen, at an address that no node has.
+uint64_t write_stand_in(Thread& thread, std::string_view type) {
   static std::atomic<uint64_t> count{0};
   const uint64_t address = uint64_t{1} << 63 | count.fetch_add(1, std::memory_order_relaxed);
-  thread.lane.write(trace::NodeRecord{
-      header<trace::NodeRecord>(RecordKind::node, trace::kNodeIsCustom, intern_string(thread, "SavedTensor")),
-      trace::ticks_now(), address, UINT64_MAX - 1, 0, 0, 0});
-  write_save(thread, address, intern_string(thread, "data"), 0, save);
+  thread.lane.write(
+      trace::NodeRecord{header<trace::NodeRecord>(RecordKind::node, trace::kNodeIsCustom, intern_string(thread, type)),
+                        trace::ticks_now(), address, UINT64_MAX - 1, 0, 0, 0});
+  return address;
+}
+
+// A save of no node's: torch._C._autograd.SavedTensor, which checkpointing keeps its inputs in. It stands for its own
+// node (the constructor sees a temporary's address).
+void write_lone_save(Thread& thread, const PendingSave& save) {
+  write_save(thread, write_stand_in(thread, "SavedTensor"), intern_string(thread, "data"), 0, save);
+}
+
+// Saves of an operator that raised before its node was whole. They were made, and died with a node that nobody saw: one
+// that is named by the operator stands for it.
+void write_raised_saves(Thread& thread, const Frame& frame) {
+  uint64_t address = 0;
+  uint32_t index = 0;
+  for (size_t i = frame.saves; i < thread.saves.size(); ++i) {
+    if (thread.saves[i].claimed) continue;
+    if (address == 0) address = write_stand_in(thread, frame.name != nullptr ? frame.name : "(raised)");
+    write_save(thread, address, intern_string(thread, "raised"), index++, thread.saves[i]);
+  }
+  if (address == 0) return;
+  thread.lane.write(trace::NodeReleaseRecord{
+      header<trace::NodeReleaseRecord>(RecordKind::node_release, trace::kNodeDied), trace::ticks_now(), address});
 }
 
 PendingSave describe(Thread& thread, const void* place, const c10::TensorImpl& tensor, uint8_t flags) {
@@ -437,8 +457,9 @@ void settle_graph(Thread& thread, const Frame& frame) {
       type.fields->visit(node, offerer);
     }
   }
-  // What an operator that threw had saved is gone with its node.
-  if (std::uncaught_exceptions() == 0) {
+  if (std::uncaught_exceptions() != 0) {
+    if (is_recorded) write_raised_saves(thread, frame);
+  } else {
     uint32_t index = 0;
     for (size_t i = frame.saves; i < thread.saves.size(); ++i) {
       const PendingSave& save = thread.saves[i];
