@@ -267,7 +267,10 @@ struct EvaluationRecord {  // flags: EvaluationFlags
   uint64_t ticks;
   uint64_t node;  // address
 };
-enum EvaluationFlags : uint8_t { kEvaluationReleases = 1 };  // the node's saves are released when it ends
+enum EvaluationFlags : uint8_t {
+  kEvaluationReleases = 1,  // the node's saves are released when it ends
+  kEvaluationUnpacks = 2,   // within an evaluation a hook of the program gives back what it packed; of no node
+};
 
 enum BackwardFlags : uint8_t { kBackwardKeepsGraph = 1, kBackwardCreatesGraph = 2 };
 

@@ -1,5 +1,7 @@
 #include "analyzer/model/attribution.h"
 
+#include "trace/record.h"
+
 namespace tapelens::model {
 
 namespace {
@@ -70,6 +72,10 @@ ModuleId module_of(const Process& p, AllocationId allocation) {
   if (const ModuleCallId call = p.allocations.module_call[allocation]) return p.module_calls.module[call];
   if (const ModuleId module = module_of(p, p.allocations.op[allocation])) return module;
   return module_of(p, maker(p, p.allocations.evaluation[allocation], UINT32_MAX));
+}
+
+bool is_unpacked(const Process& p, AllocationId allocation) {
+  return (p.evaluations.flags[p.allocations.evaluation[allocation]] & trace::kEvaluationUnpacks) != 0;
 }
 
 StringId operator_name_of(const Process& p, const Text& text, AllocationId allocation) {

@@ -15,6 +15,9 @@ StackId stack_of(const Process& process, const Text& text, AllocationId allocati
 ModuleId module_of(const Process& process, OperatorId op);
 ModuleId module_of(const Process& process, AllocationId allocation);
 
+// Made by a hook of the program on a saved tensor, in a backward: computed again, or copied back.
+bool is_unpacked(const Process& process, AllocationId allocation);
+
 // The name of the operator that was running; that of the node under evaluation if none was; none if neither.
 StringId operator_name_of(const Process& process, const Text& text, AllocationId allocation);
 

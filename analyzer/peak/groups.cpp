@@ -55,7 +55,7 @@ std::vector<Group> groups(const Process& process, const Text& text, const std::v
 }
 
 std::vector<Category> categories(const PeakSet& set) {
-  std::array<Category, 7> all{};
+  std::array<Category, kHolderKinds> all{};
   for (const Member& member : set.members) {
     Category& category = all[static_cast<size_t>(main_holder(set.holders_of(member)).kind)];
     category.bytes += member.bytes;

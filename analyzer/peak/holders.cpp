@@ -21,6 +21,8 @@ const char* kind_name(HolderKind kind) {
       return "optimizer_state";
     case HolderKind::buffer:
       return "buffer";
+    case HolderKind::recomputed:
+      return "recomputed";
     case HolderKind::op:
       return "operator";
     case HolderKind::program:
@@ -160,10 +162,12 @@ class Finder {
       if (held[i] != 0) continue;
       const AllocationId allocation = set_.members[i].allocation;
       const EvaluationId evaluation = p_.allocations.evaluation[allocation];
-      if (evaluation && same_backward(p_.allocations.time[allocation])) {
-        found_.push_back({i, {HolderKind::gradient, p_.evaluations.node[evaluation]}});
-      } else {
+      if (!evaluation || !same_backward(p_.allocations.time[allocation])) {
         found_.push_back({i, {HolderKind::program}});
+      } else if (is_unpacked(p_, allocation)) {
+        found_.push_back({i, {HolderKind::recomputed}});
+      } else {
+        found_.push_back({i, {HolderKind::gradient, p_.evaluations.node[evaluation]}});
       }
     }
   }

@@ -11,7 +11,8 @@
 namespace tapelens::peak {
 
 // In the order in which an allocation's holders are listed.
-enum class HolderKind : uint8_t { save, parameter, gradient, optimizer_state, buffer, op, program };
+enum class HolderKind : uint8_t { save, parameter, gradient, optimizer_state, buffer, recomputed, op, program };
+inline constexpr size_t kHolderKinds = static_cast<size_t>(HolderKind::program) + 1;
 
 const char* kind_name(HolderKind kind);      // of a holder: "save", ...
 const char* category_name(HolderKind kind);  // of the bytes held: "saved", else the kind's name
@@ -52,6 +53,7 @@ struct PeakSet {
 // A role holds for the whole life of the allocation it names: a parameter is one before it was named. `op`: an operator
 // that is open allocated it (or one around the one that did) or reads it. A gradient in flight, made while a node was
 // evaluated in a backward that is still running, is the engine's: a gradient without a name, if nothing else holds it.
+// What a hook on a saved tensor makes in a backward that is still running is recomputed, if nothing else holds it.
 // `program` only where nothing else holds it.
 PeakSet peak_set(const Process& process, const Text& text, DeviceId device, const Moment& when);
 

@@ -16,6 +16,8 @@ Paint paint_of(peak::HolderKind kind) {
       return Paint::yellow;
     case peak::HolderKind::buffer:
       return Paint::blue;
+    case peak::HolderKind::recomputed:
+      return Paint::cyan;
     case peak::HolderKind::op:
       return Paint::green;
     case peak::HolderKind::program:
@@ -36,6 +38,8 @@ const char* label(peak::HolderKind kind) {
       return "optimizer state";
     case peak::HolderKind::buffer:
       return "buffers";
+    case peak::HolderKind::recomputed:
+      return "recomputed in backward";
     case peak::HolderKind::op:
       return "running operators";
     case peak::HolderKind::program:

@@ -118,6 +118,9 @@ std::string holder_text(const Allocation& a) {
     case peak::HolderKind::optimizer_state:
       text = "optimizer state " + h.name + (h.parameter.empty() ? "" : " of " + h.parameter);
       break;
+    case peak::HolderKind::recomputed:
+      text = "recomputed in backward";
+      break;
     case peak::HolderKind::op:
       text = "operator " + h.name + ", running";
       break;

@@ -49,6 +49,8 @@ std::string holder_words(const Holder& holder) {
       return holder.node.empty() ? "gradient in flight" : "gradient in flight from " + holder.node;
     case HolderKind::optimizer_state:
       return "optimizer state " + holder.name + (holder.parameter.empty() ? "" : " of " + holder.parameter);
+    case HolderKind::recomputed:
+      return "recomputed in backward";
     case HolderKind::op:
       return "operator " + holder.name + ", running";
     case HolderKind::program:

@@ -61,7 +61,7 @@ SearchResult search(const Document& document, const Subject& subject, const QStr
   for (uint32_t id = 1; id < by_stack.size(); ++id) {
     by_stack[id] = by_frame[source_frame(text, model::StackId{id}).value];
   }
-  std::array<Words, 7> by_category{};
+  std::array<Words, peak::kHolderKinds> by_category{};
   for (size_t kind = 0; kind < by_category.size(); ++kind) {
     by_category[kind] = finder.in(peak::category_name(static_cast<peak::HolderKind>(kind)));
   }

@@ -54,6 +54,7 @@ class Longest {
       if (!is_engine_operator(text_, p_.operators.name[op])) outermost = op;
     }
     if (outermost && freed <= p_.operators.end[outermost]) return {HolderKind::op};
+    if (is_unpacked(p_, id)) return {HolderKind::recomputed};
     if (const EvaluationId made = p_.allocations.evaluation[id])
       return {HolderKind::gradient, p_.evaluations.node[made]};
     return {HolderKind::program};

@@ -1,6 +1,7 @@
 #include "gui/timeline/scene.h"
 
 #include <algorithm>
+#include <array>
 
 #include "gui/widgets/theme.h"
 
@@ -28,8 +29,9 @@ Ground group_ground(peak::By by, uint8_t group) {
   const QColor color = group_color(by, group);
   using picture::Pattern;
   // By HolderKind: what most pictures are full of is plain.
-  constexpr Pattern kPatterns[] = {Pattern::plain, Pattern::rising,  Pattern::dots,   Pattern::crosses,
-                                   Pattern::level, Pattern::upright, Pattern::falling};
+  constexpr std::array<Pattern, peak::kHolderKinds> kPatterns = {Pattern::plain,   Pattern::rising, Pattern::dots,
+                                                                 Pattern::crosses, Pattern::level,  Pattern::plain,
+                                                                 Pattern::upright, Pattern::falling};
   const Pattern pattern = by == peak::By::category ? kPatterns[group] : Pattern::plain;
   return {pixel(color), pixel(theme().is_dark ? color.lighter(130) : color.darker(118)), pattern};
 }

@@ -12,6 +12,7 @@ inline constexpr uint8_t kCpuDevice = 1;
 void watch_allocations(Thread& thread);
 void watch_operators();
 void watch_graph();
+void watch_backward();
 void watch_cpp_programs();  // modules and optimizers of torch::nn and torch::optim
 
 // One line on standard error, unless --quiet.

@@ -3,7 +3,6 @@
 // the table of fields tells which save is which field.
 #include "profiler/capture/graph.h"
 
-#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 
 #include "profiler/capture/capture.h"
 #include "profiler/capture/checksums.h"
+#include "profiler/capture/hooks.h"
 #include "profiler/capture/intern.h"
 #include "profiler/capture/stack.h"
 #include "profiler/capture/storage.h"
@@ -291,21 +291,6 @@ void node_dies(const Node* node) {
 
 // ---- behind the stand-ins of the preload library, typed by the headers of the LibTorch this probe is built for
 
-template <class Function>
-Function real(tapelens_symbol symbol) {
-  return reinterpret_cast<Function>(g_inject->real(symbol));
-}
-
-// No exception of ours reaches the program. None is expected: what it would have told is a loss.
-template <class Hook>
-void undisturbed(Hook hook) noexcept {
-  try {
-    hook();
-  } catch (...) {
-    g_spool.count(trace::Loss::unattributed_save);
-  }
-}
-
 using SavedVariableFunction = void (*)(SavedVariable*, const at::Tensor&, bool, bool);
 SavedVariableFunction g_saved_variable;
 void saved_variable(SavedVariable* place, const at::Tensor& tensor, bool is_output, bool is_inplace_on_view) {
@@ -367,56 +352,6 @@ struct Death {
     if (original != nullptr) g_inject->replace(symbol, reinterpret_cast<void*>(&call));
   }
 };
-
-using torch::autograd::edge_list;
-using torch::autograd::variable_list;
-using ExecuteFunction = variable_list (*)(torch::autograd::Engine*, const edge_list&, const variable_list&, bool, bool, bool,
-                                          const edge_list&);
-static_assert(std::is_same_v<decltype(&torch::autograd::Engine::execute),
-                             variable_list (torch::autograd::Engine::*)(const edge_list&, const variable_list&, bool, bool,
-                                                                        bool, const edge_list&)>);
-ExecuteFunction g_execute;
-variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, const variable_list& inputs, bool keep_graph,
-                      bool create_graph, bool accumulate_grad, const edge_list& outputs) {
-  struct Backward {
-    Backward(uint8_t flags, const edge_list& edges) {
-      const Mode now = mode();
-      if (now == Mode::off) return;
-      Thread& thread = this_thread();
-      if (thread.busy) return;
-      Frame frame;
-      frame.scope = at::RecordScope::BACKWARD_FUNCTION;
-      if (follows_graph(now)) {
-        Busy busy(thread);
-        undisturbed([&] {
-          settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
-          if (g_rewrites) rewrite::sweep(thread.rewrites);
-          if (now == Mode::full) frame.stack = stack_here(thread);  // also ends the module calls that are over
-        });
-      }
-      undisturbed([&] { checksum_roots(thread, edges); });
-      if (is_recording()) write_event(thread, RecordKind::backward_begin, 0, flags);
-      frame.nodes = static_cast<uint32_t>(thread.nodes.size());
-      frame.saves = static_cast<uint32_t>(thread.saves.size());
-      thread.frames.push_back(frame);
-      open = true;
-    }
-    ~Backward() {
-      if (!open || mode() == Mode::off) return;
-      Thread& thread = this_thread();
-      undisturbed([&] { settle_graph(thread, thread.frames.back()); });
-      thread.frames.pop_back();
-      if (is_recording()) write_event(thread, RecordKind::backward_end);
-      if (g_rewrites && !in_backward(thread)) {
-        Busy busy(thread);
-        undisturbed([&] { rewrite::backward_ended(thread.rewrites); });
-      }
-    }
-    bool open = false;
-  } const backward(static_cast<uint8_t>((keep_graph ? trace::kBackwardKeepsGraph : 0) |
-                                        (create_graph ? trace::kBackwardCreatesGraph : 0)), roots);
-  return g_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
-}
 
 }  // namespace
 
@@ -521,7 +456,6 @@ void watch_graph() {
   g_saved_variable = real<SavedVariableFunction>(TAPELENS_saved_variable);
   g_set_gradient_edge = real<EdgeFunction>(TAPELENS_set_gradient_edge);
   RebaseHistory::original = real<RebaseHistory::Function>(TAPELENS_rebase_history);
-  g_execute = real<ExecuteFunction>(TAPELENS_engine_execute);
   const auto replace = [](tapelens_symbol symbol, auto* function) {
     g_inject->replace(symbol, reinterpret_cast<void*>(function));
   };
@@ -529,7 +463,6 @@ void watch_graph() {
   replace(TAPELENS_saved_variable_base, &saved_variable);
   replace(TAPELENS_set_gradient_edge, &set_gradient_edge);
   replace(TAPELENS_rebase_history, &RebaseHistory::call);
-  replace(TAPELENS_engine_execute, &execute);
   Death<TAPELENS_node_release_resources>::watch();
   Death<TAPELENS_node_destructor>::watch();
   Death<TAPELENS_delete_node>::watch();

@@ -148,6 +148,11 @@ void begin_followed(Thread& thread, const at::RecordFunction& function, Frame& f
     frame.saves = static_cast<uint32_t>(thread.saves.size());
     if (g_rewrites) rewrite::sweep(thread.rewrites);
   }
+  if (!thread.frames.empty() && thread.frames.back().unpacks && !thread.frames.back().recorded && is_recorded) {
+    thread.frames.back().recorded = thread.lane.write(trace::EvaluationRecord{
+        header<trace::EvaluationRecord>(RecordKind::evaluation_begin, trace::kEvaluationUnpacks), trace::ticks_now(),
+        0});
+  }
   frame.is_followed = true;
   switch (function.scope()) {
     case at::RecordScope::BACKWARD_FUNCTION:
@@ -174,6 +179,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   if (now == Mode::off) return nullptr;
   Thread& thread = this_thread();
   Frame frame{static_cast<uint32_t>(thread.nodes.size()), static_cast<uint32_t>(thread.saves.size()), function.scope()};
+  frame.modules = static_cast<uint32_t>(thread.modules.size());
   if (!thread.busy && follows_graph(now)) {
     Busy busy(thread);
     begin_followed(thread, function, frame, now == Mode::full);
@@ -191,6 +197,7 @@ void write_end(Thread& thread, const at::RecordFunction& function, const Frame& 
   switch (function.scope()) {
     case at::RecordScope::BACKWARD_FUNCTION:
       evaluation_ends(thread, *frame.node);
+      end_module_calls(thread, frame.modules);
       write_event(thread, RecordKind::evaluation_end);
       break;
     case at::RecordScope::USER_SCOPE:

@@ -130,6 +130,7 @@ void start() {
     watch_allocations(thread);
   }
   watch_graph();
+  watch_backward();
   watch_cpp_programs();
   watch_operators();
   if (g_rewrites) {

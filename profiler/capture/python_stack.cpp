@@ -266,8 +266,7 @@ void update_modules(const Python& api, Thread& thread, const std::vector<ModuleF
     if (now.frame != thread.modules[same].frame || now.self != thread.modules[same].self) break;
     ++same;
   }
-  for (size_t i = thread.modules.size(); i > same; --i) write_event(thread, RecordKind::module_end);
-  thread.modules.resize(same);
+  end_module_calls(thread, same);
   for (; same < found.size(); ++same) {
     ModuleFrame call = found[found.size() - 1 - same];
     call.id = module_id(api, interpreter(), call.self, static_cast<PyObject*>(const_cast<void*>(found.back().self)));
@@ -329,6 +328,10 @@ bool is_line_in_stack(std::string_view file, uint32_t line) {
     if (path.size() == file.size() || path[path.size() - file.size() - 1] == '/') return true;
   }
   return false;
+}
+
+void end_module_calls(Thread& thread, size_t kept) {
+  for (; thread.modules.size() > kept; thread.modules.pop_back()) write_event(thread, RecordKind::module_end);
 }
 
 uint32_t stack_here(Thread& thread) {

@@ -18,6 +18,9 @@ extern StackOptions g_stacks;
 // to date. May take the interpreter's lock and run a little Python the first time a module is seen.
 uint32_t stack_here(Thread& thread);
 
+// Ends the module calls of the thread but for the outermost `kept`.
+void end_module_calls(Thread& thread, size_t kept);
+
 // Is this line of a file whose path ends so among the frames of Python? True where no Python runs: C++ programs have no
 // lines before they are symbolised.
 bool is_line_in_stack(std::string_view file, uint32_t line);

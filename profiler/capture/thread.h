@@ -58,6 +58,8 @@ struct Frame {
   bool is_call = false;                   // of a cheap operator: thread.rewrites.calls has it
   bool is_watched = false;                // what it writes is in thread.rewrites.written, from `written` on
   uint32_t written = 0;
+  uint32_t modules = 0;  // calls that were open when it began
+  bool unpacks = false;  // a hook of the program on a saved tensor; recorded: an operator ran in it
 };
 
 struct ModuleFrame {
@@ -136,6 +138,14 @@ inline bool inside_operator(const Thread& thread) {
 inline bool inside_engine(const Thread& thread) {
   return !thread.frames.empty() && thread.frames.back().scope == at::RecordScope::BACKWARD_FUNCTION &&
          thread.frames.back().node == nullptr;
+}
+
+// Is a node being evaluated on this thread, and the program's code running in it (a hook, a custom function)?
+inline bool inside_evaluation(const Thread& thread) {
+  if (inside_operator(thread)) return false;
+  for (const Frame& frame : thread.frames)
+    if (frame.node != nullptr) return true;
+  return false;
 }
 
 // Is a backward under way on this thread?

@@ -11,6 +11,8 @@
   X(node_release_resources, "_ZN5torch8autograd4Node17release_resourcesEv")                                          \
   X(node_destructor, "_ZN5torch8autograd4NodeD2Ev")                                                                  \
   X(delete_node, "_ZN5torch8autograd10deleteNodeEPNS0_4NodeE")                                                       \
+  X(unpack, "_ZNK5torch8autograd13SavedVariable6unpackEN3c1013intrusive_ptrINS0_4NodeENS2_6detail34intrusive_target_default_null_typeIS4_EEEE") \
+  X(unpack_shared, "_ZNK5torch8autograd13SavedVariable6unpackESt10shared_ptrINS0_4NodeEE")                           \
   X(engine_execute, "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_") \
   X(resize_bytes_cpu, "_ZN2at6native16resize_bytes_cpuEPN3c1011StorageImplEm")                                     \
   X(module_parameters, "_ZNK5torch2nn6Module10parametersEb")                                                       \

@@ -303,6 +303,46 @@ TEST(Phases, ABackwardWithinAnOptimizerStepIsABackward) {
   EXPECT_EQ(Phases(b.process, steps).at(Time{35}), Phase::optimizer);
 }
 
+TEST(Phases, WhatAClosureRunsInAnOptimizerStepIsForwardAndBackward) {
+  ProcessBuilder b;
+  const ModuleId net = b.module("Net", "Net");
+  b.optimizer_step(10, 90);
+  b.call(20, 28, net);
+  b.backward(30, 40);
+  b.call(50, 58, net);
+  b.backward(60, 70);
+  const auto steps = find_steps(b.done());
+  ASSERT_EQ(steps.size(), 1U);
+  const Phases phases(b.process, steps);
+  const auto at = [&](int64_t ns) { return std::string(phase_name(phases.at(Time{ns}))); };
+  EXPECT_EQ((std::vector<std::string>{at(5), at(15), at(25), at(29), at(35), at(45), at(55), at(65), at(75), at(95)}),
+            (std::vector<std::string>{"other", "optimizer", "forward", "forward", "backward", "optimizer", "forward",
+                                      "backward", "optimizer", "other"}));
+  EXPECT_EQ(phases.optimizers(),
+            (std::vector<Interval>{{Time{10}, Time{20}}, {Time{40}, Time{50}}, {Time{70}, Time{90}}}));
+}
+
+TEST(Attribution, WhatAHookOnASavedTensorMakesIsOfItsOwnModuleAndLine) {
+  ProcessBuilder b;
+  const StackId forward = b.stack({b.frame("net.py", 7, "forward")}), again = b.stack({b.frame("net.py", 9, "block")});
+  const NodeId node = b.node(4, "MulBackward0", b.op(3, 5, "aten::mul", {}, forward));
+  const EvaluationId evaluation = b.evaluate(10, 50, node), unpacking = b.unpack(12, 40);
+  const OperatorId recomputed = b.op(15, 20, "aten::exp", {}, again);
+  b.process.operators.evaluation.raw.back() = unpacking.value;
+  const AllocationId activation = b.allocate(16, 64, recomputed, kCpu, unpacking);
+  const OperatorId nameless = b.op(22, 24, "aten::empty");
+  b.process.operators.evaluation.raw.back() = unpacking.value;
+  const OperatorId backward = b.op(42, 45, "aten::mul");
+  b.process.operators.evaluation.raw.back() = evaluation.value;
+  const AllocationId gradient = b.allocate(43, 64, backward, kCpu, evaluation);
+  b.done();
+  EXPECT_EQ(stack_of(b.process, b.text, activation), again);
+  EXPECT_EQ(stack_of(b.process, b.text, nameless), StackId{}) << "not that of the node under evaluation";
+  EXPECT_EQ(stack_of(b.process, b.text, gradient), forward);
+  EXPECT_TRUE(is_unpacked(b.process, activation));
+  EXPECT_FALSE(is_unpacked(b.process, gradient));
+}
+
 TEST(Attribution, AnOperatorWithoutAStackHasThatOfTheOneAroundIt) {
   ProcessBuilder b;
   const StackId stack = b.stack({b.frame("train.py", 3, "main")});

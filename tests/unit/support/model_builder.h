@@ -201,6 +201,12 @@ class ProcessBuilder : public TextBuilder {
     return EvaluationId{t.rows()};
   }
 
+  EvaluationId unpack(int64_t begin, int64_t end) {  // a hook of the program on a saved tensor
+    const EvaluationId id = evaluate(begin, end, {});
+    process.evaluations.flags.raw.back() = trace::kEvaluationUnpacks;
+    return id;
+  }
+
   RoleId role(int64_t time, AllocationId allocation, Role kind, std::string_view name, AllocationId parameter = {}) {
     Roles& t = process.roles;
     push(t.time, time);

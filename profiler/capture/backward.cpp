@@ -1,0 +1,129 @@
+// Backwards as the engine runs them, and what the program's hooks on saved tensors do while it does.
+#include <torch/csrc/autograd/engine.h>
+
+#include "profiler/capture/capture.h"
+#include "profiler/capture/checksums.h"
+#include "profiler/capture/graph.h"
+#include "profiler/capture/hooks.h"
+#include "profiler/capture/stack.h"
+
+namespace tapelens::capture {
+namespace {
+
+using torch::autograd::SavedVariable;
+using trace::RecordKind;
+
+using torch::autograd::edge_list;
+using torch::autograd::variable_list;
+using ExecuteFunction = variable_list (*)(torch::autograd::Engine*, const edge_list&, const variable_list&, bool, bool,
+                                          bool, const edge_list&);
+static_assert(std::is_same_v<decltype(&torch::autograd::Engine::execute),
+                             variable_list (torch::autograd::Engine::*)(const edge_list&, const variable_list&, bool,
+                                                                        bool, bool, const edge_list&)>);
+ExecuteFunction g_execute;
+variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, const variable_list& inputs,
+                      bool keep_graph, bool create_graph, bool accumulate_grad, const edge_list& outputs) {
+  struct Backward {
+    Backward(uint8_t flags, const edge_list& edges) {
+      const Mode now = mode();
+      if (now == Mode::off) return;
+      Thread& thread = this_thread();
+      if (thread.busy) return;
+      Frame frame;
+      frame.scope = at::RecordScope::BACKWARD_FUNCTION;
+      if (follows_graph(now)) {
+        Busy busy(thread);
+        undisturbed([&] {
+          settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
+          if (g_rewrites) rewrite::sweep(thread.rewrites);
+          if (now == Mode::full) frame.stack = stack_here(thread);  // also ends the module calls that are over
+        });
+      }
+      undisturbed([&] { checksum_roots(thread, edges); });
+      if (is_recording()) write_event(thread, RecordKind::backward_begin, 0, flags);
+      frame.nodes = static_cast<uint32_t>(thread.nodes.size());
+      frame.saves = static_cast<uint32_t>(thread.saves.size());
+      thread.frames.push_back(frame);
+      open = true;
+    }
+    ~Backward() {
+      if (!open || mode() == Mode::off) return;
+      Thread& thread = this_thread();
+      undisturbed([&] { settle_graph(thread, thread.frames.back()); });
+      thread.frames.pop_back();
+      if (is_recording()) write_event(thread, RecordKind::backward_end);
+      if (g_rewrites && !in_backward(thread)) {
+        Busy busy(thread);
+        undisturbed([&] { rewrite::backward_ended(thread.rewrites); });
+      }
+    }
+    bool open = false;
+  } const backward(static_cast<uint8_t>((keep_graph ? trace::kBackwardKeepsGraph : 0) |
+                                        (create_graph ? trace::kBackwardCreatesGraph : 0)),
+                   roots);
+  return g_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+}
+
+// The program's hook gives back a save that it packed: it computes it again (checkpointing), copies it back to its
+// device. What it runs is the program's, with stacks and module calls of its own, though a node is being evaluated.
+class Unpacking {
+ public:
+  explicit Unpacking(const SavedVariable& saved) {
+    if (mode() != Mode::full || !saved.has_hooks()) return;
+    Thread& thread = this_thread();
+    if (thread.busy || !inside_evaluation(thread)) return;
+    Frame frame;
+    frame.nodes = static_cast<uint32_t>(thread.nodes.size());
+    frame.saves = static_cast<uint32_t>(thread.saves.size());
+    frame.modules = static_cast<uint32_t>(thread.modules.size());
+    frame.scope = at::RecordScope::USER_SCOPE;
+    frame.runs_python = frame.unpacks = true;
+    undisturbed([&] {
+      thread.frames.push_back(frame);
+      open_ = true;
+    });
+  }
+  ~Unpacking() {
+    if (!open_ || mode() == Mode::off) return;
+    Thread& thread = this_thread();
+    const Frame frame = thread.frames.back();
+    undisturbed([&] { settle_graph(thread, frame); });
+    thread.frames.pop_back();
+    if (!is_recording()) return;
+    end_module_calls(thread, frame.modules);
+    if (frame.recorded) write_event(thread, RecordKind::evaluation_end);
+  }
+  Unpacking(const Unpacking&) = delete;
+  Unpacking& operator=(const Unpacking&) = delete;
+
+ private:
+  bool open_ = false;
+};
+
+// By version nodes are counted by intrusive pointers or by shared ones.
+template <class NodePointer>
+struct Unpack {
+  using Function = at::Tensor (*)(const SavedVariable*, NodePointer);
+  static inline Function original = nullptr;
+  static at::Tensor call(const SavedVariable* saved, NodePointer node) {
+    const Unpacking unpacking(*saved);
+    return original(saved, std::move(node));
+  }
+};
+template <class NodePointer>
+Unpack<NodePointer> unpack_of(at::Tensor (SavedVariable::*)(NodePointer) const);
+using UnpackSave = decltype(unpack_of(&SavedVariable::unpack));
+
+}  // namespace
+
+void watch_backward() {
+  g_execute = real<ExecuteFunction>(TAPELENS_engine_execute);
+  g_inject->replace(TAPELENS_engine_execute, reinterpret_cast<void*>(&execute));
+  for (const tapelens_symbol symbol : {TAPELENS_unpack, TAPELENS_unpack_shared}) {
+    if (g_inject->real(symbol) == nullptr) continue;
+    UnpackSave::original = real<UnpackSave::Function>(symbol);
+    g_inject->replace(symbol, reinterpret_cast<void*>(&UnpackSave::call));
+  }
+}
+
+}  // namespace tapelens::capture

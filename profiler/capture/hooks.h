@@ -1,0 +1,23 @@
+// What every hook behind a stand-in of the preload library needs.
+#pragma once
+
+#include "profiler/capture/thread.h"
+
+namespace tapelens::capture {
+
+template <class Function>
+Function real(tapelens_symbol symbol) {
+  return reinterpret_cast<Function>(g_inject->real(symbol));
+}
+
+// No exception of ours reaches the program. None is expected: what it would have told is a loss.
+template <class Hook>
+void undisturbed(Hook hook) noexcept {
+  try {
+    hook();
+  } catch (...) {
+    g_spool.count(trace::Loss::unattributed_save);
+  }
+}
+
+}  // namespace tapelens::capture
