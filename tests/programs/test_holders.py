@@ -1,6 +1,7 @@
 """Who holds what at the peak, in programs where that is known (cases/truths.py)."""
 
 import functools
+import json
 
 import pytest
 
@@ -128,3 +129,51 @@ def test_the_module_that_allocated_is_named(tmp_path):
     assert ("modules.py", "forward") in frames and ("linear.py", "forward") in frames
     assert sine["module"].endswith("blocks.1"), sine["module"]
     assert [(h["node"], h["field"]) for h in sine["holders"]] == [("AddmmBackward0", "mat1")]
+
+
+@pytest.mark.parametrize("case", ["checkpointed", "nested_checkpoints"])
+def test_recomputed_activations_are_of_the_module_and_line_that_recompute_them(peak_of, case):
+    peak = peak_of(case)
+    assert peak["phase"] == "backward"
+    by_kind = {tuple(sorted(kinds(a))): a for a in of_bytes(peak, 1103 * 1033 * F32)}
+    assert set(by_kind) == {("recomputed",), ("gradient",)}
+    activation = by_kind["recomputed",]
+    assert activation["operator"] == "aten::tanh" and activation["category"] == "recomputed"
+    assert activation["module"].rsplit(".", 1)[-1] in ("Block", "1")
+    assert line_of("tanh") in lines(activation)
+    # What the backward makes afterwards is of the node that makes it, and of no module that was called again.
+    (holder,) = by_kind["gradient",]["holders"]
+    assert holder["node"] == "AddmmBackward0"
+
+
+def test_the_history_of_lbfgs_is_optimizer_state(peak_of):
+    elements = 31 * 1033 + 1033 + 1033 * 7 + 7
+    allocations = of_bytes(peak_of("lbfgs"), elements * F32)
+    assert all("program" not in kinds(a) for a in allocations), allocations
+    states = [h for a in allocations for h in a["holders"] if h["kind"] == "optimizer_state"]
+    assert {h["name"] for h in states} >= {"old_dirs", "old_stps", "d", "prev_flat_grad"}
+    assert not any(h.get("parameter") for h in states), "it belongs to all parameters"
+
+
+def test_tensors_in_containers_of_the_state_are_optimizer_state(peak_of):
+    peak = peak_of("nested_state")
+    for columns, name in ((1201, "factors"), (1203, "factors"), (1207, "roots.left.inverse")):
+        (allocation,) = of_bytes(peak, 6 * columns * F32)
+        assert [(h["kind"], h["name"]) for h in allocation["holders"]] == [("optimizer_state", name)]
+
+
+@pytest.mark.parametrize("case, phase", [("closure_before", "optimizer"), ("closure_forward", "forward"),
+                                         ("closure_after", "optimizer")])
+def test_the_phases_of_a_closure_are_those_of_what_it_runs(peak_of, case, phase):
+    assert peak_of(case)["phase"] == phase
+
+
+def test_saves_of_operators_that_raise_are_counted(tmp_path):
+    out = tmp_path / "saves.json"
+    harness.bare([harness.PYTHON, harness.CASES / "oracle_saves.py", out, TRUTHS, "raises"], check=True)
+    seen = json.loads(out.read_text())
+    _, report = harness.record_and_report([harness.PYTHON, TRUTHS, "raises"], tmp_path / "run.tapelens")
+    assert harness.lost(report) == []
+    saves = report["saves"]
+    assert (saves["count"], saves["logical_bytes"], saves["unattributed"]) == (seen["count"], seen["logical_bytes"], 0)
+    assert seen["count"] == 6, "two of each product, twice the failed one"

@@ -5,6 +5,7 @@ import sys
 
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 def spike():
@@ -122,9 +123,114 @@ def view_kept():
     return row
 
 
+class Block(nn.Module):
+    """Its activation is used twice, and the peak is in its backward between the two."""
+
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(31, 1033)
+        self.down = nn.Linear(1033, 7)
+
+    def forward(self, x):
+        return self.down(Spiky.apply(torch.tanh(self.up(x))))  # mark: tanh
+
+
+def checkpointed():
+    """Checkpointing computes the block again inside the backward of its last layer."""
+    net = nn.Sequential(nn.Linear(31, 31), Block())
+    checkpoint(net[1], net[0](torch.ones(1103, 31)), use_reentrant=False).sum().backward()
+
+
+def nested_checkpoints():
+    """A checkpoint in a checkpoint: hooks run in hooks."""
+    net = nn.Sequential(nn.Linear(31, 31), Block())
+
+    def outer(x):
+        return checkpoint(net[1], net[0](x), use_reentrant=False)
+    checkpoint(outer, torch.ones(1103, 31, requires_grad=True), use_reentrant=False).sum().backward()
+
+
+def lbfgs():
+    """Its history is in lists."""
+    net = Mlp()
+    optimizer = torch.optim.LBFGS(net.parameters(), lr=0.1, max_iter=4, history_size=3)
+    x = torch.ones(5, 31)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = net(x).square().sum()
+        loss.backward()
+        return loss
+    optimizer.step(closure)
+    spike()
+    return net, optimizer
+
+
+class Factors(torch.optim.Optimizer):
+    """Keeps tensors in containers, as Shampoo does."""
+
+    def __init__(self, params):
+        super().__init__(params, {})
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                rows = len(p) + 1
+                state["factors"] = [torch.zeros(rows, 1201), (torch.zeros(rows, 1203), None, 3)]
+                state["roots"] = {"left": {"inverse": torch.zeros(rows, 1207)}}
+
+
+def nested_state():
+    w = torch.ones(5, requires_grad=True)
+    optimizer = Factors([w])
+    for _ in range(3):
+        (w * 2).sum().backward()
+        optimizer.step()  # makes them anew
+    spike()
+    return optimizer
+
+
+def closure(at):
+    """The peak is inside a step of an optimizer, in the forward or after the backward of what it calls."""
+    def run():
+        net = Mlp()
+        optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+
+        def again():
+            optimizer.zero_grad()
+            if at == "before":
+                spike()
+            out = net(torch.ones(5, 31))
+            if at == "forward":
+                spike()
+            loss = out.sum()
+            loss.backward()
+            if at == "after":
+                spike()
+            return loss
+        for _ in range(3):
+            optimizer.step(again)
+    return run
+
+
+def raises():
+    """Operators that fail after they saved their inputs."""
+    w, x = torch.ones(1301, 3, requires_grad=True), torch.ones(5, 7, requires_grad=True)
+    for _ in range(2):
+        try:
+            w @ x
+        except RuntimeError:
+            pass
+    (w * w).sum().backward()
+
+
 CASES = {"kept": kept, "kept_and_saved": kept_and_saved, "saved_only": saved_only, "adam": roles(torch.optim.Adam),
          "sgd": roles(torch.optim.SGD), "in_flight": in_flight, "branch_in_flight": branch_in_flight,
-         "after_backward": after_backward, "retained": retained, "view_kept": view_kept}
+         "after_backward": after_backward, "retained": retained, "view_kept": view_kept,
+         "checkpointed": checkpointed, "nested_checkpoints": nested_checkpoints, "lbfgs": lbfgs,
+         "nested_state": nested_state, "closure_before": closure("before"), "closure_forward": closure("forward"),
+         "closure_after": closure("after"), "raises": raises}
 
 
 def main():
