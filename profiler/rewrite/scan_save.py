@@ -4,6 +4,8 @@ R"PYTHON(#"
 #
 # torch.scan stacks what the backward of its body reads, a slice for each iteration, but for what its inputs are. What is a
 # view of an input that is the same in every iteration is the same, too: it is copied once, and goes the way of that input.
+# What is a view of the slice of an input that is scanned over is, stacked, a view of that whole input: the backward copies it
+# out when it begins.
 import sys
 
 torch = None
@@ -35,32 +37,69 @@ def is_view(node):
     return isinstance(operator, torch._ops.OpOverload) and (operator.is_view or torch.Tag.view_copy in operator.tags)
 
 
+def without_copy(operator):
+    """aten::t of aten::t_copy."""
+    if operator.is_view:
+        return operator
+    name = operator._schema.name.removeprefix("aten::").removesuffix("_copy")
+    return getattr(getattr(torch.ops.aten, name), operator._overloadname)
+
+
 def value_of(node, inputs):
-    """What a node is in every iteration, if it is a view of an input that is the same in all of them."""
-    if node in inputs:
-        return inputs[node]
-    if not is_view(node) or node.kwargs or node.all_input_nodes != [*node.args[:1]]:
-        return None
-    source = value_of(node.args[0], inputs)
-    return None if source is None else node.target(source, *node.args[1:])
+    """What a node is, if it is a view of one of the inputs, and that input."""
+    chain = []
+    while node not in inputs:
+        if not is_view(node) or node.kwargs or node.all_input_nodes != [*node.args[:1]]:
+            return None, None
+        chain.append(node)
+        node = node.args[0]
+    value = inputs[node].detach()
+    for view in reversed(chain):
+        value = without_copy(view.target)(value, *view.args[1:])
+    if not isinstance(value, torch.Tensor) or value.untyped_storage()._cdata != inputs[node].untyped_storage()._cdata:
+        return None, None
+    return value, node
 
 
-def invariants(impl):
-    """By its place among all that the backward reads: what does not change. It is copied, as its slices are in the stack:
-    contiguous, and as it is now."""
+def plain(nodes, values):
+    return {node: value for node, value in zip(nodes, values)
+            if isinstance(value, torch.Tensor) and tapelens_scan_is_plain(value._cdata)}
+
+
+class Kept:
+    """In place of a stack: one tensor for all iterations, or (`is_sliced`) a view of what has a slice for each."""
+
+    def __init__(self, value, stacked, is_sliced):
+        self.value = value
+        self.stacked = stacked  # bytes
+        self.is_sliced = is_sliced
+
+
+def keep(impl):
+    """By its place among all that the backward reads: what need not be stacked. It is as it is now, whoever writes to the
+    input later: a copy, contiguous as its slices are in the stack, or the input's memory, copied when it is written."""
     graph = impl.hop_partitioned_graph.fw_gm.graph
     output, n_results = outputs_of(impl)
-    given = torch.utils._pytree.tree_unflatten(list(graph.find_nodes(op="placeholder")), impl.fw_spec)[2]
-    inputs = {node: value for node, value in zip(given, impl.additional_inputs)
-              if isinstance(value, torch.Tensor) and tapelens_scan_is_plain(value._cdata)}
+    _, xs_nodes, same_nodes = torch.utils._pytree.tree_unflatten(list(graph.find_nodes(op="placeholder")), impl.fw_spec)
     times = times_of(impl)
     found = {}
-    if not inputs or times < 2 or not changes_nothing(graph):
+    if times < 2 or not changes_nothing(graph):
         return found
+    same, xs = plain(same_nodes, impl.additional_inputs), plain(xs_nodes, impl.xs)
+    firsts = {node: value[0] for node, value in xs.items()}
     for place, node in enumerate(output.args[0][n_results:]):
-        value = value_of(node, inputs) if node not in inputs else None
-        if isinstance(value, torch.Tensor) and tapelens_scan_wants(times * value.nbytes):
-            found[place] = value.detach().clone(memory_format=torch.contiguous_format)
+        if node in same or node in xs:
+            continue
+        value, _ = value_of(node, same)
+        if value is not None and tapelens_scan_wants(times * value.nbytes):
+            found[place] = Kept(value.clone(memory_format=torch.contiguous_format), times * value.nbytes, False)
+            continue
+        value, of = value_of(node, firsts)
+        if value is not None and tapelens_scan_wants(times * value.nbytes):
+            whole = torch._lazy_clone(xs[of].detach())
+            whole = whole.as_strided((times, *value.shape), (whole.stride(0), *value.stride()),
+                                     whole.storage_offset() + value.storage_offset() - firsts[of].storage_offset())
+            found[place] = Kept(whole, times * value.nbytes, True)
     return found
 
 
@@ -68,19 +107,24 @@ def take_out(impl, found):
     """What PyTorch kept of the intermediates, without these."""
     policies = module.ScanForwardIntermediatesHandlingPolicy
     output, n_results = outputs_of(impl)
-    stacked, given = iter(output.args[0][n_results:]), iter(impl.saved_fw_additional_inputs)
-    kept, unused, inputs = [], set(), []
+    stacked, given, given_xs = (iter(all_of) for all_of in (output.args[0][n_results:], impl.saved_fw_additional_inputs,
+                                                            impl.saved_fw_xs))
+    kept, unused, inputs, xs, sliced = [], set(), [], [], set()
     for place, policy in enumerate(impl.forward_intermediates_handling_policies):
         if place in found:
             if policy != policies.KEEP:
                 raise LookupError
             unused.add(next(stacked))
-            inputs.append(found[place])
+            if found[place].is_sliced:
+                sliced.add(len(xs))
+            (xs if found[place].is_sliced else inputs).append(found[place].value)
         elif policy == policies.REMOVE_ADDITIONAL_INPUTS:
             inputs.append(next(given))
-        elif policy != policies.REMOVE_XS:
+        elif policy == policies.REMOVE_XS:
+            xs.append(next(given_xs))
+        else:
             kept.append(next(stacked))
-    if [*stacked, *given]:
+    if [*stacked, *given, *given_xs]:
         raise LookupError
     output.args = ((*output.args[0][:n_results], *kept),)
     for node in reversed(list(output.graph.nodes)):
@@ -88,10 +132,12 @@ def take_out(impl, found):
             unused.update(node.all_input_nodes)
             output.graph.erase_node(node)
     impl.hop_partitioned_graph.fw_gm.recompile()
-    impl.saved_fw_additional_inputs = inputs
-    for place in found:
-        impl.forward_intermediates_handling_policies[place] = policies.REMOVE_ADDITIONAL_INPUTS
-        tapelens_scan_applied(times_of(impl) * found[place].nbytes, found[place].nbytes)
+    impl.saved_fw_additional_inputs, impl.saved_fw_xs, impl.tapelens_sliced = inputs, xs, sliced
+    for place, one in found.items():
+        impl.forward_intermediates_handling_policies[place] = (
+            policies.REMOVE_XS if one.is_sliced else policies.REMOVE_ADDITIONAL_INPUTS)
+        # The scan has its inputs until its backward is done, whatever else it keeps.
+        tapelens_scan_applied(one.stacked, 0 if one.is_sliced else one.value.nbytes)
 
 
 def guarded(part, *arguments):
@@ -114,12 +160,26 @@ def install():
         raise LookupError
     optimize = module.ScanAutogradImpl._optimize_forward_intermediates
 
+    call_backward = module.ScanAutogradImpl.call_backward
+
     def optimized(impl):
-        found = guarded(invariants, impl)
+        found = guarded(keep, impl)
         optimize(impl)
         if found:
             guarded(take_out, impl, found)
 
+    def called(impl, *gradients):
+        sliced, xs = getattr(impl, "tapelens_sliced", ()), impl.saved_fw_xs
+        if not sliced:
+            return call_backward(impl, *gradients)
+        # As the stack was.
+        impl.saved_fw_xs = [x.contiguous() if place in sliced else x for place, x in enumerate(xs)]
+        try:
+            return call_backward(impl, *gradients)
+        finally:
+            impl.saved_fw_xs = xs
+
     module.ScanAutogradImpl._optimize_forward_intermediates = optimized
+    module.ScanAutogradImpl.call_backward = called
     return True
 # )PYTHON"

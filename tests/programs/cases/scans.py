@@ -15,12 +15,15 @@ def live_bytes():
     """Of ordinary tensors: the compiler leaves some that have no memory."""
     gc.collect()
     tensors = [t for t in gc.get_objects() if type(t) in (torch.Tensor, nn.Parameter) and t.device.type == "cpu"]
-    storages = [t.untyped_storage() for t in tensors if not torch._is_functional_tensor(t)]
-    return sum({storage._cdata: storage.nbytes() for storage in storages}.values())
+    tensors = [t for t in tensors if not torch._is_functional_tensor(t)]
+    # All copies on write here are of one tensor.
+    storages = {"shared" if torch._C._is_cow_tensor(t) else t.untyped_storage()._cdata: t.untyped_storage() for t in tensors}
+    return sum(storage.nbytes() for storage in storages.values())
 
 
-def one_round(body, weight, between):
-    inputs = torch.randn(STEPS, 8, WIDTH, requires_grad=True)
+def one_round(body, weight, between, inputs=None):
+    if inputs is None:
+        inputs = torch.randn(STEPS, 8, WIDTH, requires_grad=True)
     # PyTorch 2.11 gives a carry no gradient, not even inside of the loop, whose first value wants none.
     start = torch.zeros(8, WIDTH, requires_grad=True)
     before = live_bytes()
@@ -29,13 +32,13 @@ def one_round(body, weight, between):
     between()
     (carry.sum() + out.square().sum()).backward()
     gradients = [carry.detach(), out.detach(), inputs.grad, start.grad, weight.grad]
-    weight.grad = None
+    inputs.grad = weight.grad = None
     return gradients
 
 
-def run(body, weight, between=lambda: None):
+def run(body, weight, between=lambda: None, inputs=None):
     """The first round compiles."""
-    torch.save([one_round(body, weight, between) for _ in range(2)], sys.argv[2])
+    torch.save([one_round(body, weight, between, inputs) for _ in range(2)], sys.argv[2])
 
 
 def weight_of(*sizes):
@@ -62,6 +65,25 @@ def changed_before_the_backward():
         return carry, carry.clone()
 
     run(body, weight, between=lambda: weight.data.mul_(2))
+
+
+def over_weights(body=lambda carry, weight: torch.tanh(carry @ weight), between=lambda weights: None):
+    """The backward reads each of them transposed."""
+    weights = weight_of(STEPS, WIDTH, WIDTH)
+
+    def each(carry, weight):
+        carry = body(carry, weight)
+        return carry, carry.clone()
+
+    run(each, weights, between=lambda: between(weights), inputs=weights)
+
+
+def over_weights_changed_before_the_backward():
+    over_weights(between=lambda weights: weights.data.mul_(2))
+
+
+def over_weights_by_views():
+    over_weights(lambda carry, weight: torch.tanh((carry.unsqueeze(1) @ weight.view(1, WIDTH, WIDTH).transpose(1, 2))[:, 0]))
 
 
 def chain_of_views():
