@@ -11,6 +11,7 @@
 namespace tapelens::model {
 namespace {
 
+using testing::kCpu;
 using testing::ProcessBuilder;
 using testing::TextBuilder;
 
@@ -108,7 +109,7 @@ TEST(Load, ANodeHasItsAttributesAndTheEdgesToNodesBeforeAndAfterIt) {
 TEST(Sources, AFileIsTheOneThatWasRecordedOrChangedOrNotKnown) {
   const std::string_view content = "print(1)\n";
   trace::SpoolBuilder b;
-  b.source("/src/train.py", content.size(), trace::checksum_of(content.data(), content.size()));
+  b.source("/src/train.py", content.size(), trace::checksum_of(content.data(), content.size())).op("aten::mul").end_op();
   const auto text = load_text(b.seal());
   ASSERT_TRUE(text) << text.error().message;
   EXPECT_EQ(source_state(*text, "/src/train.py", content), SourceState::same);
