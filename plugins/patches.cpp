@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/model/source_files.h"
 #include "trace/record.h"
 #include "trace/regular_file.h"
 
@@ -186,6 +187,8 @@ std::optional<Patches::Spot> Patches::spot(FrameId frame) const {
   if (!fs::is_regular_file(fs::symlink_status(file, error))) return std::nullopt;
   auto content = trace::read_regular_file(file, kMostBytes);
   if (!content) return std::nullopt;
+  // Lines of another version of the file are not those that ran.
+  if (source_state(text, text.string(text.frame_file[frame]), *content) == SourceState::changed) return std::nullopt;
   auto source = PythonSource::parse(std::move(*content));
   if (!source) return std::nullopt;
   const size_t statement = source->at(text.frame_line[frame] - 1);
