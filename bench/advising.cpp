@@ -73,24 +73,22 @@ int advise(const std::string& path) {
   const auto recording = trace::Recording::open(path);
   if (!recording) return 1;
   Clock clock;
-  const auto text = model::load_text(*recording);
-  if (!text) return 1;
-  const auto process = model::load_process(*recording, *text, trace::ProcessIndex{0});
-  if (!process) return 1;
+  const model::Text text = model::load_text(*recording);
+  const model::Process process = model::load_process(*recording, text, trace::ProcessIndex{0});
   print("load", clock.seconds());
-  const model::DeviceId device = peak::device_peaks(*process).front().device;
-  replay(*process, *text, device);
+  const model::DeviceId device = peak::device_peaks(process).front().device;
+  replay(process, text, device);
 
   advise::Checks checks = plugins::builtin_checks();
   for (const auto& entry : checks.entries()) {
     advise::Wanted only;
     only.checks.emplace_back(entry.check->info().id);
     clock = {};
-    const auto advice = advise::advise(*process, *text, device, checks, only);
+    const auto advice = advise::advise(process, text, device, checks, only);
     std::printf("%-44s %9.3f s  (%zu findings)\n", only.checks[0].c_str(), clock.seconds(), advice.findings.size());
   }
   clock = {};
-  const auto advice = advise::advise(*process, *text, device, checks, {});
+  const auto advice = advise::advise(process, text, device, checks, {});
   std::printf("%-44s %9.3f s  (%zu findings)\n", "all checks, scored", clock.seconds(), advice.findings.size());
   return 0;
 }

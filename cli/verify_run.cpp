@@ -154,25 +154,24 @@ Result<VerifiedRun> read(VerifiedRun run) {
   const std::string& path = run.recording;
   const auto recording = trace::Recording::open(path);
   if (!recording) return recording.error();
-  const auto text = model::load_text(*recording);
-  if (!text) return Error{path + ": " + text.error().message};
+  const model::Text text = model::load_text(*recording);
   std::set<std::string> seen;
   for (uint32_t index = 0; index < recording->processes().size(); ++index) {
-    const auto process = model::load_process(*recording, *text, trace::ProcessIndex{index});
-    if (!process) return Error{path + ": " + process.error().message};
-    if (process->checksums.rows() > 0) run.processes.push_back(verified_process(*process, *text));
-    const report::Rewritten rewritten = report::describe_rewrites(*process, *text);
+    const model::Process process = model::load_process(*recording, text, trace::ProcessIndex{index});
+    if (!text.left_out.empty() || !process.left_out.empty()) run.incomplete = true;
+    if (process.checksums.rows() > 0) run.processes.push_back(verified_process(process, text));
+    const report::Rewritten rewritten = report::describe_rewrites(process, text);
     for (const report::RewrittenSite& site : rewritten.sites) {
       if (!site.reason.empty()) continue;
       PlanSite planned = plan_site(site);
       if (seen.insert(flat({planned})).second) run.applied.push_back(std::move(planned));
     }
-    for (const peak::DevicePeak& device : peak::device_peaks(*process)) {
+    for (const peak::DevicePeak& device : peak::device_peaks(process)) {
       if (device.peak <= run.peak) continue;
       run.peak = device.peak;
-      run.saved_peak = report::saved_peak(*process, *text);
-      run.last_step_peak = last_step_peak(*process, device);
-      run.step_ns = median_step(*process);
+      run.saved_peak = report::saved_peak(process, text);
+      run.last_step_peak = last_step_peak(process, device);
+      run.step_ns = median_step(process);
       run.rewritten = rewritten;
     }
   }

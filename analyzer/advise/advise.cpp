@@ -112,7 +112,23 @@ class Advisor {
     if (progress_) progress_(what, share);
   }
 
+  // A check that reads of a table that is left out would find what is not there: no use, no release, no keeper.
+  std::string missing() const {
+    std::string names;
+    for (const auto* left_out : {&context_.text.left_out, &context_.process.left_out}) {
+      for (const model::LeftOut& table : *left_out) {
+        // Without the views it only finds less.
+        if (table.table != trace::Table::input_views) names += (names.empty() ? "" : ", ") + table.name;
+      }
+    }
+    return names;
+  }
+
   void find(Checks& checks) {
+    if (const std::string names = missing(); !names.empty()) {
+      advice_.refused.push_back("all of them: tables of the file are left out (" + names + "): record again");
+      return;
+    }
     size_t done = 0;
     for (const Checks::Entry& entry : checks.entries()) {
       const CheckInfo info = entry.check->info();

@@ -9,6 +9,7 @@
 
 #include "analyzer/model/column.h"
 #include "trace/recording.h"
+#include "trace/schema.h"
 #include "trace/types.h"
 
 namespace tapelens::model {
@@ -207,6 +208,13 @@ struct Lost {
 struct Information {
   StringId key, value;
 };
+// A table of the file that contradicts itself or another: here it is empty, and what names its rows names none.
+struct LeftOut {
+  trace::Table table{};
+  std::string name;  // "input_views"
+  std::string why;
+};
+bool lacks(std::span<const LeftOut> left_out, trace::Table table);
 
 struct Process {
   trace::ProcessSummary summary;
@@ -228,6 +236,7 @@ struct Process {
   std::vector<Range> ranges;
   std::vector<Information> information;
   std::vector<Lost> lost;
+  std::vector<LeftOut> left_out;
 
   // kNever while it is alive at the end of the recording.
   Time freed(AllocationId allocation) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/model/tables.h"
 #include "analyzer/model/text.h"
 #include "trace/checksum.h"
 #include "trace/schema.h"
@@ -17,25 +18,28 @@ SourceState source_state(const Text& text, std::string_view path, std::string_vi
   return is_same ? SourceState::same : SourceState::changed;
 }
 
-std::vector<SourceFile> load_source_files(const trace::Recording& r, size_t strings) {
+void load_source_files(const trace::Recording& recording, Text& text) {
   std::vector<SourceFile> all;
-  for (uint32_t process = 0; process < r.processes().size(); ++process) {
-    const trace::ProcessIndex index{process};
-    const auto path = r.column(trace::column::source_path, index);
-    const auto bytes = r.column(trace::column::source_bytes, index), hash = r.column(trace::column::source_hash, index);
-    for (size_t row = 1; row < path.size(); ++row) {
-      if (path[row] != 0 && path[row] <= strings) all.push_back({StringId{path[row]}, bytes[row], hash[row]});
+  for (uint32_t process = 0; process < recording.processes().size(); ++process) {
+    Tables t = Tables::of_process(recording, trace::ProcessIndex{process});
+    const auto path = t.column(trace::column::source_path);
+    const auto bytes = t.column(trace::column::source_bytes), hash = t.column(trace::column::source_hash);
+    t.below(trace::column::source_path, path, text.string_begin.size() - 2);
+    for (size_t row = 1; row < path.size() && t.is_sound(Table::sources); ++row) {
+      if (path[row] != 0) all.push_back({StringId{path[row]}, bytes[row], hash[row]});
+    }
+    if (t.is_sound(Table::sources)) continue;
+    for (const LeftOut& table : t.left_out()) {
+      if (table.table == Table::sources) text.left_out.push_back(table);
     }
   }
   std::ranges::stable_sort(all, {}, &SourceFile::path);
-  std::vector<SourceFile> files;
   for (auto first = all.begin(); first != all.end();) {
     const auto behind =
         std::ranges::find_if(first, all.end(), [&](const SourceFile& f) { return f.path != first->path; });
-    if (std::all_of(first, behind, [&](const SourceFile& f) { return f == *first; })) files.push_back(*first);
+    if (std::all_of(first, behind, [&](const SourceFile& f) { return f == *first; })) text.sources.push_back(*first);
     first = behind;
   }
-  return files;
 }
 
 }  // namespace tapelens::model

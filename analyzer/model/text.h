@@ -33,6 +33,7 @@ struct Text {
   IdColumn<ModuleId, StringId> module_path, module_type;
   IdColumn<DeviceId, StringId> device_name;
   std::vector<SourceFile> sources;  // in the order of path; see source_files.h
+  std::vector<LeftOut> left_out;
 
   std::string_view string(StringId id) const {
     return std::string_view(bytes).substr(string_begin[id.value], string_begin[id.value + 1] - string_begin[id.value]);

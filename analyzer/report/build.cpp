@@ -115,6 +115,9 @@ Failure nothing_chosen(const Report& report, const Options& options) {
   if (options.process || options.device) {
     return {"nothing was allocated by that process on that device: the recording has pid " + seen, true};
   }
+  for (const Lost& lost : report.recording.lost) {
+    if (lost.kind == "table_left_out") return {lost.what, false};
+  }
   return {"the recording holds no memory of any device: nothing was allocated while it was recorded", false};
 }
 
@@ -123,47 +126,37 @@ Failure nothing_chosen(const Report& report, const Options& options) {
 Built build(const trace::Recording& recording, const Options& options, const Advising* advising) {
   Built built;
   if (advising != nullptr && advising->progress) advising->progress("reading", 0);
-  const auto text = model::load_text(recording);
-  if (!text) {
-    built.failure.message = text.error().message;
-    return built;
-  }
+  const model::Text text = model::load_text(recording);
   Report report;
   report.options = options;
   report.recording.command = recording.command();
   report.recording.duration = recording.duration();
   report.recording.events = recording.events();
   report.recording.file_bytes = recording.file_bytes();
+  std::vector<Lost>& lost = report.recording.lost = losses_of(text);
 
   std::optional<Chosen> chosen;
   for (uint32_t index = 0; index < recording.processes().size(); ++index) {
-    auto process = model::load_process(recording, *text, trace::ProcessIndex{index});
-    if (!process) {
-      built.failure.message = process.error().message;
-      return built;
-    }
-    const std::vector<peak::DevicePeak> peaks = peak::device_peaks(*process);
-    report.processes.push_back(describe_process(*process, *text, peaks));
+    model::Process process = model::load_process(recording, text, trace::ProcessIndex{index});
+    const std::vector<peak::DevicePeak> peaks = peak::device_peaks(process);
+    report.processes.push_back(describe_process(process, text, peaks));
     peak::add(report.saves, report.processes.back().saves);
-    for (const model::Lost& lost : process->lost) {
-      if (lost.count == 0) continue;
-      report.recording.lost.push_back(describe(lost, process->summary.pid));
-      if (report.recording.lost.back().is_data) report.recording.complete = false;
-    }
+    std::ranges::move(losses_of(process), std::back_inserter(lost));
     if (report.recording.torch_version.empty()) {
-      report.recording.torch_version = information(*process, *text, "torch_version");
-      report.recording.steps = information(*process, *text, "steps");
+      report.recording.torch_version = information(process, text, "torch_version");
+      report.recording.steps = information(process, text, "steps");
     }
-    if (options.process && *options.process != process->summary.pid) continue;
+    if (options.process && *options.process != process.summary.pid) continue;
     const peak::DevicePeak* best = nullptr;
     for (const peak::DevicePeak& device : peaks) {
-      if (options.device && *options.device != text->string(text->device_name[device.device])) continue;
+      if (options.device && *options.device != text.string(text.device_name[device.device])) continue;
       if (best == nullptr || device.peak > best->peak) best = &device;
     }
     if (best != nullptr && (!chosen || best->peak > chosen->device.peak)) {
-      chosen.emplace(Chosen{std::move(*process), *best});
+      chosen.emplace(Chosen{std::move(process), *best});
     }
   }
+  report.recording.complete = is_complete(lost);
   if (!chosen) {
     built.failure = nothing_chosen(report, options);
     return built;
@@ -174,13 +167,13 @@ Built build(const trace::Recording& recording, const Options& options, const Adv
   const std::vector<model::Step> steps = find_steps(process);
   const auto moment = find_moment(*chosen, timeline, steps, report.recording.steps, options.at, built.failure);
   if (!moment) return built;
-  const peak::PeakSet set = peak_set(process, *text, chosen->device.device, *moment);
-  report.peak = describe_peak(process, *text, steps, set, options);
+  const peak::PeakSet set = peak_set(process, text, chosen->device.device, *moment);
+  report.peak = describe_peak(process, text, steps, set, options);
   report.steps = describe_steps(process, steps, timeline);
-  report.ranges = describe_ranges(process, *text, timeline);
-  report.rewritten = describe_rewrites(process, *text);
+  report.ranges = describe_ranges(process, text, timeline);
+  report.rewritten = describe_rewrites(process, text);
   if (advising != nullptr) {
-    report.advice = advise::advise(process, *text, chosen->device.device, advising->checks, advising->wanted,
+    report.advice = advise::advise(process, text, chosen->device.device, advising->checks, advising->wanted,
                                    advising->progress, watched_since(report.recording.steps, steps));
   }
   built.report = std::move(report);

@@ -1,5 +1,7 @@
 #include "analyzer/report/losses.h"
 
+#include <algorithm>
+
 #include "analyzer/report/format.h"
 
 namespace tapelens::report {
@@ -61,13 +63,38 @@ Words words(model::Loss kind) {
   return {"unknown", "loss", "losses", "of a kind that this version does not know: use a newer tapelens"};
 }
 
-}  // namespace
-
 Lost describe(const model::Lost& lost, uint32_t pid) {
   const Words w = words(lost.kind);
   return {w.kind,     plural(lost.count, w.one, w.many) + " " + w.consequence,
           lost.count, lost.since,
           pid,        lost.kind != model::Loss::forked_child};
 }
+
+void add(const std::vector<model::LeftOut>& left_out, uint32_t pid, std::vector<Lost>& lost) {
+  for (const model::LeftOut& table : left_out) {
+    const std::string what = "the table " + table.name + " of the file cannot be used and is left out (" + table.why +
+                             "): what it held is missing here; record again";
+    lost.push_back({"table_left_out", what, 1, Time{0}, pid, true});
+  }
+}
+
+}  // namespace
+
+std::vector<Lost> losses_of(const model::Process& process) {
+  std::vector<Lost> lost;
+  for (const model::Lost& one : process.lost) {
+    if (one.count > 0) lost.push_back(describe(one, process.summary.pid));
+  }
+  add(process.left_out, process.summary.pid, lost);
+  return lost;
+}
+
+std::vector<Lost> losses_of(const model::Text& text) {
+  std::vector<Lost> lost;
+  add(text.left_out, 0, lost);
+  return lost;
+}
+
+bool is_complete(const std::vector<Lost>& lost) { return std::ranges::none_of(lost, &Lost::is_data); }
 
 }  // namespace tapelens::report

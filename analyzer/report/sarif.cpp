@@ -31,7 +31,9 @@ std::string percent_encoded(std::string_view path) {
 }
 
 // The file as the repository names it; empty if it is not of the repository.
-std::string uri_of(const std::string& file, const SourceTree& tree) { return percent_encoded(in_repository(file, tree)); }
+std::string uri_of(const std::string& file, const SourceTree& tree) {
+  return percent_encoded(in_repository(file, tree));
+}
 
 Json location(const std::string& uri, uint32_t line, const std::string& function) {
   Json out = {{"physicalLocation",
@@ -159,6 +161,9 @@ std::string sarif(const Report& report, const std::vector<Rule>& rules, const So
                             {"module", f.module}};
     if (Json fixes = fixes_of(f); !fixes.is_null()) result["fixes"] = std::move(fixes);
     results.push_back(std::move(result));
+  }
+  for (const Lost& lost : report.recording.lost) {
+    if (lost.is_data) notifications.push_back(notification("the recording is not complete: " + lost.what, "warning"));
   }
   for (const std::string& refused : report.advice->refused) notifications.push_back(notification(refused, "warning"));
   Json invocation = {{"executionSuccessful", true}};

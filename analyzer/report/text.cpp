@@ -258,7 +258,7 @@ void add_losses(Page& page, const Report& r) {
   if (r.recording.lost.empty()) return;
   page.heading(r.recording.complete ? "Not recorded" : "This recording is not complete");
   for (const Lost& lost : r.recording.lost) {
-    const std::string whose = r.processes.size() > 1 ? " (pid " + std::to_string(lost.pid) + ")" : "";
+    const std::string whose = r.processes.size() > 1 && lost.pid != 0 ? " (pid " + std::to_string(lost.pid) + ")" : "";
     page.paragraph(lost.is_data ? "! " : "  ", lost.what + whose, lost.is_data ? Paint::yellow : Paint::plain);
   }
 }

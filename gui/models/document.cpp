@@ -9,13 +9,14 @@
 #include "analyzer/model/threads.h"
 #include "analyzer/report/detail.h"
 #include "analyzer/report/losses.h"
+#include "gui/models/shown.h"
 #include "plugins/builtin.h"
 
 namespace tapelens::gui {
 
 namespace {
 
-QString text_of(std::string_view utf8) { return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size())); }
+QString text_of(std::string_view utf8) { return visible(utf8); }
 
 QString subject_name(const Process& process, const Text& text, DeviceId device, bool is_alone) {
   QString name = text_of(text.string(text.device_name[device]));
@@ -83,10 +84,9 @@ Document::Loaded Document::load(const QString& path, const Progress& progress) {
   facts.events = r.events();
   facts.file_bytes = r.file_bytes();
 
-  auto text = model::load_text(r);
-  if (!text) return fail(text.error().message);
-  document->text_ = std::move(*text);
+  document->text_ = model::load_text(r);
   const Text& words = document->text_;
+  facts.lost = report::losses_of(words);
   struct Found {
     size_t process;
     peak::DevicePeak device;
@@ -94,20 +94,19 @@ Document::Loaded Document::load(const QString& path, const Progress& progress) {
   std::vector<Found> found;
   for (uint32_t i = 0; i < r.processes().size(); ++i) {
     tell("Reading", 0.1 + 0.5 * i / static_cast<double>(r.processes().size()));
-    auto process = model::load_process(r, words, trace::ProcessIndex{i});
-    if (!process) return fail(process.error().message);
-    for (const model::Lost& lost : process->lost) {
-      if (lost.count == 0) continue;
-      facts.lost.push_back(report::describe(lost, process->summary.pid));
-      if (facts.lost.back().is_data) facts.complete = false;
-    }
+    model::Process process = model::load_process(r, words, trace::ProcessIndex{i});
+    std::ranges::move(report::losses_of(process), std::back_inserter(facts.lost));
     if (facts.torch_version.isEmpty())
-      facts.torch_version = text_of(report::information(*process, words, "torch_version"));
-    const auto peaks = peak::device_peaks(*process);
-    document->processes_.push_back(std::make_unique<ProcessView>(std::move(*process), trace::ProcessIndex{i}));
+      facts.torch_version = text_of(report::information(process, words, "torch_version"));
+    const auto peaks = peak::device_peaks(process);
+    document->processes_.push_back(std::make_unique<ProcessView>(std::move(process), trace::ProcessIndex{i}));
     for (const peak::DevicePeak& device : peaks) found.push_back({i, device});
   }
+  facts.complete = report::is_complete(facts.lost);
   if (found.empty()) {
+    for (const report::Lost& lost : facts.lost) {
+      if (lost.kind == "table_left_out") return fail(lost.what);
+    }
     return fail("the recording holds no memory of any device: nothing was allocated while it was recorded");
   }
   std::ranges::stable_sort(found, [](const Found& a, const Found& b) { return a.device.peak > b.device.peak; });

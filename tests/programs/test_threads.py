@@ -18,3 +18,15 @@ def test_four_threads_at_once_lose_nothing(target):
     assert (field["field"], field["count"]) == ("MulBackward0.other", THREADS * ROUNDS)
     (device,) = report["processes"][0]["devices"]
     assert device["allocations"] == device["frees"]
+
+
+def test_recordings_of_threads_that_copy_can_be_read(target):
+    for threads in (2, 3, 5, 8):
+        rounds = 240 // threads
+        program = [harness.PYTHON, harness.CASES / "copying_threads.py", str(threads), str(rounds)]
+        _, report = harness.record_and_report(program, target, timeout=300)
+        assert report["recording"]["lost"] == []
+        # Which part of the source each clone is of decides what is a duplicate: the second clone, and not the third.
+        found = harness.advise(target, ["--check", "duplicate-save", "--min-bytes", "1024"])["findings"]
+        assert sum(finding["occurrences"] for finding in found) == threads * rounds
+        target.unlink()

@@ -1,0 +1,90 @@
+// Reads columns that nobody vouches for, and notes for each table the first thing in it that cannot be: such a table is
+// left out, and every report says so. Used by load.cpp and load_text.cpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyzer/model/model.h"
+#include "analyzer/model/text.h"
+#include "trace/recording.h"
+#include "trace/schema.h"
+
+namespace tapelens::model {
+
+using trace::Table;
+
+class Tables {
+ public:
+  // Of the shared tables, or of those of one process.
+  static Tables shared(const trace::Recording& recording);
+  static Tables of_process(const trace::Recording& recording, trace::ProcessIndex process);
+
+  template <class T>
+  std::vector<T> column(trace::Column<T> key) {
+    std::vector<T> values;
+    if (is_sound(key.table) && !recording_->read(key, values, process_)) fault(key, "cannot be decoded");
+    if (!is_sound(key.table)) values.assign(1, 0);
+    return values;
+  }
+
+  // The same of times: they do not fall, and none is kNever.
+  std::vector<uint64_t> times(trace::Column<uint64_t> key);
+
+  bool is_sound(Table table) const { return whys_[static_cast<uint8_t>(table)].empty(); }
+  void fault(Table table, std::string why);
+  void fault(const trace::ColumnKey& key, const std::string& what) { fault(key.table, key.name + (" " + what)); }
+
+  // ---- what can be wrong; nothing is asked of a table that is left out already
+
+  // Ids of a table that has `rows`.
+  template <class Raw>
+  void below(const trace::ColumnKey& key, const std::vector<Raw>& ids, uint64_t rows) {
+    if (!is_sound(key.table) || ids.empty()) return;
+    const uint64_t greatest = *std::max_element(ids.begin(), ids.end());
+    if (greatest > rows) fault(key, "names row " + std::to_string(greatest) + " of " + std::to_string(rows));
+  }
+  // The row around each is an earlier one.
+  void earlier(const trace::ColumnKey& key, const std::vector<uint32_t>& parents);
+  // Lengths of rows that follow one another in `table`, which has `rows`.
+  template <class Length>
+  void lengths(const trace::ColumnKey& key, const std::vector<Length>& all, Table table, uint64_t rows) {
+    uint64_t total = 0;
+    for (const Length length : all) total += length;
+    if (total != rows && is_sound(key.table) && is_sound(table)) differ(key, total, table, rows);
+  }
+  // Sums of bytes and times are signed 64-bit numbers everywhere: no sum of all the rows may be greater.
+  void sums(const trace::ColumnKey& key, const std::vector<uint64_t>& values);
+
+  size_t faults() const {
+    return static_cast<size_t>(std::ranges::count_if(whys_, [](auto& why) { return !why.empty(); }));
+  }
+  // All that are left out, in the order of their numbers.
+  std::vector<LeftOut> left_out() const;
+
+ private:
+  Tables(const trace::Recording& recording, trace::ProcessIndex process);
+  void take(const trace::LeftOutTable& table) { fault(table.table, table.why); }
+  void differ(const trace::ColumnKey& key, uint64_t total, Table table, uint64_t rows);
+
+  const trace::Recording* recording_;
+  trace::ProcessIndex process_;
+  std::array<std::string, 256> whys_;
+};
+
+// What contradicts another table, after all have been read: what names rows of a table that is left out names none
+// then, and a table that names rows which another does not have is left out itself.
+void leave_out_unsound(Tables& tables, const Text& text, Process& process);
+
+// Begins of rows that follow one another, from their lengths: begin[i] to begin[i + 1] is row i.
+template <class Out, class Length>
+std::vector<Out> begins(const std::vector<Length>& lengths) {
+  std::vector<Out> begin(lengths.size() + 1, 0);
+  for (size_t row = 1; row < lengths.size(); ++row) begin[row + 1] = begin[row] + static_cast<Out>(lengths[row]);
+  return begin;
+}
+
+}  // namespace tapelens::model

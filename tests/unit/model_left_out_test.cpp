@@ -1,0 +1,184 @@
+// Tables that contradict themselves or one another: each is left out, the rest is read, and every report says so.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "analyzer/advise/checks.h"
+#include "analyzer/model/load.h"
+#include "analyzer/report/findings.h"
+#include "analyzer/report/report.h"
+#include "tests/unit/support/sealed_parts.h"
+#include "tests/unit/trace_builder.h"
+
+namespace tapelens::report {
+namespace {
+
+using namespace trace;
+
+// Two operators, each with two inputs; something in every table that another refers to.
+testing::SealedParts sound_recording() {
+  SpoolBuilder b;
+  const uint32_t stack = b.stack({b.frame("train.py", 3, "main")});
+  const uint32_t layout = b.layout("float32", 4, {4, 4}, {4, 1}), other = b.layout("float32", 4, {16}, {1});
+  b.information("torch_version", "2.15.0").enter("Net", "Net").alloc(0x10, 64, "cpu", stack).accumulate_grad(0xa, 0x10);
+  b.op("aten::cat", {0x10, 0x10}, stack, 1).views({{layout, 0, 1}, {layout, 0, 2}});
+  b.alloc(0x20, 128).node("CatBackward0", 0xb, {{0xa, 0}}, 1).save(0xb, "self", 0x10, 64, layout).end_op();
+  b.op("aten::stack", {0x10, 0x20}, stack, 2).views({{other, 0, 3}, {other, 0, 4}});
+  b.alloc(0x30, 256).node("StackBackward0", 0xc, {{0xb, 0}}, 2).save(0xc, "other", 0x20, 128, other).end_op().leave();
+  b.backward().evaluate(0xc).end_evaluation().evaluate(0xb).end_evaluation().end_backward();
+  b.range("r").end_range().optimizer("SGD").end_optimizer().role(Role::parameter, "weight", 0x10, 64);
+  b.free(0x30).free(0x20);
+  const Recording recording = b.seal();
+  std::ifstream file(b.folder() / "run.tapelens", std::ios::binary);
+  return *testing::SealedParts::of(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+Recording opened(const testing::SealedParts& parts, const TestFolder& folder) {
+  const std::string path = folder / "made.tapelens";
+  const std::string bytes = parts.bytes();
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  auto recording = Recording::open(path);
+  if (!recording) throw std::runtime_error(recording.error().message);
+  return std::move(*recording);
+}
+
+std::vector<std::string> names(const std::vector<model::LeftOut>& left_out) {
+  std::vector<std::string> all;
+  for (const model::LeftOut& table : left_out) all.push_back(table.name);
+  return all;
+}
+
+TEST(LeftOut, ASoundRecordingHasAllItsTables) {
+  const TestFolder folder;
+  const Recording recording = opened(sound_recording(), folder);
+  const model::Text text = model::load_text(recording);
+  EXPECT_TRUE(text.left_out.empty());
+  EXPECT_TRUE(load_process(recording, text, {}).left_out.empty());
+}
+
+TEST(LeftOut, RowsOfViewsThatAnOlderVersionWroteInTheOrderOfTimeAreSorted) {
+  const TestFolder folder;
+  testing::SealedParts parts = sound_recording();
+  parts.set(column::view_operator, std::vector<uint32_t>{2, 1, 1, 2});
+  parts.set(column::view_layout, std::vector<uint32_t>{2, 1, 1, 2});
+  parts.set(column::view_offset, std::vector<uint64_t>{3, 1, 2, 4});
+  const Recording recording = opened(parts, folder);
+  const model::Text text = model::load_text(recording);
+  const model::Process process = load_process(recording, text, {});
+  EXPECT_TRUE(process.left_out.empty());
+  EXPECT_EQ(process.input_views.op.raw, (std::vector<uint32_t>{0, 1, 1, 2, 2}));
+  EXPECT_EQ(process.input_views.layout.raw, (std::vector<uint32_t>{0, 1, 1, 2, 2}));
+  EXPECT_EQ(process.input_views.offset.raw, (std::vector<uint64_t>{0, 1, 2, 3, 4}));
+}
+
+template <class T>
+T value_of(const Column<T>&);
+template <auto& key, auto... values>
+void put(testing::SealedParts& parts) {
+  parts.set(key, std::vector<decltype(value_of(key))>{values...});
+}
+
+TEST(LeftOut, OneTableThatIsWrongIsLeftOutAloneAndEveryReportSaysSo) {
+  using Change = void (*)(testing::SealedParts&);
+  const std::vector<std::pair<std::string, Change>> cases = {
+      {"input_views", put<column::view_operator, 1, 2, 2, 2>},
+      {"input_views", put<column::view_layout, 1, 1, 9, 1>},
+      {"operators", put<column::operator_name, 1, 999>},
+      {"operators", put<column::operator_begin, 50, 20>},
+      {"operators", put<column::operator_parent, 0, 2>},
+      {"operator_inputs", put<column::input_allocation, 1, 1, 1, 9>},
+      {"operator_inputs", put<column::operator_input_count, 2, 3>},
+      {"operator_ends", put<column::operator_end_of, 1, 7>},
+      {"operator_ends", put<column::operator_end, 1, 2>},
+      {"nodes", put<column::node_operator, 0, 1, 5>},
+      {"node_edges", put<column::edge_node, 1, 9>},
+      {"saves", put<column::save_allocation, 1, 9>},
+      {"saves", put<column::save_node, 2, 8>},
+      {"evaluations", put<column::evaluation_node, 3, 9>},
+      {"evaluation_ends", put<column::evaluation_end_of, 1, 9>},
+      {"module_calls", put<column::module_call_module, 9>},
+      {"ranges", put<column::range_name, 999>},
+      {"optimizer_steps", put<column::optimizer_name, 999>},
+      {"roles", put<column::role_allocation, 9>},
+      {"information", put<column::information_value, 999>},
+      {"frames", put<column::frame_file, 999>},
+      {"modules", put<column::module_path, 999>},
+      {"devices", put<column::device_name, 999>},
+  };
+  const TestFolder folder;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto& [table, change] = cases[i];
+    testing::SealedParts parts = sound_recording();
+    change(parts);
+    const Recording recording = opened(parts, folder);
+    const model::Text text = model::load_text(recording);
+    std::vector<std::string> left_out = names(text.left_out);
+    for (const std::string& name : names(load_process(recording, text, {}).left_out)) left_out.push_back(name);
+    EXPECT_EQ(left_out, std::vector<std::string>{table}) << "case " << i;
+
+    advise::Checks checks;
+    const Advising advising{checks, {}, {}};
+    const Built built = build(recording, {}, &advising);
+    ASSERT_TRUE(built.report) << table << ": " << built.failure.message;
+    EXPECT_FALSE(built.report->recording.complete);
+    const std::string said = "the table " + table;
+    Style wide;
+    wide.width = 1000;
+    EXPECT_NE(report::text(*built.report, wide).find(said), std::string::npos) << "case " << i;
+    EXPECT_NE(json(*built.report).find(said), std::string::npos) << "case " << i;
+    EXPECT_NE(markdown(*built.report, 5).find(said), std::string::npos) << "case " << i;
+    EXPECT_NE(advice_text(*built.report, wide).find(said), std::string::npos) << "case " << i;
+    EXPECT_NE(sarif(*built.report, {}, advise::SourceTree(""), "1").find(said), std::string::npos) << "case " << i;
+    EXPECT_EQ(built.report->advice->refused.empty(), table == "input_views") << "no check may miss a use: case " << i;
+    EXPECT_EQ(built.report->peak.bytes.value, 448) << "case " << i;
+  }
+}
+
+TEST(LeftOut, WithoutTheTextThereAreNumbersStill) {
+  const TestFolder folder;
+  testing::SealedParts parts = sound_recording();
+  std::erase_if(parts.chunks, [](auto& chunk) { return Table{chunk.entry.table} == Table::strings; });
+  const Built built = build(opened(parts, folder), {});
+  ASSERT_TRUE(built.report) << built.failure.message;
+  EXPECT_EQ(built.report->peak.bytes.value, 448);
+}
+
+TEST(LeftOut, WithoutTheFreesNoPeakIsTold) {
+  const TestFolder folder;
+  testing::SealedParts parts = sound_recording();
+  parts.set(column::free_of, std::vector<uint32_t>{3, 9});
+  const Built built = build(opened(parts, folder), {});
+  EXPECT_FALSE(built.report);
+  EXPECT_NE(built.failure.message.find("allocations"), std::string::npos) << built.failure.message;
+}
+
+TEST(LeftOut, AColumnThatCannotBeDecodedTakesItsTableWithIt) {
+  const TestFolder folder;
+  testing::SealedParts parts = sound_recording();
+  for (auto& chunk : parts.chunks) {
+    if (Table{chunk.entry.table} != Table::roles || chunk.entry.column != column::role_time.number) continue;
+    chunk.entry.planes = 1;  // one byte a row, and there are three
+    chunk.stored = "abc";
+  }
+  const Recording recording = opened(parts, folder);
+  EXPECT_EQ(names(load_process(recording, model::load_text(recording), {}).left_out),
+            std::vector<std::string>{"roles"});
+}
+
+TEST(LeftOut, NamesThatNobodyWouldReadToTheEndAreCutBetweenTwoCharacters) {
+  const TestFolder folder;
+  SpoolBuilder b;
+  std::string name;
+  while (name.size() < 20'000) name += "\xc3\xa9";
+  b.enter("Net", name).op("short").alloc(0x10, 64).end_op().leave();
+  const Recording recording = b.seal();
+  const model::Text text = model::load_text(recording);
+  const std::string_view type = text.string(text.module_type[model::ModuleId{1}]);
+  EXPECT_LE(type.size(), 4096U);
+  EXPECT_GT(type.size(), 4090U);
+  EXPECT_TRUE(type.ends_with("\xc3\xa9…"));
+  EXPECT_EQ(text.string(load_process(recording, text, {}).operators.name[model::OperatorId{1}]), "short");
+}
+
+}  // namespace
+}  // namespace tapelens::report
