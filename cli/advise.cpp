@@ -8,6 +8,7 @@
 #include "cli/checking.h"
 #include "cli/closing.h"
 #include "cli/commands.h"
+#include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/text.h"
 #include "trace/recording.h"
@@ -56,6 +57,7 @@ int64_t grave(const advise::Advice& advice, const std::string& fail_on) {
 
 int advise_command(const AdviseCommand& command, const report::Options& options, const advise::Wanted& wanted,
                    advise::Checks& checks) {
+  stay_within_memory();
   const auto recording = trace::Recording::open(command.file);
   if (!recording) {
     say(recording.error().message);
@@ -153,7 +155,8 @@ void add_advise(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
   sub->add_option("--plan", options->plan, "Also write the findings that a rewrite mends to a file")->type_name("PATH");
-  sub->add_option("--patch", options->patch, "Also write the patches of all findings to a file, as git apply takes them")
+  sub->add_option("--patch", options->patch,
+                  "Also write the patches of all findings to a file, as git apply takes them")
       ->type_name("PATH");
   add_choosing_options(*sub, options->applying);
   sub->add_option("--plugin", options->plugins, "A shared library with further checks; may be given more than once")

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "analyzer/report/escape.h"
 #include "analyzer/report/format.h"
 #include "cli/text.h"
 
@@ -111,6 +112,6 @@ bool lost_data(const trace::SealSummary& summary) {
   return false;
 }
 
-void say(const std::string& line) { dprintf(STDERR_FILENO, "tapelens: %s\n", line.c_str()); }
+void say(const std::string& line) { dprintf(STDERR_FILENO, "tapelens: %s\n", report::printable(line).c_str()); }
 
 }  // namespace tapelens::cli

@@ -1,9 +1,13 @@
 // tapelens: splits off the command to run, hands the rest to the commands, and turns usage errors into one line.
 #include <algorithm>
 #include <cstdio>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "analyzer/report/escape.h"
+#include "cli/closing.h"
 #include "cli/commands.h"
 #include "cli/place.h"
 #include "cli/text.h"
@@ -34,7 +38,7 @@ class Formatter : public CLI::Formatter {
 
 int usage_error(const std::string& command, const std::string& what) {
   const std::string name = command.empty() ? "tapelens" : "tapelens " + command;
-  std::fprintf(stderr, "%s: %s (see %s --help)\n", name.c_str(), what.c_str(), name.c_str());
+  std::fprintf(stderr, "%s: %s (see %s --help)\n", name.c_str(), report::printable(what).c_str(), name.c_str());
   return kUsage;
 }
 
@@ -134,4 +138,15 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace tapelens::cli
 
-int main(int argc, char** argv) { return tapelens::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return tapelens::cli::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    tapelens::cli::clear_progress_line();
+    tapelens::cli::say("not enough memory: read it on a machine with more, or record fewer steps (--steps A:B)");
+  } catch (const std::length_error&) {
+    tapelens::cli::clear_progress_line();
+    tapelens::cli::say("not enough memory: the file asks for more than there can be");
+  }
+  return tapelens::cli::kUnreadable;
+}

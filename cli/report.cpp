@@ -8,6 +8,7 @@
 #include "cli/checking.h"
 #include "cli/closing.h"
 #include "cli/commands.h"
+#include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/text.h"
 #include "trace/recording.h"
@@ -51,6 +52,7 @@ int render(const ReportCommand& command, report::Report& report) {
 }
 
 int report_command(const ReportCommand& command, const report::Options& options, trace::Bytes limit) {
+  stay_within_memory();
   const auto recording = trace::Recording::open(command.file);
   if (!recording) {
     say(recording.error().message);

@@ -5,6 +5,7 @@
 
 #include "cli/closing.h"
 #include "cli/commands.h"
+#include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/spool_folder.h"
 #include "cli/text.h"
@@ -27,6 +28,7 @@ int seal(const SealCommand& options) {
     say(options.folder + ": holds no spools");
     return kUnreadable;
   }
+  stay_within_memory();
   trace::SealOptions sealing;
   sealing.directory = options.folder;
   sealing.output = options.output;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/report/format.h"
+#include "analyzer/report/json.h"
 #include "cli/text.h"
 #include "cli/verify.h"
 
@@ -196,7 +197,7 @@ std::string verdict_json(const Verdict& v) {
       {"applied", std::move(applied)},
       {"skipped", std::move(skipped)}};
   // Names come from the program and need not be UTF-8.
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return report::dumped(all);
 }
 
 }  // namespace tapelens::cli

@@ -1,9 +1,9 @@
 // Findings as GitHub Markdown, for a comment that CI makes on a pull request.
 #include <algorithm>
 
+#include "analyzer/report/escape.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
-#include "analyzer/report/markup.h"
 
 namespace tapelens::report {
 
@@ -17,14 +17,14 @@ bool matters(const Finding& f) { return f.relief() > Bytes{} || f.severity != ad
 std::string after_all(const Advice& advice) {
   if (advice.peak_after_all >= advice.peak_before) return "";
   return ", " + bytes_text(advice.peak_after_all) + " with " +
-         (advice.foretold ? advice.foretold->name + " applied" : fixed_text(advice) + " fixed") + " (-" +
+         (advice.foretold ? cell(advice.foretold->name) + " applied" : fixed_text(advice) + " fixed") + " (-" +
          percent_text(advice.peak_before - advice.peak_after_all, advice.peak_before) + ")";
 }
 
 std::string source_code(const Finding& f) { return code(source_text(f.source)); }
 
 void add_details(std::string& out, const Finding& f) {
-  out += "\n<details><summary>" + std::string(severity_name(f.severity)) + ": " + cell(f.title) + "</summary>\n\n";
+  out += "\n<details><summary>" + std::string(severity_name(f.severity)) + ": " + html(f.title) + "</summary>\n\n";
   out += cell(f.message) + "\n\n";
   out += "- " + bytes_text(f.bytes) + " " + times_text(f) + "; " + cell(effect_text(f)) + "\n";
   if (const std::string place = place_text(f); !place.empty()) out += "- " + code(place) + "\n";
@@ -34,7 +34,7 @@ void add_details(std::string& out, const Finding& f) {
   if (f.evidence_left_out > 0)
     out += "- and " + plural(f.evidence_left_out, "more that looks", "more that look") + " different\n";
   out += "\n**To mend it:** " + cell(f.fix.text) + "\n";
-  if (!f.fix.patch.empty()) out += "\n```diff\n" + f.fix.patch + (f.fix.patch.back() == '\n' ? "" : "\n") + "```\n";
+  if (!f.fix.patch.empty()) out += "\n" + code_block("diff", f.fix.patch);
   out += "\n" + code(f.check) + " " + code(f.id) + "\n\n</details>\n";
 }
 
@@ -64,9 +64,9 @@ std::string findings_table(const Report& r) {
 
 std::string advice_markdown(const Report& r, size_t rows) {
   const Advice& advice = *r.advice;
-  std::string out = "### Memory: " + bytes_text(advice.peak_before) + " on " + r.peak.device + after_all(advice) +
+  std::string out = "### Memory: " + bytes_text(advice.peak_before) + " on " + code(r.peak.device) + after_all(advice) +
                     "\n\n" + code(r.recording.command);
-  if (!r.recording.torch_version.empty()) out += ", PyTorch " + r.recording.torch_version;
+  if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
   out += "\n" + findings_table(r);
   const size_t shown = std::min(rows, advice.findings.size());
   for (size_t i = 0; i < shown; ++i) add_details(out, advice.findings[i]);

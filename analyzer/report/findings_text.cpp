@@ -55,7 +55,6 @@ void add_patch(Page& page, std::string_view patch) {
     const size_t end = std::min(patch.find('\n'), patch.size());
     std::string line(patch.substr(0, end));
     patch.remove_prefix(std::min(end + 1, patch.size()));
-    std::erase_if(line, [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });
     const Paint paint = line.starts_with("+")   ? Paint::green
                         : line.starts_with("-") ? Paint::red
                         : line.starts_with("@") ? Paint::cyan

@@ -1,6 +1,7 @@
 // The report as JSON: docs/report.schema.json describes it, docs/report.md explains it.
 #include "analyzer/report/json.h"
 
+#include "analyzer/report/escape.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_shown.h"
 
@@ -53,7 +54,9 @@ Json frame_json(const Frame& frame) {
 }
 
 // Names come from the program and need not be UTF-8.
-std::string dumped(const Json& value) { return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dumped(const Json& value) {
+  return printable_json(value.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+}
 
 namespace {
 

@@ -1,5 +1,6 @@
 #include "analyzer/report/layout.h"
 
+#include "analyzer/report/escape.h"
 #include "analyzer/report/format.h"
 
 namespace tapelens::report {
@@ -48,45 +49,59 @@ const char* label(peak::HolderKind kind) {
   return "the program itself";
 }
 
-std::string Page::paint(Paint paint, std::string_view text) const {
-  if (!style_.color || paint == Paint::plain || text.empty()) return std::string(text);
-  const char* code = "0";
+namespace {
+
+// No text has these bytes: they are in no UTF-8.
+constexpr char kPaint = '\xfe', kPlain = '\xff';
+constexpr std::string_view kMarks = "\xfe\xff";
+
+const char* sequence_of(Paint paint) {
   switch (paint) {
     case Paint::plain:
       break;
     case Paint::bold:
-      code = "1";
-      break;
+      return "\033[1m";
     case Paint::dim:
-      code = "2";
-      break;
+      return "\033[2m";
     case Paint::red:
-      code = "31";
-      break;
+      return "\033[31m";
     case Paint::green:
-      code = "32";
-      break;
+      return "\033[32m";
     case Paint::yellow:
-      code = "33";
-      break;
+      return "\033[33m";
     case Paint::blue:
-      code = "34";
-      break;
+      return "\033[34m";
     case Paint::magenta:
-      code = "35";
-      break;
+      return "\033[35m";
     case Paint::cyan:
-      code = "36";
-      break;
+      return "\033[36m";
   }
-  return std::string("\033[") + code + "m" + std::string(text) + "\033[0m";
+  return "\033[0m";
+}
+
+}  // namespace
+
+std::string Page::paint(Paint paint, std::string_view text) const {
+  if (!style_.color || paint == Paint::plain || text.empty()) return std::string(text);
+  return std::string{kPaint, static_cast<char>(paint)} + std::string(text) + kPlain;
+}
+
+void Page::line(std::string_view text) {
+  while (style_.color && !text.empty()) {
+    const size_t mark = text.find_first_of(kMarks);
+    if (mark == std::string_view::npos) break;
+    out_ += printable(text.substr(0, mark));
+    const bool is_paint = text[mark] == kPaint && mark + 1 < text.size();
+    out_ += sequence_of(is_paint ? Paint{static_cast<uint8_t>(text[mark + 1])} : Paint::plain);
+    text.remove_prefix(mark + (is_paint ? 2 : 1));
+  }
+  out_ += printable(text) + "\n";
 }
 
 void Page::heading(std::string_view title, std::string_view remark) {
   const bool fits = columns(title) + 2 + columns(remark) <= width();
-  out_ += "\n" + paint(Paint::bold, title);
-  if (!remark.empty() && fits) out_ += "  " + paint(Paint::dim, remark);
-  out_ += "\n";
+  line("");
+  line(paint(Paint::bold, title) + (!remark.empty() && fits ? "  " + paint(Paint::dim, remark) : ""));
   if (!remark.empty() && !fits) paragraph("  ", remark, Paint::dim);
 }
 

@@ -23,11 +23,12 @@ class Page {
 
   unsigned width() const { return style_.width; }
   size_t rows() const { return style_.rows; }
+  // Marks that line() turns into the terminal's sequences: those of a recording's own text are never let through.
   std::string paint(Paint paint, std::string_view text) const;
 
   // After an empty line. A remark that does not fit beside the title comes below it.
   void heading(std::string_view title, std::string_view remark = {});
-  void line(std::string_view text) { out_ += std::string(text) + "\n"; }
+  void line(std::string_view text);
   // Plain text, broken at spaces to the width. `first` is put before it; lines after the first are indented as wide.
   void paragraph(std::string_view first, std::string_view text, Paint paint = Paint::plain);
   std::string take() { return std::move(out_); }

@@ -1,32 +1,13 @@
 // The report as GitHub Markdown: short enough for a comment that CI makes on a pull request.
 #include <algorithm>
 
+#include "analyzer/report/escape.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
-#include "analyzer/report/markup.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_shown.h"
 
 namespace tapelens::report {
-
-std::string cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|' || c == '\\' || c == '`' || c == '*' || c == '_' || c == '[' || c == '<') out += '\\';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out;
-}
-
-std::string code(std::string_view text) {
-  if (text.empty()) return "";
-  std::string out = "`";
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c == '`' ? '\'' : (c == '\n' ? ' ' : c);
-  }
-  return out + "`";
-}
 
 namespace {
 
@@ -74,7 +55,7 @@ void add_allocations(std::string& out, const Report& r, size_t rows) {
 
 std::string markdown(const Report& r, size_t rows) {
   const Peak& p = r.peak;
-  std::string out = "### Memory: " + bytes_text(p.bytes) + " on " + p.device;
+  std::string out = "### Memory: " + bytes_text(p.bytes) + " on " + code(p.device);
   if (r.processes.size() > 1) {
     out += p.rank >= 0 ? " of rank " + std::to_string(p.rank) : " of process " + std::to_string(p.pid);
   }
@@ -82,7 +63,7 @@ std::string markdown(const Report& r, size_t rows) {
   out += "\n\n" + what + " " + time_text(p.time) + " after the start, in step " + std::to_string(p.step) + " of " +
          count_text(r.steps.size()) + (p.phase == model::Phase::other ? "" : std::string(", ") + phase_name(p.phase)) +
          ", in " + plural(p.live_allocations, "allocation", "allocations") + ". " + code(r.recording.command);
-  if (!r.recording.torch_version.empty()) out += ", PyTorch " + r.recording.torch_version;
+  if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
   out += "\n\n| held as | bytes | of the peak |\n|:--|--:|--:|\n";
   for (const peak::Category& c : p.by_category) {
     out += "| " + cell(category_name(c.kind)) + " | " + bytes_text(c.bytes) + " | " + percent_text(c.bytes, p.bytes) +

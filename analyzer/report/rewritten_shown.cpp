@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "analyzer/report/escape.h"
 #include "analyzer/report/format.h"
-#include "analyzer/report/markup.h"
 
 namespace tapelens::report {
 
