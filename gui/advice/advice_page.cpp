@@ -25,6 +25,7 @@
 #include "gui/advice/relief_curve.h"
 #include "gui/advice/verify_pane.h"
 #include "gui/models/plan.h"
+#include "gui/models/shown.h"
 #include "gui/widgets/table_header.h"
 #include "gui/widgets/theme.h"
 
@@ -32,7 +33,7 @@ namespace tapelens::gui {
 
 namespace {
 
-QString utf8(const std::string& text) { return QString::fromStdString(text); }
+QString utf8(const std::string& text) { return visible(text); }
 
 // "49.2 MiB now, 8.8 MiB", "49.2 MiB now, no less"
 QString now_and(Bytes now, Bytes after) {

@@ -7,6 +7,7 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/models/findings_table.h"
+#include "gui/models/shown.h"
 #include "gui/widgets/diff_view.h"
 #include "gui/widgets/source_pane.h"
 #include "gui/widgets/theme.h"
@@ -18,7 +19,7 @@ namespace {
 constexpr int kPatchLines = 18;
 constexpr int kSourceLines = 16;
 
-QString utf8(const std::string& text) { return QString::fromStdString(text); }
+QString utf8(const std::string& text) { return visible(text); }
 
 }  // namespace
 

@@ -21,6 +21,7 @@
 #include "gui/app/start_page.h"
 #include "gui/compare/compare_page.h"
 #include "gui/models/facts.h"
+#include "gui/models/shown.h"
 #include "gui/peak/peak_page.h"
 #include "gui/steps/steps_page.h"
 #include "gui/timeline/timeline_page.h"
@@ -247,10 +248,10 @@ void MainWindow::show_headline() {
   if (!session_.document()->facts().complete) {
     text += QString(" &nbsp;<span style='color:%1'>%2</span>").arg(theme().warning.name(), tr("data was lost"));
     QStringList lost;
-    for (const report::Lost& loss : session_.document()->facts().lost) lost << QString::fromStdString(loss.what);
-    headline_->setToolTip(lost.join("\n"));
+    for (const report::Lost& loss : session_.document()->facts().lost) lost << visible(loss.what);
+    headline_->setToolTip(plain_tip(lost.join("\n")));
   } else {
-    headline_->setToolTip(session_.document()->facts().command);
+    headline_->setToolTip(plain_tip(session_.document()->facts().command));
   }
   headline_->setText(text);
 }

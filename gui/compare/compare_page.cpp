@@ -18,6 +18,7 @@
 
 #include "analyzer/report/format.h"
 #include "gui/compare/steps_curve.h"
+#include "gui/models/shown.h"
 #include "gui/widgets/table_header.h"
 #include "gui/widgets/theme.h"
 
@@ -27,7 +28,7 @@ namespace {
 
 constexpr int kPeaks = -1;  // data of the choice of a step: each one's peak
 
-QString utf8(const std::string& text) { return QString::fromStdString(text); }
+QString utf8(const std::string& text) { return visible(text); }
 QString amount(Bytes bytes) { return utf8(report::bytes_text(bytes)); }
 QString file_name(const Document& document) { return document.facts().path.section('/', -1); }
 

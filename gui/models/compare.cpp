@@ -7,12 +7,13 @@
 
 #include "analyzer/report/format.h"
 #include "gui/models/session.h"
+#include "gui/models/shown.h"
 
 namespace tapelens::gui {
 
 namespace {
 
-QString utf8(const std::string& text) { return QString::fromStdString(text); }
+QString utf8(const std::string& text) { return visible(text); }
 QString bytes_text(Bytes bytes) { return utf8(report::bytes_text(bytes)); }
 
 struct Found {
@@ -162,7 +163,7 @@ QVariant CompareTable::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
       return text(g, index.column());
     case Qt::ToolTipRole:
-      return index.column() == group ? g.name : QVariant();
+      return index.column() == group ? plain_tip(g.name) : QVariant();
     case Qt::TextAlignmentRole:
       return static_cast<int>((is_number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     case fate_role:

@@ -4,13 +4,14 @@
 
 #include "analyzer/model/attribution.h"
 #include "analyzer/report/format.h"
+#include "gui/models/shown.h"
 #include "trace/record.h"
 
 namespace tapelens::gui {
 
 namespace {
 
-QString words(std::string_view utf8) { return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size())); }
+QString words(std::string_view utf8) { return visible(utf8); }
 
 QString role_words(const Process& p, const Text& text, AllocationId id) {
   for (uint32_t row = 1; row <= p.roles.rows(); ++row) {

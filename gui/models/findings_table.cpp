@@ -2,6 +2,7 @@
 
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
+#include "gui/models/shown.h"
 #include "plugins/builtin.h"
 
 namespace tapelens::gui {
@@ -12,7 +13,7 @@ using advise::Finding;
 using advise::FixKind;
 using report::bytes_text;
 
-QString utf8(const std::string& text) { return QString::fromStdString(text); }
+QString utf8(const std::string& text) { return visible(text); }
 
 // Of the rewrite that mends a finding; -1: none does.
 int level_of(const Finding& finding) {
@@ -146,9 +147,9 @@ QVariant FindingsTable::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
       return text(f, index.column());
     case Qt::ToolTipRole:
-      if (index.column() == relief) return utf8(report::effect_text(f));
+      if (index.column() == relief) return plain_tip(utf8(report::effect_text(f)));
       if (index.column() == mending) return guarantee_text(f);
-      return text(f, index.column());
+      return plain_tip(text(f, index.column()));
     case Qt::TextAlignmentRole:
       return static_cast<int>((index.column() == relief || index.column() == bytes ? Qt::AlignRight : Qt::AlignLeft) |
                               Qt::AlignVCenter);

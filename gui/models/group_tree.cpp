@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/report/format.h"
+#include "gui/models/shown.h"
 
 namespace tapelens::gui {
 
@@ -26,7 +27,7 @@ Level level(const report::Peak& peak, peak::By by, bool nests) {
   std::unordered_map<std::string, uint32_t> ids;
   const auto add = [&](const std::string& name) {
     const auto [at, fresh] = ids.try_emplace(name, static_cast<uint32_t>(out.names.size()));
-    if (fresh) out.names.push_back(QString::fromStdString(name));
+    if (fresh) out.names.push_back(visible(name));
     out.parts.push_back(at->second);
   };
   for (const std::string& key : out.keys.names) {
@@ -193,7 +194,7 @@ QVariant GroupTreeModel::data(const QModelIndex& index, int role) const {
           return QString::fromStdString(report::count_text(node.allocations));
       }
     case Qt::ToolTipRole:
-      return tree_->path(node_at(index));
+      return plain_tip(tree_->path(node_at(index)));
     case Qt::TextAlignmentRole:
       return QVariant::fromValue<Qt::Alignment>((index.column() == name ? Qt::AlignLeft : Qt::AlignRight) |
                                                 Qt::AlignVCenter);

@@ -6,6 +6,7 @@
 
 #include "analyzer/report/format.h"
 #include "analyzer/report/layout.h"
+#include "gui/models/shown.h"
 
 namespace tapelens::gui {
 
@@ -32,7 +33,7 @@ constexpr std::array<Heading, PeakTable::kColumns> kHeadings = {{
     {"Step", "The training step that it was made in"},
 }};
 
-QString qt(const std::string& text) { return QString::fromStdString(text); }
+QString qt(const std::string& text) { return visible(text); }
 
 std::string save_words(const Holder& holder) {
   std::string text = (holder.node.empty() ? "(unattributed)" : holder.node) + "." + holder.field;
@@ -194,7 +195,8 @@ QVariant PeakTable::data(const QModelIndex& index, int role) const {
       return text(a, column);
     case Qt::ToolTipRole:
       if (column == bytes) return qt(report::count_text(static_cast<uint64_t>(a.bytes.value)) + " B");
-      return column == holders ? text(a, column).replace(QStringLiteral("; "), QStringLiteral("\n")) : text(a, column);
+      return plain_tip(column == holders ? text(a, column).replace(QStringLiteral("; "), QStringLiteral("\n"))
+                                         : text(a, column));
     case Qt::TextAlignmentRole:
       return QVariant::fromValue<Qt::Alignment>((is_number(column) ? Qt::AlignRight : Qt::AlignLeft) |
                                                 Qt::AlignVCenter);

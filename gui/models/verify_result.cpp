@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/report/format.h"
+#include "gui/models/shown.h"
 
 namespace tapelens::gui {
 
@@ -12,7 +13,7 @@ namespace {
 using nlohmann::json;
 using report::plural;
 
-QString utf8(const std::string& text) { return QString::fromStdString(text); }
+QString utf8(const std::string& text) { return visible(text); }
 
 // A string, or nothing where the file has null.
 QString word(const json& from, const char* key) {

@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 
 #include "analyzer/report/format.h"
+#include "gui/models/shown.h"
 #include "gui/widgets/grouping_bar.h"
 #include "gui/widgets/icicle.h"
 #include "gui/widgets/theme.h"
@@ -75,8 +76,7 @@ void GroupsView::build() {
     model_->show(tree_);
     tree_view_->expandToDepth(0);
   }
-  icicle_->show_tree(tree_,
-                     peak_ ? QStringLiteral("Alive on %1").arg(QString::fromStdString(peak_->device)) : QString());
+  icicle_->show_tree(tree_, peak_ ? QStringLiteral("Alive on %1").arg(visible(peak_->device)) : QString());
   show_view();
   mark_row(row_);
 }

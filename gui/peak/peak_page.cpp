@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 
 #include "analyzer/report/format.h"
+#include "gui/models/shown.h"
 #include "gui/peak/category_bar.h"
 #include "gui/peak/groups_view.h"
 #include "gui/peak/peak_list.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr int kTypingRestsMs = 150;
 constexpr qint32 kStateVersion = 2;
 
-QString qt(const std::string& text) { return QString::fromStdString(text); }
+QString qt(const std::string& text) { return visible(text); }
 
 }  // namespace
 

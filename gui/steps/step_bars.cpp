@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "analyzer/report/format.h"
+#include "gui/models/shown.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -15,7 +16,7 @@ namespace {
 
 constexpr int kWidest = 56;  // of a bar, in pixels
 
-QString qt(const std::string& text) { return QString::fromStdString(text); }
+QString qt(const std::string& text) { return visible(text); }
 
 }  // namespace
 

@@ -15,6 +15,7 @@
 
 #include "analyzer/report/detail.h"
 #include "analyzer/report/format.h"
+#include "gui/models/shown.h"
 #include "gui/steps/step_bars.h"
 #include "gui/widgets/sparkline.h"
 #include "gui/widgets/table_header.h"
@@ -27,7 +28,7 @@ namespace {
 // In average characters.
 constexpr std::array<int, StepsTable::kColumns> kWidths = {8, 14, 30, 15, 13, 13, 13, 13, 30};
 
-QString qt(const std::string& text) { return QString::fromStdString(text); }
+QString qt(const std::string& text) { return visible(text); }
 
 // "none stands out", "memory grows by 1.1 MiB a step since step 1", "3 stand out"
 QString what_stands_out(const StandsOut& out) {

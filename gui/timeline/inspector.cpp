@@ -6,6 +6,7 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
+#include "gui/models/shown.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -89,7 +90,7 @@ QString group_words(const std::string& key) {
       return category_label(static_cast<peak::HolderKind>(kind));
     }
   }
-  return QString::fromStdString(key);
+  return visible(key);
 }
 
 // What there is to know before anything is clicked: what held the peak, and what to do about it.
@@ -126,7 +127,7 @@ QString summary_of(const Session& session) {
     const QString relief =
         finding.relief().value > 0 ? QString::fromUtf8("−") + bytes_words(finding.relief()) : QString();
     html += row(QString("<a href='finding:%1'>%2</a>")
-                    .arg(QString::fromStdString(finding.id), QString::fromStdString(finding.title).toHtmlEscaped()),
+                    .arg(QString::fromStdString(finding.id), visible(finding.title).toHtmlEscaped()),
                 relief);
   }
   const Bytes after = subject.advised->advice.peak_after_all;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gui/models/shown.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -38,7 +39,7 @@ Ground group_ground(peak::By by, uint8_t group) {
 
 QString group_label(const picture::Grouping& grouping, uint8_t group) {
   if (grouping.by == peak::By::category) return category_label(static_cast<peak::HolderKind>(group));
-  return QString::fromStdString(grouping.names[group]);
+  return visible(grouping.names[group]);
 }
 
 Scene::Scene(const Session& shown, int from, int across, double device_ratio)

@@ -5,13 +5,14 @@
 #include "analyzer/model/attribution.h"
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
+#include "gui/models/shown.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
 
 namespace {
 
-QString words(std::string_view utf8) { return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size())); }
+QString words(std::string_view utf8) { return visible(utf8); }
 
 // Rows of a name and what it is; rows of nothing are left out.
 class Rows {

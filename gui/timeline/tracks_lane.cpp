@@ -1,6 +1,7 @@
 // Modules, operators and backward nodes of one thread, nested.
 #include <algorithm>
 
+#include "gui/models/shown.h"
 #include "gui/timeline/scene.h"
 #include "gui/widgets/theme.h"
 
@@ -60,7 +61,7 @@ void paint_track(Surface& surface, const Scene& scene, const picture::Track& tra
   }
   for (const Label& label : labels) {
     p.setPen(text_on(label.ground));
-    QString shown = QString::fromUtf8(label.name.data(), static_cast<qsizetype>(label.name.size()));
+    QString shown = visible(label.name);
     // The end of a module's path says more than its begin.
     shown = metrics.elidedText(shown, label.is_module ? Qt::ElideLeft : Qt::ElideRight, label.where.width());
     p.drawText(label.where, Qt::AlignLeft | Qt::AlignVCenter, shown);

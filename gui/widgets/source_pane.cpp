@@ -5,6 +5,7 @@
 #include <QFile>
 #include <QFileInfo>
 #include <QLabel>
+#include <QPushButton>
 #include <QStackedWidget>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -13,8 +14,11 @@
 #include "analyzer/model/text.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
+#include "gui/models/shown.h"
 #include "gui/widgets/python_colors.h"
 #include "gui/widgets/theme.h"
+#include "plugins/sources.h"
+#include "trace/regular_file.h"
 
 namespace tapelens::gui {
 
@@ -58,7 +62,8 @@ SourcePane::SourcePane(QWidget* parent)
       frames_(new QComboBox(this)),
       pages_(new QStackedWidget(this)),
       view_(new SourceView(this)),
-      sentence_(new QLabel(this)) {
+      sentence_(new QLabel(this)),
+      show_anyway_(new QPushButton(QStringLiteral("Show the file"), this)) {
   auto* rows = new QVBoxLayout(this);
   rows->setContentsMargins(0, 0, 0, 0);
   rows->setSpacing(kGap / 2);
@@ -78,7 +83,13 @@ SourcePane::SourcePane(QWidget* parent)
   sentence_->setMargin(kMargin);
   sentence_->setTextFormat(Qt::PlainText);
   sentence_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  pages_->addWidget(sentence_);
+  auto* said = new QWidget(this);
+  auto* sentences = new QVBoxLayout(said);
+  sentences->addStretch(1);
+  sentences->addWidget(sentence_);
+  sentences->addWidget(show_anyway_, 0, Qt::AlignHCenter);
+  sentences->addStretch(1);
+  pages_->addWidget(said);
   pages_->addWidget(view_);
   rows->addWidget(frames_);
   rows->addWidget(title_);
@@ -89,6 +100,8 @@ SourcePane::SourcePane(QWidget* parent)
     show_text();
     Q_EMIT frameChanged(at);
   });
+  connect(show_anyway_, &QPushButton::clicked, this,
+          [this] { show_file(found(stack_[static_cast<size_t>(this->frame())].file)); });
   show_stack({}, QStringLiteral("No allocation is selected."));
 }
 
@@ -103,8 +116,8 @@ void SourcePane::show_stack(std::vector<report::Frame> stack, const QString& non
   for (const report::Frame& frame : stack_) {
     const bool is_library = model::is_library_frame(frame.file, frame.function);
     const int at = frames_->count();
-    frames_->addItem(QString::fromStdString(report::source_text(frame)));
-    frames_->setItemData(at, QString::fromStdString(frame.file), Qt::ToolTipRole);
+    frames_->addItem(visible(report::source_text(frame)));
+    frames_->setItemData(at, plain_tip(visible(frame.file)), Qt::ToolTipRole);
     if (is_library) frames_->setItemData(at, theme().faint, Qt::ForegroundRole);
     if (!is_library && own < 0) own = at;
   }
@@ -132,7 +145,8 @@ void SourcePane::resizeEvent(QResizeEvent* event) {
 
 void SourcePane::say(const QString& sentence) {
   sentence_->setText(sentence);
-  pages_->setCurrentWidget(sentence_);
+  show_anyway_->hide();
+  pages_->setCurrentIndex(0);
 }
 
 // What lies beside or below the recording is named from there.
@@ -156,19 +170,47 @@ QString SourcePane::found(const std::string& file) const {
   return {};
 }
 
+bool SourcePane::is_of_program(const QString& path) const {
+  static const QStringList kEndings = {"py", "pyi", "pyx", "pxd", "c",   "cc",  "cpp", "cxx",
+                                       "cu", "cuh", "h",   "hh",  "hpp", "hxx", "inc", "inl"};
+  const QString file = QFileInfo(path).canonicalFilePath();  // wherever links lead
+  if (!kEndings.contains(QFileInfo(file).suffix().toLower())) return false;
+  for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3"})
+    if (file.contains(QLatin1String(part))) return true;
+  const std::string here = QDir::currentPath().toStdString();
+  QStringList folders = folders_;
+  folders << QString::fromStdString(advise::source_tree_at(here).root.string());
+  for (const char* environment : {"VIRTUAL_ENV", "CONDA_PREFIX"}) folders << qEnvironmentVariable(environment);
+  return std::ranges::any_of(folders, [&](const QString& folder) {
+    const QString root = folder.isEmpty() ? QString() : QFileInfo(folder).canonicalFilePath();
+    return !root.isEmpty() && root != QLatin1String("/") && file.startsWith(root + QLatin1Char('/'));
+  });
+}
+
 void SourcePane::show_text() {
   const report::Frame& frame = stack_[static_cast<size_t>(this->frame())];
   name_ = name_of(frame.file);
   cut_title();
-  title_->setToolTip(QString::fromStdString(frame.file));
+  title_->setToolTip(plain_tip(visible(frame.file)));
   remark_->hide();
-  const QString name = QString::fromStdString(frame.file);
   if (frame.file.empty()) return say(QStringLiteral("The file of this frame is not known."));
   const QString path = found(frame.file);
-  if (path.isEmpty()) return say(QStringLiteral("%1 is not on this machine.").arg(name));
-  QFile file(path);
-  if (!file.open(QIODevice::ReadOnly))
-    return say(QStringLiteral("%1 cannot be read: %2.").arg(name, file.errorString()));
+  if (path.isEmpty()) return say(QStringLiteral("%1 is not on this machine.").arg(visible(frame.file)));
+  if (is_of_program(path)) return show_file(path);
+  say(QStringLiteral("The recording names %1, which is no source file below the folders of the program, of the "
+                     "recording or of Python.")
+          .arg(visible(frame.file)));
+  show_anyway_->show();
+}
+
+void SourcePane::show_file(const QString& path) {
+  const report::Frame& frame = stack_[static_cast<size_t>(this->frame())];
+  auto opened = trace::RegularFile::open(path.toStdString());
+  QFile file;
+  if (!opened || !file.open(opened->descriptor(), QIODevice::ReadOnly)) {
+    const QString why = opened ? file.errorString() : QString::fromStdString(opened.error().message);
+    return say(QStringLiteral("%1 cannot be read: %2.").arg(visible(frame.file), why));
+  }
   const Source source = read(file, static_cast<int>(frame.line));
   if (source.is_part) {
     remark_->setText(QStringLiteral("Only the lines around are shown: the file has %1.")

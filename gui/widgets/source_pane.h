@@ -10,6 +10,7 @@
 
 class QComboBox;
 class QLabel;
+class QPushButton;
 class QStackedWidget;
 
 namespace tapelens::gui {
@@ -40,7 +41,9 @@ class SourcePane : public QWidget {
  public:
   explicit SourcePane(QWidget* parent = nullptr);
 
-  // Where files that the program named without a folder are looked for: besides the recording.
+  // The recording's: where files that the program named without a folder are looked for. A recording can name any file
+  // of this machine; source files below these folders, of the repository that the window was started in, and of
+  // Python's environments are shown at once, everything else when the user asks for it.
   void set_folders(const QStringList& folders) { folders_ = folders; }
   // The innermost first; shows the program's own innermost frame. `none`: what is said if there is no stack.
   void show_stack(std::vector<report::Frame> stack, const QString& none);
@@ -61,7 +64,9 @@ class SourcePane : public QWidget {
   void cut_title();
   QString name_of(const std::string& file) const;
   QString found(const std::string& file) const;
+  bool is_of_program(const QString& path) const;
   void show_text();
+  void show_file(const QString& path);
   void say(const QString& sentence);
 
   QStringList folders_;
@@ -73,6 +78,7 @@ class SourcePane : public QWidget {
   QStackedWidget* pages_;
   SourceView* view_;
   QLabel* sentence_;
+  QPushButton* show_anyway_;
 };
 
 }  // namespace tapelens::gui

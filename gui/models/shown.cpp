@@ -1,0 +1,16 @@
+#include "gui/models/shown.h"
+
+#include <QTextDocument>
+
+#include "analyzer/report/escape.h"
+
+namespace tapelens::gui {
+
+QString visible(std::string_view utf8) { return QString::fromStdString(report::printable(utf8)); }
+
+QString plain_tip(const QString& text) {
+  if (!Qt::mightBeRichText(text)) return text;
+  return QStringLiteral("<qt>%1</qt>").arg(text.toHtmlEscaped().replace(QLatin1Char('\n'), QStringLiteral("<br>")));
+}
+
+}  // namespace tapelens::gui
