@@ -1,0 +1,13 @@
+// Plans: whatever is read can be described and handed to the run.
+#include "cli/plan_file.h"
+#include "tests/fuzz/files.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace tapelens;
+  const fuzz::MemoryFile file({reinterpret_cast<const char*>(data), size});
+  const auto sites = cli::read_plan(file.path(), {"unneeded-save", "wide-save", "duplicate-save", "recomputable-save"});
+  if (!sites) return sites.error().message.empty() ? -1 : 0;
+  size_t said = cli::flat(*sites).size();
+  for (const cli::PlanSite& site : *sites) said += cli::describe(site).size();
+  return said == 0 && !sites->empty() ? -1 : 0;
+}
