@@ -128,7 +128,7 @@ TEST(LeftOut, OneTableThatIsWrongIsLeftOutAloneAndEveryReportSaysSo) {
     EXPECT_NE(json(*built.report).find(said), std::string::npos) << "case " << i;
     EXPECT_NE(markdown(*built.report, 5).find(said), std::string::npos) << "case " << i;
     EXPECT_NE(advice_text(*built.report, wide).find(said), std::string::npos) << "case " << i;
-    EXPECT_NE(sarif(*built.report, {}, advise::SourceTree(""), "1").find(said), std::string::npos) << "case " << i;
+    EXPECT_NE(sarif(*built.report, {}, advise::SourceTree{}, "1").find(said), std::string::npos) << "case " << i;
     EXPECT_EQ(built.report->advice->refused.empty(), table == "input_views") << "no check may miss a use: case " << i;
     EXPECT_EQ(built.report->peak.bytes.value, 448) << "case " << i;
   }
@@ -163,6 +163,26 @@ TEST(LeftOut, AColumnThatCannotBeDecodedTakesItsTableWithIt) {
   const Recording recording = opened(parts, folder);
   EXPECT_EQ(names(load_process(recording, model::load_text(recording), {}).left_out),
             std::vector<std::string>{"roles"});
+}
+
+TEST(LeftOut, AFileThatSaysItHasMoreRowsThanSuchAFileCanHoldIsRefused) {
+  const TestFolder folder;
+  testing::SealedParts parts = sound_recording();
+  // A column of one value throughout takes no bytes but those of its entry: 48 for 65536 rows.
+  testing::SealedParts::Chunk same;
+  same.entry.table = static_cast<uint8_t>(Table::checksums);
+  same.entry.width = 8;
+  same.entry.rows = kChunkRows;
+  parts.chunks.insert(parts.chunks.end(), 7000, same);
+  const RowsItem rows{0, static_cast<uint32_t>(Table::checksums), 7000 * kChunkRows};
+  parts.items.push_back({static_cast<uint32_t>(ItemTag::rows), {reinterpret_cast<const char*>(&rows), sizeof(rows)}});
+  try {
+    opened(parts, folder);
+    ADD_FAILURE() << "it was opened";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string_view(error.what()).find("more than a file of this size can hold"), std::string_view::npos)
+        << error.what();
+  }
 }
 
 TEST(LeftOut, NamesThatNobodyWouldReadToTheEndAreCutBetweenTwoCharacters) {

@@ -1,5 +1,6 @@
 // Spools and recordings of several processes, of dead ones, and of nobody in particular: the sealer never crashes.
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <random>
@@ -124,6 +125,40 @@ TEST(SealOfProcesses, ASpoolOfAnotherVersionIsNamed) {
                                          "1.spool: offset 8: a spool of format version 9, this tapelens reads 2: "
                                          "seal it with the tapelens that recorded it");
   EXPECT_FALSE(std::filesystem::exists(folder / "run.tapelens"));
+}
+
+TEST(SealOfProcesses, ASpoolThatIsNoRegularFileIsSaidAndNotWaitedFor) {
+  const TestFolder folder;
+  ASSERT_EQ(mkfifo((folder / "1.spool").c_str(), 0600), 0);
+  const auto summary = seal_quietly(folder);
+  ASSERT_FALSE(summary);
+  EXPECT_NE(summary.error().message.find("1.spool: cannot be read: not a regular file"), std::string::npos)
+      << summary.error().message;
+}
+
+TEST(SealOfProcesses, AMappingOfWhatIsNoRegularFileIsNotOpened) {
+  const TestFolder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  SpoolBuilder b(folder, "1.spool");
+  b.mapping(folder / "pipe", 0x1000, 0x2000, 0).op("x", {}, b.native_stack({0x1100})).end_op().finish();
+  const Sealed sealed = seal_folder(folder);
+  EXPECT_EQ(sealed.recording.rows(Table::operators, {}), 1U);
+}
+
+TEST(SealOfProcesses, HolesOfASpoolAreNotRead) {
+  const TestFolder folder;
+  SpoolBuilder b(folder, "1.spool");
+  b.op("x").end_op().finish();
+  std::error_code error;
+  std::filesystem::resize_file(b.path(), uint64_t{1} << 40, error);
+  if (error) GTEST_SKIP() << "no sparse files here: " << error.message();
+  const uint64_t claimed = ((uint64_t{1} << 40) - kSpoolHeaderBytes) / kBlockBytes;
+  std::fstream file(b.path(), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(offsetof(SpoolHeader, claimed_blocks));
+  file.write(reinterpret_cast<const char*>(&claimed), sizeof(claimed));
+  file.close();
+  const Sealed sealed = seal_folder(folder);
+  EXPECT_EQ(sealed.recording.rows(Table::operators, {}), 1U);
 }
 
 TEST(SealOfProcesses, AFolderThatIsNotThereIsAnError) {
