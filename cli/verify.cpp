@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "analyzer/report/escape.h"
 #include "cli/closing.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -43,7 +44,8 @@ int verify_command(const VerifyOptions& options, VerifySetting setting, const Ap
     say(verdict.problem);
     return verdict.exit_code;
   }
-  const std::string text = options.format == "json" ? verdict_json(verdict) : verdict_text(verdict);
+  const std::string text =
+      options.format == "json" ? verdict_json(verdict) : report::printable_lines(verdict_text(verdict));
   if (const int code = write_output(text, options.output)) return code;
   return verdict.exit_code;
 }

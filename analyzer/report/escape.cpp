@@ -84,6 +84,16 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    out += printable(text.substr(0, end)) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 std::string printable_json(std::string_view document) {
   std::string out;
   out.reserve(document.size());
@@ -163,13 +173,8 @@ std::string code(std::string_view text) {
 }
 
 std::string code_block(std::string_view language, std::string_view text) {
-  std::string inside;
+  const std::string inside = printable_lines(text);
   size_t longest = 2, run = 0;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    inside += printable(text.substr(0, end)) + "\n";
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
   for (const char c : inside) longest = std::max(longest, run = c == '`' ? run + 1 : 0);
   const std::string fence(longest + 1, '`');
   return fence + std::string(language) + "\n" + inside + fence + "\n";

@@ -11,6 +11,9 @@ namespace tapelens::report {
 // by their numbers: "\x1b", "\u202e"; a line's end is "\n". All else, and tabs, stay as they are.
 std::string printable(std::string_view text);
 
+// The same line by line: the ends of lines stay.
+std::string printable_lines(std::string_view text);
+
 // What a JSON library wrote, with such characters in its strings as "\u009b".
 std::string printable_json(std::string_view document);
 

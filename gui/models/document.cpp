@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <new>
 
 #include "analyzer/model/load.h"
 #include "analyzer/model/threads.h"
@@ -67,7 +68,7 @@ Interval Subject::busy() const {
   return picture::inside({Time{first.ns - room}, Time{last.ns + room}}, whole);
 }
 
-Document::Loaded Document::load(const QString& path, const Progress& progress) {
+Document::Loaded Document::load(const QString& path, const Progress& progress) try {
   const auto tell = [&](const char* what, double share) {
     if (progress) progress(QString::fromUtf8(what), share);
   };
@@ -118,6 +119,8 @@ Document::Loaded Document::load(const QString& path, const Progress& progress) {
         subject_name(view.process, words, found[i].device.device, document->processes_.size() == 1)));
   }
   return {document, {}};
+} catch (const std::bad_alloc&) {
+  return {nullptr, path + QStringLiteral(": there is not enough memory to open it.")};
 }
 
 void Document::make(size_t at, Part part, const Progress& progress) {

@@ -1,5 +1,6 @@
 // The widgets of the peak page on their own, by the mouse and the keys.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <QAbstractButton>
 #include <QApplication>
@@ -7,6 +8,7 @@
 #include <QHelpEvent>
 #include <QLabel>
 #include <QMenu>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
@@ -208,6 +210,7 @@ TEST_F(Bar, IsReadFromTheOtherEnd) {
 
 class Source : public ::testing::Test {
  protected:
+  Source() { pane_.set_folders({folder_.path()}); }
   QString write(const QString& name, int lines) {
     const QString path = folder_.filePath(name);
     QFile file(path);
@@ -261,9 +264,41 @@ TEST_F(Source, SaysThatAFileIsNotThere) {
 TEST_F(Source, FindsAFileWithoutAFolderBesidesTheRecording) {
   write("train.py", 10);
   pane_.show();
-  pane_.set_folders({folder_.path()});
   pane_.show_stack({{"train.py", "forward", 3}}, "none");
   EXPECT_EQ(marked(), "line 3");
+}
+
+TEST_F(Source, ShowsAFileThatIsNotTheProgramsOnlyWhenAsked) {
+  const QTemporaryDir elsewhere;
+  const QString secret = elsewhere.filePath("secret.py"), key = folder_.filePath("key.pem");
+  for (const QString& path : {secret, key}) {
+    QFile file(path);
+    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+    file.write("one\ntwo\n");
+  }
+  ASSERT_TRUE(QFile::link(secret, folder_.filePath("link.py")));
+  const QString up = "../" + QFileInfo(elsewhere.path()).fileName() + "/secret.py";
+  pane_.show();
+  auto* button = pane_.findChild<QPushButton*>();
+  for (const QString& path : {secret, key, folder_.filePath("link.py"), up}) {
+    pane_.show_stack({{path.toStdString(), "f", 2}}, "none");
+    EXPECT_TRUE(says("which is no source file below")) << path.toStdString();
+    ASSERT_TRUE(button->isVisible());
+    EXPECT_FALSE(pane_.findChild<SourceView*>()->isVisible());
+    QTest::mouseClick(button, Qt::LeftButton);
+    EXPECT_TRUE(pane_.findChild<SourceView*>()->isVisible());
+    EXPECT_EQ(marked(), "two");
+  }
+}
+
+TEST_F(Source, NeitherWaitsForAPipeNorActsUponAName) {
+  const QString pipe = folder_.filePath("pipe.py");
+  ASSERT_EQ(mkfifo(pipe.toLocal8Bit().constData(), 0600), 0);
+  pane_.show();
+  pane_.show_stack({{pipe.toStdString(), "f", 1}}, "none");
+  EXPECT_TRUE(says("is not on this machine"));
+  pane_.show_stack({{"/<b>x</b>\x1b\xe2\x80\xae.py", "f", 1}}, "none");
+  EXPECT_TRUE(says("/<b>x</b>\\x1b\\u202e.py is not on this machine."));
 }
 
 TEST_F(Source, ShowsTheLinesAroundOfALargeFile) {

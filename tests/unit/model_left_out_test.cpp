@@ -157,7 +157,7 @@ TEST(LeftOut, AColumnThatCannotBeDecodedTakesItsTableWithIt) {
   testing::SealedParts parts = sound_recording();
   for (auto& chunk : parts.chunks) {
     if (Table{chunk.entry.table} != Table::roles || chunk.entry.column != column::role_time.number) continue;
-    chunk.entry.planes = 1;  // one byte a row, and there are three
+    chunk.entry.planes = 1;  // one byte a row
     chunk.stored = "abc";
   }
   const Recording recording = opened(parts, folder);
