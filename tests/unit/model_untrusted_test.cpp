@@ -33,10 +33,10 @@ class Nonsense {
   }
   // Times that do not fall, most of the time.
   template <class... Keys>
-  void times(size_t rows, const Keys&... keys) {
+  void times(size_t rows, uint64_t from, const Keys&... keys) {
     const auto one = [&](const auto& key) {
       std::vector<uint64_t> values(rows);
-      for (uint64_t& value : values) value = below(100);
+      for (uint64_t& value : values) value = from + below(100);
       if (below(60) != 0) std::ranges::sort(values);
       if (below(60) != 0) writer_.write_chunk(key, 0, values.data(), rows);
     };
@@ -72,54 +72,54 @@ void write_nonsense(const std::string& path, uint32_t seed) {
   n.table(kRows, kId, device_name);
   n.table(3, kId, information_key, information_value);
   n.table(3, kId, thread_os_id);
-  n.times(kRows, operator_begin);
+  n.times(kRows, 0, operator_begin);
   n.table(kRows, kId, operator_name, operator_thread, operator_stack, operator_module, operator_flags,
           operator_evaluation);
   n.put(operator_input_count, std::vector<uint16_t>(kRows, 1));
   n.table(kRows, kId, input_allocation);
   n.table(kRows, n.below(2) == 0 ? 1 : 3, operator_parent);
   n.table(kRows, kId, operator_end_of);
-  n.table(kRows, 100, operator_end);
-  n.times(kRows, allocation_time);
+  n.times(kRows, 100, operator_end);
+  n.times(kRows, 0, allocation_time);
   n.table(kRows, n.below(10) == 0 ? UINT64_MAX : 1000, allocation_bytes);
   n.table(kRows, 2, allocation_origin);
   n.table(kRows, kId, allocation_device, allocation_thread, allocation_operator, allocation_evaluation,
           allocation_stack, allocation_module);
   n.table(kRows, kId, free_of);
-  n.times(kRows, free_time);
-  n.times(kRows, node_time);
+  n.times(kRows, 100, free_time);
+  n.times(kRows, 0, node_time);
   n.table(kRows, kId, node_type, node_operator, node_flags, node_parameter, node_thread);
   n.put(node_edge_count, std::vector<uint16_t>(kRows, 2));
   n.table(kRows, kId, node_attributes);
   n.table(2 * kRows, kId, edge_node);
   n.table(kRows, kId, release_of);
-  n.times(kRows, release_time);
-  n.times(kRows, save_time);
+  n.times(kRows, 0, release_time);
+  n.times(kRows, 0, save_time);
   n.table(kRows, kId, save_node, save_field, save_index, save_allocation, save_layout);
   n.table(kRows, 8, save_flags);
-  n.times(kRows, evaluation_begin);
+  n.times(kRows, 0, evaluation_begin);
   n.table(kRows, kId, evaluation_node, evaluation_thread, evaluation_flags);
   n.table(kRows, kId, evaluation_end_of);
-  n.table(kRows, 100, evaluation_end);
+  n.times(kRows, 100, evaluation_end);
   n.table(3, 100, backward_begin, backward_end);
   n.table(3, 100, optimizer_begin, optimizer_end);
   n.table(3, 2, optimizer_name);
   n.table(3, 100, range_begin, range_end);
   n.table(3, kId, range_name, range_thread);
-  n.times(kRows, role_time);
+  n.times(kRows, 0, role_time);
   n.table(kRows, kId, role_allocation, role_kind, role_name, role_parameter);
-  n.times(kRows, rewrite_time);
+  n.times(kRows, 0, rewrite_time);
   n.table(kRows, kId, rewrite_id, rewrite_flags, rewrite_node, rewrite_field, rewrite_index, rewrite_reason,
           rewrite_operator, rewrite_stack, rewrite_module);
   n.table(kRows, n.below(10) == 0 ? UINT64_MAX : 1000, rewrite_bytes, rewrite_kept);
-  n.times(kRows, checksum_time);
+  n.times(kRows, 0, checksum_time);
   n.table(kRows, 100, checksum_step, checksum_value, checksum_spent);
   n.table(kRows, kId, checksum_of, checksum_name);
-  n.times(kRows, module_call_begin);
+  n.times(kRows, 0, module_call_begin);
   n.table(kRows, kId, module_call_module, module_call_thread);
   n.table(kRows, 1, module_call_parent);
   n.table(kRows, kId, module_call_end_of);
-  n.table(kRows, 100, module_call_end);
+  n.times(kRows, 100, module_call_end);
   n.table(2, 20, loss_kind, loss_count, loss_time);
   ProcessSummary process;
   process.pid = 7;
