@@ -19,7 +19,7 @@ namespace tapelens::testing {
 class SealedParts {
  public:
   struct Chunk {
-    trace::ChunkEntry entry;
+    trace::ChunkEntry entry{};
     std::string stored;
   };
   struct Item {
