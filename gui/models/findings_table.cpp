@@ -149,7 +149,7 @@ QVariant FindingsTable::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole:
       if (index.column() == relief) return plain_tip(utf8(report::effect_text(f)));
       if (index.column() == mending) return guarantee_text(f);
-      return plain_tip(text(f, index.column()));
+      return plain_tip(text(f, index.column()).toString());
     case Qt::TextAlignmentRole:
       return static_cast<int>((index.column() == relief || index.column() == bytes ? Qt::AlignRight : Qt::AlignLeft) |
                               Qt::AlignVCenter);

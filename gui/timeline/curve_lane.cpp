@@ -116,7 +116,7 @@ void paint_other_curve(Surface& surface, const Scene& scene, const Subject& othe
   const double scale =
       static_cast<double>(area.height()) / static_cast<double>(std::max<int64_t>(1, other.device.peak.value));
   std::array<Ground, picture::Grouping::kGroups> grounds{};
-  for (uint8_t group = 0; group < 7; ++group) grounds[group] = group_ground(peak::By::category, group);
+  for (uint8_t group = 0; group < peak::kHolderKinds; ++group) grounds[group] = group_ground(peak::By::category, group);
   paint_stack(surface, area, columns, scale, grounds);
 }
 

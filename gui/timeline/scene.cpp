@@ -58,7 +58,7 @@ Scene::Scene(const Session& shown, int from, int across, double device_ratio)
   }
   const QColor surface = theme().surface;
   for (uint8_t group = 0; group < picture::Grouping::kGroups; ++group) {
-    const bool has_it = curve.grouping().by != peak::By::category || group < 7;
+    const bool has_it = curve.grouping().by != peak::By::category || group < peak::kHolderKinds;
     grounds[group] = has_it ? group_ground(curve.grouping().by, group) : Ground{};
     // What the search does not find steps back.
     const auto mixed = [&](picture::Pixel p) {

@@ -2,6 +2,7 @@
 Programs run as they are and with the probe, in processes of their own; what they compute is compared."""
 
 import pathlib
+import struct
 
 import pytest
 import torch
@@ -11,6 +12,15 @@ import harness
 LIBRARY = harness.BINARY.parents[1] / "lib/tapelens/libtapelens_inject.so"
 
 
+def tally_rows(file):
+    """What trace/tally_file.h describes: rewrite, reason ('' if it was applied), times, bytes, kept."""
+    magic, rows, _, _ = struct.unpack_from("<8sIIQ", file)
+    assert magic == b"LSTALLY1"
+    for row in range(rows):
+        rewrite, reason, _, _, _, times, size, kept = struct.unpack_from("<48s160sIIQQQQ", file, 24 + 248 * row)
+        yield rewrite.split(b"\0")[0].decode(), reason.split(b"\0")[0].decode(), times, size, kept
+
+
 def rewritten(command, allow, folder, min_bytes=1):
     """The command with the probe in it, and what it says it did: (rewrite, reason or None) -> (times, bytes, kept)."""
     folder.mkdir()
@@ -18,12 +28,10 @@ def rewritten(command, allow, folder, min_bytes=1):
                                      "TAPELENS_REWRITE_MIN_BYTES": str(min_bytes), "TAPELENS_TALLY": str(folder)})
     done = {}
     for file in pathlib.Path(folder).iterdir():
-        for line in file.read_text(encoding="utf-8").splitlines():
-            what, rewrite, _, _, times, size, rest = line.split("\t")
-            key = (rewrite, None if what == "applied" else rest)
+        for rewrite, reason, times, size, kept in tally_rows(file.read_bytes()):
+            key = (rewrite, reason or None)
             before = done.get(key, (0, 0, 0))
-            kept = int(rest) if what == "applied" else 0
-            done[key] = tuple(a + b for a, b in zip(before, (int(times), int(size), kept)))
+            done[key] = tuple(a + b for a, b in zip(before, (times, size, kept)))
     return run, done
 
 

@@ -122,7 +122,7 @@ TEST(SealOfProcesses, ASpoolOfAnotherVersionIsNamed) {
   const auto summary = seal_quietly(folder);
   ASSERT_FALSE(summary);
   EXPECT_EQ(summary.error().message, folder /
-                                         "1.spool: offset 8: a spool of format version 9, this tapelens reads 2: "
+                                         "1.spool: offset 8: a spool of format version 9, this tapelens reads 3: "
                                          "seal it with the tapelens that recorded it");
   EXPECT_FALSE(std::filesystem::exists(folder / "run.tapelens"));
 }

@@ -1,5 +1,5 @@
-"""Threads that copy at the same time, each a number of times that is known: of each round two clones of the same part
-are saved, and one of another part. usage: copying_threads.py THREADS N"""
+"""Threads that copy at the same time, each a number of times that is known: three clones of each round are saved and never
+changed. usage: copying_threads.py THREADS N"""
 
 import sys
 import threading
