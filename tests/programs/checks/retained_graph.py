@@ -93,9 +93,9 @@ def recur_by_hand(detached, count=6):
         if detached:
             state = state.detach()
         loss = F.cross_entropy(logits, labels)
-        gradients = torch.autograd.grad(loss, list(model.head.parameters()), retain_graph=not detached)
+        gradients = torch.autograd.grad(loss, list(model.parameters()), retain_graph=not detached)
         with torch.no_grad():
-            for parameter, gradient in zip(model.head.parameters(), gradients):
+            for parameter, gradient in zip(model.head.parameters(), gradients[2:]):
                 parameter -= 0.1 * gradient
 
 
