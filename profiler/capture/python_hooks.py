@@ -52,7 +52,8 @@ def install():
             tensor.trigger_wait()
         if not hasattr(type(tensor), "__tensor_flatten__"):
             return [tensor]
-        return [one for name in tensor.__tensor_flatten__()[0] for one in inner(getattr(tensor, name))]
+        attributes = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]  # DTensor names its mesh, too
+        return [one for attribute in attributes if isinstance(attribute, Tensor) for one in inner(attribute)]
 
     def checksum(parameter, of):
         tensor = parameter if of == CHECKSUM_OF_PARAMETER else parameter.grad
@@ -151,8 +152,23 @@ def install():
             checksums(opt, CHECKSUM_OF_PARAMETER)
         tapelens_optimizer_end(name_of(opt))
 
-    optimizer.register_optimizer_step_pre_hook(before)
-    optimizer.register_optimizer_step_post_hook(after)
+    is_sound = True
+
+    def guarded(hook):
+        """What goes wrong in here must not reach the program's step."""
+        def run(opt, args, kwargs):
+            nonlocal is_sound
+            if not is_sound:
+                return
+            try:
+                hook(opt, args, kwargs)
+            except Exception as error:
+                is_sound = False
+                tapelens_say(f"an error inside Tapelens: no optimizer's steps are seen from here on ({type(error).__name__}: {error})")
+        return run
+
+    optimizer.register_optimizer_step_pre_hook(guarded(before))
+    optimizer.register_optimizer_step_post_hook(guarded(after))
     return module.Module._wrapped_call_impl.__code__
 
 
