@@ -111,7 +111,7 @@ void each_storage(const c10::IValue& argument, const Take& take) {
 }
 
 void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save,
-                const Candidates& candidates);
+                const Candidates& candidates, Attempted& asked);
 
 }  // namespace
 
@@ -148,10 +148,9 @@ const Candidates* candidates(std::string_view type, std::string_view field) {
 }
 
 void offer(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates) {
-  const RewriteInfo info =
-      candidates.empty() ? RewriteInfo{kFollowing.rewrite, kFollowing.level, {}} : info_of(*candidates.front());
-  const Place place{&save.node, save.type, save.field, save.index, save.operator_name};
-  attempt({info.id, info.level, place}, [&] { offer_save(state, saved, save, candidates); });
+  Attempted asked = kFollowing;
+  asked.place = {&save.node, save.type, save.field, save.index, save.operator_name};
+  attempt(asked, [&] { offer_save(state, saved, save, candidates, asked); });
 }
 
 Call begin(const CheapOperator& op, const at::RecordFunction& function) {
@@ -168,14 +167,17 @@ void end(Call call, const at::RecordFunction& function) {
 
 namespace {
 
+// `asked`: who is to blame for what is thrown.
 void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save,
-                const Candidates& candidates) {
+                const Candidates& candidates, Attempted& asked) {
   if (!is_plain(save.tensor) || save.tensor.storage().nbytes() < settings().min_bytes || !is_plain_moment()) return;
   const Rewrite* encodes = nullptr;
   bool may_encode = false;
   for (const Rewrite* rewrite : candidates) {
+    const RewriteInfo info = info_of(*rewrite);
+    asked.rewrite = info.id;
+    asked.level = info.level;
     if (!rewrite->matches(save)) continue;
-    const RewriteInfo info = rewrite->info();
     if (info.level == Level::never_read) {
       if (!is_asked_for(info.id, info.level, save, false)) continue;
       saved.register_hooks(std::make_unique<Hold>(save, rewrite, nullptr, g_surroundings.site(), false, false));
@@ -186,6 +188,8 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
       may_encode = is_asked_for(info.id, info.level, save, true);
     }
   }
+  asked.rewrite = kFollowing.rewrite;
+  asked.level = kFollowing.level;
   std::shared_ptr<Content> content =
       host().recomputes || encodes != nullptr ? content_of(save.tensor) : find_content(save.tensor);
   if (content == nullptr) return;
