@@ -70,10 +70,11 @@ std::shared_ptr<Content> known_content(const c10::StorageImpl* storage);
 // operators alone.
 template <class Storage>
 void materialize(Storage* storage) {
+  using namespace c10::impl::cow;  // not qualified below: LibTorch before 2.15 has no such function
   attempt({"recomputable-save", Level::recomputed}, [&] {
     if (const auto content = known_content(storage)) content->about_to_be_written();
   });
-  if (is_cow(*storage)) c10::impl::cow::materialize_cow(storage);
+  if (is_cow(*storage)) materialize_cow(storage);
 }
 
 template <class Storage>
