@@ -16,7 +16,7 @@ struct Step {
 // A border is the end of a step of the optimizer that was stepped first (a GAN's second one makes no borders). Step 0
 // begins with the recording; what follows the last border is a last step if anything was allocated in it. Where no
 // optimizer steps, a border is the begin of the forward after a backward that lets its graph go (after each backward,
-// if fewer than two let go), and a program with one backward is one step. Never empty.
+// if fewer than two release it), and a program with one backward is one step. Never empty.
 std::vector<Step> find_steps(const Process& process);
 
 // The step that a moment belongs to; moments after the last border without a step of their own belong to the last.
@@ -29,7 +29,7 @@ const char* phase_name(Phase phase);
 std::vector<Interval> merged(std::vector<Interval> intervals);
 std::vector<Interval> merged(const std::vector<Backward>& backwards);
 
-// The moments at which a backward begins: what the forward has kept for it is there, and nothing has been let go.
+// The moments at which a backward begins: what the forward has kept for it is there, and nothing has been released.
 class BackwardBegins {
  public:
   explicit BackwardBegins(const Process& process);
