@@ -50,7 +50,7 @@ def timed(net, steps, rounds, worker=WORKER, mode="turns"):
     """The ratio of each level to the bare program: by the wall clock, and in processor time."""
     rewritten = [overhead.Way(level, net, [TAPELENS, "run", "--quiet", "--apply", level, "--"], mode, worker) for level in LEVELS]
     bare = overhead.Way("bare", net, [], mode, worker)
-    # Tapelens measures in the first three backwards; then it has decided.
+    # After the first backwards Tapelens has decided.
     overhead.take_turns([bare, *rewritten], steps, rounds, warm_up=5)
     return {way.name: [way.median(clock) / bare.median(clock) for clock in (overhead.WALL, overhead.CPU)] for way in rewritten}
 

@@ -35,7 +35,7 @@ double read_share(const std::string& text) {
   const std::string_view unit(end, text.data() + text.size());
   const double share = unit == "%" ? number / 100 : number;
   if (error != std::errc() || (!unit.empty() && unit != "%") || !(share >= 0 && share <= 1)) {
-    throw CLI::ValidationError("--recompute-budget", "'" + text + "' is no share of a step's time, like 5% or 0.05");
+    throw CLI::ValidationError("--recompute-budget", "'" + text + "' is no share of a step, like 5% or 0.05");
   }
   return share;
 }
@@ -94,7 +94,7 @@ void add_choosing_options(CLI::App& sub, ApplyingOptions& options) {
       ->type_name("{lossless,bitwise}|PLAN");
   sub.add_option("--allow", options.allow, "Also this rewrite, wherever it can; may be given more than once")
       ->type_name("REWRITE");
-  sub.add_option("--recompute-budget", options.budget, "Share of a step's time that computing again may take")
+  sub.add_option("--recompute-budget", options.budget, "Share of a step's estimated cost that recomputation may take")
       ->type_name("SHARE")
       ->capture_default_str();
   sub.add_option("--rewrite-min-bytes", options.min_bytes, "Leave smaller storages alone")

@@ -66,12 +66,26 @@ struct Difference {
   std::optional<PlanSite> site;  // of it
 };
 
+// How far a gradient is from another of the first step: the largest difference of two elements, divided by the largest
+// element of the bare program's gradient in float64.
+struct GradientError {
+  std::string name;                // of the parameter
+  double difference = 0;           // of the bare and the rewritten run
+  double bare = 0, rewritten = 0;  // of each from float64
+};
+struct Rounding {
+  std::string unknown;                   // why there are no figures; empty: there are
+  std::vector<GradientError> gradients;  // the largest difference first
+  uint64_t left_out = 0;                 // gradients that could not be followed in float64
+};
+
 struct Verdict {
   int exit_code = kIdentical;
   bool identical = false, deterministic = true;
   bool has_verdict = true;  // something was compared, and the program is deterministic
   std::string problem;      // of exit codes from 3 on, but 5: one sentence
   std::optional<Difference> difference;
+  std::optional<Rounding> rounding;  // what differs comes from rewrites that add in another order (level 3) alone
   uint64_t steps = 0, gradients = 0, parameters = 0, losses = 0;  // that were compared
   uint64_t gradients_left_out = 0, parameters_left_out = 0;       // that could not be
   VerifiedRun bare, rewritten;
@@ -85,6 +99,8 @@ struct VerifySetting {
   std::string folder;             // recordings and logs
   std::optional<uint64_t> steps;  // that are recorded and compared; all if not given
   bool output_to_error = false;   // standard output of the first run: of the command itself
+  std::string values;             // a folder, for the gradients of the first step; empty: not wanted
+  bool float64 = false;           // and for what they are without rounding errors
 };
 
 // Runs the command and reads what it left. `name`: of the recording. `is_first`: what it writes goes to the user.
@@ -95,6 +111,11 @@ trace::Result<VerifiedRun> run_recorded(const VerifySetting& setting, const Appl
 
 // The first that differs, in the order of the steps; counts in `verdict` what was compared.
 std::optional<Difference> compare(const VerifiedRun& bare, const VerifiedRun& other, Verdict& verdict);
+
+// ---- verify_rounding.cpp
+
+// Runs the command twice more: bare, followed in float64, and rewritten.
+Rounding measure_rounding(VerifySetting setting, const Applying& applying, const VerifiedRun& bare);
 
 // ---- verify_bisect.cpp
 

@@ -199,6 +199,8 @@ Result<VerifiedRun> run_recorded(const VerifySetting& setting, const Applying& a
                                          {"TAPELENS_MAX_BYTES", ""},
                                          {"TAPELENS_STACKS", ""},
                                          {"TAPELENS_CHECKSUMS", "1"},
+                                         {"TAPELENS_VALUES", setting.values},
+                                         {"TAPELENS_FLOAT64", setting.float64 ? "1" : ""},
                                          {"TAPELENS_QUIET", is_first ? "" : "1"},
                                          {"PYTHONHASHSEED", "0"}});
   // No run may take input away from another.

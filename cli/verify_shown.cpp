@@ -53,6 +53,42 @@ std::string end_of(const std::string& log) {
   return text;
 }
 
+// Rewrites of level 3 that were applied.
+std::string names_of_equivalent(const Verdict& v) {
+  std::string names;
+  for (const report::RewrittenTotal& total : v.rewritten.rewritten.applied) {
+    if (total.level != 3 || names.find(total.rewrite) != std::string::npos) continue;
+    names += (names.empty() ? "" : ", ") + total.rewrite;
+  }
+  return names;
+}
+
+// How far each gradient is from that of the bare run, and both from float64.
+std::string rounding_text(const Rounding& rounding) {
+  if (!rounding.unknown.empty()) return "\nHow far they are apart is not known: " + rounding.unknown + ".\n";
+  constexpr size_t kMost = 8;
+  const auto figure = [](double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.1e", value);
+    return pad_left(text, 12);
+  };
+  const size_t shown = std::min(kMost, rounding.gradients.size());
+  size_t width = 30;
+  for (size_t i = 0; i < shown; ++i) width = std::max(width, std::min<size_t>(60, rounding.gradients[i].name.size()));
+  std::string text = "\n  " + pad_right("gradient, first step", width) + "  difference  bare error   rewritten error\n";
+  for (size_t i = 0; i < shown; ++i) {
+    const GradientError& one = rounding.gradients[i];
+    text += "  " + pad_right(one.name, width) + figure(one.difference) + figure(one.bare) + "    " + figure(one.rewritten) + "\n";
+  }
+  if (shown < rounding.gradients.size()) {
+    text += "  and " + plural(rounding.gradients.size() - shown, "gradient", "gradients") + " with smaller differences\n";
+  }
+  if (rounding.left_out > 0) {
+    text += "  " + plural(rounding.left_out, "gradient", "gradients") + " could not be followed in float64\n";
+  }
+  return text + "  The error is the largest difference from the same program in float64, relative to the largest element.\n";
+}
+
 std::string verdict_line(const Verdict& v) {
   const std::string left_out = left_out_text(v).empty() ? "" : " " + left_out_text(v);
   if (v.identical) return "Identical, bit for bit, in " + compared_text(v) + "." + left_out;
@@ -61,6 +97,10 @@ std::string verdict_line(const Verdict& v) {
            ": " + plural(v.losses, "loss", "losses") + "." + left_out;
   }
   const Difference& d = *v.difference;
+  if (v.rounding) {
+    return "Not the same bits: " + names_of_equivalent(v) + " adds in another order, and all else is identical. First the " +
+           where_text(d) + " differs.";
+  }
   if (!v.deterministic) {
     return "The program is not deterministic by itself: two bare runs differ first in the " + where_text(d) +
            ". Nothing can be said of the rewrites; seed it, or see torch.use_deterministic_algorithms.";
@@ -157,6 +197,19 @@ Json difference_json(const Difference& d) {
           {"site", d.site ? site_json(*d.site) : Json(nullptr)}};
 }
 
+Json rounding_json(const Rounding& rounding) {
+  Json gradients = Json::array();
+  for (const GradientError& one : rounding.gradients) {
+    gradients.push_back({{"parameter", one.name},
+                         {"difference", number(one.difference)},
+                         {"bare_error", number(one.bare)},
+                         {"rewritten_error", number(one.rewritten)}});
+  }
+  return {{"unknown", rounding.unknown.empty() ? Json(nullptr) : Json(rounding.unknown)},
+          {"gradients", std::move(gradients)},
+          {"left_out", rounding.left_out}};
+}
+
 }  // namespace
 
 std::string verdict_text(const Verdict& v) {
@@ -165,6 +218,7 @@ std::string verdict_text(const Verdict& v) {
     if (const std::string end = end_of(v.rewritten.log); !end.empty())
       text += "\nWhat the rewritten run wrote last:\n" + end;
   }
+  if (v.rounding) text += rounding_text(*v.rounding);
   return text + "\n" + table(v) + "\n" + rewrites(v);
 }
 
@@ -189,6 +243,7 @@ std::string verdict_json(const Verdict& v) {
       {"identical", v.identical},
       {"deterministic", v.deterministic},
       {"first_difference", v.difference ? difference_json(*v.difference) : Json(nullptr)},
+      {"rounding", v.rounding ? rounding_json(*v.rounding) : Json(nullptr)},
       {"compared",
        {{"steps", v.steps}, {"losses", v.losses}, {"gradients", v.gradients}, {"parameters", v.parameters}}},
       {"not_compared", {{"gradients", v.gradients_left_out}, {"parameters", v.parameters_left_out}}},

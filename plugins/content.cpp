@@ -82,12 +82,19 @@ View Contents::origin(View view, Time until) const {
     const Copied from = copied(view.allocation);
     if (from.parts.empty() ||
         context_.text.layout_dtype[from.parts[0].layout] != context_.text.layout_dtype[view.layout] ||
-        !std::ranges::equal(context_.text.sizes(from.parts[0].layout), context_.text.sizes(view.layout)) ||
         !is_unchanged(view.allocation, from.since, until) ||
         !is_unchanged(from.parts[0].allocation, from.since, until)) {
       break;
     }
-    view = from.parts[0];
+    const View source = from.parts[0];
+    if (has_source_layout(view.allocation, from)) {
+      view = {source.allocation, view.layout, source.offset};  // a transposed view of a copy is one of its source
+    } else if (is_row_major(context_.text, view.layout) &&
+               std::ranges::equal(context_.text.sizes(source.layout), context_.text.sizes(view.layout))) {
+      view = source;
+    } else {
+      break;
+    }
   }
   return view;
 }

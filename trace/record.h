@@ -162,7 +162,8 @@ struct OperatorRecord {  // id: string, "aten::addmm"; flags: OperatorFlags
 };
 enum OperatorFlags : uint8_t { kOperatorIsPythonFunction = 1 };  // a torch.autograd.Function
 
-// Only of operators that copy (clone, casts, concatenations): whether two copies have the same content depends on it.
+// Only of operators that copy (whether copies have the same content depends on it), of products (their cost does) and of
+// cheap ones in place that write a part of a storage (the rest is not theirs).
 struct InputViewsRecord {  // InputView[] follow, as many as the operator has inputs
   RecordHeader header;
   uint64_t ticks;

@@ -64,11 +64,12 @@ struct Finding {
   Bytes relief() const { return std::max(peak_before - peak_after, relief_with_all); }
 };
 
-// What the rewrites that are applied do, all of them together.
+// What the rewrites that are applied do, all of them together. A recording does not have when variables released what
+// is saved as well: where that makes a difference, `at_most` is more than `after`.
 struct Foretold {
   std::string name;  // of what is applied: "lossless"
-  Bytes peak_before, peak_after;
-  Bytes saved_before, saved_after;  // the most that is kept for the backward alone when one begins
+  Bytes peak_before, peak_after, peak_at_most;
+  Bytes saved_before, saved_after, saved_at_most;  // the most that is kept for the backward alone when one begins
 };
 
 struct Advice {

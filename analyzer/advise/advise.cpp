@@ -197,8 +197,8 @@ class Advisor {
 
   void foretell(const peak::Replay::Outcome& outcome, const std::vector<const peak::WhatIf*>& all) {
     const peak::Saved saved(lifetimes_, timeline_, since_);
-    advice_.foretold = {wanted_.applying->name, peak_.bytes, outcome.peak, saved.most(),
-                        saved.most_without(outcome, all)};
+    const Bytes left = saved.most_without(outcome, all);
+    advice_.foretold = {wanted_.applying->name, peak_.bytes, outcome.peak, outcome.peak, saved.most(), left, left};
   }
 
   // Takes the change with it.
@@ -264,11 +264,27 @@ class Advisor {
   std::vector<Change> changes_;  // of the findings
 };
 
+void widen(Foretold& bounds, const Foretold& other) {
+  const auto both = [](Bytes& least, Bytes& most, Bytes also) {
+    least = std::min(least, also);
+    most = std::max(most, also);
+  };
+  both(bounds.peak_after, bounds.peak_at_most, other.peak_after);
+  both(bounds.saved_after, bounds.saved_at_most, other.saved_after);
+}
+
 }  // namespace
 
 Advice advise(const Process& process, const Text& text, const Prepared& prepared, Checks& checks, const Wanted& wanted,
               const Progress& progress, Time since, std::vector<Change>* changes) {
-  return Advisor(process, text, prepared, wanted, progress, since).run(checks, changes);
+  Advice advice = Advisor(process, text, prepared, wanted, progress, since).run(checks, changes);
+  if (advice.foretold) {
+    const peak::Lifetimes longest(process, prepared.provenance, text);
+    const Prepared held{prepared.steps, prepared.phases,   prepared.provenance,
+                        longest,        prepared.timeline, prepared.peak};
+    widen(*advice.foretold, *Advisor(process, text, held, wanted, {}, since).run(checks, nullptr).foretold);
+  }
+  return advice;
 }
 
 Advice advise(const Process& process, const Text& text, DeviceId device, Checks& checks, const Wanted& wanted,

@@ -79,6 +79,18 @@ class Finder {
     return end;
   }
 
+  // The end of the call in which an allocation was made and, until `used`, handed on.
+  Time variable_end(AllocationId id, Time used, const Text& text) const {
+    ModuleCallId call = p_.allocations.module_call[id];
+    while (call && p_.module_calls.end[call] < used) call = p_.module_calls.parent[call];
+    if (call) {
+      const std::string_view type = text.string(text.module_type[p_.module_calls.module[call]]);
+      return type.ends_with("Sequential") ? used : p_.module_calls.end[call];
+    }
+    const auto next = std::ranges::lower_bound(p_.backwards, used, {}, &Interval::begin);
+    return next != p_.backwards.end() ? next->begin : used;
+  }
+
   // What reads its own save is no use by the program. `savers`: the nodes that saved it, sorted.
   bool is_of_a_saver(OperatorId op, const std::vector<NodeId>& savers) const {
     const NodeId node = p_.evaluations.node[p_.operators.evaluation[op]];
@@ -92,7 +104,13 @@ class Finder {
 
 }  // namespace
 
-Lifetimes::Lifetimes(const Process& p, const Provenance& provenance) : process_(p), provenance_(provenance) {
+Lifetimes::Lifetimes(const Process& p, const Provenance& provenance) : Lifetimes(p, provenance, nullptr) {}
+
+Lifetimes::Lifetimes(const Process& p, const Provenance& provenance, const Text& held_by_variables)
+    : Lifetimes(p, provenance, &held_by_variables) {}
+
+Lifetimes::Lifetimes(const Process& p, const Provenance& provenance, const Text* held_by_variables)
+    : process_(p), provenance_(provenance) {
   const uint32_t rows = p.allocations.rows();
   program_end_.resize(size_t{rows} + 1);
   last_use_.resize(size_t{rows} + 1);
@@ -108,13 +126,21 @@ Lifetimes::Lifetimes(const Process& p, const Provenance& provenance) : process_(
     }
     return last;
   };
+  // In a run with rewrites: what something is recomputed of is freed with what was recomputed.
+  std::vector<int64_t> rewritten;
+  for (uint32_t row = 1; row <= p.rewrites.rows(); ++row) {
+    if (p.rewrites.save[RewriteId{row}]) rewritten.push_back(p.rewrites.until[RewriteId{row}].ns);
+  }
+  std::ranges::sort(rewritten);
   Activity activity(p);
   for (uint32_t row = 1; row <= p.frees.rows(); ++row) {
     const AllocationId allocation = p.frees.of[FreeId{row}];
     if (p.allocations.free[allocation] != FreeId{row} || held[allocation.value] != 0) continue;
     const Time end = p.frees.time[FreeId{row}];
     const int64_t before = activity.last_before(end.ns);
-    const int64_t released = last_release(allocation, end);
+    int64_t released = last_release(allocation, end);
+    const auto later = std::ranges::upper_bound(rewritten, end.ns);
+    if (released >= 0 && later != rewritten.begin()) released = std::max(released, *std::prev(later));
     ends_with_save_[allocation.value] = released >= 0 && before <= released;
   }
 
@@ -134,6 +160,9 @@ Lifetimes::Lifetimes(const Process& p, const Provenance& provenance) : process_(
       if (finder.is_of_a_saver(op, savers)) continue;
       last = std::max(last, p.operators.end[op]);
       if (ends_with_save_[row] != 0) end = std::max(end, finder.use_end(op, birth));
+    }
+    if (held_by_variables != nullptr && ends_with_save_[row] != 0 && !p.allocations.evaluation[id]) {
+      end = std::max(end, finder.variable_end(id, end, *held_by_variables));
     }
     last_use_[row] = std::min(last, freed).ns;
     program_end_[row] = ends_with_save_[row] != 0 ? std::min(end, freed).ns : freed.ns;

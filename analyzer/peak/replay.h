@@ -56,6 +56,10 @@ struct WhatIf {
 class Lifetimes {
  public:
   Lifetimes(const Process& process, const Provenance& provenance);
+  // Of what a save held to its end no recording has when the program released it. Above: after its last use; here: when
+  // the module call returns in which it was made and used, or, without one, before the next backward. Variables of
+  // functions hold tensors so long; torch.nn.Sequential hands on its one variable.
+  Lifetimes(const Process& process, const Provenance& provenance, const Text& held_by_variables);
 
   // The end without any save. Not after the recorded end.
   Time program_end(AllocationId allocation) const { return Time{program_end_[allocation.value]}; }
@@ -70,6 +74,8 @@ class Lifetimes {
   const Provenance& provenance() const { return provenance_; }
 
  private:
+  Lifetimes(const Process& process, const Provenance& provenance, const Text* held_by_variables);
+
   const Process& process_;
   const Provenance& provenance_;
   std::vector<int64_t> program_end_, last_use_, last_release_;

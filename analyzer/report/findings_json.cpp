@@ -69,8 +69,10 @@ void add_advice(Json& object, const advise::Advice& advice) {
     object["advice"]["plan"] = {{"applied", foretold->name},
                                 {"peak_before_bytes", foretold->peak_before.value},
                                 {"peak_after_bytes", foretold->peak_after.value},
+                                {"peak_after_at_most_bytes", foretold->peak_at_most.value},
                                 {"saved_peak_before_bytes", foretold->saved_before.value},
-                                {"saved_peak_after_bytes", foretold->saved_after.value}};
+                                {"saved_peak_after_bytes", foretold->saved_after.value},
+                                {"saved_peak_after_at_most_bytes", foretold->saved_at_most.value}};
   }
   object["findings"] = std::move(findings);
 }

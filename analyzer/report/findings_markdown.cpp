@@ -16,8 +16,11 @@ bool matters(const Finding& f) { return f.relief() > Bytes{} || f.severity != ad
 
 std::string after_all(const Advice& advice) {
   if (advice.peak_after_all >= advice.peak_before) return "";
-  return ", " + bytes_text(advice.peak_after_all) + " with " +
-         (advice.foretold ? cell(advice.foretold->name) + " applied" : fixed_text(advice) + " fixed") + " (-" +
+  if (const auto& with = advice.foretold) {
+    return ", " + bounds_text(with->peak_after, with->peak_at_most) + " with " + cell(with->name) + " applied (" +
+           bounds_text(advice.peak_before, with->peak_after, with->peak_at_most) + ")";
+  }
+  return ", " + bytes_text(advice.peak_after_all) + " with " + fixed_text(advice) + " fixed (-" +
          percent_text(advice.peak_before - advice.peak_after_all, advice.peak_before) + ")";
 }
 

@@ -31,11 +31,10 @@ Paint paint_of(Severity severity) {
 std::string outlook_text(const Advice& advice) {
   if (advice.foretold) {
     const std::string applied = " with " + advice.foretold->name + " applied";
-    if (advice.peak_after_all == advice.peak_before) return "no less" + applied;
-    const bool less = advice.peak_after_all < advice.peak_before;
-    const Bytes change = less ? advice.peak_before - advice.peak_after_all : advice.peak_after_all - advice.peak_before;
-    return bytes_text(advice.peak_after_all) + applied + " (" + (less ? "-" : "+") +
-           percent_text(change, advice.peak_before) + ")";
+    const advise::Foretold& with = *advice.foretold;
+    if (with.peak_after == advice.peak_before && with.peak_at_most == advice.peak_before) return "no less" + applied;
+    return bounds_text(with.peak_after, with.peak_at_most) + applied + " (" +
+           bounds_text(advice.peak_before, with.peak_after, with.peak_at_most) + ")";
   }
   const std::string fixed = fixed_text(advice);
   if (fixed.empty()) return "";
@@ -232,7 +231,7 @@ std::string advice_text(const Report& r, const Style& style) {
     facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
   if (const auto& foretold = advice.foretold; foretold && foretold->saved_before > Bytes{}) {
     page.paragraph("", "When a backward begins, " + bytes_text(foretold->saved_before) + " are kept for it, " +
-                           bytes_text(foretold->saved_after) + " then");
+                           bounds_text(foretold->saved_after, foretold->saved_at_most) + " then");
   }
   page.paragraph("", facts, Paint::dim);
   if (advice.peak_after_all < advice.peak_before) page.paragraph("Left then: ", left_text(advice));

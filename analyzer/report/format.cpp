@@ -50,6 +50,22 @@ std::string plural(uint64_t count, std::string_view one, std::string_view many) 
   return count_text(count) + " " + std::string(count == 1 ? one : many);
 }
 
+namespace {
+bool is_one_figure(model::Bytes least, model::Bytes most) { return most.value - least.value <= least.value / 100; }
+}  // namespace
+
+std::string bounds_text(model::Bytes least, model::Bytes most) {
+  return bytes_text(least) + (is_one_figure(least, most) ? "" : " to " + bytes_text(most));
+}
+
+std::string bounds_text(model::Bytes before, model::Bytes least, model::Bytes most) {
+  const auto change = [&](model::Bytes after) {
+    const bool is_less = after < before;
+    return (is_less ? "-" : "+") + percent_text(is_less ? before - after : after - before, before);
+  };
+  return change(least) + (is_one_figure(least, most) ? "" : " to " + change(most));
+}
+
 std::string percent_text(model::Bytes part, model::Bytes whole) {
   if (whole.value <= 0) return "0.0 %";
   std::array<char, 16> text{};

@@ -132,7 +132,9 @@ class Describer {
 
 Rewritten describe_rewrites(const Process& process, const Text& text) {
   if (process.rewrites.rows() == 0) return {};
-  return Describer(process, text).describe();
+  Rewritten made = Describer(process, text).describe();
+  made.saved_peak = saved_peak(process, text);
+  return made;
 }
 
 Bytes saved_peak(const Process& p, const Text& text) {

@@ -36,6 +36,7 @@ struct Rewritten {
   std::vector<RewrittenTotal> applied, skipped;  // what is most first
   std::vector<RewrittenSite> sites;              // applied ones first, in the order in which they came
   RewrittenTotal all;                            // that were applied
+  Bytes saved_peak;                              // see saved_peak()
 
   bool any() const { return !sites.empty(); }
 };

@@ -73,6 +73,7 @@ Json rewritten_json(const Rewritten& rewritten) {
           {"skipped", std::move(skipped)},
           {"bytes", rewritten.all.bytes.value},
           {"kept_bytes", rewritten.all.kept.value},
+          {"saved_peak_bytes", rewritten.saved_peak.value},
           {"sites", std::move(sites)}};
 }
 

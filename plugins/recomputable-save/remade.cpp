@@ -1,7 +1,9 @@
 #include "plugins/recomputable-save/remade.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
+#include <utility>
 
 #include "trace/record.h"
 
@@ -9,13 +11,11 @@ namespace tapelens::advise {
 
 namespace {
 
-// As the rewrite has them: profiler/rewrite/{contents,recipes,budget}.cpp.
-constexpr uint32_t kMostOperators = 12;
-constexpr int64_t kMostLarger = 4;
-constexpr Bytes kSmall{int64_t{64} << 10};  // or the least that is rewritten, if that is less
-constexpr size_t kStepsMeasured = 3;
+Bytes small(const Context& context) {
+  return std::min(Bytes{static_cast<int64_t>(recompute::kSmall)}, context.applied->min_bytes());
+}
 
-uint64_t mixed(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9fb21c651e98df25ULL; }
+uint64_t number(Bytes bytes) { return static_cast<uint64_t>(std::max<int64_t>(bytes.value, 0)); }
 
 }  // namespace
 
@@ -24,29 +24,27 @@ Remade::Remade(const Context& context)
       contents_(context),
       narrow_(context),
       unneeded_(context),
-      cheap_(context.text,
-             {"aten::relu",        "aten::relu_",        "aten::gelu",          "aten::gelu_",
-              "aten::silu",        "aten::silu_",        "aten::leaky_relu",    "aten::leaky_relu_",
-              "aten::hardtanh",    "aten::hardtanh_",    "aten::hardswish",     "aten::hardswish_",
-              "aten::hardsigmoid", "aten::hardsigmoid_", "aten::elu",           "aten::elu_",
-              "aten::mish",        "aten::mish_",        "aten::softplus",      "aten::sigmoid",
-              "aten::sigmoid_",    "aten::tanh",         "aten::tanh_",         "aten::exp",
-              "aten::exp_",        "aten::rsqrt",        "aten::rsqrt_",        "aten::sqrt",
-              "aten::sqrt_",       "aten::reciprocal",   "aten::reciprocal_",   "aten::neg",
-              "aten::neg_",        "aten::abs",          "aten::abs_",          "aten::square",
-              "aten::square_",     "aten::pow",          "aten::pow_",          "aten::mul",
-              "aten::mul_",        "aten::div",          "aten::div_",          "aten::add",
-              "aten::add_",        "aten::sub",          "aten::sub_",          "aten::rsub",
-              "aten::where",       "aten::masked_fill",  "aten::masked_fill_",  "aten::clamp",
-              "aten::clamp_",      "aten::clamp_min",    "aten::clamp_min_",    "aten::clamp_max",
-              "aten::clamp_max_",  "aten::threshold",    "aten::threshold_",    "aten::_to_copy",
-              "aten::clone",       "aten::glu",          "aten::relu6",         "aten::relu6_",
-              "aten::native_layer_norm", "aten::native_batch_norm", "aten::native_group_norm", "aten::_fused_rms_norm"}),
-      gelu_(context.text, {"aten::gelu"}) {
-  trained_.insert(context.process.nodes.parameter.raw.begin(), context.process.nodes.parameter.raw.end());
-  for (const Interval& backward : merged(context.process.backwards)) {
-    if (backward.end != kNever) backward_ends_.push_back(backward.end.ns);
+      gelu_(context.text, {"aten::gelu"}),
+      copies_(context.text, {"aten::clone", "aten::_to_copy"}),
+      cheap_(context.text.string_begin.size()),
+      budget_(context.applied->recompute_budget()) {
+  const Process& p = context.process;
+  for (uint32_t id = 1; id + 1 < context.text.string_begin.size(); ++id) {
+    cheap_[id] = recompute::cheap(context.text.string(StringId{id}));
   }
+  trained_.insert(p.nodes.parameter.raw.begin(), p.nodes.parameter.raw.end());
+  for (const Interval& backward : merged(p.backwards)) {
+    backwards_.push_back(backward);
+    asked_.push_back(backward.begin.ns);
+    if (backward.end == kNever) continue;
+    backward_ends_.push_back(backward.end.ns);
+    asked_.push_back(backward.end.ns);
+  }
+  for (uint32_t row = 1; row <= p.operators.rows(); ++row) {
+    const OperatorId op{row};
+    if (context.provenance.called(op) == op) asked_.push_back(p.operators.begin[op].ns);
+  }
+  std::ranges::sort(asked_);
 }
 
 // ---- recipes
@@ -57,20 +55,28 @@ OperatorId Remade::cheap_maker(AllocationId allocation) const {
   OperatorId found;
   for (OperatorId op = context_.process.allocations.op[allocation]; op; op = o.parent[op]) {
     // What writes into its input makes nothing new: a copy that it keeps of that input was made by the copying.
-    const bool makes = cheap_.has(o.name[op]) && o.written[op] == 0;
+    const bool makes = cheap_[o.name[op].value] && o.written[op] == 0;
     if (makes && context_.process.freed(allocation) > o.end[op]) found = op;
     if (op == called) break;
   }
   return found;
 }
 
+// What the operator is called with first is all of the storage: the probe has written its view where it is not.
+bool Remade::is_whole(OperatorId op, AllocationId allocation) const {
+  const auto layouts = context_.provenance.input_layouts(op);
+  return layouts.empty() || (layouts[0] != 0 && context_.text.layout_bytes[LayoutId{layouts[0]}] ==
+                                                    context_.process.allocations.bytes[allocation]);
+}
+
 std::optional<Remade::Recipe> Remade::recipe_of(OperatorId op, AllocationId result, bool is_in_place) const {
   const Process& p = context_.process;
+  if (p.allocations.bytes[result] < context_.applied->min_bytes()) return std::nullopt;
   const Time begin = p.operators.begin[op];
-  Recipe recipe{op, is_in_place, {}, {}};
+  Recipe recipe{.op = op, .is_in_place = is_in_place, .sources = {}};
   const auto add = [&](AllocationId input) {
     if (!input) return;
-    if (p.allocations.bytes[input] < std::min(kSmall, context_.applied->min_bytes())) {
+    if (p.allocations.bytes[input] < small(context_)) {
       recipe.small += p.allocations.bytes[input];
     } else {
       recipe.sources.push_back({input, version_at(input, begin)});
@@ -90,10 +96,47 @@ std::optional<Remade::Recipe> Remade::recipe_of(OperatorId op, AllocationId resu
     if (input == result && !(is_in_place && i == 0)) return std::nullopt;
     add(input);
   }
+  // In place in a part of a tensor it makes the rest of it no more.
+  if (is_in_place && !is_whole(op, result)) return std::nullopt;
   if (inputs.empty() || (is_in_place && (recipe.sources.empty() || recipe.sources.front().allocation != result))) {
     return std::nullopt;
   }
   return recipe;
+}
+
+// A copy of what is there, or what the same cast made of the same tensor before and is still to be had.
+std::optional<Remade::Recipe> Remade::made_as(AllocationId allocation, OperatorId maker) {
+  const Process& p = context_.process;
+  const auto inputs = context_.provenance.inputs(maker);
+  const auto layouts = context_.provenance.input_layouts(maker);
+  if (!copies_.has(p.operators.name[maker]) || inputs.size() != 1 || layouts.size() != 1 || layouts[0] == 0)
+    return std::nullopt;
+  const AllocationId source{inputs[0]};
+  // Of what is made after its sources only, so that no recipe leads back to itself.
+  if (!source || source.value >= allocation.value || p.allocations.bytes[source] < small(context_)) return std::nullopt;
+  const Version version{source, version_at(source, p.operators.begin[maker])};
+  const auto same_as = [&](Version known) { return Recipe{.op = maker, .is_same = true, .sources = {known}}; };
+  const Bytes bytes = p.allocations.bytes[allocation];
+  if (p.allocations.bytes[source] == bytes) {
+    const Copied copied = contents_.copied(allocation);
+    if (copied.op == maker && copied.parts.size() == 1 && copied.parts[0].offset == 0 &&
+        contents_.has_source_layout(allocation, copied)) {
+      return same_as(version);
+    }
+  }
+  const uint64_t offset = context_.provenance.input_offsets(maker)[0];
+  std::vector<Cast>& casts = casts_[{version, LayoutId{layouts[0]}}];
+  const Time now = p.operators.end[maker];
+  for (const Cast& cast : casts) {
+    const Version before{cast.made, version_at(cast.made, now)};
+    if (cast.offset != offset || before.number != 0 || p.allocations.bytes[cast.made] != bytes ||
+        p.operators.name[cast.op] != p.operators.name[maker]) {
+      continue;
+    }
+    if (is_alive(before, now) || has_holds(before, now)) return same_as(before);
+  }
+  casts.push_back({allocation, maker, offset});
+  return std::nullopt;
 }
 
 uint32_t Remade::version_at(AllocationId allocation, Time time) const {
@@ -108,17 +151,67 @@ void Remade::read_history(AllocationId allocation) {
   const Process& p = context_.process;
   const Operators& o = p.operators;
   const OperatorId maker = cheap_maker(allocation);
+  const auto ran = [&](OperatorId op) {
+    if (p.allocations.bytes[allocation] < context_.applied->min_bytes() || is_in_backward(op)) return;
+    for (OperatorId outer = o.parent[op]; outer; outer = o.parent[outer]) {
+      if (cheap_[o.name[outer].value]) return;  // that one counts
+    }
+    ran_.push_back({o.end[op], cheap_[o.name[op].value].cost * number(p.allocations.bytes[allocation])});
+  };
+  std::optional<Recipe> first;
+  if (maker) {
+    ran(maker);
+    first = recipe_of(maker, allocation, false);
+  }
+  if (first) {
+    if (auto same = made_as(allocation, maker)) first = std::move(same);
+  }
   History& history = histories_[allocation.value];
-  history.recipes.push_back(maker ? recipe_of(maker, allocation, false) : std::nullopt);
+  history.recipes.push_back(std::move(first));
   const OperatorId made = maker ? maker : p.allocations.op[allocation];
   Time done = made ? o.end[made] : p.allocations.time[allocation];
   for (const OperatorId op : context_.provenance.writers(allocation)) {
     if (o.begin[op] < done) continue;  // inside of one that counts
-    const bool is_cheap = cheap_.has(o.name[op]);
+    const bool is_cheap = bool{cheap_[o.name[op].value]};
     history.recipes.push_back(is_cheap ? recipe_of(op, allocation, true) : std::nullopt);
     history.writes.push_back(o.begin[op]);
-    if (is_cheap) done = o.end[op];
+    if (!is_cheap) continue;
+    if (is_whole(op, allocation)) ran(op);
+    done = o.end[op];
   }
+}
+
+// What the engine itself runs, adding gradients, belongs to no evaluation.
+bool Remade::is_in_backward(OperatorId op) const {
+  const Operators& o = context_.process.operators;
+  if (o.evaluation[op]) return true;
+  const auto after = std::ranges::upper_bound(backwards_, o.begin[op], {}, &Interval::begin);
+  return after != backwards_.begin() && std::prev(after)->contains(o.begin[op]);
+}
+
+// What the budget is a share of, beside the cheap operators.
+void Remade::read_products() {
+  const Operators& o = context_.process.operators;
+  std::vector<recompute::Product> products(context_.text.string_begin.size());
+  for (uint32_t id = 1; id + 1 < context_.text.string_begin.size(); ++id) {
+    products[id] = recompute::product(context_.text.string(StringId{id}));
+  }
+  for (uint32_t row = 1; row <= o.rows(); ++row) {
+    const OperatorId op{row};
+    const recompute::Product product = products[o.name[op].value];
+    if (product == recompute::Product::none || is_in_backward(op)) continue;
+    std::array<std::vector<int64_t>, 3> sizes;
+    std::array<std::span<const int64_t>, 3> views;
+    const auto layouts = context_.provenance.input_layouts(op);
+    const size_t count = std::min(layouts.size(), sizes.size());
+    for (size_t i = 0; i < count; ++i) {
+      for (const uint64_t size : context_.text.sizes(LayoutId{layouts[i]}))
+        sizes[i].push_back(static_cast<int64_t>(size));
+      views[i] = sizes[i];
+    }
+    ran_.push_back({o.end[op], recompute::cost(product, std::span(views).first(count))});
+  }
+  std::ranges::sort(ran_, {}, &Ran::when);
 }
 
 const Remade::Recipe* Remade::recipe(const Version& version) const {
@@ -153,23 +246,21 @@ bool Remade::is_kept_anyway(AllocationId allocation, Time at) const {
   const auto ended = std::ranges::lower_bound(backward_ends_, first.ns);
   if (ended != backward_ends_.end() && *ended <= at.ns) return true;
   const bool has_recipe = recipe({allocation, version_at(allocation, at)}) != nullptr;
-  return std::ranges::any_of(saves, [&](SaveId save) {
-    return p.saves.time[save] <= at && !is_unneeded(save) && !is_held(save, has_recipe);
-  });
+  return std::ranges::any_of(
+      saves, [&](SaveId save) { return p.saves.time[save] <= at && !is_unneeded(save) && !is_held(save, has_recipe); });
 }
 
 bool Remade::is_alive(const Version& version, Time at) const {
   const Process& p = context_.process;
   if (gone_.contains(version.allocation.value) || version_at(version.allocation, at) != version.number) return false;
+  if (p.allocations.time[version.allocation] > at) return false;
   if (context_.lifetimes.program_end(version.allocation) > at) return true;
   return std::ranges::any_of(context_.provenance.saves(version.allocation), [&](SaveId save) {
     return p.saves.time[save] <= at && at < p.saves.released[save] && !is_unneeded(save);
   });
 }
 
-bool Remade::is_there(const Version& version, Time at) const {
-  if (!is_alive(version, at)) return false;
-  if (is_kept_anyway(version.allocation, at)) return true;
+bool Remade::has_holds(const Version& version, Time at) const {
   const Process& p = context_.process;
   const bool has_recipe = recipe(version) != nullptr;
   return std::ranges::any_of(context_.provenance.saves(version.allocation), [&](SaveId save) {
@@ -177,50 +268,67 @@ bool Remade::is_there(const Version& version, Time at) const {
   });
 }
 
-bool Remade::can_be_made(const Version& version, Time at, Chain& chain) const {
-  if (context_.process.allocations.bytes[version.allocation].value / kMostLarger > chain.bytes.value) return false;
-  const auto gone = gone_.find(version.allocation.value);
-  if (gone != gone_.end() && gone->second == Gone::exact) return true;
-  const Recipe* how = recipe(version);
-  if (how == nullptr || ++chain.operators > kMostOperators) return false;
-  const Operators& o = context_.process.operators;
-  chain.time.ns += o.end[how->op].ns - o.begin[how->op].ns;
-  chain.key = mixed(chain.key, o.name[how->op].value) + chain.operators;
-  return std::ranges::all_of(how->sources, [&](const Version& source) {
-    return is_there(source, at) || can_be_made(source, at, chain);
-  });
+bool Remade::is_there(const Version& version, Time at) const {
+  if (const auto known = counted_.find(version); known != counted_.end() && known->second.is_held) return true;
+  return is_alive(version, at) && (is_kept_anyway(version.allocation, at) || has_holds(version, at));
+}
+
+// The contents of a recording at one moment, as recompute::can_be_made() looks at them.
+struct Remade::View {
+  const Remade& remade;
+  Time at;
+
+  uint64_t bytes(const Version& version) const {
+    return number(remade.context_.process.allocations.bytes[version.allocation]);
+  }
+  bool is_encoded(const Version& version) const {
+    const auto gone = remade.gone_.find(version.allocation.value);
+    return gone != remade.gone_.end() && gone->second == Gone::exact;
+  }
+  bool has_recipe(const Version& version) const { return remade.recipe(version) != nullptr; }
+  recompute::Cheap cheap(const Version& version) const {
+    const Recipe& recipe = *remade.recipe(version);
+    return recipe.is_same ? recompute::Cheap{} : remade.cheap_[remade.context_.process.operators.name[recipe.op].value];
+  }
+  bool is_there(const Version& version) const { return remade.is_there(version, at); }
+  template <class Follow>
+  bool all_sources(const Version& version, Follow follow) const {
+    return std::ranges::all_of(remade.recipe(version)->sources, follow);
+  }
+};
+
+bool Remade::can_be_made(const Version& version, Time at, recompute::Chain& chain) const {
+  return recompute::can_be_made(View{*this, at}, version, chain);
 }
 
 // ---- what goes
 
-Remade::Made Remade::make(const Version& version, Time at, Found& found, bool is_counted) const {
-  const Bytes bytes = context_.process.allocations.bytes[version.allocation];
-  const auto gone = gone_.find(version.allocation.value);
-  if (gone != gone_.end() && gone->second == Gone::exact) return {bytes, bytes};
-  const Recipe* how = recipe(version);
-  if (how == nullptr) return {};
-  // What went before has its own copies of what is small.
-  if (is_counted) found.small += how->small;
-  Bytes live{}, most{};
-  bool is_ours = false;
-  for (size_t i = 0; i < how->sources.size(); ++i) {
-    const Version& source = how->sources[i];
-    if (!gone_.contains(source.allocation.value) && is_there(source, at)) {
-      found.sources.push_back(source.allocation);
-      continue;
-    }
-    const Made made = make(source, at, found, is_counted && !gone_.contains(source.allocation.value));
-    most = std::max(most, live + made.most);
-    live += made.own;
-    if (i == 0 && how->is_in_place) is_ours = true;
-  }
-  if (!is_ours) most = std::max(most, live + bytes);
-  return {bytes, most};
+// The host looks at what waits when an operator that the program calls begins, and around backwards.
+Time Remade::asked_at(AllocationId allocation) const {
+  const Time end = context_.lifetimes.program_end(allocation);
+  const auto asked = std::ranges::lower_bound(asked_, end.ns);
+  return asked != asked_.end() ? Time{*asked} : end;
 }
 
-void Remade::settle(AllocationId allocation, std::vector<Found>& found) {
+void Remade::secure(const Version& version, Time at) {
+  const Recipe* how = recipe(version);
+  if (how == nullptr || std::exchange(counted_[version].is_secured, true)) return;
+  for (const Version& source : how->sources) {
+    Counted& counted = counted_[source];
+    ++counted.dependents;
+    counted.least_made = std::min(counted.least_made, number(context_.process.allocations.bytes[version.allocation]));
+    if (counted.is_held || gone_.contains(source.allocation.value)) continue;
+    const bool is_here = is_alive(source, at);
+    if (is_here && is_kept_anyway(source.allocation, at)) {
+      counted.is_held = true;
+    } else if (!is_here || !has_holds(source, at)) {
+      secure(source, at);
+    }
+  }
+}
+
+void Remade::settle(AllocationId allocation, Time at, std::vector<Found>& found) {
   const Process& p = context_.process;
-  const Time at = context_.lifetimes.program_end(allocation);
   const Version version{allocation, version_at(allocation, at)};
   const Recipe* how = recipe(version);
   std::vector<SaveId> held;
@@ -240,69 +348,106 @@ void Remade::settle(AllocationId allocation, std::vector<Found>& found) {
     }
   }
   if (held.empty()) return;
+  const uint64_t bytes = number(p.allocations.bytes[allocation]);
+  const Counted counted = counted_[version];
+  recompute::Chain chain{.bytes = bytes};
+  const bool can_be = how != nullptr &&
+                      !(counted.dependents > 0 && recompute::is_too_large(bytes, counted.least_made)) &&
+                      can_be_made(version, at, chain);
   if (is_narrow && may_encode && narrow < p.allocations.bytes[allocation]) {
+    // What recipes count on must come back whole.
+    if (counted.dependents > 0 && !is_exact) {
+      if (!can_be) return;
+      secure(version, at);
+    }
     gone_.emplace(allocation.value, is_exact ? Gone::exact : Gone::masked);
     return;
   }
-  Chain chain{p.allocations.bytes[allocation], {}};
-  if (how == nullptr || !may_recompute || !can_be_made(version, at, chain)) return;
+  if (!may_recompute || !can_be) return;
   const StringId node_op = p.operators.name[p.nodes.op[p.saves.node[held.front()]]];
-  if (!budget_allows(mixed(chain.key, node_op.value), p.allocations.bytes[allocation], chain.time, at)) return;
-  Found one{allocation, std::move(held), how->op, chain.operators, {}, {}, {}};
-  one.most = make(version, at, one, true).most;
+  const uint64_t site = recompute::site_of(chain, context_.text.string(node_op));
+  if (!budget_allows(site, bytes, chain.cost * (1 + counted.dependents), at)) return;
+  secure(version, at);
   gone_.emplace(allocation.value, Gone::remade);
-  found.push_back(std::move(one));
+  found.push_back({.allocation = allocation,
+                   .saves = std::move(held),
+                   .last = how->op,
+                   .operators = chain.operators,
+                   .sources = {}});
 }
 
-bool Remade::budget_allows(uint64_t key, Bytes bytes, Time time, Time at) {
-  const auto ended = static_cast<size_t>(std::ranges::upper_bound(backward_ends_, at.ns) - backward_ends_.begin());
-  if (ended > steps_) {
-    if (steps_ < kStepsMeasured && ended >= kStepsMeasured) choose_sites();
-    for (auto& [site, spent] : sites_) spent.bytes = Bytes{}, spent.time = Time{};
-    steps_ = ended;
+bool Remade::budget_allows(uint64_t site, uint64_t bytes, uint64_t cost, Time at) {
+  for (; backwards_done_ < backward_ends_.size() && backward_ends_[backwards_done_] < at.ns; ++backwards_done_) {
+    for (; next_ran_ < ran_.size() && ran_[next_ran_].when.ns < backward_ends_[backwards_done_]; ++next_ran_) {
+      budget_.ran(ran_[next_ran_].cost);
+    }
+    budget_.backward_ended();
   }
-  Site& site = sites_[key];
-  site.bytes += bytes;
-  site.time.ns += time.ns;
-  return site.is_on;
+  return budget_.allows(site, bytes, cost);
 }
 
-// Most bytes for a nanosecond first, until the share of the step's time is spent.
-void Remade::choose_sites() {
-  std::vector<Site*> order;
-  for (auto& [key, site] : sites_) {
-    if (site.time.ns > 0) order.push_back(&site);
+// In the backward, of what does not go: a save has it, or a clone that was made of it.
+bool Remade::is_there_later(const Version& version) const {
+  if (const auto counted = counted_.find(version); counted != counted_.end() && counted->second.is_held) return true;
+  if (recipe(version) == nullptr) return true;
+  return std::ranges::any_of(context_.provenance.saves(version.allocation), [&](SaveId save) {
+    return !is_unneeded(save) && version_at(version.allocation, context_.process.saves.time[save]) == version.number;
+  });
+}
+
+Remade::Made Remade::make(const Version& version, Found& found, bool is_own) const {
+  const Process& p = context_.process;
+  const Bytes bytes = p.allocations.bytes[version.allocation];
+  const auto gone = gone_.find(version.allocation.value);
+  if (!is_own && gone == gone_.end() && is_there_later(version)) {
+    found.sources.push_back(version.allocation);
+    return {};
   }
-  const auto worth = [](const Site* site) {
-    return static_cast<double>(site->bytes.value) / static_cast<double>(site->time.ns);
-  };
-  std::ranges::stable_sort(order, std::ranges::greater(), worth);
-  const int64_t step = backward_ends_[kStepsMeasured - 1] - backward_ends_[kStepsMeasured - 2];
-  double left = static_cast<double>(step) * context_.applied->recompute_budget();
-  for (Site* site : order) {
-    site->is_on = static_cast<double>(site->time.ns) <= left;
-    if (site->is_on) left -= static_cast<double>(site->time.ns);
+  if (gone != gone_.end() && gone->second == Gone::exact) return {bytes, bytes};
+  const Recipe* how = recipe(version);
+  if (how == nullptr) return {};
+  // What went by itself has its own copies of what is small.
+  if (is_own || gone == gone_.end()) found.small += how->small;
+  Bytes live{}, most{};
+  bool is_ours = how->is_same;
+  for (size_t i = 0; i < how->sources.size(); ++i) {
+    const Made made = make(how->sources[i], found, false);
+    most = std::max(most, live + made.most);
+    live += made.own;
+    if (i == 0 && how->is_in_place && made.own > Bytes{}) is_ours = true;
   }
+  if (!is_ours) most = std::max(most, live + bytes);
+  return {bytes, std::max(most, bytes)};
 }
 
 std::vector<Remade::Found> Remade::all() {
   const Process& p = context_.process;
-  std::vector<AllocationId> order;
+  struct Waiting {
+    AllocationId allocation;
+    Time at, since;
+  };
+  std::vector<Waiting> order;
   for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
     const AllocationId allocation{row};
-    if (p.allocations.bytes[allocation] >= std::min(kSmall, context_.applied->min_bytes())) {
-      read_history(allocation);
-    }
+    if (p.allocations.bytes[allocation] >= small(context_)) read_history(allocation);
     if (p.allocations.device[allocation] != context_.device || contents_.has_role(allocation) ||
         p.allocations.bytes[allocation] < context_.applied->min_bytes()) {
       continue;
     }
     const Interval kept = kept_by_saves(context_, allocation);
-    if (kept.begin < kept.end) order.push_back(allocation);
+    if (kept.begin >= kept.end) continue;
+    order.push_back({allocation, asked_at(allocation), p.saves.time[context_.provenance.saves(allocation).front()]});
   }
-  std::ranges::stable_sort(order, {}, [&](AllocationId id) { return context_.lifetimes.program_end(id); });
+  read_products();
+  // Of what the host finds at one moment, the newest first.
+  std::ranges::stable_sort(
+      order, [](const Waiting& a, const Waiting& b) { return a.at != b.at ? a.at < b.at : a.since > b.since; });
   std::vector<Found> found;
-  for (const AllocationId allocation : order) settle(allocation, found);
+  for (const Waiting& waiting : order) settle(waiting.allocation, waiting.at, found);
+  for (Found& one : found) {
+    const Version version{one.allocation, version_at(one.allocation, context_.lifetimes.program_end(one.allocation))};
+    one.most = make(version, one, true).most;
+  }
   return found;
 }
 

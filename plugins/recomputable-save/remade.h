@@ -1,6 +1,6 @@
-// What the rewrite recomputable-save lets go in a run, foretold: the decisions of profiler/rewrite/contents.cpp, taken
-// from a recording. A content is what a storage holds between two writes. One that cheap operators make again of others
-// that stay goes as soon as the program lets go of it.
+// What the rewrite recomputable-save releases in a run, predicted: the decisions of profiler/rewrite/contents.cpp,
+// taken from a recording, by the rules of rewrites/recompute that both go by. A content is what a storage holds between
+// two writes. One that cheap operators make again of others that stay goes as soon as the program lets go of it.
 #pragma once
 
 #include <map>
@@ -12,6 +12,8 @@
 #include "plugins/content.h"
 #include "plugins/unneeded-save/unneeded.h"
 #include "plugins/wide-save/narrow.h"
+#include "rewrites/recompute/budget.h"
+#include "rewrites/recompute/chain.h"
 
 namespace tapelens::advise {
 
@@ -21,12 +23,12 @@ class Remade {
 
   struct Found {
     AllocationId allocation;
-    std::vector<SaveId> saves;          // that let go of it
+    std::vector<SaveId> saves;          // that are released with it
     OperatorId last;                    // that makes it again
     uint32_t operators = 0;             // that have to run for that
     std::vector<AllocationId> sources;  // that have to stay
-    Bytes small;                        // of copies of small sources
-    Bytes most;                         // live at one moment while it is made, itself among it
+    Bytes small{};                      // of copies of small sources
+    Bytes most{};                       // live at one moment while it is made, itself among it
   };
   // In the order in which they go. To be called once.
   std::vector<Found> all();
@@ -36,36 +38,48 @@ class Remade {
   struct Version {
     AllocationId allocation;
     uint32_t number = 0;
+    friend auto operator<=>(const Version&, const Version&) = default;
   };
   struct Recipe {
     OperatorId op;
+    bool is_same = false;      // its one source, as it is
     bool is_in_place = false;  // the first source is made again and overwritten
     std::vector<Version> sources;
-    Bytes small;
+    Bytes small{};
   };
   struct History {
     std::vector<Time> writes;
     std::vector<std::optional<Recipe>> recipes;  // one more than writes
   };
-  struct Chain {
-    Bytes bytes;  // of what is made
-    Time time;    // that its operators took
-    uint64_t key = 0;
-    uint32_t operators = 0;
+  // What recipes have come to count on.
+  struct Counted {
+    uint32_t dependents = 0;
+    uint64_t least_made = UINT64_MAX;  // bytes of the smallest that they make
+    bool is_held = false;              // by a copy-on-write clone
+    bool is_secured = false;           // its own recipe is
   };
   struct Made {
-    Bytes own, most;
+    Bytes own{}, most{};
   };
-  struct Site {
-    Bytes bytes;
-    Time time;
-    bool is_on = true;
+  struct Ran {
+    Time when;
+    uint64_t cost;
+  };
+  struct Cast {
+    AllocationId made;
+    OperatorId op;
+    uint64_t offset;
   };
   enum class Gone : uint8_t { masked, exact, remade };
+  struct View;  // for recompute::can_be_made()
 
   OperatorId cheap_maker(AllocationId allocation) const;
+  bool is_whole(OperatorId op, AllocationId allocation) const;
   std::optional<Recipe> recipe_of(OperatorId op, AllocationId result, bool is_in_place) const;
+  std::optional<Recipe> made_as(AllocationId allocation, OperatorId maker);
   void read_history(AllocationId allocation);
+  bool is_in_backward(OperatorId op) const;
+  void read_products();
   uint32_t version_at(AllocationId allocation, Time time) const;
   const Recipe* recipe(const Version& version) const;  // null: there is none
 
@@ -73,25 +87,35 @@ class Remade {
   bool is_held(SaveId save, bool has_recipe) const;  // by a save that can be rewritten
   bool is_kept_anyway(AllocationId allocation, Time at) const;
   bool is_alive(const Version& version, Time at) const;
+  bool has_holds(const Version& version, Time at) const;
   bool is_there(const Version& version, Time at) const;
-  bool can_be_made(const Version& version, Time at, Chain& chain) const;
+  bool can_be_made(const Version& version, Time at, recompute::Chain& chain) const;
 
-  void settle(AllocationId allocation, std::vector<Found>& found);
-  Made make(const Version& version, Time at, Found& found, bool is_counted) const;
-  bool budget_allows(uint64_t key, Bytes bytes, Time time, Time at);
-  void choose_sites();
+  bool is_there_later(const Version& version) const;
+  Time asked_at(AllocationId allocation) const;
+  void settle(AllocationId allocation, Time at, std::vector<Found>& found);
+  void secure(const Version& version, Time at);
+  bool budget_allows(uint64_t site, uint64_t bytes, uint64_t cost, Time at);
+  // What it takes in the backward, when all is decided.
+  Made make(const Version& version, Found& found, bool is_own) const;
 
   const Context& context_;
   const Contents contents_;
   const Narrow narrow_;
   mutable Unneeded unneeded_;
-  const NameSet cheap_, gelu_;
+  const NameSet gelu_, copies_;
+  std::vector<recompute::Cheap> cheap_;              // by StringId
+  std::vector<Interval> backwards_;                  // merged
   std::vector<int64_t> backward_ends_;               // sorted
+  std::vector<int64_t> asked_;                       // when the host looks at what waits; sorted
   std::unordered_map<uint32_t, History> histories_;  // by allocation
   std::unordered_set<uint32_t> trained_;             // allocations of parameters that want a gradient
   std::unordered_map<uint32_t, Gone> gone_;          // by allocation
-  std::map<uint64_t, Site> sites_;
-  size_t steps_ = 0;  // backwards that have ended
+  std::map<Version, Counted> counted_;
+  std::map<std::pair<Version, LayoutId>, std::vector<Cast>> casts_;
+  std::vector<Ran> ran_;
+  size_t next_ran_ = 0, backwards_done_ = 0;
+  recompute::Budget budget_;
 };
 
 }  // namespace tapelens::advise

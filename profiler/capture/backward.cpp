@@ -35,7 +35,7 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
         Busy busy(thread);
         undisturbed([&] {
           settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
-          if (g_rewrites) rewrite::sweep(thread.rewrites);
+          if (g_rewrites) rewrite::backward_begins(thread.rewrites);
           if (now == Mode::full) frame.stack = stack_here(thread);  // also ends the module calls that are over
         });
       }

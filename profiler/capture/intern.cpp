@@ -139,7 +139,9 @@ const Thread::Name& intern_name(Thread& thread, const at::RecordFunction& functi
       std::ranges::any_of(kCollectives, [&](std::string_view prefix) { return std::string_view(text).starts_with(prefix); });
   name.written = written_arguments(function);
   name.cheap = g_rewrites && rewrite::wants_calls() ? rewrite::cheap_operator(function) : nullptr;
-  name.copies = std::ranges::find(kCopying, text) != std::end(kCopying);
+  name.product = recompute::product(text);
+  name.is_cheap_in_place = std::string_view(text).ends_with('_') && recompute::cheap(text);
+  name.has_views = std::ranges::find(kCopying, text) != std::end(kCopying) || name.product != recompute::Product::none;
   return name;
 }
 

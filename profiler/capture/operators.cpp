@@ -68,12 +68,22 @@ void write_views(Thread& thread, const at::RecordFunction& function, size_t coun
   }
 }
 
+// A cheap operator in place in a part of a storage: what it makes is not all that the storage holds.
+bool writes_a_part(const at::RecordFunction& function) {
+  const auto inputs = function.inputs();
+  if (inputs.empty() || !inputs[0].isTensor() || !inputs[0].toTensor().defined()) return false;
+  const c10::TensorImpl& impl = *inputs[0].toTensor().unsafeGetTensorImpl();
+  if (!impl.has_storage() || impl.has_symbolic_sizes_strides() || impl.is_python_dispatch()) return false;
+  const auto nbytes = impl.unsafe_storage().sym_nbytes().maybe_as_int();
+  return nbytes && *nbytes != impl.numel() * static_cast<int64_t>(impl.itemsize());
+}
+
 void write_operator(Thread& thread, const at::RecordFunction& function, Frame& frame) {
   const Thread::Name& name = intern_name(thread, function);
   // Python stands between this operator and the one around it only where that one may run Python.
   const bool from_python = thread.frames.empty() || thread.frames.back().runs_python;
   const uint32_t name_id = name.id, name_written = name.written;
-  const bool copies = name.copies;
+  const bool has_views = name.has_views || (name.is_cheap_in_place && writes_a_part(function));
   frame.runs_python = name.runs_python;
   const uint32_t stack = from_python ? stack_here(thread) : thread.frames.back().stack;
   frame.own_stack = stack;
@@ -103,7 +113,7 @@ void write_operator(Thread& thread, const at::RecordFunction& function, Frame& f
     std::copy_n(addresses, inputs.count, reinterpret_cast<uint64_t*>(record + 1));
     thread.lane.commit(bytes);
     frame.recorded = true;
-    if (copies) write_views(thread, function, inputs.count);
+    if (has_views) write_views(thread, function, inputs.count);
   }
 }
 
@@ -133,6 +143,7 @@ void begin_rewritten(Thread& thread, const at::RecordFunction& function, Frame& 
     for (const c10::IValue& input : function.inputs()) rewrite::begin_collective(input);
     return;
   }
+  if (name.product != recompute::Product::none) rewrite::product(name.product, function);
   if (name.written == 0) return;
   size_t argument = 0;
   for (const c10::IValue& input : function.inputs()) {
@@ -222,7 +233,7 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
   if (frame.is_call && !thread.rewrites.calls.empty()) {
     rewrite::Call call = std::move(thread.rewrites.calls.back());
     thread.rewrites.calls.pop_back();
-    rewrite::end(std::move(call), function);
+    rewrite::end(std::move(call), function, thread.rewrites.calls.empty());
   }
   settle_graph(thread, frame);
   if (frame.recorded && is_recording()) write_end(thread, function, frame);

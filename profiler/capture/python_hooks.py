@@ -10,6 +10,7 @@ BUFFER, PARAMETER, OPTIMIZER_STATE = 2, 1, 4
 CONTAINERS = (list, tuple, set, frozenset, collections.deque)
 DEEPEST = 6  # containers in containers of an optimizer's state
 CHECKSUM_OF_GRADIENT, CHECKSUM_OF_PARAMETER = 2, 3
+value_names = None  # float64.py, where it is asked for
 
 
 def learn(root):
@@ -19,6 +20,8 @@ def learn(root):
         tapelens_module(module, f"{kind}.{name}" if name else kind, type(module).__name__)
     for name, tensor in root.named_parameters():
         tapelens_role(tensor._cdata, name, PARAMETER, 0)
+        if value_names is not None:
+            value_names.setdefault(id(tensor), name)
     for name, tensor in root.named_buffers():
         tapelens_role(tensor._cdata, name, BUFFER, 0)
 
@@ -125,9 +128,15 @@ def install():
                     for inner, tensor in tensors_in(str(name), value):
                         tell(inner, tensor, parameter)
 
+    write_values = start_values() if value_names is not None else None
+
     def before(opt, args, kwargs):
         if is_compiling():
             return
+        nonlocal write_values
+        if write_values is not None:
+            write, write_values = write_values, None
+            write(opt)
         if not group_told:
             tell_group()
         if tapelens_checksums_wanted:

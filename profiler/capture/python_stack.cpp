@@ -217,7 +217,10 @@ void install(const Python& api, Interpreter& in) {
     }
     api.SetItemString(in.globals, "tapelens_checksums_wanted",
                       api.GetItemString(api.GetBuiltins(), checksums_wanted() ? "True" : "False"));
-    const Owned ran(api, api.RunString(kPythonHooks, kFileInput, in.globals, in.globals));
+    Owned ran(api, api.RunString(kPythonHooks, kFileInput, in.globals, in.globals));
+    if (ran && getenv("TAPELENS_VALUES") != nullptr) {
+      ran = Owned(api, api.RunString(kFloat64, kFileInput, in.globals, in.globals));
+    }
     in.learn = api.GetItemString(in.globals, "learn");
     if (!ran || in.learn == nullptr) {
       in.failed = true;

@@ -95,7 +95,9 @@ struct Thread {
     uint32_t written = 0;  // bit i: the operator changes its argument i; bit 31: any from the 32nd on
     bool runs_python = false;
     const rewrite::CheapOperator* cheap = nullptr;
-    bool copies = false;  // what it was given of each input is recorded
+    bool has_views = false;  // what it was given of each input is recorded
+    bool is_cheap_in_place = false;
+    recompute::Product product = recompute::Product::none;
     bool is_collective = false;  // it passes tensors to other processes or has them written, on another thread perhaps
   };
   struct Stack {

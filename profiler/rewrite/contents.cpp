@@ -2,13 +2,13 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/impl/COW.h>
-#include <c10/util/ApproximateClock.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <cstring>
 #include <sstream>
+#include <utility>
 
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/budget.h"
@@ -16,11 +16,6 @@
 
 namespace tapelens::rewrite {
 namespace {
-
-// So many operators are run at most to make a content again: a block or two of a residual network.
-constexpr unsigned kMostOperators = 12;
-// What has to be made on the way may be so many times larger: a slice is not worth the whole.
-constexpr uint64_t kMostLarger = 4;
 
 // "Relu" in LibTorch's errors where it was "ReluBackward0" before.
 constexpr bool kNamesOperators = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 15;
@@ -298,11 +293,17 @@ void Content::released() {
   std::unique_ptr<Recipe> useless;
   c10::Storage held;
   std::shared_ptr<const Encoding> exact;
-  const std::lock_guard guard(lock_);
-  if (--dependents_ > 0) return;
-  std::swap(held, held_);
-  std::swap(exact, exact_kept_);
-  useless = useless_recipe();
+  std::vector<std::shared_ptr<Content>> sources;
+  {
+    const std::lock_guard guard(lock_);
+    if (--dependents_ > 0) return;
+    std::swap(held, held_);
+    std::swap(exact, exact_kept_);
+    useless = useless_recipe();
+    // What is there itself needs nothing to be made of: as long as its recipe had counted on them, they would stay.
+    if (recipe_ != nullptr && !is_gone_) recipe_->release(sources);
+  }
+  for (const auto& source : sources) source->released();
 }
 
 bool Content::settle() noexcept {
@@ -356,7 +357,7 @@ bool Content::let_go_encoded() {
   size_t exact = 0;
   while (exact < holds_.size() && !gives_all(exact)) ++exact;
   if (dependents_ > 0 && exact == holds_.size()) {
-    Chain chain{bytes_};
+    recompute::Chain chain{bytes_};
     if (is_too_large_for_dependents() || !can_be_made(chain)) return false;
     secure();
     if (!is_recipe_right(chain.key)) return false;
@@ -375,18 +376,18 @@ bool Content::let_go_encoded() {
 
 bool Content::let_go_by_recipe(std::string_view& reason) {
   if (recipe_ == nullptr || std::ranges::none_of(holds_, &Hold::may_recompute_)) return false;
-  Chain chain{bytes_};
+  recompute::Chain chain{bytes_};
   if (is_too_large_for_dependents() || !can_be_made(chain)) {
     reason = "what it is made of is not kept";
     return false;
   }
   // What counts on it makes it again each time.
-  budget_site_ = chain.key ^ reinterpret_cast<uint64_t>(holds_.front()->operator_name_.data());
-  if (!Budget::of_process().allows(budget_site_, bytes_, chain.ns * (1 + dependents_))) {
+  const uint64_t site = recompute::site_of(chain, holds_.front()->operator_name_);
+  if (!Budget::of_process().allows(site, bytes_, chain.cost * (1 + dependents_))) {
     reason = "over the recompute budget";
     return false;
   }
-  secure();
+  const uint64_t copied = secure();
   if (!is_recipe_right(chain.key)) {
     recipe_.reset();  // nothing may be held for it
     reason = "made again it has other bits";
@@ -395,53 +396,57 @@ bool Content::let_go_by_recipe(std::string_view& reason) {
   is_gone_ = true;
   bool is_first = true;
   for (Hold* hold : holds_) {
-    hold->let_go(Level::recomputed, remade_by_, is_first ? bytes_ : 0, 0);
+    hold->let_go(Level::recomputed, remade_by_, is_first ? bytes_ : 0, is_first ? copied : 0);
     is_first = false;
   }
   return true;
 }
 
-bool Content::is_too_large_for_dependents() const { return dependents_ > 0 && bytes_ / kMostLarger > least_made_; }
+bool Content::is_too_large_for_dependents() const { return dependents_ > 0 && recompute::is_too_large(bytes_, least_made_); }
 
-bool Content::can_be_made(Chain& chain) const {
-  if (bytes_ / kMostLarger > chain.bytes) return false;
-  if (!exact_.expired()) return true;
-  if (recipe_ == nullptr) return false;
-  if (recipe_->op != nullptr && ++chain.operators > kMostOperators) return false;
-  chain.ns += recipe_->ns;
-  chain.key = (chain.key ^ reinterpret_cast<uint64_t>(recipe_->op)) * 0x9fb21c651e98df25ULL + chain.operators;
-  return std::ranges::all_of(recipe_->sources, [&](const Source& source) { return is_there(source, chain); });
-}
+// The contents of this process, as recompute::can_be_made() looks at them.
+struct Followed {
+  static uint64_t bytes(const Content& content) { return content.bytes_; }
+  static bool is_encoded(const Content& content) { return !content.exact_.expired(); }
+  static bool has_recipe(const Content& content) { return content.recipe_ != nullptr; }
+  static recompute::Cheap cheap(const Content& content) {
+    return content.recipe_->op != nullptr ? content.recipe_->op->cheap : recompute::Cheap{};
+  }
+  static bool is_there(const Content& content) { return content.is_there(); }
+  template <class Follow>
+  static bool all_sources(const Content& content, Follow follow) {
+    return std::ranges::all_of(content.recipe_->sources, [&](const Source& source) {
+      if (source.content != nullptr) return follow(*source.content);
+      return content.recipe_->is_secured || source.is_copied ||
+             (source.held.unsafeGetTensorImpl()->version_counter().current_version() == source.version &&
+              source.held.storage().nbytes() == source.geometry.storage_bytes &&
+              is_steady(*source.held.storage().unsafeGetStorageImpl()));
+    });
+  }
+};
+
+bool Content::can_be_made(recompute::Chain& chain) const { return recompute::can_be_made(Followed{}, *this, chain); }
 
 bool Content::is_certain() const {
   return is_gone_ && (!exact_.expired() || (recipe_ != nullptr && recipe_->is_secured));
 }
 
-bool Content::is_there(const Source& source, Chain& chain) const {
-  if (source.content == nullptr) {
-    return recipe_->is_secured || source.is_copied ||
-           (source.held.unsafeGetTensorImpl()->version_counter().current_version() == source.version &&
-            source.held.storage().nbytes() == source.geometry.storage_bytes &&
-            is_steady(*source.held.storage().unsafeGetStorageImpl()));
-  }
-  const Content& of = *source.content;
-  if (of.held_) return true;
-  if (of.is_left_alone()) return of.can_be_made(chain);
+bool Content::is_there() const {
+  if (held_) return true;
+  if (is_left_alone()) return false;
   // An operator that overwrites what it reads finds it made again, never there.
-  if (of.is_alive()) {
-    if (of.is_kept_anyway()) {
-      const auto storage = of.storage_.lock();
-      return storage != nullptr && storage->nbytes() == of.bytes_ && is_steady(*storage);
-    }
-    if (!of.holds_.empty()) return true;
-  }
-  return of.can_be_made(chain);
+  if (!is_alive()) return false;
+  if (!is_kept_anyway()) return !holds_.empty();
+  const auto storage = storage_.lock();
+  return storage != nullptr && storage->nbytes() == bytes_ && is_steady(*storage);
 }
 
-void Content::secure() {
-  if (recipe_ == nullptr || recipe_->is_secured) return;
+uint64_t Content::secure() {
+  if (recipe_ == nullptr || recipe_->is_secured) return 0;
+  uint64_t copied = 0;
   for (Source& source : recipe_->sources) {
     if (source.content == nullptr) {
+      if (!source.is_copied) copied += source.geometry.storage_bytes;
       source.copy();
       continue;
     }
@@ -457,9 +462,10 @@ void Content::secure() {
       if (const auto storage = of.storage_.lock()) of.held_ = share(*storage);
       if (of.held_) continue;
     }
-    if (!of.is_alive() || of.holds_.empty()) of.secure();
+    if (!of.is_alive() || of.holds_.empty()) copied += of.secure();
   }
   recipe_->is_secured = true;  // whatever threw before: it is not
+  return copied;
 }
 
 c10::Storage Content::make(bool& is_ours) {
@@ -486,9 +492,7 @@ c10::Storage Content::make_as_source(bool& is_ours) {
 c10::Storage Content::again() {
   const std::lock_guard guard(lock_);
   bool is_ours;
-  const uint64_t begun = static_cast<uint64_t>(c10::getTime());
   c10::Storage made = make(is_ours);
-  if (budget_site_ != 0) Budget::of_process().spent(budget_site_, static_cast<uint64_t>(c10::getTime()) - begun);
   TORCH_CHECK(made.nbytes() >= bytes_, "made again it has ", made.nbytes(), " bytes instead of ", bytes_);
   if (++unpacked_ < holds_.size()) {
     again_ = made;
@@ -530,6 +534,17 @@ void Source::copy() {
 Recipe::~Recipe() {
   for (Source& source : sources)
     if (source.depends) source.content->released();
+}
+
+void Recipe::release(std::vector<std::shared_ptr<Content>>& released) {
+  if (!std::exchange(is_secured, false)) return;
+  for (Source& source : sources) {
+    if (source.content == nullptr) {
+      source.version = source.held.unsafeGetTensorImpl()->version_counter().current_version();
+    } else if (std::exchange(source.depends, false)) {
+      released.push_back(source.content);
+    }
+  }
 }
 
 // ---- one save

@@ -20,6 +20,7 @@
 #include "profiler/rewrite/geometry.h"
 #include "profiler/rewrite/rewrite.h"
 #include "profiler/rewrite/tally.h"
+#include "rewrites/recompute/chain.h"
 
 namespace tapelens::rewrite {
 
@@ -44,22 +45,16 @@ struct Recipe {
   const CheapOperator* op = nullptr;   // null: its one source, as it is
   std::vector<c10::IValue> arguments;  // sources among them are left out
   std::vector<Source> sources;
-  uint64_t ns = 0;  // that the operator took in the forward
   bool is_secured = false;
 
   Recipe() = default;
   Recipe(const Recipe&) = delete;
   Recipe& operator=(const Recipe&) = delete;
   ~Recipe();
+  // Counts on its sources no longer; they are told when `released` is. Small ones stay copies.
+  void release(std::vector<std::shared_ptr<Content>>& released);
   // The storage of the operator's first output. Runs it below autograd and autocast.
   c10::Storage run();
-};
-
-// What it takes to make a content again.
-struct Chain {
-  uint64_t bytes = 0;  // of the content
-  uint64_t ns = 0, key = 0;
-  unsigned operators = 0;
 };
 
 class Content {
@@ -107,15 +102,16 @@ class Content {
 
  private:
   friend struct Recipe;
+  friend struct Followed;
   bool is_alive() const;
   bool is_kept_anyway() const;
   bool settle_locked();
-  bool can_be_made(Chain& chain) const;
+  bool can_be_made(recompute::Chain& chain) const;
   bool is_too_large_for_dependents() const;
   bool is_same(const Recipe& recipe);
   bool is_certain() const;  // gone, and how it comes back is settled
-  bool is_there(const Source& source, Chain& chain) const;
-  void secure();
+  bool is_there() const;    // for a recipe that reads it, and stays
+  uint64_t secure();  // the bytes of small sources that it copied
   c10::Storage make(bool& is_ours);
   bool let_go_encoded();
   bool let_go_by_recipe(std::string_view& reason);
@@ -141,8 +137,7 @@ class Content {
   c10::Storage held_;                 // of a source: its copy-on-write clone, or what the last hold left
   uint32_t dependents_ = 0;           // recipes that count on it
   uint64_t least_made_ = UINT64_MAX;  // bytes of the smallest content that they make
-  uint64_t budget_site_ = 0;
-  c10::Storage again_;  // made again, while further holds want it
+  c10::Storage again_;                // made again, while further holds want it
   size_t unpacked_ = 0;
 };
 

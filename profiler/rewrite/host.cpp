@@ -1,6 +1,5 @@
 #include "profiler/rewrite/host.h"
 
-#include <c10/util/ApproximateClock.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -28,7 +27,6 @@ struct Host {
   std::mutex lock;
   std::map<std::pair<std::string, std::string>, Candidates> by_field;
   bool recomputes = false;
-  uint64_t step_began = 0;
 };
 Host& host() {
   static auto* made = new Host;
@@ -90,8 +88,6 @@ bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole
   });
 }
 
-uint64_t now() { return static_cast<uint64_t>(c10::getTime()); }
-
 // What is followed for the sake of recipes.
 constexpr Attempted kFollowing{"recomputable-save", Level::recomputed};
 
@@ -121,7 +117,6 @@ bool start(const Surroundings& surroundings) {
   for (const auto& plugin : kBuiltinRewrites) add(*plugin());
   for (const std::string& path : settings().plugins) load(path);
   host().recomputes = wants("recomputable-save", Level::recomputed) || wants("duplicate-save", Level::recomputed);
-  host().step_began = now();
   return true;
 }
 
@@ -159,10 +154,12 @@ Call begin(const CheapOperator& op, const at::RecordFunction& function) {
   return call;
 }
 
-void end(Call call, const at::RecordFunction& function) {
-  if (call.recipe != nullptr || (call.op != nullptr && call.op->is_gelu)) {
-    attempt(kFollowing, [&] { end_call(std::move(call), function); });
-  }
+void end(Call call, const at::RecordFunction& function, bool is_outermost) {
+  if (call.op != nullptr) attempt(kFollowing, [&] { end_call(std::move(call), function, is_outermost); });
+}
+
+void product(recompute::Product product, const at::RecordFunction& function) {
+  attempt(kFollowing, [&] { count_product(product, function); });
 }
 
 namespace {
@@ -199,7 +196,9 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
     content->kept();
     return;
   }
-  const bool may_recompute = !remade_by.empty() && is_asked_for(remade_by, Level::recomputed, save, true);
+  // A copy of what is there takes no operator to make again: who asks for operators asks for that, too.
+  const bool may_recompute = !remade_by.empty() && (is_asked_for(remade_by, Level::recomputed, save, true) ||
+                                                    is_asked_for("recomputable-save", Level::recomputed, save, true));
   const bool is_first = content->holds() == 0;
   saved.register_hooks(
       std::make_unique<Hold>(save, encodes, content, g_surroundings.site(), may_encode, may_recompute));
@@ -210,10 +209,11 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
 
 namespace {
 
-void sweep_waiting(ThreadState& state) {
+// `most`: of the newest that are asked.
+void sweep_waiting(ThreadState& state, size_t most) {
   auto& waiting = state.waiting;
   // The newest are the likeliest; of the others a few each time, in turn.
-  const size_t newest = waiting.size() > kAskedAtOnce ? waiting.size() - kAskedAtOnce : 0;
+  const size_t newest = waiting.size() > most ? waiting.size() - most : 0;
   size_t older = newest > 0 ? ++state.sweeps % newest : 0;
   for (size_t i = waiting.size(); i-- > 0;) {
     if (i < newest && i != older) continue;
@@ -225,8 +225,11 @@ void sweep_waiting(ThreadState& state) {
 }  // namespace
 
 void sweep(ThreadState& state) {
-  if (!state.waiting.empty()) sweep_waiting(state);
+  if (!state.waiting.empty()) sweep_waiting(state, kAskedAtOnce);
 }
+
+// What variables held until now goes before the backward needs memory of its own.
+void backward_begins(ThreadState& state) { sweep_waiting(state, state.waiting.size()); }
 
 void begin_write(ThreadState& state, const c10::IValue& argument) {
   attempt(kFollowing, [&] {
@@ -257,8 +260,7 @@ void backward_ended(ThreadState& state) {
   attempt(kFollowing, [&] {
     std::erase_if(state.waiting, [](const auto& content) { return content->holds() == 0; });
     next_epoch();
-    const uint64_t ended = now();
-    Budget::of_process().step_ended(ended - std::exchange(host().step_began, ended));
+    Budget::of_process().backward_ended();
     forget_dead_contents();
   });
 }

@@ -50,9 +50,12 @@ const Candidates* candidates(std::string_view type, std::string_view field);
 void offer(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates);
 // A cheap operator begins, and ends.
 Call begin(const CheapOperator& op, const at::RecordFunction& function);
-void end(Call call, const at::RecordFunction& function);
+void end(Call call, const at::RecordFunction& function, bool is_outermost);
+// A product begins: the budget is a share of these.
+void product(recompute::Product product, const at::RecordFunction& function);
 // Lets go of what only waits for the program to let go of it.
 void sweep(ThreadState& state);
+void backward_begins(ThreadState& state);
 void backward_ended(ThreadState& state);
 // An operator is about to write the tensors of this argument, by whatever names; until it has, operators inside of it
 // read what was there.

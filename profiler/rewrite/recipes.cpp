@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <c10/util/ApproximateClock.h>
 #include <torch/csrc/autograd/generated/Functions.h>
 #include <torch/csrc/autograd/grad_mode.h>
 #include <torch/csrc/autograd/variable.h>
@@ -14,35 +13,15 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
 
 namespace tapelens::rewrite {
 namespace {
 
-// Deterministic, no random numbers, one pass over memory or two, the first output what matters. With an underscore at the
-// end too.
-constexpr std::array kCheap = {
-    std::string_view("aten::relu"),      std::string_view("aten::gelu"),          std::string_view("aten::silu"),
-    std::string_view("aten::leaky_relu"), std::string_view("aten::hardtanh"),     std::string_view("aten::hardswish"),
-    std::string_view("aten::hardsigmoid"), std::string_view("aten::elu"),         std::string_view("aten::mish"),
-    std::string_view("aten::softplus"),  std::string_view("aten::sigmoid"),       std::string_view("aten::tanh"),
-    std::string_view("aten::exp"),       std::string_view("aten::rsqrt"),         std::string_view("aten::sqrt"),
-    std::string_view("aten::reciprocal"), std::string_view("aten::neg"),          std::string_view("aten::abs"),
-    std::string_view("aten::square"),    std::string_view("aten::pow"),           std::string_view("aten::mul"),
-    std::string_view("aten::div"),       std::string_view("aten::add"),           std::string_view("aten::sub"),
-    std::string_view("aten::rsub"),      std::string_view("aten::where"),         std::string_view("aten::masked_fill"),
-    std::string_view("aten::clamp"),     std::string_view("aten::clamp_min"),     std::string_view("aten::clamp_max"),
-    std::string_view("aten::threshold"), std::string_view("aten::_to_copy"),      std::string_view("aten::clone"),
-    std::string_view("aten::glu"),       std::string_view("aten::native_layer_norm"),
-    std::string_view("aten::native_batch_norm"), std::string_view("aten::native_group_norm"),
-    std::string_view("aten::_fused_rms_norm"), std::string_view("aten::relu6"),
-};
-
 // Above this a source is named and looked after; below it is simply held.
-size_t small() { return std::min<size_t>(64 * 1024, settings().min_bytes); }
-
-uint64_t now() { return static_cast<uint64_t>(c10::getTime()); }
+size_t small() { return std::min<size_t>(recompute::kSmall, settings().min_bytes); }
 
 bool is_whole(const at::Tensor& tensor) {
   return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
@@ -92,7 +71,8 @@ const torch::autograd::generated::GeluBackward0* gelu_node(const at::Tensor& out
 const CheapOperator* cheap_operator(const at::RecordFunction& function) {
   std::string_view name = function.name();
   const bool is_in_place = name.ends_with('_');
-  if (std::ranges::find(kCheap, is_in_place ? name.substr(0, name.size() - 1) : name) == kCheap.end()) return nullptr;
+  const recompute::Cheap cheap = recompute::cheap(name);
+  if (!cheap) return nullptr;
   const auto of = function.operator_name();
   if (!of || of->overload_name == "out" || of->overload_name.ends_with("_out")) return nullptr;
   static std::mutex lock;
@@ -102,7 +82,7 @@ const CheapOperator* cheap_operator(const at::RecordFunction& function) {
   if (made != nullptr) return made.get();
   const auto op = c10::Dispatcher::singleton().findSchema(*of);
   if (!op) return nullptr;
-  made.reset(new CheapOperator{std::string(name), *op});
+  made.reset(new CheapOperator{cheap, *op});
   made->is_in_place = is_in_place;
   made->copies = name == "aten::clone" || name == "aten::_to_copy";
   made->is_gelu = name == "aten::gelu";
@@ -111,11 +91,11 @@ const CheapOperator* cheap_operator(const at::RecordFunction& function) {
 }
 
 Call begin_call(const CheapOperator& op, const at::RecordFunction& function) {
-  Call call;
+  Call call{&op, nullptr};
   if (!is_plain_moment()) return call;
   // Below autograd operators change tensors without counting versions.
   if (c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView)) return call;
-  if (op.is_gelu) return {&op, nullptr, now()};
+  if (op.is_gelu) return call;
   const auto inputs = function.inputs();
   const auto is_large = [](const c10::IValue& input) {
     return input.isTensor() && is_plain(input.toTensor()) && input.toTensor().storage().nbytes() >= small() / 4;
@@ -142,16 +122,21 @@ Call begin_call(const CheapOperator& op, const at::RecordFunction& function) {
   constexpr size_t kRunningMean = 3, kRunningVariance = 4, kTraining = 5;
   if (op.drops_running_stats && recipe->arguments.size() > kTraining && recipe->arguments[kTraining].isBool() &&
       recipe->arguments[kTraining].toBool()) {
-    std::erase_if(recipe->sources, [](const Source& s) { return s.argument == kRunningMean || s.argument == kRunningVariance; });
+    std::erase_if(recipe->sources,
+                  [](const Source& s) { return s.argument == kRunningMean || s.argument == kRunningVariance; });
   }
-  return {&op, std::move(recipe), now()};
+  return {&op, std::move(recipe)};
 }
 
-void end_call(Call call, const at::RecordFunction& function) {
+void end_call(Call call, const at::RecordFunction& function, bool is_outermost) {
   const auto& outputs = function.outputs();
   if (outputs.empty() || !outputs[0].isTensor()) return;
   const at::Tensor& output = outputs[0].toTensor();
   if (!is_plain(output) || output.storage().nbytes() < settings().min_bytes || !is_whole(output)) return;
+  if (is_outermost && !g_surroundings.in_backward()) {
+    Budget::of_process().ran(call.op->cheap.cost * output.storage().nbytes());
+  }
+  if (call.recipe == nullptr && !call.op->is_gelu) return;
   if (call.op->is_gelu) {
     const auto* node = gelu_node(output);
     const auto input = node != nullptr ? node->self_.get_raw_data() : std::nullopt;
@@ -167,7 +152,6 @@ void end_call(Call call, const at::RecordFunction& function) {
     if (!is_target && source.content != nullptr && source.content->is_storage(storage)) return;  // a view of an input
     if (is_target && source.content == nullptr) return;
   }
-  call.recipe->ns = now() - call.begun;
   // A copy of what is there, or what the same operator made of the same before.
   Recipe& recipe = *call.recipe;
   const auto first = std::ranges::find_if(recipe.sources, [](const Source& s) { return s.content != nullptr; });
@@ -187,6 +171,21 @@ void end_call(Call call, const at::RecordFunction& function) {
   } else {
     source->made(replace_content(output, std::move(call.recipe)));
   }
+}
+
+void count_product(recompute::Product product, const at::RecordFunction& function) {
+  if (g_surroundings.in_backward()) return;
+  constexpr size_t kTensors = 8;  // no product is called with more
+  std::array<std::span<const int64_t>, kTensors> sizes;
+  size_t count = 0;
+  for (const c10::IValue& input : function.inputs()) {
+    if (!input.isTensor() || !input.toTensor().defined()) continue;
+    const c10::TensorImpl& impl = *input.toTensor().unsafeGetTensorImpl();
+    if (!impl.has_storage() || impl.has_symbolic_sizes_strides() || count == kTensors) return;
+    const auto of = impl.sizes_default();
+    sizes[count++] = {of.data(), of.size()};
+  }
+  Budget::of_process().ran(recompute::cost(product, std::span(sizes).first(count)));
 }
 
 c10::Storage Recipe::run() {

@@ -139,3 +139,67 @@ def test_run_changes_nothing_but_the_closing_line(tmp_path):
     assert run.stderr.startswith(alone.stderr + "tapelens: rewrote ")
     quiet = harness.bare([harness.BINARY, "run", "--quiet", "--apply", "lossless", *SMALL, "--", *python()])
     assert quiet.said() == alone.said()
+
+
+@pytest.mark.parametrize("dtype, rounding", [(None, 1e-5), ("bfloat16", 1e-1)])
+def test_sums_in_another_order_are_measured_against_float64(dtype, rounding, tmp_path):
+    command = [harness.PYTHON, harness.CASES / "rounding.py", *([dtype] if dtype else [])]
+    run, verdict = verify(["--apply", "bitwise", "--allow", "expanded-save", *SMALL], command, tmp_path)
+    assert run.code == 1, run.stderr
+    assert verdict["verdict"] == "different" and verdict["deterministic"]
+    assert verdict["rounding"]["unknown"] is None and verdict["rounding"]["left_out"] == 0
+    gradients = {one.pop("parameter"): one for one in verdict["rounding"]["gradients"]}
+    expected = float64_errors(dtype)
+    assert gradients.keys() == expected.keys()
+    assert gradients["heads"]["difference"] > 0
+    assert gradients["out.bias"]["difference"] == 0, "what comes after the product is the same"
+    for name, one in gradients.items():
+        if name.startswith("norm."):  # sums that cancel in bfloat16
+            continue
+        assert 0 < one["bare_error"] < rounding and one["rewritten_error"] < rounding, name
+        if dtype is None:
+            # Dropout aside, in float64 the whole program can be run by hand.
+            assert one["bare_error"] == pytest.approx(expected[name], rel=0.2), name
+
+
+def float64_errors(dtype):
+    """What verify has to find of the bare program: its first gradients, and those of the same program in float64."""
+    program = """
+import sys, json, torch
+from torch.nn import functional as F
+sys.argv = sys.argv[1:]
+source = open(sys.argv[0]).read().split("for _ in range(3)")[0]
+gradients = []
+for wide in (False, True):
+    names = {"__name__": "__main__"}
+    exec(source, names)
+    model, inputs = names["model"], names["inputs"]
+    if wide:
+        keep = F.dropout
+        masks = iter(drawn)
+        F.dropout = lambda x, p: x * next(masks)
+        model.double(); inputs = inputs.double()
+    else:
+        keep, drawn = F.dropout, []
+        def dropout(x, p):
+            mask = torch.empty_like(x).bernoulli_(1 - p).div_(1 - p)
+            drawn.append(mask.double())
+            return x * mask
+        F.dropout = dropout
+    try:
+        F.cross_entropy(model(inputs), names["targets"]).backward()
+    finally:
+        F.dropout = keep
+    gradients.append({name: p.grad.double() for name, p in model.named_parameters()})
+print(json.dumps({n: ((g - gradients[1][n]).abs().max() / gradients[1][n].abs().max()).item() for n, g in gradients[0].items()}))
+"""
+    done = harness.bare([harness.PYTHON, "-c", program, harness.CASES / "rounding.py"], check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_wrong_rewrite_beside_one_that_adds_in_another_order_is_no_rounding(tmp_path):
+    command = [harness.PYTHON, harness.CASES / "rounding.py"]
+    run, verdict = verify(["--rewrite-plugin", WRONG, "--apply", "lossless", "--allow", "expanded-save", *SMALL], command, tmp_path)
+    assert run.code == 1, run.stderr
+    assert verdict["rounding"] is None
+    assert verdict["first_difference"]["rewrite"] not in (None, "expanded-save")

@@ -1,0 +1,164 @@
+// Rewrites of level 3 add the same numbers in another order: how far that is from what the program itself rounds.
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/closing.h"
+#include "cli/verify.h"
+
+namespace tapelens::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CloseFile {
+  void operator()(FILE* file) const { fclose(file); }
+};
+
+// What profiler/capture/float64.py wrote: a line of JSON for each gradient, then its numbers.
+class Values {
+ public:
+  explicit Values(const std::string& path) : file_(fopen(path.c_str(), "re")) {}
+
+  struct Head {
+    std::string name;
+    uint64_t count = 0;  // 0: no ordinary tensor on the CPU
+    bool has_float64 = false;
+  };
+  // False at the end, and where the file is not what it should be: then it is not at_end().
+  bool next(Head& head) {
+    std::string line;
+    for (int c; file_ != nullptr && line.size() < kLongestLine && (c = getc(file_.get())) != EOF && c != '\n';)
+      line += static_cast<char>(c);
+    at_end_ = line == "end";
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !json.contains("name") || !json["name"].is_string() || !json.contains("count") ||
+        !json["count"].is_number_unsigned() || !json.contains("float64") || !json["float64"].is_boolean()) {
+      return false;
+    }
+    head = {json["name"], json["count"], json["float64"]};
+    return true;
+  }
+  bool at_end() const { return at_end_; }
+  // So many of the next numbers; false: there are fewer.
+  bool read(double* numbers, size_t count) {
+    return fread(numbers, sizeof *numbers, count, file_.get()) == count;
+  }
+  bool skip(uint64_t count) { return fseeko(file_.get(), static_cast<off_t>(count * sizeof(double)), SEEK_CUR) == 0; }
+  off_t place() const { return ftello(file_.get()); }
+  bool go(off_t place) { return fseeko(file_.get(), place, SEEK_SET) == 0; }
+
+ private:
+  static constexpr size_t kLongestLine = 65536;
+  std::unique_ptr<FILE, CloseFile> file_;
+  bool at_end_ = false;
+};
+
+// The one process of a run that wrote gradients; empty: none did, or several.
+std::string only_file(const std::string& folder) {
+  std::string found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() != ".values") continue;
+    if (!found.empty()) return {};
+    found = entry.path().string();
+  }
+  return found;
+}
+
+double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b); }
+
+// One gradient of the bare run, with float64 after it, and the same of the rewritten run; false: a file ends in it.
+bool compare(Values& bare, Values& rewritten, uint64_t count, GradientError& error) {
+  constexpr size_t kAtOnce = 8192;
+  std::vector<double> mine(kAtOnce), theirs(kAtOnce), exact(kAtOnce);
+  double largest = 0;
+  const off_t numbers = bare.place();
+  for (uint64_t done = 0; done < count;) {
+    const size_t now = static_cast<size_t>(std::min<uint64_t>(kAtOnce, count - done));
+    const auto at = [&](uint64_t number) { return numbers + static_cast<off_t>(number * sizeof(double)); };
+    if (!bare.go(at(done)) || !bare.read(mine.data(), now) || !bare.go(at(count + done)) ||
+        !bare.read(exact.data(), now) || !rewritten.read(theirs.data(), now)) {
+      return false;
+    }
+    for (size_t i = 0; i < now; ++i) {
+      error.difference = larger(error.difference, std::abs(mine[i] - theirs[i]));
+      error.bare = larger(error.bare, std::abs(mine[i] - exact[i]));
+      error.rewritten = larger(error.rewritten, std::abs(theirs[i] - exact[i]));
+      largest = larger(largest, std::abs(exact[i]));
+    }
+    done += now;
+  }
+  if (largest > 0) {
+    for (double* figure : {&error.difference, &error.bare, &error.rewritten}) *figure /= largest;
+  }
+  return true;
+}
+
+Rounding unknown(const std::string& why) {
+  Rounding rounding;
+  rounding.unknown = why;
+  return rounding;
+}
+
+Rounding compare(const std::string& bare_path, const std::string& rewritten_path) {
+  Values bare(bare_path), rewritten(rewritten_path);
+  Rounding rounding;
+  Values::Head mine, theirs;
+  while (bare.next(mine) && rewritten.next(theirs)) {
+    // No file has more numbers than bytes.
+    if (mine.name != theirs.name || mine.count != theirs.count || mine.count > uint64_t{1} << 48) {
+      return unknown("the runs have different gradients");
+    }
+    if (!mine.has_float64) {
+      if (!bare.skip(mine.count) || !rewritten.skip(mine.count)) return unknown("the gradients cannot be read");
+      ++rounding.left_out;
+      continue;
+    }
+    GradientError error{mine.name};
+    if (!compare(bare, rewritten, mine.count, error)) return unknown("the gradients cannot be read");
+    rounding.gradients.push_back(std::move(error));
+  }
+  if (!bare.at_end() || (!rewritten.at_end() && rewritten.next(theirs)) || !rewritten.at_end()) {
+    return unknown("the runs have different gradients");
+  }
+  if (rounding.gradients.empty()) return unknown("no gradient could be followed in float64");
+  // NaN first: it is the worst there is.
+  std::ranges::stable_sort(rounding.gradients, [](const GradientError& a, const GradientError& b) {
+    return std::pair(std::isnan(a.difference), a.difference) > std::pair(std::isnan(b.difference), b.difference);
+  });
+  return rounding;
+}
+
+}  // namespace
+
+Rounding measure_rounding(VerifySetting setting, const Applying& applying, const VerifiedRun& bare) {
+  setting.float64 = true;
+  std::string paths[2];
+  for (const bool is_rewritten : {false, true}) {
+    const std::string name = is_rewritten ? "values-rewritten" : "values-bare";
+    setting.values = setting.folder + "/" + name;
+    std::error_code error;
+    fs::create_directories(setting.values, error);
+    if (error) return unknown(setting.values + ": " + error.message());
+    const auto run = run_recorded(setting, is_rewritten ? applying : Applying{}, name, false);
+    if (!run) return unknown(run.error().message);
+    Verdict unused;
+    if (!is_rewritten && compare(bare, *run, unused)) {
+      return unknown("followed in float64 the program does not compute the same");
+    }
+    paths[is_rewritten ? 1 : 0] = only_file(setting.values);
+    if (paths[is_rewritten ? 1 : 0].empty()) {
+      return unknown("values can be had of one process of Python with an optimizer");
+    }
+    setting.float64 = false;
+  }
+  return compare(paths[0], paths[1]);
+}
+
+}  // namespace tapelens::cli

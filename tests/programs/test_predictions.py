@@ -1,0 +1,35 @@
+"""What `tapelens advise --apply` predicts is what rewrites do, and they do the same in every run."""
+
+import pytest
+
+import harness
+import predictions
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("name", predictions.ARCHITECTURES)
+def test_predictions_are_one_percent_off_at_most_or_within_their_bounds(name, tmp_path):
+    for figure in predictions.compare(predictions.program(name), tmp_path, "bitwise"):
+        assert figure.is_right(), f"{figure.of}: {figure.predicted()} predicted, {figure.measured:,} measured"
+        assert figure.least <= figure.most <= figure.bare * 1.05
+
+
+def test_a_thousand_random_chains_are_decided_as_predicted(tmp_path):
+    for figure in predictions.compare(predictions.program("chains", 40), tmp_path, "bitwise"):
+        assert figure.is_right(), f"{figure.of}: {figure.predicted()} predicted, {figure.measured:,} measured"
+
+
+def test_two_runs_take_the_same_decisions(tmp_path):
+    def decided(target):
+        run = harness.record(predictions.program("convlstm", 4), target, ["--apply", "bitwise"])
+        assert run.code == 0, run.stderr
+        report = harness.report(target, ["--top", "0"])
+        assert any(skipped["reason"] == "over the recompute budget" for skipped in report["rewritten"]["skipped"])
+        return report["peak"]["bytes"], report["rewritten"]
+    assert decided(tmp_path / "one") == decided(tmp_path / "two")
+
+
+def test_rewrites_hold_nothing_of_a_step_that_is_over(tmp_path):
+    """With a small budget some of a chain is recomputed and some is not."""
+    (peak, _) = predictions.compare(predictions.program("convlstm", 4), tmp_path, "bitwise", ["--recompute-budget", "2%"])
+    assert peak.measured <= peak.bare
