@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "analyzer/report/format.h"
+#include "trace/regular_file.h"
 #include "trace/tally_file.h"
 
 namespace tapelens::cli {
@@ -40,9 +40,10 @@ void take_row(const trace::TallyRow& from, Tally& tally) {
 
 void take_file(const fs::path& path, Tally& tally) {
   const auto read = std::make_unique<trace::TallyFile>();
-  std::ifstream file(path, std::ios::binary);
-  file.read(reinterpret_cast<char*>(read.get()), sizeof(*read));
-  if (file.gcount() != sizeof(*read) || read->magic != trace::kTallyMagic) return;
+  const auto bytes = trace::read_regular_file(path.string(), sizeof(*read));
+  if (!bytes || bytes->size() != sizeof(*read)) return;
+  std::memcpy(static_cast<void*>(read.get()), bytes->data(), sizeof(*read));
+  if (read->magic != trace::kTallyMagic) return;
   ++tally.processes;
   const size_t rows = std::min<size_t>(read->rows.load(), trace::kTallyRows);
   for (size_t i = 0; i < rows; ++i) take_row(read->row[i], tally);

@@ -46,9 +46,7 @@ class Values {
   }
   bool at_end() const { return at_end_; }
   // So many of the next numbers; false: there are fewer.
-  bool read(double* numbers, size_t count) {
-    return fread(numbers, sizeof *numbers, count, file_.get()) == count;
-  }
+  bool read(double* numbers, size_t count) { return fread(numbers, sizeof *numbers, count, file_.get()) == count; }
   bool skip(uint64_t count) { return fseeko(file_.get(), static_cast<off_t>(count * sizeof(double)), SEEK_CUR) == 0; }
   off_t place() const { return ftello(file_.get()); }
   bool go(off_t place) { return fseeko(file_.get(), place, SEEK_SET) == 0; }

@@ -78,15 +78,18 @@ std::string rounding_text(const Rounding& rounding) {
   std::string text = "\n  " + pad_right("gradient, first step", width) + "  difference  bare error   rewritten error\n";
   for (size_t i = 0; i < shown; ++i) {
     const GradientError& one = rounding.gradients[i];
-    text += "  " + pad_right(one.name, width) + figure(one.difference) + figure(one.bare) + "    " + figure(one.rewritten) + "\n";
+    text += "  " + pad_right(one.name, width) + figure(one.difference) + figure(one.bare) + "    " +
+            figure(one.rewritten) + "\n";
   }
   if (shown < rounding.gradients.size()) {
-    text += "  and " + plural(rounding.gradients.size() - shown, "gradient", "gradients") + " with smaller differences\n";
+    text +=
+        "  and " + plural(rounding.gradients.size() - shown, "gradient", "gradients") + " with smaller differences\n";
   }
   if (rounding.left_out > 0) {
     text += "  " + plural(rounding.left_out, "gradient", "gradients") + " could not be followed in float64\n";
   }
-  return text + "  The error is the largest difference from the same program in float64, relative to the largest element.\n";
+  return text +
+         "  The error is the largest difference from the same program in float64, relative to the largest element.\n";
 }
 
 std::string verdict_line(const Verdict& v) {
@@ -98,8 +101,8 @@ std::string verdict_line(const Verdict& v) {
   }
   const Difference& d = *v.difference;
   if (v.rounding) {
-    return "Not the same bits: " + names_of_equivalent(v) + " adds in another order, and all else is identical. First the " +
-           where_text(d) + " differs.";
+    return "Not the same bits: " + names_of_equivalent(v) +
+           " adds in another order, and all else is identical. First the " + where_text(d) + " differs.";
   }
   if (!v.deterministic) {
     return "The program is not deterministic by itself: two bare runs differ first in the " + where_text(d) +

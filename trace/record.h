@@ -25,7 +25,7 @@ enum class RecordKind : uint8_t {
   mapping = 8,      // an executable file in the address space, to symbolise native stacks with
   information = 9,  // a key and a value about the process: "torch_version", "rank", ...
   loss = 10,
-  lane = 11,  // what follows in this block is of another lane, which took it over
+  lane = 11,    // what follows in this block is of another lane, which took it over
   source = 12,  // what a file that frames name held when it ran
 
   // events
@@ -162,8 +162,8 @@ struct OperatorRecord {  // id: string, "aten::addmm"; flags: OperatorFlags
 };
 enum OperatorFlags : uint8_t { kOperatorIsPythonFunction = 1 };  // a torch.autograd.Function
 
-// Only of operators that copy (whether copies have the same content depends on it), of products (their cost does) and of
-// cheap ones in place that write a part of a storage (the rest is not theirs).
+// Only of operators that copy (whether copies have the same content depends on it), of products (their cost does) and
+// of cheap ones in place that write a part of a storage (the rest is not theirs).
 struct InputViewsRecord {  // InputView[] follow, as many as the operator has inputs
   RecordHeader header;
   uint64_t ticks;
@@ -174,9 +174,9 @@ struct InputView {
   uint64_t storage_offset;  // in elements
 };
 
-// From now on the save holds `kept` bytes of the rewrite's own instead of its storage; a skipped one holds on. A rewrite
-// of an operator (another forward pass) has no node: 0.
-struct RewriteRecord {   // id: string, the rewrite: "unneeded-save"; flags: RewriteFlags
+// From now on the save holds `kept` bytes of the rewrite's own instead of its storage; a skipped one holds on. A
+// rewrite of an operator (another forward pass) has no node: 0.
+struct RewriteRecord {  // id: string, the rewrite: "unneeded-save"; flags: RewriteFlags
   RecordHeader header;
   uint64_t ticks;
   uint64_t node;    // address

@@ -169,8 +169,9 @@ SpoolReader::~SpoolReader() {
 void SpoolReader::read_block(const std::byte* at, std::vector<ClockAnchor>& anchors) {
   const auto* header = reinterpret_cast<const BlockHeader*>(at);
   if (header->magic == 0) {
-    // Claimed by a thread that did not come to begin it. With anything in it, its header was overwritten.
-    if (header->committed.load(std::memory_order_acquire) != 0 || header->lane != 0) ++torn_blocks_;
+    // Claimed by a thread that did not come to begin it, or that a signal stopped in the middle of its header. With
+    // anything in it, its header was overwritten.
+    if (header->committed.load(std::memory_order_acquire) != 0) ++torn_blocks_;
     return;
   }
   const uint32_t committed = header->committed.load(std::memory_order_acquire);

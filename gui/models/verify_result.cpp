@@ -1,6 +1,8 @@
 #include "gui/models/verify_result.h"
 
 #include <QFile>
+#include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/report/format.h"
@@ -53,6 +55,22 @@ VerifyResult::Difference difference_of(const json& from) {
   return d;
 }
 
+VerifyResult::Rounding rounding_of(const json& from) {
+  VerifyResult::Rounding rounding;
+  rounding.unknown = word(from, "unknown");
+  for (const json& gradient : from.at("gradients")) {
+    // What is no number is larger than any.
+    const auto larger = [&gradient](double& most, const char* key) {
+      const json& value = gradient.at(key);
+      most = std::max(most, value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>());
+    };
+    larger(rounding.difference, "difference");
+    larger(rounding.bare_error, "bare_error");
+    larger(rounding.rewritten_error, "rewritten_error");
+  }
+  return rounding;
+}
+
 VerifyResult result_of(const json& all) {
   VerifyResult r;
   r.is_identical = all.at("identical").get<bool>();
@@ -66,6 +84,8 @@ VerifyResult result_of(const json& all) {
   r.rewritten_peak.value = all.at("rewritten").at("peak_bytes").get<int64_t>();
   r.bare_step_ns = step_ns(all.at("bare"));
   r.rewritten_step_ns = step_ns(all.at("rewritten"));
+  r.has_verdict = all.at("verdict").get<std::string>() != "none";
+  if (!all.at("rounding").is_null()) r.rounding = rounding_of(all.at("rounding"));
   if (!all.at("first_difference").is_null()) r.difference = difference_of(all.at("first_difference"));
   return r;
 }
@@ -88,18 +108,33 @@ ReadVerifyResult read_verify_result(const QString& path) {
 
 QString verdict_title(const VerifyResult& r) {
   if (r.is_identical) return "identical, bit for bit";
-  return r.is_deterministic ? "different" : "not deterministic by itself";
+  if (!r.is_deterministic) return "not deterministic by itself";
+  if (!r.has_verdict) return "no verdict";
+  return r.rounding ? "not the same bits" : "different";
 }
 
 QString verdict_text(const VerifyResult& r) {
   const QString compared = utf8(plural(r.steps, "step", "steps") + ": " + plural(r.losses, "loss", "losses") + ", " +
                                 plural(r.gradients, "gradient", "gradients") + ", " +
                                 plural(r.parameters, "parameter", "parameters") + " after their step");
+  if (!r.has_verdict && r.is_deterministic) {
+    return "No gradient and no parameter could be compared. Compared were " + compared + ".";
+  }
   if (r.is_identical || !r.difference) return "Compared were " + compared + ".";
   const VerifyResult::Difference& d = *r.difference;
   if (!r.is_deterministic) {
     return "Two bare runs differ first in the " + d.what +
            ". Nothing can be said of the rewrites: seed the program, or see torch.use_deterministic_algorithms.";
+  }
+  if (r.rounding) {
+    const QString cause =
+        "Rewrites that add in another order make the first difference, in the " + d.what + ", and all others. ";
+    if (!r.rounding->unknown.isEmpty()) return cause + "How large they are is not known: " + r.rounding->unknown + ".";
+    const auto figure = [](double value) { return QString::number(value, 'e', 1); };
+    return cause + "In the first step no gradient differs by more than " + figure(r.rounding->difference) +
+           " of its largest element. From float64 the bare program's are off by up to " +
+           figure(r.rounding->bare_error) + ", the rewritten one's by up to " + figure(r.rounding->rewritten_error) +
+           ".";
   }
   QString text =
       "First differs the " + d.what + ": " + or_none(d.bare) + " bare, " + or_none(d.rewritten) + " rewritten.";

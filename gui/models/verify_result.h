@@ -20,6 +20,13 @@ struct VerifyResult {
     QString rewrite, place;   // that it comes from, if it was found
   };
   std::optional<Difference> difference;
+  bool has_verdict = true;
+  // Where all that differs comes from rewrites that add in another order.
+  struct Rounding {
+    QString unknown;                                             // why there are no figures
+    double difference = 0, bare_error = 0, rewritten_error = 0;  // the largest of all gradients
+  };
+  std::optional<Rounding> rounding;
 };
 
 struct ReadVerifyResult {

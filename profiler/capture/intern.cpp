@@ -24,7 +24,7 @@ struct Tables {
   std::mutex lock;
   std::unordered_map<std::string, uint32_t> strings;
   std::unordered_map<uint64_t, uint32_t> stacks, layouts, frames;
-  std::vector<std::string> modules;  // paths
+  std::vector<std::string> modules;      // paths
   std::unordered_set<uint32_t> sources;  // strings: files that frames name
 };
 Tables& tables() {
@@ -109,7 +109,8 @@ constexpr std::string_view kCopying[] = {"aten::clone", "aten::_to_copy", "aten:
                                          "aten::copy_", "aten::repeat",   "aten::_stack"};
 
 // Operators that pass tensors to other processes, or have tensors written that came from there.
-constexpr std::string_view kCollectives[] = {"c10d::", "_c10d_functional::", "_c10d_functional_autograd::", "fsdp::", "symm_mem::"};
+constexpr std::string_view kCollectives[] = {
+    "c10d::", "_c10d_functional::", "_c10d_functional_autograd::", "fsdp::", "symm_mem::"};
 
 uint32_t written_arguments(const at::RecordFunction& function) {
   const auto schema = function.operator_schema();
@@ -135,8 +136,8 @@ const Thread::Name& intern_name(Thread& thread, const at::RecordFunction& functi
   name.id = intern_string(thread, text);
   // Operators of LibTorch itself run no Python; a torch.autograd.Function, a custom operator may.
   name.runs_python = std::strncmp(text, "aten::", 6) != 0 && std::strncmp(text, "prim::", 6) != 0;
-  name.is_collective =
-      std::ranges::any_of(kCollectives, [&](std::string_view prefix) { return std::string_view(text).starts_with(prefix); });
+  name.is_collective = std::ranges::any_of(
+      kCollectives, [&](std::string_view prefix) { return std::string_view(text).starts_with(prefix); });
   name.written = written_arguments(function);
   name.cheap = g_rewrites && rewrite::wants_calls() ? rewrite::cheap_operator(function) : nullptr;
   name.product = recompute::product(text);

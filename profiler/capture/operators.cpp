@@ -1,4 +1,5 @@
-// Every operator with its inputs, every labelled range, and every evaluation of a node, as LibTorch tells its observers.
+// Every operator with its inputs, every labelled range, and every evaluation of a node, as LibTorch tells its
+// observers.
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/graph_task.h>
@@ -38,7 +39,8 @@ struct Inputs {
   size_t count = 0;      // that there are; the first `room` of them are filled in
   uint32_t written = 0;  // as OperatorRecord says
 };
-Inputs inputs_of(Thread& thread, const at::RecordFunction& function, uint32_t written, uint64_t* addresses, size_t room) {
+Inputs inputs_of(Thread& thread, const at::RecordFunction& function, uint32_t written, uint64_t* addresses,
+                 size_t room) {
   Inputs found;
   each_input(thread, function.inputs(), [&](const at::Tensor&, uint64_t address, size_t argument) {
     if (found.count < room) addresses[found.count] = address;
@@ -104,8 +106,10 @@ void write_operator(Thread& thread, const at::RecordFunction& function, Frame& f
     addresses = many.data();
   }
   size_t bytes;
-  const uint8_t flags = function.scope() == at::RecordScope::FUNCTION && name.runs_python ? trace::kOperatorIsPythonFunction : 0;
-  if (auto* record = reserve<trace::OperatorRecord>(thread, RecordKind::operator_begin, flags, name_id, inputs.count, bytes)) {
+  const uint8_t flags =
+      function.scope() == at::RecordScope::FUNCTION && name.runs_python ? trace::kOperatorIsPythonFunction : 0;
+  if (auto* record =
+          reserve<trace::OperatorRecord>(thread, RecordKind::operator_begin, flags, name_id, inputs.count, bytes)) {
     record->ticks = trace::ticks_now();
     record->sequence_nr = static_cast<uint64_t>(function.seqNr());
     record->stack = stack;
@@ -240,8 +244,9 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
   thread.busy = was_busy;
 }
 
-// LibTorch asks, for each operator, who wants to observe it. We answer in its place: ours, and whoever it would have named.
-// As a registered callback we would be copied, under a lock, at each node that is evaluated, and be seen by the program.
+// LibTorch asks, for each operator, who wants to observe it. We answer in its place: ours, and whoever it would have
+// named. As a registered callback we would be copied, under a lock, at each node that is evaluated, and be seen by the
+// program.
 bool observes(at::RecordScope scope) {
   if (scope == at::RecordScope::FUNCTION || scope == at::RecordScope::TORCHSCRIPT_FUNCTION) return true;
   // Rewrites know a backward by itself.

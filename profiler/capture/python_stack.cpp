@@ -1,7 +1,6 @@
-// See stack.h. Python's frames are walked through its C API; the module of each Module.__call__ is read from the frame's
-// first local, at a place that is found out once (calibrate) instead of being known for every version of CPython.
-#include "profiler/capture/stack.h"
-
+// See stack.h. Python's frames are walked through its C API; the module of each Module.__call__ is read from the
+// frame's first local, at a place that is found out once (calibrate) instead of being known for every version of
+// CPython.
 #include <algorithm>
 #include <mutex>
 #include <string>
@@ -11,8 +10,9 @@
 #include "profiler/capture/checksums.h"
 #include "profiler/capture/graph.h"
 #include "profiler/capture/intern.h"
-#include "profiler/cpython/python.h"
 #include "profiler/capture/python_hooks.h"
+#include "profiler/capture/stack.h"
+#include "profiler/cpython/python.h"
 
 namespace tapelens::capture {
 
@@ -23,7 +23,8 @@ namespace {
 using namespace cpython;
 using trace::RecordKind;
 
-// All of this is touched with the interpreter's lock held, and under a lock of ours where there is none (free threading).
+// All of this is touched with the interpreter's lock held, and under a lock of ours where there is none (free
+// threading).
 struct Interpreter {
   std::mutex lock;
   bool failed = false;
@@ -33,7 +34,7 @@ struct Interpreter {
   const PyObject* call_code = nullptr;  // of Module.__call__; null until torch is imported
   // Where a frame object has its interpreter frame, and that its first local, in bytes. 0: not found, no module calls.
   size_t interpreter_frame = 0, first_local = 0;
-  std::unordered_map<const void*, uint32_t> modules;     // module object -> id
+  std::unordered_map<const void*, uint32_t> modules;       // module object -> id
   std::unordered_map<const void*, const void*> referents;  // weak reference -> module object
 };
 Interpreter& interpreter() {
@@ -323,7 +324,8 @@ bool is_line_in_stack(std::string_view file, uint32_t line) {
   if (!python_may_run(*api)) return false;
   const Gil gil(*api);
   PyObject* const state = api->GILState_GetThisThreadState();
-  for (Owned frame(*api, api->ThreadState_GetFrame(state)); frame; frame = Owned(*api, api->Frame_GetBack(frame.get()))) {
+  for (Owned frame(*api, api->ThreadState_GetFrame(state)); frame;
+       frame = Owned(*api, api->Frame_GetBack(frame.get()))) {
     if (static_cast<uint32_t>(api->Frame_GetLineNumber(frame.get())) != line) continue;
     const Owned code(*api, api->Frame_GetCode(frame.get()));
     const std::string path = text_attribute(*api, code.get(), "co_filename");

@@ -49,7 +49,7 @@ struct Frame {
   uint32_t nodes = 0, saves = 0;
   at::RecordScope scope{};
   bool recorded = false;
-  bool runs_python = false;     // operators inside may come from Python code of their own
+  bool runs_python = false;               // operators inside may come from Python code of their own
   torch::autograd::Node* node = nullptr;  // scope BACKWARD_FUNCTION: the evaluated one; null: a backward itself
   uint32_t stack = 0;                     // of operators right inside: the engine's own, where backward was called
   uint32_t own_stack = 0;                 // of the operator itself
@@ -79,7 +79,8 @@ struct NodeType {
 
 struct Thread {
   trace::Lane lane;
-  bool busy = false;  // inside a hook that may run the program's code or ours: operators and saves are not ours to record
+  bool busy =
+      false;  // inside a hook that may run the program's code or ours: operators and saves are not ours to record
   std::vector<Frame> frames;
   std::vector<torch::autograd::Node*> nodes;
   std::vector<PendingSave> saves;

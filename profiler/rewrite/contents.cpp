@@ -402,7 +402,9 @@ bool Content::let_go_by_recipe(std::string_view& reason) {
   return true;
 }
 
-bool Content::is_too_large_for_dependents() const { return dependents_ > 0 && recompute::is_too_large(bytes_, least_made_); }
+bool Content::is_too_large_for_dependents() const {
+  return dependents_ > 0 && recompute::is_too_large(bytes_, least_made_);
+}
 
 // The contents of this process, as recompute::can_be_made() looks at them.
 struct Followed {

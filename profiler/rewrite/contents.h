@@ -111,7 +111,7 @@ class Content {
   bool is_same(const Recipe& recipe);
   bool is_certain() const;  // gone, and how it comes back is settled
   bool is_there() const;    // for a recipe that reads it, and stays
-  uint64_t secure();  // the bytes of small sources that it copied
+  uint64_t secure();        // the bytes of small sources that it copied
   c10::Storage make(bool& is_ours);
   bool let_go_encoded();
   bool let_go_by_recipe(std::string_view& reason);

@@ -65,9 +65,19 @@ def blind(spool: bytes, folders) -> bytes:
     return bytes(out)
 
 
+def tally(rows) -> bytes:
+    """As trace/tally_file.h has it, without the rows that are zero."""
+    file = struct.pack("<QIIQ", 0x31594C4C4154534C, len(rows), 0, 3)
+    for rewrite, reason, level, *counts in rows:
+        file += struct.pack("<48s160sII4Q", rewrite, reason, level, 0, *counts)
+    return file
+
+
 def main(tapelens):
-    for kind in ("sealed", "spool"):
+    for kind in ("sealed", "spool", "tally"):
         (CORPUS / kind).mkdir(parents=True, exist_ok=True)
+    (CORPUS / "tally" / "two").write_bytes(tally([
+        (b"unneeded-save", b"", 0, 2, 6, 2752512, 0), (b"recomputable-save", b"over the recompute budget", 2, 17, 34, 22020096, 0)]))
     for name, program in PROGRAMS.items():
         with tempfile.TemporaryDirectory() as folder:
             target, spools = pathlib.Path(folder) / "run.tapelens", pathlib.Path(folder) / "spools"

@@ -1,11 +1,16 @@
-// What the processes of a run tell of their rewrites.
+// What the processes of a run tell of their rewrites: the begin of the file, what is not given is zero.
 #include "cli/tally.h"
 
+#include <algorithm>
+
 #include "tests/fuzz/files.h"
+#include "trace/tally_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tapelens;
   static const fuzz::Folder folder;
-  folder.put("1", {reinterpret_cast<const char*>(data), size});
+  std::string file(sizeof(trace::TallyFile), '\0');
+  std::copy_n(data, std::min(size, file.size()), file.begin());
+  folder.put("1", file);
   return cli::describe(cli::read_tally(folder.path())).empty() ? -1 : 0;
 }

@@ -156,9 +156,14 @@ class VerifyFile : public ::testing::Test {
     return read_verify_result(file.fileName());
   }
   // As cli/verify_shown.cpp writes it.
-  static QByteArray result(const QByteArray& difference, bool deterministic = true) {
-    return QByteArray("{\"identical\": ") + (difference == "null" ? "true" : "false") +
-           ", \"deterministic\": " + (deterministic ? "true" : "false") + ", \"first_difference\": " + difference +
+  static QByteArray result(const QByteArray& difference, bool deterministic = true,
+                           const QByteArray& rounding = "null") {
+    return QByteArray("{\"identical\": ") + (difference == "null" ? "true" : "false") + ", \"verdict\": \"" +
+           (difference == "null" ? "identical"
+            : deterministic      ? "different"
+                                 : "none") +
+           "\", \"rounding\": " + rounding + ", \"deterministic\": " + (deterministic ? "true" : "false") +
+           ", \"first_difference\": " + difference +
            R"(, "compared": {"steps": 3, "losses": 3, "gradients": 1200, "parameters": 6},
                "bare": {"exit_code": 0, "peak_bytes": 10485760, "step_ns": 2000000},
                "rewritten": {"exit_code": 0, "peak_bytes": 5242880, "step_ns": null}, "applied": [], "skipped": []})";
@@ -194,6 +199,36 @@ TEST_F(VerifyFile, AProgramThatDiffersByItselfIsSaidToDoSo) {
   ASSERT_TRUE(read_result.result) << read_result.problem.toStdString();
   EXPECT_EQ(verdict_title(*read_result.result), "not deterministic by itself");
   EXPECT_TRUE(verdict_text(*read_result.result).startsWith("Two bare runs differ first in the loss in step 0."));
+}
+
+TEST_F(VerifyFile, SumsInAnotherOrderAreSaidWithTheirErrors) {
+  const QByteArray difference = R"({"kind": "gradient", "step": 0, "rank": null, "parameter": "w", "bare": "00",
+      "rewritten": "01", "rewrite": null, "site": null})";
+  const ReadVerifyResult read_result = read(result(difference, true, R"({"unknown": null, "left_out": 0, "gradients": [
+      {"parameter": "w", "difference": 5e-7, "bare_error": 1e-7, "rewritten_error": 6e-7},
+      {"parameter": "b", "difference": 0.0, "bare_error": 1.4e-6, "rewritten_error": null}]})"));
+  ASSERT_TRUE(read_result.result) << read_result.problem.toStdString();
+  EXPECT_EQ(verdict_title(*read_result.result), "not the same bits");
+  EXPECT_EQ(
+      verdict_text(*read_result.result),
+      "Rewrites that add in another order make the first difference, in the gradient of w in step 0, and all others. "
+      "In the first step no gradient differs by more than 5.0e-07 of its largest element. From float64 the bare "
+      "program's are off by up to 1.4e-06, the rewritten one's by up to inf.");
+  const ReadVerifyResult unknown =
+      read(result(difference, true, R"({"unknown": "no gradient could be followed in float64",
+      "left_out": 2, "gradients": []})"));
+  ASSERT_TRUE(unknown.result) << unknown.problem.toStdString();
+  EXPECT_TRUE(verdict_text(*unknown.result).endsWith("is not known: no gradient could be followed in float64."));
+}
+
+TEST_F(VerifyFile, WhereNothingWasComparedThereIsNoVerdict) {
+  QByteArray text = result("null");
+  text.replace("\"identical\": true", "\"identical\": false")
+      .replace("\"verdict\": \"identical\"", "\"verdict\": \"none\"");
+  const ReadVerifyResult read_result = read(text);
+  ASSERT_TRUE(read_result.result) << read_result.problem.toStdString();
+  EXPECT_EQ(verdict_title(*read_result.result), "no verdict");
+  EXPECT_TRUE(verdict_text(*read_result.result).startsWith("No gradient and no parameter could be compared."));
 }
 
 TEST_F(VerifyFile, WhatIsNoResultIsOneSentence) {

@@ -186,7 +186,8 @@ TEST_F(OnAdvicePage, AResultBesideTheRecordingIsShownByItself) {
   EXPECT_FALSE(pane->isVisible());
   QFile file(recording_.path() + ".verify.json");
   ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-  file.write(R"({"identical": true, "deterministic": true, "first_difference": null,
+  file.write(
+      R"({"verdict": "identical", "rounding": null, "identical": true, "deterministic": true, "first_difference": null,
       "compared": {"steps": 2, "losses": 2, "gradients": 6, "parameters": 6},
       "bare": {"peak_bytes": 38797312, "step_ns": 1000}, "rewritten": {"peak_bytes": 26214400, "step_ns": 1000}})");
   file.close();

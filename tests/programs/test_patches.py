@@ -228,6 +228,25 @@ def test_what_is_not_in_the_repository_is_not_patched(repository, tmp_path):
     assert all(f["fix"]["patch"] == "" for f in json.loads(done.stdout)["findings"])
 
 
+@pytest.mark.parametrize("change", [lambda text: "import os\n" + text,  # all lines are others
+                                    lambda text: text.replace("lr=0.1", "lr=0.2")])  # those of the patch are the same
+def test_a_file_that_changed_since_it_was_recorded_is_not_patched(change, repository, tmp_path):
+    program = repository / "src/train.py"
+    program.write_text(PROGRAMS["sum"][1], encoding="utf-8")
+    recorded(repository, tmp_path / "run")
+    assert any(f["fix"]["patch"] for f in advised(repository, tmp_path / "run"))
+    changed = change(PROGRAMS["sum"][1])
+    assert changed != PROGRAMS["sum"][1]
+    program.write_text(changed, encoding="utf-8")
+    found = advised(repository, tmp_path / "run")
+    assert found and all(f["fix"]["patch"] == "" for f in found)
+    log = sarif(tmp_path / "run", cwd=repository)
+    assert not any("fixes" in r for r in log["runs"][0]["results"])
+    assert program.read_text(encoding="utf-8") == changed
+    program.write_text(PROGRAMS["sum"][1], encoding="utf-8")
+    assert any(f["fix"]["patch"] for f in advised(repository, tmp_path / "run"))
+
+
 def test_a_backward_through_earlier_steps_is_not_cut_off(repository, tmp_path):
     """Detached, the weight would lose gradients that the program takes."""
     (repository / "src/train.py").write_text(HEAD + """\

@@ -69,6 +69,17 @@ def test_the_memory_of_a_whole_sample_is_that_of_the_profiler(name, target, tmp_
             "allocations": found["allocations"], "allocated_bytes": found["allocated_bytes"]} == expected
 
 
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("name", [n for n in SAMPLES if n != "dataloader"])
+def test_without_all_findings_the_peak_is_no_higher_than_without_one(name, target):
+    harness.record([harness.PYTHON, *sample(name)], target, check=True)
+    advice = harness.advise(target)
+    assert advice["advice"]["peak_after_all_bytes"] <= advice["advice"]["peak_before_bytes"]
+    for finding in advice["findings"]:
+        if not finding["alternative"]:
+            assert advice["advice"]["peak_after_all_bytes"] <= finding["peak_after_bytes"], finding["id"]
+
+
 def test_two_ranks_are_two_processes_of_one_recording_and_the_launcher_is_none(target, tmp_path):
     command = harness.torchrun(harness.SAMPLES / "ddp.py")
     alone = harness.in_order(lambda: harness.bare(command))
