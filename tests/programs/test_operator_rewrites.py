@@ -165,6 +165,7 @@ def test_every_optimizer_steps_to_the_same_bits_in_the_backward(tmp_path):
     assert run.stderr.splitlines()[-4:] == ["0"] * 4
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("function", ["two_groups_and_a_schedule", "state_saved_and_loaded", "group_added", "two_models",
                                       "checkpointed"])
 def test_what_a_program_does_with_its_optimizer_still_works(function, tmp_path):
@@ -207,6 +208,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("function", REFUSED)
 def test_it_is_refused_where_somebody_could_tell(function, tmp_path):
     bare, run, done = late(function, tmp_path)
@@ -265,6 +267,7 @@ def scanned(function, tmp_path):
     return *runs, done
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function, views", [("product", 1), ("changed_before_the_backward", 1), ("chain_of_views", 1),
                                              ("two_products", 2)])
 def test_a_scan_keeps_a_view_of_its_weight_once(function, views, tmp_path):
