@@ -1,5 +1,5 @@
 """The replay against the truth: for each program that shows an inefficiency and is mended by hand as well, the peak that
-`tapelens advise` foretells and the peak that the mended program has.
+`tapelens advise` predicts and the peak that the mended program has.
 
     python bench/mended.py [CHECK...]
 """
@@ -18,7 +18,7 @@ def main():
     if not programs:
         sys.exit(f"no program of {', '.join(wanted)} is mended by hand")
     width = max(len(p.id) for p in programs)
-    print(f"{'program':{width}}  {'peak':>13}  {'foretold':>13}  {'measured':>13}  ratio")
+    print(f"{'program':{width}}  {'peak':>13}  {'predicted':>13}  {'measured':>13}  ratio")
     worst = 1.0
     pool = check_programs.Pool(programs)
     try:
@@ -26,10 +26,10 @@ def main():
             outcome = pool.outcome(program)
             if len(outcome.findings) != 1:
                 sys.exit(f"{program.id}: {len(outcome.findings)} findings")
-            foretold = outcome.findings[0]["peak_after_bytes"]
-            ratio = foretold / outcome.mended_peak
+            predicted = outcome.findings[0]["peak_after_bytes"]
+            ratio = predicted / outcome.mended_peak
             worst = max(worst, ratio, 1 / ratio)
-            print(f"{program.id:{width}}  {outcome.peak:13,}  {foretold:13,}  {outcome.mended_peak:13,}  {ratio:.4f}",
+            print(f"{program.id:{width}}  {outcome.peak:13,}  {predicted:13,}  {outcome.mended_peak:13,}  {ratio:.4f}",
                   flush=True)
     finally:
         pool.close()

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/report/rewritten.h"
@@ -85,7 +86,7 @@ struct Verdict {
   bool has_verdict = true;  // something was compared, and the program is deterministic
   std::string problem;      // of exit codes from 3 on, but 5: one sentence
   std::optional<Difference> difference;
-  std::optional<Rounding> rounding;  // what differs comes from rewrites that add in another order (level 3) alone
+  std::optional<Rounding> rounding;  // what differs comes from rewrites that add in another order alone
   uint64_t steps = 0, gradients = 0, parameters = 0, losses = 0;  // that were compared
   uint64_t gradients_left_out = 0, parameters_left_out = 0;       // that could not be
   VerifiedRun bare, rewritten;
@@ -114,6 +115,9 @@ std::optional<Difference> compare(const VerifiedRun& bare, const VerifiedRun& ot
 
 // ---- verify_rounding.cpp
 
+// Whether a rewrite may change bits by adding in another order. Its level does not say so: late-gradient has the same,
+// and promises the same bits.
+bool adds_in_another_order(std::string_view rewrite);
 // Runs the command twice more: bare, followed in float64, and rewritten.
 Rounding measure_rounding(VerifySetting setting, const Applying& applying, const VerifiedRun& bare);
 

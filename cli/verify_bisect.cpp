@@ -17,19 +17,15 @@ class Search {
   Search(const VerifySetting& setting, const Applying& applying, const VerifiedRun& bare, const VerifiedRun& rewritten)
       : setting_(setting), applying_(applying), bare_(bare), rewritten_(rewritten) {}
 
-  // Whether all of the difference comes from rewrites that add in another order, which is what they say of themselves.
+  // Whether all of the difference comes from rewrites that add in another order, which is what they say of themselves:
+  // the run without them, and with all else, is the same as the bare one.
   bool is_rounding() {
-    std::vector<std::string> exact;
-    bool has_others = false;
-    for (const report::RewrittenTotal& total : rewritten_.rewritten.applied) {
-      has_others = has_others || total.level == kEquivalent;
-      if (total.level != kEquivalent && std::ranges::find(exact, total.rewrite) == exact.end()) {
-        exact.push_back(total.rewrite);
-      }
-    }
-    if (!has_others) return false;
-    if (exact.empty()) return true;
-    const auto answer = differs(only(exact), "without what adds in another order");
+    if (std::ranges::none_of(rewritten_.applied, adds_in_another_order, &PlanSite::rewrite)) return false;
+    Applying others = applying_;
+    std::erase_if(others.allowed, adds_in_another_order);
+    std::erase_if(others.sites, [](const PlanSite& site) { return adds_in_another_order(site.rewrite); });
+    if (others.level.empty() && others.allowed.empty() && others.sites.empty()) return true;  // that is the bare one
+    const auto answer = differs(others, "without what adds in another order");
     return answer && !*answer;
   }
 
@@ -58,8 +54,6 @@ class Search {
   }
 
  private:
-  static constexpr int kEquivalent = 3;
-
   static void take(const PlanSite& site, Difference& difference) {
     difference.rewrite = site.rewrite;
     difference.site = site;

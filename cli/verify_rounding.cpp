@@ -1,6 +1,4 @@
-// Rewrites of level 3 add the same numbers in another order: how far that is from what the program itself rounds.
-#include <fcntl.h>
-
+// Some rewrites add the same numbers in another order: how far that is from what the program itself rounds.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -108,7 +106,9 @@ Rounding compare(const std::string& bare_path, const std::string& rewritten_path
   Values bare(bare_path), rewritten(rewritten_path);
   Rounding rounding;
   Values::Head mine, theirs;
-  while (bare.next(mine) && rewritten.next(theirs)) {
+  for (;;) {
+    const bool has_mine = bare.next(mine), has_theirs = rewritten.next(theirs);
+    if (!has_mine || !has_theirs) break;
     // No file has more numbers than bytes.
     if (mine.name != theirs.name || mine.count != theirs.count || mine.count > uint64_t{1} << 48) {
       return unknown("the runs have different gradients");
@@ -122,9 +122,7 @@ Rounding compare(const std::string& bare_path, const std::string& rewritten_path
     if (!compare(bare, rewritten, mine.count, error)) return unknown("the gradients cannot be read");
     rounding.gradients.push_back(std::move(error));
   }
-  if (!bare.at_end() || (!rewritten.at_end() && rewritten.next(theirs)) || !rewritten.at_end()) {
-    return unknown("the runs have different gradients");
-  }
+  if (!bare.at_end() || !rewritten.at_end()) return unknown("the runs have different gradients");
   if (rounding.gradients.empty()) return unknown("no gradient could be followed in float64");
   // NaN first: it is the worst there is.
   std::ranges::stable_sort(rounding.gradients, [](const GradientError& a, const GradientError& b) {
@@ -135,28 +133,27 @@ Rounding compare(const std::string& bare_path, const std::string& rewritten_path
 
 }  // namespace
 
+bool adds_in_another_order(std::string_view rewrite) { return rewrite == "expanded-save"; }
+
 Rounding measure_rounding(VerifySetting setting, const Applying& applying, const VerifiedRun& bare) {
-  setting.float64 = true;
-  std::string paths[2];
-  for (const bool is_rewritten : {false, true}) {
-    const std::string name = is_rewritten ? "values-rewritten" : "values-bare";
+  const auto run = [&setting](const std::string& name, const Applying& applied, bool float64) {
     setting.values = setting.folder + "/" + name;
+    setting.float64 = float64;
     std::error_code error;
     fs::create_directories(setting.values, error);
-    if (error) return unknown(setting.values + ": " + error.message());
-    const auto run = run_recorded(setting, is_rewritten ? applying : Applying{}, name, false);
-    if (!run) return unknown(run.error().message);
-    Verdict unused;
-    if (!is_rewritten && compare(bare, *run, unused)) {
-      return unknown("followed in float64 the program does not compute the same");
-    }
-    paths[is_rewritten ? 1 : 0] = only_file(setting.values);
-    if (paths[is_rewritten ? 1 : 0].empty()) {
-      return unknown("values can be had of one process of Python with an optimizer");
-    }
-    setting.float64 = false;
-  }
-  return compare(paths[0], paths[1]);
+    if (error) return trace::Result<VerifiedRun>(trace::Error{setting.values + ": " + error.message()});
+    return run_recorded(setting, applied, name, false);
+  };
+  const auto followed = run("values-bare", {}, true);
+  if (!followed) return unknown(followed.error().message);
+  Verdict unused;
+  if (compare(bare, *followed, unused)) return unknown("followed in float64 the program does not compute the same");
+  const std::string exact = only_file(setting.values);
+  const auto rewritten = run("values-rewritten", applying, false);
+  if (!rewritten) return unknown(rewritten.error().message);
+  const std::string other = only_file(setting.values);
+  if (exact.empty() || other.empty()) return unknown("values can be had of one process of Python with an optimizer");
+  return compare(exact, other);
 }
 
 }  // namespace tapelens::cli

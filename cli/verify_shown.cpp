@@ -53,12 +53,12 @@ std::string end_of(const std::string& log) {
   return text;
 }
 
-// Rewrites of level 3 that were applied.
-std::string names_of_equivalent(const Verdict& v) {
+// Those that were applied, of any process.
+std::string names_of_reordering(const Verdict& v) {
   std::string names;
-  for (const report::RewrittenTotal& total : v.rewritten.rewritten.applied) {
-    if (total.level != 3 || names.find(total.rewrite) != std::string::npos) continue;
-    names += (names.empty() ? "" : ", ") + total.rewrite;
+  for (const PlanSite& site : v.rewritten.applied) {
+    if (!adds_in_another_order(site.rewrite) || names.find(site.rewrite) != std::string::npos) continue;
+    names += (names.empty() ? "" : ", ") + site.rewrite;
   }
   return names;
 }
@@ -101,7 +101,7 @@ std::string verdict_line(const Verdict& v) {
   }
   const Difference& d = *v.difference;
   if (v.rounding) {
-    return "Not the same bits: " + names_of_equivalent(v) +
+    return "Not the same bits: " + names_of_reordering(v) +
            " adds in another order, and all else is identical. First the " + where_text(d) + " differs.";
   }
   if (!v.deterministic) {

@@ -66,7 +66,7 @@ struct Finding {
 
 // What the rewrites that are applied do, all of them together. A recording does not have when variables released what
 // is saved as well: where that makes a difference, `at_most` is more than `after`.
-struct Foretold {
+struct Prediction {
   std::string name;  // of what is applied: "lossless"
   Bytes peak_before, peak_after, peak_at_most;
   Bytes saved_before, saved_after, saved_at_most;  // the most that is kept for the backward alone when one begins
@@ -82,7 +82,7 @@ struct Advice {
   std::vector<std::string> refused;  // one line for each check that failed, and why
   std::vector<std::string> checks;   // ids of those that ran
   // If rewrites were applied: then findings are theirs, and peak_after_all is with them.
-  std::optional<Foretold> foretold;
+  std::optional<Prediction> predicted;
 };
 
 struct Wanted {

@@ -180,7 +180,7 @@ class Advisor {
     }
     advice_.peak_after_all = best.outcome.peak;
     advice_.peak_after_all_time = best.outcome.when.time;
-    if (context_.applied != nullptr) foretell(best.outcome, best.changes());
+    if (context_.applied != nullptr) predict(best.outcome, best.changes());
     advice_.left =
         categories(peak_set_without(context_.process, context_.text, context_.device, best.outcome, best.changes()));
     // What frees nothing even when all others have let go is no finding: every byte of it stays for another reason.
@@ -195,10 +195,10 @@ class Advisor {
     });
   }
 
-  void foretell(const peak::Replay::Outcome& outcome, const std::vector<const peak::WhatIf*>& all) {
+  void predict(const peak::Replay::Outcome& outcome, const std::vector<const peak::WhatIf*>& all) {
     const peak::Saved saved(lifetimes_, timeline_, since_);
     const Bytes left = saved.most_without(outcome, all);
-    advice_.foretold = {wanted_.applying->name, peak_.bytes, outcome.peak, outcome.peak, saved.most(), left, left};
+    advice_.predicted = {wanted_.applying->name, peak_.bytes, outcome.peak, outcome.peak, saved.most(), left, left};
   }
 
   // Takes the change with it.
@@ -264,7 +264,7 @@ class Advisor {
   std::vector<Change> changes_;  // of the findings
 };
 
-void widen(Foretold& bounds, const Foretold& other) {
+void widen(Prediction& bounds, const Prediction& other) {
   const auto both = [](Bytes& least, Bytes& most, Bytes also) {
     least = std::min(least, also);
     most = std::max(most, also);
@@ -278,11 +278,11 @@ void widen(Foretold& bounds, const Foretold& other) {
 Advice advise(const Process& process, const Text& text, const Prepared& prepared, Checks& checks, const Wanted& wanted,
               const Progress& progress, Time since, std::vector<Change>* changes) {
   Advice advice = Advisor(process, text, prepared, wanted, progress, since).run(checks, changes);
-  if (advice.foretold) {
+  if (advice.predicted) {
     const peak::Lifetimes longest(process, prepared.provenance, text);
     const Prepared held{prepared.steps, prepared.phases,   prepared.provenance,
                         longest,        prepared.timeline, prepared.peak};
-    widen(*advice.foretold, *Advisor(process, text, held, wanted, {}, since).run(checks, nullptr).foretold);
+    widen(*advice.predicted, *Advisor(process, text, held, wanted, {}, since).run(checks, nullptr).predicted);
   }
   return advice;
 }

@@ -65,14 +65,14 @@ void add_advice(Json& object, const advise::Advice& advice) {
                       {"peak_after_all_by_category", std::move(left)},
                       {"checks", advice.checks},
                       {"refused", advice.refused}};
-  if (const auto& foretold = advice.foretold) {
-    object["advice"]["plan"] = {{"applied", foretold->name},
-                                {"peak_before_bytes", foretold->peak_before.value},
-                                {"peak_after_bytes", foretold->peak_after.value},
-                                {"peak_after_at_most_bytes", foretold->peak_at_most.value},
-                                {"saved_peak_before_bytes", foretold->saved_before.value},
-                                {"saved_peak_after_bytes", foretold->saved_after.value},
-                                {"saved_peak_after_at_most_bytes", foretold->saved_at_most.value}};
+  if (const auto& predicted = advice.predicted) {
+    object["advice"]["plan"] = {{"applied", predicted->name},
+                                {"peak_before_bytes", predicted->peak_before.value},
+                                {"peak_after_bytes", predicted->peak_after.value},
+                                {"peak_after_at_most_bytes", predicted->peak_at_most.value},
+                                {"saved_peak_before_bytes", predicted->saved_before.value},
+                                {"saved_peak_after_bytes", predicted->saved_after.value},
+                                {"saved_peak_after_at_most_bytes", predicted->saved_at_most.value}};
   }
   object["findings"] = std::move(findings);
 }

@@ -16,7 +16,7 @@ bool matters(const Finding& f) { return f.relief() > Bytes{} || f.severity != ad
 
 std::string after_all(const Advice& advice) {
   if (advice.peak_after_all >= advice.peak_before) return "";
-  if (const auto& with = advice.foretold) {
+  if (const auto& with = advice.predicted) {
     return ", " + bounds_text(with->peak_after, with->peak_at_most) + " with " + cell(with->name) + " applied (" +
            bounds_text(advice.peak_before, with->peak_after, with->peak_at_most) + ")";
   }

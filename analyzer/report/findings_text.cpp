@@ -29,9 +29,9 @@ Paint paint_of(Severity severity) {
 
 // "94.2 MiB with all findings fixed (-45.8 %)"
 std::string outlook_text(const Advice& advice) {
-  if (advice.foretold) {
-    const std::string applied = " with " + advice.foretold->name + " applied";
-    const advise::Foretold& with = *advice.foretold;
+  if (advice.predicted) {
+    const std::string applied = " with " + advice.predicted->name + " applied";
+    const advise::Prediction& with = *advice.predicted;
     if (with.peak_after == advice.peak_before && with.peak_at_most == advice.peak_before) return "no less" + applied;
     return bounds_text(with.peak_after, with.peak_at_most) + applied + " (" +
            bounds_text(advice.peak_before, with.peak_after, with.peak_at_most) + ")";
@@ -229,9 +229,9 @@ std::string advice_text(const Report& r, const Style& style) {
   std::string facts = r.recording.command;
   if (!r.recording.torch_version.empty())
     facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
-  if (const auto& foretold = advice.foretold; foretold && foretold->saved_before > Bytes{}) {
-    page.paragraph("", "When a backward begins, " + bytes_text(foretold->saved_before) + " are kept for it, " +
-                           bounds_text(foretold->saved_after, foretold->saved_at_most) + " then");
+  if (const auto& predicted = advice.predicted; predicted && predicted->saved_before > Bytes{}) {
+    page.paragraph("", "When a backward begins, " + bytes_text(predicted->saved_before) + " are kept for it, " +
+                           bounds_text(predicted->saved_after, predicted->saved_at_most) + " then");
   }
   page.paragraph("", facts, Paint::dim);
   if (advice.peak_after_all < advice.peak_before) page.paragraph("Left then: ", left_text(advice));

@@ -13,7 +13,7 @@ namespace tapelens::report {
 std::string bytes_text(model::Bytes bytes);  // "812.3 MiB", "96 B"
 // "37.5 MiB to 40.6 MiB"; the first alone where they are less than 1 % apart.
 std::string bounds_text(model::Bytes least, model::Bytes most);
-// "-5.2 %": what `after` is, of `before`. As two bounds: "-5.2 % to +1.0 %".
+// How far from `before` they are: "-5.2 % to +1.0 %", or the first alone likewise.
 std::string bounds_text(model::Bytes before, model::Bytes least, model::Bytes most);
 std::string time_text(model::Time time);                                          // "4.812 s", "1.3 ms"
 std::string count_text(uint64_t count);                                           // "1,204"

@@ -23,9 +23,20 @@ QString word(const json& from, const char* key) {
   return value.is_null() ? QString() : utf8(value.get<std::string>());
 }
 
+// A whole number from 0. Never by json::get, which makes one of whatever is a number.
+int64_t whole(const json& value) {
+  const uint64_t number = value.get_ref<const json::number_unsigned_t&>();
+  if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    throw json::out_of_range::create(406, "a whole number out of range", &value);
+  }
+  return static_cast<int64_t>(number);
+}
+
+uint64_t count(const json& value) { return static_cast<uint64_t>(whole(value)); }
+
 std::optional<int64_t> step_ns(const json& run) {
   const json& value = run.at("step_ns");
-  return value.is_null() ? std::nullopt : std::optional(value.get<int64_t>());
+  return value.is_null() ? std::nullopt : std::optional(whole(value));
 }
 
 QString place_of(const json& site) {
@@ -45,8 +56,8 @@ VerifyResult::Difference difference_of(const json& from) {
     d.what = "exit code";
   } else {
     d.what = kind + (parameter.isEmpty() ? "" : " of " + parameter) + " in step " +
-             QString::number(from.at("step").get<uint64_t>());
-    if (!from.at("rank").is_null()) d.what += " of rank " + QString::number(from.at("rank").get<int64_t>());
+             QString::number(count(from.at("step")));
+    if (!from.at("rank").is_null()) d.what += " of rank " + QString::number(whole(from.at("rank")));
   }
   d.bare = word(from, "bare");
   d.rewritten = word(from, "rewritten");
@@ -76,12 +87,12 @@ VerifyResult result_of(const json& all) {
   r.is_identical = all.at("identical").get<bool>();
   r.is_deterministic = all.at("deterministic").get<bool>();
   const json& compared = all.at("compared");
-  r.steps = compared.at("steps").get<uint64_t>();
-  r.losses = compared.at("losses").get<uint64_t>();
-  r.gradients = compared.at("gradients").get<uint64_t>();
-  r.parameters = compared.at("parameters").get<uint64_t>();
-  r.bare_peak.value = all.at("bare").at("peak_bytes").get<int64_t>();
-  r.rewritten_peak.value = all.at("rewritten").at("peak_bytes").get<int64_t>();
+  r.steps = count(compared.at("steps"));
+  r.losses = count(compared.at("losses"));
+  r.gradients = count(compared.at("gradients"));
+  r.parameters = count(compared.at("parameters"));
+  r.bare_peak.value = whole(all.at("bare").at("peak_bytes"));
+  r.rewritten_peak.value = whole(all.at("rewritten").at("peak_bytes"));
   r.bare_step_ns = step_ns(all.at("bare"));
   r.rewritten_step_ns = step_ns(all.at("rewritten"));
   r.has_verdict = all.at("verdict").get<std::string>() != "none";

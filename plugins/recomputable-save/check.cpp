@@ -33,7 +33,7 @@ class RecomputableSave final : public Check {
 
   void run(const Context& context, const Options& options, Sink& sink) override {
     if (context.applied != nullptr) {
-      foretell(context, sink);
+      predict(context, sink);
       return;
     }
     const Process& p = context.process;
@@ -104,7 +104,7 @@ class RecomputableSave final : public Check {
     return hash;
   }
   // Exactly what the rewrite does.
-  static void foretell(const Context& context, Sink& sink) {
+  static void predict(const Context& context, Sink& sink) {
     const Process& p = context.process;
     const std::vector<EvaluationId> evaluations = last_evaluations(p);
     for (Remade::Found& found : Remade(context).all()) {

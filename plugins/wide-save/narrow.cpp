@@ -34,10 +34,10 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
   const StringId dtype = context_.text.layout_dtype[s.layout[save]];
   const auto count = static_cast<int64_t>(elements(context_.text, s.layout[save]));
   const Bytes as_bits{(count + 7) / 8};
-  const bool is_foretold = context_.applied != nullptr;
-  if (is_foretold && !is_dense(context_.text, s.layout[save])) return std::nullopt;
-  if ((bits_.has(type) || (made_in_place_.has(type) && !is_foretold)) && values_.has(field)) {
-    if (is_foretold && !floats_.has(dtype)) return std::nullopt;
+  const bool is_predicted = context_.applied != nullptr;
+  if (is_predicted && !is_dense(context_.text, s.layout[save])) return std::nullopt;
+  if ((bits_.has(type) || (made_in_place_.has(type) && !is_predicted)) && values_.has(field)) {
+    if (is_predicted && !floats_.has(dtype)) return std::nullopt;
     return Form{kMask, as_bits, false};
   }
   if (is_noise(save)) return Form{kNoise, as_bits, true};
@@ -46,7 +46,7 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
     if (plane == 0 || plane > uint64_t{1} << 31) return std::nullopt;
     return Form{kIndices, Bytes{count * (plane <= uint64_t{1} << 15 ? 2 : 4)}, true};
   }
-  if (!is_foretold) return std::nullopt;
+  if (!is_predicted) return std::nullopt;
   if (masks_.has(field) && bools_.has(dtype)) return Form{kNoise, as_bits, true};
   if (indices_of_values_.has(field) && longs_.has(dtype)) {
     // The values are not recorded. They point into one dimension: of what was sorted that is one of their own.

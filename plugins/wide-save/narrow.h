@@ -17,7 +17,7 @@ class Narrow {
     Bytes bytes;    // that would do
     bool is_exact;  // the content itself comes back from it
   };
-  // None: it is not one of these. Where rewrites are foretold, only what the rewrite takes.
+  // None: it is not one of these. Where rewrites are predicted, only what the rewrite takes.
   std::optional<Form> of(SaveId save) const;
 
  private:

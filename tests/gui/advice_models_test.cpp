@@ -237,6 +237,10 @@ TEST_F(VerifyFile, WhatIsNoResultIsOneSentence) {
     EXPECT_FALSE(read_result.result);
     EXPECT_TRUE(read_result.problem.endsWith("is no result of tapelens verify --format json.")) << text;
   }
+  // Of whole numbers nothing else is one: not a fraction, not what no integer holds.
+  for (const char* number : {"-1", "1.5", "1e49", "9223372036854775808", "true", "\"1\""}) {
+    EXPECT_FALSE(read(result("null").replace("\"steps\": 3", QByteArray("\"steps\": ") + number)).result) << number;
+  }
   EXPECT_TRUE(read_verify_result(folder_.filePath("none.json")).problem.contains("cannot be read"));
 }
 

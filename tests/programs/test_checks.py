@@ -1,5 +1,5 @@
 """Every check against the programs that it is for: exact bytes where it finds something, nothing where it must not, and
-the peak that the replay foretells against that of the program mended by hand.
+the peak that the replay predicts against that of the program mended by hand.
 
     python -m pytest tests/programs/test_checks.py -k trivial_concat
 """

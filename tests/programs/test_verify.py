@@ -149,7 +149,7 @@ def test_sums_in_another_order_are_measured_against_float64(dtype, rounding, tmp
     assert verdict["verdict"] == "different" and verdict["deterministic"]
     assert verdict["rounding"]["unknown"] is None and verdict["rounding"]["left_out"] == 0
     gradients = {one.pop("parameter"): one for one in verdict["rounding"]["gradients"]}
-    expected = float64_errors(dtype)
+    expected = float64_errors()
     assert gradients.keys() == expected.keys()
     assert gradients["heads"]["difference"] > 0
     assert gradients["out.bias"]["difference"] == 0, "what comes after the product is the same"
@@ -162,7 +162,7 @@ def test_sums_in_another_order_are_measured_against_float64(dtype, rounding, tmp
             assert one["bare_error"] == pytest.approx(expected[name], rel=0.2), name
 
 
-def float64_errors(dtype):
+def float64_errors():
     """What verify has to find of the bare program: its first gradients, and those of the same program in float64."""
     program = """
 import sys, json, torch
@@ -203,3 +203,20 @@ def test_a_wrong_rewrite_beside_one_that_adds_in_another_order_is_no_rounding(tm
     assert run.code == 1, run.stderr
     assert verdict["rounding"] is None
     assert verdict["first_difference"]["rewrite"] not in (None, "expanded-save")
+
+
+def test_a_wrong_rewrite_whose_level_may_change_bits_is_no_rounding(tmp_path):
+    """It does not say that it adds in another order; verify must not say it for it."""
+    program = """
+import torch
+torch.manual_seed(1)
+weight = torch.nn.Parameter(torch.randn(64, 64))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+torch.sigmoid(torch.randn(32, 64) @ weight).sum(0).square().sum().backward()
+optimizer.step()
+"""
+    options = ["--rewrite-plugin", WRONG, "--allow", "forgotten-sigmoid", *SMALL]
+    run, verdict = verify(options, [harness.PYTHON, "-c", program], tmp_path)
+    assert run.code == 1, run.stderr
+    assert verdict["rounding"] is None
+    assert verdict["first_difference"]["rewrite"] == "forgotten-sigmoid"

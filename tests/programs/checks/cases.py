@@ -12,7 +12,7 @@ EXPECTED = "tapelens_expected"
 def positive(*, bytes, mended=None, exit_code=0, **properties):  # pylint: disable=redefined-builtin
     """Exactly one finding of the file's check, of these bytes. `properties`: other keys of the finding, as its JSON has
     them: occurrences=2, severity="warning". `mended`: the name of the function that is the same program, mended by hand;
-    its measured peak is what the replay must have foretold."""
+    its measured peak is what the replay must have predicted."""
     return mark({"kind": "positive", "properties": {"bytes": bytes, **properties}, "mended": mended,
                  "exit_code": exit_code})
 

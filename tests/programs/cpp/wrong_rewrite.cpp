@@ -1,4 +1,5 @@
-// A rewrite of a third party that is wrong: it says that what tanh saves can be had from nothing. verify must find it.
+// Rewrites of a third party that are wrong: they say that what tanh and sigmoid save can be had from nothing. verify must
+// find it, whatever they say of themselves.
 #include <ATen/ops/zeros.h>
 
 #include "profiler/rewrite/rewrite.h"
@@ -18,16 +19,28 @@ class Zeros final : public Encoding {
   at::TensorOptions options_;
 };
 
-class ForgottenTanh final : public Rewrite {
+class Forgotten : public Rewrite {
+ public:
+  bool matches(const Save&) const override { return true; }
+  std::unique_ptr<Encoding> encode(const Save& save) const override { return std::make_unique<Zeros>(save.tensor); }
+};
+
+class ForgottenTanh final : public Forgotten {
  public:
   RewriteInfo info() const override { return {"forgotten-tanh", Level::encoded, "tanh's result as zeros"}; }
   bool may_match(std::string_view type, std::string_view field) const override {
     return type == "TanhBackward0" && field == "result";
   }
-  bool matches(const Save&) const override { return true; }
-  std::unique_ptr<Encoding> encode(const Save& save) const override { return std::make_unique<Zeros>(save.tensor); }
+};
+
+class ForgottenSigmoid final : public Forgotten {
+ public:
+  RewriteInfo info() const override { return {"forgotten-sigmoid", Level::equivalent, "sigmoid's result as zeros"}; }
+  bool may_match(std::string_view type, std::string_view field) const override {
+    return type == "SigmoidBackward0" && field == "result";
+  }
 };
 
 }  // namespace
 
-TAPELENS_REWRITES(ForgottenTanh)
+TAPELENS_REWRITES(ForgottenTanh, ForgottenSigmoid)
