@@ -106,18 +106,11 @@ std::pair<std::string, std::string> option_of(const std::string& text) {
 
 // What --apply and --allow say, as the advisor takes it.
 std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptions& options) {
-  const Applying applying = read_applying(sub, options);
-  if (!applying.given) return std::nullopt;
-  advise::Applying made;
+  rewrites::Settings settings = read_applying(sub, options);
+  if (!settings.on) return std::nullopt;
+  advise::Applying made{std::move(settings), ""};
   for (const auto* words : {&options.apply, &options.allow}) {
     for (const std::string& word : *words) made.name += (made.name.empty() ? "" : " and ") + word;
-  }
-  made.highest = applying.level == "bitwise" ? 2 : applying.level == "lossless" ? 1 : -1;
-  made.allowed = applying.allowed;
-  made.min_bytes.value = static_cast<int64_t>(applying.min_bytes);
-  made.recompute_budget = applying.recompute_budget;
-  for (const PlanSite& site : applying.sites) {
-    made.sites.push_back({site.rewrite, site.module, site.op, site.node, site.field, site.file, site.line});
   }
   return made;
 }

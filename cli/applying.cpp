@@ -22,12 +22,6 @@ std::string all_of(const std::vector<std::string>& words) {
   return all;
 }
 
-std::string joined(const std::vector<std::string>& words, char separator) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? std::string() : std::string(1, separator)) + word;
-  return text;
-}
-
 // "5%" and "0.05" are the same.
 double read_share(const std::string& text) {
   double number = 0;
@@ -48,8 +42,8 @@ void check_id(const std::string& id) {
                                             (meant ? "; did you mean '" + *meant + "'?" : ""));
 }
 
-void read_apply(const std::string& text, const std::vector<std::string>& known, Applying& applying) {
-  if (text == "lossless" || text == "bitwise") {
+void read_apply(const std::string& text, const std::vector<std::string>& known, rewrites::Settings& applying) {
+  if (rewrites::highest_level(text) != rewrites::kNone) {
     if (!applying.level.empty() && applying.level != text) {
       throw CLI::ValidationError("--apply", "lossless and bitwise were both given: bitwise contains lossless");
     }
@@ -82,8 +76,11 @@ std::string plugin_path(const std::string& text) {
 }  // namespace
 
 const std::vector<std::string>& known_rewrites() {
-  static const std::vector<std::string> ids = {"unneeded-save", "wide-save",      "recomputable-save", "duplicate-save",
-                                               "expanded-save", "trivial-concat", "late-gradient",     "scan-save"};
+  static const std::vector<std::string> ids = [] {
+    std::vector<std::string> made;
+    for (const rewrites::Entry& entry : rewrites::catalog()) made.emplace_back(entry.id);
+    return made;
+  }();
   return ids;
 }
 
@@ -113,12 +110,12 @@ void add_applying_options(CLI::App& sub, ApplyingOptions& options) {
       ->take_all();
 }
 
-Applying read_applying(const CLI::App& sub, const ApplyingOptions& options) {
-  Applying applying;
-  applying.given = !options.apply.empty() || !options.allow.empty();
+rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options) {
+  rewrites::Settings applying;
+  applying.on = !options.apply.empty() || !options.allow.empty();
   for (const char* dependent : {"--poison", "--recompute-budget", "--rewrite-min-bytes", "--rewrite-plugin"}) {
     const CLI::Option* option = sub.get_option_no_throw(dependent);
-    if (!applying.given && option != nullptr && option->count() > 0) {
+    if (!applying.on && option != nullptr && option->count() > 0) {
       throw CLI::ValidationError(dependent, "nothing is rewritten without --apply or --allow");
     }
   }
@@ -141,50 +138,31 @@ Applying read_applying(const CLI::App& sub, const ApplyingOptions& options) {
   return applying;
 }
 
-Rewriting::Rewriting(const Applying& applying) {
-  // What has no value is taken out of the environment.
-  for (const char* name :
-       {"TAPELENS_REWRITE", "TAPELENS_APPLY", "TAPELENS_ALLOW", "TAPELENS_PLAN", "TAPELENS_POISON",
-        "TAPELENS_RECOMPUTE_BUDGET", "TAPELENS_REWRITE_MIN_BYTES", "TAPELENS_REWRITE_PLUGINS", "TAPELENS_TALLY"}) {
-    environment_.emplace_back(name, "");
-  }
-  if (!applying.given) return;
+Rewriting::Rewriting(rewrites::Settings settings) : environment_(rewrites::environment_of({}, "")) {
+  if (!settings.on) return;
   if (!folder_.emplace()) {
     reason_ = folder_->reason();
     return;
   }
-  write(applying);
+  write(std::move(settings));
 }
 
-void Rewriting::write(const Applying& applying) {
-  if (!applying.sites.empty()) {
-    const std::string plan = folder_->path() + "/plan";
+void Rewriting::write(rewrites::Settings settings) {
+  const std::string plan = folder_->path() + "/plan";
+  if (!settings.sites.empty()) {
     std::ofstream file(plan);
-    if (!(file << flat(applying.sites)).flush()) {
+    if (!(file << rewrites::flat(settings.sites)).flush()) {
       reason_ = plan + ": " + std::strerror(errno);
       return;
     }
-    set("TAPELENS_PLAN", plan);
   }
-  const std::string tally = folder_->path() + "/tally";
+  settings.tally = folder_->path() + "/tally";
   std::error_code error;
-  if (fs::create_directory(tally, error); error) {
-    reason_ = tally + ": " + error.message();
+  if (fs::create_directory(settings.tally, error); error) {
+    reason_ = settings.tally + ": " + error.message();
     return;
   }
-  set("TAPELENS_TALLY", tally);
-  set("TAPELENS_REWRITE", "1");
-  set("TAPELENS_APPLY", applying.level);
-  set("TAPELENS_ALLOW", joined(applying.allowed, ','));
-  set("TAPELENS_POISON", applying.poison ? "1" : "");
-  set("TAPELENS_RECOMPUTE_BUDGET", std::to_string(applying.recompute_budget));
-  set("TAPELENS_REWRITE_MIN_BYTES", std::to_string(applying.min_bytes));
-  set("TAPELENS_REWRITE_PLUGINS", joined(applying.plugins, ':'));
-}
-
-void Rewriting::set(const char* name, const std::string& value) {
-  for (auto& [key, old] : environment_)
-    if (key == name) old = value;
+  environment_ = rewrites::environment_of(settings, plan);
 }
 
 Tally Rewriting::tally() const { return folder_ && *folder_ ? read_tally(folder_->path() + "/tally") : Tally(); }

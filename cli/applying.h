@@ -11,6 +11,7 @@
 #include "cli/plan_file.h"
 #include "cli/tally.h"
 #include "cli/temporary_folder.h"
+#include "rewrites/wire.h"
 
 namespace tapelens::cli {
 
@@ -29,25 +30,14 @@ void add_choosing_options(CLI::App& sub, ApplyingOptions& options);
 // These, --poison and --rewrite-plugin.
 void add_applying_options(CLI::App& sub, ApplyingOptions& options);
 
-struct Applying {
-  bool given = false;  // any of --apply and --allow
-  std::string level;   // "lossless", "bitwise"; empty: only what is named
-  std::vector<std::string> allowed;
-  std::vector<PlanSite> sites;
-  std::vector<std::string> plugins;  // absolute paths
-  uint64_t min_bytes = 0;
-  double recompute_budget = 0;  // share of a step's time
-  bool poison = false;
-};
-
-// Throws CLI::ValidationError with one sentence: an unknown rewrite, a plan that is none, a number that is none, or an
+// What is asked for: `on` if anything is. Throws CLI::ValidationError with one sentence: an unknown rewrite, a plan that is none, a number that is none, or an
 // option that does nothing without --apply.
-Applying read_applying(const CLI::App& sub, const ApplyingOptions& options);
+rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options);
 
 // How the probe of one run is told, and what it counted. Has a temporary folder while it lives, if anything is applied.
 class Rewriting {
  public:
-  explicit Rewriting(const Applying& applying);
+  explicit Rewriting(rewrites::Settings settings);
   // Why the probe cannot be told, for the user; empty if it can.
   const std::string& reason() const { return reason_; }
   // Where nothing is applied: that settings which this process inherited do not hold.
@@ -55,8 +45,7 @@ class Rewriting {
   Tally tally() const;  // after the run
 
  private:
-  void write(const Applying& applying);
-  void set(const char* name, const std::string& value);
+  void write(rewrites::Settings settings);
   std::optional<TemporaryFolder> folder_;
   Environment environment_;
   std::string reason_;

@@ -12,8 +12,7 @@ namespace tapelens::cli {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr int kPlanVersion = 1;
+using rewrites::Site;
 
 // One sentence of what is wrong; empty: nothing.
 std::string take_text(const Json& site, const char* key, std::string& text) {
@@ -27,7 +26,7 @@ std::string take_text(const Json& site, const char* key, std::string& text) {
 }
 
 // "train.py:27 Net.forward": the file and the line of it. A file's name may have spaces and colons itself.
-bool take_source(std::string_view source, PlanSite& site) {
+bool take_source(std::string_view source, Site& site) {
   for (size_t colon = source.find(':'); colon != std::string_view::npos; colon = source.find(':', colon + 1)) {
     const char* const begin = source.data() + colon + 1;
     const auto [end, error] = std::from_chars(begin, source.data() + source.size(), site.line);
@@ -39,7 +38,7 @@ bool take_source(std::string_view source, PlanSite& site) {
   return false;
 }
 
-std::string take_site(const Json& json, PlanSite& site, const std::vector<std::string>& known) {
+std::string take_site(const Json& json, Site& site, const std::vector<std::string>& known) {
   if (!json.is_object()) return "it is no object";
   std::string source;
   for (const auto& [key, text] :
@@ -60,7 +59,7 @@ std::string take_site(const Json& json, PlanSite& site, const std::vector<std::s
 }
 
 // "site 3 (unneeded-save at train.py:27)"
-std::string name_of(size_t number, const PlanSite& site) {
+std::string name_of(size_t number, const Site& site) {
   std::string name = "site " + std::to_string(number);
   if (!site.finding.empty()) name += " (finding " + site.finding + ")";
   return name;
@@ -68,16 +67,7 @@ std::string name_of(size_t number, const PlanSite& site) {
 
 }  // namespace
 
-std::string describe(const PlanSite& site) {
-  std::string text = site.rewrite;
-  if (!site.node.empty()) text += " " + site.node + (site.field.empty() ? "" : "." + site.field);
-  if (!site.op.empty()) text += " of " + site.op;
-  if (!site.module.empty()) text += " in " + site.module;
-  if (!site.file.empty()) text += ", " + site.file + ":" + std::to_string(site.line);
-  return text;
-}
-
-trace::Result<std::vector<PlanSite>> read_plan(const std::string& path, const std::vector<std::string>& known) {
+trace::Result<std::vector<rewrites::Site>> read_plan(const std::string& path, const std::vector<std::string>& known) {
   const auto failed = [&](const std::string& what) { return trace::Error{path + ": " + what}; };
   std::ifstream file(path);
   if (!file) return failed("cannot be read: " + std::string(std::strerror(errno)));
@@ -87,15 +77,15 @@ trace::Result<std::vector<PlanSite>> read_plan(const std::string& path, const st
   if (version == plan.end() || !version->is_number_integer()) {
     return failed("it is no plan: 'tapelens_plan' is missing: write one with tapelens advise --plan");
   }
-  if (*version != kPlanVersion) {
-    return failed("a plan of version " + version->dump() + ", this tapelens reads " + std::to_string(kPlanVersion) +
+  if (*version != rewrites::kPlanVersion) {
+    return failed("a plan of version " + version->dump() + ", this tapelens reads " + std::to_string(rewrites::kPlanVersion) +
                   ": write it again with tapelens advise --plan");
   }
   const auto sites = plan.find("sites");
   if (sites == plan.end() || !sites->is_array()) return failed("'sites' is missing, or no list");
-  std::vector<PlanSite> chosen;
+  std::vector<Site> chosen;
   for (size_t i = 0; i < sites->size(); ++i) {
-    PlanSite site;
+    Site site;
     const Json& json = (*sites)[i];
     if (const std::string wrong = take_site(json, site, known); !wrong.empty()) {
       return failed(name_of(i + 1, site) + ": " + wrong);
@@ -107,16 +97,6 @@ trace::Result<std::vector<PlanSite>> read_plan(const std::string& path, const st
     if (enabled == json.end() || enabled->get<bool>()) chosen.push_back(std::move(site));
   }
   return chosen;
-}
-
-std::string flat(const std::vector<PlanSite>& sites) {
-  std::string text;
-  for (const PlanSite& site : sites) {
-    text += site.rewrite + '\t' + site.module + '\t' + site.op + '\t' + site.node + '\t' + site.field + '\t';
-    if (!site.file.empty()) text += site.file + ':' + std::to_string(site.line);
-    text += '\n';
-  }
-  return text;
 }
 
 }  // namespace tapelens::cli

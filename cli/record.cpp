@@ -98,7 +98,7 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   say(line);
 }
 
-int record(const RecordOptions& options, const Applying& applying, const std::vector<std::string>& command) {
+int record(const RecordOptions& options, const rewrites::Settings& applying, const std::vector<std::string>& command) {
   const PreloadPath preload;
   if (!preload.reason().empty()) return run_unrecorded(command, preload.reason());
   const SpoolFolder folder = make_spool_folder(options.output, options.spool_folder, options.force);
@@ -129,7 +129,7 @@ int record(const RecordOptions& options, const Applying& applying, const std::ve
     remove_spool_folder(folder.path);
     return complain(end);
   }
-  const std::string rewritten = applying.given ? "; " + describe(rewriting.tally()) : "";
+  const std::string rewritten = applying.on ? "; " + describe(rewriting.tally()) : "";
   finish(options, command, folder.path, static_cast<int64_t>(monotonic_now() - begin), rewritten);
   return end.exit_code;
 }

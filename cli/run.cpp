@@ -25,7 +25,7 @@ int complain(const ChildEnd& end) {
   return end.exit_code;
 }
 
-int run(const RunOptions& options, const Applying& applying, const std::vector<std::string>& command) {
+int run(const RunOptions& options, const rewrites::Settings& applying, const std::vector<std::string>& command) {
   const PreloadPath preload;
   const Rewriting rewriting(applying);
   if (const std::string reason = !preload.reason().empty() ? preload.reason() : rewriting.reason(); !reason.empty()) {
@@ -63,8 +63,8 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
     if (command.empty()) {
       throw CLI::ParseError("no command to run: tapelens run --apply lossless -- python train.py", kUsage);
     }
-    const Applying applying = read_applying(*sub, options->applying);
-    if (!applying.given) {
+    const rewrites::Settings applying = read_applying(*sub, options->applying);
+    if (!applying.on) {
       throw CLI::ValidationError("nothing to apply: tapelens run --apply lossless -- COMMAND");
     }
     exit_code = run(*options, applying, command);

@@ -7,7 +7,7 @@
 
 #include "analyzer/report/format.h"
 #include "trace/regular_file.h"
-#include "trace/tally_file.h"
+#include "rewrites/tally_file.h"
 
 namespace tapelens::cli {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Of a file whose writer may still be at it, or was killed: what is whole in it.
-void take_row(const trace::TallyRow& from, Tally& tally) {
+void take_row(const rewrites::TallyRow& from, Tally& tally) {
   const auto text = [](const auto& chars) { return std::string(chars, strnlen(chars, sizeof(chars))); };
   TallyRow row;
   row.rewrite = text(from.rewrite);
@@ -39,13 +39,13 @@ void take_row(const trace::TallyRow& from, Tally& tally) {
 }
 
 void take_file(const fs::path& path, Tally& tally) {
-  const auto read = std::make_unique<trace::TallyFile>();
+  const auto read = std::make_unique<rewrites::TallyFile>();
   const auto bytes = trace::read_regular_file(path.string(), sizeof(*read));
   if (!bytes || bytes->size() != sizeof(*read)) return;
   std::memcpy(static_cast<void*>(read.get()), bytes->data(), sizeof(*read));
-  if (read->magic != trace::kTallyMagic) return;
+  if (read->magic != rewrites::kTallyMagic) return;
   ++tally.processes;
-  const size_t rows = std::min<size_t>(read->rows.load(), trace::kTallyRows);
+  const size_t rows = std::min<size_t>(read->rows.load(), rewrites::kTallyRows);
   for (size_t i = 0; i < rows; ++i) take_row(read->row[i], tally);
   tally.left_out += read->left_out.load();
 }

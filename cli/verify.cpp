@@ -21,7 +21,7 @@ struct VerifyOptions {
   std::string format = "text", output, keep;
 };
 
-int verify_command(const VerifyOptions& options, VerifySetting setting, const Applying& applying) {
+int verify_command(const VerifyOptions& options, VerifySetting setting, const rewrites::Settings& applying) {
   std::optional<TemporaryFolder> temporary;
   if (options.keep.empty()) {
     temporary.emplace();
@@ -88,8 +88,8 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
     }
     ApplyingOptions applying_options = options->applying;
     for (const std::string& plan : options->plans) applying_options.apply.push_back(plan);
-    const Applying applying = read_applying(*sub, applying_options);
-    if (!applying.given) {
+    const rewrites::Settings applying = read_applying(*sub, applying_options);
+    if (!applying.on) {
       throw CLI::ValidationError("nothing to verify: tapelens verify --apply lossless -- COMMAND");
     }
     VerifySetting setting;

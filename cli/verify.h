@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analyzer/report/rewritten.h"
@@ -53,7 +52,7 @@ struct VerifiedRun {
   std::vector<double> loss;        // of each step: of the last backward in it; NaN: none. Of the first process
   std::vector<uint64_t> gradient_checksum;  // of each step: of all gradients together. Of the first process
   report::Rewritten rewritten;              // of the process with the largest peak
-  std::vector<PlanSite> applied;            // the sites of all processes, as a plan names them
+  std::vector<rewrites::Site> applied;            // the sites of all processes, as a plan names them
   uint64_t steps = 0;
 };
 
@@ -64,7 +63,7 @@ struct Difference {
   std::string name;              // of the parameter
   std::string bare, rewritten;   // the values as text; empty: there is none
   std::string rewrite;           // that makes it, if it was found
-  std::optional<PlanSite> site;  // of it
+  std::optional<rewrites::Site> site;  // of it
 };
 
 // How far a gradient is from another of the first step: the largest difference of two elements, divided by the largest
@@ -105,7 +104,7 @@ struct VerifySetting {
 };
 
 // Runs the command and reads what it left. `name`: of the recording. `is_first`: what it writes goes to the user.
-trace::Result<VerifiedRun> run_recorded(const VerifySetting& setting, const Applying& applying, const std::string& name,
+trace::Result<VerifiedRun> run_recorded(const VerifySetting& setting, const rewrites::Settings& applying, const std::string& name,
                                         bool is_first);
 
 // ---- verify_compare.cpp
@@ -115,16 +114,13 @@ std::optional<Difference> compare(const VerifiedRun& bare, const VerifiedRun& ot
 
 // ---- verify_rounding.cpp
 
-// Whether a rewrite may change bits by adding in another order. Its level does not say so: late-gradient has the same,
-// and promises the same bits.
-bool adds_in_another_order(std::string_view rewrite);
 // Runs the command twice more: bare, followed in float64, and rewritten.
-Rounding measure_rounding(VerifySetting setting, const Applying& applying, const VerifiedRun& bare);
+Rounding measure_rounding(VerifySetting setting, const rewrites::Settings& applying, const VerifiedRun& bare);
 
 // ---- verify_bisect.cpp
 
 // All of it: the runs, the comparison and, where they differ, the search for the site that makes the difference.
-Verdict verify(const VerifySetting& setting, const Applying& applying);
+Verdict verify(const VerifySetting& setting, const rewrites::Settings& applying);
 
 // ---- verify_shown.cpp
 

@@ -14,16 +14,16 @@ namespace {
 // Runs with less and less of what is applied.
 class Search {
  public:
-  Search(const VerifySetting& setting, const Applying& applying, const VerifiedRun& bare, const VerifiedRun& rewritten)
+  Search(const VerifySetting& setting, const rewrites::Settings& applying, const VerifiedRun& bare, const VerifiedRun& rewritten)
       : setting_(setting), applying_(applying), bare_(bare), rewritten_(rewritten) {}
 
   // Whether all of the difference comes from rewrites that add in another order, which is what they say of themselves:
   // the run without them, and with all else, is the same as the bare one.
   bool is_rounding() {
-    if (std::ranges::none_of(rewritten_.applied, adds_in_another_order, &PlanSite::rewrite)) return false;
-    Applying others = applying_;
-    std::erase_if(others.allowed, adds_in_another_order);
-    std::erase_if(others.sites, [](const PlanSite& site) { return adds_in_another_order(site.rewrite); });
+    if (std::ranges::none_of(rewritten_.applied, rewrites::reorders_sums, &rewrites::Site::rewrite)) return false;
+    rewrites::Settings others = applying_;
+    std::erase_if(others.allowed, rewrites::reorders_sums);
+    std::erase_if(others.sites, [](const rewrites::Site& site) { return rewrites::reorders_sums(site.rewrite); });
     if (others.level.empty() && others.allowed.empty() && others.sites.empty()) return true;  // that is the bare one
     const auto answer = differs(others, "without what adds in another order");
     return answer && !*answer;
@@ -36,7 +36,7 @@ class Search {
       return;
     }
     std::vector<std::string> ids;
-    for (const PlanSite& site : rewritten_.applied) {
+    for (const rewrites::Site& site : rewritten_.applied) {
       if (std::ranges::find(ids, site.rewrite) == ids.end()) ids.push_back(site.rewrite);
     }
     const auto guilty = first(ids.size(), "rewrites", [&](size_t count) {
@@ -44,9 +44,9 @@ class Search {
     });
     if (!guilty) return;
     difference.rewrite = ids[*guilty];
-    std::vector<PlanSite> sites;
+    std::vector<rewrites::Site> sites;
     std::ranges::copy_if(rewritten_.applied, std::back_inserter(sites),
-                         [&](const PlanSite& site) { return site.rewrite == difference.rewrite; });
+                         [&](const rewrites::Site& site) { return site.rewrite == difference.rewrite; });
     // Alone, and found again by what a plan can say of them, they may make no difference: then no site is named.
     if (sites.size() > 1 && !differs(at(sites, sites.size()), "the sites of " + difference.rewrite).value_or(false))
       return;
@@ -54,18 +54,18 @@ class Search {
   }
 
  private:
-  static void take(const PlanSite& site, Difference& difference) {
+  static void take(const rewrites::Site& site, Difference& difference) {
     difference.rewrite = site.rewrite;
     difference.site = site;
   }
 
-  std::optional<PlanSite> first_site(const std::vector<PlanSite>& sites) {
+  std::optional<rewrites::Site> first_site(const std::vector<rewrites::Site>& sites) {
     const auto guilty = first(sites.size(), "sites", [&](size_t count) { return at(sites, count); });
     return guilty ? std::optional(sites[*guilty]) : std::nullopt;
   }
 
-  Applying at(const std::vector<PlanSite>& sites, size_t count) const {
-    Applying applying = applying_;
+  rewrites::Settings at(const std::vector<rewrites::Site>& sites, size_t count) const {
+    rewrites::Settings applying = applying_;
     applying.level.clear();
     applying.allowed.clear();
     applying.sites.assign(sites.begin(), sites.begin() + static_cast<int64_t>(count));
@@ -73,11 +73,11 @@ class Search {
   }
 
   // What the level and --allow have everywhere stays so; what only the plan names stays at its sites.
-  Applying only(const std::vector<std::string>& ids) const {
-    Applying applying = applying_;
+  rewrites::Settings only(const std::vector<std::string>& ids) const {
+    rewrites::Settings applying = applying_;
     applying.level.clear();
     applying.allowed.clear();
-    const int highest = applying_.level == "bitwise" ? 2 : applying_.level == "lossless" ? 1 : -1;
+    const int highest = rewrites::highest_level(applying_.level);
     for (const std::string& id : ids) {
       const bool is_allowed = std::ranges::find(applying_.allowed, id) != applying_.allowed.end();
       const bool has_level = std::ranges::any_of(rewritten_.rewritten.sites, [&](const report::RewrittenSite& site) {
@@ -86,12 +86,12 @@ class Search {
       if (is_allowed || has_level) applying.allowed.push_back(id);
     }
     std::erase_if(applying.sites,
-                  [&](const PlanSite& site) { return std::ranges::find(ids, site.rewrite) == ids.end(); });
+                  [&](const rewrites::Site& site) { return std::ranges::find(ids, site.rewrite) == ids.end(); });
     return applying;
   }
 
   // The number of the first of `all` that makes the difference: none of them makes none, all of them do.
-  std::optional<size_t> first(size_t all, const std::string& what, const std::function<Applying(size_t)>& of) {
+  std::optional<size_t> first(size_t all, const std::string& what, const std::function<rewrites::Settings(size_t)>& of) {
     if (all == 0) return std::nullopt;
     size_t same = 0, different = all;
     while (different - same > 1) {
@@ -103,7 +103,7 @@ class Search {
     return different - 1;
   }
 
-  std::optional<bool> differs(const Applying& applying, const std::string& what) {
+  std::optional<bool> differs(const rewrites::Settings& applying, const std::string& what) {
     const std::string name = "search-" + std::to_string(++runs_);
     const auto run = run_recorded(setting_, applying, name, false);
     if (!run) {
@@ -117,13 +117,13 @@ class Search {
   }
 
   const VerifySetting& setting_;
-  const Applying& applying_;
+  const rewrites::Settings& applying_;
   const VerifiedRun& bare_;
   const VerifiedRun& rewritten_;
   int runs_ = 0;
 };
 
-std::string name_of(const Applying& applying) {
+std::string name_of(const rewrites::Settings& applying) {
   std::string name = applying.level;
   for (const std::string& id : applying.allowed) name += (name.empty() ? "" : ", ") + id;
   if (!applying.sites.empty()) {
@@ -141,7 +141,7 @@ Verdict failed(Verdict verdict, int exit_code, const std::string& problem) {
 
 }  // namespace
 
-Verdict verify(const VerifySetting& setting, const Applying& applying) {
+Verdict verify(const VerifySetting& setting, const rewrites::Settings& applying) {
   Verdict verdict;
   say("run 1: bare");
   auto bare = run_recorded(setting, {}, "bare", true);

@@ -133,10 +133,8 @@ Rounding compare(const std::string& bare_path, const std::string& rewritten_path
 
 }  // namespace
 
-bool adds_in_another_order(std::string_view rewrite) { return rewrite == "expanded-save"; }
-
-Rounding measure_rounding(VerifySetting setting, const Applying& applying, const VerifiedRun& bare) {
-  const auto run = [&setting](const std::string& name, const Applying& applied, bool float64) {
+Rounding measure_rounding(VerifySetting setting, const rewrites::Settings& applying, const VerifiedRun& bare) {
+  const auto run = [&setting](const std::string& name, const rewrites::Settings& applied, bool float64) {
     setting.values = setting.folder + "/" + name;
     setting.float64 = float64;
     std::error_code error;

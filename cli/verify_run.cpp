@@ -138,8 +138,8 @@ void describe_steps(VerifiedRun& run) {
   }
 }
 
-PlanSite plan_site(const report::RewrittenSite& site) {
-  PlanSite made;
+rewrites::Site plan_site(const report::RewrittenSite& site) {
+  rewrites::Site made;
   made.rewrite = site.rewrite;
   made.module = site.module;
   made.op = site.op;
@@ -163,8 +163,8 @@ Result<VerifiedRun> read(VerifiedRun run) {
     const report::Rewritten rewritten = report::describe_rewrites(process, text);
     for (const report::RewrittenSite& site : rewritten.sites) {
       if (!site.reason.empty()) continue;
-      PlanSite planned = plan_site(site);
-      if (seen.insert(flat({planned})).second) run.applied.push_back(std::move(planned));
+      rewrites::Site planned = plan_site(site);
+      if (seen.insert(rewrites::flat({planned})).second) run.applied.push_back(std::move(planned));
     }
     for (const peak::DevicePeak& device : peak::device_peaks(process)) {
       if (device.peak <= run.peak) continue;
@@ -181,7 +181,7 @@ Result<VerifiedRun> read(VerifiedRun run) {
 
 }  // namespace
 
-Result<VerifiedRun> run_recorded(const VerifySetting& setting, const Applying& applying, const std::string& name,
+Result<VerifiedRun> run_recorded(const VerifySetting& setting, const rewrites::Settings& applying, const std::string& name,
                                  bool is_first) {
   const PreloadPath preload;
   const Rewriting rewriting(applying);

@@ -56,8 +56,8 @@ std::string end_of(const std::string& log) {
 // Those that were applied, of any process.
 std::string names_of_reordering(const Verdict& v) {
   std::string names;
-  for (const PlanSite& site : v.rewritten.applied) {
-    if (!adds_in_another_order(site.rewrite) || names.find(site.rewrite) != std::string::npos) continue;
+  for (const rewrites::Site& site : v.rewritten.applied) {
+    if (!rewrites::reorders_sums(site.rewrite) || names.find(site.rewrite) != std::string::npos) continue;
     names += (names.empty() ? "" : ", ") + site.rewrite;
   }
   return names;
@@ -150,7 +150,7 @@ std::string table(const Verdict& v) {
 std::string rewrites(const Verdict& v) {
   std::string text;
   for (const report::RewrittenTotal& total : v.rewritten.rewritten.applied) {
-    text += "  applied  " + pad_right(total.rewrite, 18) + " " + report::level_name(total.level) + " at " +
+    text += "  applied  " + pad_right(total.rewrite, 18) + " " + std::string(rewrites::level_name(total.level)) + " at " +
             plural(total.sites, "site", "sites") + ", " + bytes_text(total.bytes) + " kept as " +
             bytes_text(total.kept) + "\n";
   }
@@ -182,7 +182,7 @@ Json run_json(const VerifiedRun& run) {
           {"gradient_checksum", std::move(gradients)}};
 }
 
-Json site_json(const PlanSite& site) {
+Json site_json(const rewrites::Site& site) {
   return {{"rewrite", site.rewrite}, {"module", site.module},
           {"operator", site.op},     {"node", site.node},
           {"field", site.field},     {"source", site.file.empty() ? "" : site.file + ":" + std::to_string(site.line)}};

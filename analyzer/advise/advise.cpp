@@ -23,7 +23,7 @@ Options options_of(const CheckInfo& info, const Wanted& wanted) {
   for (const Option& option : info.options) {
     std::string value(option.otherwise);
     // A rewrite has the least bytes of its host, not of the check that looks for what is worth a person's time.
-    if (wanted.applying && option.name == "min-bytes") value = std::to_string(wanted.applying->min_bytes.value);
+    if (wanted.applying && option.name == "min-bytes") value = std::to_string(wanted.applying->min_bytes);
     for (const auto& [name, given] : wanted.options) {
       if (name == std::string(info.id) + "." + std::string(option.name)) value = given;
     }

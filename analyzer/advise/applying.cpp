@@ -6,26 +6,9 @@ namespace tapelens::advise {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
-
-bool is_module(std::string_view path, std::string_view named) {
-  while (!named.empty()) {
-    if (named.front() == '*') {
-      const size_t digits = std::ranges::find_if_not(path, is_digit) - path.begin();
-      if (digits == 0) return false;
-      path.remove_prefix(digits);
-    } else {
-      if (path.empty() || path.front() != named.front()) return false;
-      path.remove_prefix(1);
-    }
-    named.remove_prefix(1);
-  }
-  return path.empty();
-}
 
 Chosen::Chosen(const Context& context, const Applying& applying, const Checks& checks)
     : context_(context), applying_(applying) {
@@ -37,16 +20,15 @@ Chosen::Chosen(const Context& context, const Applying& applying, const Checks& c
 
 bool Chosen::is_everywhere(std::string_view rewrite) const {
   const auto level = levels_.find(rewrite);
-  return level != levels_.end() && (level->second <= applying_.highest ||
-                                    std::ranges::find(applying_.allowed, rewrite) != applying_.allowed.end());
+  return level != levels_.end() && applying_.has(rewrite, level->second);
 }
 
 bool Chosen::wants(std::string_view rewrite) const {
-  return is_everywhere(rewrite) || (levels_.contains(rewrite) && std::ranges::find(applying_.sites, rewrite, &PlannedSite::rewrite) !=
-                                                      applying_.sites.end());
+  const auto level = levels_.find(rewrite);
+  return level != levels_.end() && applying_.may_have(rewrite, level->second);
 }
 
-bool Chosen::is_at(const PlannedSite& site, const Place& place) const {
+bool Chosen::is_at(const rewrites::Site& site, const Place& place) const {
   const Text& text = context_.text;
   const Process& p = context_.process;
   const auto is = [&](const std::string& wanted, StringId have) {
@@ -55,7 +37,7 @@ bool Chosen::is_at(const PlannedSite& site, const Place& place) const {
   if (!is(site.op, place.op ? p.operators.name[place.op] : StringId{})) return false;
   if (!is(site.node, place.node ? p.nodes.type[place.node] : StringId{}) || !is(site.field, place.field)) return false;
   if (!site.module.empty() &&
-      (!place.module || !is_module(text.string(text.module_path[place.module]), site.module))) {
+      (!place.module || !rewrites::is_module(text.string(text.module_path[place.module]), site.module))) {
     return false;
   }
   if (site.file.empty()) return true;
@@ -72,7 +54,7 @@ bool Chosen::takes(std::string_view rewrite, const Place& place) const {
                 place.stack};
   const auto [at, is_new] = known_.try_emplace(key, false);
   if (is_new) {
-    at->second = std::ranges::any_of(applying_.sites, [&](const PlannedSite& site) {
+    at->second = std::ranges::any_of(applying_.sites, [&](const rewrites::Site& site) {
       return site.rewrite == rewrite && is_at(site, place);
     });
   }

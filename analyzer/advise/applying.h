@@ -10,22 +10,12 @@
 
 #include "analyzer/advise/checks.h"
 #include "plugins/check.h"
+#include "rewrites/plan.h"
 
 namespace tapelens::advise {
 
-// One site of a plan. What is empty holds for all; `*` in the module's path is any number. `file`: its name alone.
-struct PlannedSite {
-  std::string rewrite, module, op, node, field, file;
-  uint32_t line = 0;
-};
-
-struct Applying {
-  std::string name;                  // as the user gave it: "lossless", "plan.json"
-  int highest = -1;                  // all rewrites of levels up to this one
-  std::vector<std::string> allowed;  // and these
-  std::vector<PlannedSite> sites;    // and these there
-  Bytes min_bytes{int64_t{64} << 10};  // storages of less are left alone
-  double recompute_budget = 0.05;      // share of a step's time
+struct Applying : rewrites::Selection {
+  std::string name;  // as the user gave it: "lossless", "plan.json"
 };
 
 // Remembers what it answered for a place.
@@ -37,7 +27,7 @@ class Chosen final : public AppliedRewrites {
   // False: it is applied nowhere.
   bool wants(std::string_view rewrite) const;
   bool takes(std::string_view rewrite, SaveId save) const override;
-  Bytes min_bytes() const override { return applying_.min_bytes; }
+  Bytes min_bytes() const override { return Bytes{static_cast<int64_t>(applying_.min_bytes)}; }
   double recompute_budget() const override { return applying_.recompute_budget; }
   // Whether an occurrence of a check is something that its rewrite does.
   bool takes(std::string_view rewrite, const Occurrence& occurrence, const peak::WhatIf& change) const;
@@ -45,7 +35,7 @@ class Chosen final : public AppliedRewrites {
  private:
   bool is_everywhere(std::string_view rewrite) const;
   bool takes(std::string_view rewrite, const Place& place) const;
-  bool is_at(const PlannedSite& site, const Place& place) const;
+  bool is_at(const rewrites::Site& site, const Place& place) const;
 
   struct Key {
     std::string_view rewrite;
@@ -63,8 +53,5 @@ class Chosen final : public AppliedRewrites {
   std::map<std::string, int, std::less<>> levels_;
   mutable std::unordered_map<Key, bool, KeyHash> known_;
 };
-
-// Whether a module's path is one that a site names: "Net.layer*.conv1" is "Net.layer12.conv1" and not "Net.layer.conv1".
-bool is_module(std::string_view path, std::string_view named);
 
 }  // namespace tapelens::advise

@@ -1,12 +1,9 @@
 // The plan: which findings a rewrite is to mend. docs/advise.md explains it.
 #include "analyzer/report/findings.h"
 #include "analyzer/report/json.h"
+#include "rewrites/plan.h"
 
 namespace tapelens::report {
-
-namespace {
-constexpr int kPlanVersion = 1;
-}
 
 std::string plan(const Report& report) {
   Json sites = Json::array();
@@ -23,7 +20,7 @@ std::string plan(const Report& report) {
                      {"bytes", f.bytes.value},
                      {"enabled", true}});
   }
-  return dumped({{"tapelens_plan", kPlanVersion},
+  return dumped({{"tapelens_plan", rewrites::kPlanVersion},
                  {"torch", report.recording.torch_version},
                  {"command", report.recording.command},
                  {"sites", std::move(sites)}});

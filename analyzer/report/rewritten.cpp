@@ -160,21 +160,4 @@ Bytes saved_peak(const Process& p, const Text& text) {
   return most_at_once(std::move(spans));
 }
 
-const char* level_name(int level) {
-  switch (level) {
-    case 0:
-      return "never read";
-    case 1:
-      return "encoded";
-    case 2:
-      return "recomputed";
-    case 3:
-      return "equivalent";
-    case 4:
-      return "shared forward";
-    default:
-      return "unknown";
-  }
-}
-
 }  // namespace tapelens::report

@@ -17,7 +17,7 @@ using model::Bytes;
 // One place: a field of a node type (or an operator) in one module, at one line.
 struct RewrittenSite {
   std::string rewrite, reason;  // reason: why it was skipped; empty: it was applied
-  int level = 0;                // 0 never read, 1 encoded, 2 recomputed, 3 equivalent, 4 shared forward
+  int level = 0;                // rewrites::Level
   std::string module, op, node, field, file, function;
   uint32_t line = 0;
   uint64_t times = 0;
@@ -48,6 +48,5 @@ Rewritten describe_rewrites(const model::Process& process, const model::Text& te
 // Parameters, buffers, gradients and optimizer state are not among them: they stay without the save.
 Bytes saved_peak(const model::Process& process, const model::Text& text);
 
-const char* level_name(int level);  // "never read"
 
 }  // namespace tapelens::report

@@ -4,6 +4,7 @@
 
 #include "analyzer/report/escape.h"
 #include "analyzer/report/format.h"
+#include "rewrites/catalog.h"
 
 namespace tapelens::report {
 
@@ -32,7 +33,7 @@ void add_rewritten(Page& page, const Rewritten& rewritten) {
   for (const RewrittenTotal& total : rewritten.applied) {
     page.line("  " + pad_right(total.rewrite, width) + pad_left(bytes_text(total.bytes), 11) + " kept as " +
               pad_left(bytes_text(total.kept), 10) + "  " +
-              page.paint(Paint::dim, std::string(level_name(total.level)) + ", " + times_text(total)));
+              page.paint(Paint::dim, std::string(rewrites::level_name(total.level)) + ", " + times_text(total)));
   }
   for (const RewrittenTotal& total : rewritten.skipped) {
     page.paragraph("  " + pad_right(total.rewrite, width) + pad_left(bytes_text(total.bytes), 11) + " ",
@@ -45,7 +46,7 @@ std::string rewritten_table(const Rewritten& rewritten) {
   std::string out = "\n| rewritten | bytes | kept as | sites | |\n|:--|--:|--:|--:|:--|\n";
   for (const RewrittenTotal& total : rewritten.applied) {
     out += "| " + code(total.rewrite) + " | " + bytes_text(total.bytes) + " | " + bytes_text(total.kept) + " | " +
-           count_text(total.sites) + " | " + level_name(total.level) + " |\n";
+           count_text(total.sites) + " | " + std::string(rewrites::level_name(total.level)) + " |\n";
   }
   for (const RewrittenTotal& total : rewritten.skipped) {
     out += "| " + code(total.rewrite) + " | " + bytes_text(total.bytes) + " | not rewritten | " +

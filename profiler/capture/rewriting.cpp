@@ -28,29 +28,11 @@ uint64_t site() {
   return module << 32 | thread.settling_stack;
 }
 
-// "layers.12.conv1" and "layers.*.conv*"
-bool fits(std::string_view pattern, std::string_view path) {
-  size_t p = 0, t = 0;
-  while (p < pattern.size()) {
-    if (pattern[p] == '*') {
-      ++p;
-      const size_t begin = t;
-      while (t < path.size() && path[t] >= '0' && path[t] <= '9') ++t;
-      if (t == begin) return false;
-    } else {
-      if (t == path.size() || path[t] != pattern[p]) return false;
-      ++p;
-      ++t;
-    }
-  }
-  return t == path.size();
-}
-
-bool is_at(const rewrite::PlannedSite& planned) {
+bool is_at(const rewrite::Site& planned) {
   const Thread& thread = this_thread();
   if (!planned.module.empty()) {
     const std::string path = thread.modules.empty() ? std::string() : module_path(thread.modules.back().id);
-    if (!fits(planned.module, path)) return false;
+    if (!rewrites::is_module(path, planned.module)) return false;
   }
   return planned.file.empty() || is_line_in_stack(planned.file, planned.line);
 }
@@ -88,7 +70,7 @@ void watch_resizes() {
 }
 
 rewrite::Surroundings rewrite_surroundings() {
-  for (const rewrite::PlannedSite& planned : rewrite::settings().plan) {
+  for (const rewrite::Site& planned : rewrite::settings().sites) {
     g_names_places = g_names_places || !planned.module.empty();
   }
   return {busy, is_in_backward, site, is_at, record, say, before_step};

@@ -70,15 +70,10 @@ void load(const std::string& path) {
 }
 
 bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole_storage) {
-  const Settings& s = settings();
-  if (static_cast<int>(level) <= s.highest) return true;
-  if (std::ranges::find(s.allowed, id) != s.allowed.end()) return true;
-  return std::ranges::any_of(s.plan, [&](const PlannedSite& site) {
+  if (settings().has(id, static_cast<int>(level))) return true;
+  return std::ranges::any_of(settings().sites, [&](const Site& site) {
     if (site.rewrite != id) return false;
-    if (!site.operator_name.empty() && site.operator_name != save.outer_operator &&
-        site.operator_name != save.operator_name) {
-      return false;
-    }
+    if (!site.op.empty() && site.op != save.outer_operator && site.op != save.operator_name) return false;
     // Of a storage that several fields keep the plan names the first.
     if (!whole_storage &&
         ((!site.node.empty() && site.node != save.type) || (!site.field.empty() && site.field != save.field))) {

@@ -22,10 +22,9 @@ void install_operator_rewrites() {
 }
 
 bool applies_here(const OperatorRewrite& rewrite, std::string_view operator_name) {
-  const Settings& s = settings();
-  if (std::ranges::find(s.allowed, rewrite.info.id) != s.allowed.end()) return true;
-  return std::ranges::any_of(s.plan, [&](const PlannedSite& site) {
-    return site.rewrite == rewrite.info.id && (site.operator_name.empty() || site.operator_name == operator_name) &&
+  if (settings().has(rewrite.info.id, static_cast<int>(rewrite.info.level))) return true;
+  return std::ranges::any_of(settings().sites, [&](const Site& site) {
+    return site.rewrite == rewrite.info.id && (site.op.empty() || site.op == operator_name) &&
            g_surroundings.is_at(site);
   });
 }

@@ -15,15 +15,11 @@
 #include <memory>
 #include <string_view>
 
+#include "rewrites/catalog.h"
+
 namespace tapelens::rewrite {
 
-enum class Level : uint8_t {
-  never_read = 0,      // L0: the values cannot reach a gradient
-  encoded = 1,         // L1: the same gradients from fewer bytes
-  recomputed = 2,      // L2: the same bits, made again
-  equivalent = 3,      // L3: another order of the same sums; by name only
-  shared_forward = 4,  // L4: copy-on-write instead of a copy; by name only
-};
+using rewrites::Level;
 
 struct RewriteInfo {
   std::string_view id;  // "wide-save": that of the check that finds what it mends, where there is one

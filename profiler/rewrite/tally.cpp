@@ -13,13 +13,13 @@
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/settings.h"
 #include "trace/spool_writer.h"
-#include "trace/tally_file.h"
+#include "rewrites/tally_file.h"
 
 namespace tapelens::rewrite {
 namespace {
 
 struct Count {
-  trace::TallyRow* row = nullptr;  // null: there is no room for it
+  rewrites::TallyRow* row = nullptr;  // null: there is no room for it
   std::set<uint64_t> sites;
 };
 struct Tally {
@@ -31,7 +31,7 @@ Tally& tally() {
   static auto* made = new Tally;
   return *made;
 }
-std::atomic<trace::TallyFile*> g_file{nullptr};
+std::atomic<rewrites::TallyFile*> g_file{nullptr};
 
 uint64_t hash_of(const Place& place) {
   const std::hash<std::string_view> hash;
@@ -43,10 +43,10 @@ void copy_text(char (&to)[kBytes], std::string_view text) {
   to[text.copy(to, kBytes - 1)] = '\0';
 }
 
-trace::TallyRow* new_row(trace::TallyFile& file, std::string_view rewrite, Level level, std::string_view reason) {
+rewrites::TallyRow* new_row(rewrites::TallyFile& file, std::string_view rewrite, Level level, std::string_view reason) {
   const uint32_t number = file.rows.load(std::memory_order_relaxed);
-  if (number == trace::kTallyRows) return nullptr;
-  trace::TallyRow& row = file.row[number];
+  if (number == rewrites::kTallyRows) return nullptr;
+  rewrites::TallyRow& row = file.row[number];
   copy_text(row.rewrite, rewrite);
   copy_text(row.reason, reason);
   row.level = static_cast<uint32_t>(level);
@@ -54,7 +54,7 @@ trace::TallyRow* new_row(trace::TallyFile& file, std::string_view rewrite, Level
   return &row;
 }
 
-void count_in(trace::TallyFile& file, std::string_view rewrite, Level level, const Place& place,
+void count_in(rewrites::TallyFile& file, std::string_view rewrite, Level level, const Place& place,
               std::string_view reason, uint64_t bytes, uint64_t kept) {
   Tally& t = tally();
   const std::lock_guard guard(t.lock);
@@ -73,7 +73,7 @@ void count_in(trace::TallyFile& file, std::string_view rewrite, Level level, con
 
 void count(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes,
            uint64_t kept) {
-  if (trace::TallyFile* file = g_file.load(std::memory_order_acquire)) {
+  if (rewrites::TallyFile* file = g_file.load(std::memory_order_acquire)) {
     count_in(*file, rewrite, level, place, reason, bytes, kept);
   }
   if (g_surroundings.record != nullptr) g_surroundings.record(rewrite, level, place, reason, bytes, kept);
@@ -96,13 +96,13 @@ std::string open_tally() {
   trace::SpoolFile file;
   if (const int error = file.create(path.c_str()); error != 0) return path + ": " + strerror(error);
   trace::Loss why{};
-  void* place = file.extend(0, sizeof(trace::TallyFile), why);
+  void* place = file.extend(0, sizeof(rewrites::TallyFile), why);
   if (place == nullptr) {
     file.remove();
     return path + ": there is no room for it";
   }
-  auto* made = static_cast<trace::TallyFile*>(place);  // zeros
-  made->magic = trace::kTallyMagic;
+  auto* made = static_cast<rewrites::TallyFile*>(place);  // zeros
+  made->magic = rewrites::kTallyMagic;
   g_file.store(made, std::memory_order_release);
   return {};
 }

@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "tests/fuzz/files.h"
-#include "trace/tally_file.h"
+#include "rewrites/tally_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tapelens;
   static const fuzz::Folder folder;
-  std::string file(sizeof(trace::TallyFile), '\0');
+  std::string file(sizeof(rewrites::TallyFile), '\0');
   std::copy_n(data, std::min(size, file.size()), file.begin());
   folder.put("1", file);
   return cli::describe(cli::read_tally(folder.path())).empty() ? -1 : 0;

@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "trace/spool_writer.h"
-#include "trace/tally_file.h"
+#include "rewrites/tally_file.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tapelens::trace {
+namespace tapelens::rewrites {
 
 inline constexpr uint64_t kTallyMagic = 0x31594c4c4154534cULL;  // "LSTALLY1"
 inline constexpr size_t kTallyRows = 1000;
@@ -27,4 +27,4 @@ struct TallyFile {
   TallyRow row[kTallyRows];
 };
 
-}  // namespace tapelens::trace
+}  // namespace tapelens::rewrites
