@@ -109,7 +109,7 @@ std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptio
   rewrites::Settings settings = read_applying(sub, options);
   if (!settings.on) return std::nullopt;
   advise::Applying made{std::move(settings), ""};
-  for (const auto* words : {&options.apply, &options.allow}) {
+  for (const auto* words : {&options.apply, &options.plans, &options.allow}) {
     for (const std::string& word : *words) made.name += (made.name.empty() ? "" : " and ") + word;
   }
   return made;
@@ -126,9 +126,9 @@ void add_advise(CLI::App& app, int& exit_code) {
       "  tapelens advise run.tapelens --check unneeded-save --check trivial-concat\n"
       "  tapelens advise run.tapelens --min-bytes 1MiB            nothing smaller\n"
       "  tapelens advise run.tapelens --option trivial-concat.min-bytes=64KiB\n"
-      "  tapelens advise run.tapelens --plan plan.json            what a rewrite can mend, to edit\n"
+      "  tapelens advise run.tapelens --write-plan plan.json      what a rewrite can fix, to edit\n"
       "  tapelens advise run.tapelens --patch fix.patch           for git apply\n"
-      "  tapelens advise run.tapelens --apply plan.json           the peak with exactly that applied\n"
+      "  tapelens advise run.tapelens --plan plan.json            the peak with exactly that applied\n"
       "  tapelens advise run.tapelens --format sarif -o tapelens.sarif --fail-on warning    in CI\n\n"
       "tapelens checks lists the checks and explains each; shared libraries with more are found in the folders\n"
       "of TAPELENS_PLUGIN_PATH.\n"
@@ -147,7 +147,7 @@ void add_advise(CLI::App& app, int& exit_code) {
       ->type_name("{text,json,markdown,sarif}")
       ->capture_default_str();
   sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
-  sub->add_option("--plan", options->plan, "Also write the findings that a rewrite mends to a file")->type_name("PATH");
+  sub->add_option("--write-plan", options->plan, "Also write the findings that a rewrite fixes to a file")->type_name("PATH");
   sub->add_option("--patch", options->patch,
                   "Also write the patches of all findings to a file, as git apply takes them")
       ->type_name("PATH");

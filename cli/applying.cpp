@@ -42,6 +42,13 @@ void check_id(const std::string& id) {
                                             (meant ? "; did you mean '" + *meant + "'?" : ""));
 }
 
+void read_sites(const char* option, const std::string& path, const std::vector<std::string>& known,
+                rewrites::Settings& applying) {
+  auto sites = read_plan(path, known);
+  if (!sites) throw CLI::ValidationError(option, sites.error().message);
+  std::ranges::move(*sites, std::back_inserter(applying.sites));
+}
+
 void read_apply(const std::string& text, const std::vector<std::string>& known, rewrites::Settings& applying) {
   if (rewrites::highest_level(text) != rewrites::kNone) {
     if (!applying.level.empty() && applying.level != text) {
@@ -56,9 +63,7 @@ void read_apply(const std::string& text, const std::vector<std::string>& known, 
     throw CLI::ValidationError("--apply", "'" + text + "' is neither lossless, bitwise nor a plan" +
                                               (meant ? "; did you mean '" + *meant + "'?" : ""));
   }
-  auto sites = read_plan(text, known);
-  if (!sites) throw CLI::ValidationError("--apply", sites.error().message);
-  std::ranges::move(*sites, std::back_inserter(applying.sites));
+  read_sites("--apply", text, known, applying);
 }
 
 std::string plugin_path(const std::string& text) {
@@ -89,6 +94,8 @@ void add_choosing_options(CLI::App& sub, ApplyingOptions& options) {
          "--apply", options.apply,
          "Rewrite what can be: lossless, bitwise, or what a plan names; a level and plans may be given together")
       ->type_name("{lossless,bitwise}|PLAN");
+  sub.add_option("--plan", options.plans, "The sites of a plan: the same as --apply PLAN; may be given more than once")
+      ->type_name("PLAN");
   sub.add_option("--allow", options.allow, "Also this rewrite, wherever it can; may be given more than once")
       ->type_name("REWRITE");
   sub.add_option("--recompute-budget", options.budget, "Share of a step's estimated cost that recomputation may take")
@@ -97,7 +104,7 @@ void add_choosing_options(CLI::App& sub, ApplyingOptions& options) {
   sub.add_option("--rewrite-min-bytes", options.min_bytes, "Leave smaller storages alone")
       ->type_name("SIZE")
       ->capture_default_str();
-  for (const char* repeated : {"--apply", "--allow"}) sub.get_option(repeated)->expected(1)->take_all();
+  for (const char* repeated : {"--apply", "--plan", "--allow"}) sub.get_option(repeated)->expected(1)->take_all();
 }
 
 void add_applying_options(CLI::App& sub, ApplyingOptions& options) {
@@ -112,11 +119,11 @@ void add_applying_options(CLI::App& sub, ApplyingOptions& options) {
 
 rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options) {
   rewrites::Settings applying;
-  applying.on = !options.apply.empty() || !options.allow.empty();
+  applying.on = !options.apply.empty() || !options.plans.empty() || !options.allow.empty();
   for (const char* dependent : {"--poison", "--recompute-budget", "--rewrite-min-bytes", "--rewrite-plugin"}) {
     const CLI::Option* option = sub.get_option_no_throw(dependent);
     if (!applying.on && option != nullptr && option->count() > 0) {
-      throw CLI::ValidationError(dependent, "nothing is rewritten without --apply or --allow");
+      throw CLI::ValidationError(dependent, "nothing is rewritten without --apply, --plan or --allow");
     }
   }
   for (const std::string& plugin : options.plugins) applying.plugins.push_back(plugin_path(plugin));
@@ -126,8 +133,9 @@ rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& opt
     if (!any) check_id(id);
     applying.allowed.push_back(id);
   }
-  for (const std::string& text : options.apply)
-    read_apply(text, any ? std::vector<std::string>() : known_rewrites(), applying);
+  const std::vector<std::string> known = any ? std::vector<std::string>() : known_rewrites();
+  for (const std::string& text : options.apply) read_apply(text, known, applying);
+  for (const std::string& path : options.plans) read_sites("--plan", path, known, applying);
   const auto bytes = parse_bytes(options.min_bytes);
   if (!bytes) {
     throw CLI::ValidationError("--rewrite-min-bytes", "'" + options.min_bytes + "' is not a size, like 64KiB");

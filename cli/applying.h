@@ -20,12 +20,12 @@ const std::vector<std::string>& known_rewrites();
 
 // As typed.
 struct ApplyingOptions {
-  std::vector<std::string> apply, allow, plugins;
+  std::vector<std::string> apply, plans, allow, plugins;
   std::string budget = "5%", min_bytes = "64KiB";
   bool poison = false;
 };
 
-// Declares --apply, --allow, --recompute-budget and --rewrite-min-bytes: what is rewritten.
+// Declares --apply, --plan, --allow, --recompute-budget and --rewrite-min-bytes: what is rewritten.
 void add_choosing_options(CLI::App& sub, ApplyingOptions& options);
 // These, --poison and --rewrite-plugin.
 void add_applying_options(CLI::App& sub, ApplyingOptions& options);

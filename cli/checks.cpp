@@ -106,7 +106,7 @@ void add_checks(CLI::App& app, int& exit_code) {
   sub->footer(
       "Examples:\n"
       "  tapelens checks                                  all, one a line\n"
-      "  tapelens checks trivial-concat                   what it finds, how that is proved, how to mend it\n"
+      "  tapelens checks trivial-concat                   what it finds, how that is proved, how to fix it\n"
       "  tapelens checks --plugin ./libmine.so            those of a shared library too\n\n"
       "docs/plugins.md tells how to write one.");
   const auto options = std::make_shared<ChecksCommand>();

@@ -1,4 +1,4 @@
-// tapelens doctor: what was found, what will work, and how to mend what won't.
+// tapelens doctor: what was found, what will work, and how to fix what won't.
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ class Findings {
  public:
   void good(const std::string& what) { std::printf("  ok    %s\n", what.c_str()); }
   void note(const std::string& what) { std::printf("  note  %s\n", what.c_str()); }
-  void bad(const std::string& what, const std::string& mend) {
-    std::printf("  BAD   %s\n        %s\n", what.c_str(), mend.c_str());
+  void bad(const std::string& what, const std::string& fix) {
+    std::printf("  BAD   %s\n        %s\n", what.c_str(), fix.c_str());
     works_ = false;
   }
   bool works() const { return works_; }
@@ -174,7 +174,7 @@ int doctor(const std::vector<std::string>& command) {
   examine_folder(findings);
   examine_machine(findings);
   std::printf(findings.works() ? "Recording will work: tapelens record -- %s ...\n"
-                               : "Recording will not work for %s until what is marked BAD is mended.\n",
+                               : "Recording will not work for %s until what is marked BAD is fixed.\n",
               shell_quote(program).c_str());
   return findings.works() ? kFine : kNo;
 }
@@ -182,7 +182,7 @@ int doctor(const std::vector<std::string>& command) {
 }  // namespace
 
 void add_doctor(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
-  CLI::App* sub = app.add_subcommand("doctor", "Say what can be recorded here, and how to mend what cannot");
+  CLI::App* sub = app.add_subcommand("doctor", "Say what can be recorded here, and how to fix what cannot");
   sub->footer(
       "Examples:\n"
       "  tapelens doctor                       the python3 on PATH\n"

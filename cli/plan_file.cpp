@@ -72,14 +72,14 @@ trace::Result<std::vector<rewrites::Site>> read_plan(const std::string& path, co
   std::ifstream file(path);
   if (!file) return failed("cannot be read: " + std::string(std::strerror(errno)));
   const Json plan = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (plan.is_discarded()) return failed("it is no JSON: write a plan with tapelens advise --plan");
+  if (plan.is_discarded()) return failed("it is no JSON: write a plan with tapelens advise --write-plan");
   const auto version = plan.is_object() ? plan.find("tapelens_plan") : plan.end();
   if (version == plan.end() || !version->is_number_integer()) {
-    return failed("it is no plan: 'tapelens_plan' is missing: write one with tapelens advise --plan");
+    return failed("it is no plan: 'tapelens_plan' is missing: write one with tapelens advise --write-plan");
   }
   if (*version != rewrites::kPlanVersion) {
     return failed("a plan of version " + version->dump() + ", this tapelens reads " + std::to_string(rewrites::kPlanVersion) +
-                  ": write it again with tapelens advise --plan");
+                  ": write it again with tapelens advise --write-plan");
   }
   const auto sites = plan.find("sites");
   if (sites == plan.end() || !sites->is_array()) return failed("'sites' is missing, or no list");

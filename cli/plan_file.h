@@ -1,4 +1,4 @@
-// A plan as `tapelens advise --plan` wrote it and a person edited it: read and checked.
+// A plan as `tapelens advise --write-plan` wrote it and a person edited it: read and checked.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
   sub->footer(
       "Examples:\n"
       "  tapelens run --apply lossless -- python train.py\n"
-      "  tapelens run --apply plan.json -- torchrun --nproc-per-node 2 ddp.py\n"
+      "  tapelens run --plan plan.json -- torchrun --nproc-per-node 2 ddp.py\n"
       "  tapelens run --apply bitwise --recompute-budget 2% -- ./trainer\n\n"
       "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
       "What tapelens verify says is the same with these options is the same here. More: docs/record.md");

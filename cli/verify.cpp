@@ -16,7 +16,6 @@ namespace fs = std::filesystem;
 
 struct VerifyOptions {
   ApplyingOptions applying;
-  std::vector<std::string> plans;
   uint64_t steps = 0;
   std::string format = "text", output, keep;
 };
@@ -68,10 +67,6 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "More: docs/verify.md");
   const auto options = std::make_shared<VerifyOptions>();
   add_applying_options(*sub, options->applying);
-  sub->add_option("--plan", options->plans, "The same as --apply with a plan")
-      ->type_name("PATH")
-      ->expected(1)
-      ->take_all();
   CLI::Option* steps =
       sub->add_option("--steps", options->steps, "Compare this many steps; the command runs to its end all the same")
           ->type_name("N")
@@ -86,9 +81,7 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
     if (command.empty()) {
       throw CLI::ParseError("no command to verify: tapelens verify --apply lossless -- python train.py", kUsage);
     }
-    ApplyingOptions applying_options = options->applying;
-    for (const std::string& plan : options->plans) applying_options.apply.push_back(plan);
-    const rewrites::Settings applying = read_applying(*sub, applying_options);
+    const rewrites::Settings applying = read_applying(*sub, options->applying);
     if (!applying.on) {
       throw CLI::ValidationError("nothing to verify: tapelens verify --apply lossless -- COMMAND");
     }

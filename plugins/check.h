@@ -49,7 +49,7 @@ struct CheckInfo {
   bool is_alternative = false;
   // Of several findings that drop one save, that of the least counts among all: what costs nothing comes first.
   uint32_t precedence = 10;
-  // Level of the rewrite of the same id that mends what it finds (profiler/rewrite/rewrite.h); -1: there is none.
+  // Level of the rewrite of the same id that fixes what it finds (profiler/rewrite/rewrite.h); -1: there is none.
   int rewrite_level = -1;
 };
 
@@ -79,7 +79,7 @@ struct Context {
   const peak::PeakSet& peak;       // the peak set before any change
   std::string_view torch_version;  // "2.15.0+cpu"
   // The rewrites that are to be predicted, to the byte: what one needs for a moment (a mask decoded again) counts as well.
-  // Null: the program is looked at as a person would mend it.
+  // Null: the program is looked at as a person would fix it.
   const AppliedRewrites* applied = nullptr;
   // Where the program's files are, for patches; null: they are not looked at.
   const SourceTree* sources = nullptr;
@@ -113,7 +113,7 @@ struct Group {
   uint32_t variant = 0;
   Bytes bytes;            // the most that they hold at one moment, each allocation counted once
   Bytes relief;           // by how much the peak falls without this finding alone
-  Bytes relief_with_all;  // by how much more it falls with this finding, if all others are mended too
+  Bytes relief_with_all;  // by how much more it falls with this finding, if all others are fixed too
   const Occurrence& biggest() const;
 };
 

@@ -1,5 +1,5 @@
 // Patches of the program's own source, where a statement has exactly a form that is known: what a check cannot rewrite,
-// but a person would mend with one line. Everything here answers an empty text if it has any doubt: then the check's
+// but a person would fix with one line. Everything here answers an empty text if it has any doubt: then the check's
 // sentence has to do.
 #pragma once
 

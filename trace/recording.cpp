@@ -56,8 +56,8 @@ struct Recording::Mapped {
     if (bytes != nullptr) munmap(const_cast<std::byte*>(bytes), size);
   }
 
-  Error wrong(uint64_t offset, const std::string& what, const char* mend = kDamaged) const {
-    return {path + ": offset " + std::to_string(offset) + ": " + what + ": " + mend};
+  Error wrong(uint64_t offset, const std::string& what, const char* fix = kDamaged) const {
+    return {path + ": offset " + std::to_string(offset) + ": " + what + ": " + fix};
   }
   Status map();
   Status check();

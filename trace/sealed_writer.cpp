@@ -47,10 +47,10 @@ SealedWriter::~SealedWriter() {
 }
 
 Error SealedWriter::failed(const char* doing) const {
-  const char* mend = error_ == ENOSPC || error_ == EDQUOT || error_ == EFBIG
+  const char* fix = error_ == ENOSPC || error_ == EDQUOT || error_ == EFBIG
                          ? "free some space, or choose another place with -o"
                          : "choose another place with -o";
-  return {path_ + ": " + doing + ": " + std::strerror(error_) + ": " + mend};
+  return {path_ + ": " + doing + ": " + std::strerror(error_) + ": " + fix};
 }
 
 Status SealedWriter::open(const std::string& path, uint32_t mode) {

@@ -87,7 +87,7 @@ struct Advice {
 
 struct Wanted {
   std::vector<std::string> checks;  // ids; empty: all
-  Bytes min_bytes{};                // findings of less are left out (and not mended in peak_after_all)
+  Bytes min_bytes{};                // findings of less are left out (and not fixed in peak_after_all)
   // "recomputable-save.min-ratio" -> "4"
   std::vector<std::pair<std::string, std::string>> options;
   // Only what these rewrites do, and exactly that.

@@ -15,7 +15,7 @@ std::string advice_text(const Report& report, const Style& style);
 std::string advice_markdown(const Report& report, size_t rows);
 std::string advice_json(const Report& report);  // `recording`, `advice` and `findings` of the report's JSON
 
-// Findings that a rewrite mends, for a person to edit and for a run to apply.
+// Findings that a rewrite fixes, for a person to edit and for a run to apply.
 std::string plan(const Report& report);
 
 // What SARIF says of a check.

@@ -36,7 +36,7 @@ void add_details(std::string& out, const Finding& f) {
   for (const advise::Evidence& e : f.evidence) out += "- " + cell(evidence_text(e)) + "\n";
   if (f.evidence_left_out > 0)
     out += "- and " + plural(f.evidence_left_out, "more that looks", "more that look") + " different\n";
-  out += "\n**To mend it:** " + cell(f.fix.text) + "\n";
+  out += "\n**To fix it:** " + cell(f.fix.text) + "\n";
   if (!f.fix.patch.empty()) out += "\n" + code_block("diff", f.fix.patch);
   out += "\n" + code(f.check) + " " + code(f.id) + "\n\n</details>\n";
 }

@@ -77,7 +77,7 @@ void add_block(Page& page, const Finding& f, size_t number) {
   if (const std::string line = source_line(f); !line.empty()) page.paragraph(left, line, Paint::cyan);
   page.paragraph(left, f.message);
   if (!f.is_proved) page.paragraph(left, "The recording cannot prove this: have a look before you change anything.");
-  page.paragraph(left + "mend: ", f.fix.text);
+  page.paragraph(left + "fix: ", f.fix.text);
   add_patch(page, f.fix.patch);
   // One that changes nothing need not be proved to a person at such length: JSON has it all.
   if (f.relief() > Bytes{} || f.severity != Severity::info) {
@@ -200,7 +200,7 @@ void add_findings(Page& page, const Report& r) {
   const Advice& advice = *r.advice;
   if (advice.findings.empty()) {
     page.heading("Findings");
-    page.paragraph("  ", "None: " + plural(advice.checks.size(), "check", "checks") + " found nothing to mend.");
+    page.paragraph("  ", "None: " + plural(advice.checks.size(), "check", "checks") + " found nothing to fix.");
     return;
   }
   const std::string outlook = outlook_text(advice);

@@ -1,4 +1,4 @@
-// The plan: which findings a rewrite is to mend. docs/advise.md explains it.
+// The plan: which findings a rewrite is to fix. docs/advise.md explains it.
 #include "analyzer/report/findings.h"
 #include "analyzer/report/json.h"
 #include "rewrites/plan.h"

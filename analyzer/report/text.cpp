@@ -268,7 +268,7 @@ void add_next(Page& page, const Report& r) {
   std::vector<std::pair<std::string, std::string>> next;
   using peak::By;
   if (r.advice && !r.advice->findings.empty()) {
-    next.emplace_back("tapelens advise " + r.recording.file, "each finding, with its evidence and how to mend it");
+    next.emplace_back("tapelens advise " + r.recording.file, "each finding, with its evidence and how to fix it");
   }
   if (r.options.by != By::source) next.emplace_back(command + " --by source", "the lines that made these bytes");
   if (r.options.by != By::module) next.emplace_back(command + " --by module", "the modules that made them");

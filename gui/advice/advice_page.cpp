@@ -151,7 +151,7 @@ QWidget* AdvicePage::make_list() {
   filter_edit_->setPlaceholderText(tr("Filter findings"));
   filter_edit_->setAccessibleName(tr("Filter findings"));
   filter_edit_->setClearButtonEnabled(true);
-  tick_all_ = new QPushButton(tr("Tick all that a &rewrite mends"));
+  tick_all_ = new QPushButton(tr("Tick all that a &rewrite fixes"));
   tick_none_ = new QPushButton(tr("&None"));
   tick_none_->setToolTip(tr("Tick none"));
   row->addWidget(filter_edit_, 1);
@@ -261,11 +261,11 @@ void AdvicePage::fit_columns() {
   is_fitting_ = true;
   const int letter = fontMetrics().averageCharWidth();
   int left = view_->viewport()->width();
-  for (const int at : {FindingsTable::relief, FindingsTable::bytes, FindingsTable::mending, FindingsTable::severity,
+  for (const int at : {FindingsTable::relief, FindingsTable::bytes, FindingsTable::fixing, FindingsTable::severity,
                        FindingsTable::times, FindingsTable::check}) {
     view_->resizeColumnToContents(at);
     // What is longer has two lines.
-    if (at == FindingsTable::relief || at == FindingsTable::mending) {
+    if (at == FindingsTable::relief || at == FindingsTable::fixing) {
       const int most = (at == FindingsTable::relief ? 14 : 18) * letter + 2 * kGap;
       view_->setColumnWidth(at, std::min(view_->columnWidth(at), most));
     }
@@ -306,11 +306,11 @@ void AdvicePage::show_ticks() {
   const size_t sites = planned(*session_.subject().advised, session_.ticked());
   const QSet<QString> rewritable = model_.rewritable();
   tick_all_->setEnabled(!session_.ticked().contains(rewritable));
-  tick_all_->setToolTip(rewritable.isEmpty() ? tr("No rewrite mends any of these findings") : QString());
+  tick_all_->setToolTip(rewritable.isEmpty() ? tr("No rewrite fixes any of these findings") : QString());
   tick_none_->setEnabled(!session_.ticked().isEmpty());
   save_->setEnabled(sites > 0);
   save_->setToolTip(sites > 0 ? tr("For tapelens verify --plan and tapelens run --plan")
-                              : tr("Tick a finding that a rewrite mends"));
+                              : tr("Tick a finding that a rewrite fixes"));
   copy_->setEnabled(!plan_path_.isEmpty());
   copy_->setToolTip(plan_path_.isEmpty() ? tr("Save the plan first") : command());
   show_headline();
@@ -328,10 +328,10 @@ void AdvicePage::show_headline() {
     headline_->setText(fixed.isEmpty() ? tr("%1 now").arg(utf8(report::bytes_text(now)))
                                        : tr("%1 with %2 fixed").arg(now_and(now, advised.advice.peak_after_all), fixed));
   } else if (what_if && what_if->findings == static_cast<size_t>(count)) {
-    headline_->setText(tr("%1 with %2 of %3 mended").arg(now_and(now, what_if->after)).arg(count).arg(all));
+    headline_->setText(tr("%1 with %2 of %3 fixed").arg(now_and(now, what_if->after)).arg(count).arg(all));
   } else {
     headline_->setText(
-        tr("%1 now, working out %2 of %3 mended").arg(utf8(report::bytes_text(now))).arg(count).arg(all));
+        tr("%1 now, working out %2 of %3 fixed").arg(utf8(report::bytes_text(now))).arg(count).arg(all));
   }
   const size_t sites = planned(advised, session_.ticked());
   if (!plan_path_.isEmpty()) {
@@ -339,12 +339,12 @@ void AdvicePage::show_headline() {
   } else if (count == 0) {
     remark_->setText(tr("Tick findings to see the memory without them."));
   } else if (sites == 0) {
-    remark_->setText(tr("No rewrite mends what is ticked: the program has to change."));
+    remark_->setText(tr("No rewrite fixes what is ticked: the program has to change."));
   } else {
-    const QString mended = sites == static_cast<size_t>(count)
-                               ? tr("A rewrite mends what is ticked")
-                               : tr("A rewrite mends %1 of the %2 that are ticked").arg(sites).arg(count);
-    remark_->setText(tr("%1: save a plan and prove it with tapelens verify.").arg(mended));
+    const QString fixed = sites == static_cast<size_t>(count)
+                               ? tr("A rewrite fixes what is ticked")
+                               : tr("A rewrite fixes %1 of the %2 that are ticked").arg(sites).arg(count);
+    remark_->setText(tr("%1: save a plan and prove it with tapelens verify.").arg(fixed));
   }
 }
 
@@ -372,7 +372,7 @@ bool AdvicePage::save_plan(const QString& path, QString* problem) {
   };
   if (!session_.has(Part::advice)) return fail(tr("The findings are still being worked out."));
   const Advised& advised = *session_.subject().advised;
-  if (planned(advised, session_.ticked()) == 0) return fail(tr("No finding that a rewrite mends is ticked."));
+  if (planned(advised, session_.ticked()) == 0) return fail(tr("No finding that a rewrite fixes is ticked."));
   const std::string text = plan_text(session_.document()->facts(), advised, session_.ticked());
   QSaveFile file(path);
   if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0 ||

@@ -1,4 +1,4 @@
-// The findings: which memory is for nothing, what the peak is without any of it, and the plan that mends it.
+// The findings: which memory is for nothing, what the peak is without any of it, and the plan that fixes it.
 #pragma once
 
 #include "gui/models/findings_table.h"
@@ -27,7 +27,7 @@ class AdvicePage : public Page {
   QAbstractItemModel* table() override { return &filter_; }
   void find() override;
 
-  // Writes what is ticked and a rewrite mends. False: `problem` says why in a sentence.
+  // Writes what is ticked and a rewrite fixes. False: `problem` says why in a sentence.
   bool save_plan(const QString& path, QString* problem);
   // Shows what `tapelens verify --format json` wrote.
   void open_verify(const QString& path);

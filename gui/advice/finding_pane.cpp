@@ -32,13 +32,13 @@ FindingPane::FindingPane(QWidget* parent) : QScrollArea(parent), content_(new QW
   column->setContentsMargins(kMargin, 0, kMargin, kMargin);
   column->setSpacing(kGap);
   empty_ = add_text(*column);
-  empty_->setText(tr("Select a finding to see what it is about, what proves it and how it is mended."));
+  empty_->setText(tr("Select a finding to see what it is about, what proves it and how it is fixed."));
   empty_->setAlignment(Qt::AlignCenter);
   title_ = add_text(*column);
   facts_ = add_text(*column);
   facts_->setTextFormat(Qt::RichText);
   message_ = add_text(*column);
-  mend_heading_ = add_heading(*column, tr("How to mend it"));
+  fix_heading_ = add_heading(*column, tr("How to fix it"));
   mend_ = add_text(*column);
   guarantee_ = add_text(*column);
   patch_ = new DiffView;
@@ -85,7 +85,7 @@ QLabel* FindingPane::add_heading(QVBoxLayout& column, const QString& text) {
 
 void FindingPane::show_finding(const advise::Finding* finding, const QStringList& folders) {
   empty_->setVisible(finding == nullptr);
-  for (QWidget* widget : std::initializer_list<QWidget*>{title_, facts_, message_, mend_heading_, mend_, guarantee_,
+  for (QWidget* widget : std::initializer_list<QWidget*>{title_, facts_, message_, fix_heading_, mend_, guarantee_,
                                                          patch_, evidence_heading_, evidence_, notes_heading_, notes_,
                                                          source_heading_, source_}) {
     widget->setVisible(finding != nullptr);
@@ -148,7 +148,7 @@ void FindingPane::paint() {
   title_->setFont(title_font());
   QFont bold = font();
   bold.setWeight(QFont::DemiBold);
-  for (QLabel* heading : {mend_heading_, evidence_heading_, notes_heading_, source_heading_}) heading->setFont(bold);
+  for (QLabel* heading : {fix_heading_, evidence_heading_, notes_heading_, source_heading_}) heading->setFont(bold);
   const auto color = [](QLabel* label, const QColor& with) {
     QPalette palette = label->palette();
     palette.setColor(QPalette::WindowText, with);

@@ -1,4 +1,4 @@
-// All that is known of one finding: what happens, what proves it, how it is mended, and the source.
+// All that is known of one finding: what happens, what proves it, how it is fixed, and the source.
 #pragma once
 
 #include <QScrollArea>
@@ -36,7 +36,7 @@ class FindingPane : public QScrollArea {
 
   QWidget* content_;
   QLabel *empty_, *title_, *facts_, *message_;
-  QLabel *mend_heading_, *mend_, *guarantee_;
+  QLabel *fix_heading_, *mend_, *guarantee_;
   DiffView* patch_;
   QLabel *evidence_heading_, *evidence_;
   QLabel *notes_heading_, *notes_;

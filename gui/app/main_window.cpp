@@ -242,7 +242,7 @@ void MainWindow::show_headline() {
                                             : tr(", no less with %1 fixed").arg(fixed);
       }
     } else {
-      text += tr(", nothing found to mend");
+      text += tr(", nothing found to fix");
     }
   }
   if (!session_.document()->facts().complete) {

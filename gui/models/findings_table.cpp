@@ -15,7 +15,7 @@ using report::bytes_text;
 
 QString utf8(const std::string& text) { return visible(text); }
 
-// Of the rewrite that mends a finding; -1: none does.
+// Of the rewrite that fixes a finding; -1: none does.
 int level_of(const Finding& finding) {
   if (finding.fix.kind != FixKind::rewrite) return -1;
   static const advise::Checks checks = plugins::builtin_checks();
@@ -30,7 +30,7 @@ QString where_text(const Finding& finding) {
 
 }  // namespace
 
-QString mending_text(const Finding& finding) {
+QString fixing_text(const Finding& finding) {
   QString text = "by hand";
   if (finding.fix.kind == FixKind::patch) text = "patch";
   if (finding.fix.kind == FixKind::rewrite) {
@@ -57,7 +57,7 @@ QString guarantee_text(const Finding& finding) {
   }
   switch (finding.fix.kind) {
     case FixKind::rewrite:
-      return "A rewrite mends it while the program runs, without a change of the program.";
+      return "A rewrite fixes it while the program runs, without a change of the program.";
     case FixKind::patch:
       return "A change of the program: read the patch before you apply it.";
     case FixKind::advice:
@@ -127,8 +127,8 @@ QVariant FindingsTable::text(const Finding& f, int column) const {
       return utf8(bytes_text(f.bytes));
     case severity:
       return advise::severity_name(f.severity);
-    case mending:
-      return mending_text(f);
+    case fixing:
+      return fixing_text(f);
     case check:
       return utf8(f.check);
     case where:
@@ -148,7 +148,7 @@ QVariant FindingsTable::data(const QModelIndex& index, int role) const {
       return text(f, index.column());
     case Qt::ToolTipRole:
       if (index.column() == relief) return plain_tip(utf8(report::effect_text(f)));
-      if (index.column() == mending) return guarantee_text(f);
+      if (index.column() == fixing) return guarantee_text(f);
       return plain_tip(text(f, index.column()).toString());
     case Qt::TextAlignmentRole:
       return static_cast<int>((index.column() == relief || index.column() == bytes ? Qt::AlignRight : Qt::AlignLeft) |
@@ -157,7 +157,7 @@ QVariant FindingsTable::data(const QModelIndex& index, int role) const {
       if (index.column() != title) return {};
       return session_.ticked().contains(utf8(f.id)) ? Qt::Checked : Qt::Unchecked;
     case Qt::AccessibleTextRole:
-      return utf8(f.title) + ", peak falls by: " + relief_text(f) + ", " + mending_text(f);
+      return utf8(f.title) + ", peak falls by: " + relief_text(f) + ", " + fixing_text(f);
     case id_role:
       return utf8(f.id);
     case sort_role:
@@ -187,7 +187,7 @@ QVariant FindingsTable::headerData(int section, Qt::Orientation orientation, int
       {"Finding", "What is spent for nothing. Ticked: the memory is shown without it."},
       {"Peak falls by", "Alone; where others keep the same memory, with all findings fixed."},
       {"Holds", "The most that it holds at one moment. It need not be at the peak."},
-      {"Mended by", "A rewrite mends it without a change of the program."},
+      {"Fixed by", "A rewrite fixes it without a change of the program."},
       {"Severity", "Info: an opportunity. Warning: memory for nothing. Error: it runs out of memory in the end."},
       {"Where", "The line, the node and its field, and the module."},
       {"Times", "At how many sites, how often, in how many steps."},

@@ -11,9 +11,9 @@
 
 namespace tapelens::gui {
 
-// "rewrite, lossless", "patch", "by hand": how it is mended, in a word or two.
-QString mending_text(const advise::Finding& finding);
-// What is known of the results of a program that is mended so, in a sentence or two.
+// "rewrite, lossless", "patch", "by hand": how it is fixed, in a word or two.
+QString fixing_text(const advise::Finding& finding);
+// What is known of the results of a program that is fixed so, in a sentence or two.
 QString guarantee_text(const advise::Finding& finding);
 // "12.0 MiB", "3.1 MiB with others", "none", "rises by 1.0 MiB": by how much the peak falls.
 QString relief_text(const advise::Finding& finding);
@@ -21,7 +21,7 @@ QString relief_text(const advise::Finding& finding);
 class FindingsTable : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Column : uint8_t { title, relief, bytes, mending, severity, where, times, check, kColumns };
+  enum Column : uint8_t { title, relief, bytes, fixing, severity, where, times, check, kColumns };
   enum Role : int { sort_role = Qt::UserRole, id_role };
 
   explicit FindingsTable(Session& session, QObject* parent = nullptr);
@@ -29,7 +29,7 @@ class FindingsTable : public QAbstractTableModel {
   const advise::Finding& finding(int row) const { return advice().findings[static_cast<size_t>(row)]; }
   int row_of(const QString& id) const;  // -1: there is no such finding
   bool is_empty() const { return rowCount() == 0; }
-  // Ids of those that a rewrite mends.
+  // Ids of those that a rewrite fixes.
   QSet<QString> rewritable() const;
 
   int rowCount(const QModelIndex& parent = {}) const override;

@@ -9,10 +9,10 @@
 
 namespace tapelens::gui {
 
-// How many of the ticked findings a rewrite mends: those that a plan can hold.
+// How many of the ticked findings a rewrite fixes: those that a plan can hold.
 size_t planned(const Advised& advised, const QSet<QString>& ticked);
 
-// The text of the plan: that of `tapelens advise --plan`, with the sites of what is ticked alone.
+// The text of the plan: that of `tapelens advise --write-plan`, with the sites of what is ticked alone.
 std::string plan_text(const Facts& facts, const Advised& advised, const QSet<QString>& ticked);
 
 // For a shell. `command`: as it was recorded, quoted already.

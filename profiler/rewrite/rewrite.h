@@ -22,7 +22,7 @@ namespace tapelens::rewrite {
 using rewrites::Level;
 
 struct RewriteInfo {
-  std::string_view id;  // "wide-save": that of the check that finds what it mends, where there is one
+  std::string_view id;  // "wide-save": that of the check that finds what it fixes, where there is one
   Level level;
   std::string_view title;  // "masks as bits", at most 60 characters
 };

@@ -22,7 +22,7 @@ class Float64Save final : public Check {
         .help =
             "Training seldom needs float64, but one numpy array or one Python constant in the data makes everything "
             "after it double, and autograd then saves twice the bytes. Found are allocations that nothing but "
-            "float64 saves are of; mended, they would hold half.",
+            "float64 saves are of; fixed, they would hold half.",
         .options = kOptions};
   }
 

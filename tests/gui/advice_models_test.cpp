@@ -46,7 +46,7 @@ TEST_F(Findings, AreRowsInTheOrderOfTheAdvice) {
   }
   EXPECT_EQ(table_.row_of("no such id"), -1);
   EXPECT_EQ(table_.index(0, FindingsTable::relief).data(), relief_text(advice().findings[0]));
-  EXPECT_EQ(table_.index(0, FindingsTable::mending).data(), "rewrite, lossless");
+  EXPECT_EQ(table_.index(0, FindingsTable::fixing).data(), "rewrite, lossless");
 }
 
 TEST_F(Findings, KeepTheRulesOfAModelWhateverHappens) {

@@ -64,7 +64,7 @@ class OnAdvicePage : public ::testing::Test {
   QTableView* view_ = nullptr;
 };
 
-TEST_F(OnAdvicePage, SaysThePeakNowAndWithAllMended) {
+TEST_F(OnAdvicePage, SaysThePeakNowAndWithAllFixed) {
   EXPECT_EQ(view_->model()->rowCount(), 6);
   EXPECT_TRUE(says("37.0 MiB now, 25.0 MiB with all findings fixed"));
   EXPECT_EQ(page_.table(), view_->model());
@@ -88,7 +88,7 @@ TEST_F(OnAdvicePage, WhereItIsIsSeenWithoutScrollingUntilAColumnIsDrawn) {
 TEST_F(OnAdvicePage, AClickOnABoxShowsTheMemoryWithoutIt) {
   tick(0);
   EXPECT_EQ(session_.ticked(), QSet<QString>{id(0)});
-  EXPECT_TRUE(soon_says("37.0 MiB now, 29.2 MiB with 1 of 6 mended"));
+  EXPECT_TRUE(soon_says("37.0 MiB now, 29.2 MiB with 1 of 6 fixed"));
   EXPECT_FALSE(page_.grab().isNull());
   tick(0);
   EXPECT_TRUE(session_.ticked().isEmpty());
@@ -112,7 +112,7 @@ TEST_F(OnAdvicePage, AllThatARewriteMendsAreTickedAtOnceAndNone) {
   click("Tick all");
   EXPECT_EQ(session_.ticked().size(), 6);
   EXPECT_FALSE(button("Tick all")->isEnabled());
-  EXPECT_TRUE(soon_says("with 6 of 6 mended"));
+  EXPECT_TRUE(soon_says("with 6 of 6 fixed"));
   click("None");
   EXPECT_TRUE(session_.ticked().isEmpty());
 }
@@ -162,7 +162,7 @@ TEST_F(OnAdvicePage, APlanIsSavedAndItsCommandCopied) {
   QString problem;
   EXPECT_FALSE(button("Save plan")->isEnabled());
   EXPECT_FALSE(page_.save_plan(path, &problem));
-  EXPECT_EQ(problem, "No finding that a rewrite mends is ticked.");
+  EXPECT_EQ(problem, "No finding that a rewrite fixes is ticked.");
   tick(1);
   EXPECT_TRUE(button("Save plan")->isEnabled());
   EXPECT_FALSE(button("Copy command")->isEnabled());

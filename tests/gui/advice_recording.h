@@ -1,4 +1,4 @@
-// A training program of two steps in which a rewrite could mend some of what is kept, a person something else.
+// A training program of two steps in which a rewrite could fix some of what is kept, a person something else.
 #pragma once
 
 #include <QString>

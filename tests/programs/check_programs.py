@@ -28,7 +28,7 @@ class Program:
     is_positive: bool
     text: str = ""  # of a page
     properties: tuple = ()
-    mended: tuple = ()  # a command
+    fixed: tuple = ()  # a command
     exit_code: int = 0
 
     @property
@@ -40,7 +40,7 @@ class Program:
 class Outcome:
     findings: list  # of the program's check
     peak: int
-    mended_peak: int | None
+    fixed_peak: int | None
 
 
 def check_ids():
@@ -74,10 +74,10 @@ def of_file(check):
     module = load(path)
     programs = []
     for name, expected in sys.modules["cases"].expectations(module).items():
-        mended = expected["mended"]
-        assert mended is None or hasattr(module, mended), f"{path}: there is no {mended}"
+        fixed = expected["fixed"]
+        assert fixed is None or hasattr(module, fixed), f"{path}: there is no {fixed}"
         programs.append(Program(check, name, (path, name), expected["kind"] == "positive", "",
-                                tuple(expected["properties"].items()), (path, mended) if mended else (),
+                                tuple(expected["properties"].items()), (path, fixed) if fixed else (),
                                 expected["exit_code"]))
     return programs
 
@@ -88,7 +88,7 @@ def collect():
 
 
 def measure(programs, folder):
-    """Records the programs of one check, and those that are mended, as processes of one recording. Their outcomes."""
+    """Records the programs of one check, and those that are fixed, as processes of one recording. Their outcomes."""
     commands, pages = [], Path(folder)
     for program in programs:
         command = program.command
@@ -96,8 +96,8 @@ def measure(programs, folder):
             command = (pages / f"{program.name}.py",)
             command[0].write_text(program.text, encoding="utf-8")
         commands.append((command, program.exit_code))
-        if program.mended:
-            commands.append((program.mended, 0))
+        if program.fixed:
+            commands.append((program.fixed, 0))
     target = pages / "run.tapelens"
     run = harness.record([harness.PYTHON, FORK_EACH, json.dumps([[str(c) for c in command] for command, _ in commands])],
                          target, timeout=900)
@@ -112,8 +112,8 @@ def measure(programs, folder):
     for program in programs:
         advice = harness.advise(target, ["--check", program.check, "--process", str(said[at]["pid"])])
         findings = [f for f in advice["findings"] if f["check"] == program.check]
-        outcomes[program.id] = Outcome(findings, peaks[at], peaks[at + 1] if program.mended else None)
-        at += 2 if program.mended else 1
+        outcomes[program.id] = Outcome(findings, peaks[at], peaks[at + 1] if program.fixed else None)
+        at += 2 if program.fixed else 1
     return outcomes
 
 

@@ -116,14 +116,14 @@ def test_the_golden_sarif_follows_the_official_schema_and_a_broken_one_does_not(
         sarif_schema.validate(log)
 
 
-def test_a_plan_names_what_a_rewrite_mends(runs, tmp_path):
+def test_a_plan_names_what_a_rewrite_fixes(runs, tmp_path):
     plan = tmp_path / "plan.json"
-    value = harness.advise(runs[0], ["--plan", plan])
+    value = harness.advise(runs[0], ["--write-plan", plan])
     written = json.loads(plan.read_text())
     assert written["tapelens_plan"] == 1
     assert written["torch"] == value["recording"]["torch_version"]
-    mended = [f for f in value["findings"] if f["fix"]["kind"] == "rewrite"]
-    assert [s["finding"] for s in written["sites"]] == [f["id"] for f in mended]
-    for site, finding in zip(written["sites"], mended):
+    fixed = [f for f in value["findings"] if f["fix"]["kind"] == "rewrite"]
+    assert [s["finding"] for s in written["sites"]] == [f["id"] for f in fixed]
+    for site, finding in zip(written["sites"], fixed):
         assert site["rewrite"] == finding["fix"]["rewrite"] != ""
         assert site["enabled"] is True

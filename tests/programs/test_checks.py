@@ -1,5 +1,5 @@
 """Every check against the programs that it is for: exact bytes where it finds something, nothing where it must not, and
-the peak that the replay predicts against that of the program mended by hand.
+the peak that the replay predicts against that of the program fixed by hand.
 
     python -m pytest tests/programs/test_checks.py -k trivial_concat
 """
@@ -39,8 +39,8 @@ def test_program(program, pool):
     (finding,) = outcome.findings
     assert {key: finding[key] for key, _ in program.properties} == dict(program.properties)
     assert finding["peak_before_bytes"] == outcome.peak
-    if outcome.mended_peak is not None:
-        assert finding["peak_after_bytes"] == pytest.approx(outcome.mended_peak, rel=0.01)
+    if outcome.fixed_peak is not None:
+        assert finding["peak_after_bytes"] == pytest.approx(outcome.fixed_peak, rel=0.01)
 
 
 @pytest.mark.parametrize("check", check_programs.check_ids())
@@ -52,4 +52,4 @@ def test_a_check_has_a_page_with_two_programs_and_enough_others(check):
 
 
 def test_enough_programs_are_mended_by_hand():
-    assert sum(bool(program.mended) for program in PROGRAMS) >= 12
+    assert sum(bool(program.fixed) for program in PROGRAMS) >= 12

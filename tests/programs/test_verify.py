@@ -112,7 +112,7 @@ def test_a_wrong_rewrite_is_found_and_so_is_its_site(tmp_path):
 def test_a_plan_of_the_advisor_is_identical(tmp_path):
     recording, plan = tmp_path / "run.tapelens", tmp_path / "plan.json"
     harness.record(python(), recording, check=True)
-    harness.bare([harness.BINARY, "advise", recording, "--plan", plan, "-o", os.devnull], check=True)
+    harness.bare([harness.BINARY, "advise", recording, "--write-plan", plan, "-o", os.devnull], check=True)
     sites = json.loads(plan.read_text())["sites"]
     assert sites
     run, verdict = verify(["--plan", plan, *SMALL], python(), tmp_path)

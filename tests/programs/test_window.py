@@ -57,7 +57,7 @@ def test_a_recording_is_looked_at_and_its_plan_is_verified(target, tmp_path):
             assert body(screen.settled(window)) != zoomed
             screen.key("Escape")
 
-            # The advice: all that a rewrite mends, as a plan.
+            # The advice: all that a rewrite fixes, as a plan.
             screen.key("ctrl+3")
 
             screen.settled(window)

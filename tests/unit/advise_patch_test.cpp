@@ -1,4 +1,4 @@
-// Statements of Python, the forms that are mended, and the diffs that say so.
+// Statements of Python, the forms that are fixed, and the diffs that say so.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -155,7 +155,7 @@ TEST_F(Advising, AFileThatIsNoRecordingOrAPlaceThatCannotBeWrittenIsExitCode3) {
   write_file(folder_ / "text.tapelens", "not a recording");
   for (const Words& words : {Words{"advise", "text.tapelens"}, Words{"advise", "missing.tapelens"},
                              Words{"advise", "run.tapelens", "-o", "no/such/folder"},
-                             Words{"advise", "run.tapelens", "--plan", "no/such/folder"}}) {
+                             Words{"advise", "run.tapelens", "--write-plan", "no/such/folder"}}) {
     const Outcome outcome = here(words);
     EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
     EXPECT_EQ(lines_with(outcome.err, ""), 1u) << outcome.err;
@@ -180,7 +180,7 @@ TEST_F(Advising, SarifNamesTheFileAsTheRepositoryDoesAndTheRuleOfThePlugin) {
 }
 
 TEST_F(Advising, ThePlanIsWrittenBesideTheFindings) {
-  const Outcome outcome = advise({"--plan", "plan.json"});
+  const Outcome outcome = advise({"--write-plan", "plan.json"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out, "");
   const json plan = json::parse(read_file(folder_ / "plan.json"));

@@ -9,17 +9,17 @@ import sys
 EXPECTED = "tapelens_expected"
 
 
-def positive(*, bytes, mended=None, exit_code=0, **properties):  # pylint: disable=redefined-builtin
+def positive(*, bytes, fixed=None, exit_code=0, **properties):  # pylint: disable=redefined-builtin
     """Exactly one finding of the file's check, of these bytes. `properties`: other keys of the finding, as its JSON has
-    them: occurrences=2, severity="warning". `mended`: the name of the function that is the same program, mended by hand;
+    them: occurrences=2, severity="warning". `fixed`: the name of the function that is the same program, fixed by hand;
     its measured peak is what the replay must have predicted."""
-    return mark({"kind": "positive", "properties": {"bytes": bytes, **properties}, "mended": mended,
+    return mark({"kind": "positive", "properties": {"bytes": bytes, **properties}, "fixed": fixed,
                  "exit_code": exit_code})
 
 
 def negative(function=None, *, exit_code=0):
     """No finding of the file's check. `exit_code`: of a program that does not end by itself: 137 if it is killed."""
-    decorate = mark({"kind": "negative", "properties": {}, "mended": None, "exit_code": exit_code})
+    decorate = mark({"kind": "negative", "properties": {}, "fixed": None, "exit_code": exit_code})
     return decorate if function is None else decorate(function)
 
 

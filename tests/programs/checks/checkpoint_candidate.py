@@ -46,12 +46,12 @@ def train(block, checkpointed=False, count=3):
         optimizer.step()
 
 
-def blocks_mended():
+def blocks_fixed():
     train(Block, checkpointed=True)
 
 
 # Each saves the wide sigmoid's result and its square.
-@positive(bytes=BLOCKS * 8 * SAVED, severity="info", mended="blocks_mended")
+@positive(bytes=BLOCKS * 8 * SAVED, severity="info", fixed="blocks_fixed")
 def blocks():
     train(Block)
 
@@ -66,12 +66,12 @@ class Residual(nn.Module):
         return x + torch.sigmoid(hidden @ self.weight)
 
 
-def residual_mended():
+def residual_fixed():
     train(Residual, checkpointed=True)
 
 
 # tanh's result and sigmoid's; the input is the block's before.
-@positive(bytes=BLOCKS * 2 * SAVED, severity="info", mended="residual_mended")
+@positive(bytes=BLOCKS * 2 * SAVED, severity="info", fixed="residual_fixed")
 def residual():
     train(Residual)
 
@@ -88,12 +88,12 @@ class Gated(nn.Module):
         return x + self.down(torch.sigmoid(gate) * value)
 
 
-def gated_mended():
+def gated_fixed():
     train(Gated, checkpointed=True)
 
 
 # What the norm makes and its two statistics, both halves of `up`, sigmoid's result and the product.
-@positive(bytes=BLOCKS * (5 * SAVED + 2 * 4 * BATCH), severity="info", mended="gated_mended")
+@positive(bytes=BLOCKS * (5 * SAVED + 2 * 4 * BATCH), severity="info", fixed="gated_fixed")
 def gated():
     train(Gated)
 

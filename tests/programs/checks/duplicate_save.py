@@ -47,7 +47,7 @@ def mended_autocast():
 
 
 # Two of the three casts to bfloat16.
-@positive(bytes=2 * 1048576, occurrences=4, severity="info", mended="mended_autocast")
+@positive(bytes=2 * 1048576, occurrences=4, severity="info", fixed="mended_autocast")
 def autocast():
     projections(once=False)
 
@@ -76,7 +76,7 @@ def mended_towers():
     towers(together=True)
 
 
-@positive(bytes=2097152, occurrences=2, severity="warning", mended="mended_towers")
+@positive(bytes=2097152, occurrences=2, severity="warning", fixed="mended_towers")
 def contiguous_twice():
     towers(together=False)
 
@@ -121,7 +121,7 @@ def mended_stack():
     gated(lambda context: context.expand(16, -1, -1))
 
 
-@positive(bytes=16 * 131072, occurrences=2, severity="warning", mended="mended_stack")
+@positive(bytes=16 * 131072, occurrences=2, severity="warning", fixed="mended_stack")
 def stack_of_one():
     gated(lambda context: torch.stack([context for _ in range(16)]))
 
@@ -175,7 +175,7 @@ def mended_slices():
     frames(lambda film: film)
 
 
-@positive(bytes=16 * 131072, occurrences=2, severity="warning", mended="mended_slices")
+@positive(bytes=16 * 131072, occurrences=2, severity="warning", fixed="mended_slices")
 def stack_of_all_slices():
     frames(lambda film: torch.stack([frame for frame in film]))
 

@@ -30,7 +30,7 @@ def mended_heads():
 
 
 # x is 2,097,152 bytes and copied 8 times, the weight is 16,384 and copied 16 times.
-@positive(bytes=16777216 + 262144, occurrences=4, severity="warning", mended="mended_heads")
+@positive(bytes=16777216 + 262144, occurrences=4, severity="warning", fixed="mended_heads")
 def several_heads():
     heads(torch.matmul, 16, 256, 128, 8, 4, steps=2)
 
@@ -63,7 +63,7 @@ def mended_scores():
 
 
 # One head of keys for four of queries.
-@positive(bytes=1048576, occurrences=2, severity="info", mended="mended_scores")
+@positive(bytes=1048576, occurrences=2, severity="info", fixed="mended_scores")
 def expand_and_contiguous():
     scores(lambda key: key.expand(4, 4, 256, 64).contiguous())
 

@@ -37,7 +37,7 @@ def evaluate(model):
     return correct
 
 
-def evaluate_with_gradients_off_mended():
+def evaluate_with_gradients_off_fixed():
     model, optimizer = make()
     train(model, optimizer)
     with torch.no_grad():
@@ -45,7 +45,7 @@ def evaluate_with_gradients_off_mended():
 
 
 # The six activations between the layers.
-@positive(bytes=6 * SAVED, severity="warning", mended="evaluate_with_gradients_off_mended")
+@positive(bytes=6 * SAVED, severity="warning", fixed="evaluate_with_gradients_off_fixed")
 def evaluate_with_gradients_on():
     model, optimizer = make()
     train(model, optimizer)
@@ -71,7 +71,7 @@ def metric_of_detached_loss():
 
 
 # exp, sigmoid and tanh keep their results until the next `spread` has been made: those of two steps at once.
-@positive(bytes=6 * SAVED, severity="warning", mended="metric_of_detached_loss")
+@positive(bytes=6 * SAVED, severity="warning", fixed="metric_of_detached_loss")
 def metric_of_live_loss():
     perplexity(make()[0], detached=False)
 
@@ -82,7 +82,7 @@ def sum_of_losses(model):
     return total, float(inputs[0, 0]), int(labels[0])  # the batch is used after the graph is gone
 
 
-def losses_of_an_evaluation_summed_mended():
+def losses_of_an_evaluation_summed_fixed():
     model, optimizer = make()
     train(model, optimizer)
     with torch.no_grad():
@@ -90,7 +90,7 @@ def losses_of_an_evaluation_summed_mended():
 
 
 # Three graphs that are one in the end: six activations, the log-softmax and the sum of weights of each.
-@positive(bytes=3 * (6 * SAVED + 4 * BATCH * 10 + 4), severity="warning", mended="losses_of_an_evaluation_summed_mended")
+@positive(bytes=3 * (6 * SAVED + 4 * BATCH * 10 + 4), severity="warning", fixed="losses_of_an_evaluation_summed_fixed")
 def losses_of_an_evaluation_summed():
     model, optimizer = make()
     train(model, optimizer)

@@ -37,7 +37,7 @@ def mended_outputs():
 
 
 # Parts of 262,144 bytes. The sixth and the seventh result together, of which the last one holds all.
-@positive(bytes=(6 + 7) * 262144, occurrences=6, severity="warning", mended="mended_outputs")
+@positive(bytes=(6 + 7) * 262144, occurrences=6, severity="warning", fixed="mended_outputs")
 def outputs_collected_in_a_loop():
     outputs(append)
 

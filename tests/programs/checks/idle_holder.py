@@ -39,12 +39,12 @@ def collect(keep, count=6):
     return kept
 
 
-def outputs_mended():
+def outputs_fixed():
     collect(lambda logits: float(logits.detach().mean()))
 
 
 # The peak is in the last step: the logits of the five before it and its own.
-@positive(bytes=6 * LOGITS, severity="warning", mended="outputs_mended")
+@positive(bytes=6 * LOGITS, severity="warning", fixed="outputs_fixed")
 def outputs():
     collect(lambda logits: logits.detach())
 
@@ -63,12 +63,12 @@ def classify(drop, count=3):
         logits = None
 
 
-def logits_mended():
+def logits_fixed():
     classify(drop=True)
 
 
 # Log-softmax has all that the gradient of the loss needs.
-@positive(bytes=LOGITS, severity="info", mended="logits_mended")
+@positive(bytes=LOGITS, severity="info", fixed="logits_fixed")
 def logits_in_backward():
     classify(drop=False)
 
@@ -99,19 +99,19 @@ def attribute(remembers):
         optimizer.step()
 
 
-def attribute_of_a_module_mended():
+def attribute_of_a_module_fixed():
     attribute(remembers=False)
 
 
 # Those of two steps: the old ones go when the new ones are there.
-@positive(bytes=LOGITS, severity="info", mended="attribute_of_a_module_mended")
+@positive(bytes=LOGITS, severity="info", fixed="attribute_of_a_module_fixed")
 def attribute_of_a_module():
     attribute(remembers=True)
 
 
 @negative
 def logits_dropped():
-    logits_mended()
+    logits_fixed()
 
 
 @negative

@@ -43,36 +43,36 @@ def train_in_backward(kind, count=3, **options):
         loss_of(model).backward()
 
 
-def sgd_mended():
+def sgd_fixed():
     train_in_backward(torch.optim.SGD, lr=0.1)
 
 
-@positive(bytes=WEIGHTS, severity="info", mended="sgd_mended")
+@positive(bytes=WEIGHTS, severity="info", fixed="sgd_fixed")
 def sgd():
     train(torch.optim.SGD, lr=0.1)
 
 
-def adam_mended():
+def adam_fixed():
     train_in_backward(torch.optim.Adam, foreach=False)
 
 
-@positive(bytes=WEIGHTS, severity="info", mended="adam_mended")
+@positive(bytes=WEIGHTS, severity="info", fixed="adam_fixed")
 def adam():
     train(torch.optim.Adam, foreach=False)
 
 
-def momentum_mended():
+def momentum_fixed():
     train_in_backward(torch.optim.SGD, lr=0.1, momentum=0.9, foreach=True)
 
 
-@positive(bytes=WEIGHTS, severity="info", mended="momentum_mended")
+@positive(bytes=WEIGHTS, severity="info", fixed="momentum_fixed")
 def momentum_of_all_at_once():
     train(torch.optim.SGD, lr=0.1, momentum=0.9, foreach=True)
 
 
 @negative
 def in_backward():
-    adam_mended()
+    adam_fixed()
 
 
 @negative

@@ -60,7 +60,7 @@ def mended_plain():
 
 
 # A softmax of 2 MiB each layer; in the last one it is made of the scaled scores.
-@positive(bytes=(4 + 1) * 2097152, occurrences=2 * 4 * 3, severity="info", mended="mended_plain")
+@positive(bytes=(4 + 1) * 2097152, occurrences=2 * 4 * 3, severity="info", fixed="mended_plain")
 def written_out():
     trained(plain)
 

@@ -54,7 +54,7 @@ def mended_gelu():
     mlps(again)
 
 
-@positive(bytes=4 * 2097152, occurrences=8, severity="info", mended="mended_gelu")
+@positive(bytes=4 * 2097152, occurrences=8, severity="info", fixed="mended_gelu")
 def gelu_between_layers():
     mlps(directly)
 
@@ -83,7 +83,7 @@ def mended_norm():
     residuals(again)
 
 
-@positive(bytes=4 * 2097152, occurrences=8, severity="info", mended="mended_norm")
+@positive(bytes=4 * 2097152, occurrences=8, severity="info", fixed="mended_norm")
 def norm_before_a_layer():
     residuals(directly)
 
@@ -108,7 +108,7 @@ def mended_convolutions():
 
 
 # ReLU of a batch normalisation, two operators from what the normalisation keeps.
-@positive(bytes=4 * 1048576, occurrences=8, severity="info", mended="mended_convolutions")
+@positive(bytes=4 * 1048576, occurrences=8, severity="info", fixed="mended_convolutions")
 def relu_of_batch_norm():
     convolutions(directly)
 

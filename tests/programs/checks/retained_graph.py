@@ -72,12 +72,12 @@ def recur(detached, count=6):
         optimizer.step()
 
 
-def hidden_state_mended():
+def hidden_state_fixed():
     recur(detached=True)
 
 
 # Of five earlier steps: the concatenation that the cell saves (two activations), and the state, its result.
-@positive(bytes=5 * 3 * SAVED, severity="error", mended="hidden_state_mended")
+@positive(bytes=5 * 3 * SAVED, severity="error", fixed="hidden_state_fixed")
 def hidden_state():
     recur(detached=False)
 
@@ -99,11 +99,11 @@ def recur_by_hand(detached, count=6):
                 parameter -= 0.1 * gradient
 
 
-def hidden_state_by_hand_mended():
+def hidden_state_by_hand_fixed():
     recur_by_hand(detached=True)
 
 
-@positive(bytes=5 * 3 * SAVED, severity="error", mended="hidden_state_by_hand_mended")
+@positive(bytes=5 * 3 * SAVED, severity="error", fixed="hidden_state_by_hand_fixed")
 def hidden_state_by_hand():
     recur_by_hand(detached=False)
 

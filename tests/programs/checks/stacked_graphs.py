@@ -22,7 +22,7 @@ def data():
     return torch.randn(BATCH, WIDTH), torch.randint(0, 10, (BATCH,))
 
 
-def micro_batches_mended():
+def micro_batches_fixed():
     model, optimizer = make()
     batches = [data() for _ in range(4)]
     for _ in range(2):
@@ -33,7 +33,7 @@ def micro_batches_mended():
 
 
 # All but the last of the four: four activations each, and the loss's own.
-@positive(bytes=3 * (4 * SAVED + LOSS), severity="warning", mended="micro_batches_mended")
+@positive(bytes=3 * (4 * SAVED + LOSS), severity="warning", fixed="micro_batches_fixed")
 def micro_batches():
     model, optimizer = make()
     batches = [data() for _ in range(4)]
@@ -56,21 +56,21 @@ def episode(losses_of, count=2):
         optimizer.step()
 
 
-def stack_of_losses_mended():
+def stack_of_losses_fixed():
     def each(model, batches):
         for inputs, labels in batches:
             (F.cross_entropy(model(inputs), labels) / len(batches)).backward()
     episode(each)
 
 
-@positive(bytes=2 * (4 * SAVED + LOSS), severity="warning", mended="stack_of_losses_mended")
+@positive(bytes=2 * (4 * SAVED + LOSS), severity="warning", fixed="stack_of_losses_fixed")
 def stack_of_losses():
     def together(model, batches):
         torch.stack([F.cross_entropy(model(inputs), labels) for inputs, labels in batches]).mean().backward()
     episode(together)
 
 
-def two_losses_mended():
+def two_losses_fixed():
     def each(model, batches):
         F.cross_entropy(model(batches[0][0]), batches[0][1]).backward()
         (0.5 * F.cross_entropy(model(batches[1][0]), batches[1][1])).backward()
@@ -78,7 +78,7 @@ def two_losses_mended():
 
 
 # Two are told, but nobody is blamed.
-@positive(bytes=4 * SAVED + LOSS, severity="info", mended="two_losses_mended")
+@positive(bytes=4 * SAVED + LOSS, severity="info", fixed="two_losses_fixed")
 def two_losses():
     def together(model, batches):
         real = F.cross_entropy(model(batches[0][0]), batches[0][1])
@@ -88,7 +88,7 @@ def two_losses():
 
 @negative
 def backward_for_each():
-    micro_batches_mended()
+    micro_batches_fixed()
 
 
 @negative

@@ -42,7 +42,7 @@ def mended_pyramid():
     pyramid(1, only_if_several)
 
 
-@positive(bytes=2097152, occurrences=2, severity="warning", mended="mended_pyramid")
+@positive(bytes=2097152, occurrences=2, severity="warning", fixed="mended_pyramid")
 def one_branch():
     pyramid(1)
 
@@ -89,7 +89,7 @@ def mended_jacobian():
 
 # 8 x 256 x 576 floats; AlexNet's own layer, 4096 x 9216, is 1.125 GiB. What its author never knew: the peak does not
 # move, since the backward that makes the one chunk needs more than the chunk and its copy.
-@positive(bytes=4718592, occurrences=1, severity="info", mended="mended_jacobian")
+@positive(bytes=4718592, occurrences=1, severity="info", fixed="mended_jacobian")
 def jacobian_in_one_chunk():
     jacobian_of_weight(torch.cat)
 
@@ -112,7 +112,7 @@ def mended_clone():
     clones(lambda hidden: hidden, lambda residual: None)
 
 
-@positive(bytes=2097152, occurrences=2, severity="warning", mended="mended_clone")
+@positive(bytes=2097152, occurrences=2, severity="warning", fixed="mended_clone")
 def clone_for_nothing():
     clones(torch.clone, lambda residual: None)
 

@@ -55,7 +55,7 @@ def mended_frozen_convolution():
 
 
 # 8 x 16 x 64 x 64 floats in each of the two steps.
-@positive(bytes=2097152, occurrences=2, severity="warning", mended="mended_frozen_convolution")
+@positive(bytes=2097152, occurrences=2, severity="warning", fixed="mended_frozen_convolution")
 def frozen_convolution():
     convolutions(frozen)
 

@@ -41,12 +41,12 @@ def without_gradients(make, noise):
         return make(noise)
 
 
-def generator_mended():
+def generator_fixed():
     adversarial(without_gradients)
 
 
 # The generator's five activations and its noise, in the discriminator's step.
-@positive(bytes=5 * SAVED + 4 * BATCH * 16, severity="warning", mended="generator_mended")
+@positive(bytes=5 * SAVED + 4 * BATCH * 16, severity="warning", fixed="generator_fixed")
 def generator():
     adversarial(lambda make, noise: make(noise))
 
@@ -60,11 +60,11 @@ def distil(teach, count=3):
         step(optimizer, F.mse_loss(student(inputs), teach(teacher, inputs)))
 
 
-def teacher_mended():
+def teacher_fixed():
     distil(without_gradients)
 
 
-@positive(bytes=5 * SAVED, severity="warning", mended="teacher_mended")
+@positive(bytes=5 * SAVED, severity="warning", fixed="teacher_fixed")
 def teacher():
     distil(lambda net, inputs: net(inputs))
 
@@ -78,11 +78,11 @@ def tune(features, count=3):
         step(optimizer, F.cross_entropy(head(features(backbone, inputs)), labels))
 
 
-def backbone_mended():
+def backbone_fixed():
     tune(without_gradients)
 
 
-@positive(bytes=5 * SAVED, severity="warning", mended="backbone_mended")
+@positive(bytes=5 * SAVED, severity="warning", fixed="backbone_fixed")
 def backbone():
     tune(lambda net, inputs: net(inputs))
 

@@ -91,7 +91,7 @@ def mended_relu():
 
 
 # Six results of 2 MiB, a 32nd of which would do. The last is kept by the loss's square as well.
-@positive(bytes=5 * (2097152 - 65536), occurrences=10, severity="info", mended="mended_relu")
+@positive(bytes=5 * (2097152 - 65536), occurrences=10, severity="info", fixed="mended_relu")
 def relu_of_frozen_layers():
     frozen(F.relu)
 
@@ -118,7 +118,7 @@ def mended_dropout():
     frozen(lambda x: BitDropout.apply(x, 0.25))
 
 
-@positive(bytes=6 * (2097152 - 65536), occurrences=12, severity="info", mended="mended_dropout")
+@positive(bytes=6 * (2097152 - 65536), occurrences=12, severity="info", fixed="mended_dropout")
 def dropout_noise():
     frozen(lambda x: F.dropout(x, 0.25))
 
@@ -145,7 +145,7 @@ def mended_pool():
 
 
 # 8 x 32 x 32 x 32 indices into planes of 4096: 16 bits instead of 64.
-@positive(bytes=262144 * 6, occurrences=2, severity="info", mended="mended_pool")
+@positive(bytes=262144 * 6, occurrences=2, severity="info", fixed="mended_pool")
 def indices_of_a_pool():
     pooled(nn.MaxPool2d(2))
 

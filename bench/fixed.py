@@ -1,7 +1,7 @@
-"""The replay against the truth: for each program that shows an inefficiency and is mended by hand as well, the peak that
-`tapelens advise` predicts and the peak that the mended program has.
+"""The replay against the truth: for each program that shows an inefficiency and is fixed by hand as well, the peak that
+`tapelens advise` predicts and the peak that the fixed program has.
 
-    python bench/mended.py [CHECK...]
+    python bench/fixed.py [CHECK...]
 """
 
 import sys
@@ -14,9 +14,9 @@ import check_programs  # noqa: E402
 
 def main():
     wanted = sys.argv[1:] or check_programs.check_ids()
-    programs = [p for p in check_programs.collect() if p.mended and p.check in wanted]
+    programs = [p for p in check_programs.collect() if p.fixed and p.check in wanted]
     if not programs:
-        sys.exit(f"no program of {', '.join(wanted)} is mended by hand")
+        sys.exit(f"no program of {', '.join(wanted)} is fixed by hand")
     width = max(len(p.id) for p in programs)
     print(f"{'program':{width}}  {'peak':>13}  {'predicted':>13}  {'measured':>13}  ratio")
     worst = 1.0
@@ -27,9 +27,9 @@ def main():
             if len(outcome.findings) != 1:
                 sys.exit(f"{program.id}: {len(outcome.findings)} findings")
             predicted = outcome.findings[0]["peak_after_bytes"]
-            ratio = predicted / outcome.mended_peak
+            ratio = predicted / outcome.fixed_peak
             worst = max(worst, ratio, 1 / ratio)
-            print(f"{program.id:{width}}  {outcome.peak:13,}  {predicted:13,}  {outcome.mended_peak:13,}  {ratio:.4f}",
+            print(f"{program.id:{width}}  {outcome.peak:13,}  {predicted:13,}  {outcome.fixed_peak:13,}  {ratio:.4f}",
                   flush=True)
     finally:
         pool.close()
