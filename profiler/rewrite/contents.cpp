@@ -406,7 +406,8 @@ bool Content::is_too_large_for_dependents() const {
   return dependents_ > 0 && recompute::is_too_large(bytes_, least_made_);
 }
 
-// The contents of this process, as recompute::can_be_made() looks at them.
+// The contents of this process, as recompute::can_be_made() looks at them: each under its own lock, which the caller has
+// of the first.
 struct Followed {
   static uint64_t bytes(const Content& content) { return content.bytes_; }
   static bool is_encoded(const Content& content) { return !content.exact_.expired(); }
@@ -418,7 +419,10 @@ struct Followed {
   template <class Follow>
   static bool all_sources(const Content& content, Follow follow) {
     return std::ranges::all_of(content.recipe_->sources, [&](const Source& source) {
-      if (source.content != nullptr) return follow(*source.content);
+      if (source.content != nullptr) {
+        const std::lock_guard guard(source.content->lock_);
+        return follow(*source.content);
+      }
       return content.recipe_->is_secured || source.is_copied ||
              (source.held.unsafeGetTensorImpl()->version_counter().current_version() == source.version &&
               source.held.storage().nbytes() == source.geometry.storage_bytes &&
