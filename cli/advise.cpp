@@ -147,7 +147,8 @@ void add_advise(CLI::App& app, int& exit_code) {
       ->type_name("{text,json,markdown,sarif}")
       ->capture_default_str();
   sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
-  sub->add_option("--write-plan", options->plan, "Also write the findings that a rewrite fixes to a file")->type_name("PATH");
+  sub->add_option("--write-plan", options->plan, "Also write the findings that a rewrite fixes to a file")
+      ->type_name("PATH");
   sub->add_option("--patch", options->patch,
                   "Also write the patches of all findings to a file, as git apply takes them")
       ->type_name("PATH");

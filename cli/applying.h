@@ -30,8 +30,8 @@ void add_choosing_options(CLI::App& sub, ApplyingOptions& options);
 // These, --poison and --rewrite-plugin.
 void add_applying_options(CLI::App& sub, ApplyingOptions& options);
 
-// What is asked for: `on` if anything is. Throws CLI::ValidationError with one sentence: an unknown rewrite, a plan that is none, a number that is none, or an
-// option that does nothing without --apply.
+// What is asked for: `on` if anything is. Throws CLI::ValidationError with one sentence: an unknown rewrite, a plan
+// that is none, a number that is none, or an option that does nothing without --apply.
 rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options);
 
 // How the probe of one run is told, and what it counted. Has a temporary folder while it lives, if anything is applied.

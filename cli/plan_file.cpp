@@ -78,8 +78,8 @@ trace::Result<std::vector<rewrites::Site>> read_plan(const std::string& path, co
     return failed("it is no plan: 'tapelens_plan' is missing: write one with tapelens advise --write-plan");
   }
   if (*version != rewrites::kPlanVersion) {
-    return failed("a plan of version " + version->dump() + ", this tapelens reads " + std::to_string(rewrites::kPlanVersion) +
-                  ": write it again with tapelens advise --write-plan");
+    return failed("a plan of version " + version->dump() + ", this tapelens reads " +
+                  std::to_string(rewrites::kPlanVersion) + ": write it again with tapelens advise --write-plan");
   }
   const auto sites = plan.find("sites");
   if (sites == plan.end() || !sites->is_array()) return failed("'sites' is missing, or no list");

@@ -1,5 +1,5 @@
-// The folder of spools of a recording that is being made: OUTPUT.spool/, one *.spool a process. It is this user's own and
-// nobody else can write into it.
+// The folder of spools of a recording that is being made: OUTPUT.spool/, one *.spool a process. It is this user's own
+// and nobody else can write into it.
 #pragma once
 
 #include <cstdint>

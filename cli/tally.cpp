@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "analyzer/report/format.h"
-#include "trace/regular_file.h"
 #include "rewrites/tally_file.h"
+#include "trace/regular_file.h"
 
 namespace tapelens::cli {
 namespace {

@@ -52,17 +52,17 @@ struct VerifiedRun {
   std::vector<double> loss;        // of each step: of the last backward in it; NaN: none. Of the first process
   std::vector<uint64_t> gradient_checksum;  // of each step: of all gradients together. Of the first process
   report::Rewritten rewritten;              // of the process with the largest peak
-  std::vector<rewrites::Site> applied;            // the sites of all processes, as a plan names them
+  std::vector<rewrites::Site> applied;      // the sites of all processes, as a plan names them
   uint64_t steps = 0;
 };
 
 struct Difference {
   int32_t rank = -1;
   uint64_t step = 0;
-  std::string kind;              // "loss", "gradient", "parameter", or "exit_code"
-  std::string name;              // of the parameter
-  std::string bare, rewritten;   // the values as text; empty: there is none
-  std::string rewrite;           // that makes it, if it was found
+  std::string kind;                    // "loss", "gradient", "parameter", or "exit_code"
+  std::string name;                    // of the parameter
+  std::string bare, rewritten;         // the values as text; empty: there is none
+  std::string rewrite;                 // that makes it, if it was found
   std::optional<rewrites::Site> site;  // of it
 };
 
@@ -104,8 +104,8 @@ struct VerifySetting {
 };
 
 // Runs the command and reads what it left. `name`: of the recording. `is_first`: what it writes goes to the user.
-trace::Result<VerifiedRun> run_recorded(const VerifySetting& setting, const rewrites::Settings& applying, const std::string& name,
-                                        bool is_first);
+trace::Result<VerifiedRun> run_recorded(const VerifySetting& setting, const rewrites::Settings& applying,
+                                        const std::string& name, bool is_first);
 
 // ---- verify_compare.cpp
 

@@ -14,7 +14,8 @@ namespace {
 // Runs with less and less of what is applied.
 class Search {
  public:
-  Search(const VerifySetting& setting, const rewrites::Settings& applying, const VerifiedRun& bare, const VerifiedRun& rewritten)
+  Search(const VerifySetting& setting, const rewrites::Settings& applying, const VerifiedRun& bare,
+         const VerifiedRun& rewritten)
       : setting_(setting), applying_(applying), bare_(bare), rewritten_(rewritten) {}
 
   // Whether all of the difference comes from rewrites that add in another order, which is what they say of themselves:
@@ -91,7 +92,8 @@ class Search {
   }
 
   // The number of the first of `all` that makes the difference: none of them makes none, all of them do.
-  std::optional<size_t> first(size_t all, const std::string& what, const std::function<rewrites::Settings(size_t)>& of) {
+  std::optional<size_t> first(size_t all, const std::string& what,
+                              const std::function<rewrites::Settings(size_t)>& of) {
     if (all == 0) return std::nullopt;
     size_t same = 0, different = all;
     while (different - same > 1) {

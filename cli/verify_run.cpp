@@ -181,8 +181,8 @@ Result<VerifiedRun> read(VerifiedRun run) {
 
 }  // namespace
 
-Result<VerifiedRun> run_recorded(const VerifySetting& setting, const rewrites::Settings& applying, const std::string& name,
-                                 bool is_first) {
+Result<VerifiedRun> run_recorded(const VerifySetting& setting, const rewrites::Settings& applying,
+                                 const std::string& name, bool is_first) {
   const PreloadPath preload;
   const Rewriting rewriting(applying);
   VerifiedRun run;

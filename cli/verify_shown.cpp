@@ -150,8 +150,8 @@ std::string table(const Verdict& v) {
 std::string rewrites(const Verdict& v) {
   std::string text;
   for (const report::RewrittenTotal& total : v.rewritten.rewritten.applied) {
-    text += "  applied  " + pad_right(total.rewrite, 18) + " " + std::string(rewrites::level_name(total.level)) + " at " +
-            plural(total.sites, "site", "sites") + ", " + bytes_text(total.bytes) + " kept as " +
+    text += "  applied  " + pad_right(total.rewrite, 18) + " " + std::string(rewrites::level_name(total.level)) +
+            " at " + plural(total.sites, "site", "sites") + ", " + bytes_text(total.bytes) + " kept as " +
             bytes_text(total.kept) + "\n";
   }
   for (const report::RewrittenTotal& total : v.rewritten.rewritten.skipped) {

@@ -78,8 +78,8 @@ struct Context {
   const peak::Timeline& timeline;
   const peak::PeakSet& peak;       // the peak set before any change
   std::string_view torch_version;  // "2.15.0+cpu"
-  // The rewrites that are to be predicted, to the byte: what one needs for a moment (a mask decoded again) counts as well.
-  // Null: the program is looked at as a person would fix it.
+  // The rewrites that are to be predicted, to the byte: what one needs for a moment (a mask decoded again) counts as
+  // well. Null: the program is looked at as a person would fix it.
   const AppliedRewrites* applied = nullptr;
   // Where the program's files are, for patches; null: they are not looked at.
   const SourceTree* sources = nullptr;

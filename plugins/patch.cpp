@@ -22,7 +22,9 @@ std::string range(uint32_t first, uint32_t count) {
 // As git quotes what is not plain.
 std::string quoted(std::string_view prefix, std::string_view path) {
   const std::string name = std::string(prefix) + std::string(path);
-  const auto is_special = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\' || c == 0x7f; };
+  const auto is_special = [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\' || c == 0x7f;
+  };
   if (std::ranges::none_of(name, is_special)) return name + (name.find(' ') != std::string::npos ? "\t" : "");
   std::string out = "\"";
   for (const char c : name) {

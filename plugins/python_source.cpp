@@ -17,12 +17,12 @@ bool is_string_prefix(std::string_view word) {
          });
 }
 
-constexpr std::array<std::string_view, 24> kOperators = {"**=", "//=", "<<=", ">>=", "...", "!=", "==", "<=",
-                                                         ">=",  "->",  "+=",  "-=",  "*=",  "/=", "%=", "&=",
-                                                         "|=",  "^=",  "@=",  ":=",  "**",  "//", "<<", ">>"};
+constexpr std::array<std::string_view, 24> kOperators = {
+    "**=", "//=", "<<=", ">>=", "...", "!=", "==", "<=", ">=", "->", "+=", "-=",
+    "*=",  "/=",  "%=",  "&=",  "|=",  "^=", "@=", ":=", "**", "//", "<<", ">>"};
 
 bool begins_block(std::string_view word) {
-  constexpr std::array<std::string_view, 13> kWords = {"if",  "elif",    "else",  "for",  "while", "with", "def",
+  constexpr std::array<std::string_view, 13> kWords = {"if",  "elif",    "else",  "for",   "while",  "with", "def",
                                                        "try", "finally", "class", "async", "except", "match"};
   return std::ranges::find(kWords, word) != kWords.end();
 }
@@ -70,8 +70,8 @@ bool PythonSource::tokenize() {
   const std::string& text = *text_;
   std::string brackets;
   uint32_t line = 0;
-  size_t first = 0;               // token of the statement that is being read
-  bool shares = false;            // its line with the statement before
+  size_t first = 0;     // token of the statement that is being read
+  bool shares = false;  // its line with the statement before
   const auto end_statement = [&](uint32_t last, bool goes_on) {
     if (tokens_.size() == first) return;
     const Token& begin = tokens_[first];
@@ -123,13 +123,14 @@ bool PythonSource::tokenize() {
       } else if (std::isdigit(static_cast<unsigned char>(c)) != 0 ||
                  (c == '.' && at + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[at + 1])) != 0)) {
         kind = Token::Kind::number;
-        while (at < text.size() && (is_name_part(text[at]) || text[at] == '.' ||
-                                    ((text[at] == '-' || text[at] == '+') && (text[at - 1] == 'e' || text[at - 1] == 'E')))) {
+        while (at < text.size() &&
+               (is_name_part(text[at]) || text[at] == '.' ||
+                ((text[at] == '-' || text[at] == '+') && (text[at - 1] == 'e' || text[at - 1] == 'E')))) {
           ++at;
         }
       } else {
-        const auto longer = std::ranges::find_if(
-            kOperators, [&](std::string_view op) { return text.compare(at, op.size(), op) == 0; });
+        const auto longer =
+            std::ranges::find_if(kOperators, [&](std::string_view op) { return text.compare(at, op.size(), op) == 0; });
         at += longer == kOperators.end() ? 1 : longer->size();
         if (c == '(' || c == '[' || c == '{') brackets += c;
         if (c == ')' || c == ']' || c == '}') {

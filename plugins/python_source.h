@@ -21,10 +21,10 @@ struct Token {
 
 // A logical line: what stands in brackets, or after a backslash, goes on in the next line.
 struct Statement {
-  uint32_t first, last;         // lines, from 0
-  std::string_view indent;      // the white space before it
+  uint32_t first, last;     // lines, from 0
+  std::string_view indent;  // the white space before it
   size_t token_begin, token_end;
-  bool is_alone;                // no other statement in its lines: neither after a semicolon nor behind a header's colon
+  bool is_alone;  // no other statement in its lines: neither after a semicolon nor behind a header's colon
 };
 
 class PythonSource {

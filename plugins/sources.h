@@ -16,7 +16,8 @@ struct SourceTree {
 // The repository that a folder is in; the folder itself if it is in none. Relative names begin at the folder.
 SourceTree source_tree_at(const std::filesystem::path& folder);
 
-// The file as the repository names it, "src/train.py"; empty if it is not of the repository, or in an installed library.
+// The file as the repository names it, "src/train.py"; empty if it is not of the repository, or in an installed
+// library.
 std::string in_repository(std::string_view file, const SourceTree& tree);
 
 }  // namespace tapelens::advise

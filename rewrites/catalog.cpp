@@ -5,13 +5,14 @@
 namespace tapelens::rewrites {
 
 namespace {
-constexpr std::array kNames = {std::string_view("never read"), std::string_view("encoded"), std::string_view("recomputed"),
-                               std::string_view("equivalent"), std::string_view("shared forward")};
+constexpr std::array kNames = {std::string_view("never read"), std::string_view("encoded"),
+                               std::string_view("recomputed"), std::string_view("equivalent"),
+                               std::string_view("shared forward")};
 constexpr std::array kCatalog = {
-    Entry{"unneeded-save", Level::never_read},      Entry{"wide-save", Level::encoded},
-    Entry{"recomputable-save", Level::recomputed},  Entry{"duplicate-save", Level::recomputed},
-    Entry{"expanded-save", Level::equivalent, true},      Entry{"trivial-concat", Level::shared_forward},
-    Entry{"late-gradient", Level::equivalent},      Entry{"scan-save", Level::shared_forward},
+    Entry{"unneeded-save", Level::never_read},       Entry{"wide-save", Level::encoded},
+    Entry{"recomputable-save", Level::recomputed},   Entry{"duplicate-save", Level::recomputed},
+    Entry{"expanded-save", Level::equivalent, true}, Entry{"trivial-concat", Level::shared_forward},
+    Entry{"late-gradient", Level::equivalent},       Entry{"scan-save", Level::shared_forward},
 };
 }  // namespace
 

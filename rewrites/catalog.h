@@ -25,7 +25,7 @@ struct Group {
   Level highest;
 };
 inline constexpr std::array kGroups = {Group{"lossless", Level::encoded}, Group{"bitwise", Level::recomputed}};
-inline constexpr int kNone = -1;             // no level is that low
+inline constexpr int kNone = -1;            // no level is that low
 int highest_level(std::string_view group);  // kNone: there is no such group
 
 struct Entry {

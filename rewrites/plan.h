@@ -22,15 +22,16 @@ struct Site {
   std::string file{};  // the last part of its path
   uint32_t line = 0;
 };
-// Whether a module's path is one that a site names: "Net.layer*.conv1" is "Net.layer12.conv1" and not "Net.layer.conv1".
+// Whether a module's path is one that a site names: "Net.layer*.conv1" is "Net.layer12.conv1" and not
+// "Net.layer.conv1".
 bool is_module(std::string_view path, std::string_view named);
 // "unneeded-save ConvolutionBackward0.input of aten::conv2d in ResNet.layer*.conv1, train.py:27": what is known of it.
 std::string describe(const Site& site);
 
 struct Selection {
-  std::string level;                 // the name of a group of the catalog; empty: only what is named
-  std::vector<std::string> allowed;  // these, wherever they can
-  std::vector<Site> sites;           // and these there
+  std::string level;                        // the name of a group of the catalog; empty: only what is named
+  std::vector<std::string> allowed;         // these, wherever they can
+  std::vector<Site> sites;                  // and these there
   uint64_t min_bytes = uint64_t{64} << 10;  // storages of less are left alone
   double recompute_budget = 0.05;           // share of a step's cost
 

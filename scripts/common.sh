@@ -17,6 +17,7 @@ fi
 # The default version has plain names; the others carry theirs.
 SUFFIX=
 [[ $TORCH == "$DEFAULT_TORCH" ]] || SUFFIX=-$TORCH
+# shellcheck disable=SC2034 # the scripts that source this use it
 VENV=$ROOT/.venv$SUFFIX
 
 build_folder() { # PRESET

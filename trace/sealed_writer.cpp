@@ -48,8 +48,8 @@ SealedWriter::~SealedWriter() {
 
 Error SealedWriter::failed(const char* doing) const {
   const char* fix = error_ == ENOSPC || error_ == EDQUOT || error_ == EFBIG
-                         ? "free some space, or choose another place with -o"
-                         : "choose another place with -o";
+                        ? "free some space, or choose another place with -o"
+                        : "choose another place with -o";
   return {path_ + ": " + doing + ": " + std::strerror(error_) + ": " + fix};
 }
 

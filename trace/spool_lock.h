@@ -20,7 +20,7 @@ class SpoolLock {
       uint32_t holder = 0;
       if (holder_.compare_exchange_strong(holder, self, std::memory_order_acquire)) return true;
       if (holder == self || waited >= patience) return false;
-      const struct timespec pause {0, 100'000};
+      const struct timespec pause { 0, 100'000 };
       nanosleep(&pause, nullptr);
     }
   }

@@ -94,9 +94,7 @@ bool is_whole(const RecordHeader* record, size_t bytes) {
 }  // namespace
 
 Result<SpoolReader> SpoolReader::open(const std::string& path) {
-  const auto failed = [&](const std::string& what, const char* fix) {
-    return Error{path + ": " + what + ": " + fix};
-  };
+  const auto failed = [&](const std::string& what, const char* fix) { return Error{path + ": " + what + ": " + fix}; };
   const auto file = RegularFile::open(path);
   if (!file) return failed("cannot be read: " + file.error().message, "check its permissions");
   SpoolReader reader;

@@ -33,7 +33,7 @@ struct SpoolFacts {
 
 class SpoolReader {
  public:
-  struct Block {  // or a piece of one: where another lane took over, another begins
+  struct Block {                                  // or a piece of one: where another lane took over, another begins
     uint32_t lane, os_thread, number, committed;  // committed: bytes of payload that are whole, valid records
     const std::byte* payload;
     bool whole;    // false: cut short at a torn record

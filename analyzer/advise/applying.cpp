@@ -54,9 +54,8 @@ bool Chosen::takes(std::string_view rewrite, const Place& place) const {
                 place.stack};
   const auto [at, is_new] = known_.try_emplace(key, false);
   if (is_new) {
-    at->second = std::ranges::any_of(applying_.sites, [&](const rewrites::Site& site) {
-      return site.rewrite == rewrite && is_at(site, place);
-    });
+    at->second = std::ranges::any_of(
+        applying_.sites, [&](const rewrites::Site& site) { return site.rewrite == rewrite && is_at(site, place); });
   }
   return at->second;
 }

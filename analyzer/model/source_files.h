@@ -30,8 +30,8 @@ enum class SourceState : uint8_t {
 // `content` is the whole of what the file at `path`, as frames name it, holds now.
 SourceState source_state(const Text& text, std::string_view path, std::string_view content);
 
-// Fills `text.sources`: of all processes, in the order of paths; without those that two processes read different contents
-// of. A table of them that cannot be read is noted in `text.left_out`.
+// Fills `text.sources`: of all processes, in the order of paths; without those that two processes read different
+// contents of. A table of them that cannot be read is noted in `text.left_out`.
 void load_source_files(const trace::Recording& recording, Text& text);
 
 }  // namespace tapelens::model

@@ -93,7 +93,9 @@ bool take_hunk(std::string_view& rest, uint32_t at, uint32_t old_lines, FilePatc
 
 bool overlap(const Edit& a, const Edit& b) {
   if (a.removed == 0 && b.removed == 0) return a.first == b.first;
-  const auto is_within = [](const Edit& x, const Edit& y) { return x.first >= y.first && x.first < y.first + y.removed; };
+  const auto is_within = [](const Edit& x, const Edit& y) {
+    return x.first >= y.first && x.first < y.first + y.removed;
+  };
   return is_within(a, b) || is_within(b, a);
 }
 
@@ -114,7 +116,8 @@ bool fits(std::vector<FilePatch>& patch, const std::map<std::string, FilePatch>&
       return std::ranges::any_of(there->second.edits, [&](const Edit& other) { return is_same(edit, other); });
     });
     for (const Edit& edit : file.edits) {
-      if (std::ranges::any_of(there->second.edits, [&](const Edit& other) { return overlap(edit, other); })) return false;
+      if (std::ranges::any_of(there->second.edits, [&](const Edit& other) { return overlap(edit, other); }))
+        return false;
     }
   }
   return true;

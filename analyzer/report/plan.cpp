@@ -1,7 +1,8 @@
 // The plan: which findings a rewrite is to fix. docs/advise.md explains it.
+#include "rewrites/plan.h"
+
 #include "analyzer/report/findings.h"
 #include "analyzer/report/json.h"
-#include "rewrites/plan.h"
 
 namespace tapelens::report {
 

@@ -48,5 +48,4 @@ Rewritten describe_rewrites(const model::Process& process, const model::Text& te
 // Parameters, buffers, gradients and optimizer state are not among them: they stay without the save.
 Bytes saved_peak(const model::Process& process, const model::Text& text);
 
-
 }  // namespace tapelens::report

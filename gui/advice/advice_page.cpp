@@ -325,13 +325,13 @@ void AdvicePage::show_headline() {
   const auto& what_if = session_.what_if();
   if (count == 0) {
     const QString fixed = utf8(report::fixed_text(advised.advice));
-    headline_->setText(fixed.isEmpty() ? tr("%1 now").arg(utf8(report::bytes_text(now)))
-                                       : tr("%1 with %2 fixed").arg(now_and(now, advised.advice.peak_after_all), fixed));
+    headline_->setText(fixed.isEmpty()
+                           ? tr("%1 now").arg(utf8(report::bytes_text(now)))
+                           : tr("%1 with %2 fixed").arg(now_and(now, advised.advice.peak_after_all), fixed));
   } else if (what_if && what_if->findings == static_cast<size_t>(count)) {
     headline_->setText(tr("%1 with %2 of %3 fixed").arg(now_and(now, what_if->after)).arg(count).arg(all));
   } else {
-    headline_->setText(
-        tr("%1 now, working out %2 of %3 fixed").arg(utf8(report::bytes_text(now))).arg(count).arg(all));
+    headline_->setText(tr("%1 now, working out %2 of %3 fixed").arg(utf8(report::bytes_text(now))).arg(count).arg(all));
   }
   const size_t sites = planned(advised, session_.ticked());
   if (!plan_path_.isEmpty()) {
@@ -342,8 +342,8 @@ void AdvicePage::show_headline() {
     remark_->setText(tr("No rewrite fixes what is ticked: the program has to change."));
   } else {
     const QString fixed = sites == static_cast<size_t>(count)
-                               ? tr("A rewrite fixes what is ticked")
-                               : tr("A rewrite fixes %1 of the %2 that are ticked").arg(sites).arg(count);
+                              ? tr("A rewrite fixes what is ticked")
+                              : tr("A rewrite fixes %1 of the %2 that are ticked").arg(sites).arg(count);
     remark_->setText(tr("%1: save a plan and prove it with tapelens verify.").arg(fixed));
   }
 }

@@ -13,8 +13,8 @@ namespace tapelens::advise {
 namespace {
 
 enum Variant : uint32_t {
-  kWaits = 0,  // for its step
-  kSpent = 1,  // was stepped, and is there while the next graph is made
+  kWaits = 0,   // for its step
+  kSpent = 1,   // was stepped, and is there while the next graph is made
   kZeroed = 2,  // was zeroed, and likewise
 };
 
@@ -74,7 +74,8 @@ class LateGradient final : public Check {
       d.message = size_text(group.bytes) + " of gradients are zeros" + at +
                   " until the next backward adds to them, and there while the next graph is made.";
       d.notes.emplace_back("each is accumulated again in every step: no parameter would be left out of one");
-      d.fix.text = "Give them back: optimizer.zero_grad(set_to_none=True), which is PyTorch's default, or p.grad = None.";
+      d.fix.text =
+          "Give them back: optimizer.zero_grad(set_to_none=True), which is PyTorch's default, or p.grad = None.";
       d.fix.mend_with(Patches(context).set_to_none(group.biggest().place.stack));
     } else {
       d.title = "gradients wait for the optimizer step";

@@ -114,7 +114,8 @@ class WideSave final : public Check {
 
  private:
   static bool is_unneeded(const Context& context, Unneeded& unneeded, SaveId save) {
-    return unneeded.of(save) != nullptr && (context.applied == nullptr || context.applied->takes("unneeded-save", save));
+    return unneeded.of(save) != nullptr &&
+           (context.applied == nullptr || context.applied->takes("unneeded-save", save));
   }
   static std::string layout(const Context& context, SaveId save) {
     return layout_text(context.text, context.process.saves.layout[save]);

@@ -30,7 +30,9 @@ constexpr bool kClampPassesAtBounds = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_
 
 Interval clamped(std::optional<double> low, std::optional<double> high) {
   const double from = low.value_or(-kInfinity), to = high.value_or(kInfinity);
-  const double inside = low && high ? *low + (*high - *low) / 2 : low ? *low + std::abs(*low) + 1 : *high - std::abs(*high) - 1;
+  const double inside = low && high ? *low + (*high - *low) / 2
+                        : low       ? *low + std::abs(*low) + 1
+                                    : *high - std::abs(*high) - 1;
   return {from, to, kClampPassesAtBounds, inside, high ? kInfinity : -kInfinity};
 }
 

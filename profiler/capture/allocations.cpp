@@ -36,8 +36,9 @@ class WatchedAllocator final : public c10::Allocator {
     } else if (mode() == Mode::memory) {
       stack = thread.frames.front().stack;
     }
-    thread.lane.write(trace::AllocationRecord{header<trace::AllocationRecord>(RecordKind::allocation, kCpuDevice, stack),
-                                              trace::ticks_now(), address_of(data.get()), bytes});
+    thread.lane.write(
+        trace::AllocationRecord{header<trace::AllocationRecord>(RecordKind::allocation, kCpuDevice, stack),
+                                trace::ticks_now(), address_of(data.get()), bytes});
     return data;
   }
   c10::DeleterFnPtr raw_deleter() const override { return g_inner_deleter != nullptr ? &memory_freed : nullptr; }
@@ -85,8 +86,8 @@ uint8_t device_id(Thread& thread, c10::Device device) {
 
 void write_foreign(Thread& thread, uint64_t address, uint64_t bytes, c10::Device device) {
   const uint8_t id = device_id(thread, device);
-  thread.lane.write(trace::ForeignRecord{header<trace::ForeignRecord>(RecordKind::foreign, id), trace::ticks_now(), address,
-                                         bytes});
+  thread.lane.write(
+      trace::ForeignRecord{header<trace::ForeignRecord>(RecordKind::foreign, id), trace::ticks_now(), address, bytes});
 }
 
 void watch_allocations(Thread& thread) {

@@ -1,5 +1,5 @@
-// C++ programs: the parameters and buffers of torch::nn modules by name, the steps and state of torch::optim optimizers.
-// Python's modules and optimizers are their own; see python_hooks.py.
+// C++ programs: the parameters and buffers of torch::nn modules by name, the steps and state of torch::optim
+// optimizers. Python's modules and optimizers are their own; see python_hooks.py.
 #include <c10/util/Type.h>
 #include <torch/nn/module.h>
 #include <torch/optim/adagrad.h>
@@ -70,7 +70,8 @@ std::string optimizer_name(const Optimizer* optimizer) {
 
 void tell_state(Thread& thread, const c10::TensorImpl* parameter, const char* name, const at::Tensor& tensor) {
   if (tensor.defined())
-    write_role(thread, trace::Role::optimizer_state, intern_string(thread, name), *tensor.unsafeGetTensorImpl(), parameter);
+    write_role(thread, trace::Role::optimizer_state, intern_string(thread, name), *tensor.unsafeGetTensorImpl(),
+               parameter);
 }
 
 template <class State>

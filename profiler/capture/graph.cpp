@@ -81,9 +81,9 @@ void write_accumulate_grad(Thread& thread, const Node& node) {
   if (seen.node == &node && seen.storage == storage && seen.generation == generation) return;
   seen = {&node, UINT64_MAX, storage, generation};
   const NodeType& type = node_type(thread, node);
-  thread.lane.write(trace::NodeRecord{
-      header<trace::NodeRecord>(RecordKind::node, trace::kNodeIsAccumulateGrad, type.name), trace::ticks_now(),
-      address_of(&node), UINT64_MAX, storage, 0, 0});
+  thread.lane.write(
+      trace::NodeRecord{header<trace::NodeRecord>(RecordKind::node, trace::kNodeIsAccumulateGrad, type.name),
+                        trace::ticks_now(), address_of(&node), UINT64_MAX, storage, 0, 0});
 }
 
 void write_node(Thread& thread, const Node& node, const NodeType& type) {
@@ -103,8 +103,8 @@ void write_node(Thread& thread, const Node& node, const NodeType& type) {
   const size_t count = std::min(edges.size(), kMostEdges);
   if (count < edges.size()) g_spool.count(trace::Loss::truncated_text, edges.size() - count);
   size_t bytes;
-  if (auto* record = reserve<trace::NodeRecord>(thread, RecordKind::node, type.is_custom ? trace::kNodeIsCustom : 0, name,
-                                                2 * count, bytes)) {
+  if (auto* record = reserve<trace::NodeRecord>(thread, RecordKind::node, type.is_custom ? trace::kNodeIsCustom : 0,
+                                                name, 2 * count, bytes)) {
     record->ticks = trace::ticks_now();
     record->address = address_of(&node);
     record->sequence_nr = node.sequence_nr();
@@ -118,9 +118,8 @@ void write_node(Thread& thread, const Node& node, const NodeType& type) {
 }
 
 void write_save(Thread& thread, uint64_t node, uint32_t field, uint32_t index, const PendingSave& save) {
-  thread.lane.write(trace::SaveRecord{header<trace::SaveRecord>(RecordKind::save, save.flags, field), save.ticks,
-                                      node, save.storage, save.storage_bytes, save.storage_offset, save.layout,
-                                      index});
+  thread.lane.write(trace::SaveRecord{header<trace::SaveRecord>(RecordKind::save, save.flags, field), save.ticks, node,
+                                      save.storage, save.storage_bytes, save.storage_offset, save.layout, index});
 }
 
 // A node that was not seen, at an address that no node has.
@@ -156,8 +155,10 @@ void write_raised_saves(Thread& thread, const Frame& frame) {
 
 PendingSave describe(Thread& thread, const void* place, const c10::TensorImpl& tensor, uint8_t flags) {
   const StorageView storage = storage_of(thread, tensor);
-  PendingSave save{place, trace::ticks_now(), storage.address, storage.bytes, 0, intern_layout(thread, tensor), flags, false};
-  if (const auto offset = tensor.sym_storage_offset_default().maybe_as_int()) save.storage_offset = static_cast<uint64_t>(*offset);
+  PendingSave save{place, trace::ticks_now(), storage.address, storage.bytes, 0, intern_layout(thread, tensor), flags,
+                   false};
+  if (const auto offset = tensor.sym_storage_offset_default().maybe_as_int())
+    save.storage_offset = static_cast<uint64_t>(*offset);
   if (tensor.is_wrapped_number()) save.flags |= trace::kSaveIsWrappedNumber;
   return save;
 }
@@ -180,9 +181,10 @@ class Offerer final : public FieldVisitor {
     if (!data || !data->defined()) return;
     if (!candidates->empty() && !is_described_) describe_node();
     const std::string_view inner = frame_.name != nullptr ? frame_.name : "";
-    rewrite::offer(thread_.rewrites, const_cast<SavedVariable&>(saved),
-                   {node_, *text(), kFieldNames[field], index, inner, outer_operator(inner), attributes_.text(), wanted_, *data},
-                   *candidates);
+    rewrite::offer(
+        thread_.rewrites, const_cast<SavedVariable&>(saved),
+        {node_, *text(), kFieldNames[field], index, inner, outer_operator(inner), attributes_.text(), wanted_, *data},
+        *candidates);
   }
 
  private:
@@ -285,8 +287,9 @@ void node_dies(const Node* node) {
   }
   if (!is_recording()) return;
   if (node->sequence_nr() == UINT64_MAX) g_generation.fetch_add(1, std::memory_order_relaxed);
-  thread.lane.write(trace::NodeReleaseRecord{header<trace::NodeReleaseRecord>(RecordKind::node_release, trace::kNodeDied),
-                                             trace::ticks_now(), address_of(node)});
+  thread.lane.write(
+      trace::NodeReleaseRecord{header<trace::NodeReleaseRecord>(RecordKind::node_release, trace::kNodeDied),
+                               trace::ticks_now(), address_of(node)});
 }
 
 // ---- behind the stand-ins of the preload library, typed by the headers of the LibTorch this probe is built for
@@ -422,9 +425,9 @@ void write_role(Thread& thread, trace::Role role, uint32_t name, const c10::Tens
                 const c10::TensorImpl* parameter) {
   const StorageView storage = storage_of(thread, tensor);
   if (storage.address == 0) return;
-  thread.lane.write(trace::RoleRecord{
-      header<trace::RoleRecord>(RecordKind::role, static_cast<uint8_t>(role), name), trace::ticks_now(), storage.address,
-      storage.bytes, parameter != nullptr ? storage_of(thread, *parameter).address : 0});
+  thread.lane.write(trace::RoleRecord{header<trace::RoleRecord>(RecordKind::role, static_cast<uint8_t>(role), name),
+                                      trace::ticks_now(), storage.address, storage.bytes,
+                                      parameter != nullptr ? storage_of(thread, *parameter).address : 0});
 }
 
 void evaluation_ends(Thread& thread, Node& node) {
@@ -448,8 +451,7 @@ void evaluation_ends(Thread& thread, Node& node) {
     if (name != 0) write_role(thread, trace::Role::parameter, name, *parameter, nullptr);
   }
   const at::Tensor& gradient = variable.grad();
-  if (gradient.defined())
-    write_role(thread, trace::Role::gradient, 0, *gradient.unsafeGetTensorImpl(), parameter);
+  if (gradient.defined()) write_role(thread, trace::Role::gradient, 0, *gradient.unsafeGetTensorImpl(), parameter);
 }
 
 void watch_graph() {

@@ -18,9 +18,7 @@ namespace {
 
 bool& busy() { return this_thread().busy; }
 
-bool is_in_backward() {
-  return torch::autograd::get_current_graph_task_id() != -1 || in_backward(this_thread());
-}
+bool is_in_backward() { return torch::autograd::get_current_graph_task_id() != -1 || in_backward(this_thread()); }
 
 uint64_t site() {
   const Thread& thread = this_thread();
@@ -44,9 +42,9 @@ void record(std::string_view rewrite, rewrite::Level level, const rewrite::Place
   const auto flags = static_cast<uint8_t>(static_cast<uint8_t>(level) | (reason.empty() ? 0 : trace::kRewriteSkipped));
   const auto id = [&](std::string_view text) { return text.empty() ? 0 : intern_string(thread, text); };
   thread.lane.write(trace::RewriteRecord{
-      header<trace::RewriteRecord>(trace::RecordKind::rewrite, flags, intern_string(thread, rewrite)), trace::ticks_now(),
-      address_of(place.node), id(place.field), place.index, id(reason), place.node == nullptr ? thread.settling_stack : 0,
-      bytes, kept});
+      header<trace::RewriteRecord>(trace::RecordKind::rewrite, flags, intern_string(thread, rewrite)),
+      trace::ticks_now(), address_of(place.node), id(place.field), place.index, id(reason),
+      place.node == nullptr ? thread.settling_stack : 0, bytes, kept});
 }
 
 void before_step(c10::TensorImpl* parameter) {

@@ -14,8 +14,8 @@ struct StackOptions {
 };
 extern StackOptions g_stacks;
 
-// The stack of the calling thread, interned; 0 if there is none to be had. Also brings the module calls of the thread up
-// to date. May take the interpreter's lock and run a little Python the first time a module is seen.
+// The stack of the calling thread, interned; 0 if there is none to be had. Also brings the module calls of the thread
+// up to date. May take the interpreter's lock and run a little Python the first time a module is seen.
 uint32_t stack_here(Thread& thread);
 
 // Ends the module calls of the thread but for the outermost `kept`.

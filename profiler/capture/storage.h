@@ -1,4 +1,5 @@
-// What a hook may know of a tensor's memory without touching it: no materialising of copy-on-write, no checks that throw.
+// What a hook may know of a tensor's memory without touching it: no materialising of copy-on-write, no checks that
+// throw.
 #pragma once
 
 #include <ATen/core/Tensor.h>

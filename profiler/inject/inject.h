@@ -19,7 +19,7 @@ enum tapelens_symbol {
 #define X(name, symbol) TAPELENS_##name,
   TAPELENS_SYMBOLS(X)
 #undef X
-  TAPELENS_symbol_count
+      TAPELENS_symbol_count
 };
 
 struct tapelens_inject_table {

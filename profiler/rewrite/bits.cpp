@@ -57,19 +57,19 @@ __attribute__((always_inline)) inline bool pack(const Value* values, size_t coun
 
 }  // namespace
 
-#define TAPELENS_BETWEEN(Value)                                                                                         \
-  template <>                                                                                                           \
-  TAPELENS_VECTORISED bool pack_between<Value>(const Value* values, size_t count, Value low, Value high, bool closed,   \
-                                               uint8_t* bits) {                                                         \
-    if (closed)                                                                                                         \
-      return pack(values, count, bits, [=](Value v, uint8_t& bad) {                                                     \
-        bad |= static_cast<uint8_t>(v != v);                                                                            \
-        return static_cast<uint8_t>((v >= low) & (v <= high));                                                          \
-      });                                                                                                               \
-    return pack(values, count, bits, [=](Value v, uint8_t& bad) {                                                       \
-      bad |= static_cast<uint8_t>(v != v);                                                                              \
-      return static_cast<uint8_t>((v > low) & (v < high));                                                              \
-    });                                                                                                                 \
+#define TAPELENS_BETWEEN(Value)                                                                                       \
+  template <>                                                                                                         \
+  TAPELENS_VECTORISED bool pack_between<Value>(const Value* values, size_t count, Value low, Value high, bool closed, \
+                                               uint8_t* bits) {                                                       \
+    if (closed)                                                                                                       \
+      return pack(values, count, bits, [=](Value v, uint8_t& bad) {                                                   \
+        bad |= static_cast<uint8_t>(v != v);                                                                          \
+        return static_cast<uint8_t>((v >= low) & (v <= high));                                                        \
+      });                                                                                                             \
+    return pack(values, count, bits, [=](Value v, uint8_t& bad) {                                                     \
+      bad |= static_cast<uint8_t>(v != v);                                                                            \
+      return static_cast<uint8_t>((v > low) & (v < high));                                                            \
+    });                                                                                                               \
   }
 TAPELENS_BETWEEN(float)
 TAPELENS_BETWEEN(double)
@@ -87,22 +87,22 @@ bool pack_between_half(const Half* values, size_t count, float low, float high, 
 template bool pack_between_half(const c10::BFloat16*, size_t, float, float, bool, uint8_t*);
 template bool pack_between_half(const c10::Half*, size_t, float, float, bool, uint8_t*);
 
-#define TAPELENS_WORDS(W)                                                                                         \
-  template <>                                                                                                     \
-  TAPELENS_VECTORISED bool pack_equal<W>(const W* values, size_t count, W zero, W one, uint8_t* bits) {           \
-    return pack(values, count, bits, [=](W v, uint8_t& bad) {                                                     \
-      bad |= static_cast<uint8_t>((v != zero) & (v != one));                                                      \
-      return static_cast<uint8_t>(v == one);                                                                      \
-    });                                                                                                           \
-  }                                                                                                               \
-  template <>                                                                                                     \
-  TAPELENS_VECTORISED void spread<W>(const uint8_t* bits, size_t count, W zero, W one, W* out) {                  \
-    alignas(64) uint8_t flags[kBlock];                                                                            \
-    for (size_t at = 0; at < count; at += kBlock) {                                                               \
-      const size_t some = std::min(count - at, kBlock);                                                           \
-      spread_block(bits + at / 8, flags, some);                                                                   \
-      for (size_t i = 0; i < some; ++i) out[at + i] = flags[i] != 0 ? one : zero;                                 \
-    }                                                                                                             \
+#define TAPELENS_WORDS(W)                                                                               \
+  template <>                                                                                           \
+  TAPELENS_VECTORISED bool pack_equal<W>(const W* values, size_t count, W zero, W one, uint8_t* bits) { \
+    return pack(values, count, bits, [=](W v, uint8_t& bad) {                                           \
+      bad |= static_cast<uint8_t>((v != zero) & (v != one));                                            \
+      return static_cast<uint8_t>(v == one);                                                            \
+    });                                                                                                 \
+  }                                                                                                     \
+  template <>                                                                                           \
+  TAPELENS_VECTORISED void spread<W>(const uint8_t* bits, size_t count, W zero, W one, W* out) {        \
+    alignas(64) uint8_t flags[kBlock];                                                                  \
+    for (size_t at = 0; at < count; at += kBlock) {                                                     \
+      const size_t some = std::min(count - at, kBlock);                                                 \
+      spread_block(bits + at / 8, flags, some);                                                         \
+      for (size_t i = 0; i < some; ++i) out[at + i] = flags[i] != 0 ? one : zero;                       \
+    }                                                                                                   \
   }
 TAPELENS_WORDS(uint8_t)
 TAPELENS_WORDS(uint16_t)

@@ -12,8 +12,9 @@ inline size_t bit_bytes(size_t count) { return (count + 7) / 8; }
 
 // The type of the same width that holds the bits of a value.
 template <size_t kBytes>
-using Word = std::conditional_t<kBytes == 1, uint8_t,
-                                std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
+using Word =
+    std::conditional_t<kBytes == 1, uint8_t,
+                       std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
 
 // bit i = low < v < high, or low <= v <= high where `closed`. False: a NaN was among them, `bits` holds nothing of use.
 template <class Value>  // float, double

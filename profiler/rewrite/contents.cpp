@@ -406,8 +406,8 @@ bool Content::is_too_large_for_dependents() const {
   return dependents_ > 0 && recompute::is_too_large(bytes_, least_made_);
 }
 
-// The contents of this process, as recompute::can_be_made() looks at them: each under its own lock, which the caller has
-// of the first.
+// The contents of this process, as recompute::can_be_made() looks at them: each under its own lock, which the caller
+// has of the first.
 struct Followed {
   static uint64_t bytes(const Content& content) { return content.bytes_; }
   static bool is_encoded(const Content& content) { return !content.exact_.expired(); }

@@ -5,8 +5,8 @@
 // their tensor through a Hold; when holds are all that keeps the storage, the content decides how it will come back and
 // lets it go. Nothing is encoded or computed before that moment, so nothing has to be undone.
 //
-// Lock order: a content before those that its recipe reads (they are older, so there is no circle), a content before the
-// ledger of all contents. Nothing that may destroy a content or a recipe is done under the ledger's lock.
+// Lock order: a content before those that its recipe reads (they are older, so there is no circle), a content before
+// the ledger of all contents. Nothing that may destroy a content or a recipe is done under the ledger's lock.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -15,7 +15,10 @@ c10::DataPtr memory(size_t bytes) { return c10::GetCPUAllocator()->allocate(byte
 class Bits final : public Encoding {
  public:
   Bits(const at::Tensor& tensor, bool exact)
-      : geometry_(tensor), count_(static_cast<size_t>(tensor.numel())), bits_(memory(bit_bytes(count_))), exact_(exact) {}
+      : geometry_(tensor),
+        count_(static_cast<size_t>(tensor.numel())),
+        bits_(memory(bit_bytes(count_))),
+        exact_(exact) {}
   uint8_t* bits() { return static_cast<uint8_t*>(bits_.get()); }
   void set_values(uint64_t zero, uint64_t one) {
     zero_ = zero;
@@ -25,10 +28,17 @@ class Bits final : public Encoding {
   at::Tensor decode() const override {
     at::Tensor made = geometry_.fresh();
     switch (geometry_.dtype.itemsize()) {
-      case 1: spread_as<uint8_t>(made); break;
-      case 2: spread_as<uint16_t>(made); break;
-      case 4: spread_as<uint32_t>(made); break;
-      default: spread_as<uint64_t>(made);
+      case 1:
+        spread_as<uint8_t>(made);
+        break;
+      case 2:
+        spread_as<uint16_t>(made);
+        break;
+      case 4:
+        spread_as<uint32_t>(made);
+        break;
+      default:
+        spread_as<uint64_t>(made);
     }
     return made;
   }
@@ -80,7 +90,8 @@ uint64_t pattern(Value value) {
 // The values as the dtype has them must lie on the same sides of the bounds.
 template <class Value>
 bool tells_apart(const Interval& of) {
-  const auto low = static_cast<double>(static_cast<Value>(of.low)), high = static_cast<double>(static_cast<Value>(of.high));
+  const auto low = static_cast<double>(static_cast<Value>(of.low)),
+             high = static_cast<double>(static_cast<Value>(of.high));
   const auto is_in = [&](double v) { return of.closed ? v >= low && v <= high : v > low && v < high; };
   return is_in(static_cast<double>(static_cast<Value>(of.inside))) &&
          !is_in(static_cast<double>(static_cast<Value>(of.outside)));
@@ -94,9 +105,11 @@ std::unique_ptr<Encoding> between(const at::Tensor& tensor, const Interval& of) 
   const auto count = static_cast<size_t>(tensor.numel());
   bool good;
   if constexpr (sizeof(Value) == 2) {
-    good = pack_between_half(values, count, static_cast<float>(of.low), static_cast<float>(of.high), of.closed, made->bits());
+    good = pack_between_half(values, count, static_cast<float>(of.low), static_cast<float>(of.high), of.closed,
+                             made->bits());
   } else {
-    good = pack_between(values, count, static_cast<Value>(of.low), static_cast<Value>(of.high), of.closed, made->bits());
+    good =
+        pack_between(values, count, static_cast<Value>(of.low), static_cast<Value>(of.high), of.closed, made->bits());
   }
   if (!good) return nullptr;
   made->set_values(pattern(static_cast<Value>(of.outside)), pattern(static_cast<Value>(of.inside)));
@@ -123,22 +136,32 @@ bool is_usable(const at::Tensor& tensor) { return tensor.numel() > 0 && tensor.i
 std::unique_ptr<Encoding> encode_between(const at::Tensor& tensor, const Interval& interval) {
   if (!is_usable(tensor)) return nullptr;
   switch (tensor.scalar_type()) {
-    case at::kFloat: return between<float>(tensor, interval);
-    case at::kDouble: return between<double>(tensor, interval);
-    case at::kBFloat16: return between<c10::BFloat16>(tensor, interval);
-    case at::kHalf: return between<c10::Half>(tensor, interval);
-    default: return nullptr;
+    case at::kFloat:
+      return between<float>(tensor, interval);
+    case at::kDouble:
+      return between<double>(tensor, interval);
+    case at::kBFloat16:
+      return between<c10::BFloat16>(tensor, interval);
+    case at::kHalf:
+      return between<c10::Half>(tensor, interval);
+    default:
+      return nullptr;
   }
 }
 
 std::unique_ptr<Encoding> encode_two_valued(const at::Tensor& tensor) {
   if (!is_usable(tensor)) return nullptr;
   switch (tensor.element_size()) {
-    case 1: return two_valued<uint8_t>(tensor);
-    case 2: return two_valued<uint16_t>(tensor);
-    case 4: return two_valued<uint32_t>(tensor);
-    case 8: return two_valued<uint64_t>(tensor);
-    default: return nullptr;
+    case 1:
+      return two_valued<uint8_t>(tensor);
+    case 2:
+      return two_valued<uint16_t>(tensor);
+    case 4:
+      return two_valued<uint32_t>(tensor);
+    case 8:
+      return two_valued<uint64_t>(tensor);
+    default:
+      return nullptr;
   }
 }
 
@@ -151,7 +174,8 @@ std::unique_ptr<Encoding> encode_narrow(const at::Tensor& tensor) {
     most = std::max(most, values[i]);
   }
   const auto has_room = [&](auto narrow) {
-    return least >= std::numeric_limits<decltype(narrow)>::min() && most <= std::numeric_limits<decltype(narrow)>::max();
+    return least >= std::numeric_limits<decltype(narrow)>::min() &&
+           most <= std::numeric_limits<decltype(narrow)>::max();
   };
   if (has_room(int16_t{})) return std::make_unique<Narrowed<int16_t>>(tensor);
   if (has_room(int32_t{})) return std::make_unique<Narrowed<int32_t>>(tensor);

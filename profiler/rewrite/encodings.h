@@ -14,8 +14,8 @@ struct Interval {
   bool closed;             // low and high belong to it
   double inside, outside;  // values that are decoded for elements in it and out of it
 };
-// Null if there is a NaN among the values, of which kernels make different things, or if the interval and its two values
-// cannot be told apart in the tensor's dtype. Needs a dense tensor.
+// Null if there is a NaN among the values, of which kernels make different things, or if the interval and its two
+// values cannot be told apart in the tensor's dtype. Needs a dense tensor.
 std::unique_ptr<Encoding> encode_between(const at::Tensor& tensor, const Interval& interval);
 
 // Exact. Null unless all elements have one of two bit patterns.

@@ -23,7 +23,8 @@ struct Geometry {
         storage_bytes(tensor.storage().nbytes()) {}
 
   at::Tensor over(c10::Storage storage) const {
-    auto impl = c10::make_intrusive<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), dtype);
+    auto impl =
+        c10::make_intrusive<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), dtype);
     impl->set_storage_offset(offset);
     impl->set_sizes_and_strides(sizes, strides);
     return at::Tensor(std::move(impl));

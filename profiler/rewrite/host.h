@@ -17,9 +17,9 @@ namespace tapelens::rewrite {
 
 // What the host asks of the probe around it.
 struct Surroundings {
-  bool& (*busy)();                         // of the calling thread: true while operators of our own run
-  bool (*in_backward)();                   // does the engine run on this thread
-  uint64_t (*site)();                      // a hash of the module and the line of now; 0: not known
+  bool& (*busy)();                  // of the calling thread: true while operators of our own run
+  bool (*in_backward)();            // does the engine run on this thread
+  uint64_t (*site)();               // a hash of the module and the line of now; 0: not known
   bool (*is_at)(const Site& site);  // does the module and the line of now fit
   void (*record)(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes,
                  uint64_t kept);

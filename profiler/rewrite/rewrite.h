@@ -1,5 +1,5 @@
-// The interface of a rewrite: what it takes of a saved tensor or of an operator, and what it gives back to the backward.
-// The rewrites of plugins/*/rewrite.cpp and those of a third party's shared library use the same.
+// The interface of a rewrite: what it takes of a saved tensor or of an operator, and what it gives back to the
+// backward. The rewrites of plugins/*/rewrite.cpp and those of a third party's shared library use the same.
 //
 // A rewrite says which saves it knows and how their content is kept in less; everything else is the host's (host.h):
 // whether a tensor may be touched at all, who else keeps its storage, when the bytes go, the version check, plans,
@@ -30,13 +30,13 @@ struct RewriteInfo {
 // A saved field of a node that is whole and that nobody else knows yet.
 struct Save {
   const torch::autograd::Node& node;
-  std::string_view type, field;  // "ReluBackward0", "result"
-  uint32_t index;                // place in a field that is a list, else 0
-  std::string_view operator_name;  // of the innermost operator around, "aten::relu"; empty outside of any
+  std::string_view type, field;     // "ReluBackward0", "result"
+  uint32_t index;                   // place in a field that is a list, else 0
+  std::string_view operator_name;   // of the innermost operator around, "aten::relu"; empty outside of any
   std::string_view outer_operator;  // that the program called: "aten::dropout" around "aten::mul"
-  std::string_view attributes;   // "training=False", as the table of needs spells them; empty where it asks for none
-  uint64_t wanted;               // bit i: the gradient along edge i is wanted
-  const at::Tensor& tensor;      // strided, on the CPU, of no subclass; not to be kept
+  std::string_view attributes;      // "training=False", as the table of needs spells them; empty where it asks for none
+  uint64_t wanted;                  // bit i: the gradient along edge i is wanted
+  const at::Tensor& tensor;         // strided, on the CPU, of no subclass; not to be kept
 };
 
 // What is kept instead of a tensor. Threads of a backward may decode at once.
@@ -72,7 +72,7 @@ inline constexpr uint32_t kRewriteInterface = 1;
 struct RewritePlugin {
   uint32_t interface = kRewriteInterface;
   uint32_t count = 0;
-  const char* torch_version = TORCH_VERSION;     // that it was compiled for: another minor is refused
+  const char* torch_version = TORCH_VERSION;         // that it was compiled for: another minor is refused
   const Rewrite* (*make)(uint32_t index) = nullptr;  // never destroyed
 };
 

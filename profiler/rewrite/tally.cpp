@@ -12,8 +12,8 @@
 
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/settings.h"
-#include "trace/spool_writer.h"
 #include "rewrites/tally_file.h"
+#include "trace/spool_writer.h"
 
 namespace tapelens::rewrite {
 namespace {

@@ -1,4 +1,5 @@
-// What was rewritten in this process, what was not and why: counted always, and written to the recording if there is one.
+// What was rewritten in this process, what was not and why: counted always, and written to the recording if there is
+// one.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace tapelens::rewrite {
 // Where a rewrite did or did not take place. Two of one place are one site.
 struct Place {
   const torch::autograd::Node* node = nullptr;  // null: of an operator, or of the optimizer
-  std::string_view type{}, field{};                 // of the node; empty without one
+  std::string_view type{}, field{};             // of the node; empty without one
   uint32_t index = 0;
   std::string_view operator_name{};
   uint64_t site = 0;  // tells places apart further: a hash of the module and the line, where they are known
@@ -22,8 +23,9 @@ void applied(std::string_view rewrite, Level level, const Place& place, uint64_t
 // `reason`: a few words for the user: "the gradients are accumulated". One of a few texts.
 void skipped(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes);
 
-// Makes the file of this process's counts (rewrites/tally_file.h) in Settings::tally, if they were asked for. Counting is
-// writing to it: nothing is left to do when the process ends. Says what went wrong, for the user; empty if nothing did.
+// Makes the file of this process's counts (rewrites/tally_file.h) in Settings::tally, if they were asked for. Counting
+// is writing to it: nothing is left to do when the process ends. Says what went wrong, for the user; empty if nothing
+// did.
 std::string open_tally();
 // After fork: the child shares the mapping, and counts nothing.
 void abandon_tally_in_child();

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "tests/fuzz/files.h"
 #include "rewrites/tally_file.h"
+#include "tests/fuzz/files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tapelens;

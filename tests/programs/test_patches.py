@@ -4,7 +4,6 @@ and the program says what it said before."""
 import json
 import subprocess
 
-import jsonschema
 import pytest
 
 import harness

@@ -18,7 +18,8 @@ using testing::kCpu;
 using testing::ProcessBuilder;
 
 TEST(PythonSource, AStatementGoesOnInBracketsAndAfterABackslash) {
-  const auto source = PythonSource::parse("x = f(1,\n      2)\ny = x + \\\n    1  # ;\nif y: z = '''\n'''\na = 1; b = 2\n");
+  const auto source =
+      PythonSource::parse("x = f(1,\n      2)\ny = x + \\\n    1  # ;\nif y: z = '''\n'''\na = 1; b = 2\n");
   ASSERT_TRUE(source);
   const auto& all = source->statements();
   ASSERT_EQ(all.size(), 5U);
@@ -35,7 +36,8 @@ TEST(PythonSource, AStatementGoesOnInBracketsAndAfterABackslash) {
 }
 
 TEST(PythonSource, BlocksAreToldByIndentation) {
-  const auto source = PythonSource::parse("def f(x):\n    for i in x:\n        g(i)\n\n        h(i)\n    return 1\nk()\n");
+  const auto source =
+      PythonSource::parse("def f(x):\n    for i in x:\n        g(i)\n\n        h(i)\n    return 1\nk()\n");
   ASSERT_TRUE(source);
   EXPECT_EQ(source->block_end(0), 5U);
   EXPECT_EQ(source->block_end(1), 4U);
@@ -58,8 +60,7 @@ TEST(UnifiedDiff, HasThreeLinesAroundAndJoinsWhatIsNear) {
   std::map<uint32_t, std::string> lines;
   for (uint32_t i = 0; i < 30; ++i) lines[i] = std::to_string(i) + "\n";
   lines[29] = "29";
-  const std::string diff =
-      unified_diff("a b.py", lines, {{28, 1, {"x\n", "y\n"}}, {5, 0, {"new\n"}}, {9, 1, {}}});
+  const std::string diff = unified_diff("a b.py", lines, {{28, 1, {"x\n", "y\n"}}, {5, 0, {"new\n"}}, {9, 1, {}}});
   EXPECT_EQ(diff,
             "--- a/a b.py\t\n+++ b/a b.py\t\n"
             "@@ -3,11 +3,11 @@\n 2\n 3\n 4\n+new\n 5\n 6\n 7\n 8\n-9\n 10\n 11\n 12\n"
@@ -99,8 +100,7 @@ TEST(AllPatches, WhatChangesTheSameLinesIsLeftOut) {
   advice.findings.push_back(with_patch("5", "nonsense @@"));
   advice.findings.push_back(with_patch("6", "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-other\n+y\n"));
   const report::Patch all = report::all_patches(advice);
-  EXPECT_EQ(all.diff,
-            "--- a/x.py\n+++ b/x.py\n@@ -1,8 +1,9 @@\n 0\n 1\n+new\n 2\n 3\n-4\n+four\n 5\n 6\n 7\n");
+  EXPECT_EQ(all.diff, "--- a/x.py\n+++ b/x.py\n@@ -1,8 +1,9 @@\n 0\n 1\n+new\n 2\n 3\n-4\n+four\n 5\n 6\n 7\n");
   ASSERT_EQ(all.left_out.size(), 2U);
   EXPECT_NE(all.left_out[0].find("finding 2 (title)"), std::string::npos);
   EXPECT_NE(all.left_out[1].find("finding 6"), std::string::npos);
@@ -142,8 +142,8 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
     const peak::Lifetimes lifetimes(process, provenance);
     const peak::Timeline timeline(process, kCpu);
     const peak::PeakSet peak = peak::peak_set(process, text, kCpu, {});
-    const Context context{process,  text, steps, phases, provenance, lifetimes, kCpu,
-                          timeline, peak,       "",    nullptr, &sources};
+    const Context context{process, text,     steps, phases, provenance, lifetimes,
+                          kCpu,    timeline, peak,  "",     nullptr,    &sources};
     const std::string diff = ask(Patches(context));
     std::string lines;
     if (const auto patch = report::read_patch(diff); patch && !patch->empty()) {
@@ -181,14 +181,15 @@ TEST_F(Patching, ASumOfLossesBecomesASumOfNumbersWhereNothingElseIsDoneWithIt) {
 TEST_F(Patching, OtherSumsAreLeftToAPerson) {
   const StackId line2 = here(2);
   for (const char* program : {"t = 0\nt += loss * 2\n", "t = 0\nt += f(loss)\n", "t = 0\nt = loss + other\n",
-                           "t = 0\nt += loss; n += 1\n", "if t:\n  pass\nelse: t += loss\n", "t = 0\nt -= loss\n",
-                           "t = 0\nt = t + t\n", "t = (0\n", "\n\n\n", "t = 0\ng = lambda: t + loss\n"}) {
+                              "t = 0\nt += loss; n += 1\n", "if t:\n  pass\nelse: t += loss\n", "t = 0\nt -= loss\n",
+                              "t = 0\nt = t + t\n", "t = (0\n", "\n\n\n", "t = 0\ng = lambda: t + loss\n"}) {
     EXPECT_EQ(changed(program, [&](const Patches& p) { return p.detach_summand(line2, true); }), "") << program;
   }
 }
 
 TEST_F(Patching, FilesOutsideOfTheRepositoryAreNotLookedAt) {
-  const StackId elsewhere = stack({frame("/etc/hostname.py", 1, "f")}), library = stack({frame((root_ / "lib/python3.11/a.py").string(), 1, "f")});
+  const StackId elsewhere = stack({frame("/etc/hostname.py", 1, "f")}),
+                library = stack({frame((root_ / "lib/python3.11/a.py").string(), 1, "f")});
   changed("t += loss\n", [&](const Patches& p) {
     EXPECT_EQ(p.detach_summand(elsewhere, true), "");
     EXPECT_EQ(p.detach_summand(library, true), "");
@@ -206,7 +207,8 @@ TEST_F(Patching, AListOfLossesBecomesAListOfNumbers) {
             "    losses.append(loss.item())\n");
   EXPECT_EQ(changed("losses = []\nfor x in data:\n    losses.append(f(x))\ntorch.stack(losses)\n", ask),
             "    losses.append(f(x).detach())\n");
-  EXPECT_EQ(changed("losses = []\nfor x in data:\n    loss = f(x)\n    loss = loss + 1\n    losses.append(loss)\n", ask), "");
+  EXPECT_EQ(
+      changed("losses = []\nfor x in data:\n    loss = f(x)\n    loss = loss + 1\n    losses.append(loss)\n", ask), "");
   EXPECT_EQ(changed("losses = []\nfor x in data:\n    loss = f(x)\n    a.append(loss)\n    b.append(loss)\n", ask), "");
   EXPECT_EQ(changed("losses = []\nfor x in data:\n    losses.append(a + b)\n", ask), "");
 }
@@ -229,23 +231,31 @@ TEST_F(Patching, AFunctionOfWhichNothingIsDifferentiatedIsDecorated) {
   const auto ask = [&](const Patches& p) { return p.no_grad(shown, is_free()); };
   const std::string head = "import torch\n@static\ndef evaluate(x):\n    return x + 1\n\n";
   EXPECT_EQ(changed(head + "def main():\n    x = 1\n    train(x)\n    evaluate(x)\n", ask), "@torch.no_grad()\n");
-  EXPECT_EQ(changed("import numpy\n" + head.substr(13) + "def main():\n    x = 1\n    train(x)\n    evaluate(x)\n", ask), "");
-  EXPECT_EQ(changed("import torch\n\ndef evaluate(x):\n    yield x + 1\n\ndef main():\n    x = 1\n    train(x)\n    evaluate(x)\n", ask), "");
+  EXPECT_EQ(
+      changed("import numpy\n" + head.substr(13) + "def main():\n    x = 1\n    train(x)\n    evaluate(x)\n", ask), "");
+  EXPECT_EQ(changed("import torch\n\ndef evaluate(x):\n    yield x + 1\n\ndef main():\n    x = 1\n    train(x)\n    "
+                    "evaluate(x)\n",
+                    ask),
+            "");
 }
 
 TEST_F(Patching, ALoopOfWhichNothingIsDifferentiatedIsWrapped) {
   const StackId shown = here(6);
   here(3, false);
   const auto ask = [&](const Patches& p) { return p.no_grad(shown, is_free()); };
-  EXPECT_EQ(changed("import torch\nfor e in range(3):\n    train(x)\n    for x in data:\n        # seen\n        s += f(\n"
-                    "            x)\n\n        n += 1\n    print(s)\n",
-                    ask),
-            "    with torch.no_grad():\n        for x in data:\n            # seen\n            s += f(\n"
-            "                x)\n\n            n += 1\n");
+  EXPECT_EQ(
+      changed("import torch\nfor e in range(3):\n    train(x)\n    for x in data:\n        # seen\n        s += f(\n"
+              "            x)\n\n        n += 1\n    print(s)\n",
+              ask),
+      "    with torch.no_grad():\n        for x in data:\n            # seen\n            s += f(\n"
+      "                x)\n\n            n += 1\n");
   EXPECT_EQ(changed("import torch\nif a:\n    train(x)\n    x = 1\n    y = 2\n    s = f(x)\n", ask),
             "    with torch.no_grad():\n        s = f(x)\n");
   EXPECT_EQ(changed("import torch\nif a:\n    train(x)\n    x = 1\n    y = 2\n    s = f('''\n''')\n", ask), "");
-  EXPECT_EQ(changed("import torch\nif a:\n    train(x)\n    x = 1\n    for x in d:\n        f(x)\n    else:\n        g()\n", ask), "");
+  EXPECT_EQ(
+      changed("import torch\nif a:\n    train(x)\n    x = 1\n    for x in d:\n        f(x)\n    else:\n        g()\n",
+              ask),
+      "");
 }
 
 TEST_F(Patching, AConcatenationInALoopIsMadeOnceBehindIt) {
@@ -253,10 +263,11 @@ TEST_F(Patching, AConcatenationInALoopIsMadeOnceBehindIt) {
   const auto ask = [&](const Patches& p) { return p.join_once(line3); };
   EXPECT_EQ(changed("outs = e\nfor x in data:\n    outs = torch.cat([outs, f(x)], dim=1)\n    g()\nh(outs)\n", ask),
             "outs_parts = [outs]\n    outs_parts.append(f(x))\nouts = torch.cat(outs_parts, dim=1)\n");
-  for (const char* loop : {"    outs = torch.cat([outs, x, y])\n", "    outs = torch.cat([x, outs])\n",
-                           "    outs = torch.cat([outs, x])\n    g(outs)\n", "    outs = torch.cat([outs, x])\n    return x\n",
-                           "    outs = torch.cat([outs, outs])\n", "    outs = torch.cat([outs, x])\nelse:\n    pass\n",
-                           "    outs = np.cat([outs, x])\n", "    outs = torch.cat([outs, x])\nouts_parts = 1\n"}) {
+  for (const char* loop :
+       {"    outs = torch.cat([outs, x, y])\n", "    outs = torch.cat([x, outs])\n",
+        "    outs = torch.cat([outs, x])\n    g(outs)\n", "    outs = torch.cat([outs, x])\n    return x\n",
+        "    outs = torch.cat([outs, outs])\n", "    outs = torch.cat([outs, x])\nelse:\n    pass\n",
+        "    outs = np.cat([outs, x])\n", "    outs = torch.cat([outs, x])\nouts_parts = 1\n"}) {
     EXPECT_EQ(changed("outs = e\nfor x in data:\n" + std::string(loop), ask), "") << loop;
   }
 }
@@ -264,9 +275,10 @@ TEST_F(Patching, AConcatenationInALoopIsMadeOnceBehindIt) {
 TEST_F(Patching, GradientsThatAreZeroedAreGivenBackInstead) {
   const StackId line2 = here(2);
   const auto ask = [&](const Patches& p) { return p.set_to_none(line2); };
-  EXPECT_EQ(changed("o.step()\nself.o.zero_grad(set_to_none=False)  # why\n", ask), "self.o.zero_grad(set_to_none=True)  # why\n");
+  EXPECT_EQ(changed("o.step()\nself.o.zero_grad(set_to_none=False)  # why\n", ask),
+            "self.o.zero_grad(set_to_none=True)  # why\n");
   for (const char* program : {"o.zero_grad()\n", "o.zero_grad(False)\n", "o.zero_grad(set_to_none=none)\n",
-                           "for p in ps: p.grad.zero_()\n"}) {
+                              "for p in ps: p.grad.zero_()\n"}) {
     EXPECT_EQ(changed("o.step()\n" + std::string(program), ask), "") << program;
   }
 }

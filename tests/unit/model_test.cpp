@@ -109,7 +109,9 @@ TEST(Load, ANodeHasItsAttributesAndTheEdgesToNodesBeforeAndAfterIt) {
 TEST(Sources, AFileIsTheOneThatWasRecordedOrChangedOrNotKnown) {
   const std::string_view content = "print(1)\n";
   trace::SpoolBuilder b;
-  b.source("/src/train.py", content.size(), trace::checksum_of(content.data(), content.size())).op("aten::mul").end_op();
+  b.source("/src/train.py", content.size(), trace::checksum_of(content.data(), content.size()))
+      .op("aten::mul")
+      .end_op();
   const auto text = load_text(b.seal());
   EXPECT_EQ(source_state(text, "/src/train.py", content), SourceState::same);
   EXPECT_EQ(source_state(text, "/src/train.py", "print(2)\n"), SourceState::changed);

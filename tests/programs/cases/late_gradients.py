@@ -5,7 +5,6 @@ import sys
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 STEPS = 6
 KINDS = [("SGD", {}), ("SGD", {"momentum": 0.9, "weight_decay": 0.01, "nesterov": True}),

@@ -9,7 +9,6 @@ import pathlib
 import runpy
 import sys
 
-import torch
 from torch.autograd.profiler import record_function
 from torch.profiler import ProfilerActivity, profile
 

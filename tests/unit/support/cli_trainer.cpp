@@ -15,8 +15,8 @@
 #include <string>
 #include <string_view>
 
-#include "trace/spool_writer.h"
 #include "rewrites/tally_file.h"
+#include "trace/spool_writer.h"
 
 namespace {
 
