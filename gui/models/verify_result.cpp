@@ -55,8 +55,8 @@ VerifyResult::Difference difference_of(const json& from) {
   if (kind == "exit_code") {
     d.what = "exit code";
   } else {
-    d.what = kind + (parameter.isEmpty() ? "" : " of " + parameter) + " in step " +
-             QString::number(count(from.at("step")));
+    d.what =
+        kind + (parameter.isEmpty() ? "" : " of " + parameter) + " in step " + QString::number(count(from.at("step")));
     if (!from.at("rank").is_null()) d.what += " of rank " + QString::number(whole(from.at("rank")));
   }
   d.bare = word(from, "bare");

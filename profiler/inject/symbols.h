@@ -1,28 +1,27 @@
-/* The functions of LibTorch that the preload library stands in front of: X(name, mangled symbol). C, C++ and assembler.
- */
+/* The functions of LibTorch that the preload library stands in front of: X(name, mangled symbol). C, C++ and
+ * assembler. */
 #pragma once
 
-#define TAPELENS_SYMBOLS(X)                                                                                           \
-  X(step_callbacks, "_ZN2at16getStepCallbacksENS_11RecordScopeE")                                                     \
-  X(step_callbacks_unless_empty, "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE")                             \
-  X(saved_variable, "_ZN5torch8autograd13SavedVariableC1ERKN2at6TensorEbb")                                           \
-  X(saved_variable_base, "_ZN5torch8autograd13SavedVariableC2ERKN2at6TensorEbb")                                      \
-  X(set_gradient_edge, "_ZN5torch8autograd4impl17set_gradient_edgeERKN2at6TensorENS0_4EdgeE")                         \
-  X(rebase_history, "_ZN5torch8autograd4impl14rebase_historyERKN2at6TensorENS0_4EdgeE")                               \
-  X(node_release_resources, "_ZN5torch8autograd4Node17release_resourcesEv")                                           \
-  X(node_destructor, "_ZN5torch8autograd4NodeD2Ev")                                                                   \
-  X(delete_node, "_ZN5torch8autograd10deleteNodeEPNS0_4NodeE")                                                        \
-  X(unpack,                                                                                                           \
-    "_ZNK5torch8autograd13SavedVariable6unpackEN3c1013intrusive_ptrINS0_4NodeENS2_6detail34intrusive_target_default_" \
-    "null_typeIS4_EEEE")                                                                                              \
-  X(unpack_shared, "_ZNK5torch8autograd13SavedVariable6unpackESt10shared_ptrINS0_4NodeEE")                            \
-  X(engine_execute,                                                                                                   \
-    "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_")               \
-  X(resize_bytes_cpu, "_ZN2at6native16resize_bytes_cpuEPN3c1011StorageImplEm")                                        \
-  X(module_parameters, "_ZNK5torch2nn6Module10parametersEb")                                                          \
-  X(adagrad_step, "_ZN5torch5optim7Adagrad4stepESt8functionIFN2at6TensorEvEE")                                        \
-  X(adam_step, "_ZN5torch5optim4Adam4stepESt8functionIFN2at6TensorEvEE")                                              \
-  X(adamw_step, "_ZN5torch5optim5AdamW4stepESt8functionIFN2at6TensorEvEE")                                            \
-  X(lbfgs_step, "_ZN5torch5optim5LBFGS4stepESt8functionIFN2at6TensorEvEE")                                            \
-  X(rmsprop_step, "_ZN5torch5optim7RMSprop4stepESt8functionIFN2at6TensorEvEE")                                        \
+/* The assembler joins no string literals. */
+/* clang-format off */
+#define TAPELENS_SYMBOLS(X)                                                                                          \
+  X(step_callbacks, "_ZN2at16getStepCallbacksENS_11RecordScopeE")                                                    \
+  X(step_callbacks_unless_empty, "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE")                            \
+  X(saved_variable, "_ZN5torch8autograd13SavedVariableC1ERKN2at6TensorEbb")                                          \
+  X(saved_variable_base, "_ZN5torch8autograd13SavedVariableC2ERKN2at6TensorEbb")                                     \
+  X(set_gradient_edge, "_ZN5torch8autograd4impl17set_gradient_edgeERKN2at6TensorENS0_4EdgeE")                        \
+  X(rebase_history, "_ZN5torch8autograd4impl14rebase_historyERKN2at6TensorENS0_4EdgeE")                              \
+  X(node_release_resources, "_ZN5torch8autograd4Node17release_resourcesEv")                                          \
+  X(node_destructor, "_ZN5torch8autograd4NodeD2Ev")                                                                  \
+  X(delete_node, "_ZN5torch8autograd10deleteNodeEPNS0_4NodeE")                                                       \
+  X(unpack, "_ZNK5torch8autograd13SavedVariable6unpackEN3c1013intrusive_ptrINS0_4NodeENS2_6detail34intrusive_target_default_null_typeIS4_EEEE") \
+  X(unpack_shared, "_ZNK5torch8autograd13SavedVariable6unpackESt10shared_ptrINS0_4NodeEE")                           \
+  X(engine_execute, "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_") \
+  X(resize_bytes_cpu, "_ZN2at6native16resize_bytes_cpuEPN3c1011StorageImplEm")                                     \
+  X(module_parameters, "_ZNK5torch2nn6Module10parametersEb")                                                       \
+  X(adagrad_step, "_ZN5torch5optim7Adagrad4stepESt8functionIFN2at6TensorEvEE")                                       \
+  X(adam_step, "_ZN5torch5optim4Adam4stepESt8functionIFN2at6TensorEvEE")                                             \
+  X(adamw_step, "_ZN5torch5optim5AdamW4stepESt8functionIFN2at6TensorEvEE")                                           \
+  X(lbfgs_step, "_ZN5torch5optim5LBFGS4stepESt8functionIFN2at6TensorEvEE")                                           \
+  X(rmsprop_step, "_ZN5torch5optim7RMSprop4stepESt8functionIFN2at6TensorEvEE")                                       \
   X(sgd_step, "_ZN5torch5optim3SGD4stepESt8functionIFN2at6TensorEvEE")

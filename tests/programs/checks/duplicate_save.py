@@ -42,12 +42,12 @@ def projections(once):
     trained(step, model.parameters())
 
 
-def mended_autocast():
+def fixed_autocast():
     projections(once=True)
 
 
 # Two of the three casts to bfloat16.
-@positive(bytes=2 * 1048576, occurrences=4, severity="info", fixed="mended_autocast")
+@positive(bytes=2 * 1048576, occurrences=4, severity="info", fixed="fixed_autocast")
 def autocast():
     projections(once=False)
 
@@ -72,11 +72,11 @@ def towers(together):
     trained(step, [*first.parameters(), *second.parameters()])
 
 
-def mended_towers():
+def fixed_towers():
     towers(together=True)
 
 
-@positive(bytes=2097152, occurrences=2, severity="warning", fixed="mended_towers")
+@positive(bytes=2097152, occurrences=2, severity="warning", fixed="fixed_towers")
 def contiguous_twice():
     towers(together=False)
 
@@ -117,11 +117,11 @@ def gated(collect):
     trained(lambda: (gates * collect(context)).sigmoid().mean(), [gates])
 
 
-def mended_stack():
+def fixed_stack():
     gated(lambda context: context.expand(16, -1, -1))
 
 
-@positive(bytes=16 * 131072, occurrences=2, severity="warning", fixed="mended_stack")
+@positive(bytes=16 * 131072, occurrences=2, severity="warning", fixed="fixed_stack")
 def stack_of_one():
     gated(lambda context: torch.stack([context for _ in range(16)]))
 
@@ -171,11 +171,11 @@ def frames(collect):
     trained(lambda: (gain * collect(film)).sigmoid().mean(), [gain])
 
 
-def mended_slices():
+def fixed_slices():
     frames(lambda film: film)
 
 
-@positive(bytes=16 * 131072, occurrences=2, severity="warning", fixed="mended_slices")
+@positive(bytes=16 * 131072, occurrences=2, severity="warning", fixed="fixed_slices")
 def stack_of_all_slices():
     frames(lambda film: torch.stack([frame for frame in film]))
 

@@ -25,12 +25,12 @@ def heads(multiply, batch, rows, width, several, columns, steps=1):
         optimizer.step()
 
 
-def mended_heads():
+def fixed_heads():
     heads(folded, 16, 256, 128, 8, 4, steps=2)
 
 
 # x is 2,097,152 bytes and copied 8 times, the weight is 16,384 and copied 16 times.
-@positive(bytes=16777216 + 262144, occurrences=4, severity="warning", fixed="mended_heads")
+@positive(bytes=16777216 + 262144, occurrences=4, severity="warning", fixed="fixed_heads")
 def several_heads():
     heads(torch.matmul, 16, 256, 128, 8, 4, steps=2)
 
@@ -58,19 +58,19 @@ def scores(expand):
         optimizer.step()
 
 
-def mended_scores():
+def fixed_scores():
     scores(lambda key: key.expand(4, 4, 256, 64))
 
 
 # One head of keys for four of queries.
-@positive(bytes=1048576, occurrences=2, severity="info", fixed="mended_scores")
+@positive(bytes=1048576, occurrences=2, severity="info", fixed="fixed_scores")
 def expand_and_contiguous():
     scores(lambda key: key.expand(4, 4, 256, 64).contiguous())
 
 
 @negative
 def expand_alone():
-    mended_scores()
+    fixed_scores()
 
 
 @negative

@@ -32,12 +32,12 @@ def preallocate(parts):
     return said
 
 
-def mended_outputs():
+def fixed_outputs():
     outputs(preallocate)
 
 
 # Parts of 262,144 bytes. The sixth and the seventh result together, of which the last one holds all.
-@positive(bytes=(6 + 7) * 262144, occurrences=6, severity="warning", fixed="mended_outputs")
+@positive(bytes=(6 + 7) * 262144, occurrences=6, severity="warning", fixed="fixed_outputs")
 def outputs_collected_in_a_loop():
     outputs(append)
 

@@ -55,12 +55,12 @@ def trained(attend, layers=4, length=256):
         optimizer.step()
 
 
-def mended_plain():
+def fixed_plain():
     trained(fused)
 
 
 # A softmax of 2 MiB each layer; in the last one it is made of the scaled scores.
-@positive(bytes=(4 + 1) * 2097152, occurrences=2 * 4 * 3, severity="info", fixed="mended_plain")
+@positive(bytes=(4 + 1) * 2097152, occurrences=2 * 4 * 3, severity="info", fixed="fixed_plain")
 def written_out():
     trained(plain)
 

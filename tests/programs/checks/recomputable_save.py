@@ -50,11 +50,11 @@ def mlps(run, activation=F.gelu):
     trained(Stack(Mlp(run, activation) for _ in range(4)), torch.randn(1024, 128))
 
 
-def mended_gelu():
+def fixed_gelu():
     mlps(again)
 
 
-@positive(bytes=4 * 2097152, occurrences=8, severity="info", fixed="mended_gelu")
+@positive(bytes=4 * 2097152, occurrences=8, severity="info", fixed="fixed_gelu")
 def gelu_between_layers():
     mlps(directly)
 
@@ -79,11 +79,11 @@ def residuals(run):
     trained(Stack(Residual(run) for _ in range(4)), torch.randn(1024, 512))
 
 
-def mended_norm():
+def fixed_norm():
     residuals(again)
 
 
-@positive(bytes=4 * 2097152, occurrences=8, severity="info", fixed="mended_norm")
+@positive(bytes=4 * 2097152, occurrences=8, severity="info", fixed="fixed_norm")
 def norm_before_a_layer():
     residuals(directly)
 
@@ -103,12 +103,12 @@ def convolutions(run):
             torch.randn(4, 3, 64, 64))
 
 
-def mended_convolutions():
+def fixed_convolutions():
     convolutions(again)
 
 
 # ReLU of a batch normalisation, two operators from what the normalisation keeps.
-@positive(bytes=4 * 1048576, occurrences=8, severity="info", fixed="mended_convolutions")
+@positive(bytes=4 * 1048576, occurrences=8, severity="info", fixed="fixed_convolutions")
 def relu_of_batch_norm():
     convolutions(directly)
 

@@ -38,11 +38,11 @@ def only_if_several(tensors, dim):
     return tensors[0] if len(tensors) == 1 else torch.cat(tensors, dim)
 
 
-def mended_pyramid():
+def fixed_pyramid():
     pyramid(1, only_if_several)
 
 
-@positive(bytes=2097152, occurrences=2, severity="warning", fixed="mended_pyramid")
+@positive(bytes=2097152, occurrences=2, severity="warning", fixed="fixed_pyramid")
 def one_branch():
     pyramid(1)
 
@@ -83,13 +83,13 @@ def jacobian_of_weight(join):
     print(float(jacobian.square().sum()))
 
 
-def mended_jacobian():
+def fixed_jacobian():
     jacobian_of_weight(only_if_several)
 
 
 # 8 x 256 x 576 floats; AlexNet's own layer, 4096 x 9216, is 1.125 GiB. What its author never knew: the peak does not
 # move, since the backward that makes the one chunk needs more than the chunk and its copy.
-@positive(bytes=4718592, occurrences=1, severity="info", fixed="mended_jacobian")
+@positive(bytes=4718592, occurrences=1, severity="info", fixed="fixed_jacobian")
 def jacobian_in_one_chunk():
     jacobian_of_weight(torch.cat)
 
@@ -108,11 +108,11 @@ def clones(copy, change):
     trained(step, [*first.parameters(), *second.parameters()])
 
 
-def mended_clone():
+def fixed_clone():
     clones(lambda hidden: hidden, lambda residual: None)
 
 
-@positive(bytes=2097152, occurrences=2, severity="warning", fixed="mended_clone")
+@positive(bytes=2097152, occurrences=2, severity="warning", fixed="fixed_clone")
 def clone_for_nothing():
     clones(torch.clone, lambda residual: None)
 

@@ -50,12 +50,12 @@ class FrozenConvolution(nn.Module):
         return self.Function.apply(x, self.convolution.weight, self.convolution.bias)
 
 
-def mended_frozen_convolution():
+def fixed_frozen_convolution():
     convolutions(FrozenConvolution)
 
 
 # 8 x 16 x 64 x 64 floats in each of the two steps.
-@positive(bytes=2097152, occurrences=2, severity="warning", fixed="mended_frozen_convolution")
+@positive(bytes=2097152, occurrences=2, severity="warning", fixed="fixed_frozen_convolution")
 def frozen_convolution():
     convolutions(frozen)
 

@@ -86,12 +86,12 @@ def frozen(activation, train_all=False):
     trained(Frozen(activation, train_all), torch.randn(2048, 16))
 
 
-def mended_relu():
+def fixed_relu():
     frozen(BitRelu.apply)
 
 
 # Six results of 2 MiB, a 32nd of which would do. The last is kept by the loss's square as well.
-@positive(bytes=5 * (2097152 - 65536), occurrences=10, severity="info", fixed="mended_relu")
+@positive(bytes=5 * (2097152 - 65536), occurrences=10, severity="info", fixed="fixed_relu")
 def relu_of_frozen_layers():
     frozen(F.relu)
 
@@ -114,11 +114,11 @@ def gelu_of_frozen_layers():
     frozen(F.gelu)
 
 
-def mended_dropout():
+def fixed_dropout():
     frozen(lambda x: BitDropout.apply(x, 0.25))
 
 
-@positive(bytes=6 * (2097152 - 65536), occurrences=12, severity="info", fixed="mended_dropout")
+@positive(bytes=6 * (2097152 - 65536), occurrences=12, severity="info", fixed="fixed_dropout")
 def dropout_noise():
     frozen(lambda x: F.dropout(x, 0.25))
 
@@ -140,12 +140,12 @@ class Pool(nn.Module):
         return NarrowPool.apply(x)
 
 
-def mended_pool():
+def fixed_pool():
     pooled(Pool())
 
 
 # 8 x 32 x 32 x 32 indices into planes of 4096: 16 bits instead of 64.
-@positive(bytes=262144 * 6, occurrences=2, severity="info", fixed="mended_pool")
+@positive(bytes=262144 * 6, occurrences=2, severity="info", fixed="fixed_pool")
 def indices_of_a_pool():
     pooled(nn.MaxPool2d(2))
 

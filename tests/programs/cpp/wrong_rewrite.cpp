@@ -1,5 +1,5 @@
-// Rewrites of a third party that are wrong: they say that what tanh and sigmoid save can be had from nothing. verify must
-// find it, whatever they say of themselves.
+// Rewrites of a third party that are wrong: they say that what tanh and sigmoid save can be had from nothing. verify
+// must find it, whatever they say of themselves.
 #include <ATen/ops/zeros.h>
 
 #include "profiler/rewrite/rewrite.h"

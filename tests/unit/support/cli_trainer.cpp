@@ -119,6 +119,7 @@ bool given(int argc, char** argv, std::string_view option) {
 }
 
 void write_tally(uint64_t applied) {
+  using namespace tapelens::rewrites;
   const auto file = std::make_unique<TallyFile>();
   file->magic = kTallyMagic;
   const auto row = [&](const char* rewrite, const char* reason, uint32_t level, uint64_t sites, uint64_t bytes,
