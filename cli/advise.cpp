@@ -28,7 +28,7 @@ struct AdviseCommand {
 std::vector<report::Rule> rules_of(const advise::Checks& checks) {
   std::vector<report::Rule> rules;
   for (const advise::Checks::Entry& entry : checks.entries()) {
-    const advise::CheckInfo info = entry.check->info();
+    const check::CheckInfo info = entry.check->info();
     rules.push_back(
         {std::string(info.id), std::string(info.title), std::string(info.help), std::string(page(info.id))});
   }
@@ -48,7 +48,7 @@ std::string rendered(const AdviseCommand& command, const report::Report& report,
 // How many findings are as grave as --fail-on says, or graver.
 int64_t grave(const advise::Advice& advice, const std::string& fail_on) {
   return std::ranges::count_if(advice.findings, [&](const advise::Finding& finding) {
-    for (const auto least : {advise::Severity::info, advise::Severity::warning, advise::Severity::error}) {
+    for (const auto least : {check::Severity::info, check::Severity::warning, check::Severity::error}) {
       if (fail_on == severity_name(least)) return finding.severity >= least;
     }
     return false;

@@ -29,9 +29,9 @@ std::vector<std::string> ids(const advise::Checks& checks) {
   return all;
 }
 
-advise::SourceTree source_tree() {
+check::SourceTree source_tree() {
   std::error_code error;
-  return advise::source_tree_at(std::filesystem::current_path(error));
+  return check::source_tree_at(std::filesystem::current_path(error));
 }
 
 }  // namespace tapelens::cli

@@ -26,7 +26,7 @@ void list(Page& page, const advise::Checks& checks) {
   unsigned width = 0;
   for (const std::string& id : ids(checks)) width = std::max(width, report::columns(id));
   for (const advise::Checks::Entry& entry : checks.entries()) {
-    const advise::CheckInfo info = entry.check->info();
+    const check::CheckInfo info = entry.check->info();
     const std::string id = report::pad_right(info.id, width);
     const std::string origin = entry.origin == "built in" ? "" : " (" + entry.origin + ")";
     page.line(page.paint(Paint::bold, id) + "  " + std::string(info.title) + page.paint(Paint::dim, origin));
@@ -59,7 +59,7 @@ void show(Page& page, std::string_view markdown) {
 }
 
 void explain(Page& page, const advise::Checks::Entry& entry) {
-  const advise::CheckInfo info = entry.check->info();
+  const check::CheckInfo info = entry.check->info();
   if (const std::string_view text = cli::page(info.id); entry.origin == "built in" && !text.empty()) {
     show(page, text);
   } else {
@@ -69,9 +69,9 @@ void explain(Page& page, const advise::Checks::Entry& entry) {
   }
   if (!info.options.empty())
     page.heading("Options", "tapelens advise FILE --option " + std::string(info.id) + ".NAME=VALUE");
-  for (const advise::Option& option : info.options) {
+  for (const check::Option& option : info.options) {
     page.paragraph("  " + std::string(option.name) + "  ",
-                   std::string(option.help) + " (" + std::string(option.otherwise) + " if not given)");
+                   std::string(option.help) + " (" + std::string(option.default_value) + " if not given)");
   }
   page.line("");
   std::string facts = "Version " + std::to_string(info.version) + ", " + entry.origin;

@@ -11,14 +11,16 @@
 
 #include "analyzer/advise/applying.h"
 #include "analyzer/advise/checks.h"
+#include "analyzer/check/check.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/model/text.h"
 #include "analyzer/peak/replay.h"
 #include "analyzer/peak/timeline.h"
-#include "plugins/check.h"
 
 namespace tapelens::advise {
+
+using namespace model;
 
 struct Frame {
   std::string file, function;
@@ -40,7 +42,7 @@ struct Finding {
   std::string id;  // the fingerprint, 16 hexadecimal digits: the same in every run of the same program
   std::string check;
   uint32_t check_version = 1;
-  Severity severity{};
+  check::Severity severity{};
   bool is_proved = true;
   bool is_alternative = false;
   std::string title, message;
@@ -58,7 +60,7 @@ struct Finding {
   std::vector<Evidence> evidence;       // at most 8, the biggest first
   uint64_t evidence_left_out = 0;
   std::vector<std::string> notes;
-  Fix fix;
+  check::Fix fix;
 
   // What a person reads first: those that lower the peak, by how much; then errors; then by bytes.
   Bytes relief() const { return std::max(peak_before - peak_after, relief_with_all); }
@@ -93,7 +95,7 @@ struct Wanted {
   // Only what these rewrites do, and exactly that.
   std::optional<Applying> applying{};
   // Where the program's files are; without it there are no patches.
-  std::optional<SourceTree> sources{};
+  std::optional<check::SourceTree> sources{};
 };
 
 // Called now and then with what is being done and how much of it, of 1. May be empty.
@@ -129,8 +131,5 @@ Advice advise(const Process& process, const Text& text, const Prepared& prepared
 
 // One sentence if it asks for a check or an option that there is not.
 std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks);
-
-const char* severity_name(Severity severity);  // "info", "warning", "error"
-const char* fix_name(FixKind kind);            // "rewrite", "patch", "advice"
 
 }  // namespace tapelens::advise

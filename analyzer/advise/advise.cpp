@@ -13,6 +13,8 @@
 
 namespace tapelens::advise {
 
+using namespace check;
+
 namespace {
 
 // Less than this share of the peak is no reason to change a program.
@@ -21,7 +23,7 @@ constexpr double kSignificant = 0.01;
 Options options_of(const CheckInfo& info, const Wanted& wanted) {
   std::vector<std::pair<std::string, std::string>> values;
   for (const Option& option : info.options) {
-    std::string value(option.otherwise);
+    std::string value(option.default_value);
     // A rewrite has the least bytes of its host, not of the check that looks for what is worth a person's time.
     if (wanted.applying && option.name == "min-bytes") value = std::to_string(wanted.applying->min_bytes);
     for (const auto& [name, given] : wanted.options) {
@@ -336,30 +338,6 @@ std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks) {
            (all.empty() ? "none" : all);
   }
   return std::nullopt;
-}
-
-const char* severity_name(Severity severity) {
-  switch (severity) {
-    case Severity::error:
-      return "error";
-    case Severity::warning:
-      return "warning";
-    case Severity::info:
-      break;
-  }
-  return "info";
-}
-
-const char* fix_name(FixKind kind) {
-  switch (kind) {
-    case FixKind::rewrite:
-      return "rewrite";
-    case FixKind::patch:
-      return "patch";
-    case FixKind::advice:
-      break;
-  }
-  return "advice";
 }
 
 }  // namespace tapelens::advise

@@ -4,6 +4,8 @@
 
 namespace tapelens::advise {
 
+using namespace check;
+
 namespace {
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }

@@ -9,11 +9,13 @@
 
 namespace tapelens::advise {
 
+using namespace check;
+
 std::optional<std::string> Checks::add(const Plugin* plugin, const std::string& origin) {
   if (plugin == nullptr || plugin->interface != kCheckInterface) {
     return origin + ": built for version " + std::to_string(plugin == nullptr ? 0 : plugin->interface) +
            " of the check interface, not for " + std::to_string(kCheckInterface) +
-           ": build it against this Tapelens' plugins/check.h";
+           ": build it against this Tapelens' analyzer/check/check.h";
   }
   if (plugin->layout != interface_layout()) {
     return origin + ": built with another compiler or other headers than this Tapelens: build it against the same";

@@ -7,19 +7,21 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 namespace tapelens::advise {
+
+using namespace model;
 
 class Checks {
  public:
   struct Entry {
     std::string origin;  // "built in", or the path of the shared library
-    std::unique_ptr<Check> check;
+    std::unique_ptr<check::Check> check;
   };
 
   // Refused with one line: another interface version or layout, an id that there is already.
-  std::optional<std::string> add(const Plugin* plugin, const std::string& origin);
+  std::optional<std::string> add(const check::Plugin* plugin, const std::string& origin);
   // A shared library; it stays loaded to the end of the process. Refused with one line, the path in it.
   std::optional<std::string> load(const std::string& path);
   // Every *.so of the folders in a list as of PATH; a line for each that is refused.

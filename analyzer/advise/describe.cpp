@@ -9,6 +9,8 @@
 
 namespace tapelens::advise {
 
+using namespace check;
+
 namespace {
 
 constexpr size_t kMostEvidence = 8, kMostSteps = 8;

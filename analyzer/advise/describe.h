@@ -6,6 +6,6 @@
 
 namespace tapelens::advise {
 
-Finding describe_place(const Context& context, Places& places, const FoundGroup& group);
+Finding describe_place(const check::Context& context, Places& places, const FoundGroup& group);
 
 }  // namespace tapelens::advise

@@ -6,6 +6,8 @@
 
 namespace tapelens::advise {
 
+using namespace check;
+
 namespace {
 
 constexpr uint64_t kOffset = 14695981039346656037ULL, kPrime = 1099511628211ULL;

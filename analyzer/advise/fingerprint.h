@@ -7,9 +7,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 namespace tapelens::advise {
+
+using namespace model;
 
 // A module path without the numbers of repeated layers: "ResNet.layer*.*.conv*" of "ResNet.layer1.0.conv2".
 std::string path_pattern(std::string_view path);
@@ -17,7 +19,7 @@ std::string path_pattern(std::string_view path);
 // Numbers the places of one process: equal numbers are the same place.
 class Places {
  public:
-  explicit Places(const Context& context);
+  explicit Places(const check::Context& context);
 
   struct Key {
     StringId op, node, field;
@@ -26,7 +28,7 @@ class Places {
     uint32_t variant;
     friend bool operator==(const Key&, const Key&) = default;
   };
-  Key key(const Place& place, uint32_t variant);
+  Key key(const check::Place& place, uint32_t variant);
 
   std::string_view pattern(const Key& key) const { return patterns_[key.module]; }
   FrameId source(StackId stack);
@@ -35,7 +37,7 @@ class Places {
   std::string fingerprint(std::string_view check, const Key& key) const;
 
  private:
-  const Context& context_;
+  const check::Context& context_;
   std::vector<uint32_t> source_of_;   // by stack; UINT32_MAX: not asked yet
   std::vector<uint32_t> pattern_of_;  // by module, likewise
   std::vector<std::string> patterns_;

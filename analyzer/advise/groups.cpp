@@ -7,6 +7,8 @@
 
 namespace tapelens::advise {
 
+using namespace check;
+
 namespace {
 
 template <class T>

@@ -6,30 +6,32 @@
 
 #include "analyzer/advise/applying.h"
 #include "analyzer/advise/fingerprint.h"
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 namespace tapelens::advise {
 
+using namespace model;
+
 struct FoundGroup {
   Places::Key key;
-  std::vector<Occurrence> occurrences;
+  std::vector<check::Occurrence> occurrences;
   peak::WhatIf change;  // of all of them
   Bytes bytes;          // as Group says
 };
 
-class Groups final : public Sink {
+class Groups final : public check::Sink {
  public:
-  Groups(const Context& context, Places& places) : context_(context), places_(places) {}
+  Groups(const check::Context& context, Places& places) : context_(context), places_(places) {}
   // Of what is found only what the rewrite does where it is applied.
-  Groups(const Context& context, Places& places, const Chosen& chosen, std::string_view rewrite)
+  Groups(const check::Context& context, Places& places, const Chosen& chosen, std::string_view rewrite)
       : context_(context), places_(places), chosen_(&chosen), rewrite_(rewrite) {}
 
   // What is on another device than the one that is looked at is left out.
-  void add(const Occurrence& occurrence, const peak::WhatIf& change, uint32_t variant) override;
+  void add(const check::Occurrence& occurrence, const peak::WhatIf& change, uint32_t variant) override;
   std::vector<FoundGroup> take();
 
  private:
-  const Context& context_;
+  const check::Context& context_;
   Places& places_;
   const Chosen* chosen_ = nullptr;
   std::string_view rewrite_;
@@ -42,6 +44,6 @@ class Groups final : public Sink {
 peak::WhatIf share(const Process& process, const peak::WhatIf& change, std::vector<uint8_t>& claimed);
 
 // The most that occurrences hold at one moment, each allocation counted once.
-Bytes most_at_once(const std::vector<Occurrence>& occurrences);
+Bytes most_at_once(const std::vector<check::Occurrence>& occurrences);
 
 }  // namespace tapelens::advise

@@ -10,6 +10,8 @@
 
 namespace tapelens::advise {
 
+using namespace check;
+
 namespace {
 
 using peak::Replay;

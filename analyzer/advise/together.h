@@ -6,10 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "analyzer/check/check.h"
 #include "analyzer/peak/replay.h"
-#include "plugins/check.h"
 
 namespace tapelens::advise {
+
+using namespace model;
 
 // Changes of which those that drop the same saves share them in their order here.
 class Together {

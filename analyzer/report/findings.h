@@ -24,7 +24,7 @@ struct Rule {
   std::string page;  // Markdown; empty: there is none
 };
 
-using advise::SourceTree;
+using check::SourceTree;
 std::string sarif(const Report& report, const std::vector<Rule>& rules, const SourceTree& tree,
                   std::string_view version);
 

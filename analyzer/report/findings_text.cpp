@@ -10,7 +10,7 @@ namespace {
 
 using advise::Advice;
 using advise::Finding;
-using advise::Severity;
+using check::Severity;
 
 constexpr size_t kShortFindings = 3;  // in a report
 constexpr unsigned kIndent = 4;

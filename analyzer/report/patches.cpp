@@ -7,7 +7,7 @@ namespace tapelens::report {
 
 namespace {
 
-using advise::Edit;
+using check::Edit;
 
 std::string_view take_line(std::string_view& rest) {
   const size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
-#include "plugins/patch.h"
+#include "analyzer/check/patch.h"
 
 namespace tapelens::report {
 
 struct FilePatch {
   std::string path;
   std::map<uint32_t, std::string> lines;  // of the file as it is, as far as the diff shows them
-  std::vector<advise::Edit> edits;
+  std::vector<check::Edit> edits;
 };
 
 // Nothing if it is no unified diff of text files that are there.

@@ -9,7 +9,7 @@ namespace tapelens::report {
 std::string plan(const Report& report) {
   Json sites = Json::array();
   for (const advise::Finding& f : report.advice->findings) {
-    if (f.fix.kind != advise::FixKind::rewrite) continue;
+    if (f.fix.kind != check::FixKind::rewrite) continue;
     sites.push_back({{"finding", f.id},
                      {"rewrite", f.fix.rewrite},
                      {"check", f.check},

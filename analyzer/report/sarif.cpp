@@ -73,13 +73,13 @@ Json location_of_program(const Report& report, const SourceTree& tree) {
   return nullptr;
 }
 
-const char* level_of(advise::Severity severity) {
+const char* level_of(check::Severity severity) {
   switch (severity) {
-    case advise::Severity::error:
+    case check::Severity::error:
       return "error";
-    case advise::Severity::warning:
+    case check::Severity::warning:
       return "warning";
-    case advise::Severity::info:
+    case check::Severity::info:
       break;
   }
   return "note";
@@ -99,7 +99,7 @@ Json fixes_of(const Finding& f) {
   Json changes = Json::array();
   for (const FilePatch& file : *patch) {
     Json replacements = Json::array();
-    for (const advise::Edit& edit : file.edits) {
+    for (const check::Edit& edit : file.edits) {
       std::string inserted;
       for (const std::string& line : edit.added) inserted += line;
       replacements.push_back({{"deletedRegion",

@@ -7,7 +7,7 @@ namespace tapelens::gui {
 
 void SeverityDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
   QStyledItemDelegate::initStyleOption(option, index);
-  const QColor color = theme().severity(static_cast<advise::Severity>(index.data(FindingsTable::sort_role).toInt()));
+  const QColor color = theme().severity(static_cast<check::Severity>(index.data(FindingsTable::sort_role).toInt()));
   option->palette.setColor(QPalette::Text, color);
   option->palette.setColor(QPalette::HighlightedText, color);
 }

@@ -97,7 +97,7 @@ void FindingPane::show_finding(const advise::Finding* finding, const QStringList
   const advise::Finding& f = *finding;
   title_->setText(utf8(f.title));
   severity_ = f.severity;
-  severity_text_ = advise::severity_name(f.severity);
+  severity_text_ = check::severity_name(f.severity);
   const std::string place = report::place_text(f);
   facts_text_ = QString("%1 %2; %3")
                     .arg(utf8(report::bytes_text(f.bytes)), utf8(report::times_text(f)),

@@ -43,7 +43,7 @@ class FindingPane : public QScrollArea {
   QLabel* source_heading_;
   SourcePane* source_;
   QString evidence_html_;
-  advise::Severity severity_{};
+  check::Severity severity_{};
   QString severity_text_, facts_text_;
   std::vector<model::Interval> moments_;  // of the evidence
 };

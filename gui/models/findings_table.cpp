@@ -10,7 +10,7 @@ namespace tapelens::gui {
 namespace {
 
 using advise::Finding;
-using advise::FixKind;
+using check::FixKind;
 using report::bytes_text;
 
 QString utf8(const std::string& text) { return visible(text); }
@@ -126,7 +126,7 @@ QVariant FindingsTable::text(const Finding& f, int column) const {
     case bytes:
       return utf8(bytes_text(f.bytes));
     case severity:
-      return advise::severity_name(f.severity);
+      return check::severity_name(f.severity);
     case fixing:
       return fixing_text(f);
     case check:

@@ -9,7 +9,7 @@ namespace tapelens::gui {
 namespace {
 
 bool is_planned(const advise::Finding& finding, const QSet<QString>& ticked) {
-  return finding.fix.kind == advise::FixKind::rewrite && ticked.contains(QString::fromStdString(finding.id));
+  return finding.fix.kind == check::FixKind::rewrite && ticked.contains(QString::fromStdString(finding.id));
 }
 
 // As a POSIX shell reads it back.

@@ -11,13 +11,13 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/check/sources.h"
 #include "analyzer/model/text.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/models/shown.h"
 #include "gui/widgets/python_colors.h"
 #include "gui/widgets/theme.h"
-#include "plugins/sources.h"
 #include "trace/regular_file.h"
 
 namespace tapelens::gui {
@@ -179,7 +179,7 @@ bool SourcePane::is_of_program(const QString& path) const {
     if (file.contains(QLatin1String(part))) return true;
   const std::string here = QDir::currentPath().toStdString();
   QStringList folders = folders_;
-  folders << QString::fromStdString(advise::source_tree_at(here).root.string());
+  folders << QString::fromStdString(check::source_tree_at(here).root.string());
   for (const char* environment : {"VIRTUAL_ENV", "CONDA_PREFIX"}) folders << qEnvironmentVariable(environment);
   return std::ranges::any_of(folders, [&](const QString& folder) {
     const QString root = folder.isEmpty() ? QString() : QFileInfo(folder).canonicalFilePath();

@@ -181,13 +181,13 @@ QColor Theme::name(std::string_view named) const {
   return is_dark ? QColor::fromHsl(hue, 70, 74 + 9 * shade) : QColor::fromHsl(hue, 105, 196 + 10 * shade);
 }
 
-QColor Theme::severity(advise::Severity severity) const {
+QColor Theme::severity(check::Severity severity) const {
   switch (severity) {
-    case advise::Severity::error:
+    case check::Severity::error:
       return error;
-    case advise::Severity::warning:
+    case check::Severity::warning:
       return warning;
-    case advise::Severity::info:
+    case check::Severity::info:
       break;
   }
   return info;

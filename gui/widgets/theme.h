@@ -26,7 +26,7 @@ struct Theme {
   QColor group(size_t place) const;  // a grouping's groups by rank; from kGroupColors on: that of the rest
   QColor phase(model::Phase phase) const;
   QColor name(std::string_view named) const;  // of a module, an operator, a node: the same name, the same colour
-  QColor severity(advise::Severity severity) const;
+  QColor severity(check::Severity severity) const;
 
   static constexpr size_t kGroupColors = 9;
   static Theme light();

@@ -1,13 +1,13 @@
 // Lines that allocate and free memory of one size again and again within a step, where one buffer would do.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <map>
 #include <queue>
 
-#include "plugins/graphs.h"
+#include "analyzer/check/graphs.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 constexpr Option kOptions[] = {
@@ -181,6 +181,6 @@ class AllocationChurn final : public Check {
 };
 
 }  // namespace
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::AllocationChurn)
+TAPELENS_CHECKS(tapelens::check::AllocationChurn)

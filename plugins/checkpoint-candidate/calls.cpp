@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "plugins/graphs.h"
+#include "analyzer/check/graphs.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 Calls::Calls(const Context& context) : context_(context), p_(context.process) {
   const ModuleCalls& calls = p_.module_calls;
@@ -77,4 +77,4 @@ std::vector<Calls::Saved> Calls::saved(const std::vector<bool>& wanted) const {
   return all;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 // Tensors that were made within a call and are saved within it alone: its inputs, and what others save, would stay.
 class Calls {
@@ -38,4 +38,4 @@ class Calls {
   std::vector<int64_t> at_peak_, backward_;
 };
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

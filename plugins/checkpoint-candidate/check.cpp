@@ -1,14 +1,14 @@
 // Modules whose forward could be run again in the backward, ranked by what that frees at the peak for how much time.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <charconv>
 #include <map>
 
+#include "analyzer/check/graphs.h"
 #include "plugins/checkpoint-candidate/calls.h"
-#include "plugins/graphs.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 constexpr Option kOptions[] = {
@@ -154,6 +154,6 @@ class CheckpointCandidate final : public Check {
 };
 
 }  // namespace
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::CheckpointCandidate)
+TAPELENS_CHECKS(tapelens::check::CheckpointCandidate)

@@ -1,6 +1,6 @@
 // The same content kept several times: sibling copies of one tensor, a copy beside its saved source, buffers that hold
 // one tensor over and over.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 #include "plugins/duplicate-save/repeats.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -175,6 +175,6 @@ class DuplicateSave final : public Check {
 
 }  // namespace
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::DuplicateSave)
+TAPELENS_CHECKS(tapelens::check::DuplicateSave)

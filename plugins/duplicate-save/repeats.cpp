@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 std::vector<Repeats::Found> Repeats::all() const {
   const Process& p = context_.process;
@@ -109,4 +109,4 @@ bool Repeats::add_filled(AllocationId buffer, const NameSet& filling, std::vecto
   return true;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "plugins/content.h"
+#include "analyzer/check/content.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 class Repeats {
  public:
@@ -34,4 +34,4 @@ class Repeats {
   uint32_t most_parts_;
 };
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -1,12 +1,12 @@
 // Copies that repeat a smaller tensor: what a broadcast matmul makes of its inputs, expand() made contiguous.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <array>
 
-#include "plugins/content.h"
+#include "analyzer/check/content.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -149,6 +149,6 @@ class ExpandedSave final : public Check {
 
 }  // namespace
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::ExpandedSave)
+TAPELENS_CHECKS(tapelens::check::ExpandedSave)

@@ -1,13 +1,13 @@
 // Saves that no backward ever unpacks: of nodes that were never evaluated and that no evaluation passed by.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "plugins/graphs.h"
-#include "plugins/patches.h"
+#include "analyzer/check/graphs.h"
+#include "analyzer/check/patches.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 enum Variant : uint32_t {
@@ -91,7 +91,7 @@ class GraphWithoutBackward final : public Check {
     if (group.variant != kGradients) {
       const Graphs all(context.process, context.text);
       const auto is_free = [&](NodeId node) { return is_candidate_[node.value] || !all.is_inner(node); };
-      d.fix.mend_with(Patches(context).no_grad(group.biggest().place.stack, is_free));
+      d.fix.use_patch(Patches(context).no_grad(group.biggest().place.stack, is_free));
     }
     std::vector<uint64_t> roots;
     for (const Occurrence& occurrence : group.occurrences) roots.push_back(occurrence.number);
@@ -181,6 +181,6 @@ class GraphWithoutBackward final : public Check {
 };
 
 }  // namespace
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::GraphWithoutBackward)
+TAPELENS_CHECKS(tapelens::check::GraphWithoutBackward)

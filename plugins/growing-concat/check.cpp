@@ -1,14 +1,14 @@
 // Concatenations that copy, over and over, what an earlier one has joined already.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <array>
 #include <unordered_map>
 
-#include "plugins/content.h"
-#include "plugins/patches.h"
+#include "analyzer/check/content.h"
+#include "analyzer/check/patches.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -118,7 +118,7 @@ class GrowingConcat final : public Check {
           FixKind::advice, "", "",
           "Allocate the final size once and write each part into its slice; if the size is not known, double it."};
     }
-    words.fix.mend_with(Patches(context).join_once(group.biggest().place.stack));
+    words.fix.use_patch(Patches(context).join_once(group.biggest().place.stack));
     return words;
   }
 
@@ -156,6 +156,6 @@ class GrowingConcat final : public Check {
 
 }  // namespace
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::GrowingConcat)
+TAPELENS_CHECKS(tapelens::check::GrowingConcat)

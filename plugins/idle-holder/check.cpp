@@ -1,14 +1,14 @@
 // What the program holds across the peak and never uses again.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
 
-#include "plugins/graphs.h"
+#include "analyzer/check/graphs.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 enum Variant : uint32_t {
@@ -178,6 +178,6 @@ class IdleHolder final : public Check {
 };
 
 }  // namespace
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::IdleHolder)
+TAPELENS_CHECKS(tapelens::check::IdleHolder)

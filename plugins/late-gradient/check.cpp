@@ -1,15 +1,15 @@
 // Gradients that wait for the optimizer: what a step of each parameter as soon as its gradient is there would save.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <map>
 
-#include "plugins/graphs.h"
+#include "analyzer/check/graphs.h"
+#include "analyzer/check/patches.h"
 #include "plugins/late-gradient/waits.h"
 #include "plugins/late-gradient/zeroed.h"
-#include "plugins/patches.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 enum Variant : uint32_t {
@@ -76,7 +76,7 @@ class LateGradient final : public Check {
       d.notes.emplace_back("each is accumulated again in every step: no parameter would be left out of one");
       d.fix.text =
           "Give them back: optimizer.zero_grad(set_to_none=True), which is PyTorch's default, or p.grad = None.";
-      d.fix.mend_with(Patches(context).set_to_none(group.biggest().place.stack));
+      d.fix.use_patch(Patches(context).set_to_none(group.biggest().place.stack));
     } else {
       d.title = "gradients wait for the optimizer step";
       d.message = size_text(group.bytes) + " of gradients wait together for the step" + at +
@@ -190,6 +190,6 @@ class LateGradient final : public Check {
 };
 
 }  // namespace
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::LateGradient)
+TAPELENS_CHECKS(tapelens::check::LateGradient)

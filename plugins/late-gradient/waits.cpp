@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 Waits::Waits(const Context& context) {
   clears_.resize(context.text.string_begin.size());
@@ -93,4 +93,4 @@ void Waits::measure(const Context& context) {
   }
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 // A gradient from its last accumulation to the one step that read it, and nothing but that step did.
 struct Wait {
@@ -39,4 +39,4 @@ class Waits {
   std::vector<StepMemory> memory_;  // by step
 };
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

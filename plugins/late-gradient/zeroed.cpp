@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "plugins/content.h"
+#include "analyzer/check/content.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -65,4 +65,4 @@ std::vector<Zeroed> zeroed_gradients(const Context& context) {
   return found;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 struct Zeroed {
   AllocationId gradient;
@@ -18,4 +18,4 @@ struct Zeroed {
 // gradient, but steps one whose gradient is zero.
 std::vector<Zeroed> zeroed_gradients(const Context& context);
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -1,13 +1,13 @@
 // The logits of a cross-entropy, their log-softmax and their gradients, together at the peak.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <array>
 #include <set>
 
-#include "plugins/content.h"
+#include "analyzer/check/content.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -157,6 +157,6 @@ class LogitsPeak final : public Check {
 
 }  // namespace
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::LogitsPeak)
+TAPELENS_CHECKS(tapelens::check::LogitsPeak)

@@ -1,14 +1,14 @@
 // Attention written out: scores, mask, softmax and dropout as tensors of their own.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <set>
 
-#include "plugins/content.h"
+#include "analyzer/check/content.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -273,6 +273,6 @@ class MaterializedAttention final : public Check {
 
 }  // namespace
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::MaterializedAttention)
+TAPELENS_CHECKS(tapelens::check::MaterializedAttention)

@@ -1,5 +1,5 @@
 // Saved tensors that are a cheap operator away from others that are kept anyway.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include "plugins/recomputable-save/recipes.h"
 #include "plugins/recomputable-save/remade.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -140,6 +140,6 @@ class RecomputableSave final : public Check {
 
 }  // namespace
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::RecomputableSave)
+TAPELENS_CHECKS(tapelens::check::RecomputableSave)

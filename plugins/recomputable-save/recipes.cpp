@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -171,4 +171,4 @@ Recipes::Recipe Recipes::read(AllocationId allocation) {
   return recipe;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

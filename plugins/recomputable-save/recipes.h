@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plugins/content.h"
+#include "analyzer/check/content.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 class Recipes {
  public:
@@ -40,4 +40,4 @@ class Recipes {
   std::unordered_map<uint32_t, std::vector<AllocationId>> sources_;  // by allocation, likewise
 };
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

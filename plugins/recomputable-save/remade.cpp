@@ -7,7 +7,7 @@
 
 #include "trace/record.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -451,4 +451,4 @@ std::vector<Remade::Found> Remade::all() {
   return found;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -9,13 +9,13 @@
 #include <unordered_set>
 #include <vector>
 
-#include "plugins/content.h"
+#include "analyzer/check/content.h"
 #include "plugins/unneeded-save/unneeded.h"
 #include "plugins/wide-save/narrow.h"
 #include "rewrites/recompute/budget.h"
 #include "rewrites/recompute/chain.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 class Remade {
  public:
@@ -118,4 +118,4 @@ class Remade {
   recompute::Budget budget_;
 };
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

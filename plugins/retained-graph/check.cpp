@@ -1,18 +1,18 @@
 // Graphs that outlive their step and pile up. Looked at where most of them are alive: at the end of one step. What a
 // step left behind hangs on its entries: nodes that no other living node of the same step leads to, or that lead back
 // to earlier steps.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "plugins/graphs.h"
-#include "plugins/patches.h"
+#include "analyzer/check/graphs.h"
+#include "analyzer/check/patches.h"
 #include "plugins/retained-graph/past.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 enum Variant : uint32_t {
@@ -91,7 +91,7 @@ class RetainedGraph final : public Check {
     d.fix.text = group.variant == kCarried
                      ? "Carry on a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()."
                      : "Keep a value instead of the tensor with its graph: loss.item() or loss.detach().";
-    d.fix.mend_with(patch(context, group));
+    d.fix.use_patch(patch(context, group));
     return d;
   }
 
@@ -257,6 +257,6 @@ class RetainedGraph final : public Check {
 };
 
 }  // namespace
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::RetainedGraph)
+TAPELENS_CHECKS(tapelens::check::RetainedGraph)

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 // By node: whether all its edges lead to earlier steps, at once or through nodes that do.
@@ -66,4 +66,4 @@ std::vector<AllocationId> made_for_the_past(const Context& context, const Graphs
   return all;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

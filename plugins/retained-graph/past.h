@@ -3,13 +3,13 @@
 
 #include <vector>
 
-#include "plugins/check.h"
-#include "plugins/graphs.h"
+#include "analyzer/check/check.h"
+#include "analyzer/check/graphs.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 // `born`: by node, the index of its step. Gradients of parameters are not among them: they are there in any case.
 std::vector<AllocationId> made_for_the_past(const Context& context, const Graphs& graphs,
                                             const std::vector<uint32_t>& born);
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

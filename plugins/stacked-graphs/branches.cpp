@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 // Types of nodes through which the gradient of a sum goes to its terms, scaled at most.
@@ -146,4 +146,4 @@ std::vector<Branch> Branches::of(uint32_t first, uint32_t end) {
   return branches.size() < 2 ? std::vector<Branch>() : branches;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "plugins/check.h"
-#include "plugins/graphs.h"
+#include "analyzer/check/check.h"
+#include "analyzer/check/graphs.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 // A graph that could have had a backward of its own: it shares no node with the others but the parameters' leaves.
 struct Branch {
@@ -39,4 +39,4 @@ class Branches {
   std::vector<uint32_t> next_big_;  // by allocation: itself or the first one after it that is no list of scalars
 };
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -1,14 +1,14 @@
 // Several forward graphs that wait together for one backward of the sum of their losses.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "plugins/graphs.h"
+#include "analyzer/check/graphs.h"
 #include "plugins/stacked-graphs/branches.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 constexpr Option kOptions[] = {
@@ -181,6 +181,6 @@ class StackedGraphs final : public Check {
 };
 
 }  // namespace
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::StackedGraphs)
+TAPELENS_CHECKS(tapelens::check::StackedGraphs)

@@ -1,12 +1,12 @@
 // Copies that nobody tells from their source: a concatenation of one tensor, a clone that neither side changes.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <array>
 
-#include "plugins/content.h"
+#include "analyzer/check/content.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -100,6 +100,6 @@ class TrivialConcat final : public Check {
 
 }  // namespace
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::TrivialConcat)
+TAPELENS_CHECKS(tapelens::check::TrivialConcat)

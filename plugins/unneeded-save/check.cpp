@@ -1,5 +1,5 @@
 // Saved tensors that no gradient needs, by the table of needs of the recording's PyTorch.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "plugins/unneeded-save/unneeded.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 constexpr std::array kOptions = {
@@ -106,6 +106,6 @@ class UnneededSave final : public Check {
 };
 
 }  // namespace
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::UnneededSave)
+TAPELENS_CHECKS(tapelens::check::UnneededSave)

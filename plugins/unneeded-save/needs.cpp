@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 // Calls with each "name=value" until one call returns true. Values hold no commas: bools, integers, names of modes.
@@ -40,4 +40,4 @@ bool holds(const Need& need, uint64_t wanted, std::string_view attributes) {
   });
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

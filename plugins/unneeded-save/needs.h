@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 inline constexpr uint64_t kAnyWanted = ~uint64_t{0};
 
@@ -35,4 +35,4 @@ std::span<const Need> needs_of(std::span<const Need> rows, std::string_view node
 // Whether a node that wants these gradients and has these attributes ("a=1,b=None") is one that the row speaks of.
 bool holds(const Need& need, uint64_t wanted, std::string_view attributes);
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -12,16 +12,16 @@ namespace {
 
 class UnneededSave final : public Rewrite {
  public:
-  UnneededSave() : rows_(advise::needs_of(TORCH_VERSION).value_or(std::span<const advise::Need>())) {}
+  UnneededSave() : rows_(check::needs_of(TORCH_VERSION).value_or(std::span<const check::Need>())) {}
 
   RewriteInfo info() const override { return {"unneeded-save", Level::never_read, "saves that no gradient needs"}; }
   bool may_match(std::string_view type, std::string_view field) const override {
-    return !advise::needs_of(rows_, type, field).empty();
+    return !check::needs_of(rows_, type, field).empty();
   }
   bool matches(const Save& save) const override {
     return StandIn::has_room(save.tensor.storage().nbytes()) &&
-           std::ranges::any_of(advise::needs_of(rows_, save.type, save.field), [&](const advise::Need& need) {
-             return advise::holds(need, save.wanted, save.attributes);
+           std::ranges::any_of(check::needs_of(rows_, save.type, save.field), [&](const check::Need& need) {
+             return check::holds(need, save.wanted, save.attributes);
            });
   }
   std::unique_ptr<Encoding> encode(const Save& save) const override {
@@ -29,7 +29,7 @@ class UnneededSave final : public Rewrite {
   }
 
  private:
-  std::span<const advise::Need> rows_;
+  std::span<const check::Need> rows_;
 };
 
 }  // namespace

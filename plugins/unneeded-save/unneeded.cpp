@@ -4,7 +4,7 @@
 
 #include "trace/record.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -37,4 +37,4 @@ const Need* Unneeded::of(SaveId save) {
   return row == at->second.end() ? nullptr : &*row;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -3,10 +3,10 @@
 
 #include <unordered_map>
 
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 #include "plugins/unneeded-save/needs.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 class Unneeded {
  public:
@@ -24,4 +24,4 @@ class Unneeded {
   std::unordered_map<uint64_t, std::span<const Need>> by_field_;  // type and field of a save
 };
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

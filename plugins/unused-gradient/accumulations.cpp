@@ -5,7 +5,7 @@
 
 #include "trace/record.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 Accumulations::Accumulations(const Context& context) {
   const Process& p = context.process;
@@ -71,4 +71,4 @@ bool Accumulations::is_read_after(const Context& context, AllocationId gradient,
   return p.freed(gradient) == kNever && made >= last_step_;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

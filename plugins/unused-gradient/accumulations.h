@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 class Accumulations {
  public:
@@ -29,4 +29,4 @@ class Accumulations {
   bool any_ = false;
 };
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

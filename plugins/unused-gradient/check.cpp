@@ -1,15 +1,15 @@
 // Parts of a backward that lead to nothing but gradients that nobody reads.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <map>
 
-#include "plugins/graphs.h"
-#include "plugins/patches.h"
+#include "analyzer/check/graphs.h"
+#include "analyzer/check/patches.h"
 #include "plugins/unused-gradient/accumulations.h"
 #include "trace/record.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
 
 constexpr Option kOptions[] = {
@@ -78,7 +78,7 @@ class UnusedGradient final : public Check {
       const StackId stack = group.biggest().place.stack;
       std::string diff = patches.detach_argument(stack, is_free);
       if (diff.empty()) diff = patches.no_grad(stack, is_free);
-      d.fix.mend_with(std::move(diff));
+      d.fix.use_patch(std::move(diff));
     }
     return d;
   }
@@ -223,6 +223,6 @@ class UnusedGradient final : public Check {
 };
 
 }  // namespace
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::UnusedGradient)
+TAPELENS_CHECKS(tapelens::check::UnusedGradient)

@@ -1,5 +1,5 @@
 // Saves of which a bit an element, or a smaller integer, would do.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "plugins/unneeded-save/unneeded.h"
 #include "plugins/wide-save/narrow.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -124,6 +124,6 @@ class WideSave final : public Check {
 
 }  // namespace
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
-TAPELENS_CHECKS(tapelens::advise::WideSave)
+TAPELENS_CHECKS(tapelens::check::WideSave)

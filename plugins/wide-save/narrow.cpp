@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 Narrow::Narrow(const Context& context)
     : context_(context),
@@ -89,4 +89,4 @@ uint64_t Narrow::plane_of(SaveId indices, size_t dimensions) const {
   return plane;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

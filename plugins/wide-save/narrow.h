@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "plugins/content.h"
+#include "analyzer/check/content.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 class Narrow {
  public:
@@ -30,4 +30,4 @@ class Narrow {
       masks_, floats_, bools_, longs_, indices_of_values_;
 };
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <array>
 
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 namespace {
 
 namespace peak = tapelens::peak;
-using namespace tapelens::advise;
+using namespace tapelens::check;
 
 constexpr std::array kOptions = {
     Option{"min-bytes", "1MiB", "tensors of less are not looked at"},

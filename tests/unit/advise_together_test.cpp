@@ -11,6 +11,8 @@
 namespace tapelens::advise {
 namespace {
 
+using namespace check;
+
 using peak::WhatIf;
 using testing::kCpu;
 using testing::ProcessBuilder;

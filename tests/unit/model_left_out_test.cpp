@@ -129,7 +129,7 @@ TEST(LeftOut, OneTableThatIsWrongIsLeftOutAloneAndEveryReportSaysSo) {
     EXPECT_NE(json(*built.report).find(said), std::string::npos) << "case " << i;
     EXPECT_NE(markdown(*built.report, 5).find(cell(said)), std::string::npos) << "case " << i;
     EXPECT_NE(advice_text(*built.report, wide).find(said), std::string::npos) << "case " << i;
-    EXPECT_NE(sarif(*built.report, {}, advise::SourceTree{}, "1").find(said), std::string::npos) << "case " << i;
+    EXPECT_NE(sarif(*built.report, {}, check::SourceTree{}, "1").find(said), std::string::npos) << "case " << i;
     EXPECT_EQ(built.report->advice->refused.empty(), table == "input_views") << "no check may miss a use: case " << i;
     EXPECT_EQ(built.report->peak.bytes.value, 448) << "case " << i;
   }

@@ -7,10 +7,14 @@
 #include "plugins/unneeded-save/needs.h"
 #include "tests/unit/support/model_builder.h"
 
-extern "C" const tapelens::advise::Plugin* tapelens_plugin_unneeded_save();
+extern "C" const tapelens::check::Plugin* tapelens_plugin_unneeded_save();
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
+
+using advise::Advice;
+using advise::Checks;
+using advise::Finding;
 
 using testing::kCpu;
 using testing::ProcessBuilder;
@@ -125,4 +129,4 @@ TEST(UnneededSave, AMinorWithoutATableIsSaid) {
 }
 
 }  // namespace
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -20,7 +20,7 @@ inline advise::Advice sample_advice() {
   advise::Finding unneeded;
   unneeded.id = "00c0ffee00c0ffee";
   unneeded.check = "unneeded-save";
-  unneeded.severity = advise::Severity::warning;
+  unneeded.severity = check::Severity::warning;
   unneeded.title = "conv input kept for a weight gradient that nobody asked for";
   unneeded.message = "ConvolutionBackward0 keeps its input | for the gradient of a weight that needs none.";
   unneeded.bytes = Bytes{4 * kMiB};
@@ -52,12 +52,12 @@ inline advise::Advice sample_advice() {
   }
   unneeded.evidence_left_out = 5;
   unneeded.notes = {"The table of needs, 212 samples: the input is needed for the gradient of weight alone."};
-  unneeded.fix = {advise::FixKind::rewrite, "unneeded-save", "", "Freeze before the forward, or apply the rewrite."};
+  unneeded.fix = {check::FixKind::rewrite, "unneeded-save", "", "Freeze before the forward, or apply the rewrite."};
 
   advise::Finding shared = unneeded;
   shared.id = "0123456789abcdef";
   shared.check = "duplicate-save";
-  shared.severity = advise::Severity::info;
+  shared.severity = check::Severity::info;
   shared.is_proved = false;
   shared.title = "the same values kept twice";
   shared.message = "Two saves hold what is probably the same.";
@@ -67,7 +67,7 @@ inline advise::Advice sample_advice() {
   shared.notes.clear();
   shared.evidence.resize(1);
   shared.evidence_left_out = 0;
-  shared.fix = {advise::FixKind::patch, "", "--- a/net.py\n+++ b/net.py\n@@ -1 +1 @@\n-x = y.clone()\n+x = y\n",
+  shared.fix = {check::FixKind::patch, "", "--- a/net.py\n+++ b/net.py\n@@ -1 +1 @@\n-x = y.clone()\n+x = y\n",
                 "Use one of them."};
 
   advise::Finding still = shared;
@@ -79,7 +79,7 @@ inline advise::Advice sample_advice() {
   still.occurrences = still.sites = still.step_count = 1;
   still.source = {};
   still.stack.clear();
-  still.fix = {advise::FixKind::advice, "", "", "Use the tensor itself."};
+  still.fix = {check::FixKind::advice, "", "", "Use the tensor itself."};
 
   advise::Finding other = still;
   other.id = "2222222222222222";

@@ -1,9 +1,9 @@
 // Built for an interface that this Tapelens does not have. Nothing behind the version may be looked at.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
-using tapelens::advise::Plugin;
+using tapelens::check::Plugin;
 
 extern "C" __attribute__((visibility("default"))) const Plugin* tapelens_plugin() {
-  static const Plugin plugin{tapelens::advise::kCheckInterface + 1, 1, 0, nullptr};
+  static const Plugin plugin{tapelens::check::kCheckInterface + 1, 1, 0, nullptr};
   return &plugin;
 }

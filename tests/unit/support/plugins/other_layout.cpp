@@ -1,9 +1,9 @@
 // The same interface, compiled so that what is handed over is laid out in another way.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
-using tapelens::advise::Plugin;
+using tapelens::check::Plugin;
 
 extern "C" __attribute__((visibility("default"))) const Plugin* tapelens_plugin() {
-  static const Plugin plugin{tapelens::advise::kCheckInterface, 1, tapelens::advise::interface_layout() + 1, nullptr};
+  static const Plugin plugin{tapelens::check::kCheckInterface, 1, tapelens::check::interface_layout() + 1, nullptr};
   return &plugin;
 }

@@ -1,11 +1,11 @@
 // A check that fails when it runs.
 #include <stdexcept>
 
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 namespace {
 
-using namespace tapelens::advise;
+using namespace tapelens::check;
 
 class Throws final : public Check {
  public:

@@ -1,9 +1,9 @@
 // A check that is called as one of Tapelens' own.
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 namespace {
 
-using namespace tapelens::advise;
+using namespace tapelens::check;
 
 class Twin final : public Check {
  public:

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/check/sources.h"
 #include "analyzer/model/attribution.h"
 #include "analyzer/model/provenance.h"
 #include "analyzer/model/steps.h"
@@ -22,9 +23,8 @@
 #include "analyzer/peak/holders.h"
 #include "analyzer/peak/replay.h"
 #include "analyzer/peak/timeline.h"
-#include "plugins/sources.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 using namespace model;
 
@@ -32,11 +32,12 @@ using namespace model;
 // run out of memory if it runs long enough. A finding that does not lower the peak is info, whatever its check says,
 // unless it is an error.
 enum class Severity : uint8_t { info, warning, error };
+const char* severity_name(Severity severity);  // "info", "warning", "error"
 
 struct Option {
-  std::string_view name;       // "min-steps"
-  std::string_view otherwise;  // the default, as it would be typed
-  std::string_view help;       // one line
+  std::string_view name;           // "min-steps"
+  std::string_view default_value;  // the default, as it would be typed
+  std::string_view help;           // one line
 };
 
 struct CheckInfo {
@@ -118,6 +119,7 @@ struct Group {
 };
 
 enum class FixKind : uint8_t { rewrite, patch, advice };
+const char* fix_name(FixKind kind);  // "rewrite", "patch", "advice"
 struct Fix {
   FixKind kind = FixKind::advice;
   std::string rewrite;  // id: "unneeded-save"
@@ -125,7 +127,7 @@ struct Fix {
   std::string text;     // what to do, one or two sentences; always
 
   // A patch that is empty, since the source is not of a form that is known, leaves the sentence alone.
-  void mend_with(std::string diff) {
+  void use_patch(std::string diff) {
     if (diff.empty()) return;
     kind = FixKind::patch;
     patch = std::move(diff);
@@ -176,7 +178,7 @@ class Check {
 // ---- how a check is registered ------------------------------------------------------------------------------------
 
 // Raised with every change of this file or of what it includes that a compiled check would notice.
-inline constexpr uint32_t kCheckInterface = 2;
+inline constexpr uint32_t kCheckInterface = 3;
 
 // What a shared library and Tapelens must agree on besides: the layout of what they hand to each other.
 constexpr uint64_t interface_layout() {
@@ -208,13 +210,13 @@ const Plugin* plugin_of() {
   return &plugin;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
 
 // The one line that registers the checks of a folder or of a shared library: TAPELENS_CHECKS(MyCheck)
 #ifndef TAPELENS_PLUGIN_SYMBOL
 #define TAPELENS_PLUGIN_SYMBOL tapelens_plugin
 #endif
-#define TAPELENS_CHECKS(...)                                                                                   \
-  extern "C" __attribute__((visibility("default"))) const tapelens::advise::Plugin* TAPELENS_PLUGIN_SYMBOL() { \
-    return tapelens::advise::plugin_of<__VA_ARGS__>();                                                         \
+#define TAPELENS_CHECKS(...)                                                                                  \
+  extern "C" __attribute__((visibility("default"))) const tapelens::check::Plugin* TAPELENS_PLUGIN_SYMBOL() { \
+    return tapelens::check::plugin_of<__VA_ARGS__>();                                                         \
   }

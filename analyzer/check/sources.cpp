@@ -1,6 +1,6 @@
-#include "plugins/sources.h"
+#include "analyzer/check/sources.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -32,4 +32,4 @@ std::string in_repository(std::string_view file, const SourceTree& tree) {
   return relative.generic_string();
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

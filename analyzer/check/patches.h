@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "plugins/check.h"
-#include "plugins/patch.h"
-#include "plugins/python_source.h"
+#include "analyzer/check/check.h"
+#include "analyzer/check/patch.h"
+#include "analyzer/check/python_source.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 class Patches {
  public:
@@ -62,4 +62,4 @@ class Patches {
 // Whether an operator gives a tensor of one element: of 4 bytes, where no tensor of the recording has elements of 2.
 bool makes_number(const Context& context, OperatorId op);
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

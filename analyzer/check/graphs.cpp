@@ -1,4 +1,4 @@
-#include "plugins/graphs.h"
+#include "analyzer/check/graphs.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "trace/record.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 Graphs::Graphs(const Process& p, const Text& text)
     : flags_(p.nodes.rows() + 1, 0), died_(p.nodes.rows() + 1, kNever.ns) {
@@ -92,4 +92,4 @@ std::string size_text(Bytes bytes) {
   return out.data();
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

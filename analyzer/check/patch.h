@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 // Lines [first, first + removed) go, `added` come in their place. Lines are counted from 0 and have their line breaks.
 struct Edit {
@@ -19,4 +19,4 @@ struct Edit {
 // and, for the context, those around. Edits may come in any order, and do not overlap.
 std::string unified_diff(std::string_view path, const std::map<uint32_t, std::string>& lines, std::vector<Edit> edits);
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

@@ -1,4 +1,4 @@
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 
 #include "analyzer/model/attribution.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 Place place_of(const Context& context, OperatorId op) {
   const OperatorId called = context.provenance.called(op);
@@ -72,4 +72,28 @@ Bytes Options::bytes(std::string_view name) const {
   throw std::runtime_error("option '" + std::string(name) + "' is '" + std::string(value) + "', not a size like 64KiB");
 }
 
-}  // namespace tapelens::advise
+const char* severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::error:
+      return "error";
+    case Severity::warning:
+      return "warning";
+    case Severity::info:
+      break;
+  }
+  return "info";
+}
+
+const char* fix_name(FixKind kind) {
+  switch (kind) {
+    case FixKind::rewrite:
+      return "rewrite";
+    case FixKind::patch:
+      return "patch";
+    case FixKind::advice:
+      break;
+  }
+  return "advice";
+}
+
+}  // namespace tapelens::check

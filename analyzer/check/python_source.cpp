@@ -1,10 +1,10 @@
-#include "plugins/python_source.h"
+#include "analyzer/check/python_source.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -182,4 +182,4 @@ bool PythonSource::has_long_string(uint32_t first, uint32_t last) const {
   });
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

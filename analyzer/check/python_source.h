@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 struct Token {
   enum class Kind : uint8_t { name, number, string, op };
@@ -64,4 +64,4 @@ class PythonSource {
   std::vector<Statement> statements_;
 };
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

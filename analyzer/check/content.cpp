@@ -1,11 +1,11 @@
-#include "plugins/content.h"
+#include "analyzer/check/content.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "trace/record.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 NameSet::NameSet(const Text& text, std::initializer_list<std::string_view> names) : has_(text.string_begin.size()) {
   for (uint32_t id = 1; id + 1 < text.string_begin.size(); ++id) {
@@ -188,4 +188,4 @@ Interval kept_by_saves(const Context& context, AllocationId allocation) {
   return {end, std::max(end, context.process.freed(allocation))};
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

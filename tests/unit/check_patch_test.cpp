@@ -6,13 +6,16 @@
 #include <fstream>
 #include <set>
 
+#include "analyzer/check/patches.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/report/patches.h"
-#include "plugins/patches.h"
 #include "tests/unit/support/model_builder.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 namespace {
+
+using advise::Advice;
+using advise::Finding;
 
 using testing::kCpu;
 using testing::ProcessBuilder;
@@ -284,4 +287,4 @@ TEST_F(Patching, GradientsThatAreZeroedAreGivenBackInstead) {
 }
 
 }  // namespace
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

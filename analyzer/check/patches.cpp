@@ -1,4 +1,4 @@
-#include "plugins/patches.h"
+#include "analyzer/check/patches.h"
 
 #include <algorithm>
 #include <set>
@@ -10,7 +10,7 @@
 #include "trace/record.h"
 #include "trace/regular_file.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -539,4 +539,4 @@ std::string Patches::set_to_none(StackId stack) const {
   return diff(*at, {{value.line, 1, {changed}}});
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

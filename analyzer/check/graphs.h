@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 // Which nodes were evaluated, which died, and which belong to a graph at all.
 class Graphs {
@@ -54,4 +54,4 @@ std::string counted(uint64_t count, std::string_view noun);
 // "12.5 MiB"
 std::string size_text(Bytes bytes);
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

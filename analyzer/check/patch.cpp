@@ -1,8 +1,8 @@
-#include "plugins/patch.h"
+#include "analyzer/check/patch.h"
 
 #include <algorithm>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 namespace {
 
@@ -78,4 +78,4 @@ std::string unified_diff(std::string_view path, const std::map<uint32_t, std::st
   return out;
 }
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

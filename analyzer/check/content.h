@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/check.h"
+#include "analyzer/check/check.h"
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 // Names of operators, node types or fields, looked up once and then compared as ids.
 class NameSet {
@@ -93,4 +93,4 @@ inline Time last_release(const Context& context, AllocationId allocation) {
 // [the program let go, the saves let go); empty if the program keeps it longer than they do.
 Interval kept_by_saves(const Context& context, AllocationId allocation);
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check

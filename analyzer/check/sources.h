@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace tapelens::advise {
+namespace tapelens::check {
 
 // What is below `root` is the program's repository, and named relative to it; everything else is somebody else's.
 struct SourceTree {
@@ -20,4 +20,4 @@ SourceTree source_tree_at(const std::filesystem::path& folder);
 // library.
 std::string in_repository(std::string_view file, const SourceTree& tree);
 
-}  // namespace tapelens::advise
+}  // namespace tapelens::check
