@@ -82,22 +82,6 @@ FEATURES = {
 }
 
 
-# What is known to be wrong, and why: these are run all the same.
-UNCOUNTED = {"checkpoint_selective": "a save is not counted if its operator raises after it (here: the early stop)"}
-UNPROVEN = {
-    "ddp_spawn": "verify pairs ranks that are not in the environment by their arrival",
-    "dtensor": "verify compares no inner tensors of wrappers",
-    "fsdp2": "a held save outlives the resize of an unsharded parameter",
-    "fsdp2_autocast": "a held save outlives the resize of an unsharded parameter",
-    "threads": "a recording of threads that collate cannot be opened",
-}
-
-
-def features(known):
-    return [pytest.param(name, marks=pytest.mark.xfail(reason=known[name], strict=False) if name in known else ())
-            for name in FEATURES]
-
-
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     return tmp_path_factory.mktemp("inductor")
@@ -116,7 +100,7 @@ def skip_without_compiler(name):
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize("name", features(UNCOUNTED))
+@pytest.mark.parametrize("name", FEATURES)
 def test_recording_changes_and_loses_nothing_and_counts_every_save(name, target, tmp_path, env):
     skip_without_compiler(name)
     feature = FEATURES[name]
@@ -148,7 +132,7 @@ def test_recording_changes_and_loses_nothing_and_counts_every_save(name, target,
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize("name", features(UNPROVEN))
+@pytest.mark.parametrize("name", FEATURES)
 def test_rewritten_it_is_the_same_bit_for_bit_and_every_gradient_was_compared(name, tmp_path, env):
     skip_without_compiler(name)
     feature = FEATURES[name]
