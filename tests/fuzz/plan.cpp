@@ -1,5 +1,6 @@
 // Plans: whatever is read can be described and handed to the run.
 #include "cli/plan_file.h"
+#include "rewrites/wire.h"
 #include "tests/fuzz/files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
