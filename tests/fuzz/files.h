@@ -13,6 +13,11 @@
 
 namespace tapelens::fuzz {
 
+// What has to be true of every input. (A harness that returns -1 only keeps the input out of the corpus.)
+inline void must(bool holds) {
+  if (!holds) abort();
+}
+
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes) : descriptor_(memfd_create("input", MFD_CLOEXEC)) {

@@ -6,9 +6,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tapelens;
   const fuzz::MemoryFile file({reinterpret_cast<const char*>(data), size});
   const auto [result, problem] = gui::read_verify_result(QString::fromStdString(file.path()));
-  if (!result) return problem.isEmpty() ? -1 : 0;
-  return gui::verdict_title(*result).isEmpty() || gui::verdict_text(*result).isEmpty() ||
-                 gui::verdict_effect(*result).isEmpty()
-             ? -1
-             : 0;
+  if (!result) {
+    fuzz::must(!problem.isEmpty());
+    return 0;
+  }
+  fuzz::must(!gui::verdict_title(*result).isEmpty() && !gui::verdict_text(*result).isEmpty() &&
+             !gui::verdict_effect(*result).isEmpty());
+  return 0;
 }
