@@ -86,7 +86,7 @@ int run(int argc, char** argv) {
       "Examples:\n"
       "  tapelens record -- python train.py     makes run.tapelens\n"
       "  tapelens report run.tapelens           says who holds the peak\n"
-      "  tapelens advise run.tapelens           says what of it is for nothing, and how to fix it\n"
+      "  tapelens advise run.tapelens           says what of it is avoidable, and how to fix it\n"
       "  tapelens view run.tapelens             shows all of it in a window\n\n"
       "tapelens COMMAND --help says more about each.");
   app.set_version_flag("--version", version_text);

@@ -1,4 +1,4 @@
-// The findings: which memory is for nothing, what the peak is without any of it, and the plan that fixes it.
+// The findings: which memory is avoidable, what the peak is without it, and the plan that fixes it.
 #pragma once
 
 #include "gui/models/findings_table.h"

@@ -39,7 +39,7 @@ FindingPane::FindingPane(QWidget* parent) : QScrollArea(parent), content_(new QW
   facts_->setTextFormat(Qt::RichText);
   message_ = add_text(*column);
   fix_heading_ = add_heading(*column, tr("How to fix it"));
-  mend_ = add_text(*column);
+  fix_ = add_text(*column);
   guarantee_ = add_text(*column);
   patch_ = new DiffView;
   column->addWidget(patch_);
@@ -85,7 +85,7 @@ QLabel* FindingPane::add_heading(QVBoxLayout& column, const QString& text) {
 
 void FindingPane::show_finding(const advise::Finding* finding, const QStringList& folders) {
   empty_->setVisible(finding == nullptr);
-  for (QWidget* widget : std::initializer_list<QWidget*>{title_, facts_, message_, fix_heading_, mend_, guarantee_,
+  for (QWidget* widget : std::initializer_list<QWidget*>{title_, facts_, message_, fix_heading_, fix_, guarantee_,
                                                          patch_, evidence_heading_, evidence_, notes_heading_, notes_,
                                                          source_heading_, source_}) {
     widget->setVisible(finding != nullptr);
@@ -108,7 +108,7 @@ void FindingPane::show_finding(const advise::Finding* finding, const QStringList
   message_->setText(
       utf8(f.message) +
       (f.is_proved ? "" : tr(" The recording cannot prove this: have a look before you change anything.")));
-  mend_->setText(utf8(f.fix.text));
+  fix_->setText(utf8(f.fix.text));
   guarantee_->setText(guarantee_text(f));
   patch_->setVisible(!f.fix.patch.empty());
   patch_->show_diff(utf8(f.fix.patch));

@@ -36,7 +36,7 @@ class FindingPane : public QScrollArea {
 
   QWidget* content_;
   QLabel *empty_, *title_, *facts_, *message_;
-  QLabel *fix_heading_, *mend_, *guarantee_;
+  QLabel *fix_heading_, *fix_, *guarantee_;
   DiffView* patch_;
   QLabel *evidence_heading_, *evidence_;
   QLabel *notes_heading_, *notes_;
