@@ -15,8 +15,8 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/model/load.h"
-#include "bench/synthetic_recording.h"
 #include "plugins/builtin.h"
+#include "testing/synthetic_recording.h"
 #include "trace/recording.h"
 
 namespace tapelens::bench {
@@ -98,7 +98,7 @@ int run(uint64_t events) {
   CPU_ZERO(&one);
   CPU_SET(sched_getcpu(), &one);
   sched_setaffinity(0, sizeof(one), &one);
-  const auto recording = SyntheticRecording::make({.events = events});
+  const auto recording = testing::SyntheticRecording::make({.events = events});
   if (!recording) {
     std::fprintf(stderr, "%s\n", recording.error().message.c_str());
     return 1;

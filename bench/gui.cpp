@@ -15,9 +15,9 @@
 #include <functional>
 #include <vector>
 
-#include "bench/synthetic_recording.h"
 #include "gui/app/main_window.h"
 #include "gui/timeline/timeline_page.h"
+#include "testing/synthetic_recording.h"
 
 namespace tapelens::bench {
 namespace {
@@ -239,7 +239,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "usage: tapelens-bench-gui [EVENTS...]\n");
       return 2;
     }
-    const auto recording = bench::SyntheticRecording::make({.events = size});
+    const auto recording = testing::SyntheticRecording::make({.events = size});
     if (!recording) {
       std::fprintf(stderr, "tapelens-bench-gui: %s\n", recording.error().message.c_str());
       return 1;

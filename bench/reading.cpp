@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string>
 
-#include "bench/synthetic.h"
+#include "testing/synthetic.h"
 #include "trace/recording.h"
 #include "trace/seal.h"
 
@@ -62,9 +62,9 @@ int run(uint64_t events, bool shows_columns) {
     }
   } remover{folder};
 
-  SyntheticOptions options;
+  testing::SyntheticOptions options;
   options.events = events;
-  const auto written = write_synthetic_spool(folder + "/1.spool", options);
+  const auto written = testing::write_synthetic_spool(folder + "/1.spool", options);
   if (!written) {
     std::fprintf(stderr, "%s\n", written.error().message.c_str());
     return 1;

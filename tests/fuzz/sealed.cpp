@@ -6,8 +6,8 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/report.h"
 #include "plugins/builtin.h"
+#include "testing/sealed_parts.h"
 #include "tests/fuzz/files.h"
-#include "tests/unit/support/sealed_parts.h"
 #include "trace/recording.h"
 
 namespace {

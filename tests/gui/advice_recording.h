@@ -3,7 +3,7 @@
 
 #include <QString>
 
-#include "tests/unit/trace_builder.h"
+#include "testing/trace_builder.h"
 
 namespace tapelens::gui::testing {
 

@@ -7,7 +7,7 @@
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/holders.h"
 #include "analyzer/report/detail.h"
-#include "tests/unit/support/model_builder.h"
+#include "testing/model_builder.h"
 
 namespace tapelens::gui::testing {
 

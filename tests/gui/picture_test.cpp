@@ -10,7 +10,7 @@
 #include "gui/picture/curve.h"
 #include "gui/picture/packing.h"
 #include "gui/picture/tracks.h"
-#include "tests/unit/support/model_builder.h"
+#include "testing/model_builder.h"
 
 namespace tapelens::picture {
 namespace {

@@ -12,8 +12,8 @@
 #include <QToolTip>
 
 #include "gui/steps/step_bars.h"
+#include "testing/model_builder.h"
 #include "tests/gui/support/recording.h"
-#include "tests/unit/support/model_builder.h"
 
 namespace tapelens::gui {
 namespace {

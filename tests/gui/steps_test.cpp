@@ -6,7 +6,7 @@
 
 #include "analyzer/report/detail.h"
 #include "gui/models/steps_table.h"
-#include "tests/unit/support/model_builder.h"
+#include "testing/model_builder.h"
 
 namespace tapelens::gui {
 namespace {

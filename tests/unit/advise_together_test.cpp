@@ -6,7 +6,7 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/together.h"
-#include "tests/unit/support/model_builder.h"
+#include "testing/model_builder.h"
 
 namespace tapelens::advise {
 namespace {

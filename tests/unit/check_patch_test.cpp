@@ -9,7 +9,7 @@
 #include "analyzer/check/patches.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/report/patches.h"
-#include "tests/unit/support/model_builder.h"
+#include "testing/model_builder.h"
 
 namespace tapelens::check {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "analyzer/advise/advice.h"
 #include "plugins/builtin.h"
-#include "tests/unit/support/model_builder.h"
+#include "testing/model_builder.h"
 
 namespace tapelens::advise {
 namespace {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/check/check.h"
+#include "testing/trace_builder.h"
 #include "tests/unit/support/cli_process.h"
-#include "tests/unit/trace_builder.h"
 
 namespace tapelens::test {
 namespace {

@@ -8,8 +8,8 @@
 #include "analyzer/report/escape.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/report.h"
-#include "tests/unit/support/sealed_parts.h"
-#include "tests/unit/trace_builder.h"
+#include "testing/sealed_parts.h"
+#include "testing/trace_builder.h"
 
 namespace tapelens::report {
 namespace {

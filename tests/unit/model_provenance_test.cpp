@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/model/provenance.h"
-#include "tests/unit/support/model_builder.h"
+#include "testing/model_builder.h"
 
 namespace tapelens::model {
 namespace {

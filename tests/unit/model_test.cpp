@@ -4,8 +4,8 @@
 #include "analyzer/model/attribution.h"
 #include "analyzer/model/load.h"
 #include "analyzer/model/steps.h"
-#include "tests/unit/support/model_builder.h"
-#include "tests/unit/trace_builder.h"
+#include "testing/model_builder.h"
+#include "testing/trace_builder.h"
 #include "trace/checksum.h"
 
 namespace tapelens::model {

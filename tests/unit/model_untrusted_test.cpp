@@ -5,7 +5,7 @@
 #include <random>
 
 #include "analyzer/report/report.h"
-#include "tests/unit/trace_builder.h"
+#include "testing/trace_builder.h"
 #include "trace/sealed_writer.h"
 
 namespace tapelens::report {

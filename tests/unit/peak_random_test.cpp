@@ -9,7 +9,7 @@
 #include "analyzer/peak/groups.h"
 #include "analyzer/peak/holders.h"
 #include "analyzer/peak/timeline.h"
-#include "tests/unit/support/model_builder.h"
+#include "testing/model_builder.h"
 
 namespace tapelens::peak {
 namespace {

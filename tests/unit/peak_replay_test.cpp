@@ -5,7 +5,7 @@
 #include <random>
 
 #include "analyzer/peak/replay.h"
-#include "tests/unit/support/model_builder.h"
+#include "testing/model_builder.h"
 
 namespace tapelens::peak {
 namespace {

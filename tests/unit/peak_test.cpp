@@ -6,7 +6,7 @@
 #include "analyzer/peak/holders.h"
 #include "analyzer/peak/saves.h"
 #include "analyzer/peak/timeline.h"
-#include "tests/unit/support/model_builder.h"
+#include "testing/model_builder.h"
 
 namespace tapelens::peak {
 namespace {

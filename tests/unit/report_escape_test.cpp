@@ -6,7 +6,7 @@
 #include "analyzer/report/escape.h"
 #include "analyzer/report/layout.h"
 #include "analyzer/report/report.h"
-#include "tests/unit/trace_builder.h"
+#include "testing/trace_builder.h"
 
 namespace tapelens::report {
 namespace {

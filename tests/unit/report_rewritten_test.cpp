@@ -5,11 +5,11 @@
 
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten.h"
+#include "testing/model_builder.h"
+#include "testing/trace_builder.h"
 #include "tests/unit/support/golden.h"
-#include "tests/unit/support/model_builder.h"
 #include "tests/unit/support/sample_advice.h"
 #include "tests/unit/support/schema.h"
-#include "tests/unit/trace_builder.h"
 
 namespace tapelens::report {
 namespace {

@@ -8,10 +8,10 @@
 #include <sstream>
 
 #include "analyzer/report/format.h"
+#include "testing/trace_builder.h"
 #include "tests/unit/support/golden.h"
 #include "tests/unit/support/sample_advice.h"
 #include "tests/unit/support/schema.h"
-#include "tests/unit/trace_builder.h"
 
 namespace tapelens::report {
 namespace {

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <fstream>
 
-#include "tests/unit/trace_builder.h"
+#include "testing/trace_builder.h"
 #include "trace/checksum.h"
 #include "trace/sealed_format.h"
 #include "trace/sealed_writer.h"

@@ -1,7 +1,7 @@
 // What the sealer makes of the events of a process: every rule by which addresses become ids.
 #include <numeric>
 
-#include "tests/unit/trace_builder.h"
+#include "testing/trace_builder.h"
 #include "tests/unit/trace_values.h"
 
 namespace tapelens::trace {

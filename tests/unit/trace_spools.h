@@ -8,7 +8,7 @@
 #include <exception>
 #include <stdexcept>
 
-#include "tests/unit/trace_builder.h"
+#include "testing/trace_builder.h"
 #include "trace/spool_reader.h"
 
 namespace tapelens::trace {

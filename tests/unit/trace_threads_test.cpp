@@ -1,5 +1,5 @@
 // How the sealer brings the threads of a process together.
-#include "tests/unit/trace_builder.h"
+#include "testing/trace_builder.h"
 #include "tests/unit/trace_values.h"
 
 namespace tapelens::trace {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <random>
 
-#include "tests/unit/trace_builder.h"
+#include "testing/trace_builder.h"
 #include "trace/ticks.h"
 
 namespace tapelens::trace {

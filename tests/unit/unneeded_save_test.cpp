@@ -5,7 +5,7 @@
 
 #include "analyzer/advise/advice.h"
 #include "plugins/unneeded-save/needs.h"
-#include "tests/unit/support/model_builder.h"
+#include "testing/model_builder.h"
 
 extern "C" const tapelens::check::Plugin* tapelens_plugin_unneeded_save();
 

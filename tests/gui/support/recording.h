@@ -1,4 +1,4 @@
-// A recording to open: made up by bench/synthetic.h, in a folder that goes when the test's process ends.
+// A recording to open: made up by testing/synthetic.h, in a folder that goes when the test's process ends.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,16 +6,16 @@
 #include <QString>
 #include <map>
 
-#include "bench/synthetic_recording.h"
+#include "testing/synthetic_recording.h"
 
 namespace tapelens::gui::testing {
 
 // Its path; each size is made once. A step has some 3,500 events. Empty, with a failed test, if it cannot be made.
 inline QString synthetic_recording(uint64_t events = 20'000) {
-  static std::map<uint64_t, bench::SyntheticRecording> made;
+  static std::map<uint64_t, tapelens::testing::SyntheticRecording> made;
   auto at = made.find(events);
   if (at == made.end()) {
-    auto recording = bench::SyntheticRecording::make({.events = events});
+    auto recording = tapelens::testing::SyntheticRecording::make({.events = events});
     if (!recording) {
       ADD_FAILURE() << recording.error().message;
       return {};

@@ -1,4 +1,4 @@
-#include "bench/synthetic_recording.h"
+#include "testing/synthetic_recording.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 #include "trace/seal.h"
 
-namespace tapelens::bench {
+namespace tapelens::testing {
 
 trace::Result<SyntheticRecording> SyntheticRecording::make(const SyntheticOptions& options) {
   SyntheticRecording made;
@@ -34,4 +34,4 @@ SyntheticRecording::~SyntheticRecording() {
   if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
-}  // namespace tapelens::bench
+}  // namespace tapelens::testing

@@ -7,7 +7,7 @@
 
 #include "trace/result.h"
 
-namespace tapelens::bench {
+namespace tapelens::testing {
 
 struct SyntheticOptions {
   uint64_t events = 10'000'000;  // the step that reaches them is finished
@@ -21,4 +21,4 @@ struct SyntheticSpool {
 
 trace::Result<SyntheticSpool> write_synthetic_spool(const std::string& path, const SyntheticOptions& options);
 
-}  // namespace tapelens::bench
+}  // namespace tapelens::testing

@@ -1,6 +1,6 @@
 // See synthetic.h. One step: forward through the layers (operators, activations, nodes, saves), backward in reverse
 // (evaluations, gradients, the activations' end), the optimizer's operators; a second thread loads batches beside it.
-#include "bench/synthetic.h"
+#include "testing/synthetic.h"
 
 #include <array>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include "trace/record.h"
 #include "trace/spool_writer.h"
 
-namespace tapelens::bench {
+namespace tapelens::testing {
 namespace {
 
 using namespace trace;
@@ -349,4 +349,4 @@ Result<SyntheticSpool> write_synthetic_spool(const std::string& path, const Synt
   return written;
 }
 
-}  // namespace tapelens::bench
+}  // namespace tapelens::testing

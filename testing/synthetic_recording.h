@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string>
 
-#include "bench/synthetic.h"
+#include "testing/synthetic.h"
 #include "trace/result.h"
 
-namespace tapelens::bench {
+namespace tapelens::testing {
 
 class SyntheticRecording {
  public:
@@ -27,4 +27,4 @@ class SyntheticRecording {
   SyntheticSpool written_;
 };
 
-}  // namespace tapelens::bench
+}  // namespace tapelens::testing
