@@ -18,7 +18,7 @@ struct CloseFile {
   void operator()(FILE* file) const { fclose(file); }
 };
 
-// What profiler/capture/float64.py wrote: a line of JSON for each gradient, then its numbers.
+// What profiler/record/float64.py wrote: a line of JSON for each gradient, then its numbers.
 class Values {
  public:
   explicit Values(const std::string& path) : file_(fopen(path.c_str(), "re")) {}

@@ -1,5 +1,5 @@
 // The records of a spool: what a recorded process writes, one after another, into its blocks.
-// Written by profiler/capture through SpoolWriter, read by the sealer. docs/trace-format.md draws them byte by byte.
+// Written by profiler/record through SpoolWriter, read by the sealer. docs/trace-format.md draws them byte by byte.
 //
 // Every record is a multiple of 8 bytes, little-endian, and starts with RecordHeader. Times are raw ticks of the
 // process's clock; a block's anchor turns them into nanoseconds. Memory and nodes are named by their address: the

@@ -1,4 +1,4 @@
-// Writes a spool from inside the recorded process. Used by profiler/capture and by the builders of tests and benches.
+// Writes a spool from inside the recorded process. Used by profiler/record and by the builders of tests and benches.
 // Needs libc and xxhash only. Nothing here throws; when no room can be had, `reserve` answers null and counts the loss.
 #pragma once
 

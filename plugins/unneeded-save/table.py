@@ -10,7 +10,7 @@ MOST_EDGES = 64  # bits of Need::wanted
 
 
 def spelled(value):
-    """As the recording has it: profiler/capture/attributes.h."""
+    """As the recording has it: profiler/observe/attributes.h."""
     return "Tensor" if value == "Tensor" else repr(value)
 
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <unordered_map>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/checksums.h"
-#include "profiler/capture/intern.h"
-#include "profiler/capture/stack.h"
+#include "profiler/observe/capture.h"
+#include "profiler/record/checksums.h"
+#include "profiler/record/intern.h"
+#include "profiler/observe/stack.h"
 
 namespace tapelens::capture {
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <unordered_map>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/checksums.h"
-#include "profiler/capture/graph.h"
-#include "profiler/capture/intern.h"
-#include "profiler/capture/python_hooks.h"
-#include "profiler/capture/stack.h"
+#include "profiler/observe/capture.h"
+#include "profiler/record/checksums.h"
+#include "profiler/observe/graph.h"
+#include "profiler/record/intern.h"
+#include "profiler/observe/python_hooks.h"
+#include "profiler/observe/stack.h"
 #include "profiler/cpython/python.h"
 
 namespace tapelens::capture {

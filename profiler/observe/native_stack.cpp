@@ -3,8 +3,8 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "profiler/capture/intern.h"
-#include "profiler/capture/stack.h"
+#include "profiler/record/intern.h"
+#include "profiler/observe/stack.h"
 
 namespace tapelens::capture {
 namespace {

@@ -1,7 +1,7 @@
 // What every hook behind a stand-in of the preload library needs.
 #pragma once
 
-#include "profiler/capture/thread.h"
+#include "profiler/observe/thread.h"
 
 namespace tapelens::capture {
 

@@ -1,5 +1,5 @@
 // See source_file.h. Runs in the program's thread: nothing is allocated for the content, nothing waits, errno stays.
-#include "profiler/capture/source_file.h"
+#include "profiler/record/source_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <string>
 
-#include "profiler/capture/thread.h"
+#include "profiler/observe/thread.h"
 #include "trace/checksum.h"
 
 namespace tapelens::capture {

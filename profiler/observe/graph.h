@@ -1,8 +1,8 @@
 // The autograd graph as it grows: nodes, their edges and what they save.
 #pragma once
 
-#include "profiler/capture/saved_fields.h"
-#include "profiler/capture/thread.h"
+#include "profiler/observe/saved_fields.h"
+#include "profiler/observe/thread.h"
 
 namespace tapelens::capture {
 

@@ -10,7 +10,7 @@
 #include <typeinfo>
 #include <vector>
 
-#include "profiler/capture/attributes.h"
+#include "profiler/observe/attributes.h"
 
 namespace tapelens::capture {
 

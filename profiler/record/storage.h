@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "profiler/capture/thread.h"
+#include "profiler/observe/thread.h"
 
 namespace tapelens::capture {
 

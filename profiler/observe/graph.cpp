@@ -1,7 +1,7 @@
 // See graph.h. LibTorch makes a node, saves its inputs, runs the kernel, sets the edges of the outputs, saves those. We
 // see the constructor of each SavedVariable and each edge; when the operator around them ends, the nodes are whole, and
 // the table of fields tells which save is which field.
-#include "profiler/capture/graph.h"
+#include "profiler/observe/graph.h"
 
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
@@ -12,12 +12,12 @@
 #include <typeindex>
 #include <unordered_map>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/checksums.h"
-#include "profiler/capture/hooks.h"
-#include "profiler/capture/intern.h"
-#include "profiler/capture/stack.h"
-#include "profiler/capture/storage.h"
+#include "profiler/observe/capture.h"
+#include "profiler/record/checksums.h"
+#include "profiler/observe/hooks.h"
+#include "profiler/record/intern.h"
+#include "profiler/observe/stack.h"
+#include "profiler/record/storage.h"
 
 namespace tapelens::capture {
 namespace {

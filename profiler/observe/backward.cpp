@@ -1,11 +1,11 @@
 // Backwards as the engine runs them, and what the program's hooks on saved tensors do while it does.
 #include <torch/csrc/autograd/engine.h>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/checksums.h"
-#include "profiler/capture/graph.h"
-#include "profiler/capture/hooks.h"
-#include "profiler/capture/stack.h"
+#include "profiler/observe/capture.h"
+#include "profiler/record/checksums.h"
+#include "profiler/observe/graph.h"
+#include "profiler/observe/hooks.h"
+#include "profiler/observe/stack.h"
 
 namespace tapelens::capture {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/intern.h"
-#include "profiler/capture/stack.h"
-#include "profiler/capture/storage.h"
+#include "profiler/observe/capture.h"
+#include "profiler/record/intern.h"
+#include "profiler/observe/stack.h"
+#include "profiler/record/storage.h"
 
 namespace tapelens::capture {
 namespace {

@@ -1,11 +1,11 @@
 // Steps: an optimizer's step ends one. Follows --steps A:B.
-#include "profiler/capture/steps.h"
+#include "profiler/observe/steps.h"
 
 #include <mutex>
 #include <string>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/intern.h"
+#include "profiler/observe/capture.h"
+#include "profiler/record/intern.h"
 
 namespace tapelens::capture {
 

@@ -1,5 +1,5 @@
 // See checksums.h.
-#include "profiler/capture/checksums.h"
+#include "profiler/record/checksums.h"
 
 #include <ATen/SparseTensorImpl.h>
 #include <torch/csrc/autograd/function.h>
@@ -16,9 +16,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/intern.h"
-#include "profiler/capture/steps.h"
+#include "profiler/observe/capture.h"
+#include "profiler/record/intern.h"
+#include "profiler/observe/steps.h"
 #include "trace/checksum.h"
 
 namespace tapelens::capture {

@@ -11,11 +11,11 @@
 #include <cstring>
 #include <string>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/graph.h"
-#include "profiler/capture/intern.h"
-#include "profiler/capture/stack.h"
-#include "profiler/capture/steps.h"
+#include "profiler/observe/capture.h"
+#include "profiler/observe/graph.h"
+#include "profiler/record/intern.h"
+#include "profiler/observe/stack.h"
+#include "profiler/observe/steps.h"
 #include "profiler/rewrite/operators.h"
 
 namespace tapelens::capture {

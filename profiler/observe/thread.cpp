@@ -1,5 +1,5 @@
 // Makes the state of threads and gives their lanes back when they end.
-#include "profiler/capture/thread.h"
+#include "profiler/observe/thread.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>

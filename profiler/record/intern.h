@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "profiler/capture/thread.h"
+#include "profiler/observe/thread.h"
 
 namespace tapelens::capture {
 

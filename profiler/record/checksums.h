@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "profiler/capture/thread.h"
+#include "profiler/observe/thread.h"
 #include "trace/record.h"
 
 namespace tapelens::capture {

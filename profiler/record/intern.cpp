@@ -1,5 +1,5 @@
 // See intern.h. Records are written under the lock, so that what names an interned thing is later in time than it.
-#include "profiler/capture/intern.h"
+#include "profiler/record/intern.h"
 
 #include <ATen/core/function_schema.h>
 
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/capture/source_file.h"
+#include "profiler/record/source_file.h"
 
 namespace tapelens::capture {
 namespace {

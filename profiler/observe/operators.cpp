@@ -4,11 +4,11 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/graph_task.h>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/graph.h"
-#include "profiler/capture/intern.h"
-#include "profiler/capture/stack.h"
-#include "profiler/capture/storage.h"
+#include "profiler/observe/capture.h"
+#include "profiler/observe/graph.h"
+#include "profiler/record/intern.h"
+#include "profiler/observe/stack.h"
+#include "profiler/record/storage.h"
 
 namespace tapelens::capture {
 namespace {

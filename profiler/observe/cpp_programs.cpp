@@ -13,11 +13,11 @@
 #include <string>
 #include <unordered_map>
 
-#include "profiler/capture/capture.h"
-#include "profiler/capture/checksums.h"
-#include "profiler/capture/graph.h"
-#include "profiler/capture/intern.h"
-#include "profiler/capture/storage.h"
+#include "profiler/observe/capture.h"
+#include "profiler/record/checksums.h"
+#include "profiler/observe/graph.h"
+#include "profiler/record/intern.h"
+#include "profiler/record/storage.h"
 
 namespace tapelens::capture {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "profiler/capture/thread.h"
+#include "profiler/observe/thread.h"
 
 namespace tapelens::capture {
 
