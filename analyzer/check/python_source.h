@@ -9,15 +9,9 @@
 #include <string_view>
 #include <vector>
 
-namespace tapelens::check {
+#include "analyzer/check/python_lexer.h"
 
-struct Token {
-  enum class Kind : uint8_t { name, number, string, op };
-  Kind kind;
-  std::string_view text;
-  uint32_t line;  // that it begins in, from 0
-  size_t offset;  // into the text
-};
+namespace tapelens::check {
 
 // A logical line: what stands in brackets, or after a backslash, goes on in the next line.
 struct Statement {
@@ -29,7 +23,7 @@ struct Statement {
 
 class PythonSource {
  public:
-  // Nothing if brackets or quotes do not match.
+  // Nothing if it cannot be read: brackets or quotes do not match.
   static std::optional<PythonSource> parse(std::string text);
 
   const std::string& text() const { return *text_; }
@@ -54,7 +48,6 @@ class PythonSource {
 
  private:
   bool tokenize();
-  bool take_string(size_t& at, uint32_t& line);
   void split_lines();
 
   std::shared_ptr<const std::string> text_;  // that the views look into

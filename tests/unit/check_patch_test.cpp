@@ -1,4 +1,4 @@
-// Statements of Python, the forms that are fixed, and the diffs that say so.
+// The forms of statements that are fixed, and the diffs that say so.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,45 +19,6 @@ using advise::Finding;
 
 using testing::kCpu;
 using testing::ProcessBuilder;
-
-TEST(PythonSource, AStatementGoesOnInBracketsAndAfterABackslash) {
-  const auto source =
-      PythonSource::parse("x = f(1,\n      2)\ny = x + \\\n    1  # ;\nif y: z = '''\n'''\na = 1; b = 2\n");
-  ASSERT_TRUE(source);
-  const auto& all = source->statements();
-  ASSERT_EQ(all.size(), 5U);
-  EXPECT_EQ(all[0].last, 1U);
-  EXPECT_EQ(all[1].first, 2U);
-  EXPECT_EQ(all[1].last, 3U);
-  EXPECT_EQ(source->at(3), 1U);
-  EXPECT_TRUE(all[1].is_alone);
-  EXPECT_FALSE(all[2].is_alone) << "behind a colon";
-  EXPECT_FALSE(all[3].is_alone) << "before a semicolon";
-  EXPECT_FALSE(all[4].is_alone);
-  EXPECT_TRUE(source->has_long_string(4, 5));
-  EXPECT_FALSE(source->has_long_string(0, 3));
-}
-
-TEST(PythonSource, BlocksAreToldByIndentation) {
-  const auto source =
-      PythonSource::parse("def f(x):\n    for i in x:\n        g(i)\n\n        h(i)\n    return 1\nk()\n");
-  ASSERT_TRUE(source);
-  EXPECT_EQ(source->block_end(0), 5U);
-  EXPECT_EQ(source->block_end(1), 4U);
-  EXPECT_EQ(source->header_of(3), 1U);
-  EXPECT_EQ(source->header_of(1), 0U);
-  EXPECT_EQ(source->header_of(5), source->statements().size());
-  EXPECT_TRUE(source->is_header(0));
-  EXPECT_FALSE(source->is_header(2));
-}
-
-TEST(PythonSource, WhatDoesNotMatchIsRefused) {
-  for (const char* text : {"x = (1]\n", "x = (\n", "x = 'a\n", "x = '''a\n", "x = 1 \\ 2\n"}) {
-    EXPECT_FALSE(PythonSource::parse(text)) << text;
-  }
-  EXPECT_TRUE(PythonSource::parse(""));
-  EXPECT_TRUE(PythonSource::parse("x = f'{a[\"b\"]}' # it's\n"));
-}
 
 TEST(UnifiedDiff, HasThreeLinesAroundAndJoinsWhatIsNear) {
   std::map<uint32_t, std::string> lines;

@@ -1,0 +1,55 @@
+// Tokens of Python, 3.8 to 3.14, as far as statements are matched with them. A string is one token, an f-string or a
+// t-string too, with all that stands in its fields: since 3.12 (PEP 701) these hold its own quotes, comments and
+// line breaks. What was valid before 3.12 reads the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tapelens::check {
+
+struct Token {
+  enum class Kind : uint8_t { name, number, string, op };
+  Kind kind;
+  std::string_view text;
+  uint32_t line;  // that it begins in, from 0
+  size_t offset;  // into the text
+};
+
+class PythonLexer {
+ public:
+  // `text` has to outlive the lexer and its tokens.
+  explicit PythonLexer(std::string_view text) : text_(text) {}
+
+  enum class Found : uint8_t {
+    token,
+    newline,  // that ends a logical line: in brackets, and after a backslash, there is none
+    end,
+    error,  // brackets or quotes do not match, or a character that Python has no use for: no more can be read
+  };
+  // `token` is set if one was found.
+  Found next(Token& token);
+  // From 0; behind a newline, the line that comes.
+  uint32_t line() const { return line_; }
+
+ private:
+  struct Literal;  // a string that is being read
+  bool take_blank();
+  bool take_token(Token::Kind& kind, std::string& brackets, int depth);
+  bool take_string(std::string_view prefix, int depth);
+  bool take_text(const Literal& literal, bool is_format_spec, int depth);
+  bool take_field(const Literal& literal, int depth);
+  bool take_escape();
+  void take_number();
+  bool take_operator(std::string& brackets);
+  char peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+
+  std::string_view text_;
+  std::string brackets_;  // that are open
+  size_t at_ = 0;
+  uint32_t line_ = 0;
+};
+
+}  // namespace tapelens::check
