@@ -1,4 +1,4 @@
-// The file in which a process of a run counts its rewrites (profiler/rewrite/tally.h writes it, cli/tally.h reads it).
+// The file in which a process of a run counts its rewrites (rewrites/tally.h writes it, cli/tally.h reads it).
 // It is mapped when the process begins to rewrite, so that what was counted is there however the process ends.
 #pragma once
 

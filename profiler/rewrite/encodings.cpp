@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "profiler/rewrite/bits.h"
+#include "profiler/bits/bits.h"
 
 namespace tapelens::rewrite {
 namespace {
@@ -17,7 +17,7 @@ class Bits final : public Encoding {
   Bits(const at::Tensor& tensor, bool exact)
       : geometry_(tensor),
         count_(static_cast<size_t>(tensor.numel())),
-        bits_(memory(bit_bytes(count_))),
+        bits_(memory(bits::bit_bytes(count_))),
         exact_(exact) {}
   uint8_t* bits() { return static_cast<uint8_t*>(bits_.get()); }
   void set_values(uint64_t zero, uint64_t one) {
@@ -42,14 +42,14 @@ class Bits final : public Encoding {
     }
     return made;
   }
-  uint64_t bytes() const override { return bit_bytes(count_); }
+  uint64_t bytes() const override { return bits::bit_bytes(count_); }
   bool is_exact() const override { return exact_; }
 
  private:
   template <class W>
   void spread_as(const at::Tensor& made) const {
-    spread(static_cast<const uint8_t*>(bits_.get()), count_, static_cast<W>(zero_), static_cast<W>(one_),
-           static_cast<W*>(made.mutable_data_ptr()));
+    bits::spread(static_cast<const uint8_t*>(bits_.get()), count_, static_cast<W>(zero_), static_cast<W>(one_),
+                 static_cast<W*>(made.mutable_data_ptr()));
   }
 
   Geometry geometry_;
@@ -105,11 +105,11 @@ std::unique_ptr<Encoding> between(const at::Tensor& tensor, const Interval& of) 
   const auto count = static_cast<size_t>(tensor.numel());
   bool good;
   if constexpr (sizeof(Value) == 2) {
-    good = pack_between_half(values, count, static_cast<float>(of.low), static_cast<float>(of.high), of.closed,
-                             made->bits());
+    good = bits::pack_between_half(values, count, static_cast<float>(of.low), static_cast<float>(of.high), of.closed,
+                                   made->bits());
   } else {
-    good =
-        pack_between(values, count, static_cast<Value>(of.low), static_cast<Value>(of.high), of.closed, made->bits());
+    good = bits::pack_between(values, count, static_cast<Value>(of.low), static_cast<Value>(of.high), of.closed,
+                              made->bits());
   }
   if (!good) return nullptr;
   made->set_values(pattern(static_cast<Value>(of.outside)), pattern(static_cast<Value>(of.inside)));
@@ -124,7 +124,7 @@ std::unique_ptr<Encoding> two_valued(const at::Tensor& tensor) {
   const W* other = std::find_if(values, values + count, [&](W v) { return v != zero; });
   const W one = other == values + count ? zero : *other;
   auto made = std::make_unique<Bits>(tensor, true);
-  if (!pack_equal(values, count, zero, one, made->bits())) return nullptr;
+  if (!bits::pack_equal(values, count, zero, one, made->bits())) return nullptr;
   made->set_values(zero, one);
   return made;
 }

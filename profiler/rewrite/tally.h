@@ -23,7 +23,7 @@ void applied(std::string_view rewrite, Level level, const Place& place, uint64_t
 // `reason`: a few words for the user: "the gradients are accumulated". One of a few texts.
 void skipped(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes);
 
-// Makes the file of this process's counts (rewrites/tally_file.h) in Settings::tally, if they were asked for. Counting
+// Makes the file of this process's counts (rewrites/tally.h) in Settings::tally, if they were asked for. Counting
 // is writing to it: nothing is left to do when the process ends. Says what went wrong, for the user; empty if nothing
 // did.
 std::string open_tally();

@@ -1,14 +1,17 @@
-#include "profiler/rewrite/bits.h"
-
-#include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
+#include "profiler/bits/bits.h"
 
 #include <algorithm>
 #include <cstring>
 
+// The versions of a function for several machines are chosen when the library is loaded, before ThreadSanitizer is
+// there.
+#ifdef __SANITIZE_THREAD__
+#define TAPELENS_VECTORISED
+#else
 #define TAPELENS_VECTORISED __attribute__((target_clones("avx2", "default")))
+#endif
 
-namespace tapelens::rewrite {
+namespace tapelens::bits {
 namespace {
 
 constexpr size_t kBlock = 64;
@@ -74,19 +77,6 @@ __attribute__((always_inline)) inline bool pack(const Value* values, size_t coun
 TAPELENS_BETWEEN(float)
 TAPELENS_BETWEEN(double)
 
-template <class Half>
-bool pack_between_half(const Half* values, size_t count, float low, float high, bool closed, uint8_t* bits) {
-  float wide[8 * kBlock];
-  for (size_t at = 0; at < count; at += 8 * kBlock) {
-    const size_t some = std::min(count - at, 8 * kBlock);
-    for (size_t i = 0; i < some; ++i) wide[i] = static_cast<float>(values[at + i]);
-    if (!pack_between(wide, some, low, high, closed, bits + at / 8)) return false;
-  }
-  return true;
-}
-template bool pack_between_half(const c10::BFloat16*, size_t, float, float, bool, uint8_t*);
-template bool pack_between_half(const c10::Half*, size_t, float, float, bool, uint8_t*);
-
 #define TAPELENS_WORDS(W)                                                                               \
   template <>                                                                                           \
   TAPELENS_VECTORISED bool pack_equal<W>(const W* values, size_t count, W zero, W one, uint8_t* bits) { \
@@ -109,4 +99,4 @@ TAPELENS_WORDS(uint16_t)
 TAPELENS_WORDS(uint32_t)
 TAPELENS_WORDS(uint64_t)
 
-}  // namespace tapelens::rewrite
+}  // namespace tapelens::bits
