@@ -297,10 +297,6 @@ struct Remade::View {
   }
 };
 
-bool Remade::can_be_made(const Version& version, Time at, recompute::Chain& chain) const {
-  return recompute::can_be_made(View{*this, at}, version, chain);
-}
-
 // ---- what goes
 
 // The host looks at what waits when an operator that the program calls begins, and around backwards.
@@ -310,21 +306,32 @@ Time Remade::asked_at(AllocationId allocation) const {
   return asked != asked_.end() ? Time{*asked} : end;
 }
 
+// As recompute::pin_source() looks at what is pinned at one moment.
+struct Remade::Pinning {
+  Remade& remade;
+  Time at;
+
+  void depend(const Version& source, uint64_t bytes) const { remade.counted_[source].dependents.add(bytes); }
+  bool is_certain(const Version& source) const {
+    return remade.counted_[source].is_held || remade.gone_.contains(source.allocation.value);
+  }
+  bool is_alive(const Version& source) const { return remade.is_alive(source, at); }
+  bool is_held_by_program(const Version& source) const { return remade.is_kept_anyway(source.allocation, at); }
+  bool has_hooks(const Version& source) const { return remade.has_holds(source, at); }
+  bool pin(const Version& source) const { return remade.counted_[source].is_held = true; }
+  bool pin_sources(const Version& source, uint64_t&) const {
+    remade.secure(source, at);
+    return true;
+  }
+};
+
 void Remade::secure(const Version& version, Time at) {
   const Recipe* how = recipe(version);
   if (how == nullptr || std::exchange(counted_[version].is_secured, true)) return;
-  for (const Version& source : how->sources) {
-    Counted& counted = counted_[source];
-    ++counted.dependents;
-    counted.least_made = std::min(counted.least_made, number(context_.process.allocations.bytes[version.allocation]));
-    if (counted.is_held || gone_.contains(source.allocation.value)) continue;
-    const bool is_here = is_alive(source, at);
-    if (is_here && is_kept_anyway(source.allocation, at)) {
-      counted.is_held = true;
-    } else if (!is_here || !has_holds(source, at)) {
-      secure(source, at);
-    }
-  }
+  const Pinning pinning{*this, at};
+  uint64_t copied = 0;  // Found::small counts it, for all that is remade
+  for (const Version& source : how->sources)
+    recompute::pin_source(pinning, source, number(context_.process.allocations.bytes[version.allocation]), copied);
 }
 
 void Remade::settle(AllocationId allocation, Time at, std::vector<Found>& found) {
@@ -349,30 +356,27 @@ void Remade::settle(AllocationId allocation, Time at, std::vector<Found>& found)
   }
   if (held.empty()) return;
   const uint64_t bytes = number(p.allocations.bytes[allocation]);
-  const Counted counted = counted_[version];
-  recompute::Chain chain{.bytes = bytes};
-  const bool can_be = how != nullptr &&
-                      !(counted.dependents > 0 && recompute::is_too_large(bytes, counted.least_made)) &&
-                      can_be_made(version, at, chain);
+  const recompute::Dependents dependents = counted_[version].dependents;
+  const auto chain = recompute::chain_of(View{*this, at}, version, dependents);
   if (is_narrow && may_encode && narrow < p.allocations.bytes[allocation]) {
     // What recipes count on must come back whole.
-    if (counted.dependents > 0 && !is_exact) {
-      if (!can_be) return;
+    if (dependents.count > 0 && !is_exact) {
+      if (!chain) return;
       secure(version, at);
     }
     gone_.emplace(allocation.value, is_exact ? Gone::exact : Gone::masked);
     return;
   }
-  if (!may_recompute || !can_be) return;
+  if (!may_recompute || !chain) return;
   const StringId node_op = p.operators.name[p.nodes.op[p.saves.node[held.front()]]];
-  const uint64_t site = recompute::site_of(chain, context_.text.string(node_op));
-  if (!budget_allows(site, bytes, chain.cost * (1 + counted.dependents), at)) return;
+  const uint64_t site = recompute::site_of(*chain, context_.text.string(node_op));
+  if (!budget_allows(site, bytes, recompute::cost_of(*chain, dependents), at)) return;
   secure(version, at);
   gone_.emplace(allocation.value, Gone::remade);
   found.push_back({.allocation = allocation,
                    .saves = std::move(held),
                    .last = how->op,
-                   .operators = chain.operators,
+                   .operators = chain->operators,
                    .sources = {}});
 }
 

@@ -1,4 +1,4 @@
-// What the rewrite recomputable-save releases in a run, predicted: the decisions of profiler/rewrite/contents.cpp,
+// What the rewrite recomputable-save releases in a run, predicted: the decisions of profiler/versions,
 // taken from a recording, by the rules of rewrites/recompute that both go by. A content is what a storage holds between
 // two writes. One that cheap operators make again of others that stay goes as soon as the program lets go of it.
 #pragma once
@@ -13,7 +13,7 @@
 #include "plugins/unneeded-save/unneeded.h"
 #include "plugins/wide-save/narrow.h"
 #include "rewrites/recompute/budget.h"
-#include "rewrites/recompute/chain.h"
+#include "rewrites/recompute/release.h"
 
 namespace tapelens::check {
 
@@ -53,10 +53,9 @@ class Remade {
   };
   // What recipes have come to count on.
   struct Counted {
-    uint32_t dependents = 0;
-    uint64_t least_made = UINT64_MAX;  // bytes of the smallest that they make
-    bool is_held = false;              // by a copy-on-write clone
-    bool is_secured = false;           // its own recipe is
+    recompute::Dependents dependents;
+    bool is_held = false;     // by a copy-on-write clone
+    bool is_secured = false;  // its own recipe is
   };
   struct Made {
     Bytes own{}, most{};
@@ -71,7 +70,8 @@ class Remade {
     uint64_t offset;
   };
   enum class Gone : uint8_t { masked, exact, remade };
-  struct View;  // for recompute::can_be_made()
+  struct View;     // for recompute::can_be_made()
+  struct Pinning;  // for recompute::pin_source()
 
   OperatorId cheap_maker(AllocationId allocation) const;
   bool is_whole(OperatorId op, AllocationId allocation) const;
@@ -89,7 +89,6 @@ class Remade {
   bool is_alive(const Version& version, Time at) const;
   bool has_holds(const Version& version, Time at) const;
   bool is_there(const Version& version, Time at) const;
-  bool can_be_made(const Version& version, Time at, recompute::Chain& chain) const;
 
   bool is_there_later(const Version& version) const;
   Time asked_at(AllocationId allocation) const;

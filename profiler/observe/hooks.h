@@ -1,10 +1,9 @@
 // What every hook behind a stand-in of the preload library needs.
 #pragma once
 
-#include "profiler/observe/observers.h"
 #include "profiler/observe/thread.h"
 
-namespace tapelens::observe {
+namespace tapelens::capture {
 
 template <class Function>
 Function real(tapelens_symbol symbol) {
@@ -17,8 +16,8 @@ void undisturbed(Hook hook) noexcept {
   try {
     hook();
   } catch (...) {
-    if (is_recording()) record::hook_failed();
+    g_spool.count(trace::Loss::unattributed_save);
   }
 }
 
-}  // namespace tapelens::observe
+}  // namespace tapelens::capture

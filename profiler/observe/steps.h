@@ -1,21 +1,18 @@
-// Steps: the end of a step of an optimizer ends one.
+// Which steps are recorded in full.
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
-#include "profiler/observe/thread.h"
+namespace tapelens::capture {
 
-namespace tapelens::observe {
-
-// Where is_recording().
-void optimizer_begins(Thread& thread, std::string_view name);
-void optimizer_ends(Thread& thread, std::string_view name);
+// Steps count from 0; `last` is the first that is not recorded any more.
+struct StepWindow {
+  bool given = false;
+  uint64_t first = 0, last = UINT64_MAX;
+};
+extern StepWindow g_window;
 
 // How many have ended: the number of the one that is going on.
 uint64_t steps_ended();
 
-// A rewrite is about to step this parameter, in the optimizer's place and earlier.
-void steps_early(c10::TensorImpl* parameter);
-
-}  // namespace tapelens::observe
+}  // namespace tapelens::capture

@@ -1,4 +1,4 @@
-// The same gradients, or the same content, from fewer bytes: a bit an element, or narrower integers.
+// The same gradients, or the same values, from fewer bytes: a bit an element, or narrower integers.
 #pragma once
 
 #include <memory>

@@ -8,18 +8,19 @@
 #include <mutex>
 #include <utility>
 
-#include "profiler/observe/modules.h"
-#include "profiler/observe/observe.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/guards.h"
+#include "profiler/rewrite/saved_tensor_hook.h"
 #include "rewrite_builtin.h"
 
 namespace tapelens::rewrite {
 
+Surroundings g_surroundings;
+
 namespace {
 
-// Contents that the program still holds are asked about at each sweep; of many only some at a time.
+// Versions whose storages the program still holds are asked about at each sweep; of many only some at a time.
 constexpr size_t kAskedAtOnce = 32;
 
 struct Host {
@@ -52,18 +53,18 @@ bool is_same_minor(std::string_view a, std::string_view b) {
 void load(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its hooks live in graphs
   if (library == nullptr) {
-    observe::say(path + ": cannot be loaded: " + dlerror());
+    g_surroundings.say(path + ": cannot be loaded: " + dlerror());
     return;
   }
   const auto entry = reinterpret_cast<const RewritePlugin* (*)()>(dlsym(library, "tapelens_rewrite_plugin"));
   const RewritePlugin* plugin = entry != nullptr ? entry() : nullptr;
   if (plugin == nullptr) {
-    observe::say(path + ": has no rewrites (TAPELENS_REWRITES registers them)");
+    g_surroundings.say(path + ": has no rewrites (TAPELENS_REWRITES registers them)");
   } else if (plugin->interface != kRewriteInterface) {
-    observe::say(path + ": was built for version " + std::to_string(plugin->interface) +
-                 " of the interface, this is version " + std::to_string(kRewriteInterface));
+    g_surroundings.say(path + ": was built for version " + std::to_string(plugin->interface) +
+                       " of the interface, this is version " + std::to_string(kRewriteInterface));
   } else if (!is_same_minor(plugin->torch_version, TORCH_VERSION)) {
-    observe::say(path + ": was built for PyTorch " + plugin->torch_version + ", this is " TORCH_VERSION);
+    g_surroundings.say(path + ": was built for PyTorch " + plugin->torch_version + ", this is " TORCH_VERSION);
   } else {
     add(*plugin);
   }
@@ -79,11 +80,11 @@ bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole
         ((!site.node.empty() && site.node != save.type) || (!site.field.empty() && site.field != save.field))) {
       return false;
     }
-    return is_here(site);
+    return g_surroundings.is_at(site);
   });
 }
 
-// What is followed for the sake of recipes.
+// Calls and writes are followed for the sake of rematerialization.
 constexpr Attempted kFollowing{"recomputable-save", Level::recomputed};
 
 // Calls take(storage) for each storage of an argument: a tensor, or lists of them.
@@ -106,7 +107,8 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
 
 }  // namespace
 
-bool start() {
+bool start(const Surroundings& surroundings) {
+  g_surroundings = surroundings;
   if (!settings().on) return false;
   for (const auto& plugin : kBuiltinRewrites) add(*plugin());
   for (const std::string& path : settings().plugins) load(path);
@@ -171,7 +173,8 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
     if (!rewrite->matches(save)) continue;
     if (info.level == Level::never_read) {
       if (!is_asked_for(info.id, info.level, save, false)) continue;
-      saved.register_hooks(std::make_unique<Hold>(save, rewrite, nullptr, observe::place_now(), false, false));
+      saved.register_hooks(
+          std::make_unique<SavedTensorHook>(save, rewrite, nullptr, g_surroundings.site(), false, false));
       return;
     }
     if (encodes == nullptr) {
@@ -181,21 +184,23 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
   }
   asked.rewrite = kFollowing.rewrite;
   asked.level = kFollowing.level;
-  std::shared_ptr<Content> content =
-      host().recomputes || encodes != nullptr ? content_of(save.tensor) : find_content(save.tensor);
-  if (content == nullptr) return;
+  StorageVersionPtr version =
+      host().recomputes || encodes != nullptr ? version_of(save.tensor) : find_version(save.tensor);
+  if (version == nullptr) return;
   if (!is_steady(*save.tensor.storage().unsafeGetStorageImpl())) return;
-  const std::string_view remade_by = content->remade_by();
-  if (encodes == nullptr && remade_by.empty()) {
-    content->kept();
+  const std::string_view rematerialized_by = version->rematerialized_by();
+  if (encodes == nullptr && rematerialized_by.empty()) {
+    version->kept_by_save();
     return;
   }
   // A copy of what is there takes no operator to make again: who asks for operators asks for that, too.
-  const bool may_recompute = !remade_by.empty() && (is_asked_for(remade_by, Level::recomputed, save, true) ||
-                                                    is_asked_for("recomputable-save", Level::recomputed, save, true));
-  const bool is_first = content->holds() == 0;
-  saved.register_hooks(std::make_unique<Hold>(save, encodes, content, observe::place_now(), may_encode, may_recompute));
-  if (is_first) state.waiting.push_back(std::move(content));
+  const bool may_rematerialize =
+      !rematerialized_by.empty() && (is_asked_for(rematerialized_by, Level::recomputed, save, true) ||
+                                     is_asked_for("recomputable-save", Level::recomputed, save, true));
+  const bool is_first = version->hooks() == 0;
+  saved.register_hooks(
+      std::make_unique<SavedTensorHook>(save, encodes, version, g_surroundings.site(), may_encode, may_rematerialize));
+  if (is_first) state.waiting.push_back(std::move(version));
 }
 
 }  // namespace
@@ -210,8 +215,8 @@ void sweep_waiting(ThreadState& state, size_t most) {
   size_t older = newest > 0 ? ++state.sweeps % newest : 0;
   for (size_t i = waiting.size(); i-- > 0;) {
     if (i < newest && i != older) continue;
-    std::shared_ptr<Content> content = waiting[i];
-    if (content->settle()) waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+    const StorageVersionPtr version = waiting[i];
+    if (version->try_release()) waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
@@ -244,17 +249,17 @@ void end_resize(c10::StorageImpl& storage) {
 }
 
 void end_writes(ThreadState& state, size_t since) {
-  for (size_t i = since; i < state.written.size(); ++i) state.written[i]->lost();
+  for (size_t i = since; i < state.written.size(); ++i) state.written[i]->overwritten();
   if (since < state.written.size()) state.written.resize(since);
 }
 
 void backward_ended(ThreadState& state) {
   sweep(state);
   attempt(kFollowing, [&] {
-    std::erase_if(state.waiting, [](const auto& content) { return content->holds() == 0; });
-    next_epoch();
-    Budget::of_process().backward_ended();
-    forget_dead_contents();
+    std::erase_if(state.waiting, [](const auto& version) { return version->hooks() == 0; });
+    versions::backward_ended();
+    budget().backward_ended();
+    forget_dead_versions();
   });
 }
 

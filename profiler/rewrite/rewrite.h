@@ -1,7 +1,7 @@
 // The interface of a rewrite: what it takes of a saved tensor or of an operator, and what it gives back to the
 // backward. The rewrites of plugins/*/rewrite.cpp and those of a third party's shared library use the same.
 //
-// A rewrite says which saves it knows and how their content is kept in less; everything else is the host's (host.h):
+// A rewrite says which saves it knows and how their values are kept in less; everything else is the host's (host.h):
 // whether a tensor may be touched at all, who else keeps its storage, when the bytes go, the version check, plans,
 // thresholds, counting. A save is rewritten when the saves that can be rewritten are all that keeps its storage: until
 // then nothing was encoded, so nothing has to be undone when somebody else turns out to keep it.
@@ -47,7 +47,7 @@ class Encoding {
   // gradients the same bits. No autograd, no hooks are active. May throw: the backward fails with it.
   virtual at::Tensor decode() const = 0;
   virtual uint64_t bytes() const = 0;  // that it holds
-  // Whether decode() gives the content itself, of which other things may be made again.
+  // Whether decode() gives the values themselves, from which other tensors may be rematerialized.
   virtual bool is_exact() const { return false; }
 };
 

@@ -1,0 +1,267 @@
+#include "profiler/rewrite/rematerialization.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/generated/Functions.h>
+#include <torch/csrc/autograd/grad_mode.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+
+#include "profiler/rewrite/budget.h"
+#include "profiler/rewrite/guards.h"
+#include "profiler/rewrite/host.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+// Above this a source is named and looked after; below it is simply held.
+size_t small() { return std::min<size_t>(recompute::kSmall, settings().min_bytes); }
+
+bool is_whole(const at::Tensor& tensor) {
+  return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
+         tensor.storage().nbytes() == static_cast<size_t>(tensor.numel()) * tensor.element_size();
+}
+
+void read(RecordedCall& call, size_t argument, const at::Tensor& tensor) {
+  Geometry geometry(tensor);
+  if (tensor.storage().nbytes() >= small()) {
+    const StorageVersionPtr version = version_of(tensor);
+    if (tensor.requires_grad() && tensor.is_leaf()) version->kept_by_program();
+    call.sources.push_back({version});
+    call.large.push_back({argument, std::move(geometry)});
+    return;
+  }
+  // Not detached: that would be an operator. The same memory, watched through the version.
+  RecordedCall::Small source{argument, geometry, geometry.over(tensor.storage())};
+  source.tensor.unsafeGetTensorImpl()->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) source.tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  source.version = tensor.unsafeGetTensorImpl()->version_counter().current_version();
+  if (!is_steady(*tensor.storage().unsafeGetStorageImpl())) source.copy();
+  call.small.push_back(std::move(source));
+}
+
+std::unique_ptr<RecordedCall> the_same_as(std::shared_ptr<versions::Version> version, const Geometry& geometry) {
+  auto call = std::make_unique<RecordedCall>();
+  call->sources.push_back({std::move(version)});
+  call->large.push_back({0, geometry});
+  return call;
+}
+
+// Nothing of the program's state reaches what is run again: no autograd, no autocast, no modes.
+struct Alone {
+  at::AutoDispatchBelowADInplaceOrView below;
+  c10::impl::ExcludeDispatchKeyGuard autocast{c10::autocast_dispatch_keyset};
+  c10::impl::ExcludeDispatchKeyGuard modes{guards::kModeKeys};
+  at::NoGradGuard no_grad;
+};
+
+const torch::autograd::generated::GeluBackward0* gelu_node(const at::Tensor& output) {
+  return dynamic_cast<const torch::autograd::generated::GeluBackward0*>(torch::autograd::impl::grad_fn_unsafe(output));
+}
+
+}  // namespace
+
+const CheapOperator* cheap_operator(const at::RecordFunction& function) {
+  std::string_view name = function.name();
+  const bool is_in_place = name.ends_with('_');
+  const recompute::Cheap cheap = recompute::cheap(name);
+  if (!cheap) return nullptr;
+  const auto of = function.operator_name();
+  if (!of || of->overload_name == "out" || of->overload_name.ends_with("_out")) return nullptr;
+  static std::mutex lock;
+  static auto* known = new std::unordered_map<c10::OperatorName, std::unique_ptr<CheapOperator>>;
+  const std::lock_guard guard(lock);
+  std::unique_ptr<CheapOperator>& made = (*known)[*of];
+  if (made != nullptr) return made.get();
+  const auto op = c10::Dispatcher::singleton().findSchema(*of);
+  if (!op) return nullptr;
+  made.reset(new CheapOperator{cheap, *op});
+  made->is_in_place = is_in_place;
+  made->copies = name == "aten::clone" || name == "aten::_to_copy";
+  made->is_gelu = name == "aten::gelu";
+  made->drops_running_stats = name == "aten::native_batch_norm";
+  return made.get();
+}
+
+Call begin_call(const CheapOperator& op, const at::RecordFunction& function) {
+  Call call{&op, nullptr};
+  if (!is_plain_moment()) return call;
+  // Below autograd operators change tensors without counting versions.
+  if (c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView)) return call;
+  if (op.is_gelu) return call;
+  const auto inputs = function.inputs();
+  const auto is_large = [](const c10::IValue& input) {
+    return input.isTensor() && is_plain(input.toTensor()) && input.toTensor().storage().nbytes() >= small() / 4;
+  };
+  if (std::ranges::none_of(inputs, is_large)) return call;
+  auto record = std::make_unique<RecordedCall>();
+  record->op = &op;
+  record->arguments.resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const c10::IValue& input = inputs[i];
+    if (!input.isTensor()) {
+      if (input.isTensorList() || input.isList()) {
+        const auto list = input.toListRef();
+        if (!list.empty() && list[0].isTensor()) return call;
+      }
+      record->arguments[i] = input;
+      continue;
+    }
+    const at::Tensor& tensor = input.toTensor();
+    if (!tensor.defined()) continue;
+    if (!is_plain(tensor)) return call;
+    read(*record, i, tensor);
+  }
+  constexpr size_t kRunningMean = 3, kRunningVariance = 4, kTraining = 5;
+  if (op.drops_running_stats && record->arguments.size() > kTraining && record->arguments[kTraining].isBool() &&
+      record->arguments[kTraining].toBool()) {
+    record->forget({kRunningMean, kRunningVariance});
+  }
+  return {&op, std::move(record)};
+}
+
+void end_call(Call call, const at::RecordFunction& function, bool is_outermost) {
+  const auto& outputs = function.outputs();
+  if (outputs.empty() || !outputs[0].isTensor()) return;
+  const at::Tensor& output = outputs[0].toTensor();
+  if (!is_plain(output) || output.storage().nbytes() < settings().min_bytes || !is_whole(output)) return;
+  if (is_outermost && !g_surroundings.in_backward()) {
+    budget().ran(call.op->cheap.cost * output.storage().nbytes());
+  }
+  if (call.record == nullptr && !call.op->is_gelu) return;
+  if (call.op->is_gelu) {
+    const auto* node = gelu_node(output);
+    const auto input = node != nullptr ? node->self_.get_raw_data() : std::nullopt;
+    if (!is_plain_moment() || !input || !is_plain(*input)) return;
+    call.record = std::make_unique<RecordedCall>();
+    call.record->op = call.op;
+    call.record->arguments = {c10::IValue(), c10::IValue(node->approximate)};
+    read(*call.record, 0, *input);
+  }
+  RecordedCall& record = *call.record;
+  const auto* storage = output.storage().unsafeGetStorageImpl();
+  if (call.op->is_in_place && record.reads_small(0)) return;
+  for (size_t i = 0; i < record.sources.size(); ++i) {
+    const bool is_target = call.op->is_in_place && record.large[i].argument == 0;
+    if (!is_target && record.version(i).is_storage(storage)) return;  // a view of an input
+  }
+  if (record.sources.empty() || call.op->is_in_place) {
+    new_version(output, std::move(call.record));
+    return;
+  }
+  // A copy of what is there, or what the same operator made of the same before.
+  const Geometry made(output);
+  const std::shared_ptr<versions::Version> source = record.sources.front().version;
+  const Geometry& was = record.large.front().geometry;
+  if (call.op->copies && record.sources.size() == 1 && record.small.empty() && was == made &&
+      was.storage_bytes == made.storage_bytes) {
+    new_version(output, the_same_as(source, made));
+    return;
+  }
+  if (auto before = source->made_before(record)) {
+    new_version(output, the_same_as(std::move(before), made));
+  } else {
+    source->made(new_version(output, std::move(call.record)));
+  }
+}
+
+void count_product(recompute::Product product, const at::RecordFunction& function) {
+  if (g_surroundings.in_backward()) return;
+  constexpr size_t kTensors = 8;  // no product is called with more
+  std::array<std::span<const int64_t>, kTensors> sizes;
+  size_t count = 0;
+  for (const c10::IValue& input : function.inputs()) {
+    if (!input.isTensor() || !input.toTensor().defined()) continue;
+    const c10::TensorImpl& impl = *input.toTensor().unsafeGetTensorImpl();
+    if (!impl.has_storage() || impl.has_symbolic_sizes_strides() || count == kTensors) return;
+    const auto of = impl.sizes_default();
+    sizes[count++] = {of.data(), of.size()};
+  }
+  budget().ran(recompute::cost(product, std::span(sizes).first(count)));
+}
+
+// ---- one call
+
+void RecordedCall::Small::copy() {
+  if (is_copied) return;
+  TORCH_CHECK(tensor.storage().nbytes() == geometry.storage_bytes, "a source of ", geometry.storage_bytes,
+              " bytes has ", tensor.storage().nbytes(), " by now");
+  at::Tensor made = geometry.over(copy_of(tensor.storage()));
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) made.unsafeGetTensorImpl()->set_wrapped_number(true);
+  tensor = std::move(made);
+  is_copied = true;
+}
+
+const StorageVersion& RecordedCall::version(size_t source) const {
+  return static_cast<const StorageVersion&>(*sources[source].version);
+}
+
+bool RecordedCall::reads_small(size_t argument) const {
+  return std::ranges::find(small, argument, &Small::argument) != small.end();
+}
+
+void RecordedCall::forget(std::initializer_list<size_t> numbers) {
+  const auto is_one = [&](size_t argument) { return std::ranges::find(numbers, argument) != numbers.end(); };
+  std::erase_if(small, [&](const Small& source) { return is_one(source.argument); });
+  for (size_t i = large.size(); i-- > 0;) {
+    if (!is_one(large[i].argument)) continue;
+    large.erase(large.begin() + static_cast<std::ptrdiff_t>(i));
+    sources.erase(sources.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+bool RecordedCall::is_same(const versions::Rematerialization& other) const {
+  const auto& call = static_cast<const RecordedCall&>(other);
+  const auto is_same_large = [](const Large& a, const Large& b) {
+    return a.argument == b.argument && a.geometry == b.geometry;
+  };
+  const auto is_same_small = [](const Small& a, const Small& b) {
+    return a.argument == b.argument && a.geometry == b.geometry && a.tensor.is_alias_of(b.tensor) &&
+           a.version == b.version;
+  };
+  return op == call.op && std::ranges::equal(large, call.large, is_same_large) &&
+         std::ranges::equal(small, call.small, is_same_small) && std::ranges::equal(arguments, call.arguments);
+}
+
+bool RecordedCall::has_small_sources() const {
+  return std::ranges::all_of(small, [](const Small& source) {
+    return source.is_copied ||
+           (source.tensor.unsafeGetTensorImpl()->version_counter().current_version() == source.version &&
+            source.tensor.storage().nbytes() == source.geometry.storage_bytes &&
+            is_steady(*source.tensor.storage().unsafeGetStorageImpl()));
+  });
+}
+
+uint64_t RecordedCall::pin_small_sources() {
+  uint64_t copied = 0;
+  for (Small& source : small) {
+    if (!source.is_copied) copied += source.geometry.storage_bytes;
+    source.copy();
+  }
+  return copied;
+}
+
+versions::ValuesPtr RecordedCall::run(std::vector<Input> inputs) {
+  const Quiet quiet;
+  const Alone alone;
+  torch::jit::Stack stack(arguments);
+  for (const Small& source : small) stack[source.argument] = source.tensor;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    c10::Storage storage = storage_of(inputs[i].values);
+    if (op->is_in_place && large[i].argument == 0 && !inputs[i].is_ours) storage = copy_of(storage);
+    stack[large[i].argument] = large[i].geometry.over(std::move(storage));
+  }
+  if (op->is_gelu) {
+    return std::make_shared<StorageValues>(at::gelu(stack[0].toTensor(), stack[1].toStringRef()).storage());
+  }
+  op->op.callBoxed(stack);
+  return std::make_shared<StorageValues>(stack[0].toTensor().storage());
+}
+
+}  // namespace tapelens::rewrite

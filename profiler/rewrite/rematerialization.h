@@ -1,0 +1,73 @@
+// How versions are rematerialized: by calls of cheap operators, which are noted as the program makes them.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
+
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "profiler/rewrite/geometry.h"
+#include "profiler/rewrite/storage_versions.h"
+#include "rewrites/recompute/operators.h"
+
+namespace tapelens::rewrite {
+
+// One overload of an operator that rewrites/recompute/operators.h names.
+struct CheapOperator {
+  recompute::Cheap cheap;
+  c10::OperatorHandle op;
+  bool is_in_place = false;          // the first argument is made again and overwritten
+  bool copies = false;               // its result may hold what its argument holds
+  bool is_gelu = false;              // not boxable: its input comes from its node
+  bool drops_running_stats = false;  // batch normalisation: a second update must not happen
+};
+
+// Null: not one of them. By schema name and overload: to be asked once for each.
+const CheapOperator* cheap_operator(const at::RecordFunction& function);
+
+// One call, as it was made. Not of an operator but of a version that is equal: `op` is null.
+struct RecordedCall final : versions::Rematerialization {
+  struct Large {  // for each of `sources`
+    size_t argument = 0;
+    Geometry geometry;
+  };
+  struct Small {
+    size_t argument = 0;
+    Geometry geometry;
+    at::Tensor tensor;  // the program's, in its version; or a copy
+    uint32_t version = 0;
+    bool is_copied = false;
+
+    void copy();  // unless it is one
+  };
+
+  const CheapOperator* op = nullptr;
+  std::vector<c10::IValue> arguments;  // sources among them are left out
+  std::vector<Large> large;
+  std::vector<Small> small;
+
+  const StorageVersion& version(size_t source) const;
+  bool reads_small(size_t argument) const;
+  void forget(std::initializer_list<size_t> numbers);  // sources that make no difference to the result
+
+  recompute::Cheap cheap() const override { return op != nullptr ? op->cheap : recompute::Cheap{}; }
+  bool is_same(const Rematerialization& other) const override;
+  bool has_small_sources() const override;
+  uint64_t pin_small_sources() override;
+  versions::ValuesPtr run(std::vector<Input> inputs) override;  // below autograd and autocast
+};
+
+// One call that is under way.
+struct Call {
+  const CheapOperator* op = nullptr;
+  std::unique_ptr<RecordedCall> record;  // null: nothing of it can be known
+};
+Call begin_call(const CheapOperator& op, const at::RecordFunction& function);
+// `is_outermost`: no other such call is around it.
+void end_call(Call call, const at::RecordFunction& function, bool is_outermost);
+// A product that the program calls: what the budget is a share of.
+void count_product(recompute::Product product, const at::RecordFunction& function);
+
+}  // namespace tapelens::rewrite

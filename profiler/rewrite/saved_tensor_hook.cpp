@@ -1,0 +1,161 @@
+#include "profiler/rewrite/saved_tensor_hook.h"
+
+#include <torch/csrc/autograd/anomaly_mode.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <mutex>
+#include <sstream>
+#include <utility>
+
+#include "profiler/rewrite/attempt.h"
+#include "profiler/rewrite/host.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+// "Relu" in LibTorch's errors where it was "ReluBackward0" before.
+constexpr bool kNamesOperators = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 15;
+
+class EncodedTensor final : public versions::Encoded {
+ public:
+  EncodedTensor(std::unique_ptr<Encoding> encoding, bool is_whole)
+      : encoding_(std::move(encoding)), is_exact_(is_whole && encoding_->is_exact()) {}
+  const Encoding& encoding() const { return *encoding_; }
+  uint64_t bytes() const override { return encoding_->bytes(); }
+  bool is_exact() const override { return is_exact_; }
+  versions::ValuesPtr decode() const override { return std::make_shared<StorageValues>(encoding_->decode().storage()); }
+
+ private:
+  std::unique_ptr<Encoding> encoding_;
+  bool is_exact_;
+};
+
+}  // namespace
+
+SavedTensorHook::SavedTensorHook(const Save& save, const Rewrite* rewrite, StorageVersionPtr version, uint64_t site,
+                                 bool may_encode, bool may_rematerialize)
+    : Hook(may_encode, may_rematerialize),
+      version_(std::move(version)),
+      rewrite_(rewrite),
+      geometry_(save.tensor),
+      counter_(save.tensor.unsafeGetTensorImpl()->version_counter()),
+      counter_was_(counter_.current_version()),
+      node_(&save.node),
+      type_(save.type),
+      field_(save.field),
+      operator_name_(save.operator_name),
+      outer_operator_(save.outer_operator),
+      index_(save.index),
+      wanted_(save.wanted),
+      site_(site),
+      variable_(save.tensor.getIntrusivePtr()),
+      is_output_(torch::autograd::impl::get_autograd_meta(save.tensor) == nullptr) {}
+
+SavedTensorHook::~SavedTensorHook() {
+  if (version_ != nullptr) version_->remove(*this);
+}
+
+void SavedTensorHook::call_pack_hook(const at::Tensor& tensor) {
+  // What is thrown here would leave a save that cannot be unpacked.
+  tensor_ = tensor;
+  const RewriteInfo info =
+      rewrite_ != nullptr ? info_of(*rewrite_) : RewriteInfo{"recomputable-save", Level::recomputed, {}};
+  attempt({info.id, info.level, place(), geometry_.storage_bytes}, [&] {
+    if (version_ != nullptr) {
+      version_->add(*this);
+    } else if ((unneeded_ = rewrite_->encode(save(tensor))) != nullptr) {
+      applied(info.id, info.level, place(), geometry_.storage_bytes, unneeded_->bytes());
+      tensor_.reset();
+    }
+  });
+}
+
+std::shared_ptr<const versions::Encoded> SavedTensorHook::encode() {
+  std::unique_ptr<Encoding> encoding = rewrite_->encode(save(tensor_));
+  if (encoding == nullptr) {
+    skipped(rewrite_->info().id, rewrite_->info().level, place(), "its values have no shorter form", version_->bytes());
+    return nullptr;
+  }
+  return std::make_shared<EncodedTensor>(std::move(encoding), geometry_.offset == 0);
+}
+
+void SavedTensorHook::release(uint64_t bytes, uint64_t kept) {
+  const RewriteInfo info =
+      encoded() != nullptr ? rewrite_->info() : RewriteInfo{version_->rematerialized_by(), Level::recomputed, {}};
+  applied(info.id, info.level, place(), bytes, kept);
+  tensor_.reset();
+}
+
+std::string SavedTensorHook::made_by() const {
+  // As LibTorch: of an output the node itself; else whoever made the variable last.
+  std::string name;
+  uint32_t output = 0;
+  if (is_output_) {
+    name = node_->name();
+  } else if (const auto variable = variable_.lock()) {
+    const at::Tensor tensor(variable);
+    output = tensor.output_nr();
+    if (const auto* node = torch::autograd::impl::grad_fn_unsafe(tensor)) name = node->name();
+  }
+  if (name.empty()) return name;
+  if constexpr (kNamesOperators) name.resize(name.find_last_not_of("0123456789") + 1);
+  if (kNamesOperators && name.ends_with("Backward")) name.resize(name.size() - std::string_view("Backward").size());
+  return ", which is output " + std::to_string(output) + " of " + name + ",";
+}
+
+void SavedTensorHook::check_version() const {
+  const uint32_t now = counter_.current_version();
+  if (now == counter_was_) return;
+  // LibTorch's own words: whoever reads them knows them.
+  std::ostringstream text;
+  text << "one of the variables needed for gradient computation has been modified by an inplace operation: ["
+       << geometry_.over(c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, c10::kCPU))).toString()
+       << " " << at::IntArrayRef(geometry_.sizes) << "]";
+  text << made_by();
+  text << " is at version " << now << "; expected version " << counter_was_ << " instead.";
+  if (!torch::autograd::AnomalyMode::is_enabled()) {
+    text << " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True, check_nan=False).";
+  } else {
+    text << " Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable "
+            "in "
+            "question was changed in there or anywhere later. Good luck!";
+  }
+  TORCH_CHECK(false, text.str());
+}
+
+at::Tensor SavedTensorHook::call_unpack_hook() {
+  const Quiet quiet;
+  check_version();
+  if (version_ != nullptr) {
+    const std::lock_guard guard(version_->lock());
+    if (tensor_.defined()) return tensor_;
+  } else if (tensor_.defined()) {
+    return tensor_;
+  }
+  const Encoding* encoding = unneeded_.get();
+  if (encoded() != nullptr) encoding = &static_cast<const EncodedTensor&>(*encoded()).encoding();
+  if (encoding != nullptr) {
+    TORCH_CHECK(encoding->is_exact() || g_surroundings.in_backward(), "Tapelens: the values of ", std::string(type_),
+                ".", std::string(field_), " were not kept (", std::string(rewrite_->info().id),
+                "): they cannot be read from outside of the backward. Run without that rewrite to look at them.");
+  }
+  // Enough was kept for it to be made. Where it cannot be all the same, an error is better than a wrong gradient.
+  try {
+    return encoding != nullptr ? encoding->decode() : geometry_.over(storage_of(version_->unpack()));
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (...) {
+    TORCH_CHECK(false, "Tapelens: the tensor that ", std::string(type_), ".", std::string(field_),
+                " saved cannot be made again: ", thrown_text(),
+                ". Run the program without --apply, and please report this.");
+  }
+}
+
+Save SavedTensorHook::save(const at::Tensor& tensor) const {
+  return {*node_, type_, field_, index_, operator_name_, outer_operator_, {}, wanted_, tensor};
+}
+
+Place SavedTensorHook::place() const { return {node_, type_, field_, index_, operator_name_, site_}; }
+
+}  // namespace tapelens::rewrite

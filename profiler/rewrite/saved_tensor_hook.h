@@ -1,0 +1,63 @@
+// The hooks of one SavedVariable of the program, through which a rewrite holds its tensor.
+#pragma once
+
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "profiler/rewrite/geometry.h"
+#include "profiler/rewrite/rewrite.h"
+#include "profiler/rewrite/storage_versions.h"
+#include "profiler/rewrite/tally.h"
+
+namespace tapelens::rewrite {
+
+class SavedTensorHook final : public torch::autograd::SavedVariableHooks, public versions::Hook {
+ public:
+  // `rewrite`: null for one that can only be rematerialized. `version`: null for what is never read.
+  SavedTensorHook(const Save& save, const Rewrite* rewrite, StorageVersionPtr version, uint64_t site, bool may_encode,
+                  bool may_rematerialize);
+  ~SavedTensorHook() override;
+
+  void call_pack_hook(const at::Tensor& tensor) override;
+  at::Tensor call_unpack_hook() override;
+  // Compiled autograd asks; it takes what unpacking gives.
+  std::optional<std::pair<c10::SafePyObject, c10::SafePyObject>> retrieve_unpack_hook_data() const override {
+    return std::nullopt;
+  }
+
+  // With the version's lock held.
+  const at::Tensor& tensor() const { return tensor_; }  // undefined: it was released
+  const Geometry& geometry() const { return geometry_; }
+  std::string_view operator_name() const { return operator_name_; }
+  const Rewrite* rewrite() const { return rewrite_; }
+  Place place() const;
+
+ private:
+  std::shared_ptr<const versions::Encoded> encode() override;
+  bool can_encode() const override { return rewrite_ != nullptr; }
+  void release(uint64_t bytes, uint64_t kept) override;
+
+  Save save(const at::Tensor& tensor) const;
+  void check_version() const;
+  std::string made_by() const;  // ", which is output 0 of Relu,", for the version error
+
+  StorageVersionPtr version_;
+  const Rewrite* rewrite_;
+  at::Tensor tensor_;                         // until it is released
+  std::shared_ptr<const Encoding> unneeded_;  // of what is never read: what stands for it
+  Geometry geometry_;
+  c10::VariableVersion counter_;
+  uint32_t counter_was_ = 0;
+  const torch::autograd::Node* node_;
+  std::string_view type_, field_, operator_name_, outer_operator_;
+  uint32_t index_;
+  uint64_t wanted_, site_;
+  c10::weak_intrusive_ptr<c10::TensorImpl> variable_;  // that was saved, if it was the program's own
+  bool is_output_;
+};
+
+}  // namespace tapelens::rewrite

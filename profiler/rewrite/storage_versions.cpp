@@ -1,0 +1,275 @@
+#include "profiler/rewrite/storage_versions.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/impl/COW.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "profiler/rewrite/attempt.h"
+#include "profiler/rewrite/budget.h"
+#include "profiler/rewrite/host.h"
+#include "profiler/rewrite/rematerialization.h"
+#include "profiler/rewrite/saved_tensor_hook.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+struct Table {
+  std::mutex lock;
+  std::unordered_map<const c10::StorageImpl*, StorageVersionPtr> versions;  // the newest of each
+  size_t next_clean = 4096;
+};
+Table& table() {
+  static auto* made = new Table;
+  return *made;
+}
+
+const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+
+uint32_t use_count(const c10::StorageImpl* storage) {
+  return static_cast<uint32_t>(c10::raw::intrusive_ptr::use_count(const_cast<c10::StorageImpl*>(storage)));
+}
+
+// Dead ones go, and what they are rematerialized from with them: outside of the lock.
+void clean_locked(Table& t, std::vector<StorageVersionPtr>& dead) {
+  for (auto at = t.versions.begin(); at != t.versions.end();) {
+    if (at->second->is_storage_gone()) {
+      dead.push_back(std::move(at->second));
+      at = t.versions.erase(at);
+    } else {
+      ++at;
+    }
+  }
+  t.next_clean = std::max<size_t>(4096, 2 * t.versions.size());
+}
+
+StorageVersionPtr known_version(const c10::StorageImpl* storage);
+
+// The program's storage is to keep its memory whatever happens, for numpy, DLPack or another library may know the
+// address: where the storage is written after all, by whatever means, it is the clone that gets a copy. LibTorch's own
+// way would be the other one. `Storage` is a parameter because LibTorch has this since 2.15; before, this is done for
+// operators alone.
+template <class Storage>
+void materialize(Storage* storage) {
+  using namespace c10::impl::cow;  // not qualified below: LibTorch before 2.15 has no such function
+  attempt({"recomputable-save", Level::recomputed}, [&] {
+    if (const auto version = known_version(storage)) version->about_to_be_written();
+  });
+  if (is_copy_on_write(*storage)) materialize_cow(storage);
+}
+
+template <class Storage>
+c10::Storage share(Storage& storage) {
+  const bool was_shared = is_copy_on_write(storage);
+  c10::Storage clone(c10::impl::cow::lazy_clone_storage(storage));
+  if constexpr (requires { storage.clear_materializer(); }) {
+    if (clone && !was_shared) {
+      storage.clear_materializer();
+      storage.set_materializer(&materialize<Storage>);
+    }
+  }
+  return clone;
+}
+
+template <class Storage>
+void forget_materializer(Storage& storage) {
+  if constexpr (requires { storage.clear_materializer(); }) {
+    if (storage.has_materializer() && !is_copy_on_write(storage)) storage.clear_materializer();
+  }
+}
+
+StorageVersionPtr known_version(const c10::StorageImpl* storage) {
+  Table& t = table();
+  const std::lock_guard guard(t.lock);
+  const auto at = t.versions.find(storage);
+  return at != t.versions.end() ? at->second : nullptr;
+}
+
+}  // namespace
+
+bool is_copy_on_write(const c10::StorageImpl& storage) {
+  return c10::impl::cow::is_cow_data_ptr(const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks());
+}
+
+c10::Storage copy_of(const c10::Storage& storage) {
+  c10::Allocator* allocator = c10::GetCPUAllocator();
+  c10::DataPtr data = allocator->allocate(storage.nbytes());
+  std::memcpy(data.get(), storage.data(), storage.nbytes());
+  return {c10::Storage::use_byte_size_t(), storage.nbytes(), std::move(data), allocator, true};
+}
+
+// ---- the table
+
+StorageVersionPtr find_version(const at::Tensor& tensor) {
+  StorageVersionPtr version = known_version(storage_of(tensor));
+  return version != nullptr && version->is_of(tensor) ? version : nullptr;
+}
+
+StorageVersionPtr version_of(const at::Tensor& tensor) {
+  if (auto known = find_version(tensor)) return known;
+  return new_version(tensor, nullptr);
+}
+
+StorageVersionPtr new_version(const at::Tensor& tensor, std::unique_ptr<RecordedCall> call) {
+  auto made = std::make_shared<StorageVersion>(tensor);
+  if (call != nullptr) made->set_rematerialization(std::move(call));
+  Table& t = table();
+  StorageVersionPtr former = made;
+  std::vector<StorageVersionPtr> dead;
+  {
+    const std::lock_guard guard(t.lock);
+    std::swap(t.versions[storage_of(tensor)], former);
+    if (former != nullptr && former->is_left_alone() && !former->is_storage_gone()) made->leave_alone();
+    if (t.versions.size() > t.next_clean) clean_locked(t, dead);
+  }
+  if (former != nullptr && !former->is_storage_gone()) former->overwritten();
+  return made;
+}
+
+void note_write(const c10::StorageImpl& storage, std::vector<StorageVersionPtr>& written) {
+  const StorageVersionPtr version = known_version(&storage);
+  if (version == nullptr) return;
+  try {
+    version->about_to_be_written();
+    written.push_back(version);
+  } catch (...) {
+    version->overwritten();  // what counts on it raises an error: it must not read what is written now
+    throw;
+  }
+}
+
+void leave_alone(c10::StorageImpl& storage) {
+  StorageVersionPtr version = known_version(&storage);
+  if (version == nullptr || version->is_storage_gone()) {
+    version = std::make_shared<StorageVersion>(storage);
+    Table& t = table();
+    StorageVersionPtr former = version;
+    const std::lock_guard guard(t.lock);
+    std::swap(t.versions[&storage], former);
+  }
+  struct Losing {
+    StorageVersion& version;
+    ~Losing() { version.overwritten(); }
+  } const losing{*version};
+  version->leave_alone();
+  version->about_to_be_written();
+  // Whoever writes it does so on another thread, or gives it other memory.
+  if (is_copy_on_write(storage)) storage.mutable_data_ptr();
+}
+
+void forget_sharing(c10::StorageImpl& storage) { forget_materializer(storage); }
+
+bool is_steady(c10::StorageImpl& storage) {
+  if (!storage.resizable() || !(is_copy_on_write(storage) || c10::impl::cow::has_simple_data_ptr(storage)))
+    return false;
+  Table& t = table();
+  const std::lock_guard guard(t.lock);
+  const auto at = t.versions.find(&storage);
+  return at == t.versions.end() || at->second->is_storage_gone() || !at->second->is_left_alone();
+}
+
+void forget_dead_versions() {
+  std::vector<StorageVersionPtr> dead;
+  Table& t = table();
+  const std::lock_guard guard(t.lock);
+  clean_locked(t, dead);
+}
+
+// ---- one version
+
+StorageVersion::StorageVersion(const at::Tensor& tensor)
+    : Version(tensor.storage().nbytes()),
+      storage_(tensor.storage().getWeakStorageImpl()),
+      counter_(tensor.unsafeGetTensorImpl()->version_counter()),
+      version_(counter_.current_version()) {}
+
+StorageVersion::StorageVersion(c10::StorageImpl& storage)
+    : Version(0), storage_(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(&storage)) {
+  overwritten();
+}
+
+bool StorageVersion::is_of(const at::Tensor& tensor) const {
+  return is_alive() && tensor.unsafeGetTensorImpl()->version_counter().current_version() == version_;
+}
+
+void StorageVersion::set_rematerialization(std::unique_ptr<RecordedCall> call) {
+  rematerialized_by_ = call->op != nullptr ? "recomputable-save" : "duplicate-save";
+  Version::set_rematerialization(std::move(call));
+}
+
+bool StorageVersion::has_values() const { return !storage_.expired() && counter_.current_version() == version_; }
+
+bool StorageVersion::is_steady() const {
+  const auto storage = storage_.lock();
+  return storage != nullptr && storage->nbytes() == bytes() && rewrite::is_steady(*storage);
+}
+
+versions::ValuesPtr StorageVersion::storage() {
+  auto storage = storage_.lock();
+  return storage != nullptr ? std::make_shared<StorageValues>(c10::Storage(std::move(storage)), true) : nullptr;
+}
+
+versions::ValuesPtr StorageVersion::clone() {
+  const auto storage = storage_.lock();
+  c10::Storage made = storage != nullptr ? share(*storage) : c10::Storage();
+  return made ? std::make_shared<StorageValues>(std::move(made)) : nullptr;
+}
+
+versions::ValuesPtr StorageVersion::copy(const versions::Values& values) {
+  return std::make_shared<StorageValues>(copy_of(static_cast<const StorageValues&>(values).storage()));
+}
+
+namespace {
+const SavedTensorHook& as_saved(const versions::Hook* hook) { return static_cast<const SavedTensorHook&>(*hook); }
+}  // namespace
+
+versions::Version::Holders StorageVersion::holders() const {
+  const auto& hooks = all_hooks();
+  const c10::StorageImpl* storage = storage_of(as_saved(hooks.front()).tensor());
+  if (storage->nbytes() != bytes()) return Holders::never_alone;  // resized
+  if (use_count(storage) != hooks.size()) return Holders::others_too;
+  for (const auto* hook : hooks)
+    if (as_saved(hook).tensor().use_count() != 1) return Holders::others_too;
+  return is_copy_on_write(*storage) ? Holders::never_alone : Holders::hooks;  // others have the same memory
+}
+
+bool StorageVersion::is_worth(const recompute::Chain& chain, uint64_t cost) {
+  return budget().allows(recompute::site_of(chain, as_saved(all_hooks().front()).operator_name()), bytes(), cost);
+}
+
+// The first of each kind are made again at once and compared: a kernel that gives other bits the second time, a tensor
+// that was written behind PyTorch's back, are found before anything depends on it.
+bool StorageVersion::is_right(const recompute::Chain& chain) {
+  const SavedTensorHook& hook = as_saved(all_hooks().front());
+  uint64_t key = chain.key;
+  for (const int64_t size : hook.geometry().sizes) key = (key ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15ULL;
+  using State = versions::Trials::State;
+  const State known = trials().state(chain.key, key);
+  if (known != State::untried) return known == State::right;
+  const Quiet quiet;
+  const versions::ValuesPtr made = rematerialize();
+  const c10::Storage &again = rewrite::storage_of(made), &original = hook.tensor().storage();
+  const bool is_right =
+      again.nbytes() == original.nbytes() && std::memcmp(again.data(), original.data(), again.nbytes()) == 0;
+  trials().learn(chain.key, key, is_right);
+  return is_right;
+}
+
+void StorageVersion::skipped(const char* reason) {
+  rewrite::skipped(rematerialized_by_, Level::recomputed, as_saved(all_hooks().front()).place(), reason, bytes());
+}
+
+void StorageVersion::failed() noexcept {
+  const SavedTensorHook& hook = as_saved(all_hooks().front());
+  const RewriteInfo info =
+      hook.rewrite() != nullptr ? info_of(*hook.rewrite()) : RewriteInfo{rematerialized_by_, Level::recomputed, {}};
+  count_failure({info.id, info.level, hook.place(), bytes()});
+}
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,244 @@
+// Storages, saved-tensor hooks and operators without LibTorch, for the tests of profiler/versions. A storage holds one
+// number instead of bytes; what an operator makes is a hash of what it reads. A clone shares memory with its storage
+// and no write separates them: whoever does not copy before a write reads the wrong number.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/versions/version.h"
+
+namespace tapelens::versions::fake {
+
+// How many of them are there: nothing may be left in the end.
+struct Memory {
+  explicit Memory(uint64_t number) : value(number) { ++alive; }
+  Memory(const Memory& other) : value(other.value) { ++alive; }
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() { --alive; }
+  static inline std::atomic<int64_t> alive{0};
+
+  uint64_t value;
+};
+
+struct Storage {
+  explicit Storage(uint64_t number) : memory(std::make_shared<Memory>(number)) {}
+  std::shared_ptr<Memory> memory;
+  std::shared_ptr<std::atomic<uint32_t>> counter = std::make_shared<std::atomic<uint32_t>>(0);
+};
+using StoragePtr = std::shared_ptr<Storage>;
+
+struct FakeValues final : Values {
+  uint64_t bytes() const override { return size; }
+  bool is_shared() const override { return shared; }
+
+  uint64_t size = 0;
+  bool shared = false;
+  std::shared_ptr<Memory> memory;
+  StoragePtr storage;  // null: a clone or a copy
+};
+
+inline ValuesPtr values_of(std::shared_ptr<Memory> memory, uint64_t size, bool shared, StoragePtr storage = nullptr) {
+  auto made = std::make_shared<FakeValues>();
+  made->size = size;
+  made->shared = shared;
+  made->memory = std::move(memory);
+  made->storage = std::move(storage);
+  return made;
+}
+inline Memory& memory_of(const ValuesPtr& values) { return *static_cast<const FakeValues&>(*values).memory; }
+
+constexpr uint64_t hashed(uint64_t hash, uint64_t value) { return recompute::mixed(hash + 1, value) ^ (hash >> 7); }
+
+// What the host asks of the rest of the process.
+struct Rules {
+  std::function<bool(uint64_t site, uint64_t bytes, uint64_t cost)> is_worth;  // empty: always
+  std::function<bool()> copy_fails;                                            // empty: never
+};
+
+class FakeVersion final : public Version {
+ public:
+  FakeVersion(const StoragePtr& storage, uint64_t size, const Rules& rules)
+      : Version(size), storage_(storage), counter_(storage->counter), at_(counter_->load()), rules_(rules) {}
+  ~FakeVersion() override = default;
+
+  std::vector<std::string> reasons;  // why it was not released; with its lock held
+  int failures = 0;
+  std::string name;  // of the operator of the node that saved it first
+  bool gives_other_bits = false;
+
+ private:
+  bool has_values() const override { return !storage_.expired() && counter_->load() == at_; }
+  bool is_steady() const override { return true; }
+  ValuesPtr storage() override {
+    StoragePtr storage = storage_.lock();
+    if (storage == nullptr) return nullptr;
+    auto memory = storage->memory;
+    return values_of(std::move(memory), bytes(), true, std::move(storage));
+  }
+  ValuesPtr clone() override {
+    const StoragePtr storage = storage_.lock();
+    return storage != nullptr ? values_of(storage->memory, bytes(), true) : nullptr;
+  }
+  ValuesPtr copy(const Values& values) override {
+    if (rules_.copy_fails && rules_.copy_fails()) throw std::bad_alloc();
+    return values_of(std::make_shared<Memory>(*static_cast<const FakeValues&>(values).memory), values.bytes(), false);
+  }
+  Holders holders() const override {
+    const StoragePtr storage = storage_.lock();
+    if (storage.use_count() - 1 != static_cast<long>(all_hooks().size())) return Holders::others_too;
+    return storage->memory.use_count() == 1 ? Holders::hooks : Holders::never_alone;
+  }
+  bool is_worth(const recompute::Chain& chain, uint64_t cost) override {
+    return !rules_.is_worth || rules_.is_worth(recompute::site_of(chain, name), bytes(), cost);
+  }
+  bool is_right(const recompute::Chain&) override {
+    const ValuesPtr made = rematerialize();
+    return !gives_other_bits && memory_of(made).value == memory_of(storage()).value;
+  }
+  void skipped(const char* reason) override { reasons.emplace_back(reason); }
+  void failed() noexcept override { ++failures; }
+
+  const std::weak_ptr<Storage> storage_;
+  const std::shared_ptr<std::atomic<uint32_t>> counter_;
+  const uint32_t at_;
+  const Rules& rules_;
+};
+using FakeVersionPtr = std::shared_ptr<FakeVersion>;
+
+struct FakeEncoded final : Encoded {
+  uint64_t bytes() const override { return size; }
+  bool is_exact() const override { return exact; }
+  ValuesPtr decode() const override { return values_of(std::make_shared<Memory>(value), whole, false); }
+
+  uint64_t size = 0, whole = 0, value = 0;
+  bool exact = false;
+};
+
+// A save. Its mask is the lowest bit.
+enum class Encodes : uint8_t { never, mask, exact, not_these_values };
+class FakeHook final : public Hook {
+ public:
+  FakeHook(FakeVersionPtr version, StoragePtr storage, Encodes encodes, bool may_encode, bool may_rematerialize)
+      : Hook(may_encode, may_rematerialize),
+        version_(std::move(version)),
+        storage_(std::move(storage)),
+        encodes_(encodes),
+        saved_(storage_->memory->value) {
+    version_->add(*this);
+  }
+  ~FakeHook() { version_->remove(*this); }
+
+  // Whether the backward gets what was saved. Throws where it gets an error.
+  bool is_right() const {
+    {
+      const std::lock_guard guard(version_->lock());
+      if (storage_ != nullptr) return storage_->memory->value == saved_;
+    }
+    if (encoded() == nullptr) return memory_of(version_->unpack()).value == saved_;
+    const auto& encoding = static_cast<const FakeEncoded&>(*encoded());
+    return encoding.value == (encoding.exact ? saved_ : saved_ & 1);
+  }
+  bool is_released() const {
+    const std::lock_guard guard(version_->lock());
+    return storage_ == nullptr;
+  }
+  const FakeVersionPtr& version() const { return version_; }
+
+  std::shared_ptr<const Encoded> encode() override {
+    if (encodes_ == Encodes::not_these_values) return nullptr;
+    auto made = std::make_shared<FakeEncoded>();
+    made->exact = encodes_ == Encodes::exact;
+    made->whole = version_->bytes();
+    made->size = version_->bytes() / (made->exact ? 4 : 32);
+    made->value = made->exact ? saved_ : saved_ & 1;
+    return made;
+  }
+  bool can_encode() const override { return encodes_ != Encodes::never; }
+  void release(uint64_t bytes, uint64_t) override {
+    freed += bytes;
+    storage_.reset();
+  }
+
+  uint64_t freed = 0;  // bytes of storages
+
+ private:
+  const FakeVersionPtr version_;
+  StoragePtr storage_;
+  const Encodes encodes_;
+  const uint64_t saved_;
+};
+
+// A call of the operator with this number; what it reads besides versions are numbers in memory of the program's.
+class FakeCall final : public Rematerialization {
+ public:
+  FakeCall(recompute::Cheap op, bool is_in_place) : op_(op), is_in_place_(is_in_place) {}
+
+  void read(const FakeVersionPtr& version) { sources.push_back({version}); }
+  void read_small(const StoragePtr& storage) {
+    small_.push_back({storage->memory, storage->counter, *storage->counter});
+  }
+
+  recompute::Cheap cheap() const override { return op_; }
+  bool is_same(const Rematerialization& other) const override {
+    const auto& call = static_cast<const FakeCall&>(other);
+    if (op_.number != call.op_.number || small_.size() != call.small_.size()) return false;
+    for (size_t i = 0; i < small_.size(); ++i)
+      if (small_[i].memory != call.small_[i].memory || small_[i].at != call.small_[i].at) return false;
+    return true;
+  }
+  bool has_small_sources() const override {
+    for (const Small& small : small_)
+      if (small.counter != nullptr && small.counter->load() != small.at) return false;
+    return true;
+  }
+  uint64_t pin_small_sources() override {
+    uint64_t copied = 0;
+    for (Small& small : small_) {
+      if (std::exchange(small.counter, nullptr) == nullptr) continue;
+      small.memory = std::make_shared<Memory>(*small.memory);
+      copied += 8;
+    }
+    return copied;
+  }
+  ValuesPtr run(std::vector<Input> inputs) override {
+    const uint64_t value = result(inputs);
+    if (!is_in_place_ || !inputs.front().is_ours) return values_of(std::make_shared<Memory>(value), bytes, false);
+    memory_of(inputs.front().values).value = value;
+    return std::move(inputs.front().values);
+  }
+  uint64_t bytes = 1 << 20;  // of its result
+
+  // What it makes of what the versions hold now, as the program runs it.
+  uint64_t first_result(const std::vector<StoragePtr>& storages) const {
+    std::vector<Input> inputs;
+    for (const StoragePtr& storage : storages) inputs.push_back({values_of(storage->memory, 0, true)});
+    return result(inputs);
+  }
+
+ private:
+  struct Small {
+    std::shared_ptr<Memory> memory;
+    std::shared_ptr<std::atomic<uint32_t>> counter;  // null: a copy
+    uint32_t at;
+  };
+  uint64_t result(const std::vector<Input>& inputs) const {
+    if (!op_) return memory_of(inputs.front().values).value;
+    uint64_t value = op_.number;
+    for (const Input& input : inputs) value = hashed(value, memory_of(input.values).value);
+    for (const Small& small : small_) value = hashed(value, small.memory->value);
+    return value;
+  }
+
+  const recompute::Cheap op_;
+  const bool is_in_place_;
+  std::vector<Small> small_;
+};
+
+}  // namespace tapelens::versions::fake
