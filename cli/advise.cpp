@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "analyzer/report/escape.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/patches.h"
 #include "cli/applying.h"
@@ -36,13 +37,9 @@ std::vector<report::Rule> rules_of(const advise::Checks& checks) {
 }
 
 std::string rendered(const AdviseCommand& command, const report::Report& report, const advise::Checks& checks) {
-  const size_t rows = command.top_given ? static_cast<size_t>(command.top) : SIZE_MAX;
-  if (command.format == "json") return report::advice_json(report);
-  if (command.format == "markdown") return report::advice_markdown(report, rows);
-  if (command.format == "sarif") return report::sarif(report, rules_of(checks), source_tree(), TAPELENS_VERSION);
-  report::Style style = style_of(command.output, command.color);
-  style.rows = rows;
-  return report::advice_text(report, style);
+  report::Rendering how{style_of(command.output, command.color), rules_of(checks), source_tree(), TAPELENS_VERSION};
+  how.style.rows = command.top_given ? static_cast<size_t>(command.top) : SIZE_MAX;
+  return report::format_of(command.format)->advice(report, how);
 }
 
 // How many findings are as grave as --fail-on says, or graver.
@@ -71,7 +68,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
     return built.failure.usage ? kUsage : kUnreadable;
   }
   report::Report& report = *built.report;
-  report.recording.file = shell_quote(command.file);
+  report.recording.file = report::shell_quote(command.file);
   say_refused(*report.advice);
   if (const int code = write_output(rendered(command, report, checks), command.output)) return code;
   if (!command.plan.empty()) {
@@ -118,8 +115,7 @@ std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptio
 }  // namespace
 
 void add_advise(CLI::App& app, int& exit_code) {
-  CLI::App* sub =
-      app.add_subcommand("advise", "Find memory that is spent for nothing, and say what the peak is without");
+  CLI::App* sub = app.add_subcommand("advise", "Find avoidable memory, and say what the peak is without");
   sub->footer(
       "Examples:\n"
       "  tapelens advise run.tapelens                             what helps most first\n"
@@ -142,10 +138,8 @@ void add_advise(CLI::App& app, int& exit_code) {
       sub->add_option("--top", options->top, "How many findings to list in text and Markdown; all if not given")
           ->type_name("N")
           ->check(CLI::NonNegativeNumber);
-  sub->add_option("--format", options->format, "For a person, a program, a pull request or a code scanner")
-      ->check(one_of({"text", "json", "markdown", "sarif"}))
-      ->type_name("{text,json,markdown,sarif}")
-      ->capture_default_str();
+  add_format_option(*sub, options->format, "For a person, a program, a pull request or a code scanner",
+                    &report::Format::advice);
   sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
   sub->add_option("--write-plan", options->plan, "Also write the findings that a rewrite fixes to a file")
       ->type_name("PATH");
@@ -192,7 +186,8 @@ void add_advise(CLI::App& app, int& exit_code) {
     }
     report::Options chosen;
     chosen.top = 0;
-    if (options->format == "sarif") chosen.top = std::nullopt;  // the stacks of all say which file is the program
+    // The stacks of all say which file is the program.
+    if (report::format_of(options->format)->locates_by_stacks) chosen.top = std::nullopt;
     if (process->count() > 0) chosen.process = static_cast<uint32_t>(options->process);
     if (!options->device.empty()) chosen.device = options->device;
     exit_code = advise_command(*options, chosen, wanted, checks);

@@ -8,7 +8,6 @@
 
 #include "analyzer/report/escape.h"
 #include "analyzer/report/format.h"
-#include "cli/text.h"
 
 namespace tapelens::cli {
 namespace {
@@ -95,7 +94,7 @@ std::string describe(const trace::SealSummary& summary, const std::string& outpu
       line += ", of " + std::to_string(summary.processes.size()) + " processes)";
     }
   }
-  line += ", " + report::count_text(summary.events) + " events, " + shell_quote(output) + " (" +
+  line += ", " + report::count_text(summary.events) + " events, " + report::shell_quote(output) + " (" +
           report::bytes_text(trace::Bytes{static_cast<int64_t>(summary.file_bytes)}) + ")";
   std::string lost;
   for (const trace::SealLoss& loss : summary.losses) {
@@ -113,5 +112,10 @@ bool lost_data(const trace::SealSummary& summary) {
 }
 
 void say(const std::string& line) { dprintf(STDERR_FILENO, "tapelens: %s\n", report::printable(line).c_str()); }
+
+int say_end(const ChildEnd& end) {
+  if (!end.error.empty()) say(end.error);
+  return end.exit_code;
+}
 
 }  // namespace tapelens::cli

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/child.h"
 #include "trace/seal.h"
 
 namespace tapelens::cli {
@@ -23,5 +24,8 @@ bool lost_data(const trace::SealSummary& summary);
 
 // One line on standard error; a closed one does not end the process.
 void say(const std::string& line);
+
+// Says why a command was not started, if it was not; its exit code.
+int say_end(const ChildEnd& end);
 
 }  // namespace tapelens::cli

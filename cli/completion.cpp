@@ -5,6 +5,7 @@
 #include "cli/applying.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
+#include "cli/text.h"
 
 namespace tapelens::cli {
 namespace {
@@ -76,12 +77,6 @@ std::vector<CommandFacts> facts_of(const CLI::App& app) {
     commands.push_back(std::move(command));
   }
   return commands;
-}
-
-std::string joined(const std::vector<std::string>& words, const char* between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
 }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {

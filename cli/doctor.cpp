@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "analyzer/report/escape.h"
 #include "analyzer/report/format.h"
 #include "cli/commands.h"
 #include "cli/examine.h"
@@ -36,12 +37,6 @@ class Findings {
   bool works_ = true;
 };
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 void examine_installation(Findings& findings, const std::string& libraries, const std::vector<std::string>& minors) {
   if (libraries.empty()) {
     findings.bad(
@@ -55,7 +50,7 @@ void examine_installation(Findings& findings, const std::string& libraries, cons
     findings.bad("no probe is installed",
                  "Build one: TAPELENS_TORCH=VERSION scripts/build, then cmake --install it here.");
   } else {
-    findings.good("probes for PyTorch " + joined(minors));
+    findings.good("probes for PyTorch " + joined(minors, ", "));
   }
 }
 
@@ -83,8 +78,9 @@ void examine_python(Findings& findings, const std::string& python, const std::st
       findings.good("PyTorch " + facts.torch + " in " + facts.torch_folder);
     } else {
       findings.bad("PyTorch " + facts.torch + " in " + facts.torch_folder + " has no probe here",
-                   minors.empty() ? "See above."
-                                  : "Use one of " + joined(minors) + ", or add a probe: docs/supported-versions.md");
+                   minors.empty()
+                       ? "See above."
+                       : "Use one of " + joined(minors, ", ") + ", or add a probe: docs/supported-versions.md");
     }
   }
   if (libraries.empty()) return;
@@ -164,7 +160,7 @@ int doctor(const std::vector<std::string>& command) {
   std::printf("Tapelens\n");
   examine_installation(findings, libraries, minors);
   const std::string program = command.empty() ? "python3" : command[0];
-  std::printf("The program: %s\n", shell_quote(program).c_str());
+  std::printf("The program: %s\n", report::shell_quote(program).c_str());
   if (std::filesystem::path(program).filename().string().starts_with("python")) {
     examine_python(findings, program, libraries, minors);
   } else {
@@ -175,7 +171,7 @@ int doctor(const std::vector<std::string>& command) {
   examine_machine(findings);
   std::printf(findings.works() ? "Recording will work: tapelens record -- %s ...\n"
                                : "Recording will not work for %s until what is marked BAD is fixed.\n",
-              shell_quote(program).c_str());
+              report::shell_quote(program).c_str());
   return findings.works() ? kFine : kNo;
 }
 

@@ -57,8 +57,9 @@ std::string explain(const CLI::ParseError& error, const CLI::App* app, const std
   }
   const std::string& word = rest.front();
   if (!word.starts_with("-")) {
-    return runs_a_command ? "put -- before the command: tapelens " + app->get_name() + " ... -- " + shell_quote(rest)
-                          : "unexpected argument '" + word + "'";
+    return runs_a_command
+               ? "put -- before the command: tapelens " + app->get_name() + " ... -- " + report::shell_quote(rest)
+               : "unexpected argument '" + word + "'";
   }
   std::vector<std::string> options;
   for (const CLI::Option* option : app->get_options()) {

@@ -89,4 +89,13 @@ std::function<std::string(const std::string&)> one_of(std::vector<std::string> w
   };
 }
 
+void add_format_option(CLI::App& sub, std::string& format, const std::string& help,
+                       report::Render report::Format::*has) {
+  const std::vector<std::string> names = report::format_names(has);
+  sub.add_option("--format", format, help)
+      ->check(one_of(names))
+      ->type_name("{" + joined(names, ",") + "}")
+      ->capture_default_str();
+}
+
 }  // namespace tapelens::cli

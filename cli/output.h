@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/report/report.h"
+#include "analyzer/report/formats.h"
 
 namespace tapelens::cli {
 
@@ -21,5 +21,9 @@ void add_mode_option(CLI::App& sub, std::string& mode);
 
 // A check of an option's value that names what there is, and what was probably meant.
 std::function<std::string(const std::string&)> one_of(std::vector<std::string> words);
+
+// --format: those that have a report, or findings.
+void add_format_option(CLI::App& sub, std::string& format, const std::string& help,
+                       report::Render report::Format::*has);
 
 }  // namespace tapelens::cli

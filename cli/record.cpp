@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "analyzer/report/escape.h"
 #include "cli/applying.h"
 #include "cli/child.h"
 #include "cli/closing.h"
@@ -42,14 +43,9 @@ std::string known_stacks(const std::string& text) {
   return "'" + text + "' is not python, cpp, python,cpp or none";
 }
 
-int complain(const ChildEnd& end) {
-  if (!end.error.empty()) say(end.error);
-  return end.exit_code;
-}
-
 int run_unrecorded(const std::vector<std::string>& command, const std::string& reason) {
   say(reason + "; running the command unrecorded");
-  return complain(become_command(command));
+  return say_end(become_command(command));
 }
 
 // Seals, removes the spools, says the closing line. What goes wrong here never changes the command's exit code.
@@ -59,7 +55,8 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   sealing.directory = folder;
   sealing.output = options.output;
   // The environment is in no recording.
-  sealing.command = options.redact ? shell_quote(command[0]) + " [arguments left out]" : shell_quote(command);
+  sealing.command =
+      options.redact ? report::shell_quote(command[0]) + " [arguments left out]" : report::shell_quote(command);
   sealing.mode = *parse_mode(options.mode);
   sealing.duration_ns = duration_ns;
   if (!options.quiet) sealing.progress = progress_line();
@@ -68,8 +65,8 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
       spools_in(folder).empty() ? trace::SealSummary{} : trace::seal(sealing);
   clear_progress_line();
   const std::string by_hand =
-      (options.mode == "0600" ? "tapelens seal " : "tapelens seal --mode " + options.mode + " ") + shell_quote(folder) +
-      " -o " + shell_quote(options.output);
+      (options.mode == "0600" ? "tapelens seal " : "tapelens seal --mode " + options.mode + " ") +
+      report::shell_quote(folder) + " -o " + report::shell_quote(options.output);
   if (!sealed) {
     say("the recording could not be sealed: " + sealed.error().message + "; its spools are kept: " + by_hand);
     return;
@@ -84,7 +81,7 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
     say("nothing was recorded: no process of this command ran an operator of a LibTorch that can be recorded (static "
         "and "
         "setuid programs cannot be; see `tapelens doctor`)" +
-        (old_file ? "; " + shell_quote(options.output) + " is an earlier recording" : ""));
+        (old_file ? "; " + report::shell_quote(options.output) + " is an earlier recording" : ""));
     return;
   }
   std::string line = describe(*sealed, options.output) + rewritten;
@@ -93,7 +90,7 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
             (living.size() == 1 ? " process still runs" : " processes still run") + " (pid " +
             std::to_string(living.front()) + "), when it has ended: " + by_hand + " --remove";
   } else {
-    line += ". Next: tapelens report " + shell_quote(options.output);
+    line += ". Next: tapelens report " + report::shell_quote(options.output);
   }
   say(line);
 }
@@ -104,8 +101,8 @@ int record(const RecordOptions& options, const rewrites::Settings& applying, con
   const SpoolFolder folder = make_spool_folder(options.output, options.spool_folder, options.force);
   if (folder.state == SpoolFolder::State::cannot) return run_unrecorded(command, folder.reason);
   if (folder.state == SpoolFolder::State::holds_spools) {
-    say(shell_quote(folder.path) + " holds a recording that was never sealed. Keep it: tapelens seal " +
-        shell_quote(folder.path) + " -o FILE --remove. Discard it: tapelens record --force");
+    say(report::shell_quote(folder.path) + " holds a recording that was never sealed. Keep it: tapelens seal " +
+        report::shell_quote(folder.path) + " -o FILE --remove. Discard it: tapelens record --force");
     return kUsage;
   }
   const Rewriting rewriting(applying);
@@ -127,7 +124,7 @@ int record(const RecordOptions& options, const rewrites::Settings& applying, con
   signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
   if (!end.started) {
     remove_spool_folder(folder.path);
-    return complain(end);
+    return say_end(end);
   }
   const std::string rewritten = applying.on ? "; " + describe(rewriting.tally()) : "";
   finish(options, command, folder.path, static_cast<int64_t>(monotonic_now() - begin), rewritten);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "analyzer/report/escape.h"
 #include "analyzer/report/format.h"
 #include "cli/checking.h"
 #include "cli/closing.h"
@@ -37,18 +38,10 @@ trace::Bytes largest_peak(const report::Report& report) {
 }
 
 int render(const ReportCommand& command, report::Report& report) {
-  report.recording.file = shell_quote(command.file);
-  std::string text;
-  if (command.format == "json") {
-    text = report::json(report);
-  } else if (command.format == "markdown") {
-    text = report::markdown(report, command.top_given ? static_cast<size_t>(command.top) : kRows);
-  } else {
-    report::Style style = style_of(command.output, command.color);
-    style.rows = command.top_given ? static_cast<size_t>(command.top) : kRows;
-    text = report::text(report, style);
-  }
-  return write_output(text, command.output);
+  report.recording.file = report::shell_quote(command.file);
+  report::Rendering how{.style = style_of(command.output, command.color)};
+  how.style.rows = command.top_given ? static_cast<size_t>(command.top) : kRows;
+  return write_output(report::format_of(command.format)->report(report, how), command.output);
 }
 
 int report_command(const ReportCommand& command, const report::Options& options, trace::Bytes limit) {
@@ -98,10 +91,7 @@ void add_report(CLI::App& app, int& exit_code) {
       "4 data was lost and --strict was given. More: docs/report.md");
   const auto options = std::make_shared<ReportCommand>();
   sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
-  sub->add_option("--format", options->format, "For a person, a program or a pull request")
-      ->check(one_of({"text", "json", "markdown"}))
-      ->type_name("{text,json,markdown}")
-      ->capture_default_str();
+  add_format_option(*sub, options->format, "For a person, a program or a pull request", &report::Format::report);
   sub->add_option("--at", options->at, "The moment to look at: peak, step:N (the peak of a step), 1.5s, 250ms, 1234ns")
       ->type_name("MOMENT")
       ->check([](const std::string& text) {
@@ -139,7 +129,7 @@ void add_report(CLI::App& app, int& exit_code) {
     wanted.by = *peak::parse_by(options->by);
     if (options->top_given) {
       wanted.top = static_cast<size_t>(options->top);
-    } else if (options->format != "json") {
+    } else if (!report::format_of(options->format)->is_whole) {
       wanted.top = kRows;
     }
     if (options->process_given) wanted.process = static_cast<uint32_t>(options->process);

@@ -20,24 +20,19 @@ struct RunOptions {
   bool quiet = false;
 };
 
-int complain(const ChildEnd& end) {
-  if (!end.error.empty()) say(end.error);
-  return end.exit_code;
-}
-
 int run(const RunOptions& options, const rewrites::Settings& applying, const std::vector<std::string>& command) {
   const PreloadPath preload;
   const Rewriting rewriting(applying);
   if (const std::string reason = !preload.reason().empty() ? preload.reason() : rewriting.reason(); !reason.empty()) {
     say(reason + "; running the command as it is");
-    return complain(become_command(command));
+    return say_end(become_command(command));
   }
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(), std::back_inserter(environment));
   environment.emplace_back("TAPELENS_QUIET", options.quiet ? "1" : "");
   const ChildEnd end = run_command(command, environment);
   signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
-  if (!end.started || options.quiet) return complain(end);
+  if (!end.started || options.quiet) return say_end(end);
   const Tally tally = rewriting.tally();
   say(tally.processes > 0 ? describe(tally)
                           : "nothing was rewritten: no process of this command ran an operator of a LibTorch that can "

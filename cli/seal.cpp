@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "analyzer/report/escape.h"
 #include "cli/closing.h"
 #include "cli/commands.h"
 #include "cli/memory.h"
@@ -52,7 +53,7 @@ int seal(const SealCommand& options) {
   } else if (options.remove) {
     remove_spool_folder(options.folder);
   }
-  say(line + ". Next: tapelens report " + shell_quote(options.output));
+  say(line + ". Next: tapelens report " + report::shell_quote(options.output));
   return options.strict && lost_data(*sealed) ? kDataLost : kFine;
 }
 

@@ -45,20 +45,6 @@ std::optional<std::string> parse_steps(std::string_view text) {
   return std::to_string(first) + ":" + (after.empty() ? std::string() : std::to_string(last));
 }
 
-std::string shell_quote(std::string_view word) {
-  static constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
-  std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
 std::optional<uint32_t> parse_mode(std::string_view text) {
   uint32_t mode = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
@@ -66,13 +52,13 @@ std::optional<uint32_t> parse_mode(std::string_view text) {
   return mode;
 }
 
-std::string shell_quote(const std::vector<std::string>& words) {
-  std::string line;
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  std::string text;
   for (const std::string& word : words) {
-    if (!line.empty()) line += ' ';
-    line += shell_quote(word);
+    if (!text.empty()) text += between;
+    text += word;
   }
-  return line;
+  return text;
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// What is typed on the command line: sizes, steps, quoting, and the nearest word to a mistyped one.
+// What is typed on the command line: sizes, steps, and the nearest word to a mistyped one.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ std::optional<uint32_t> parse_mode(std::string_view text);
 // in as far as they were given.
 std::optional<std::string> parse_steps(std::string_view text);
 
-std::string shell_quote(std::string_view word);  // as a POSIX shell reads it back
-std::string shell_quote(const std::vector<std::string>& words);
+// With commas or the like between them.
+std::string joined(const std::vector<std::string>& words, std::string_view between);
 
 // The word that was probably meant, if one is near enough.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words);

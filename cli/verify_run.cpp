@@ -16,10 +16,10 @@
 #include "analyzer/model/load.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/timeline.h"
+#include "analyzer/report/escape.h"
 #include "cli/child.h"
 #include "cli/preload.h"
 #include "cli/spool_folder.h"
-#include "cli/text.h"
 #include "cli/verify.h"
 #include "trace/checksum.h"
 #include "trace/recording.h"
@@ -226,7 +226,7 @@ Result<VerifiedRun> run_recorded(const VerifySetting& setting, const rewrites::S
   trace::SealOptions sealing;
   sealing.directory = spools.path;
   sealing.output = run.recording;
-  sealing.command = shell_quote(setting.command);
+  sealing.command = report::shell_quote(setting.command);
   const auto sealed = spools_in(spools.path).empty() ? trace::SealSummary{} : trace::seal(sealing);
   remove_spool_folder(spools.path);
   if (!sealed) return sealed.error();

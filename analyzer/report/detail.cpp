@@ -73,6 +73,27 @@ const Holder& main_holder(const Allocation& allocation) {
   return allocation.holders.front();
 }
 
+std::string holder_text(const Holder& h) {
+  switch (h.kind) {
+    case peak::HolderKind::save:
+      return (h.node.empty() ? "(unattributed)" : h.node) + "." + h.field +
+             (h.saves > 1 ? " x" + std::to_string(h.saves) : "");
+    case peak::HolderKind::gradient:
+      if (!h.name.empty()) return "gradient of " + h.name;
+      return "gradient in flight" + (h.node.empty() ? "" : " from " + h.node);
+    case peak::HolderKind::optimizer_state:
+      return "optimizer state " + h.name + (h.parameter.empty() ? "" : " of " + h.parameter);
+    case peak::HolderKind::recomputed:
+      return "recomputed in backward";
+    case peak::HolderKind::op:
+      return "operator " + h.name + ", running";
+    case peak::HolderKind::program:
+      return "the program";
+    default:
+      return std::string(kind_name(h.kind)) + (h.name.empty() ? "" : " " + h.name);
+  }
+}
+
 std::string_view information(const Process& process, const Text& text, std::string_view key) {
   for (const model::Information& entry : process.information) {
     if (text.string(entry.key) == key) return text.string(entry.value);

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tapelens::report {
 
@@ -28,5 +29,9 @@ std::string code(std::string_view text);
 
 // A block of code that nothing in it ends.
 std::string code_block(std::string_view language, std::string_view text);
+
+// A word of a command, as a POSIX shell reads it back.
+std::string shell_quote(std::string_view word);
+std::string shell_quote(const std::vector<std::string>& words);
 
 }  // namespace tapelens::report

@@ -2,6 +2,7 @@
 #include "analyzer/report/json.h"
 
 #include "analyzer/report/escape.h"
+#include "analyzer/report/formats.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_shown.h"
 
@@ -165,5 +166,10 @@ std::string json(const Report& report) {
   if (report.advice) add_advice(all, *report.advice);
   return dumped(all);
 }
+
+constinit extern const Format kJson{.name = "json",
+                                    .report = [](const Report& r, const Rendering&) { return json(r); },
+                                    .advice = [](const Report& r, const Rendering&) { return advice_json(r); },
+                                    .is_whole = true};
 
 }  // namespace tapelens::report

@@ -4,6 +4,7 @@
 #include "analyzer/report/escape.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
+#include "analyzer/report/formats.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_shown.h"
 
@@ -87,5 +88,10 @@ std::string markdown(const Report& r, size_t rows) {
   }
   return out;
 }
+
+constinit extern const Format kMarkdown{
+    .name = "markdown",
+    .report = [](const Report& r, const Rendering& how) { return markdown(r, how.style.rows); },
+    .advice = [](const Report& r, const Rendering& how) { return advice_markdown(r, how.style.rows); }};
 
 }  // namespace tapelens::report

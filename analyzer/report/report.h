@@ -99,6 +99,8 @@ struct Allocation {
 
 // The holder that the allocation's category is named after.
 const Holder& main_holder(const Allocation& allocation);
+// A holder in words: "ConvolutionBackward0.input x2", "gradient of fc.weight", "the program".
+std::string holder_text(const Holder& holder);
 
 struct Left {
   uint64_t count = 0;

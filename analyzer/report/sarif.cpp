@@ -4,6 +4,7 @@
 
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
+#include "analyzer/report/formats.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/patches.h"
 
@@ -176,5 +177,10 @@ std::string sarif(const Report& report, const std::vector<Rule>& rules, const So
       {"results", std::move(results)}};
   return dumped({{"$schema", kSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}});
 }
+
+constinit extern const Format kSarif{
+    .name = "sarif",
+    .advice = [](const Report& r, const Rendering& how) { return sarif(r, how.rules, how.tree, how.version); },
+    .locates_by_stacks = true};
 
 }  // namespace tapelens::report

@@ -5,6 +5,7 @@
 
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
+#include "analyzer/report/formats.h"
 #include "analyzer/report/layout.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_shown.h"
@@ -98,39 +99,10 @@ void add_groups(Page& page, const Report& r) {
   }
 }
 
-std::string save_text(const Holder& h) {
-  std::string text = (h.node.empty() ? "(unattributed)" : h.node) + "." + h.field;
-  if (h.saves > 1) text += " x" + std::to_string(h.saves);
-  return text;
-}
-
-std::string holder_text(const Allocation& a) {
+std::string holders_text(const Allocation& a) {
   const Holder& h = main_holder(a);
-  std::string text;
-  switch (h.kind) {
-    case peak::HolderKind::save:
-      text = save_text(h);
-      break;
-    case peak::HolderKind::gradient:
-      text =
-          !h.name.empty() ? "gradient of " + h.name : "gradient in flight" + (h.node.empty() ? "" : " from " + h.node);
-      break;
-    case peak::HolderKind::optimizer_state:
-      text = "optimizer state " + h.name + (h.parameter.empty() ? "" : " of " + h.parameter);
-      break;
-    case peak::HolderKind::recomputed:
-      text = "recomputed in backward";
-      break;
-    case peak::HolderKind::op:
-      text = "operator " + h.name + ", running";
-      break;
-    case peak::HolderKind::program:
-      text = "the program: something still refers to it";
-      break;
-    default:
-      text = std::string(kind_name(h.kind)) + (h.name.empty() ? "" : " " + h.name);
-      break;
-  }
+  std::string text = holder_text(h);
+  if (h.kind == peak::HolderKind::program) text += ": something still refers to it";
   // What else holds it: letting go of the first one would not free it.
   const Holder* save = nullptr;
   size_t saves = 0;
@@ -144,7 +116,7 @@ std::string holder_text(const Allocation& a) {
   }
   if (save == nullptr) return text;
   if (h.kind == peak::HolderKind::save) return text + ", and " + plural(saves, "other save", "other saves");
-  return text + ", saved as " + save_text(*save) + (saves > 1 ? " and " + std::to_string(saves - 1) + " more" : "");
+  return text + ", saved as " + holder_text(*save) + (saves > 1 ? " and " + std::to_string(saves - 1) + " more" : "");
 }
 
 void add_allocations(Page& page, const Report& r) {
@@ -155,7 +127,7 @@ void add_allocations(Page& page, const Report& r) {
   const unsigned room = page.width() > 24 ? page.width() - 15 : 12;
   for (size_t i = 0; i < shown; ++i) {
     const Allocation& a = all[i];
-    const std::string holder = holder_text(a);
+    const std::string holder = holders_text(a);
     const unsigned layout = a.layout.empty() ? 0 : columns(a.layout) + 2;
     const bool same_line = columns(holder) + layout <= room;
     page.line("  " + page.paint(Paint::bold, pad_left(bytes_text(a.bytes), 11)) + "  " +
@@ -313,5 +285,10 @@ std::string text(const Report& report, const Style& style) {
   add_next(page, report);
   return page.take();
 }
+
+constinit extern const Format kText{
+    .name = "text",
+    .report = [](const Report& r, const Rendering& how) { return text(r, how.style); },
+    .advice = [](const Report& r, const Rendering& how) { return advice_text(r, how.style); }};
 
 }  // namespace tapelens::report

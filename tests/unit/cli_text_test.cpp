@@ -1,6 +1,7 @@
 // Sizes, steps, quoting and suggestions of the command line.
 #include <gtest/gtest.h>
 
+#include "analyzer/report/escape.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {
@@ -33,10 +34,10 @@ TEST(Text, StepsThatHoldNoStepAreRefused) {
 }
 
 TEST(Text, QuotedWordsAreReadBackByAShell) {
-  EXPECT_EQ(shell_quote("train.py"), "train.py");
-  EXPECT_EQ(shell_quote(""), "''");
-  EXPECT_EQ(shell_quote("it's"), "'it'\\''s'");
-  EXPECT_EQ(shell_quote(std::vector<std::string>{"python", "-c", "print(1)"}), "python -c 'print(1)'");
+  EXPECT_EQ(report::shell_quote("train.py"), "train.py");
+  EXPECT_EQ(report::shell_quote(""), "''");
+  EXPECT_EQ(report::shell_quote("it's"), "'it'\\''s'");
+  EXPECT_EQ(report::shell_quote(std::vector<std::string>{"python", "-c", "print(1)"}), "python -c 'print(1)'");
 }
 
 TEST(Text, ASwapAMissingLetterAndABeginningAreUnderstood) {
