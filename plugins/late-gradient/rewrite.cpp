@@ -13,6 +13,8 @@
 #include <unordered_map>
 
 #include "profiler/cpython/python.h"
+#include "profiler/observe/observe.h"
+#include "profiler/observe/steps.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
@@ -213,7 +215,7 @@ Place place_of(int number) { return {.operator_name = "Optimizer.step", .site = 
 PyObject* stepping(PyObject*, PyObject* arguments) {  // number, parameter
   c10::TensorImpl* parameter = tensor_at(arguments, 1);
   if (parameter == nullptr) return nullptr;
-  g_surroundings.before_step(parameter);
+  observe::steps_early(parameter);
   applied(kId, kLevel, place_of(number_at(arguments, 0)), gradient_of(parameter).nbytes(), 0);
   return python_none();
 }
@@ -230,7 +232,7 @@ PyObject* tell_skipped(PyObject*, PyObject* arguments) {  // number, reason, byt
 PyObject* broken(PyObject*, PyObject* reason) {
   const char* why = cpython::python()->AsUTF8(reason);
   if (why == nullptr) return nullptr;
-  g_surroundings.say(
+  observe::say(
       "late-gradient: " + std::string(why) +
       ", and parameters were stepped in the backward already: this step differs from that of the bare program");
   return python_none();

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "profiler/observe/torch_minor.h"
 #include "profiler/rewrite/encodings.h"
 
 namespace tapelens::rewrite {
@@ -25,15 +26,12 @@ const Node& as(const Save& save) {
 // Open: the gradient passes between the bounds. `inside` must be neither of them.
 Interval open(double low, double high) { return {low, high, false, low + (high - low) / 2, high}; }
 
-// Up to 2.14 the gradient passes at the bounds of a clamp themselves, from 2.15 on it does not.
-constexpr bool kClampPassesAtBounds = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 15;
-
 Interval clamped(std::optional<double> low, std::optional<double> high) {
   const double from = low.value_or(-kInfinity), to = high.value_or(kInfinity);
   const double inside = low && high ? *low + (*high - *low) / 2
                         : low       ? *low + std::abs(*low) + 1
                                     : *high - std::abs(*high) - 1;
-  return {from, to, kClampPassesAtBounds, inside, high ? kInfinity : -kInfinity};
+  return {from, to, observe::kClampPassesAtBounds, inside, high ? kInfinity : -kInfinity};
 }
 
 double number(const at::Scalar& scalar) {

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace tapelens::capture {
+namespace tapelens::observe {
 
 // Names come sorted, from the generator. Values as Python writes them, since the table's come from Python.
 class AttributeText {
@@ -64,4 +64,4 @@ class AttributeText {
   bool is_cut_ = false;
 };
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::observe

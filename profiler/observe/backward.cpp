@@ -1,19 +1,18 @@
 // Backwards as the engine runs them, and what the program's hooks on saved tensors do while it does.
 #include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/graph_task.h>
 
-#include "profiler/observe/capture.h"
-#include "profiler/record/checksums.h"
 #include "profiler/observe/graph.h"
 #include "profiler/observe/hooks.h"
+#include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
 
-namespace tapelens::capture {
+namespace tapelens::observe {
 namespace {
 
-using torch::autograd::SavedVariable;
-using trace::RecordKind;
-
 using torch::autograd::edge_list;
+using torch::autograd::SavedVariable;
 using torch::autograd::variable_list;
 using ExecuteFunction = variable_list (*)(torch::autograd::Engine*, const edge_list&, const variable_list&, bool, bool,
                                           bool, const edge_list&);
@@ -24,7 +23,7 @@ ExecuteFunction g_execute;
 variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, const variable_list& inputs,
                       bool keep_graph, bool create_graph, bool accumulate_grad, const edge_list& outputs) {
   struct Backward {
-    Backward(uint8_t flags, const edge_list& edges) {
+    Backward(const edge_list& edges, bool keeps_graph, bool creates_graph) {
       const Mode now = mode();
       if (now == Mode::off) return;
       Thread& thread = this_thread();
@@ -35,14 +34,13 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
         Busy busy(thread);
         undisturbed([&] {
           settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
-          if (g_rewrites) rewrite::backward_begins(thread.rewrites);
+          if (g_rewrites) rewrite::backward_begins(*thread.rewriting);
           if (now == Mode::full) frame.stack = stack_here(thread);  // also ends the module calls that are over
         });
       }
-      undisturbed([&] { checksum_roots(thread, edges); });
-      if (is_recording()) write_event(thread, RecordKind::backward_begin, 0, flags);
+      if (is_recording()) undisturbed([&] { record::backward_begins(thread, edges, keeps_graph, creates_graph); });
       frame.nodes = static_cast<uint32_t>(thread.nodes.size());
-      frame.saves = static_cast<uint32_t>(thread.saves.size());
+      frame.saves = thread.saves;
       thread.frames.push_back(frame);
       open = true;
     }
@@ -51,16 +49,14 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
       Thread& thread = this_thread();
       undisturbed([&] { settle_graph(thread, thread.frames.back()); });
       thread.frames.pop_back();
-      if (is_recording()) write_event(thread, RecordKind::backward_end);
+      if (is_recording()) record::backward_ends(thread);
       if (g_rewrites && !in_backward(thread)) {
         Busy busy(thread);
-        undisturbed([&] { rewrite::backward_ended(thread.rewrites); });
+        undisturbed([&] { rewrite::backward_ended(*thread.rewriting); });
       }
     }
     bool open = false;
-  } const backward(static_cast<uint8_t>((keep_graph ? trace::kBackwardKeepsGraph : 0) |
-                                        (create_graph ? trace::kBackwardCreatesGraph : 0)),
-                   roots);
+  } const backward(roots, keep_graph, create_graph);
   return g_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
 }
 
@@ -74,7 +70,7 @@ class Unpacking {
     if (thread.busy || !inside_evaluation(thread)) return;
     Frame frame;
     frame.nodes = static_cast<uint32_t>(thread.nodes.size());
-    frame.saves = static_cast<uint32_t>(thread.saves.size());
+    frame.saves = thread.saves;
     frame.modules = static_cast<uint32_t>(thread.modules.size());
     frame.scope = at::RecordScope::USER_SCOPE;
     frame.runs_python = frame.unpacks = true;
@@ -91,7 +87,7 @@ class Unpacking {
     thread.frames.pop_back();
     if (!is_recording()) return;
     end_module_calls(thread, frame.modules);
-    if (frame.recorded) write_event(thread, RecordKind::evaluation_end);
+    if (frame.recorded) record::evaluation_ends(thread);
   }
   Unpacking(const Unpacking&) = delete;
   Unpacking& operator=(const Unpacking&) = delete;
@@ -116,6 +112,8 @@ using UnpackSave = decltype(unpack_of(&SavedVariable::unpack));
 
 }  // namespace
 
+bool is_in_backward() { return torch::autograd::get_current_graph_task_id() != -1 || in_backward(this_thread()); }
+
 void watch_backward() {
   g_execute = real<ExecuteFunction>(TAPELENS_engine_execute);
   g_inject->replace(TAPELENS_engine_execute, reinterpret_cast<void*>(&execute));
@@ -126,4 +124,4 @@ void watch_backward() {
   }
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::observe

@@ -13,13 +13,11 @@
 #include <string>
 #include <unordered_map>
 
-#include "profiler/observe/capture.h"
-#include "profiler/record/checksums.h"
-#include "profiler/observe/graph.h"
-#include "profiler/record/intern.h"
-#include "profiler/record/storage.h"
+#include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
+#include "profiler/observe/steps.h"
 
-namespace tapelens::capture {
+namespace tapelens::observe {
 namespace {
 
 using torch::nn::Module;
@@ -32,23 +30,21 @@ std::string class_name(const std::type_info& type) {
   return name;
 }
 
+void tell_role(Thread& thread, Role role, std::string_view name, const at::Tensor& tensor,
+               const c10::TensorImpl* parameter) {
+  record::role_told(thread, role, name, *tensor.unsafeGetTensorImpl(), parameter);
+}
+
 // A C++ program asks its model for its parameters, to give them to an optimizer: the moment to learn their names.
 using Parameters = std::vector<at::Tensor> (*)(const Module*, bool);
 Parameters g_parameters;
 std::vector<at::Tensor> parameters(const Module* module, bool recurse) {
   if (is_recording()) {
     Thread& thread = this_thread();
-    for (const auto& item : module->named_parameters(recurse)) {
-      if (!item.value().defined()) continue;
-      const uint32_t name = intern_string(thread, item.key());
-      name_parameter(item.value().unsafeGetTensorImpl(), name);
-      name_for_checksums(item.value().unsafeGetTensorImpl(), item.key());
-      write_role(thread, trace::Role::parameter, name, *item.value().unsafeGetTensorImpl(), nullptr);
-    }
+    for (const auto& item : module->named_parameters(recurse))
+      if (item.value().defined()) tell_role(thread, Role::parameter, item.key(), item.value(), nullptr);
     for (const auto& item : module->named_buffers(recurse))
-      if (item.value().defined())
-        write_role(thread, trace::Role::buffer, intern_string(thread, item.key()), *item.value().unsafeGetTensorImpl(),
-                   nullptr);
+      if (item.value().defined()) tell_role(thread, Role::buffer, item.key(), item.value(), nullptr);
   }
   return g_parameters(module, recurse);
 }
@@ -69,9 +65,7 @@ std::string optimizer_name(const Optimizer* optimizer) {
 }
 
 void tell_state(Thread& thread, const c10::TensorImpl* parameter, const char* name, const at::Tensor& tensor) {
-  if (tensor.defined())
-    write_role(thread, trace::Role::optimizer_state, intern_string(thread, name), *tensor.unsafeGetTensorImpl(),
-               parameter);
+  if (tensor.defined()) tell_role(thread, Role::optimizer_state, name, tensor, parameter);
 }
 
 template <class State>
@@ -116,11 +110,11 @@ void tell_states(Thread& thread, Optimizer& optimizer) {
   }
 }
 
-void checksums(Optimizer& optimizer, trace::ChecksumOf of) {
-  if (!checksums_wanted()) return;
+void tell_values(Optimizer& optimizer, Values of) {
+  if (!record::wants_step_values()) return;
   for (const auto& group : optimizer.param_groups())
     for (const at::Tensor& parameter : group.params())
-      if (parameter.defined()) checksum_parameter(this_thread(), of, parameter.unsafeGetTensorImpl());
+      if (parameter.defined()) record::step_values(this_thread(), of, parameter.unsafeGetTensorImpl());
 }
 
 template <tapelens_symbol symbol, class Kind>
@@ -133,14 +127,14 @@ struct Step {
     if (!is_recording()) return original(optimizer, std::move(closure));
     const std::string name = optimizer_name(optimizer);
     const bool has_closure = static_cast<bool>(closure);  // then its backward is inside the step
-    checksums(*optimizer, trace::ChecksumOf::gradient);
+    tell_values(*optimizer, Values::gradient);
     optimizer_begins(this_thread(), name);
     at::Tensor loss = original(optimizer, std::move(closure));
     if (is_recording()) {
       Thread& thread = this_thread();
       tell_states(thread, *optimizer);
-      if (has_closure) checksums(*optimizer, trace::ChecksumOf::gradient);
-      checksums(*optimizer, trace::ChecksumOf::parameter);
+      if (has_closure) tell_values(*optimizer, Values::gradient);
+      tell_values(*optimizer, Values::own);
       optimizer_ends(thread, name);
     }
     return loss;
@@ -164,4 +158,4 @@ void watch_cpp_programs() {
   Step<TAPELENS_sgd_step, torch::optim::SGD>::watch();
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::observe

@@ -1,9 +1,10 @@
 // What every hook behind a stand-in of the preload library needs.
 #pragma once
 
+#include "profiler/observe/observers.h"
 #include "profiler/observe/thread.h"
 
-namespace tapelens::capture {
+namespace tapelens::observe {
 
 template <class Function>
 Function real(tapelens_symbol symbol) {
@@ -16,8 +17,8 @@ void undisturbed(Hook hook) noexcept {
   try {
     hook();
   } catch (...) {
-    g_spool.count(trace::Loss::unattributed_save);
+    if (is_recording()) record::hook_failed();
   }
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::observe

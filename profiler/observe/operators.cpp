@@ -1,158 +1,69 @@
-// Every operator with its inputs, every labelled range, and every evaluation of a node, as LibTorch tells its
-// observers.
+// Every operator, every labelled range, and every evaluation of a node, as LibTorch tells its observers.
+#include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/graph_task.h>
 
-#include "profiler/observe/capture.h"
-#include "profiler/observe/graph.h"
-#include "profiler/record/intern.h"
-#include "profiler/observe/stack.h"
-#include "profiler/record/storage.h"
+#include <algorithm>
+#include <cstring>
 
-namespace tapelens::capture {
+#include "profiler/observe/graph.h"
+#include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
+#include "profiler/observe/stack.h"
+
+namespace tapelens::observe {
 namespace {
 
-using trace::RecordKind;
-
-// Calls take(tensor, address of its storage, number of the argument) for each input that has a storage.
-template <class Take>
-void each_input(Thread& thread, c10::ArrayRef<const c10::IValue> inputs, Take take) {
-  const auto one = [&](const at::Tensor& tensor, size_t argument) {
-    if (!tensor.defined()) return;
-    const uint64_t address = storage_of(thread, *tensor.unsafeGetTensorImpl()).address;
-    if (address != 0) take(tensor, address, argument);
-  };
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].isTensor()) {
-      one(inputs[i].toTensor(), i);
-    } else if (inputs[i].isList()) {
-      for (const c10::IValue& element : inputs[i].toListRef()) {
-        if (!element.isTensor()) break;  // a list of numbers; of optional tensors, None is a tensor that is undefined
-        one(element.toTensor(), i);
-      }
-    }
+uint32_t written_arguments(const at::RecordFunction& function) {
+  const auto schema = function.operator_schema();
+  if (!schema) return 0;
+  uint32_t written = 0;
+  for (size_t i = 0; i < schema->arguments().size(); ++i) {
+    const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+    if (alias != nullptr && alias->isWrite()) written |= 1U << std::min<size_t>(i, 31);
   }
+  return written;
 }
 
-struct Inputs {
-  size_t count = 0;      // that there are; the first `room` of them are filled in
-  uint32_t written = 0;  // as OperatorRecord says
-};
-Inputs inputs_of(Thread& thread, const at::RecordFunction& function, uint32_t written, uint64_t* addresses,
-                 size_t room) {
-  Inputs found;
-  each_input(thread, function.inputs(), [&](const at::Tensor&, uint64_t address, size_t argument) {
-    if (found.count < room) addresses[found.count] = address;
-    if ((written >> std::min<size_t>(argument, 31) & 1) != 0) found.written |= 1U << std::min<size_t>(found.count, 31);
-    ++found.count;
-  });
-  return found;
+// Checked by content: the memory of a name may be another's later.
+OperatorName& operator_name(Thread& thread, const at::RecordFunction& function) {
+  const char* text = function.name();
+  OperatorName& name = thread.names[slot_of(address_of(text), thread.names.size())];
+  if (name.text == text && std::strncmp(name.copy, text, sizeof name.copy) == 0 &&
+      name.copy[sizeof name.copy - 1] == '\0')
+    return name;
+  name.text = text;
+  std::strncpy(name.copy, text, sizeof name.copy);  // a longer name leaves no zero at the end: always looked up
+  // Operators of LibTorch itself run no Python; a torch.autograd.Function, a custom operator may.
+  name.runs_python = std::strncmp(text, "aten::", 6) != 0 && std::strncmp(text, "prim::", 6) != 0;
+  name.written = written_arguments(function);
+  name.recorded = nullptr;
+  name.rewritten = nullptr;
+  return name;
 }
 
-void write_views(Thread& thread, const at::RecordFunction& function, size_t count) {
-  constexpr size_t kMost = trace::kBlockPayloadBytes / sizeof(trace::InputView) - 8;
-  if (count == 0 || count > kMost) return;  // concatenations of thousands: copies of none
-  // Layouts are written before what names them.
-  std::vector<trace::InputView> views;
-  views.reserve(count);
-  each_input(thread, function.inputs(), [&](const at::Tensor& tensor, uint64_t, size_t) {
-    const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-    const uint32_t layout = intern_layout(thread, impl);
-    const auto offset = layout != 0 ? impl.sym_storage_offset_default().maybe_as_int() : std::nullopt;
-    views.push_back({layout, 0, offset ? static_cast<uint64_t>(*offset) : 0});
-  });
-  size_t bytes;
-  if (auto* record = reserve<trace::InputViewsRecord>(thread, RecordKind::input_views, 0, 0, 2 * views.size(), bytes)) {
-    record->ticks = trace::ticks_now();
-    std::ranges::copy(views, reinterpret_cast<trace::InputView*>(record + 1));
-    thread.lane.commit(bytes);
-  }
-}
-
-// A cheap operator in place in a part of a storage: what it makes is not all that the storage holds.
-bool writes_a_part(const at::RecordFunction& function) {
-  const auto inputs = function.inputs();
-  if (inputs.empty() || !inputs[0].isTensor() || !inputs[0].toTensor().defined()) return false;
-  const c10::TensorImpl& impl = *inputs[0].toTensor().unsafeGetTensorImpl();
-  if (!impl.has_storage() || impl.has_symbolic_sizes_strides() || impl.is_python_dispatch()) return false;
-  const auto nbytes = impl.unsafe_storage().sym_nbytes().maybe_as_int();
-  return nbytes && *nbytes != impl.numel() * static_cast<int64_t>(impl.itemsize());
-}
-
-void write_operator(Thread& thread, const at::RecordFunction& function, Frame& frame) {
-  const Thread::Name& name = intern_name(thread, function);
+void begin_operator(Thread& thread, const at::RecordFunction& function, Frame& frame, bool is_recorded) {
+  frame.name = function.name();
+  OperatorName& name = operator_name(thread, function);
   // Python stands between this operator and the one around it only where that one may run Python.
   const bool from_python = thread.frames.empty() || thread.frames.back().runs_python;
-  const uint32_t name_id = name.id, name_written = name.written;
-  const bool has_views = name.has_views || (name.is_cheap_in_place && writes_a_part(function));
   frame.runs_python = name.runs_python;
-  const uint32_t stack = from_python ? stack_here(thread) : thread.frames.back().stack;
-  frame.own_stack = stack;
-
-  constexpr size_t kRoom = 24;
-  uint64_t few[kRoom];
-  std::vector<uint64_t> many;
-  const uint64_t* addresses = few;
-  Inputs inputs = inputs_of(thread, function, name_written, few, kRoom);
-  if (inputs.count > kRoom) {
-    many.resize(inputs.count);
-    inputs = inputs_of(thread, function, name_written, many.data(), inputs.count);
-    constexpr size_t kMost = trace::kBlockPayloadBytes / 8 - 64;
-    if (inputs.count > kMost) {
-      g_spool.count(trace::Loss::truncated_text, inputs.count - kMost);
-      inputs.count = kMost;
-    }
-    addresses = many.data();
+  if (is_recorded) {
+    frame.own_stack = from_python ? stack_here(thread) : thread.frames.back().stack;
+    frame.recorded = record::operator_begins(thread, function, name, frame.own_stack);
+  } else if (g_follows_modules && from_python) {
+    stack_here(thread);
   }
-  size_t bytes;
-  const uint8_t flags =
-      function.scope() == at::RecordScope::FUNCTION && name.runs_python ? trace::kOperatorIsPythonFunction : 0;
-  if (auto* record =
-          reserve<trace::OperatorRecord>(thread, RecordKind::operator_begin, flags, name_id, inputs.count, bytes)) {
-    record->ticks = trace::ticks_now();
-    record->sequence_nr = static_cast<uint64_t>(function.seqNr());
-    record->stack = stack;
-    record->written = inputs.written;
-    std::copy_n(addresses, inputs.count, reinterpret_cast<uint64_t*>(record + 1));
-    thread.lane.commit(bytes);
-    frame.recorded = true;
-    if (has_views) write_views(thread, function, inputs.count);
-  }
+  if (g_rewrites) frame.rewrite_mark = rewrite::operator_begins(thread, function, name);
 }
 
 void begin_evaluation(Thread& thread, Frame& frame) {
   torch::autograd::Node* node = torch::autograd::get_current_node().get();
   if (node == nullptr) return;
-  const NodeType& type = node_type(thread, *node);
   frame.node = node;
-  frame.runs_python = type.is_custom;
-  const uint8_t flags = torch::autograd::get_current_graph_task_keep_graph() ? 0 : trace::kEvaluationReleases;
-  frame.recorded = thread.lane.write(trace::EvaluationRecord{
-      header<trace::EvaluationRecord>(RecordKind::evaluation_begin, flags), trace::ticks_now(), address_of(node)});
-}
-
-// What rewrites want to know of a call before it changes anything.
-void begin_rewritten(Thread& thread, const at::RecordFunction& function, Frame& frame) {
-  const Thread::Name& name = intern_name(thread, function);
-  frame.runs_python = name.runs_python;
-  if (!rewrite::wants_calls()) return;
-  frame.is_watched = true;
-  frame.written = static_cast<uint32_t>(thread.rewrites.written.size());
-  if (name.cheap != nullptr) {
-    thread.rewrites.calls.push_back(rewrite::begin(*name.cheap, function));
-    frame.is_call = true;
-  }
-  if (name.is_collective) {  // what it writes its schema need not say
-    for (const c10::IValue& input : function.inputs()) rewrite::begin_collective(input);
-    return;
-  }
-  if (name.product != recompute::Product::none) rewrite::product(name.product, function);
-  if (name.written == 0) return;
-  size_t argument = 0;
-  for (const c10::IValue& input : function.inputs()) {
-    if ((name.written >> std::min<size_t>(argument++, 31) & 1) != 0) rewrite::begin_write(thread.rewrites, input);
-  }
+  frame.runs_python = node_type(thread, *node).is_custom;
+  frame.recorded = record::evaluation_begins(thread, *node, !torch::autograd::get_current_graph_task_keep_graph());
 }
 
 void begin_followed(Thread& thread, const at::RecordFunction& function, Frame& frame, bool is_recorded) {
@@ -160,13 +71,11 @@ void begin_followed(Thread& thread, const at::RecordFunction& function, Frame& f
   if (!inside_operator(thread)) {
     settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
     frame.nodes = static_cast<uint32_t>(thread.nodes.size());
-    frame.saves = static_cast<uint32_t>(thread.saves.size());
-    if (g_rewrites) rewrite::sweep(thread.rewrites);
+    frame.saves = thread.saves;
+    if (g_rewrites) rewrite::sweep(*thread.rewriting);
   }
-  if (!thread.frames.empty() && thread.frames.back().unpacks && !thread.frames.back().recorded && is_recorded) {
-    thread.frames.back().recorded = thread.lane.write(trace::EvaluationRecord{
-        header<trace::EvaluationRecord>(RecordKind::evaluation_begin, trace::kEvaluationUnpacks), trace::ticks_now(),
-        0});
+  if (is_recorded && !thread.frames.empty() && thread.frames.back().unpacks && !thread.frames.back().recorded) {
+    thread.frames.back().recorded = record::unpacking_begins(thread);
   }
   frame.is_followed = true;
   switch (function.scope()) {
@@ -175,17 +84,11 @@ void begin_followed(Thread& thread, const at::RecordFunction& function, Frame& f
       break;
     case at::RecordScope::USER_SCOPE:
       frame.runs_python = true;
-      if (is_recorded) write_event(thread, RecordKind::range_begin, intern_string(thread, function.name()));
+      if (is_recorded) record::range_begins(thread, function.name());
       frame.recorded = is_recorded;
       break;
     default:
-      frame.name = function.name();
-      if (is_recorded) {
-        write_operator(thread, function, frame);
-      } else if (g_names_places && (thread.frames.empty() || thread.frames.back().runs_python)) {
-        stack_here(thread);  // which module is being called
-      }
-      if (g_rewrites) begin_rewritten(thread, function, frame);
+      begin_operator(thread, function, frame, is_recorded);
   }
 }
 
@@ -193,7 +96,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   const Mode now = mode();
   if (now == Mode::off) return nullptr;
   Thread& thread = this_thread();
-  Frame frame{static_cast<uint32_t>(thread.nodes.size()), static_cast<uint32_t>(thread.saves.size()), function.scope()};
+  Frame frame{static_cast<uint32_t>(thread.nodes.size()), thread.saves, function.scope()};
   frame.modules = static_cast<uint32_t>(thread.modules.size());
   if (!thread.busy && follows_graph(now)) {
     Busy busy(thread);
@@ -208,18 +111,20 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   return nullptr;
 }
 
-void write_end(Thread& thread, const at::RecordFunction& function, const Frame& frame) {
+void end_recorded(Thread& thread, const at::RecordFunction& function, const Frame& frame) {
   switch (function.scope()) {
     case at::RecordScope::BACKWARD_FUNCTION:
-      evaluation_ends(thread, *frame.node);
+      if (frame.node->sequence_nr() == UINT64_MAX && node_type(thread, *frame.node).is_accumulate_grad) {
+        record::gradient_accumulated(thread, *frame.node);
+      }
       end_module_calls(thread, frame.modules);
-      write_event(thread, RecordKind::evaluation_end);
+      record::evaluation_ends(thread);
       break;
     case at::RecordScope::USER_SCOPE:
-      write_event(thread, RecordKind::range_end);
+      record::range_ends(thread);
       break;
     default:
-      write_event(thread, RecordKind::operator_end);
+      record::operator_ends(thread);
   }
 }
 
@@ -230,17 +135,12 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
   const Frame frame = thread.frames.back();
   thread.frames.pop_back();
   if (!frame.is_followed) return;
-  const bool was_busy = thread.busy;  // ends are written whatever happens: their begin was
+  const bool was_busy = thread.busy;  // ends are told whatever happens: their begin was
   thread.busy = true;
   thread.settling_stack = frame.own_stack;
-  if (frame.is_watched) rewrite::end_writes(thread.rewrites, frame.written);
-  if (frame.is_call && !thread.rewrites.calls.empty()) {
-    rewrite::Call call = std::move(thread.rewrites.calls.back());
-    thread.rewrites.calls.pop_back();
-    rewrite::end(std::move(call), function, thread.rewrites.calls.empty());
-  }
+  if (frame.rewrite_mark != 0) rewrite::operator_ends(thread, function, frame.rewrite_mark);
   settle_graph(thread, frame);
-  if (frame.recorded && is_recording()) write_end(thread, function, frame);
+  if (frame.recorded && is_recording()) end_recorded(thread, function, frame);
   thread.busy = was_busy;
 }
 
@@ -296,4 +196,4 @@ void watch_operators() {
   g_inject->replace(TAPELENS_step_callbacks, reinterpret_cast<void*>(&step_callbacks));
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::observe

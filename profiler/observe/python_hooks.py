@@ -6,11 +6,11 @@ import collections
 import sys
 import weakref
 
-BUFFER, PARAMETER, OPTIMIZER_STATE = 2, 1, 4
+PARAMETER, BUFFER, OPTIMIZER_STATE = 0, 1, 2  # observers.h, Role
 CONTAINERS = (list, tuple, set, frozenset, collections.deque)
 DEEPEST = 6  # containers in containers of an optimizer's state
-CHECKSUM_OF_GRADIENT, CHECKSUM_OF_PARAMETER = 2, 3
-value_names = None  # float64.py, where it is asked for
+OWN, GRADIENT = 0, 1  # observers.h, Values
+value_names = None  # of the Python that the recording may run here: profiler/record/float64.py
 
 
 def learn(root):
@@ -58,22 +58,22 @@ def install():
         attributes = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]  # DTensor names its mesh, too
         return [one for attribute in attributes if isinstance(attribute, Tensor) for one in inner(attribute)]
 
-    def checksum(parameter, of):
-        tensor = parameter if of == CHECKSUM_OF_PARAMETER else parameter.grad
+    def tell_values(parameter, of):
+        tensor = parameter if of == OWN else parameter.grad
         if tensor is None or not hasattr(type(tensor), "__tensor_flatten__"):
-            tapelens_checksum(parameter._cdata, of)
+            tapelens_values(parameter._cdata, of)
             return
         try:
             parts = inner(tensor)
         except Exception:  # the subclass's own; the program's step is made
             parts = [tensor]
         for one in parts:
-            tapelens_inner_checksum(parameter._cdata, of, one._cdata)
+            tapelens_part_values(parameter._cdata, of, one._cdata)
 
-    def checksums(opt, of):
+    def tell_all_values(opt, of):
         for group in opt.param_groups:
             for parameter in group["params"]:
-                checksum(parameter, of)
+                tell_values(parameter, of)
 
     group_told = []
 
@@ -139,8 +139,8 @@ def install():
             write(opt)
         if not group_told:
             tell_group()
-        if tapelens_checksums_wanted:
-            checksums(opt, CHECKSUM_OF_GRADIENT)
+        if tapelens_wants_values:
+            tell_all_values(opt, GRADIENT)
         tapelens_optimizer_begin(name_of(opt))
 
     def after(opt, args, kwargs):
@@ -154,11 +154,11 @@ def install():
                 tells_state = False
                 tapelens_say(f"the state of {type(opt).__name__} is not understood: no optimizer's state is named from here "
                              f"on ({type(error).__name__}: {error})")
-        if tapelens_checksums_wanted:
+        if tapelens_wants_values:
             if kwargs.get("closure", args[1] if len(args) > 1 else None) is not None:
                 # Its backward is inside the step.
-                checksums(opt, CHECKSUM_OF_GRADIENT)
-            checksums(opt, CHECKSUM_OF_PARAMETER)
+                tell_all_values(opt, GRADIENT)
+            tell_all_values(opt, OWN)
         tapelens_optimizer_end(name_of(opt))
 
     is_sound = True

@@ -6,22 +6,22 @@
 #include <string>
 #include <unordered_map>
 
-#include "profiler/observe/capture.h"
-#include "profiler/record/checksums.h"
-#include "profiler/observe/graph.h"
-#include "profiler/record/intern.h"
+#include "profiler/cpython/python.h"
+#include "profiler/observe/modules.h"
+#include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
 #include "profiler/observe/python_hooks.h"
 #include "profiler/observe/stack.h"
-#include "profiler/cpython/python.h"
+#include "profiler/observe/steps.h"
 
-namespace tapelens::capture {
+namespace tapelens::observe {
 
 StackOptions g_stacks;
+bool g_follows_modules = false;
 
 namespace {
 
 using namespace cpython;
-using trace::RecordKind;
 
 // All of this is touched with the interpreter's lock held, and under a lock of ours where there is none (free
 // threading).
@@ -82,7 +82,7 @@ PyObject* tell_module(PyObject*, PyObject* arguments) {  // module, path, type
   const char* path = api.AsUTF8(api.GetTupleItem(arguments, 1));
   const char* type = api.AsUTF8(api.GetTupleItem(arguments, 2));
   if (path == nullptr || type == nullptr) return nullptr;
-  const uint32_t id = intern_module(this_thread(), path, type);
+  const uint32_t id = add_module(this_thread(), path, type);
   Interpreter& in = interpreter();
   bool is_new;
   {
@@ -102,17 +102,10 @@ PyObject* tell_role(PyObject*, PyObject* arguments) {  // TensorImpl, name, role
   const Python& api = *python();
   const auto* tensor = static_cast<const c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 0)));
   const char* name = api.AsUTF8(api.GetTupleItem(arguments, 1));
-  const auto role = static_cast<trace::Role>(api.AsLong(api.GetTupleItem(arguments, 2)));
+  const auto role = static_cast<Role>(api.AsLong(api.GetTupleItem(arguments, 2)));
   const auto* parameter = static_cast<const c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 3)));
   if (tensor == nullptr || name == nullptr) return nullptr;
-  if (!is_recording()) return give_none();
-  Thread& thread = this_thread();
-  const uint32_t id = intern_string(thread, name);
-  if (role == trace::Role::parameter) {
-    name_parameter(tensor, id);
-    name_for_checksums(const_cast<c10::TensorImpl*>(tensor), name);
-  }
-  write_role(thread, role, id, *tensor, parameter);
+  if (is_recording()) record::role_told(this_thread(), role, name, *tensor, parameter);
   return give_none();
 }
 
@@ -121,28 +114,28 @@ PyObject* tell_information(PyObject*, PyObject* arguments) {  // key, value
   const char* key = api.AsUTF8(api.GetTupleItem(arguments, 0));
   const char* value = api.AsUTF8(api.GetTupleItem(arguments, 1));
   if (key == nullptr || value == nullptr) return nullptr;
-  if (is_recording()) write_information(this_thread(), key, value);
+  if (is_recording()) record::information(this_thread(), key, value);
   return give_none();
 }
 
-// Of a wrapper subclass: TensorImpl of the parameter, of what, TensorImpl of a tensor that it consists of.
-PyObject* tell_inner_checksum(PyObject*, PyObject* arguments) {
+// Of a wrapper subclass: TensorImpl of the parameter, which values, TensorImpl of a tensor that it consists of.
+PyObject* tell_part_values(PyObject*, PyObject* arguments) {
   const Python& api = *python();
   const auto* parameter = static_cast<const c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 0)));
-  const auto of = static_cast<trace::ChecksumOf>(api.AsLong(api.GetTupleItem(arguments, 1)));
-  auto* inner = static_cast<c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 2)));
-  if (parameter == nullptr || inner == nullptr) return nullptr;
+  const auto of = static_cast<Values>(api.AsLong(api.GetTupleItem(arguments, 1)));
+  auto* part = static_cast<c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 2)));
+  if (parameter == nullptr || part == nullptr) return nullptr;
   using Tensor = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
-  if (mode() != Mode::off) checksum(this_thread(), of, parameter, at::Tensor(Tensor::reclaim_copy(inner)));
+  if (is_recording()) record::step_values(this_thread(), of, parameter, at::Tensor(Tensor::reclaim_copy(part)));
   return give_none();
 }
 
-PyObject* tell_checksum(PyObject*, PyObject* arguments) {  // TensorImpl of the parameter, of what
+PyObject* tell_values(PyObject*, PyObject* arguments) {  // TensorImpl of the parameter, which values
   const Python& api = *python();
   auto* parameter = static_cast<c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 0)));
-  const auto of = static_cast<trace::ChecksumOf>(api.AsLong(api.GetTupleItem(arguments, 1)));
+  const auto of = static_cast<Values>(api.AsLong(api.GetTupleItem(arguments, 1)));
   if (parameter == nullptr) return nullptr;
-  if (mode() != Mode::off) checksum_parameter(this_thread(), of, parameter);
+  if (is_recording()) record::step_values(this_thread(), of, parameter);
   return give_none();
 }
 
@@ -197,8 +190,8 @@ PyMethodDef g_functions[] = {
     {"tapelens_module", tell_module, kMethVarargs, nullptr},
     {"tapelens_role", tell_role, kMethVarargs, nullptr},
     {"tapelens_information", tell_information, kMethVarargs, nullptr},
-    {"tapelens_checksum", tell_checksum, kMethVarargs, nullptr},
-    {"tapelens_inner_checksum", tell_inner_checksum, kMethVarargs, nullptr},
+    {"tapelens_values", tell_values, kMethVarargs, nullptr},
+    {"tapelens_part_values", tell_part_values, kMethVarargs, nullptr},
     {"tapelens_optimizer_begin", tell_optimizer_begin, kMethO, nullptr},
     {"tapelens_optimizer_end", tell_optimizer_end, kMethO, nullptr},
     {"tapelens_say", tell_say, kMethO, nullptr},
@@ -216,12 +209,12 @@ void install(const Python& api, Interpreter& in) {
       api.SetItemString(in.globals, function.name, made);
       if (function.function == module_gone) in.weak_callback = made;
     }
-    api.SetItemString(in.globals, "tapelens_checksums_wanted",
-                      api.GetItemString(api.GetBuiltins(), checksums_wanted() ? "True" : "False"));
+    const bool wants_values = is_recording() && record::wants_step_values();
+    api.SetItemString(in.globals, "tapelens_wants_values",
+                      api.GetItemString(api.GetBuiltins(), wants_values ? "True" : "False"));
     Owned ran(api, api.RunString(kPythonHooks, kFileInput, in.globals, in.globals));
-    if (ran && getenv("TAPELENS_VALUES") != nullptr) {
-      ran = Owned(api, api.RunString(kFloat64, kFileInput, in.globals, in.globals));
-    }
+    const char* more = is_recording() ? record::python_part() : nullptr;
+    if (ran && more != nullptr) ran = Owned(api, api.RunString(more, kFileInput, in.globals, in.globals));
     in.learn = api.GetItemString(in.globals, "learn");
     if (!ran || in.learn == nullptr) {
       in.failed = true;
@@ -274,7 +267,7 @@ void update_modules(const Python& api, Thread& thread, const std::vector<ModuleF
   for (; same < found.size(); ++same) {
     ModuleFrame call = found[found.size() - 1 - same];
     call.id = module_id(api, interpreter(), call.self, static_cast<PyObject*>(const_cast<void*>(found.back().self)));
-    write_event(thread, RecordKind::module_begin, call.id);
+    if (is_recording()) record::module_begins(thread, call.id);
     thread.modules.push_back(call);
   }
 }
@@ -298,8 +291,8 @@ uint32_t python_stack(const Python& api, Thread& thread) {
                          first_local(in, frame.get()), 0});
   }
   if (!modules.empty() || !thread.modules.empty()) update_modules(api, thread, modules);
-  if (!g_stacks.python) return 0;  // modules and optimizers are watched all the same
-  if (const uint32_t known = find_stack(thread, hash)) return known;
+  if (!is_recording() || !g_stacks.python) return 0;  // modules and optimizers are watched all the same
+  if (const uint32_t known = record::find_stack(thread, hash)) return known;
 
   std::vector<std::string> texts;  // file, function
   std::vector<uint32_t> lines;
@@ -313,7 +306,7 @@ uint32_t python_stack(const Python& api, Thread& thread) {
   }
   std::vector<FrameText> frames;
   for (size_t i = 0; i < lines.size(); ++i) frames.push_back({texts[2 * i], texts[2 * i + 1], lines[i]});
-  return frames.empty() ? 0 : add_stack(thread, hash, frames);
+  return frames.empty() ? 0 : record::add_stack(thread, hash, frames);
 }
 
 }  // namespace
@@ -336,7 +329,9 @@ bool is_line_in_stack(std::string_view file, uint32_t line) {
 }
 
 void end_module_calls(Thread& thread, size_t kept) {
-  for (; thread.modules.size() > kept; thread.modules.pop_back()) write_event(thread, RecordKind::module_end);
+  for (; thread.modules.size() > kept; thread.modules.pop_back()) {
+    if (is_recording()) record::module_ends(thread);
+  }
 }
 
 uint32_t stack_here(Thread& thread) {
@@ -347,7 +342,7 @@ uint32_t stack_here(Thread& thread) {
     thread.busy = was_busy;
     return stack;
   }
-  return g_stacks.native && python() == nullptr ? native_stack_here(thread) : 0;
+  return g_stacks.native && is_recording() && python() == nullptr ? native_stack_here(thread) : 0;
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::observe

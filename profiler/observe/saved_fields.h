@@ -12,7 +12,7 @@
 
 #include "profiler/observe/attributes.h"
 
-namespace tapelens::capture {
+namespace tapelens::observe {
 
 // Called with each saved field of a node; `field` counts the fields of all types.
 class FieldVisitor {
@@ -37,4 +37,4 @@ extern const size_t kSavedFieldTypes;
 extern const char* const kFieldNames[];  // "input", by field
 extern const size_t kFields;
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::observe

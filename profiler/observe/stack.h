@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "profiler/observe/thread.h"
 
-namespace tapelens::capture {
+namespace tapelens::observe {
 
 // --stacks: which kinds are taken. Where a process has a Python interpreter `python` is tried first.
 struct StackOptions {
@@ -14,8 +15,9 @@ struct StackOptions {
 };
 extern StackOptions g_stacks;
 
-// The stack of the calling thread, interned; 0 if there is none to be had. Also brings the module calls of the thread
-// up to date. May take the interpreter's lock and run a little Python the first time a module is seen.
+// The recording's number of the calling thread's stack; 0 if there is none to be had, or no recording. Also brings the
+// module calls of the thread up to date. May take the interpreter's lock and run a little Python the first time a
+// module is seen.
 uint32_t stack_here(Thread& thread);
 
 // Ends the module calls of the thread but for the outermost `kept`.
@@ -25,6 +27,10 @@ void end_module_calls(Thread& thread, size_t kept);
 // lines before they are symbolised.
 bool is_line_in_stack(std::string_view file, uint32_t line);
 
+// Does the engine run on the calling thread?
+bool is_in_backward();
+
+// Of machine code, where is_recording().
 uint32_t native_stack_here(Thread& thread);
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::observe

@@ -1,23 +1,21 @@
-// Steps: an optimizer's step ends one. Follows --steps A:B.
+// See steps.h.
 #include "profiler/observe/steps.h"
 
 #include <mutex>
 #include <string>
 
-#include "profiler/observe/capture.h"
-#include "profiler/record/intern.h"
+#include "profiler/observe/observers.h"
 
-namespace tapelens::capture {
-
-StepWindow g_window;
-
+namespace tapelens::observe {
 namespace {
+
 std::mutex& step_lock() {
   static auto* lock = new std::mutex;
   return *lock;
 }
 std::string* g_first = nullptr;  // the optimizer whose steps are borders: the first that stepped
 uint64_t g_steps = 0;            // that have ended
+
 }  // namespace
 
 uint64_t steps_ended() {
@@ -25,19 +23,18 @@ uint64_t steps_ended() {
   return g_steps;
 }
 
-void optimizer_begins(Thread& thread, std::string_view name) {
-  write_event(thread, trace::RecordKind::optimizer_begin, intern_string(thread, name));
-}
+void optimizer_begins(Thread& thread, std::string_view name) { record::optimizer_begins(thread, name); }
 
 void optimizer_ends(Thread& thread, std::string_view name) {
-  write_event(thread, trace::RecordKind::optimizer_end);
+  record::optimizer_ends(thread);
   const std::lock_guard guard(step_lock());
   if (g_first == nullptr) g_first = new std::string(name);
   if (*g_first != name) return;
-  ++g_steps;
-  if (!g_window.given) return;
-  if (g_steps == g_window.first && mode() == Mode::memory) g_mode.store(Mode::full, std::memory_order_relaxed);
-  if (g_steps == g_window.last) stop_recording();
+  record::step_ended(++g_steps);
 }
 
-}  // namespace tapelens::capture
+void steps_early(c10::TensorImpl* parameter) {
+  if (is_recording()) record::step_values(this_thread(), Values::gradient, parameter);
+}
+
+}  // namespace tapelens::observe

@@ -1,18 +1,21 @@
-// Which steps are recorded in full.
+// Steps: the end of a step of an optimizer ends one.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
-namespace tapelens::capture {
+#include "profiler/observe/thread.h"
 
-// Steps count from 0; `last` is the first that is not recorded any more.
-struct StepWindow {
-  bool given = false;
-  uint64_t first = 0, last = UINT64_MAX;
-};
-extern StepWindow g_window;
+namespace tapelens::observe {
+
+// Where is_recording().
+void optimizer_begins(Thread& thread, std::string_view name);
+void optimizer_ends(Thread& thread, std::string_view name);
 
 // How many have ended: the number of the one that is going on.
 uint64_t steps_ended();
 
-}  // namespace tapelens::capture
+// A rewrite is about to step this parameter, in the optimizer's place and earlier.
+void steps_early(c10::TensorImpl* parameter);
+
+}  // namespace tapelens::observe

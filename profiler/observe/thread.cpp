@@ -1,17 +1,16 @@
-// Makes the state of threads and gives their lanes back when they end.
+// Makes the state of threads, and takes it back when they end.
 #include "profiler/observe/thread.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <mutex>
 
-namespace tapelens::capture {
+#include "profiler/observe/observers.h"
+
+namespace tapelens::observe {
 
 std::atomic<Mode> g_mode{Mode::off};
-bool g_rewrites = false;
-trace::SpoolWriter g_spool;
+bool g_records = false, g_rewrites = false;
 const tapelens_inject_table* g_inject = nullptr;
 
 namespace {
@@ -25,12 +24,12 @@ Thread* g_pool = nullptr;  // states of threads that ended, to be used again
 void thread_ended(void* state) {
   auto* thread = static_cast<Thread*>(state);
   *g_inject->thread_slot() = nullptr;
-  if (is_recording()) thread->lane.leave();
+  if (g_records) record::thread_ends(*thread);
   thread->frames.clear();
   thread->nodes.clear();
-  thread->saves.clear();
+  thread->saves = 0;
   thread->modules.clear();
-  thread->rewrites = {};
+  if (g_rewrites) rewrite::thread_ends(*thread);
   const std::lock_guard guard(pool_lock());
   thread->next = g_pool;
   g_pool = thread;
@@ -57,12 +56,11 @@ Thread& make_thread() {
     }
   }
   if (thread == nullptr) thread = new Thread;
-  // A thread that took over the state of another is another lane: its operators nest on their own.
-  thread->lane = trace::Lane();
-  g_spool.attach(thread->lane, static_cast<uint32_t>(syscall(SYS_gettid)));
+  if (g_records) record::thread_begins(*thread);
+  if (g_rewrites) rewrite::thread_begins(*thread);
   *g_inject->thread_slot() = thread;
   pthread_setspecific(end_key(), thread);
   return *thread;
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::observe

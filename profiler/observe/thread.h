@@ -1,4 +1,4 @@
-// The state of the recording in this process, and of each of its threads. Everything here is made once and never
+// What the probe does in this process, and what it knows of each of its threads. Everything here is made once and never
 // destroyed: LibTorch's threads and static destructors may reach a hook at any time.
 #pragma once
 
@@ -12,122 +12,101 @@
 #include <vector>
 
 #include "profiler/inject/inject.h"
-#include "profiler/rewrite/host.h"
-#include "trace/spool_writer.h"
+#include "profiler/observe/hash.h"
 
-namespace tapelens::capture {
+// What the observers (observers.h) keep of a thread and of an operator. Only they look into it.
+namespace tapelens::record {
+struct ThreadState;
+struct OperatorFacts;
+}  // namespace tapelens::record
+namespace tapelens::rewrite {
+struct ThreadState;
+struct OperatorFacts;
+}  // namespace tapelens::rewrite
 
-// What hooks write at this moment. Read once per hook, relaxed.
+namespace tapelens::observe {
+
+// What hooks do at this moment. Read once per hook, relaxed. It goes up from memory to full and then only down.
 enum class Mode : uint8_t {
   off = 0,      // nothing: before the start, after the end, in a forked child
-  rewrite = 1,  // nothing is written, but the graph is followed: rewrites without a recording, or after its end
-  memory = 2,   // outside of --steps A:B: allocations, frees, roles, steps
+  rewrite = 1,  // the graph is followed for the rewrites, and nothing of profiler/record is called
+  memory = 2,   // outside of --steps A:B: allocations, frees, roles, steps are recorded
   full = 3,
 };
 extern std::atomic<Mode> g_mode;
 inline Mode mode() { return g_mode.load(std::memory_order_relaxed); }
 inline bool is_recording() { return mode() >= Mode::memory; }
-// Whether this process rewrites, settled before the first hook. Then the graph is followed in every mode but off.
-extern bool g_rewrites;
+// Whether this process records at all, and whether it rewrites: settled before the first hook. A process that rewrites
+// follows the graph in every mode but off.
+extern bool g_records, g_rewrites;
 inline bool follows_graph(Mode now) { return now == Mode::full || (g_rewrites && now != Mode::off); }
 
-extern trace::SpoolWriter g_spool;
 extern const tapelens_inject_table* g_inject;
-
-// A save as the constructor of SavedVariable saw it. Whose field it became is known when its operator ends.
-struct PendingSave {
-  const void* place;  // the SavedVariable under construction: a temporary, or the element of a list
-  uint64_t ticks;
-  uint64_t storage, storage_bytes, storage_offset;
-  uint32_t layout;
-  uint8_t flags;  // trace::SaveFlags
-  bool claimed;
-};
 
 // An operator, evaluation, range or backward that is open on this thread. `nodes` and `saves` are where its own begin.
 struct Frame {
   uint32_t nodes = 0, saves = 0;
   at::RecordScope scope{};
-  bool recorded = false;
   bool runs_python = false;               // operators inside may come from Python code of their own
+  bool is_followed = false;               // its nodes are settled at its end
+  bool unpacks = false;                   // a hook of the program on a saved tensor
   torch::autograd::Node* node = nullptr;  // scope BACKWARD_FUNCTION: the evaluated one; null: a backward itself
+  const char* name = nullptr;             // of the operator
+  uint32_t modules = 0;                   // calls that were open when it began
   uint32_t stack = 0;                     // of operators right inside: the engine's own, where backward was called
   uint32_t own_stack = 0;                 // of the operator itself
-  const char* name = nullptr;             // of the operator
-  bool is_followed = false;               // its nodes are settled at its end
-  bool is_call = false;                   // of a cheap operator: thread.rewrites.calls has it
-  bool is_watched = false;                // what it writes is in thread.rewrites.written, from `written` on
-  uint32_t written = 0;
-  uint32_t modules = 0;  // calls that were open when it began
-  bool unpacks = false;  // a hook of the program on a saved tensor; recorded: an operator ran in it
+  bool recorded = false;                  // its begin is in the recording; of one that unpacks: an operator ran in it
+  uint32_t rewrite_mark = 0;              // what rewrite::operator_begins() said; 0: it need not know of the end
 };
 
 struct ModuleFrame {
   const void* frame;  // the interpreter's frame of Module.__call__
   const void* self;   // the module
-  uint32_t id;        // trace module
+  uint32_t id;        // modules.h
 };
+
+// What is known of an operator by its name, which stays at one place in memory for each overload.
+struct OperatorName {
+  const char* text = nullptr;
+  char copy[48] = {};
+  uint32_t written = 0;  // bit i: the operator changes its argument i; bit 31: any from the 32nd on
+  bool runs_python = false;
+  // Null until the observer has looked at it.
+  const record::OperatorFacts* recorded = nullptr;
+  const rewrite::OperatorFacts* rewritten = nullptr;
+};
+inline constexpr size_t kOperatorNames = 1024;  // in a thread's cache
+
+struct SavedFields;
 
 // What is known of a type of node, by its virtual table.
 struct NodeType {
   const void* vtable = nullptr;
-  std::string text;                            // "ReluBackward0", where saves may be rewritten
-  const struct SavedFields* fields = nullptr;  // null: a custom function, whose saves only the constructor sees
-  uint32_t name = 0;                           // string
-  bool is_custom = false, is_accumulate_grad = false, name_varies = false;
+  std::string text;                     // "ReluBackward0"; empty where each node has a name of its own: Python's
+  const SavedFields* fields = nullptr;  // null: a custom function, whose saves only the constructor sees
+  bool is_custom = false, is_accumulate_grad = false;
+  mutable std::atomic<uint32_t> recorded_as = 0;  // the recording's number of `text`; 0: it has none yet
 };
 
 struct Thread {
-  trace::Lane lane;
-  bool busy =
-      false;  // inside a hook that may run the program's code or ours: operators and saves are not ours to record
+  // Inside a hook that may run the program's code or ours: operators and saves are not ours to record.
+  bool busy = false;
   std::vector<Frame> frames;
-  std::vector<torch::autograd::Node*> nodes;
-  std::vector<PendingSave> saves;
+  std::vector<torch::autograd::Node*> nodes;  // that are not whole yet
+  uint32_t saves = 0;                         // of such nodes, that the recording was told of
   std::vector<ModuleFrame> modules;
-  rewrite::ThreadState rewrites;
-  uint32_t settling_stack = 0;  // of the operator that just ended
+  uint32_t settling_stack = 0;                // of the operator that just ended
+  record::ThreadState* recording = nullptr;   // never null where the process records
+  rewrite::ThreadState* rewriting = nullptr;  // never null where it rewrites
 
   // Direct-mapped caches: a slot holds the last that fell on it.
-  struct Name {
-    const char* text = nullptr;
-    char copy[48] = {};
-    uint32_t id = 0;
-    uint32_t written = 0;  // bit i: the operator changes its argument i; bit 31: any from the 32nd on
-    bool runs_python = false;
-    const rewrite::CheapOperator* cheap = nullptr;
-    bool has_views = false;  // what it was given of each input is recorded
-    bool is_cheap_in_place = false;
-    recompute::Product product = recompute::Product::none;
-    bool is_collective = false;  // it passes tensors to other processes or has them written, on another thread perhaps
-  };
-  struct Stack {
-    uint64_t hash = 0;
-    uint32_t id = 0;
-  };
-  struct Layout {
-    uint64_t hash = 0;
-    uint32_t id = 0;
-  };
-  struct Foreign {
-    uint64_t address = 0, bytes = 0;
-  };
-  struct Attributes {
-    std::array<char, 96> copy{};  // zeros behind the text; a longer one is not kept
-    uint32_t id = 0;
-  };
-  struct Recorded {
+  struct SeenNode {
     const torch::autograd::Node* node = nullptr;
-    uint64_t sequence_nr = 0, storage = 0;
-    uint32_t generation = 0;
+    uint64_t sequence_nr = 0;
   };
-  std::array<Name, 1024> names;
-  std::array<Stack, 1024> stacks;
-  std::array<Layout, 1024> layouts;
-  std::array<Foreign, 64> foreigns;
-  std::array<NodeType, 512> node_types;
-  std::array<Attributes, 64> attributes;
-  std::array<Recorded, 1024> recorded;
+  std::array<OperatorName, kOperatorNames> names;
+  std::array<const NodeType*, 512> node_types{};
+  std::array<SeenNode, 1024> seen_nodes;
   Thread* next = nullptr;
 };
 
@@ -158,17 +137,14 @@ inline bool in_backward(const Thread& thread) {
   return false;
 }
 
-// The calling thread's state, made when first asked for. Never null while recording.
+// The calling thread's state, made when first asked for.
 Thread& make_thread();
 inline Thread& this_thread() {
   void* state = *g_inject->thread_slot();
   return state != nullptr ? *static_cast<Thread*>(state) : make_thread();
 }
 
-inline size_t slot_of(uint64_t key, size_t slots) { return (key * 0x9e3779b97f4a7c15ULL) >> 40 & (slots - 1); }
-inline uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
-
-// True while the hook may go on; keeps hooks that it causes out.
+// Keeps hooks that it causes out.
 class Busy {
  public:
   explicit Busy(Thread& thread) : thread_(thread) { thread_.busy = true; }
@@ -180,25 +156,4 @@ class Busy {
   Thread& thread_;
 };
 
-// A record with a tail of 8-byte words: header and fields first. Null when nothing can be written any more.
-template <class Record>
-Record* reserve(Thread& thread, trace::RecordKind kind, uint8_t flags, uint32_t id, size_t tail_words, size_t& bytes) {
-  bytes = sizeof(Record) + 8 * tail_words;
-  void* place = thread.lane.reserve(bytes);
-  if (place == nullptr) return nullptr;
-  auto* record = static_cast<Record*>(place);
-  record->header = {kind, flags, static_cast<uint16_t>(bytes / 8), id};
-  return record;
-}
-
-template <class Record>
-trace::RecordHeader header(trace::RecordKind kind, uint8_t flags = 0, uint32_t id = 0) {
-  return {kind, flags, static_cast<uint16_t>(sizeof(Record) / 8), id};
-}
-
-// The end of something, or a moment.
-inline void write_event(Thread& thread, trace::RecordKind kind, uint32_t id = 0, uint8_t flags = 0) {
-  thread.lane.write(trace::NamedEventRecord{header<trace::NamedEventRecord>(kind, flags, id), trace::ticks_now()});
-}
-
-}  // namespace tapelens::capture
+}  // namespace tapelens::observe

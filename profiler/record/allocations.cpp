@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "profiler/observe/capture.h"
-#include "profiler/record/intern.h"
+#include "profiler/observe/observe.h"
 #include "profiler/observe/stack.h"
+#include "profiler/record/intern.h"
+#include "profiler/record/recorder.h"
 #include "profiler/record/storage.h"
 
-namespace tapelens::capture {
+namespace tapelens::record {
 namespace {
 
 using trace::RecordKind;
@@ -28,15 +29,15 @@ class WatchedAllocator final : public c10::Allocator {
     c10::DataPtr data = inner_->allocate(bytes);
     if (data.get() == nullptr || !is_recording()) return data;
     if (!data.compare_exchange_deleter(g_inner_deleter, &memory_freed)) return data;
-    Thread& thread = this_thread();
+    observe::Thread& thread = observe::this_thread();
     // Inside an operator the stack is the operator's; outside of --steps its frame has it, for there is no operator.
     uint32_t stack = 0;
     if (thread.frames.empty()) {
-      if (!thread.busy) stack = stack_here(thread);
+      if (!thread.busy) stack = observe::stack_here(thread);
     } else if (mode() == Mode::memory) {
       stack = thread.frames.front().stack;
     }
-    thread.lane.write(
+    thread.recording->lane.write(
         trace::AllocationRecord{header<trace::AllocationRecord>(RecordKind::allocation, kCpuDevice, stack),
                                 trace::ticks_now(), address_of(data.get()), bytes});
     return data;
@@ -59,19 +60,7 @@ Devices& devices() {
   return *made;
 }
 
-}  // namespace
-
-void memory_freed(void* data) {
-  // Written before the memory is given back: nobody can be given the address again earlier in time than this.
-  if (data != nullptr && is_recording()) {
-    Thread& thread = this_thread();
-    thread.lane.write(trace::FreeRecord{header<trace::FreeRecord>(RecordKind::free, kCpuDevice), trace::ticks_now(),
-                                        address_of(data)});
-  }
-  g_inner_deleter(data);
-}
-
-uint8_t device_id(Thread& thread, c10::Device device) {
+uint8_t device_id(ThreadState& thread, c10::Device device) {
   if (device.is_cpu()) return kCpuDevice;
   Devices& d = devices();
   const std::lock_guard guard(d.lock);
@@ -84,22 +73,34 @@ uint8_t device_id(Thread& thread, c10::Device device) {
   return id;
 }
 
-void write_foreign(Thread& thread, uint64_t address, uint64_t bytes, c10::Device device) {
+}  // namespace
+
+void memory_freed(void* data) {
+  // Written before the memory is given back: nobody can be given the address again earlier in time than this.
+  if (data != nullptr && is_recording()) {
+    ThreadState& thread = *observe::this_thread().recording;
+    thread.lane.write(trace::FreeRecord{header<trace::FreeRecord>(RecordKind::free, kCpuDevice), trace::ticks_now(),
+                                        address_of(data)});
+  }
+  g_inner_deleter(data);
+}
+
+void write_foreign(ThreadState& thread, uint64_t address, uint64_t bytes, c10::Device device) {
   const uint8_t id = device_id(thread, device);
   thread.lane.write(
       trace::ForeignRecord{header<trace::ForeignRecord>(RecordKind::foreign, id), trace::ticks_now(), address, bytes});
 }
 
-void watch_allocations(Thread& thread) {
+void watch_allocations(ThreadState& thread) {
   devices().known.emplace_back(c10::kCPU);
   write_device(thread, kCpuDevice, "cpu");
   c10::Allocator* inner = c10::GetAllocator(c10::kCPU);
   g_inner_deleter = inner->raw_deleter();
   if (g_inner_deleter == nullptr) {  // an allocator of the program's own that is not simple
-    say("the program's CPU allocator cannot be watched: allocations are not recorded");
+    observe::say("the program's CPU allocator cannot be watched: allocations are not recorded");
     return;
   }
   c10::SetAllocator(c10::kCPU, new WatchedAllocator(inner), 255);
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::record

@@ -16,14 +16,16 @@
 #include <unordered_map>
 #include <utility>
 
-#include "profiler/observe/capture.h"
-#include "profiler/record/intern.h"
+#include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
 #include "profiler/observe/steps.h"
+#include "profiler/record/intern.h"
 #include "trace/checksum.h"
 
-namespace tapelens::capture {
+namespace tapelens::record {
 namespace {
 
+using observe::Values;
 using torch::autograd::AutogradMeta;
 using torch::autograd::Node;
 using trace::ChecksumOf;
@@ -125,7 +127,7 @@ std::string unique_name(Tables& t, std::string_view name) {
   return unique;
 }
 
-uint32_t name_of(Thread& thread, c10::TensorImpl* tensor) {
+uint32_t name_of(ThreadState& thread, c10::TensorImpl* tensor) {
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
   const auto at = t.parameters.find(tensor);
@@ -138,19 +140,19 @@ uint32_t name_of(Thread& thread, c10::TensorImpl* tensor) {
 }
 
 // Verify must know: what several threads do is in no order.
-void note_thread(Thread& thread) {
-  static std::atomic<const Thread*> first{nullptr};
+void note_thread(ThreadState& thread) {
+  static std::atomic<const ThreadState*> first{nullptr};
   static std::atomic<bool> noted{false};
-  const Thread* none = nullptr;
+  const ThreadState* none = nullptr;
   if (first.compare_exchange_strong(none, &thread) || none == &thread || noted.exchange(true)) return;
   write_information(thread, trace::kChecksumsOfThreads, "1");
 }
 
-void write(Thread& thread, ChecksumOf of, uint32_t name, uint64_t value, uint64_t begin_ns) {
+void write(ThreadState& thread, ChecksumOf of, uint32_t name, uint64_t value, uint64_t begin_ns) {
   note_thread(thread);
   thread.lane.write(
       trace::ChecksumRecord{header<trace::ChecksumRecord>(trace::RecordKind::checksum, static_cast<uint8_t>(of), name),
-                            trace::ticks_now(), steps_ended(), value, trace::monotonic_ns() - begin_ns});
+                            trace::ticks_now(), observe::steps_ended(), value, trace::monotonic_ns() - begin_ns});
 }
 
 void say_once_that_some_are_left_out() {
@@ -159,7 +161,7 @@ void say_once_that_some_are_left_out() {
     const std::lock_guard guard(t.lock);
     if (std::exchange(t.told, true)) return;
   }
-  say("gradients and parameters that are not ordinary tensors on the CPU are not compared");
+  observe::say("gradients and parameters that are not ordinary tensors on the CPU are not compared");
 }
 
 template <class Hook>
@@ -196,40 +198,46 @@ bool checksums_wanted() {
   return wanted;
 }
 
-void checksum(Thread& thread, ChecksumOf of, const c10::TensorImpl* parameter, const at::Tensor& values) {
-  if (!checksums_wanted() || !is_recording() || parameter == nullptr || !values.defined()) return;
+bool wants_step_values() { return checksums_wanted(); }
+
+// Of a gradient or a parameter on the CPU, strided or sparse; of what is neither, one line for the user the first time.
+// `parameter` names it: by the name that its module has for it, else by its number in the order of first sight.
+void step_values(Thread& thread, Values of, const c10::TensorImpl* parameter, const at::Tensor& values) {
+  if (!checksums_wanted() || parameter == nullptr || !values.defined()) return;
   undisturbed([&] {
+    ThreadState& own = *thread.recording;
     const uint64_t begin = trace::monotonic_ns();
     const auto value = hash_of(values);
+    const bool is_gradient = of == Values::gradient;
     if (!value) {
-      const bool is_gradient = of == ChecksumOf::gradient;
-      write(thread, is_gradient ? ChecksumOf::gradient_left_out : ChecksumOf::parameter_left_out, 0, 0, begin);
+      write(own, is_gradient ? ChecksumOf::gradient_left_out : ChecksumOf::parameter_left_out, 0, 0, begin);
       return say_once_that_some_are_left_out();
     }
-    write(thread, of, name_of(thread, const_cast<c10::TensorImpl*>(parameter)), *value, begin);
+    write(own, is_gradient ? ChecksumOf::gradient : ChecksumOf::parameter,
+          name_of(own, const_cast<c10::TensorImpl*>(parameter)), *value, begin);
   });
 }
 
-void checksum_parameter(Thread& thread, ChecksumOf of, c10::TensorImpl* parameter) {
-  if (!checksums_wanted() || !is_recording()) return;
+void step_values(Thread& thread, Values of, c10::TensorImpl* parameter) {
+  if (!checksums_wanted()) return;
   undisturbed([&] {
-    if (of == ChecksumOf::gradient) return checksum(thread, of, parameter, parameter->grad());
-    checksum(thread, of, parameter, at::Tensor(StrongTensor::reclaim_copy(parameter)));
+    if (of == Values::gradient) return step_values(thread, of, parameter, parameter->grad());
+    step_values(thread, of, parameter, at::Tensor(StrongTensor::reclaim_copy(parameter)));
   });
 }
 
-void name_for_checksums(c10::TensorImpl* parameter, std::string_view name) {
-  if (!checksums_wanted() || !is_recording()) return;
+void name_for_checksums(ThreadState& thread, c10::TensorImpl* parameter, std::string_view name) {
+  if (!checksums_wanted()) return;
   undisturbed([&] {
     Tables& t = tables();
     const std::lock_guard guard(t.lock);
     const auto [at, is_new] = t.parameters.try_emplace(parameter, Parameter{weak(parameter), 0});
-    if (is_new) at->second.name = intern_string(this_thread(), unique_name(t, name));
+    if (is_new) at->second.name = intern_string(thread, unique_name(t, name));
   });
 }
 
-void checksum_output(const at::Tensor& tensor, const Node* node) {
-  if (!checksums_wanted() || !is_recording() || node == nullptr || !tensor.defined()) return;
+void output_made(const at::Tensor& tensor, const Node* node) {
+  if (!checksums_wanted() || !tensor.defined()) return;
   undisturbed([&] {
     c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
     if (!is_readable(*impl) || impl->numel() != 1) return;
@@ -245,8 +253,8 @@ void checksum_output(const at::Tensor& tensor, const Node* node) {
   });
 }
 
-void checksum_roots(Thread& thread, const std::vector<torch::autograd::Edge>& roots) {
-  if (!checksums_wanted() || !is_recording()) return;
+void checksum_roots(ThreadState& thread, const std::vector<torch::autograd::Edge>& roots) {
+  if (!checksums_wanted()) return;
   undisturbed([&] {
     for (const torch::autograd::Edge& root : roots) {
       const uint64_t begin = trace::monotonic_ns();
@@ -268,4 +276,4 @@ void checksum_roots(Thread& thread, const std::vector<torch::autograd::Edge>& ro
   });
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::record

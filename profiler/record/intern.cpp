@@ -1,8 +1,6 @@
 // See intern.h. Records are written under the lock, so that what names an interned thing is later in time than it.
 #include "profiler/record/intern.h"
 
-#include <ATen/core/function_schema.h>
-
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -13,18 +11,21 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/observe/observers.h"
+#include "profiler/record/mappings.h"
 #include "profiler/record/source_file.h"
 
-namespace tapelens::capture {
+namespace tapelens::record {
 namespace {
 
+using observe::FrameText;
+using observe::mix;
 using trace::RecordKind;
 
 struct Tables {
   std::mutex lock;
   std::unordered_map<std::string, uint32_t> strings;
   std::unordered_map<uint64_t, uint32_t> stacks, layouts, frames;
-  std::vector<std::string> modules;      // paths
   std::unordered_set<uint32_t> sources;  // strings: files that frames name
 };
 Tables& tables() {
@@ -36,7 +37,7 @@ Tables& tables() {
 constexpr size_t kMostText = 32 * 1024;
 constexpr size_t kMostFrames = 8 * 1024 - 64;
 
-uint32_t string_locked(Tables& t, Thread& thread, std::string_view text) {
+uint32_t string_locked(Tables& t, ThreadState& thread, std::string_view text) {
   if (text.empty()) return 0;
   if (text.size() > kMostText) {
     text = text.substr(0, kMostText);
@@ -58,7 +59,7 @@ uint32_t string_locked(Tables& t, Thread& thread, std::string_view text) {
 }
 
 template <class Record, class Value>
-void write_stack(Thread& thread, RecordKind kind, uint32_t id, std::span<const Value> values) {
+void write_stack(ThreadState& thread, RecordKind kind, uint32_t id, std::span<const Value> values) {
   const size_t words = (values.size_bytes() + 7) / 8;
   size_t bytes;
   if (auto* record = reserve<Record>(thread, kind, 0, id, words, bytes)) {
@@ -80,15 +81,15 @@ std::span<const Value> at_most_a_block(std::span<const Value> values, size_t mos
 
 }  // namespace
 
-uint32_t intern_string(Thread& thread, std::string_view text) {
+uint32_t intern_string(ThreadState& thread, std::string_view text) {
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
   return string_locked(t, thread, text);
 }
 
-uint32_t intern_attributes(Thread& thread, std::string_view text) {
+uint32_t intern_attributes(ThreadState& thread, std::string_view text) {
   if (text.empty()) return 0;
-  std::array<char, sizeof(Thread::Attributes::copy)> copy{};
+  std::array<char, sizeof(ThreadState::Attributes::copy)> copy{};
   if (text.size() > copy.size()) return intern_string(thread, text);
   std::memcpy(copy.data(), text.data(), text.size());
   uint64_t hash = text.size();
@@ -97,56 +98,12 @@ uint32_t intern_attributes(Thread& thread, std::string_view text) {
     std::memcpy(&word, copy.data() + i, sizeof word);
     hash = mix(hash, word);
   }
-  Thread::Attributes& seen = thread.attributes[slot_of(hash, thread.attributes.size())];
+  ThreadState::Attributes& seen = thread.attributes[slot_of(hash, thread.attributes.size())];
   if (seen.id == 0 || seen.copy != copy) seen = {copy, intern_string(thread, text)};
   return seen.id;
 }
 
-namespace {
-
-// The operators whose output may be an input again: trace/record.h, InputViewsRecord.
-constexpr std::string_view kCopying[] = {"aten::clone", "aten::_to_copy", "aten::cat",   "aten::stack",
-                                         "aten::copy_", "aten::repeat",   "aten::_stack"};
-
-// Operators that pass tensors to other processes, or have tensors written that came from there.
-constexpr std::string_view kCollectives[] = {
-    "c10d::", "_c10d_functional::", "_c10d_functional_autograd::", "fsdp::", "symm_mem::"};
-
-uint32_t written_arguments(const at::RecordFunction& function) {
-  const auto schema = function.operator_schema();
-  if (!schema) return 0;
-  uint32_t written = 0;
-  for (size_t i = 0; i < schema->arguments().size(); ++i) {
-    const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
-    if (alias != nullptr && alias->isWrite()) written |= 1U << std::min<size_t>(i, 31);
-  }
-  return written;
-}
-
-}  // namespace
-
-const Thread::Name& intern_name(Thread& thread, const at::RecordFunction& function) {
-  const char* text = function.name();  // one place in memory for each overload
-  Thread::Name& name = thread.names[slot_of(address_of(text), thread.names.size())];
-  if (name.text == text && std::strncmp(name.copy, text, sizeof name.copy) == 0 &&
-      name.copy[sizeof name.copy - 1] == '\0')
-    return name;
-  name.text = text;
-  std::strncpy(name.copy, text, sizeof name.copy);  // a longer name leaves no zero at the end: always looked up
-  name.id = intern_string(thread, text);
-  // Operators of LibTorch itself run no Python; a torch.autograd.Function, a custom operator may.
-  name.runs_python = std::strncmp(text, "aten::", 6) != 0 && std::strncmp(text, "prim::", 6) != 0;
-  name.is_collective = std::ranges::any_of(
-      kCollectives, [&](std::string_view prefix) { return std::string_view(text).starts_with(prefix); });
-  name.written = written_arguments(function);
-  name.cheap = g_rewrites && rewrite::wants_calls() ? rewrite::cheap_operator(function) : nullptr;
-  name.product = recompute::product(text);
-  name.is_cheap_in_place = std::string_view(text).ends_with('_') && recompute::cheap(text);
-  name.has_views = std::ranges::find(kCopying, text) != std::end(kCopying) || name.product != recompute::Product::none;
-  return name;
-}
-
-uint32_t intern_layout(Thread& thread, const c10::TensorImpl& tensor) {
+uint32_t intern_layout(ThreadState& thread, const c10::TensorImpl& tensor) {
   // The fields themselves: what a subclass overrides may throw (nested tensors) or run Python.
   if (tensor.is_sparse() || tensor.is_sparse_compressed() || tensor.is_mkldnn() || tensor.has_symbolic_sizes_strides())
     return 0;
@@ -154,7 +111,7 @@ uint32_t intern_layout(Thread& thread, const c10::TensorImpl& tensor) {
   uint64_t hash = mix(mix(0x1a407, sizes.size()), static_cast<uint64_t>(tensor.dtype().toScalarType()));
   for (const int64_t size : sizes) hash = mix(hash, static_cast<uint64_t>(size));
   for (const int64_t stride : strides) hash = mix(hash, static_cast<uint64_t>(stride));
-  Thread::Layout& slot = thread.layouts[slot_of(hash, thread.layouts.size())];
+  ThreadState::Layout& slot = thread.layouts[slot_of(hash, thread.layouts.size())];
   if (slot.hash == hash && slot.id != 0) return slot.id;
 
   Tables& t = tables();
@@ -178,24 +135,17 @@ uint32_t intern_layout(Thread& thread, const c10::TensorImpl& tensor) {
   return at->second;
 }
 
-uint32_t intern_module(Thread& thread, std::string_view path, std::string_view type) {
+void module_named(Thread& thread, uint32_t id, std::string_view path, std::string_view type) {
+  ThreadState& own = *thread.recording;
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
-  const uint32_t path_id = string_locked(t, thread, path), type_id = string_locked(t, thread, type);
-  t.modules.emplace_back(path);
-  const auto id = static_cast<uint32_t>(t.modules.size());
-  thread.lane.write(trace::ModuleRecord{header<trace::ModuleRecord>(RecordKind::module, 0, id), path_id, type_id});
-  return id;
-}
-
-std::string module_path(uint32_t module) {
-  Tables& t = tables();
-  const std::lock_guard guard(t.lock);
-  return module == 0 || module > t.modules.size() ? std::string() : t.modules[module - 1];
+  const uint32_t path_id = string_locked(t, own, path), type_id = string_locked(t, own, type);
+  own.lane.write(trace::ModuleRecord{header<trace::ModuleRecord>(RecordKind::module, 0, id), path_id, type_id});
 }
 
 uint32_t find_stack(Thread& thread, uint64_t hash) {
-  Thread::Stack& slot = thread.stacks[slot_of(hash, thread.stacks.size())];
+  ThreadState& own = *thread.recording;
+  ThreadState::Stack& slot = own.stacks[slot_of(hash, own.stacks.size())];
   if (slot.hash == hash && slot.id != 0) return slot.id;
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
@@ -207,7 +157,7 @@ uint32_t find_stack(Thread& thread, uint64_t hash) {
 
 namespace {
 
-uint32_t add_frames(Thread& thread, uint64_t hash, std::span<const FrameText> frames,
+uint32_t add_frames(ThreadState& thread, uint64_t hash, std::span<const FrameText> frames,
                     std::vector<FrameText>& new_files) {
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
@@ -230,7 +180,8 @@ uint32_t add_frames(Thread& thread, uint64_t hash, std::span<const FrameText> fr
 
 }  // namespace
 
-uint32_t add_stack(Thread& thread, uint64_t hash, std::span<const FrameText> frames) {
+uint32_t add_stack(Thread& of, uint64_t hash, std::span<const FrameText> frames) {
+  ThreadState& thread = *of.recording;
   std::vector<FrameText> new_files;
   const uint32_t stack = add_frames(thread, hash, frames, new_files);
   for (const FrameText& frame : new_files) {
@@ -243,7 +194,9 @@ uint32_t add_stack(Thread& thread, uint64_t hash, std::span<const FrameText> fra
   return stack;
 }
 
-uint32_t add_native_stack(Thread& thread, uint64_t hash, std::span<const uint64_t> program_counters) {
+namespace {
+
+uint32_t add_native_stack(ThreadState& thread, uint64_t hash, std::span<const uint64_t> program_counters) {
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
   const auto [at, is_new] = t.stacks.try_emplace(hash, static_cast<uint32_t>(t.stacks.size() + 1));
@@ -253,7 +206,18 @@ uint32_t add_native_stack(Thread& thread, uint64_t hash, std::span<const uint64_
   return at->second;
 }
 
-void write_information(Thread& thread, std::string_view key, std::string_view value) {
+}  // namespace
+
+uint32_t native_stack(Thread& thread, std::span<const uint64_t> program_counters, bool is_cut) {
+  if (is_cut) g_spool.count(trace::Loss::truncated_text);
+  uint64_t hash = 0x6a71e;
+  for (const uint64_t counter : program_counters) hash = mix(hash, counter);
+  if (const uint32_t known = find_stack(thread, hash)) return known;
+  follow_mappings(*thread.recording);
+  return add_native_stack(*thread.recording, hash, program_counters);
+}
+
+void write_information(ThreadState& thread, std::string_view key, std::string_view value) {
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
   const uint32_t key_id = string_locked(t, thread, key), value_id = string_locked(t, thread, value);
@@ -261,18 +225,18 @@ void write_information(Thread& thread, std::string_view key, std::string_view va
       trace::InformationRecord{header<trace::InformationRecord>(RecordKind::information, 0, key_id), value_id, 0});
 }
 
-void write_mapping(Thread& thread, std::string_view path, uint64_t begin, uint64_t end, uint64_t bias) {
+void write_mapping(ThreadState& thread, std::string_view path, uint64_t begin, uint64_t end, uint64_t bias) {
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
   const uint32_t id = string_locked(t, thread, path);
   thread.lane.write(trace::MappingRecord{header<trace::MappingRecord>(RecordKind::mapping, 0, id), begin, end, bias});
 }
 
-void write_device(Thread& thread, uint8_t id, std::string_view name) {
+void write_device(ThreadState& thread, uint8_t id, std::string_view name) {
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
   const uint32_t name_id = string_locked(t, thread, name);
   thread.lane.write(trace::DeviceRecord{header<trace::DeviceRecord>(RecordKind::device, 0, id), name_id, 0});
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::record

@@ -13,7 +13,7 @@
 #include "profiler/observe/thread.h"
 #include "trace/checksum.h"
 
-namespace tapelens::capture {
+namespace tapelens::record {
 namespace {
 
 constexpr int64_t kMostBytes = 16 << 20;
@@ -40,7 +40,7 @@ struct KeptErrno {
 // A file's time of change is that of its name, owner and content: who puts an older file in its place changes it.
 bool is_as_at_begin(const struct stat& facts) {
   const int64_t changed = int64_t{facts.st_ctim.tv_sec} * 1'000'000'000 + facts.st_ctim.tv_nsec;
-  return S_ISREG(facts.st_mode) && facts.st_size <= kMostBytes && changed <= g_inject->began_ns;
+  return S_ISREG(facts.st_mode) && facts.st_size <= kMostBytes && changed <= observe::g_inject->began_ns;
 }
 
 }  // namespace
@@ -69,4 +69,4 @@ std::optional<SourceContent> read_source(std::string_view name) {
   return SourceContent{static_cast<uint64_t>(bytes), checksum.value()};
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::record

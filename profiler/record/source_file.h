@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace tapelens::capture {
+namespace tapelens::record {
 
 struct SourceContent {
   uint64_t bytes, hash;  // XXH3_64
@@ -15,4 +15,4 @@ struct SourceContent {
 // that the program may have been read from what was there before.
 std::optional<SourceContent> read_source(std::string_view path);
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::record

@@ -7,13 +7,14 @@
 
 #include <cstdint>
 
-#include "profiler/observe/thread.h"
+#include "profiler/record/thread_state.h"
 
-namespace tapelens::capture {
+namespace tapelens::record {
+
+inline constexpr uint8_t kCpuDevice = 1;  // the first that is written
 
 void memory_freed(void* data);  // the deleter of every watched allocation (allocations.cpp)
-uint8_t device_id(Thread& thread, c10::Device device);
-void write_foreign(Thread& thread, uint64_t address, uint64_t bytes, c10::Device device);
+void write_foreign(ThreadState& thread, uint64_t address, uint64_t bytes, c10::Device device);
 
 struct StorageView {
   uint64_t address = 0;  // 0: no storage, or one of no bytes
@@ -21,7 +22,7 @@ struct StorageView {
 };
 
 // The storage of a tensor. Memory that no watched allocator made is written down as foreign when it is first met.
-inline StorageView storage_of(Thread& thread, const c10::TensorImpl& tensor) {
+inline StorageView storage_of(ThreadState& thread, const c10::TensorImpl& tensor) {
   const c10::StorageImpl* storage = tensor.unsafe_storage().unsafeGetStorageImpl();
   if (storage == nullptr) return {};
   const c10::DataPtr& data = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks();
@@ -30,7 +31,7 @@ inline StorageView storage_of(Thread& thread, const c10::TensorImpl& tensor) {
   const auto size = storage->sym_nbytes().maybe_as_int();
   const StorageView view{address, size ? static_cast<uint64_t>(*size) : 0};
   if (data.get_deleter() != &memory_freed && data.get_deleter() != &c10::impl::cow::cow_deleter && view.bytes != 0) {
-    Thread::Foreign& seen = thread.foreigns[slot_of(address, thread.foreigns.size())];
+    ThreadState::Foreign& seen = thread.foreigns[slot_of(address, thread.foreigns.size())];
     if (seen.address != view.address || seen.bytes != view.bytes) {
       seen = {view.address, view.bytes};
       write_foreign(thread, view.address, view.bytes, data.device());
@@ -39,4 +40,4 @@ inline StorageView storage_of(Thread& thread, const c10::TensorImpl& tensor) {
   return view;
 }
 
-}  // namespace tapelens::capture
+}  // namespace tapelens::record

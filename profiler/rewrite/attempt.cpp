@@ -6,7 +6,7 @@
 #include <atomic>
 #include <exception>
 
-#include "profiler/rewrite/host.h"
+#include "profiler/observe/observe.h"
 
 namespace tapelens::rewrite {
 
@@ -34,8 +34,8 @@ void count_failure(const Attempted& what) noexcept {
   static std::atomic<bool> said{false};
   try {
     if (!said.exchange(true)) {
-      g_surroundings.say(std::string(what.rewrite) + ": an error inside Tapelens: " + thrown_text() +
-                         "; what it was about is left as it is, and the program goes on (please report this)");
+      observe::say(std::string(what.rewrite) + ": an error inside Tapelens: " + thrown_text() +
+                   "; what it was about is left as it is, and the program goes on (please report this)");
     }
     skipped(what.rewrite, what.level, what.place, "an error inside Tapelens", what.bytes);
   } catch (...) {  // no memory to say it with

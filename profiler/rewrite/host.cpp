@@ -8,6 +8,8 @@
 #include <mutex>
 #include <utility>
 
+#include "profiler/observe/modules.h"
+#include "profiler/observe/observe.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/guards.h"
@@ -15,8 +17,6 @@
 #include "rewrite_builtin.h"
 
 namespace tapelens::rewrite {
-
-Surroundings g_surroundings;
 
 namespace {
 
@@ -53,18 +53,18 @@ bool is_same_minor(std::string_view a, std::string_view b) {
 void load(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its hooks live in graphs
   if (library == nullptr) {
-    g_surroundings.say(path + ": cannot be loaded: " + dlerror());
+    observe::say(path + ": cannot be loaded: " + dlerror());
     return;
   }
   const auto entry = reinterpret_cast<const RewritePlugin* (*)()>(dlsym(library, "tapelens_rewrite_plugin"));
   const RewritePlugin* plugin = entry != nullptr ? entry() : nullptr;
   if (plugin == nullptr) {
-    g_surroundings.say(path + ": has no rewrites (TAPELENS_REWRITES registers them)");
+    observe::say(path + ": has no rewrites (TAPELENS_REWRITES registers them)");
   } else if (plugin->interface != kRewriteInterface) {
-    g_surroundings.say(path + ": was built for version " + std::to_string(plugin->interface) +
-                       " of the interface, this is version " + std::to_string(kRewriteInterface));
+    observe::say(path + ": was built for version " + std::to_string(plugin->interface) +
+                 " of the interface, this is version " + std::to_string(kRewriteInterface));
   } else if (!is_same_minor(plugin->torch_version, TORCH_VERSION)) {
-    g_surroundings.say(path + ": was built for PyTorch " + plugin->torch_version + ", this is " TORCH_VERSION);
+    observe::say(path + ": was built for PyTorch " + plugin->torch_version + ", this is " TORCH_VERSION);
   } else {
     add(*plugin);
   }
@@ -80,7 +80,7 @@ bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole
         ((!site.node.empty() && site.node != save.type) || (!site.field.empty() && site.field != save.field))) {
       return false;
     }
-    return g_surroundings.is_at(site);
+    return is_here(site);
   });
 }
 
@@ -107,8 +107,7 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
 
 }  // namespace
 
-bool start(const Surroundings& surroundings) {
-  g_surroundings = surroundings;
+bool start() {
   if (!settings().on) return false;
   for (const auto& plugin : kBuiltinRewrites) add(*plugin());
   for (const std::string& path : settings().plugins) load(path);
@@ -174,7 +173,7 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
     if (info.level == Level::never_read) {
       if (!is_asked_for(info.id, info.level, save, false)) continue;
       saved.register_hooks(
-          std::make_unique<SavedTensorHook>(save, rewrite, nullptr, g_surroundings.site(), false, false));
+          std::make_unique<SavedTensorHook>(save, rewrite, nullptr, observe::place_now(), false, false));
       return;
     }
     if (encodes == nullptr) {
@@ -199,7 +198,7 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
                                      is_asked_for("recomputable-save", Level::recomputed, save, true));
   const bool is_first = version->hooks() == 0;
   saved.register_hooks(
-      std::make_unique<SavedTensorHook>(save, encodes, version, g_surroundings.site(), may_encode, may_rematerialize));
+      std::make_unique<SavedTensorHook>(save, encodes, version, observe::place_now(), may_encode, may_rematerialize));
   if (is_first) state.waiting.push_back(std::move(version));
 }
 

@@ -1,13 +1,16 @@
-// The rewrites of this process: which there are, whether they may touch a save, and when.
+// The rewrites of this process: which there are, whether they may touch a save, and when. What observe tells them is in
+// observers.h.
 #pragma once
 
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/saved_variable.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "profiler/observe/observers.h"
 #include "profiler/rewrite/rematerialization.h"
 #include "profiler/rewrite/rewrite.h"
 #include "profiler/rewrite/settings.h"
@@ -15,20 +18,14 @@
 
 namespace tapelens::rewrite {
 
-// What the host asks of the probe around it.
-struct Surroundings {
-  bool& (*busy)();                  // of the calling thread: true while operators of our own run
-  bool (*in_backward)();            // does the engine run on this thread
-  uint64_t (*site)();               // a hash of the module and the line of now; 0: not known
-  bool (*is_at)(const Site& site);  // does the module and the line of now fit
-  void (*record)(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes,
-                 uint64_t kept);
-  void (*say)(std::string_view line);
-  void (*before_step)(c10::TensorImpl* parameter);  // a rewrite is about to step it
-};
-extern Surroundings g_surroundings;
-
 // Nothing below throws: what goes wrong in a rewrite is left as it is, said once and counted (attempt.h).
+
+// What is known of an operator by its name.
+struct OperatorFacts {
+  const CheapOperator* cheap = nullptr;
+  recompute::Product product = recompute::Product::none;
+  bool is_collective = false;
+};
 
 // What each thread of the program has.
 struct ThreadState {
@@ -36,12 +33,15 @@ struct ThreadState {
   std::vector<Call> calls;                 // of cheap operators, under way
   std::vector<StorageVersionPtr> written;  // by the operators that are under way
   uint32_t sweeps = 0;
+  std::array<OperatorFacts, observe::kOperatorNames> operators;  // as Thread::names
 };
 
 // Reads the settings and loads the rewrites. False: nothing was asked for, and nothing here may be called.
-bool start(const Surroundings& surroundings);
-// Whether cheap operators have to be told: they need inputs and outputs.
-bool wants_calls();
+bool start();
+// Whether the plan names modules: which are called has to be known without a recording, too.
+bool names_modules();
+// Whether the program is in the module and at the line that a site of the plan names.
+bool is_here(const Site& planned);
 // The rewrites that may match this field; the caller remembers the answer by its number for it. Never destroyed.
 using Candidates = std::vector<const Rewrite*>;
 const Candidates* candidates(std::string_view type, std::string_view field);
@@ -53,10 +53,6 @@ Call begin(const CheapOperator& op, const at::RecordFunction& function);
 void end(Call call, const at::RecordFunction& function, bool is_outermost);
 // A product begins: the budget is a share of these.
 void product(recompute::Product product, const at::RecordFunction& function);
-// Releases storages of which our hooks are the only holders left.
-void sweep(ThreadState& state);
-void backward_begins(ThreadState& state);
-void backward_ended(ThreadState& state);
 // An operator is about to write the tensors of this argument: its schema says so, whatever the operator is called.
 // Until end_writes() operators that it calls read the versions that were there before.
 void begin_write(ThreadState& state, const c10::IValue& argument);
@@ -65,14 +61,10 @@ void begin_collective(const c10::IValue& argument);
 // The operator ends that began when so many were written.
 void end_writes(ThreadState& state, size_t since);
 
-// Before LibTorch gives a storage other memory, which is no operator, and after.
-void begin_resize(c10::StorageImpl& storage);
-void end_resize(c10::StorageImpl& storage);
-
 // Keeps the program's hooks, grad mode and ours out of operators that a rewrite runs.
 class Quiet {
  public:
-  Quiet() : busy_(g_surroundings.busy()), was_(busy_) { busy_ = true; }
+  Quiet() : busy_(observe::this_thread().busy), was_(busy_) { busy_ = true; }
   ~Quiet() { busy_ = was_; }
   Quiet(const Quiet&) = delete;
   Quiet& operator=(const Quiet&) = delete;

@@ -24,8 +24,7 @@ void install_operator_rewrites() {
 bool applies_here(const OperatorRewrite& rewrite, std::string_view operator_name) {
   if (settings().has(rewrite.info.id, static_cast<int>(rewrite.info.level))) return true;
   return std::ranges::any_of(settings().sites, [&](const Site& site) {
-    return site.rewrite == rewrite.info.id && (site.op.empty() || site.op == operator_name) &&
-           g_surroundings.is_at(site);
+    return site.rewrite == rewrite.info.id && (site.op.empty() || site.op == operator_name) && is_here(site);
   });
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "profiler/observe/stack.h"
 #include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
@@ -131,7 +132,7 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
   if (outputs.empty() || !outputs[0].isTensor()) return;
   const at::Tensor& output = outputs[0].toTensor();
   if (!is_plain(output) || output.storage().nbytes() < settings().min_bytes || !is_whole(output)) return;
-  if (is_outermost && !g_surroundings.in_backward()) {
+  if (is_outermost && !observe::is_in_backward()) {
     budget().ran(call.op->cheap.cost * output.storage().nbytes());
   }
   if (call.record == nullptr && !call.op->is_gelu) return;
@@ -172,7 +173,7 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
 }
 
 void count_product(recompute::Product product, const at::RecordFunction& function) {
-  if (g_surroundings.in_backward()) return;
+  if (observe::is_in_backward()) return;
   constexpr size_t kTensors = 8;  // no product is called with more
   std::array<std::span<const int64_t>, kTensors> sizes;
   size_t count = 0;

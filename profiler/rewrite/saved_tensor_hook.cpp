@@ -7,14 +7,13 @@
 #include <sstream>
 #include <utility>
 
+#include "profiler/observe/stack.h"
+#include "profiler/observe/torch_minor.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/host.h"
 
 namespace tapelens::rewrite {
 namespace {
-
-// "Relu" in LibTorch's errors where it was "ReluBackward0" before.
-constexpr bool kNamesOperators = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 15;
 
 class EncodedTensor final : public versions::Encoded {
  public:
@@ -98,8 +97,9 @@ std::string SavedTensorHook::made_by() const {
     if (const auto* node = torch::autograd::impl::grad_fn_unsafe(tensor)) name = node->name();
   }
   if (name.empty()) return name;
-  if constexpr (kNamesOperators) name.resize(name.find_last_not_of("0123456789") + 1);
-  if (kNamesOperators && name.ends_with("Backward")) name.resize(name.size() - std::string_view("Backward").size());
+  if constexpr (observe::kVersionErrorNamesOperators) name.resize(name.find_last_not_of("0123456789") + 1);
+  if (observe::kVersionErrorNamesOperators && name.ends_with("Backward"))
+    name.resize(name.size() - std::string_view("Backward").size());
   return ", which is output " + std::to_string(output) + " of " + name + ",";
 }
 
@@ -136,8 +136,8 @@ at::Tensor SavedTensorHook::call_unpack_hook() {
   const Encoding* encoding = unneeded_.get();
   if (encoded() != nullptr) encoding = &static_cast<const EncodedTensor&>(*encoded()).encoding();
   if (encoding != nullptr) {
-    TORCH_CHECK(encoding->is_exact() || g_surroundings.in_backward(), "Tapelens: the values of ", std::string(type_),
-                ".", std::string(field_), " were not kept (", std::string(rewrite_->info().id),
+    TORCH_CHECK(encoding->is_exact() || observe::is_in_backward(), "Tapelens: the values of ", std::string(type_), ".",
+                std::string(field_), " were not kept (", std::string(rewrite_->info().id),
                 "): they cannot be read from outside of the backward. Run without that rewrite to look at them.");
   }
   // Enough was kept for it to be made. Where it cannot be all the same, an error is better than a wrong gradient.

@@ -3,14 +3,15 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <string>
 
-#include "profiler/rewrite/host.h"
+#include "profiler/observe/observers.h"
 #include "profiler/rewrite/settings.h"
 #include "rewrites/tally.h"
-#include "trace/spool_writer.h"
+#include "trace/spool_file.h"
 
 namespace tapelens::rewrite {
 namespace {
@@ -28,7 +29,9 @@ void count(std::string_view rewrite, Level level, const Place& place, std::strin
   if (rewrites::Tally* tally = g_tally.load(std::memory_order_acquire)) {
     tally->count(rewrite, level, reason, hash_of(place), bytes, kept);
   }
-  if (g_surroundings.record != nullptr) g_surroundings.record(rewrite, level, place, reason, bytes, kept);
+  if (observe::mode() != observe::Mode::full) return;
+  record::rewritten(observe::this_thread(),
+                    {rewrite, static_cast<uint8_t>(level), place.node, place.field, place.index, reason, bytes, kept});
 }
 
 }  // namespace
@@ -43,8 +46,8 @@ void skipped(std::string_view rewrite, Level level, const Place& place, std::str
 
 std::string open_tally() {
   if (settings().tally.empty()) return {};
-  const std::string path =
-      settings().tally + "/" + std::to_string(getpid()) + "-" + std::to_string(trace::monotonic_ns()) + ".tally";
+  const std::string path = settings().tally + "/" + std::to_string(getpid()) + "-" +
+                           std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) + ".tally";
   trace::SpoolFile file;
   if (const int error = file.create(path.c_str()); error != 0) return path + ": " + strerror(error);
   trace::Loss why{};

@@ -1,0 +1,131 @@
+// The observers of a probe: what observe tells profiler/record and profiler/rewrite, and what these tell the recording.
+//
+// The functions are declared here, where they are called, and defined in those folders, which include this and are
+// included by nobody but the probe that puts them together. So who observes is settled when a probe is linked, and each
+// call is that of an ordinary function. Which calls are made is the mode's: nothing of record is called unless
+// is_recording(), nothing of rewrite unless g_rewrites. Nobody but them looks into `thread.recording` and
+// `thread.rewriting`.
+//
+// What throws is the caller's to catch (hooks.h); by themselves these throw only where there is no memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "profiler/observe/thread.h"
+
+namespace tapelens::observe {
+
+// A frame of a Python stack.
+struct FrameText {
+  std::string_view file, function;
+  uint32_t line;
+};
+
+// Tensors that have a part of their own in a training.
+enum class Role : uint8_t { parameter, buffer, optimizer_state };
+// Of a parameter.
+enum class Values : uint8_t { own, gradient };
+
+// A rewrite was applied, or skipped for a reason.
+struct Rewritten {
+  std::string_view rewrite;
+  uint8_t level;
+  const torch::autograd::Node* node;  // null: of an operator, or of the optimizer
+  std::string_view field;
+  uint32_t index;
+  std::string_view reason;  // empty: it was applied
+  uint64_t bytes, kept;
+};
+
+}  // namespace tapelens::observe
+
+namespace tapelens::record {
+
+using observe::Frame;
+using observe::NodeType;
+using observe::OperatorName;
+using observe::Thread;
+
+// ---- in a process that records, in every mode
+void thread_begins(Thread& thread);
+void thread_ends(Thread& thread);
+
+// ---- where is_recording()
+// The end of an evaluation of an AccumulateGrad has given a parameter its gradient. Before evaluation_ends().
+void gradient_accumulated(Thread& thread, const torch::autograd::Node& node);
+void operator_ends(Thread& thread);
+void evaluation_ends(Thread& thread);  // of a node, or of a hook that unpacks
+void range_ends(Thread& thread);
+void backward_begins(Thread& thread, const std::vector<torch::autograd::Edge>& roots, bool keeps_graph,
+                     bool creates_graph);
+void backward_ends(Thread& thread);
+// A tensor came to be an output of a node.
+void output_made(const at::Tensor& tensor, const torch::autograd::Node* node);
+void node_dies(Thread& thread, const torch::autograd::Node& node);
+// A module was met that is known by this number from now on (modules.h), and calls of it. One at a time.
+void module_named(Thread& thread, uint32_t id, std::string_view path, std::string_view type);
+void module_begins(Thread& thread, uint32_t id);
+void module_ends(Thread& thread);
+// `parameter`: that the optimizer's state is of; or null.
+void role_told(Thread& thread, observe::Role role, std::string_view name, const c10::TensorImpl& tensor,
+               const c10::TensorImpl* parameter);
+// An optimizer (or a rewrite that does its work) is about to step a parameter, or has stepped it. `part`: of a
+// parameter that is a wrapper subclass, the values of one of the tensors that it consists of.
+void step_values(Thread& thread, observe::Values of, c10::TensorImpl* parameter);
+void step_values(Thread& thread, observe::Values of, const c10::TensorImpl* parameter, const at::Tensor& part);
+void optimizer_begins(Thread& thread, std::string_view name);
+void optimizer_ends(Thread& thread);
+void step_ended(uint64_t steps);  // so many have; may change the mode
+void information(Thread& thread, std::string_view key, std::string_view value);
+// What a hook would have told is lost.
+void hook_failed();
+// Whether step_values() are of any use, and Python that is run after python_hooks.py in the same globals; or null.
+bool wants_step_values();
+const char* python_part();
+// A stack by a hash of its frames: 0 if the recording has none. `frames` innermost first.
+uint32_t find_stack(Thread& thread, uint64_t hash);
+uint32_t add_stack(Thread& thread, uint64_t hash, std::span<const observe::FrameText> frames);
+// `is_cut`: there were more.
+uint32_t native_stack(Thread& thread, std::span<const uint64_t> program_counters, bool is_cut);
+
+// ---- in Mode::full only. Those that begin something: whether it is in the recording.
+bool operator_begins(Thread& thread, const at::RecordFunction& function, OperatorName& name, uint32_t stack);
+bool evaluation_begins(Thread& thread, const torch::autograd::Node& node, bool releases);
+bool unpacking_begins(Thread& thread);
+void range_begins(Thread& thread, std::string_view name);
+// The constructor of a SavedVariable. Whose field it is is told when its node is whole.
+void save_made(Thread& thread, const c10::TensorImpl& tensor, bool is_output, bool is_packed);
+// `frame`: that the node was made in.
+void node_is_whole(Thread& thread, const torch::autograd::Node& node, const NodeType& type, const Frame& frame);
+// All nodes of the frame were told of. What is left of its saves belongs to `custom`, the last of its nodes that is a
+// custom function's, if it has one. `raised`: its operator did, and the nodes that it was making are gone.
+void saves_are_whole(Thread& thread, const Frame& frame, const torch::autograd::Node* custom, bool raised);
+void rewritten(Thread& thread, const observe::Rewritten& what);
+
+}  // namespace tapelens::record
+
+// Where g_rewrites; in every mode but off.
+namespace tapelens::rewrite {
+
+void thread_begins(observe::Thread& thread);
+void thread_ends(observe::Thread& thread);
+// Whether operators are to be observed with inputs and outputs.
+bool wants_calls();
+// For Frame::rewrite_mark.
+uint32_t operator_begins(observe::Thread& thread, const at::RecordFunction& function, observe::OperatorName& name);
+void operator_ends(observe::Thread& thread, const at::RecordFunction& function, uint32_t mark);
+// The program itself calls an operator, or evaluates a node: what it let go of is gone.
+void sweep(ThreadState& state);
+// `frame`: that it was made in. Not called for what died of an exception.
+void node_is_whole(observe::Thread& thread, const torch::autograd::Node& node, const observe::NodeType& type,
+                   const observe::Frame& frame);
+void backward_begins(ThreadState& state);
+void backward_ended(ThreadState& state);
+// Before LibTorch gives a storage other memory, which is no operator, and after.
+void begin_resize(c10::StorageImpl& storage);
+void end_resize(c10::StorageImpl& storage);
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,143 @@
+// See recorder.h.
+#include "profiler/record/recorder.h"
+
+#include <sys/syscall.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
+#include "profiler/observe/stack.h"
+#include "profiler/record/intern.h"
+
+namespace tapelens::record {
+
+trace::SpoolWriter g_spool;
+
+namespace {
+
+// --steps. They count from 0; `last` is the first that is not recorded any more.
+struct StepWindow {
+  bool given = false;
+  uint64_t first = 0, last = UINT64_MAX;
+};
+StepWindow g_window;
+
+uint64_t number_of(const char* variable, uint64_t otherwise) {
+  const char* text = getenv(variable);
+  return text != nullptr && *text != '\0' ? strtoull(text, nullptr, 10) : otherwise;
+}
+
+// "A:B", "A:" or ":B"
+void read_steps() {
+  const char* text = getenv("TAPELENS_STEPS");
+  const char* colon = text != nullptr ? strchr(text, ':') : nullptr;
+  if (colon == nullptr) return;
+  g_window.given = true;
+  g_window.first = colon != text ? strtoull(text, nullptr, 10) : 0;
+  g_window.last = colon[1] != '\0' ? strtoull(colon + 1, nullptr, 10) : UINT64_MAX;
+}
+
+void read_stacks() {
+  const char* text = getenv("TAPELENS_STACKS");
+  if (text == nullptr || *text == '\0') return;
+  observe::g_stacks.python = strstr(text, "python") != nullptr;
+  observe::g_stacks.native = strstr(text, "cpp") != nullptr;
+}
+
+}  // namespace
+
+bool open() {
+  const char* folder = getenv("TAPELENS_SPOOL");
+  if (folder == nullptr) return false;
+  read_steps();
+  read_stacks();
+  trace::SpoolLimits limits;
+  limits.max_bytes = number_of("TAPELENS_MAX_BYTES", limits.max_bytes);
+  limits.epoch_ns = number_of("TAPELENS_EPOCH_NS", 0);
+  const std::string path =
+      std::string(folder) + "/" + std::to_string(getpid()) + "-" + std::to_string(trace::monotonic_ns()) + ".spool";
+  const int error = g_spool.open(path.c_str(), limits);
+  if (error == 0) return true;
+  observe::say(path + ": cannot be written: " + strerror(error) + "; the program runs unrecorded");
+  return false;
+}
+
+void begin(observe::Thread& thread) {
+  ThreadState& own = *thread.recording;
+  write_information(own, "torch_version", TORCH_VERSION);
+  for (const char* variable : {"RANK", "LOCAL_RANK", "WORLD_SIZE"}) {
+    std::string key(variable);
+    for (char& c : key) c = static_cast<char>(tolower(c));
+    if (const char* value = getenv(variable)) write_information(own, key, value);
+  }
+  if (g_window.given) write_information(own, "steps", getenv("TAPELENS_STEPS"));
+  watch_allocations(own);
+}
+
+Mode first_mode() { return g_window.given && g_window.first > 0 ? Mode::memory : Mode::full; }
+
+void stop() {
+  if (!is_recording()) return;
+  observe::g_mode.store(observe::g_rewrites ? Mode::rewrite : Mode::off, std::memory_order_relaxed);
+  if (void* state = *observe::g_inject->thread_slot()) {
+    static_cast<observe::Thread*>(state)->recording->lane.finish();
+  }
+  g_spool.finish();
+}
+
+void around_exec(bool begins) { g_spool.replaced(begins); }
+
+void abandon_in_child() { g_spool.abandon_in_child(); }
+
+// ---- what observe says (observers.h)
+
+void thread_begins(Thread& thread) {
+  if (thread.recording == nullptr) thread.recording = new ThreadState;
+  // A thread that took over the state of another is another lane: its operators nest on their own.
+  thread.recording->lane = trace::Lane();
+  g_spool.attach(thread.recording->lane, static_cast<uint32_t>(syscall(SYS_gettid)));
+}
+
+void thread_ends(Thread& thread) {
+  if (is_recording()) thread.recording->lane.leave();
+  thread.recording->saves.clear();
+}
+
+void hook_failed() { g_spool.count(trace::Loss::unattributed_save); }
+
+void information(Thread& thread, std::string_view key, std::string_view value) {
+  write_information(*thread.recording, key, value);
+}
+
+void optimizer_begins(Thread& thread, std::string_view name) {
+  ThreadState& own = *thread.recording;
+  write_event(own, trace::RecordKind::optimizer_begin, intern_string(own, name));
+}
+
+void optimizer_ends(Thread& thread) { write_event(*thread.recording, trace::RecordKind::optimizer_end); }
+
+void step_ended(uint64_t steps) {
+  if (!g_window.given) return;
+  if (steps == g_window.first && mode() == Mode::memory) {
+    observe::g_mode.store(Mode::full, std::memory_order_relaxed);
+  }
+  if (steps == g_window.last) stop();
+}
+
+void rewritten(Thread& thread, const observe::Rewritten& what) {
+  ThreadState& own = *thread.recording;
+  const auto flags = static_cast<uint8_t>(what.level | (what.reason.empty() ? 0 : trace::kRewriteSkipped));
+  const auto id = [&](std::string_view text) { return text.empty() ? 0 : intern_string(own, text); };
+  own.lane.write(trace::RewriteRecord{
+      header<trace::RewriteRecord>(trace::RecordKind::rewrite, flags, intern_string(own, what.rewrite)),
+      trace::ticks_now(), address_of(what.node), id(what.field), what.index, id(what.reason),
+      what.node == nullptr ? thread.settling_stack : 0, what.bytes, what.kept});
+}
+
+}  // namespace tapelens::record

@@ -1,0 +1,94 @@
+// What the recording has of each thread, and how records are written.
+#pragma once
+
+#include <torch/csrc/autograd/function.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "profiler/observe/thread.h"
+#include "trace/spool_writer.h"
+
+namespace tapelens::record {
+
+using observe::address_of;
+using observe::is_recording;
+using observe::Mode;
+using observe::mode;
+using observe::slot_of;
+
+extern trace::SpoolWriter g_spool;
+
+// A save as the constructor of SavedVariable saw it. Whose field it became is known when its operator ends.
+struct PendingSave {
+  uint64_t ticks;
+  uint64_t storage, storage_bytes, storage_offset;
+  uint32_t layout;
+  uint8_t flags;  // trace::SaveFlags
+  bool claimed;
+};
+
+// What is recorded of an operator, by its name.
+struct OperatorFacts {
+  uint32_t name = 0;               // string
+  bool has_views = false;          // what it was given of each input, too
+  bool is_cheap_in_place = false;  // of one that writes a part of a storage, too
+};
+
+struct ThreadState {
+  trace::Lane lane;
+  std::vector<PendingSave> saves;  // Thread::saves of them
+
+  // Direct-mapped caches: a slot holds the last that fell on it.
+  struct Stack {
+    uint64_t hash = 0;
+    uint32_t id = 0;
+  };
+  struct Layout {
+    uint64_t hash = 0;
+    uint32_t id = 0;
+  };
+  struct Foreign {
+    uint64_t address = 0, bytes = 0;
+  };
+  struct Attributes {
+    std::array<char, 96> copy{};  // zeros behind the text; a longer one is not kept
+    uint32_t id = 0;
+  };
+  struct Leaf {  // an AccumulateGrad
+    const torch::autograd::Node* node = nullptr;
+    uint64_t storage = 0;
+    uint32_t generation = 0;
+  };
+  std::array<OperatorFacts, observe::kOperatorNames> operators;  // as Thread::names
+  std::array<Stack, 1024> stacks;
+  std::array<Layout, 1024> layouts;
+  std::array<Foreign, 64> foreigns;
+  std::array<Attributes, 64> attributes;
+  std::array<Leaf, 1024> leaves;
+};
+
+// A record with a tail of 8-byte words: header and fields first. Null when nothing can be written any more.
+template <class Record>
+Record* reserve(ThreadState& thread, trace::RecordKind kind, uint8_t flags, uint32_t id, size_t tail_words,
+                size_t& bytes) {
+  bytes = sizeof(Record) + 8 * tail_words;
+  void* place = thread.lane.reserve(bytes);
+  if (place == nullptr) return nullptr;
+  auto* record = static_cast<Record*>(place);
+  record->header = {kind, flags, static_cast<uint16_t>(bytes / 8), id};
+  return record;
+}
+
+template <class Record>
+trace::RecordHeader header(trace::RecordKind kind, uint8_t flags = 0, uint32_t id = 0) {
+  return {kind, flags, static_cast<uint16_t>(sizeof(Record) / 8), id};
+}
+
+// The end of something, or a moment.
+inline void write_event(ThreadState& thread, trace::RecordKind kind, uint32_t id = 0, uint8_t flags = 0) {
+  thread.lane.write(trace::NamedEventRecord{header<trace::NamedEventRecord>(kind, flags, id), trace::ticks_now()});
+}
+
+}  // namespace tapelens::record

@@ -1,0 +1,153 @@
+// What observe tells the rewrites (observers.h), and where the program is as a plan spells it.
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "profiler/observe/graph.h"
+#include "profiler/observe/modules.h"
+#include "profiler/observe/observers.h"
+#include "profiler/observe/stack.h"
+#include "profiler/rewrite/host.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+using observe::Thread;
+using torch::autograd::Node;
+using torch::autograd::SavedVariable;
+
+// Operators that pass tensors to other processes, or have tensors written that came from there, on another thread
+// perhaps.
+constexpr std::string_view kCollectives[] = {
+    "c10d::", "_c10d_functional::", "_c10d_functional_autograd::", "fsdp::", "symm_mem::"};
+
+const OperatorFacts& facts_of(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
+  if (name.rewritten != nullptr) return *name.rewritten;
+  OperatorFacts& facts = thread.rewriting->operators[static_cast<size_t>(&name - thread.names.data())];
+  const std::string_view text = name.text;
+  facts.cheap = cheap_operator(function);
+  facts.product = recompute::product(text);
+  facts.is_collective =
+      std::ranges::any_of(kCollectives, [&](std::string_view prefix) { return text.starts_with(prefix); });
+  name.rewritten = &facts;
+  return facts;
+}
+
+// Frame::rewrite_mark: 1, whether ThreadState::calls has the operator, and where ThreadState::written begins for it.
+constexpr uint32_t kMark = 1, kIsCall = 2;
+constexpr int kWrittenShift = 2;
+
+// Hands each save of a node to the host.
+class RewriteVisitor final : public observe::FieldVisitor {
+ public:
+  RewriteVisitor(Thread& thread, const Node& node, const observe::NodeType& type, const observe::Frame& frame)
+      : thread_(thread), node_(node), type_(type), frame_(frame) {}
+
+  void one(uint32_t field, uint32_t index, const SavedVariable& saved) override {
+    static auto* known = new std::vector<std::atomic<const Candidates*>>(observe::kFields);
+    const Candidates* those = (*known)[field].load(std::memory_order_acquire);
+    if (those == nullptr) {
+      those = candidates(type_.text, observe::kFieldNames[field]);
+      (*known)[field].store(those, std::memory_order_release);
+    }
+    if (saved.has_hooks()) return;
+    const auto data = saved.get_raw_data();
+    if (!data || !data->defined()) return;
+    if (!those->empty() && !is_described_) describe_node();
+    const std::string_view inner = frame_.name != nullptr ? frame_.name : "";
+    offer(*thread_.rewriting, const_cast<SavedVariable&>(saved),
+          {node_, type_.text, observe::kFieldNames[field], index, inner, outer_operator(inner), attributes_.text(),
+           wanted_, *data},
+          *those);
+  }
+
+ private:
+  void describe_node() {
+    is_described_ = true;
+    if (type_.fields->attributes != nullptr) type_.fields->attributes(node_, attributes_);
+    const size_t edges = std::min<size_t>(node_.num_outputs(), 64);
+    for (size_t i = 0; i < edges; ++i) wanted_ |= uint64_t{node_.next_edge(i).is_valid()} << i;
+  }
+  // That the program called: the outermost of the operators around.
+  std::string_view outer_operator(std::string_view inner) const {
+    std::string_view outer = inner;
+    for (auto frame = thread_.frames.rbegin(); frame != thread_.frames.rend(); ++frame) {
+      if (frame->name == nullptr || frame->runs_python) break;
+      outer = frame->name;
+    }
+    return outer;
+  }
+
+  Thread& thread_;
+  const Node& node_;
+  const observe::NodeType& type_;
+  const observe::Frame& frame_;
+  bool is_described_ = false;
+  observe::AttributeText attributes_;
+  uint64_t wanted_ = 0;
+};
+
+}  // namespace
+
+bool names_modules() {
+  return std::ranges::any_of(settings().sites, [](const Site& planned) { return !planned.module.empty(); });
+}
+
+bool is_here(const Site& planned) {
+  if (!planned.module.empty() && !rewrites::is_module(observe::module_now(observe::this_thread()), planned.module)) {
+    return false;
+  }
+  return planned.file.empty() || observe::is_line_in_stack(planned.file, planned.line);
+}
+
+void thread_begins(Thread& thread) {
+  if (thread.rewriting == nullptr) thread.rewriting = new ThreadState;
+}
+
+void thread_ends(Thread& thread) {
+  ThreadState& state = *thread.rewriting;
+  state.waiting.clear();
+  state.calls.clear();
+  state.written.clear();
+  state.sweeps = 0;
+}
+
+uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
+  if (!wants_calls()) return 0;
+  ThreadState& state = *thread.rewriting;
+  const OperatorFacts& facts = facts_of(thread, function, name);
+  uint32_t mark = kMark | static_cast<uint32_t>(state.written.size()) << kWrittenShift;
+  if (facts.cheap != nullptr) {
+    state.calls.push_back(begin(*facts.cheap, function));
+    mark |= kIsCall;
+  }
+  if (facts.is_collective) {  // what it writes its schema need not say
+    for (const c10::IValue& input : function.inputs()) begin_collective(input);
+    return mark;
+  }
+  if (facts.product != recompute::Product::none) product(facts.product, function);
+  if (name.written == 0) return mark;
+  size_t argument = 0;
+  for (const c10::IValue& input : function.inputs()) {
+    if ((name.written >> std::min<size_t>(argument++, 31) & 1) != 0) begin_write(state, input);
+  }
+  return mark;
+}
+
+void operator_ends(Thread& thread, const at::RecordFunction& function, uint32_t mark) {
+  ThreadState& state = *thread.rewriting;
+  end_writes(state, mark >> kWrittenShift);
+  if ((mark & kIsCall) == 0 || state.calls.empty()) return;
+  Call call = std::move(state.calls.back());
+  state.calls.pop_back();
+  end(std::move(call), function, state.calls.empty());
+}
+
+void node_is_whole(Thread& thread, const Node& node, const observe::NodeType& type, const observe::Frame& frame) {
+  RewriteVisitor visitor(thread, node, type, frame);
+  type.fields->visit(node, visitor);
+}
+
+}  // namespace tapelens::rewrite
