@@ -37,7 +37,8 @@ std::vector<report::Rule> rules_of(const advise::Checks& checks) {
 }
 
 std::string rendered(const AdviseCommand& command, const report::Report& report, const advise::Checks& checks) {
-  report::Rendering how{style_of(command.output, command.color), rules_of(checks), source_tree(), TAPELENS_VERSION};
+  report::Rendering how{style_of(command.output, command.color), rules_of(checks), report.advice->sources,
+                        TAPELENS_VERSION};
   how.style.rows = command.top_given ? static_cast<size_t>(command.top) : SIZE_MAX;
   return report::format_of(command.format)->advice(report, how);
 }
@@ -177,7 +178,7 @@ void add_advise(CLI::App& app, int& exit_code) {
     }
     for (const std::string& option : options->options) wanted.options.push_back(option_of(option));
     wanted.applying = applied(*sub, options->applying);
-    wanted.sources = source_tree();
+    wanted.sources = check::source_trees(options->file);
     advise::Checks checks = all_checks(options->plugins);
     if (const auto wrong = advise::wrong(wanted, checks)) {
       const auto meant = wanted.checks.empty() ? std::nullopt : nearest(wanted.checks.back(), ids(checks));

@@ -1,7 +1,6 @@
 #include "cli/checking.h"
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "cli/closing.h"
 #include "plugins/builtin.h"
@@ -27,11 +26,6 @@ std::vector<std::string> ids(const advise::Checks& checks) {
   std::vector<std::string> all;
   for (const advise::Checks::Entry& entry : checks.entries()) all.emplace_back(entry.check->info().id);
   return all;
-}
-
-check::SourceTree source_tree() {
-  std::error_code error;
-  return check::source_tree_at(std::filesystem::current_path(error));
 }
 
 }  // namespace tapelens::cli

@@ -17,9 +17,6 @@ void say_refused(const advise::Advice& advice);
 
 std::vector<std::string> ids(const advise::Checks& checks);
 
-// The repository that the current folder is in; the folder itself if it is in none.
-check::SourceTree source_tree();
-
 // The page of one of Tapelens' own checks, Markdown: plugins/ID/README.md. Empty if there is none.
 std::string_view page(std::string_view id);
 

@@ -53,7 +53,7 @@ int report_command(const ReportCommand& command, const report::Options& options,
   }
   advise::Checks checks = all_checks();
   advise::Wanted wanted;
-  wanted.sources = source_tree();
+  wanted.sources = check::source_trees(command.file);
   const report::Advising advising{checks, std::move(wanted), progress_of_parts()};
   report::Built built = report::build(*recording, options, &advising);
   clear_progress_line();

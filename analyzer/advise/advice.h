@@ -83,6 +83,7 @@ struct Advice {
   std::vector<Finding> findings;     // in the order in which to read them
   std::vector<std::string> refused;  // one line for each check that failed, and why
   std::vector<std::string> checks;   // ids of those that ran
+  check::SourceTree sources;         // that of Wanted::sources that the patches are of
   // If rewrites were applied: then findings are theirs, and peak_after_all is with them.
   std::optional<Prediction> predicted;
 };
@@ -94,8 +95,8 @@ struct Wanted {
   std::vector<std::pair<std::string, std::string>> options;
   // Only what these rewrites do, and exactly that.
   std::optional<Applying> applying{};
-  // Where the program's files are; without it there are no patches.
-  std::optional<check::SourceTree> sources{};
+  // Where the program's files may be, the best first; without any there are no patches.
+  std::vector<check::SourceTree> sources{};
 };
 
 // Called now and then with what is being done and how much of it, of 1. May be empty.

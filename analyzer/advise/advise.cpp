@@ -86,13 +86,14 @@ class Advisor {
                  peak_,
                  torch_version(process, text),
                  nullptr,
-                 wanted.sources ? &*wanted.sources : nullptr},
+                 wanted.sources.empty() ? nullptr : &advice_.sources},
         places_(context_),
         wanted_(wanted),
         since_(since) {}
 
   Advice run(Checks& checks, std::vector<Change>* changes) {
     advice_.peak_before = peak_.bytes;
+    if (!wanted_.sources.empty()) advice_.sources = source_tree_of(context_.text, wanted_.sources);
     if (wanted_.applying) context_.applied = &chosen_.emplace(context_, *wanted_.applying, checks);
     find(checks);
     score();

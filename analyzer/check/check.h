@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/check/patch.h"
 #include "analyzer/check/sources.h"
 #include "analyzer/model/attribution.h"
 #include "analyzer/model/provenance.h"
@@ -123,14 +124,14 @@ const char* fix_name(FixKind kind);  // "rewrite", "patch", "advice"
 struct Fix {
   FixKind kind = FixKind::advice;
   std::string rewrite;  // id: "unneeded-save"
-  std::string patch;    // a unified diff
+  FileEdits edits;      // of files of the user's repository, each file once
   std::string text;     // what to do, one or two sentences; always
 
-  // A patch that is empty, since the source is not of a form that is known, leaves the sentence alone.
-  void use_patch(std::string diff) {
-    if (diff.empty()) return;
+  // None, since the source is not of a form that is known, leave the sentence alone.
+  void use_edits(FileEdits changes) {
+    if (changes.empty()) return;
     kind = FixKind::patch;
-    patch = std::move(diff);
+    edits = std::move(changes);
   }
 };
 
@@ -178,7 +179,7 @@ class Check {
 // ---- how a check is registered ------------------------------------------------------------------------------------
 
 // Raised with every change of this file or of what it includes that a compiled check would notice.
-inline constexpr uint32_t kCheckInterface = 3;
+inline constexpr uint32_t kCheckInterface = 4;
 
 // What a shared library and Tapelens must agree on besides: the layout of what they hand to each other.
 constexpr uint64_t interface_layout() {

@@ -1,6 +1,8 @@
 #include "analyzer/check/patch.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace tapelens::check {
 
@@ -43,10 +45,34 @@ std::string quoted(std::string_view prefix, std::string_view path) {
 
 }  // namespace
 
-std::string unified_diff(std::string_view path, const std::map<uint32_t, std::string>& lines, std::vector<Edit> edits) {
-  std::ranges::sort(edits, {}, &Edit::first);
-  const auto end_of = [](const Edit& edit) { return edit.first + edit.removed; };
-  const auto are_known = [&](uint32_t first, uint32_t end) {
+FileEdit file_edit(std::string path, std::span<const std::string_view> lines, std::vector<Edit> edits) {
+  std::ranges::stable_sort(edits, {}, &Edit::first);
+  FileEdit file{std::move(path), {}, {}};
+  for (Edit& edit : edits) {
+    for (uint32_t line = edit.first - std::min(edit.first, kContext);
+         line < std::min<size_t>(edit.end() + kContext, lines.size()); ++line) {
+      file.lines.try_emplace(line, lines[line]);
+    }
+    if (file.edits.empty() || file.edits.back().end() != edit.first) {
+      file.edits.push_back(std::move(edit));
+      continue;
+    }
+    Edit& before = file.edits.back();
+    before.removed += edit.removed;
+    std::ranges::move(edit.added, std::back_inserter(before.added));
+  }
+  return file;
+}
+
+std::string unified_diff(std::span<const FileEdit> files) {
+  std::string diff;
+  for (const FileEdit& file : files) diff += unified_diff(file);
+  return diff;
+}
+
+std::string unified_diff(const FileEdit& file) {
+  const auto& [path, lines, edits] = file;
+  const auto are_known = [&lines = lines](uint32_t first, uint32_t end) {
     while (first < end && lines.contains(first)) ++first;
     return first == end;
   };
@@ -54,18 +80,18 @@ std::string unified_diff(std::string_view path, const std::map<uint32_t, std::st
   int64_t shift = 0;  // of the new lines against the old ones
   for (size_t i = 0; i < edits.size();) {
     size_t end = i + 1;
-    while (end < edits.size() && edits[end].first <= end_of(edits[end - 1]) + 2 * kContext &&
-           are_known(end_of(edits[end - 1]), edits[end].first)) {
+    while (end < edits.size() && edits[end].first <= edits[end - 1].end() + 2 * kContext &&
+           are_known(edits[end - 1].end(), edits[end].first)) {
       ++end;
     }
-    uint32_t from = edits[i].first, to = end_of(edits[end - 1]);
+    uint32_t from = edits[i].first, to = edits[end - 1].end();
     while (from > 0 && edits[i].first - from < kContext && lines.contains(from - 1)) --from;
-    while (to - end_of(edits[end - 1]) < kContext && lines.contains(to)) ++to;
+    while (to - edits[end - 1].end() < kContext && lines.contains(to)) ++to;
     std::string body;
     uint32_t added = 0, removed = 0, at = from;
     for (; i < end; ++i) {
       for (; at < edits[i].first; ++at) add_line(body, ' ', lines.at(at));
-      for (; at < end_of(edits[i]); ++at) add_line(body, '-', lines.at(at));
+      for (; at < edits[i].end(); ++at) add_line(body, '-', lines.at(at));
       for (const std::string& line : edits[i].added) add_line(body, '+', line);
       added += static_cast<uint32_t>(edits[i].added.size());
       removed += edits[i].removed;

@@ -1,8 +1,9 @@
-// Changes of a file as a unified diff that `git apply` takes.
+// Changes of source files as edits of whole lines, and as the unified diff that `git apply` takes.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +14,25 @@ namespace tapelens::check {
 struct Edit {
   uint32_t first = 0, removed = 0;
   std::vector<std::string> added;
+
+  uint32_t end() const { return first + removed; }
+  friend bool operator==(const Edit&, const Edit&) = default;
 };
 
-// `path` is the file's below the root of the repository; `lines` are those of it that are known, among them all that go
-// and, for the context, those around. Edits may come in any order, and do not overlap.
-std::string unified_diff(std::string_view path, const std::map<uint32_t, std::string>& lines, std::vector<Edit> edits);
+// What is changed in one file. Edits are in the order of lines and do not overlap.
+struct FileEdit {
+  std::string path;                       // below the root of the repository
+  std::map<uint32_t, std::string> lines;  // of the file as it is: those that go, and around each edit those of a diff
+  std::vector<Edit> edits;
+};
+
+using FileEdits = std::vector<FileEdit>;
+
+// `lines` are all of the file. Edits may come in any order, and do not overlap; those that touch become one.
+FileEdit file_edit(std::string path, std::span<const std::string_view> lines, std::vector<Edit> edits);
+
+// With three lines around each edit where they are known. The files in their order, one after the other.
+std::string unified_diff(const FileEdit& file);
+std::string unified_diff(std::span<const FileEdit> files);
 
 }  // namespace tapelens::check

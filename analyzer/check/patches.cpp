@@ -198,43 +198,41 @@ std::optional<Patches::Spot> Patches::spot(FrameId frame) const {
 
 std::optional<Patches::Spot> Patches::spot(StackId stack) const { return spot(source_frame(context_.text, stack)); }
 
-std::string Patches::diff(const Spot& spot, std::vector<Edit> edits) {
-  std::map<uint32_t, std::string> lines;
-  for (uint32_t line = 0; line < spot.source.lines(); ++line) lines.emplace(line, spot.source.line(line));
-  return unified_diff(spot.path, lines, std::move(edits));
+FileEdits Patches::edits(const Spot& spot, std::vector<Edit> edits) {
+  return {file_edit(spot.path, spot.source.all_lines(), std::move(edits))};
 }
 
 // ---- what keeps a graph
 
-std::string Patches::detach_summand(StackId stack, bool is_number) const {
+FileEdits Patches::detach_summand(StackId stack, bool is_number) const {
   const auto at = spot(stack);
-  if (!at) return "";
+  if (!at) return {};
   const Tokens tokens(at->source.begin(at->here()), at->source.end(at->here()));
   const size_t target = dotted(tokens, 0);
-  if (target == 0 || target == tokens.size()) return "";
+  if (target == 0 || target == tokens.size()) return {};
   const Tokens total = tokens.first(target);
   size_t begin = target + 1, count = 0;
   if (is(tokens[target], "+=")) {
     count = dotted(tokens, begin);
-    if (begin + count != tokens.size()) return "";
+    if (begin + count != tokens.size()) return {};
   } else if (is(tokens[target], "=")) {
     const size_t first = dotted(tokens, begin);
-    if (first == 0 || begin + first >= tokens.size() || !is(tokens[begin + first], "+")) return "";
+    if (first == 0 || begin + first >= tokens.size() || !is(tokens[begin + first], "+")) return {};
     const size_t other = begin + first + 1, second = dotted(tokens, other);
-    if (second == 0 || other + second != tokens.size()) return "";
+    if (second == 0 || other + second != tokens.size()) return {};
     const bool is_first = same(tokens.subspan(begin, first), total);
-    if (is_first == same(tokens.subspan(other, second), total)) return "";
+    if (is_first == same(tokens.subspan(other, second), total)) return {};
     count = is_first ? second : first;
     begin = is_first ? other : begin;
   }
-  if (count == 0) return "";
+  if (count == 0) return {};
   const bool as_number = is_number && target == 1 && may_be_number(at->source, total[0].text, at->statement);
-  return diff(*at, {put_behind(at->source, tokens[begin + count - 1], as_number ? ".item()" : ".detach()")});
+  return edits(*at, {put_behind(at->source, tokens[begin + count - 1], as_number ? ".item()" : ".detach()")});
 }
 
-std::string Patches::detach_collected(StackId stack, bool is_number) const {
+FileEdits Patches::detach_collected(StackId stack, bool is_number) const {
   const auto at = spot(stack);
-  if (!at) return "";
+  if (!at) return {};
   const PythonSource& source = at->source;
   const auto& all = source.statements();
   // What is put into `list` by a statement: its tokens; none: it is no append.
@@ -251,12 +249,12 @@ std::string Patches::detach_collected(StackId stack, bool is_number) const {
   if (!what.empty()) {
     // One call, of which the result is put in.
     const size_t name = dotted(what, 0);
-    if (name == 0 || name == what.size() || !is(what[name], "(") || closing(what, name) + 1 != what.size()) return "";
+    if (name == 0 || name == what.size() || !is(what[name], "(") || closing(what, name) + 1 != what.size()) return {};
   } else {
     const Tokens tokens(source.begin(at->here()), source.end(at->here()));
     if (tokens.size() < 3 || tokens[0].kind != Token::Kind::name || !is(tokens[1], "=") ||
         find_outside(tokens, "=", 2) != tokens.size()) {
-      return "";
+      return {};
     }
     // The one append of that name behind it in the same block, before it is anything else.
     for (size_t i = at->statement + 1; i < all.size() && all[i].indent.size() >= at->here().indent.size(); ++i) {
@@ -264,7 +262,7 @@ std::string Patches::detach_collected(StackId stack, bool is_number) const {
       Tokens into;
       const Tokens put = appended(i, into);
       if (put.size() == 1 && put[0].text == tokens[0].text) {
-        if (!what.empty()) return "";
+        if (!what.empty()) return {};
         what = put;
         list = into;
         statement = i;
@@ -272,13 +270,13 @@ std::string Patches::detach_collected(StackId stack, bool is_number) const {
       const Tokens others(source.begin(all[i]), source.end(all[i]));
       if (is(others[0], tokens[0].text) && others.size() > 1 && !is(others[1], ".")) break;
     }
-    if (what.empty()) return "";
+    if (what.empty()) return {};
   }
   const bool as_number = is_number && may_hold_numbers(source, list, statement);
-  return diff(*at, {put_behind(source, what.back(), as_number ? ".item()" : ".detach()")});
+  return edits(*at, {put_behind(source, what.back(), as_number ? ".item()" : ".detach()")});
 }
 
-std::string Patches::detach_carried(StackId stack, std::string_view op) const {
+FileEdits Patches::detach_carried(StackId stack, std::string_view op) const {
   const bool is_tuple = op == "aten::lstm";
   const FrameId shown = source_frame(context_.text, stack);
   for (const FrameId frame : context_.text.stack(stack)) {
@@ -307,13 +305,13 @@ std::string Patches::detach_carried(StackId stack, std::string_view op) const {
     if (carried.empty()) continue;
     // What a module gives back may be anything; of these it is known.
     const bool is_known = frame == shown || is_tuple || op == "aten::gru" || op.starts_with("aten::rnn_");
-    if (carried.size() != 1 || !is_known || at->source.is_header(at->statement)) return "";
+    if (carried.size() != 1 || !is_known || at->source.is_header(at->statement)) return {};
     const std::string name = text_of(carried[0]);
     const std::string detached = is_tuple ? "tuple(each.detach() for each in " + name + ")" : name + ".detach()";
-    return diff(*at,
-                {put_after(at->source, at->here().last, {std::string(at->here().indent) + name + " = " + detached})});
+    return edits(*at,
+                 {put_after(at->source, at->here().last, {std::string(at->here().indent) + name + " = " + detached})});
   }
-  return "";
+  return {};
 }
 
 // ---- what needs no graph
@@ -355,7 +353,7 @@ bool Patches::is_needed(const Spot& spot, size_t first, size_t end, const std::v
   return false;
 }
 
-std::string Patches::decorated(const Spot& spot) const {
+FileEdits Patches::decorated(const Spot& spot) const {
   const PythonSource& source = spot.source;
   std::string_view name = context_.text.string(context_.text.frame_function[spot.frame]);
   name = name.substr(name.rfind('.') + 1);
@@ -363,19 +361,19 @@ std::string Patches::decorated(const Spot& spot) const {
        header = source.header_of(header)) {
     const Statement& s = source.statements()[header];
     const Token* const begin = source.begin(s);
-    if (is(*begin, "class") || is(*begin, "async")) return "";
+    if (is(*begin, "class") || is(*begin, "async")) return {};
     if (!is(*begin, "def")) continue;
-    if (!is(begin[1], name)) return "";
+    if (!is(begin[1], name)) return {};
     // The graph of what a generator gives out is made while others run.
     for (const Token* token = begin; token < source.end(source.statements()[source.block_end(header) - 1]); ++token) {
-      if (is(*token, "yield") || is(*token, "await")) return "";
+      if (is(*token, "yield") || is(*token, "await")) return {};
     }
-    return diff(spot, {{s.first, 0, {std::string(s.indent) + "@torch.no_grad()" + std::string(source.line_break())}}});
+    return edits(spot, {{s.first, 0, {std::string(s.indent) + "@torch.no_grad()" + std::string(source.line_break())}}});
   }
-  return "";
+  return {};
 }
 
-std::string Patches::wrapped(const Spot& spot, const std::vector<uint8_t>& needed) const {
+FileEdits Patches::wrapped(const Spot& spot, const std::vector<uint8_t>& needed) const {
   const PythonSource& source = spot.source;
   size_t first = spot.statement, end = first + 1;
   const auto take_loop = [&](size_t header) {
@@ -385,7 +383,7 @@ std::string Patches::wrapped(const Spot& spot, const std::vector<uint8_t>& neede
     end = after;
     return true;
   };
-  if (source.is_header(first) && !take_loop(first)) return "";
+  if (source.is_header(first) && !take_loop(first)) return {};
   for (size_t header = source.header_of(first); header < source.statements().size();
        header = source.header_of(header)) {
     if (!take_loop(header)) break;
@@ -394,13 +392,13 @@ std::string Patches::wrapped(const Spot& spot, const std::vector<uint8_t>& neede
   const uint32_t last = source.statements()[end - 1].last;
   if (end < source.statements().size() && source.statements()[end].indent == begin.indent &&
       is(*source.begin(source.statements()[end]), "else")) {
-    return "";
+    return {};
   }
   for (size_t i = first; i < end; ++i) {
     const Token* const word = source.begin(source.statements()[i]);
-    if (is(*word, "yield") || is(*word, "await") || is(*word, "def") || is(*word, "class")) return "";
+    if (is(*word, "yield") || is(*word, "await") || is(*word, "def") || is(*word, "class")) return {};
   }
-  if (source.has_long_string(begin.first, last)) return "";
+  if (source.has_long_string(begin.first, last)) return {};
   const std::string unit = begin.indent.starts_with('\t') ? "\t" : "    ", line_break(source.line_break());
   Edit edit{begin.first, last - begin.first + 1, {std::string(begin.indent) + "with torch.no_grad():" + line_break}};
   for (uint32_t line = begin.first; line <= last; ++line) {
@@ -408,11 +406,11 @@ std::string Patches::wrapped(const Spot& spot, const std::vector<uint8_t>& neede
     const bool is_blank = text.find_first_not_of(" \t\r\n") == std::string_view::npos;
     edit.added.push_back((is_blank ? "" : unit) + std::string(text));
   }
-  return diff(spot, {std::move(edit)});
+  return edits(spot, {std::move(edit)});
 }
 
-std::string Patches::no_grad(StackId stack, const IsFree& is_free) const {
-  if (context_.sources == nullptr) return "";
+FileEdits Patches::no_grad(StackId stack, const IsFree& is_free) const {
+  if (context_.sources == nullptr) return {};
   const std::vector<uint8_t> needed = needed_frames(is_free);
   const auto frames = context_.text.stack(stack);
   // The outermost function, else the outermost statement, of which all is free.
@@ -428,11 +426,11 @@ std::string Patches::no_grad(StackId stack, const IsFree& is_free) const {
       if (!is_needed(*at, at->statement, at->statement + 1, needed)) return wrapped(*at, needed);
     }
   }
-  return "";
+  return {};
 }
 
-std::string Patches::detach_argument(StackId stack, const IsFree& is_free) const {
-  if (context_.sources == nullptr) return "";
+FileEdits Patches::detach_argument(StackId stack, const IsFree& is_free) const {
+  if (context_.sources == nullptr) return {};
   const Process& p = context_.process;
   const Text& text = context_.text;
   const std::vector<uint8_t> needed = needed_frames(is_free);
@@ -457,7 +455,7 @@ std::string Patches::detach_argument(StackId stack, const IsFree& is_free) const
         inner_end = close;
       }
     }
-    if (inner_end == 0 || calls != 2) return "";
+    if (inner_end == 0 || calls != 2) return {};
     // Each time one call of a module that is free, then one that is not.
     std::vector<std::pair<uint32_t, bool>> outermost;  // call, is free
     for (uint32_t row = 1; row <= p.nodes.rows(); ++row) {
@@ -467,28 +465,28 @@ std::string Patches::detach_argument(StackId stack, const IsFree& is_free) const
         continue;
       ModuleCallId call = p.operators.module_call[p.nodes.op[node]];
       while (call && p.module_calls.parent[call]) call = p.module_calls.parent[call];
-      if (!call) return "";
+      if (!call) return {};
       const bool free = is_free(node);
       if (!outermost.empty() && outermost.back().first == call.value) {
-        if (outermost.back().second != free) return "";
+        if (outermost.back().second != free) return {};
       } else {
         outermost.emplace_back(call.value, free);
       }
     }
     for (size_t i = 0; i < outermost.size(); ++i) {
-      if (outermost[i].second != (i % 2 == 0)) return "";
+      if (outermost[i].second != (i % 2 == 0)) return {};
     }
-    if (outermost.size() < 2 || outermost.size() % 2 != 0) return "";
-    return diff(*at, {put_behind(at->source, tokens[inner_end], ".detach()")});
+    if (outermost.size() < 2 || outermost.size() % 2 != 0) return {};
+    return edits(*at, {put_behind(at->source, tokens[inner_end], ".detach()")});
   }
-  return "";
+  return {};
 }
 
 // ---- what is made anew
 
-std::string Patches::join_once(StackId stack) const {
+FileEdits Patches::join_once(StackId stack) const {
   const auto at = spot(stack);
-  if (!at) return "";
+  if (!at) return {};
   const PythonSource& source = at->source;
   const auto& all = source.statements();
   const Tokens tokens(source.begin(at->here()), source.end(at->here()));
@@ -496,47 +494,48 @@ std::string Patches::join_once(StackId stack) const {
   if (tokens.size() < 11 || tokens[0].kind != Token::Kind::name || !is(tokens[1], "=") || !is(tokens[2], "torch") ||
       !is(tokens[3], ".") || !is(tokens[4], "cat") || !is(tokens[5], "(") || closing(tokens, 5) + 1 != tokens.size() ||
       !(is(tokens[6], "[") || is(tokens[6], "(")) || tokens[7].text != tokens[0].text || !is(tokens[8], ",")) {
-    return "";
+    return {};
   }
   const std::string name(tokens[0].text), parts = name + "_parts";
   const size_t list_end = closing(tokens, 6);
   const Tokens part = tokens.subspan(9, list_end - 9),
                rest = tokens.subspan(list_end + 1, tokens.size() - list_end - 2);
-  if (part.empty() || find_outside(part, ",") != part.size() || mentions(part, name) || mentions(rest, name)) return "";
-  if (std::ranges::any_of(source.tokens(), [&](const Token& token) { return token.text == parts; })) return "";
+  if (part.empty() || find_outside(part, ",") != part.size() || mentions(part, name) || mentions(rest, name)) return {};
+  if (std::ranges::any_of(source.tokens(), [&](const Token& token) { return token.text == parts; })) return {};
   const size_t loop = source.header_of(at->statement);
-  if (loop == all.size() || !is(*source.begin(all[loop]), "for")) return "";
+  if (loop == all.size() || !is(*source.begin(all[loop]), "for")) return {};
   const size_t end = source.block_end(loop);
-  if (end < all.size() && all[end].indent == all[loop].indent && is(*source.begin(all[end]), "else")) return "";
+  if (end < all.size() && all[end].indent == all[loop].indent && is(*source.begin(all[end]), "else")) return {};
   // Nothing else in the loop may look at it, and nothing may leave the function before it is joined.
   for (size_t i = loop; i < end; ++i) {
     if (i == at->statement) continue;
     const Tokens others(source.begin(all[i]), source.end(all[i]));
-    if (mentions(others, name) || is(others[0], "return") || is(others[0], "yield") || is(others[0], "def")) return "";
+    if (mentions(others, name) || is(others[0], "return") || is(others[0], "yield") || is(others[0], "def")) return {};
   }
   const std::string line_break(source.line_break());
-  return diff(*at, {{all[loop].first, 0, {std::string(all[loop].indent) + parts + " = [" + name + "]" + line_break}},
-                    {at->here().first,
-                     at->here().last - at->here().first + 1,
-                     {std::string(at->here().indent) + parts + ".append(" + text_of(part) + ")" + line_break}},
-                    put_after(source, all[end - 1].last,
-                              {std::string(all[loop].indent) + name + " = torch.cat(" + parts + text_of(rest) + ")"})});
+  return edits(*at,
+               {{all[loop].first, 0, {std::string(all[loop].indent) + parts + " = [" + name + "]" + line_break}},
+                {at->here().first,
+                 at->here().last - at->here().first + 1,
+                 {std::string(at->here().indent) + parts + ".append(" + text_of(part) + ")" + line_break}},
+                put_after(source, all[end - 1].last,
+                          {std::string(all[loop].indent) + name + " = torch.cat(" + parts + text_of(rest) + ")"})});
 }
 
-std::string Patches::set_to_none(StackId stack) const {
+FileEdits Patches::set_to_none(StackId stack) const {
   const auto at = spot(stack);
-  if (!at) return "";
+  if (!at) return {};
   const Tokens tokens(at->source.begin(at->here()), at->source.end(at->here()));
   const size_t name = dotted(tokens, 0);
   if (name < 3 || tokens.size() != name + 5 || !is(tokens[name - 1], "zero_grad") || !is(tokens[name], "(") ||
       !is(tokens[name + 1], "set_to_none") || !is(tokens[name + 2], "=") || !is(tokens[name + 3], "False")) {
-    return "";
+    return {};
   }
   const Token& value = tokens[name + 3];
   const std::string_view line = at->source.line(value.line);
   std::string changed(line);
   changed.replace(static_cast<size_t>(value.text.data() - line.data()), value.text.size(), "True");
-  return diff(*at, {{value.line, 1, {changed}}});
+  return edits(*at, {{value.line, 1, {changed}}});
 }
 
 }  // namespace tapelens::check

@@ -1,5 +1,5 @@
 // Patches of the program's own source, where a statement has exactly a form that is known: what a check cannot rewrite,
-// but a person would fix with one line. Everything here answers an empty text if it has any doubt: then the check's
+// but a person would fix with one line. Everything here answers without an edit if it has any doubt: then the check's
 // sentence has to do.
 #pragma once
 
@@ -19,21 +19,21 @@ class Patches {
   explicit Patches(const Context& context) : context_(context) {}
 
   // total += loss, total = total + loss: the value without its graph. `is_number`: it has one element.
-  std::string detach_summand(StackId stack, bool is_number) const;
+  FileEdits detach_summand(StackId stack, bool is_number) const;
   // loss = ...; losses.append(loss)
-  std::string detach_collected(StackId stack, bool is_number) const;
+  FileEdits detach_collected(StackId stack, bool is_number) const;
   // state = f(state, ...): detached behind the statement. `op`: the operator that made the state, "aten::lstm".
-  std::string detach_carried(StackId stack, std::string_view op) const;
+  FileEdits detach_carried(StackId stack, std::string_view op) const;
   // A function, a loop or a statement around the innermost frame, all of whose nodes are free: under torch.no_grad().
   // `is_free`: whether no gradient is wanted of a node.
   using IsFree = std::function<bool(NodeId)>;
-  std::string no_grad(StackId stack, const IsFree& is_free) const;
+  FileEdits no_grad(StackId stack, const IsFree& is_free) const;
   // judge(make(z)) -> judge(make(z).detach()), where all nodes of the inner call are free and none of the outer one.
-  std::string detach_argument(StackId stack, const IsFree& is_free) const;
+  FileEdits detach_argument(StackId stack, const IsFree& is_free) const;
   // joined = torch.cat([joined, part]) in a loop: a list, and one cat behind the loop.
-  std::string join_once(StackId stack) const;
+  FileEdits join_once(StackId stack) const;
   // optimizer.zero_grad(set_to_none=False)
-  std::string set_to_none(StackId stack) const;
+  FileEdits set_to_none(StackId stack) const;
 
  private:
   // A statement of a file of the repository.
@@ -47,14 +47,14 @@ class Patches {
   };
   std::optional<Spot> spot(FrameId frame) const;
   std::optional<Spot> spot(StackId stack) const;  // of the frame that is shown
-  static std::string diff(const Spot& spot, std::vector<Edit> edits);
+  static FileEdits edits(const Spot& spot, std::vector<Edit> edits);
 
   // Frames of operators whose nodes are not free.
   std::vector<uint8_t> needed_frames(const IsFree& is_free) const;
   bool is_needed(const Spot& spot, size_t first, size_t end, const std::vector<uint8_t>& needed) const;
   bool is_function_needed(FrameId frame, const std::vector<uint8_t>& needed) const;
-  std::string decorated(const Spot& spot) const;
-  std::string wrapped(const Spot& spot, const std::vector<uint8_t>& needed) const;
+  FileEdits decorated(const Spot& spot) const;
+  FileEdits wrapped(const Spot& spot, const std::vector<uint8_t>& needed) const;
 
   const Context& context_;
 };

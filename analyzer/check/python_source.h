@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,7 @@ class PythonSource {
 
   const std::string& text() const { return *text_; }
   std::string_view line(uint32_t number) const { return lines_[number]; }  // with its line break, if it has one
+  std::span<const std::string_view> all_lines() const { return lines_; }
   uint32_t lines() const { return static_cast<uint32_t>(lines_.size()); }
   std::string_view line_break() const { return line_break_; }
 

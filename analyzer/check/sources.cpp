@@ -1,5 +1,11 @@
 #include "analyzer/check/sources.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "analyzer/model/text.h"
+
 namespace tapelens::check {
 
 namespace {
@@ -12,6 +18,18 @@ bool is_library(std::string_view file) {
   return file.starts_with("<");
 }
 
+bool is_repository(const SourceTree& tree) {
+  std::error_code error;
+  return std::filesystem::exists(tree.root / ".git", error);
+}
+
+// A relative name says not where it is: there has to be such a file.
+bool has_file(const SourceTree& tree, std::string_view file) {
+  std::error_code error;
+  return !in_repository(file, tree).empty() &&
+         (std::filesystem::path(file).is_absolute() || std::filesystem::exists(tree.folder / file, error));
+}
+
 }  // namespace
 
 SourceTree source_tree_at(const std::filesystem::path& folder) {
@@ -21,6 +39,34 @@ SourceTree source_tree_at(const std::filesystem::path& folder) {
     if (root == root.root_path()) break;
   }
   return {folder, folder};
+}
+
+std::vector<SourceTree> source_trees(const std::filesystem::path& recording, const std::filesystem::path& current) {
+  const SourceTree here = source_tree_at(current);
+  const SourceTree there = source_tree_at((current / recording).lexically_normal().parent_path());
+  if (is_repository(there)) {
+    if (is_repository(here)) return {here, there};
+    return {there, here};
+  }
+  if (is_repository(here)) return {here};
+  return {here, there};
+}
+
+std::vector<SourceTree> source_trees(const std::filesystem::path& recording) {
+  std::error_code error;
+  return source_trees(recording, std::filesystem::current_path(error));
+}
+
+const SourceTree& source_tree_of(const model::Text& text, std::span<const SourceTree> trees) {
+  std::vector<std::string_view> files;
+  std::vector<uint8_t> is_known(text.string_begin.size());
+  for (const uint32_t file : text.frame_file.raw) {
+    if (std::exchange(is_known[file], 1) == 0) files.push_back(text.string(model::StringId{file}));
+  }
+  const auto found = std::ranges::find_if(trees, [&](const SourceTree& tree) {
+    return std::ranges::any_of(files, [&](std::string_view file) { return has_file(tree, file); });
+  });
+  return found == trees.end() ? trees.front() : *found;
 }
 
 std::string in_repository(std::string_view file, const SourceTree& tree) {

@@ -2,8 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+namespace tapelens::model {
+struct Text;
+}
 
 namespace tapelens::check {
 
@@ -15,6 +21,15 @@ struct SourceTree {
 
 // The repository that a folder is in; the folder itself if it is in none. Relative names begin at the folder.
 SourceTree source_tree_at(const std::filesystem::path& folder);
+
+// The trees that the program of a recording may be of, the best first. That of `current`, the folder that the user
+// stands in and types `git apply` in; if it has not the program's files, the repository that the recording lies in.
+// Folders that are in no repository come last, and that of the recording only if the user stands in none.
+std::vector<SourceTree> source_trees(const std::filesystem::path& recording, const std::filesystem::path& current);
+// For a command, or a window: where it was started.
+std::vector<SourceTree> source_trees(const std::filesystem::path& recording);
+// The first that has a file of the recording's stacks; if none has, the first. `trees`: not empty.
+const SourceTree& source_tree_of(const model::Text& text, std::span<const SourceTree> trees);
 
 // The file as the repository names it, "src/train.py"; empty if it is not of the repository, or in an installed
 // library.

@@ -45,7 +45,10 @@ Json finding_json(const advise::Finding& f) {
           {"evidence_left_out", f.evidence_left_out},
           {"notes", f.notes},
           {"fix",
-           {{"kind", fix_name(f.fix.kind)}, {"rewrite", f.fix.rewrite}, {"patch", f.fix.patch}, {"text", f.fix.text}}}};
+           {{"kind", fix_name(f.fix.kind)},
+            {"rewrite", f.fix.rewrite},
+            {"patch", unified_diff(f.fix.edits)},
+            {"text", f.fix.text}}}};
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ void add_details(std::string& out, const Finding& f) {
   if (f.evidence_left_out > 0)
     out += "- and " + plural(f.evidence_left_out, "more that looks", "more that look") + " different\n";
   out += "\n**To fix it:** " + cell(f.fix.text) + "\n";
-  if (!f.fix.patch.empty()) out += "\n" + code_block("diff", f.fix.patch);
+  if (!f.fix.edits.empty()) out += "\n" + code_block("diff", unified_diff(f.fix.edits));
   out += "\n" + code(f.check) + " " + code(f.id) + "\n\n</details>\n";
 }
 

@@ -78,7 +78,7 @@ void add_block(Page& page, const Finding& f, size_t number) {
   page.paragraph(left, f.message);
   if (!f.is_proved) page.paragraph(left, "The recording cannot prove this: have a look before you change anything.");
   page.paragraph(left + "fix: ", f.fix.text);
-  add_patch(page, f.fix.patch);
+  add_patch(page, unified_diff(f.fix.edits));
   // One that changes nothing need not be proved to a person at such length: JSON has it all.
   if (f.relief() > Bytes{} || f.severity != Severity::info) {
     for (const std::string& note : f.notes) page.paragraph(left + "- ", note, Paint::dim);

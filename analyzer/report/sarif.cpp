@@ -6,7 +6,6 @@
 #include "analyzer/report/format.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/json.h"
-#include "analyzer/report/patches.h"
 
 namespace tapelens::report {
 
@@ -93,22 +92,19 @@ std::string message_of(const Finding& f) {
   return text;
 }
 
-// Null: there is none, or it is no diff of whole lines.
+// Null: there is none.
 Json fixes_of(const Finding& f) {
-  const auto patch = read_patch(f.fix.patch);
-  if (f.fix.patch.empty() || !patch) return nullptr;
+  if (f.fix.edits.empty()) return nullptr;
   Json changes = Json::array();
-  for (const FilePatch& file : *patch) {
+  for (const check::FileEdit& file : f.fix.edits) {
     Json replacements = Json::array();
     for (const check::Edit& edit : file.edits) {
       std::string inserted;
       for (const std::string& line : edit.added) inserted += line;
-      replacements.push_back({{"deletedRegion",
-                               {{"startLine", edit.first + 1},
-                                {"startColumn", 1},
-                                {"endLine", edit.first + edit.removed + 1},
-                                {"endColumn", 1}}},
-                              {"insertedContent", {{"text", inserted}}}});
+      replacements.push_back(
+          {{"deletedRegion",
+            {{"startLine", edit.first + 1}, {"startColumn", 1}, {"endLine", edit.end() + 1}, {"endColumn", 1}}},
+           {"insertedContent", {{"text", inserted}}}});
     }
     changes.push_back({{"artifactLocation", {{"uri", percent_encoded(file.path)}, {"uriBaseId", "%SRCROOT%"}}},
                        {"replacements", std::move(replacements)}});

@@ -110,8 +110,8 @@ void FindingPane::show_finding(const advise::Finding* finding, const QStringList
       (f.is_proved ? "" : tr(" The recording cannot prove this: have a look before you change anything.")));
   fix_->setText(utf8(f.fix.text));
   guarantee_->setText(guarantee_text(f));
-  patch_->setVisible(!f.fix.patch.empty());
-  patch_->show_diff(utf8(f.fix.patch));
+  patch_->setVisible(!f.fix.edits.empty());
+  patch_->show_diff(utf8(check::unified_diff(f.fix.edits)));
   patch_->fit(kPatchLines);
   show_evidence(f);
   QString notes;

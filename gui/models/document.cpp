@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <iterator>
 #include <new>
 
@@ -167,7 +166,7 @@ void Document::make_advice(Subject& subject, const Progress& progress) {
   std::vector<std::string> refused;
   if (const char* folders = getenv("TAPELENS_PLUGIN_PATH")) refused = checks.load_folders(folders);
   advise::Wanted wanted;
-  wanted.sources = check::source_tree_at(std::filesystem::path(facts_.path.toStdString()).parent_path());
+  wanted.sources = check::source_trees(facts_.path.toStdString());
   const advise::Progress told = [&](std::string_view what, double share) {
     if (progress) progress("Looking for memory that is for nothing: " + text_of(what), 0.65 + 0.35 * share);
   };

@@ -88,7 +88,7 @@ class DuplicateSave final : public Check {
       std::string fix =
           "Keep what does not change out of what the loop collects: close over it, or expand() it afterwards.";
       if (name == "scatter_") fix += " Of what torch's scan saves by itself, --allow scan-save keeps one.";
-      words.fix = {FixKind::advice, "", "", std::move(fix)};
+      words.fix = {FixKind::advice, "", {}, std::move(fix)};
       return words;
     }
     const bool implied = group.variant == kImplied;
@@ -99,7 +99,9 @@ class DuplicateSave final : public Check {
         "Autograd keeps this copy while it keeps another one of the same view of the same tensor (or that tensor "
         "itself), "
         "which nothing has written since. One would do for both.";
-    words.fix = {FixKind::advice, "", "",
+    words.fix = {FixKind::advice,
+                 "",
+                 {},
                  implied ? "Cast once, before the layers that read it, and hand the cast to all of them."
                          : "Copy once and use the copy wherever it is needed."};
     return words;

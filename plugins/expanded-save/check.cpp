@@ -84,7 +84,9 @@ class ExpandedSave final : public Check {
       words.message =
           "The batch dimensions of the two sides differ, so PyTorch expands them and copies every "
           "repetition before it multiplies. The product needs none of the copies.";
-      words.fix = {FixKind::advice, "", "",
+      words.fix = {FixKind::advice,
+                   "",
+                   {},
                    "Fold the dimensions that only one side has into that side's rows or columns and multiply once, or "
                    "write the product as torch.einsum. The sums may be added up in another order."};
     } else {
@@ -94,7 +96,7 @@ class ExpandedSave final : public Check {
           "The result holds every element of its source several times over. If what reads it takes a view "
           "with strides of 0, expand() alone would do.";
       words.is_proved = false;
-      words.fix = {FixKind::advice, "", "", "Use expand() without the copy, and let broadcasting do the rest."};
+      words.fix = {FixKind::advice, "", {}, "Use expand() without the copy, and let broadcasting do the rest."};
     }
     return words;
   }

@@ -110,15 +110,19 @@ class GrowingConcat final : public Check {
       words.severity = Severity::info;
       words.is_proved = false;
       words.message += " Autograd keeps them, and writing into a buffer that is saved needs a function of its own.";
-      words.fix = {FixKind::advice, "", "",
+      words.fix = {FixKind::advice,
+                   "",
+                   {},
                    "Checkpoint what reads the concatenation (memory-efficient DenseNets do), or write a "
                    "torch.autograd.Function over one buffer."};
     } else {
       words.fix = {
-          FixKind::advice, "", "",
+          FixKind::advice,
+          "",
+          {},
           "Allocate the final size once and write each part into its slice; if the size is not known, double it."};
     }
-    words.fix.use_patch(Patches(context).join_once(group.biggest().place.stack));
+    words.fix.use_edits(Patches(context).join_once(group.biggest().place.stack));
     return words;
   }
 

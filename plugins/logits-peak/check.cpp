@@ -69,7 +69,9 @@ class LogitsPeak final : public Check {
     words.notes.emplace_back(
         "Gradients of the last layer's weight are then summed over the chunks, which needs a second one for a moment.");
     words.fix = {
-        FixKind::advice, "", "",
+        FixKind::advice,
+        "",
+        {},
         "Compute the last layer and the loss for a chunk of rows at a time under torch.utils.checkpoint, or use a "
         "fused linear cross-entropy."};
     return words;

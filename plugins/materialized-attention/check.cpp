@@ -204,7 +204,9 @@ class MaterializedAttention final : public Check {
         "The replay leaves out their gradients as well, and adds what the fused operator keeps: a float "
         "each row of scores.");
     words.fix = {
-        FixKind::advice, "", "",
+        FixKind::advice,
+        "",
+        {},
         "Use torch.nn.functional.scaled_dot_product_attention (is_causal, attn_mask, dropout_p). It adds up in "
         "another order, and whether a fused kernel takes these inputs depends on the device."};
     return words;

@@ -90,7 +90,9 @@ class RecomputableSave final : public Check {
                                    : std::string()) +
                     ". Made again in the backward, the result has the same bits and need not be kept.";
     words.notes.emplace_back("The replay has it back for the evaluation of each node that saved it.");
-    words.fix = {FixKind::rewrite, "recomputable-save", "",
+    words.fix = {FixKind::rewrite,
+                 "recomputable-save",
+                 {},
                  "Checkpoint the operator together with the layer that reads it, or write both as one "
                  "torch.autograd.Function that makes the result again."};
     return words;

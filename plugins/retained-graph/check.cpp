@@ -91,23 +91,23 @@ class RetainedGraph final : public Check {
     d.fix.text = group.variant == kCarried
                      ? "Carry on a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()."
                      : "Keep a value instead of the tensor with its graph: loss.item() or loss.detach().";
-    d.fix.use_patch(patch(context, group));
+    d.fix.use_edits(edits(context, group));
     return d;
   }
 
  private:
   // None where a backward goes on into earlier steps: the program may want just that.
-  std::string patch(const Context& context, const Group& group) const {
-    if (differentiates_past_) return "";
+  FileEdits edits(const Context& context, const Group& group) const {
+    if (differentiates_past_) return {};
     const Place& place = group.biggest().place;
     const Patches patches(context);
     const bool is_number = makes_number(context, place.op);
     if (group.variant == kCollected) return patches.detach_collected(place.stack, is_number);
-    std::string diff = patches.detach_summand(place.stack, is_number);
-    if (diff.empty()) {
-      diff = patches.detach_carried(place.stack, context.text.string(context.process.operators.name[place.op]));
+    FileEdits edits = patches.detach_summand(place.stack, is_number);
+    if (edits.empty()) {
+      edits = patches.detach_carried(place.stack, context.text.string(context.process.operators.name[place.op]));
     }
-    return diff;
+    return edits;
   }
 
   void find_backwards_into_the_past(const Context& context) {

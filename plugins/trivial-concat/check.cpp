@@ -66,7 +66,9 @@ class TrivialConcat final : public Check {
         "Writes through memory that PyTorch does not see, such as a numpy array over the same storage, are not "
         "recorded.");
     words.fix = {
-        FixKind::advice, "", "",
+        FixKind::advice,
+        "",
+        {},
         joins ? "Use the tensor itself when there is only one (unsqueeze it where " + name + " adds a dimension)."
               : "Use the tensor itself; detach() if it was to leave the graph."};
     return words;

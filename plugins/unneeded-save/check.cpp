@@ -70,7 +70,9 @@ class UnneededSave final : public Check {
       words.is_proved = false;
       words.notes.emplace_back("That was measured with the kernels of the CPU, not with those of this device.");
     }
-    words.fix = {FixKind::rewrite, "unneeded-save", "",
+    words.fix = {FixKind::rewrite,
+                 "unneeded-save",
+                 {},
                  "Nothing in the program asks for this save; a stand-in without memory in its place gives the same "
                  "gradients. If the operator's other inputs need no gradient either, run it under torch.no_grad()."};
     return words;

@@ -76,9 +76,9 @@ class UnusedGradient final : public Check {
       };
       const Patches patches(context);
       const StackId stack = group.biggest().place.stack;
-      std::string diff = patches.detach_argument(stack, is_free);
-      if (diff.empty()) diff = patches.no_grad(stack, is_free);
-      d.fix.use_patch(std::move(diff));
+      FileEdits edits = patches.detach_argument(stack, is_free);
+      if (edits.empty()) edits = patches.no_grad(stack, is_free);
+      d.fix.use_edits(std::move(edits));
     }
     return d;
   }

@@ -107,7 +107,9 @@ class WideSave final : public Check {
                         layout(context, biggest.save) + ". Nothing else keeps that memory.";
     }
     words.notes.emplace_back("The bytes are what the narrower form would save, that form subtracted.");
-    words.fix = {FixKind::rewrite, "wide-save", "",
+    words.fix = {FixKind::rewrite,
+                 "wide-save",
+                 {},
                  "A torch.autograd.Function that saves the mask (or the smaller integers) in place of the tensor."};
     return words;
   }

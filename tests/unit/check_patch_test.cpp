@@ -20,49 +20,49 @@ using advise::Finding;
 using testing::kCpu;
 using testing::ProcessBuilder;
 
+std::vector<std::string_view> views(const std::vector<std::string>& lines) { return {lines.begin(), lines.end()}; }
+
 TEST(UnifiedDiff, HasThreeLinesAroundAndJoinsWhatIsNear) {
-  std::map<uint32_t, std::string> lines;
-  for (uint32_t i = 0; i < 30; ++i) lines[i] = std::to_string(i) + "\n";
+  std::vector<std::string> lines;
+  for (uint32_t i = 0; i < 30; ++i) lines.push_back(std::to_string(i) + "\n");
   lines[29] = "29";
-  const std::string diff = unified_diff("a b.py", lines, {{28, 1, {"x\n", "y\n"}}, {5, 0, {"new\n"}}, {9, 1, {}}});
-  EXPECT_EQ(diff,
+  const std::vector<std::string_view> all = views(lines);
+  const FileEdit file = file_edit("a b.py", all, {{28, 1, {"x\n", "y\n"}}, {5, 0, {"new\n"}}, {9, 1, {}}});
+  EXPECT_EQ(unified_diff(file),
             "--- a/a b.py\t\n+++ b/a b.py\t\n"
             "@@ -3,11 +3,11 @@\n 2\n 3\n 4\n+new\n 5\n 6\n 7\n 8\n-9\n 10\n 11\n 12\n"
             "@@ -26,5 +26,6 @@\n 25\n 26\n 27\n-28\n+x\n+y\n 29\n\\ No newline at end of file\n");
-  const auto read = report::read_patch(diff);
-  ASSERT_TRUE(read);
-  ASSERT_EQ(read->size(), 1U);
-  EXPECT_EQ((*read)[0].path, "a b.py");
-  ASSERT_EQ((*read)[0].edits.size(), 3U);
-  EXPECT_EQ(unified_diff("a b.py", (*read)[0].lines, (*read)[0].edits), diff);
+  ASSERT_EQ(file.edits.size(), 3U);
+  EXPECT_FALSE(file.lines.contains(1)) << "what no diff shows";
+  EXPECT_EQ(unified_diff(std::vector{file, file}), unified_diff(file) + unified_diff(file));
 }
 
-TEST(UnifiedDiff, NonsenseIsNoPatch) {
-  EXPECT_FALSE(report::read_patch("--- a/x\n+++ b/y\n"));
-  EXPECT_FALSE(report::read_patch("@@ -1 +1 @@\n-x\n+y\n"));
-  EXPECT_FALSE(report::read_patch("--- a/x\n+++ b/x\n@@ -1,3 +1 @@\n-x\n+y\n"));
-  EXPECT_FALSE(report::read_patch("--- a/x\n+++ b/x\n@@ -0,3 +1 @@\n-x\n+y\n"));
-  EXPECT_TRUE(report::read_patch("")->empty());
+TEST(UnifiedDiff, EditsThatTouchAreOne) {
+  const FileEdit file =
+      file_edit("x.py", std::vector<std::string_view>{"a\n", "b\n", "c\n"}, {{1, 1, {"B\n"}}, {2, 0, {"new\n"}}});
+  ASSERT_EQ(file.edits.size(), 1U);
+  EXPECT_EQ(unified_diff(file), "--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n+new\n c\n");
 }
 
-Finding with_patch(std::string id, std::string diff) {
+Finding with_patch(std::string id, const FileEdit& edit) {
   Finding finding;
   finding.id = std::move(id);
   finding.title = "title";
-  finding.fix.patch = std::move(diff);
+  finding.fix.use_edits({edit});
   return finding;
 }
 
 TEST(AllPatches, WhatChangesTheSameLinesIsLeftOut) {
-  std::map<uint32_t, std::string> lines;
-  for (uint32_t i = 0; i < 9; ++i) lines[i] = std::to_string(i) + "\n";
+  std::vector<std::string> lines;
+  for (uint32_t i = 0; i < 9; ++i) lines.push_back(std::to_string(i) + "\n");
+  const auto edit = [&](Edit one) { return file_edit("x.py", views(lines), {std::move(one)}); };
   Advice advice;
-  advice.findings.push_back(with_patch("1", unified_diff("x.py", lines, {{4, 1, {"four\n"}}})));
-  advice.findings.push_back(with_patch("2", unified_diff("x.py", lines, {{4, 1, {"4.0\n"}}})));
-  advice.findings.push_back(with_patch("3", unified_diff("x.py", lines, {{4, 1, {"four\n"}}})));
-  advice.findings.push_back(with_patch("4", unified_diff("x.py", lines, {{2, 0, {"new\n"}}})));
-  advice.findings.push_back(with_patch("5", "nonsense @@"));
-  advice.findings.push_back(with_patch("6", "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-other\n+y\n"));
+  advice.findings.push_back(with_patch("1", edit({4, 1, {"four\n"}})));
+  advice.findings.push_back(with_patch("2", edit({4, 1, {"4.0\n"}})));
+  advice.findings.push_back(with_patch("3", edit({4, 1, {"four\n"}})));
+  advice.findings.push_back(with_patch("4", edit({2, 0, {"new\n"}})));
+  advice.findings.emplace_back();  // it has none
+  advice.findings.push_back(with_patch("6", {"x.py", {{1, "other\n"}}, {{1, 1, {"y\n"}}}}));
   const report::Patch all = report::all_patches(advice);
   EXPECT_EQ(all.diff, "--- a/x.py\n+++ b/x.py\n@@ -1,8 +1,9 @@\n 0\n 1\n+new\n 2\n 3\n-4\n+four\n 5\n 6\n 7\n");
   ASSERT_EQ(all.left_out.size(), 2U);
@@ -108,11 +108,10 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
     const peak::PeakSet peak = peak::peak_set(process, text, kCpu, {});
     const Context context{process, text,     steps, phases, provenance, lifetimes,
                           kCpu,    timeline, peak,  "",     nullptr,    &sources};
-    const std::string diff = ask(Patches(context));
     std::string lines;
-    if (const auto patch = report::read_patch(diff); patch && !patch->empty()) {
-      EXPECT_EQ(patch->front().path, "train.py");
-      for (const Edit& edit : patch->front().edits) {
+    for (const FileEdit& file : ask(Patches(context))) {
+      EXPECT_EQ(file.path, "train.py");
+      for (const Edit& edit : file.edits) {
         for (const std::string& line : edit.added) lines += line;
       }
     }
@@ -155,10 +154,10 @@ TEST_F(Patching, FilesOutsideOfTheRepositoryAreNotLookedAt) {
   const StackId elsewhere = stack({frame("/etc/hostname.py", 1, "f")}),
                 library = stack({frame((root_ / "lib/python3.11/a.py").string(), 1, "f")});
   changed("t += loss\n", [&](const Patches& p) {
-    EXPECT_EQ(p.detach_summand(elsewhere, true), "");
-    EXPECT_EQ(p.detach_summand(library, true), "");
-    EXPECT_EQ(p.detach_summand({}, true), "");
-    return std::string();
+    EXPECT_TRUE(p.detach_summand(elsewhere, true).empty());
+    EXPECT_TRUE(p.detach_summand(library, true).empty());
+    EXPECT_TRUE(p.detach_summand({}, true).empty());
+    return FileEdits();
   });
 }
 

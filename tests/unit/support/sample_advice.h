@@ -52,7 +52,7 @@ inline advise::Advice sample_advice() {
   }
   unneeded.evidence_left_out = 5;
   unneeded.notes = {"The table of needs, 212 samples: the input is needed for the gradient of weight alone."};
-  unneeded.fix = {check::FixKind::rewrite, "unneeded-save", "", "Freeze before the forward, or apply the rewrite."};
+  unneeded.fix = {check::FixKind::rewrite, "unneeded-save", {}, "Freeze before the forward, or apply the rewrite."};
 
   advise::Finding shared = unneeded;
   shared.id = "0123456789abcdef";
@@ -67,8 +67,8 @@ inline advise::Advice sample_advice() {
   shared.notes.clear();
   shared.evidence.resize(1);
   shared.evidence_left_out = 0;
-  shared.fix = {check::FixKind::patch, "", "--- a/net.py\n+++ b/net.py\n@@ -1 +1 @@\n-x = y.clone()\n+x = y\n",
-                "Use one of them."};
+  shared.fix = {
+      check::FixKind::patch, "", {{"net.py", {{0, "x = y.clone()\n"}}, {{0, 1, {"x = y\n"}}}}}, "Use one of them."};
 
   advise::Finding still = shared;
   still.id = "1111111111111111";
@@ -79,7 +79,7 @@ inline advise::Advice sample_advice() {
   still.occurrences = still.sites = still.step_count = 1;
   still.source = {};
   still.stack.clear();
-  still.fix = {check::FixKind::advice, "", "", "Use the tensor itself."};
+  still.fix = {check::FixKind::advice, "", {}, "Use the tensor itself."};
 
   advise::Finding other = still;
   other.id = "2222222222222222";
