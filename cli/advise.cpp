@@ -116,7 +116,7 @@ std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptio
 }  // namespace
 
 void add_advise(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("advise", "Find avoidable memory, and say what the peak is without");
+  CLI::App* sub = app.add_subcommand("advise", "Find avoidable memory, and say what the peak is without it");
   sub->footer(
       "Examples:\n"
       "  tapelens advise run.tapelens                             what helps most first\n"

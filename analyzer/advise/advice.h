@@ -30,7 +30,7 @@ struct Frame {
 // One allocation of a finding, the biggest of those that look the same.
 struct Evidence {
   Bytes bytes;
-  uint64_t count = 1;                // of this field, layout and keepers among the occurrences
+  uint64_t count = 1;                // of this field, layout and holders among the occurrences
   std::string node, field;           // the save, if it is about one
   std::string op;                    // that made the allocation: "aten::relu"
   std::string layout;                // "float32 [8, 64, 56, 56]", if known
@@ -52,7 +52,7 @@ struct Finding {
   std::vector<uint32_t> steps;  // in which steps, at most the first and the last few; see step_count
   uint32_t step_count = 0;
   Bytes peak_before, peak_after;        // alone
-  Bytes relief_with_all;                // by how much more the peak falls with it, if all others are fixed too
+  Bytes retained_at_peak_with_all;      // by how much more the peak falls with it, if all others are fixed too
   bool is_in_all = false;               // it counts in Advice::peak_after_all: it makes that no higher
   std::string node, field, op, module;  // module: numbers that differ between the sites are '*'
   std::vector<Frame> stack;             // innermost first; library frames too
@@ -63,7 +63,7 @@ struct Finding {
   check::Fix fix;
 
   // What a person reads first: those that lower the peak, by how much; then errors; then by bytes.
-  Bytes relief() const { return std::max(peak_before - peak_after, relief_with_all); }
+  Bytes retained_at_peak() const { return std::max(peak_before - peak_after, retained_at_peak_with_all); }
 };
 
 // What the rewrites that are applied do, all of them together. A recording does not have when variables released what

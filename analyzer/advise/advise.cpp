@@ -58,12 +58,12 @@ struct Scored {
   const Checks::Entry* entry;
   CheckInfo info;
   FoundGroup group;
-  Bytes peak_after, relief_with_all;
+  Bytes peak_after, retained_at_peak_with_all;
   uint32_t place = 0;  // in the order of precedence
   bool frees = false;  // something, at some moment, alone
   bool is_in = false;  // is one of those that give the lowest peak together
 
-  Bytes relief(Bytes before) const { return std::max(before - peak_after, relief_with_all); }
+  Bytes retained_at_peak(Bytes before) const { return std::max(before - peak_after, retained_at_peak_with_all); }
 };
 
 class Advisor {
@@ -115,7 +115,7 @@ class Advisor {
     if (progress_) progress_(what, share);
   }
 
-  // A check that reads of a table that is left out would find what is not there: no use, no release, no keeper.
+  // A check that reads of a table that is left out would find what is not there: no use, no release, no holder.
   std::string missing() const {
     std::string names;
     for (const auto* left_out : {&context_.text.left_out, &context_.process.left_out}) {
@@ -161,7 +161,7 @@ class Advisor {
       scored.place = static_cast<uint32_t>(i);
       const peak::Replay::Outcome outcome = replay_.without(scored.group.change);
       scored.peak_after = outcome.peak;
-      scored.frees = outcome.most_relief.value > 0;
+      scored.frees = outcome.most_retained.value > 0;
       if (scored.info.is_alternative) continue;
       counted.push_back(&scored);
       changes.push_back(&scored.group.change);
@@ -175,18 +175,19 @@ class Advisor {
     for (size_t i = 0; i < counted.size(); ++i) counted[i]->is_in = best.has[i];
     for (size_t i = 0; i < counted.size(); ++i) {
       tell("replay", 0.8 + 0.2 * static_cast<double>(i) / static_cast<double>(counted.size()));
-      // What does nothing alone may be one of several keepers of the same storages.
+      // What does nothing alone may be one of several holders of the same storages.
       if (!best.has[i] || counted[i]->peak_after < peak_.bytes) continue;
       std::vector<bool> others = best.has;
       others[i] = false;
-      counted[i]->relief_with_all = std::max(Bytes{}, together.of(others).outcome.peak - best.outcome.peak);
+      counted[i]->retained_at_peak_with_all = std::max(Bytes{}, together.of(others).outcome.peak - best.outcome.peak);
     }
     advice_.peak_after_all = best.outcome.peak;
     advice_.peak_after_all_time = best.outcome.when.time;
     if (context_.applied != nullptr) predict(best.outcome, best.changes());
     advice_.left =
         categories(peak_set_without(context_.process, context_.text, context_.device, best.outcome, best.changes()));
-    // What frees nothing even when all others have let go is no finding: every byte of it stays for another reason.
+    // What frees nothing even when all other holders have released it is no finding: every byte of it stays for another
+    // reason.
     std::erase_if(scored_, [&](const Scored& scored) {
       const auto ends_earlier = [&](SaveId save) {
         const AllocationId allocation = context_.process.saves.allocation[save];
@@ -207,7 +208,7 @@ class Advisor {
   // Takes the change with it.
   void words(Scored& scored) {
     const Group group{scored.group.occurrences, scored.group.key.variant, scored.group.bytes,
-                      peak_.bytes - scored.peak_after, scored.relief_with_all};
+                      peak_.bytes - scored.peak_after, scored.retained_at_peak_with_all};
     Description description;
     if (auto why = refusal(*scored.entry, [&] { description = scored.entry->check->describe(context_, group); })) {
       if (std::ranges::find(advice_.refused, *why) == advice_.refused.end()) advice_.refused.push_back(std::move(*why));
@@ -220,11 +221,11 @@ class Advisor {
     finding.is_alternative = scored.info.is_alternative;
     finding.peak_before = peak_.bytes;
     finding.peak_after = scored.peak_after;
-    finding.relief_with_all = scored.relief_with_all;
+    finding.retained_at_peak_with_all = scored.retained_at_peak_with_all;
     finding.is_in_all = scored.is_in;
     finding.is_proved = description.is_proved;
     finding.severity = description.severity;
-    const double share = static_cast<double>(finding.relief().value) / static_cast<double>(peak_.bytes.value);
+    const double share = static_cast<double>(finding.retained_at_peak().value) / static_cast<double>(peak_.bytes.value);
     if (finding.severity == Severity::warning && share < kSignificant) finding.severity = Severity::info;
     finding.title = std::move(description.title);
     finding.message = std::move(description.message);
@@ -240,7 +241,8 @@ class Advisor {
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t at) {
       const Finding& f = findings[at];
-      return std::tuple(f.is_alternative ? 1 : 0, -f.relief().value, -static_cast<int>(f.severity), -f.bytes.value);
+      return std::tuple(f.is_alternative ? 1 : 0, -f.retained_at_peak().value, -static_cast<int>(f.severity),
+                        -f.bytes.value);
     });
     const auto sorted = [&](auto& all) {
       std::remove_reference_t<decltype(all)> out;

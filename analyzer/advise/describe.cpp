@@ -30,9 +30,9 @@ LayoutId layout_of(const Context& context, const Occurrence& occurrence) {
   return {};
 }
 
-class Keepers {
+class Holders {
  public:
-  explicit Keepers(const Context& context) : c_(context) {
+  explicit Holders(const Context& context) : c_(context) {
     const Roles& roles = c_.process.roles;
     for (uint32_t row = 1; row <= roles.rows(); ++row) role_.emplace(roles.allocation.raw[row], RoleId{row});
   }
@@ -85,12 +85,12 @@ void add_evidence(const Context& context, const FoundGroup& group, Finding& find
   std::ranges::stable_sort(sorted, std::ranges::greater(), [](const auto& entry) { return std::get<4>(entry.first); });
   finding.evidence_left_out = sorted.size() > kMostEvidence ? sorted.size() - kMostEvidence : 0;
   sorted.resize(std::min(sorted.size(), kMostEvidence));
-  const Keepers keepers(context);
+  const Holders holders(context);
   for (const auto& [look, seen] : sorted) {
     const auto& [node, field, layout, op, bytes] = look;
     finding.evidence.push_back({Bytes{bytes}, seen.count, text_of(context.text, node), text_of(context.text, field),
                                 text_of(context.text, op), layout ? layout_text(context.text, layout) : "",
-                                keepers.of(*seen.biggest), seen.biggest->when.begin, seen.biggest->when.end});
+                                holders.of(*seen.biggest), seen.biggest->when.begin, seen.biggest->when.end});
   }
 }
 

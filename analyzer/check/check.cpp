@@ -32,6 +32,11 @@ Place place_of(const Context& context, SaveId save) {
   return place;
 }
 
+std::string line_of(const Context& context, const Place& place) {
+  const FrameId frame = source_frame(context.text, place.stack);
+  return frame ? peak::frame_text(context.text, frame) : std::string();
+}
+
 const Occurrence& Group::biggest() const { return *std::ranges::max_element(occurrences, {}, &Occurrence::bytes); }
 
 std::string_view Options::text(std::string_view name) const {

@@ -1,6 +1,6 @@
-// The interface of a check: it reads one process of a recording and says at which places memory is spent for nothing.
-// Tapelens' own checks and those of a third party's shared library use the same. docs/plugins.md tells how to write
-// one.
+// The interface of a check: it reads one process of a recording and says at which places it holds memory that is
+// avoidable. Tapelens' own checks and those of a third party's shared library use the same. docs/plugins.md tells how
+// to write one.
 //
 // A check emits *occurrences* (this save, of this node, at this moment) with what would change without them. Tapelens
 // groups them into findings (one for each place in the program, over all steps and repeated layers), replays the
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "analyzer/model/attribution.h"
 #include "analyzer/model/provenance.h"
 #include "analyzer/model/steps.h"
+#include "analyzer/model/words.h"
 #include "analyzer/peak/groups.h"
 #include "analyzer/peak/holders.h"
 #include "analyzer/peak/replay.h"
@@ -29,9 +31,9 @@ namespace tapelens::check {
 
 using namespace model;
 
-// info: an opportunity, or something of no consequence; warning: the program spends memory for nothing; error: it will
-// run out of memory if it runs long enough. A finding that does not lower the peak is info, whatever its check says,
-// unless it is an error.
+// info: an opportunity, or something of no consequence; warning: the program holds memory that is avoidable; error: it
+// will run out of memory if it runs long enough. A finding that does not lower the peak is info, whatever its check
+// says, unless it is an error.
 enum class Severity : uint8_t { info, warning, error };
 const char* severity_name(Severity severity);  // "info", "warning", "error"
 
@@ -85,6 +87,16 @@ struct Context {
   const AppliedRewrites* applied = nullptr;
   // Where the program's files are, for patches; null: they are not looked at.
   const SourceTree* sources = nullptr;
+
+  // Whether an allocation is on the device that is looked at, and of so many bytes or more.
+  bool is_looked_at(AllocationId allocation, Bytes least) const {
+    return process.allocations.device[allocation] == device && process.allocations.bytes[allocation] >= least;
+  }
+  // Those, in the order of time.
+  auto allocations(Bytes least) const {
+    return process.allocations.bytes.ids() |
+           std::views::filter([this, least](AllocationId allocation) { return is_looked_at(allocation, least); });
+  }
 };
 
 // Where a thing happened in the program. What is none is not known, or does not apply.
@@ -99,11 +111,13 @@ Place place_of(const Context& context, SaveId save);
 Place place_of(const Context& context, OperatorId op);
 Place place_of(const Context& context, AllocationId allocation);
 Place place_of(const Context& context, NodeId node);
+// "train.py:42"; empty if no frame is known.
+std::string line_of(const Context& context, const Place& place);
 
 struct Occurrence {
   Place place;
   AllocationId allocation;  // that the bytes are of; none: bytes of several, or of none
-  Bytes bytes;              // spent for nothing, or at stake
+  Bytes bytes;              // avoidable, or at stake
   Interval when;            // for how long
   SaveId save{};            // if it is about one
   uint64_t number = 0;      // whatever the check wants to find again in describe()
@@ -113,9 +127,9 @@ struct Occurrence {
 struct Group {
   std::span<const Occurrence> occurrences;  // in the order in which they were emitted; never empty
   uint32_t variant = 0;
-  Bytes bytes;            // the most that they hold at one moment, each allocation counted once
-  Bytes relief;           // by how much the peak falls without this finding alone
-  Bytes relief_with_all;  // by how much more it falls with this finding, if all others are fixed too
+  Bytes bytes;                      // the most that they hold at one moment, each allocation counted once
+  Bytes retained_at_peak;           // by how much the peak falls without this finding alone
+  Bytes retained_at_peak_with_all;  // by how much more it falls with this finding, if all others are fixed too
   const Occurrence& biggest() const;
 };
 
@@ -140,7 +154,7 @@ struct Description {
   Severity severity = Severity::warning;
   std::string title;               // "conv input kept for a weight gradient that nobody asked for"; no full stop
   std::string message;             // what happens here and why it costs memory: one to three sentences
-  std::vector<std::string> notes;  // evidence beyond the list of allocations and their keepers, which Tapelens adds
+  std::vector<std::string> notes;  // evidence beyond the list of allocations and their holders, which Tapelens adds
   bool is_proved = true;           // false: the recording cannot show it for certain; the message says what to look at
   Fix fix;
 };

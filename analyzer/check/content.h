@@ -90,7 +90,7 @@ std::vector<EvaluationId> last_evaluations(const Process& process);
 inline Time last_release(const Context& context, AllocationId allocation) {
   return context.lifetimes.last_release(allocation);
 }
-// [the program let go, the saves let go); empty if the program keeps it longer than they do.
+// [released by the program, released by the saves); empty if the program holds it longer than they do.
 Interval kept_by_saves(const Context& context, AllocationId allocation);
 
 }  // namespace tapelens::check

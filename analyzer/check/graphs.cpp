@@ -1,8 +1,6 @@
 #include "analyzer/check/graphs.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "trace/record.h"
 
@@ -66,30 +64,6 @@ size_t end_of_allocation(const Process& process, std::span<const SaveId> saves, 
   size_t end = first + 1;
   while (end < saves.size() && process.saves.allocation[saves[end]] == process.saves.allocation[saves[first]]) ++end;
   return end;
-}
-
-std::string line_of(const Context& context, const Place& place) {
-  const FrameId frame = source_frame(context.text, place.stack);
-  return frame ? peak::frame_text(context.text, frame) : std::string();
-}
-
-std::string counted(uint64_t count, std::string_view noun) {
-  std::string text = std::to_string(count) + " " + std::string(noun);
-  if (count != 1) text += "s";
-  return text;
-}
-
-std::string size_text(Bytes bytes) {
-  static constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes.value);
-  size_t unit = 0;
-  while (value >= 1024 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  std::array<char, 32> out{};
-  std::snprintf(out.data(), out.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
-  return out.data();
 }
 
 }  // namespace tapelens::check

@@ -1,7 +1,6 @@
 // What checks that look at whole autograd graphs, not at single saves, have in common.
 #pragma once
 
-#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -27,7 +26,7 @@ class Graphs {
   std::vector<int64_t> died_;   // by node
 };
 
-// Whether a save keeps memory: the program's own hooks did not take it, and the program lets go of it before the save.
+// Whether a save keeps memory: the program's own hooks did not take it, and the program releases it before the save.
 bool keeps_memory(const Context& context, SaveId save);
 
 // Saves of one allocation that are released at `at` instead of later, as a change for the replay.
@@ -44,14 +43,5 @@ class EarlyReleases {
 
 // The saves of an allocation that is the first one's, at [first, end): for walks over saves sorted by allocation.
 size_t end_of_allocation(const Process& process, std::span<const SaveId> saves, size_t first);
-
-// "train.py:42"; empty if no frame is known.
-std::string line_of(const Context& context, const Place& place);
-
-// "3 steps", "1 step".
-std::string counted(uint64_t count, std::string_view noun);
-
-// "12.5 MiB"
-std::string size_text(Bytes bytes);
 
 }  // namespace tapelens::check

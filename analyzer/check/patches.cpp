@@ -165,8 +165,7 @@ bool makes_number(const Context& context, OperatorId op) {
     if (p.allocations.bytes[AllocationId{input}] != Bytes{4}) return false;
     any = true;
   }
-  for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
-    const AllocationId allocation{row};
+  for (const AllocationId allocation : p.allocations.ids()) {
     if (context.provenance.maker(allocation) != op || p.freed(allocation) <= p.operators.end[op]) continue;
     if (p.allocations.bytes[allocation] == Bytes{4}) return true;
   }
@@ -458,8 +457,7 @@ FileEdits Patches::detach_argument(StackId stack, const IsFree& is_free) const {
     if (inner_end == 0 || calls != 2) return {};
     // Each time one call of a module that is free, then one that is not.
     std::vector<std::pair<uint32_t, bool>> outermost;  // call, is free
-    for (uint32_t row = 1; row <= p.nodes.rows(); ++row) {
-      const NodeId node{row};
+    for (const NodeId node : p.nodes.ids()) {
       const auto of = text.stack(stack_of(p, text, p.nodes.op[node]));
       if (std::ranges::find(of, frame) == of.end() || (p.nodes.flags[node] & trace::kNodeIsAccumulateGrad) != 0)
         continue;

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <ranges>
 #include <type_traits>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct IdColumn {
 
   Value operator[](Key id) const { return from_raw<Value>(raw[id.value]); }
   uint32_t rows() const { return static_cast<uint32_t>(raw.size() - 1); }
+  // Of all rows, in their order.
+  auto ids() const {
+    return std::views::iota(uint32_t{1}, rows() + 1) | std::views::transform([](uint32_t row) { return Key{row}; });
+  }
 };
 
 template <class Key, class Value>

@@ -46,7 +46,7 @@ std::vector<uint32_t> join_rewrites(Process& p) {
   return rewrite_of;
 }
 
-// A save is let go by the first release of its node after it: a release record, or the end of an evaluation that
+// A save is released by the first release of its node after it: a release record, or the end of an evaluation that
 // releases. All three tables are in the order of time, so one walk from the end to the beginning, which remembers each
 // node's next release, is enough.
 void join_releases(Process& p) {

@@ -51,6 +51,7 @@ struct Operators {
   std::vector<uint32_t> inputs = std::vector<uint32_t>(1);  // AllocationId; all operators', one after another, from [1]
 
   uint32_t rows() const { return begin.rows(); }
+  auto ids() const { return begin.ids(); }
 };
 
 // What operators that copy were given: as many rows as they have inputs, in the order of the operators.
@@ -60,6 +61,7 @@ struct InputViews {
   IdColumn<ViewId, uint64_t, uint64_t> offset;  // into the storage, in elements
 
   uint32_t rows() const { return op.rows(); }
+  auto ids() const { return op.ids(); }
 };
 
 struct Allocations {
@@ -74,6 +76,7 @@ struct Allocations {
   IdColumn<AllocationId, FreeId> free;  // derived; none: still alive at the end
 
   uint32_t rows() const { return time.rows(); }
+  auto ids() const { return time.ids(); }
 };
 
 struct Frees {
@@ -81,6 +84,7 @@ struct Frees {
   WideColumn<FreeId, Time> time;
 
   uint32_t rows() const { return of.rows(); }
+  auto ids() const { return of.ids(); }
 };
 
 struct Nodes {
@@ -96,6 +100,7 @@ struct Nodes {
   std::vector<uint64_t> edge_begin = std::vector<uint64_t>(2);
 
   uint32_t rows() const { return time.rows(); }
+  auto ids() const { return time.ids(); }
   std::span<const uint32_t> edges_of(NodeId node) const {
     return std::span(edges).subspan(edge_begin[node.value], edge_begin[node.value + 1] - edge_begin[node.value]);
   }
@@ -112,6 +117,7 @@ struct Saves {
   IdColumn<SaveId, uint8_t, uint8_t> flags;     // trace::SaveFlags
 
   uint32_t rows() const { return time.rows(); }
+  auto ids() const { return time.ids(); }
 };
 
 struct Releases {
@@ -120,6 +126,7 @@ struct Releases {
   IdColumn<ReleaseId, uint8_t, uint8_t> flags;  // trace::NodeReleaseFlags
 
   uint32_t rows() const { return of.rows(); }
+  auto ids() const { return of.ids(); }
 };
 
 struct Evaluations {
@@ -128,6 +135,7 @@ struct Evaluations {
   IdColumn<EvaluationId, uint8_t, uint8_t> flags;  // trace::EvaluationFlags
 
   uint32_t rows() const { return begin.rows(); }
+  auto ids() const { return begin.ids(); }
 };
 
 struct Roles {
@@ -138,6 +146,7 @@ struct Roles {
   IdColumn<RoleId, AllocationId> parameter;  // of a gradient or an optimizer state
 
   uint32_t rows() const { return time.rows(); }
+  auto ids() const { return time.ids(); }
 };
 
 // What a rewrite did to a save or, without a node, to an operator; what was left as it was, and why.
@@ -156,6 +165,7 @@ struct Rewrites {
   WideColumn<RewriteId, Time> until;  // derived: when that save would have been released otherwise
 
   uint32_t rows() const { return time.rows(); }
+  auto ids() const { return time.ids(); }
   bool applied(RewriteId row) const;
   int level(RewriteId row) const;
 };
@@ -169,6 +179,7 @@ struct Checksums {
   WideColumn<ChecksumId, Time> spent;                    // on taking it, up to its time
 
   uint32_t rows() const { return time.rows(); }
+  auto ids() const { return time.ids(); }
 };
 
 struct ModuleCalls {
@@ -177,6 +188,7 @@ struct ModuleCalls {
   IdColumn<ModuleCallId, ModuleCallId> parent;
 
   uint32_t rows() const { return begin.rows(); }
+  auto ids() const { return begin.ids(); }
 };
 
 // Half open: [begin, end).

@@ -1,4 +1,4 @@
-// When the program itself let go of each allocation: see replay.h.
+// When the program itself released each allocation: see replay.h.
 #include <algorithm>
 
 #include "analyzer/model/steps.h"

@@ -162,7 +162,7 @@ void find_peak(const Timeline& timeline, uint32_t first, Replay::Outcome& outcom
     for (uint32_t event = begin; event < end; ++event) {
       while (next < lower.size() && lower[next].event == event) {
         by = lower[next++].bytes;
-        outcome.most_relief = std::max(outcome.most_relief, Bytes{by});
+        outcome.most_retained = std::max(outcome.most_retained, Bytes{by});
       }
       if (const int64_t live = timeline.live_after(event).value - by; event >= first && live > best) {
         best = live;

@@ -1,8 +1,8 @@
 // What-if: the live bytes of a device had some holders not been there.
 //
-// An allocation ends when its last keeper lets go. Keepers are its saves, until each is released, and the program: its
-// last use by an operator, and the frames of the module calls that it was handed through. That the program held on to
-// it longer is known when it was freed at another moment than the release of a save; then that moment stands.
+// An allocation ends when its last holder releases it. Holders are its saves, until each is released, and the program:
+// its last use by an operator, and the frames of the module calls that it was handed through. That the program held on
+// to it longer is known when it was freed at another moment than the release of a save; then that moment stands.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 namespace tapelens::peak {
 
 // What is not there any more, and what is there instead. All fields add up; several WhatIfs together count each
-// allocation once, and let it go only when every keeper is gone.
+// allocation once, and release it only when every holder is gone.
 struct WhatIf {
   // These hold nothing.
   std::vector<SaveId> without;
-  // Whoever holds it besides saves lets go then at the latest (gradients stepped early, a graph that is detached). A
-  // time before its birth: it is never made.
+  // Whoever holds it besides saves releases it then at the latest (gradients stepped early, a graph that is detached).
+  // A time before its birth: it is never made.
   struct End {
     AllocationId allocation;
     Time at;
@@ -52,7 +52,7 @@ struct WhatIf {
   bool empty() const { return without.empty() && ends.empty() && aliases.empty() && extras.empty(); }
 };
 
-// When the program itself let go of each allocation, found out once for a process.
+// When the program itself released each allocation, found out once for a process.
 class Lifetimes {
  public:
   Lifetimes(const Process& process, const Provenance& provenance);
@@ -90,9 +90,9 @@ class Replay {
       : lifetimes_(lifetimes), timeline_(timeline), since_(since) {}
 
   struct Outcome {
-    Bytes peak;         // of the changed curve
-    Moment when;        // its first such moment
-    Bytes most_relief;  // the largest difference between the curves at one moment
+    Bytes peak;           // of the changed curve
+    Moment when;          // its first such moment
+    Bytes most_retained;  // the largest difference between the curves at one moment
     // The changed lives, by allocation id: [birth, end) now. An end at or before the birth: never made.
     struct Changed {
       AllocationId allocation;

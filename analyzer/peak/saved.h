@@ -10,7 +10,7 @@
 
 namespace tapelens::peak {
 
-// The bytes of the allocations that some save holds and the program has let go of, each counted once. Parameters,
+// The bytes of the allocations that some save holds and the program has released, each counted once. Parameters,
 // buffers, gradients and optimizer state are not among them: they stay without the save.
 class Saved {
  public:

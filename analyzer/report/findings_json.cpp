@@ -33,7 +33,7 @@ Json finding_json(const advise::Finding& f) {
           {"steps", f.steps},
           {"peak_before_bytes", f.peak_before.value},
           {"peak_after_bytes", f.peak_after.value},
-          {"relief_with_all_bytes", f.relief_with_all.value},
+          {"retained_at_peak_with_all_bytes", f.retained_at_peak_with_all.value},
           {"in_peak_after_all", f.is_in_all},
           {"node", f.node},
           {"field", f.field},

@@ -12,7 +12,7 @@ namespace {
 using advise::Advice;
 using advise::Finding;
 
-bool matters(const Finding& f) { return f.relief() > Bytes{} || f.severity != check::Severity::info; }
+bool matters(const Finding& f) { return f.retained_at_peak() > Bytes{} || f.severity != check::Severity::info; }
 
 std::string after_all(const Advice& advice) {
   if (advice.peak_after_all >= advice.peak_before) return "";

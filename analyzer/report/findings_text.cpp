@@ -73,14 +73,14 @@ void add_block(Page& page, const Finding& f, size_t number) {
     page.paragraph(pad_left(rank, kIndent), severity + "  " + f.title, Paint::bold);
   }
   page.paragraph(left, bytes_text(f.bytes) + " " + times_text(f) + "; " + effect_text(f),
-                 f.relief() > Bytes{} ? Paint::green : Paint::plain);
+                 f.retained_at_peak() > Bytes{} ? Paint::green : Paint::plain);
   if (const std::string line = source_line(f); !line.empty()) page.paragraph(left, line, Paint::cyan);
   page.paragraph(left, f.message);
   if (!f.is_proved) page.paragraph(left, "The recording cannot prove this: have a look before you change anything.");
   page.paragraph(left + "fix: ", f.fix.text);
   add_patch(page, unified_diff(f.fix.edits));
   // One that changes nothing need not be proved to a person at such length: JSON has it all.
-  if (f.relief() > Bytes{} || f.severity != Severity::info) {
+  if (f.retained_at_peak() > Bytes{} || f.severity != Severity::info) {
     for (const std::string& note : f.notes) page.paragraph(left + "- ", note, Paint::dim);
     constexpr size_t kShown = 3;
     for (size_t i = 0; i < std::min(f.evidence.size(), kShown); ++i) {
@@ -153,9 +153,9 @@ std::string effect_text(const Finding& f) {
            percent_text(alone, f.peak_before) + ")" +
            (is_lost ? "; with the others fixed it would raise the peak" : "");
   }
-  if (f.relief_with_all > Bytes{}) {
+  if (f.retained_at_peak_with_all > Bytes{}) {
     return "alone it does not move the peak, since others keep the same memory: with all findings fixed the peak is " +
-           bytes_text(f.relief_with_all) + " lower for it";
+           bytes_text(f.retained_at_peak_with_all) + " lower for it";
   }
   if (alone < Bytes{}) return "alone it would raise the peak to " + bytes_text(f.peak_after);
   return "does not move the peak";

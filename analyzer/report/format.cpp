@@ -7,21 +7,6 @@
 
 namespace tapelens::report {
 
-std::string bytes_text(model::Bytes bytes) {
-  static constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (std::abs(bytes.value) < 1024) return std::to_string(bytes.value) + " B";
-  double value = static_cast<double>(bytes.value) / 1024;
-  size_t unit = 0;
-  // 1023.95 would be printed as 1024.0.
-  while (std::abs(value) >= 1023.95 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.1f %s", value, kUnits[unit]);
-  return text.data();
-}
-
 std::string time_text(model::Time time) {
   std::array<char, 40> text{};
   const auto ns = static_cast<double>(time.ns);

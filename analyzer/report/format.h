@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "analyzer/model/model.h"
+#include "analyzer/model/words.h"
 
 namespace tapelens::report {
 
-std::string bytes_text(model::Bytes bytes);  // "812.3 MiB", "96 B"
+using model::bytes_text;
 // "37.5 MiB to 40.6 MiB"; the first alone where they are less than 1 % apart.
 std::string bounds_text(model::Bytes least, model::Bytes most);
 // How far from `before` they are: "-5.2 % to +1.0 %", or the first alone likewise.

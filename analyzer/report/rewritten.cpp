@@ -55,7 +55,7 @@ class Describer {
   void add(RewriteId row) {
     const model::Rewrites& t = p_.rewrites;
     const NodeId node = t.node[row];
-    // The operator that made the node, not the one in which the last keeper of the storage let go.
+    // The operator that made the node, not the one in which the last holder of the storage released it.
     const OperatorId op = node ? p_.nodes.op[node] : t.op[row];
     const model::StackId stack = t.stack[row] ? t.stack[row] : model::stack_of(p_, text_, op);
     const ModuleId module = model::module_of(p_, op);

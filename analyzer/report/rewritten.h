@@ -44,7 +44,7 @@ struct Rewritten {
 Rewritten describe_rewrites(const model::Process& process, const model::Text& text);
 
 // The most that is kept for the backward alone when one begins (of a run without one: at any moment): allocations that
-// some save holds and the program has let go of, each counted once, and what rewrites keep in the stead of others.
+// some save holds and the program has released, each counted once, and what rewrites keep instead of others.
 // Parameters, buffers, gradients and optimizer state are not among them: they stay without the save.
 Bytes saved_peak(const model::Process& process, const model::Text& text);
 

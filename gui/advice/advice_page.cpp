@@ -235,7 +235,7 @@ void AdvicePage::show_state() {
   states_->setCurrentIndex(is_known && !model_.is_empty() ? 1 : 0);
   progress_->setVisible(is_open && !is_known);
   if (!is_known) {
-    message_->setText(is_open ? tr("Looking for memory that is for nothing") : QString());
+    message_->setText(is_open ? tr("Looking for avoidable memory") : QString());
     finding_->show_finding(nullptr, {});
     return;
   }
@@ -245,7 +245,7 @@ void AdvicePage::show_state() {
   refused_->setText(tr("Left out, since it failed: %1").arg(refused.join("; ")));
   refused_->setVisible(!refused.isEmpty());
   if (model_.is_empty()) {
-    message_->setText(tr("Nothing found: %1 looked at this recording and found no memory that is for nothing.")
+    message_->setText(tr("Nothing found: %1 looked at this recording and found no avoidable memory.")
                           .arg(utf8(report::plural(advice.checks.size(), "check", "checks"))) +
                       (refused.isEmpty() ? "" : "\n" + refused_->text()));
     return;

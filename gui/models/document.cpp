@@ -168,7 +168,7 @@ void Document::make_advice(Subject& subject, const Progress& progress) {
   advise::Wanted wanted;
   wanted.sources = check::source_trees(facts_.path.toStdString());
   const advise::Progress told = [&](std::string_view what, double share) {
-    if (progress) progress("Looking for memory that is for nothing: " + text_of(what), 0.65 + 0.35 * share);
+    if (progress) progress("Looking for avoidable memory: " + text_of(what), 0.65 + 0.35 * share);
   };
   const ProcessView& view = subject.of;
   const advise::Prepared prepared{view.steps,      view.phases,      *view.provenance,

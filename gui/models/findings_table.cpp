@@ -48,7 +48,7 @@ QString guarantee_text(const Finding& finding) {
     case 1:
       return "Lossless: the same values are kept in fewer bytes. Losses and gradients are the same, bit for bit.";
     case 2:
-      return "Bitwise: a cheap operator makes the same bits again of what is kept anyway. Losses and gradients are the "
+      return "Bitwise: a cheap operator recomputes the same bits. Losses and gradients are the "
              "same, bit for bit, for a little time.";
     case 3:
       return "Equivalent: another order of the same sums, at most twice the rounding error.";
@@ -69,7 +69,8 @@ QString guarantee_text(const Finding& finding) {
 QString relief_text(const Finding& finding) {
   const Bytes alone = finding.peak_before - finding.peak_after;
   if (alone > Bytes{}) return utf8(bytes_text(alone));
-  if (finding.relief_with_all > Bytes{}) return utf8(bytes_text(finding.relief_with_all)) + " with others";
+  if (finding.retained_at_peak_with_all > Bytes{})
+    return utf8(bytes_text(finding.retained_at_peak_with_all)) + " with others";
   if (alone < Bytes{}) return "rises by " + utf8(bytes_text(Bytes{} - alone));
   return "none";
 }
@@ -163,7 +164,7 @@ QVariant FindingsTable::data(const QModelIndex& index, int role) const {
     case sort_role:
       switch (index.column()) {
         case relief:
-          return QVariant::fromValue<qlonglong>(f.relief().value);
+          return QVariant::fromValue<qlonglong>(f.retained_at_peak().value);
         case bytes:
           return QVariant::fromValue<qlonglong>(f.bytes.value);
         case severity:
@@ -184,11 +185,11 @@ QVariant FindingsTable::headerData(int section, Qt::Orientation orientation, int
     const char *name, *tip;
   };
   static constexpr Head kHeads[kColumns] = {
-      {"Finding", "What is spent for nothing. Ticked: the memory is shown without it."},
+      {"Finding", "What is avoidable. Ticked: the memory is shown without it."},
       {"Peak falls by", "Alone; where others keep the same memory, with all findings fixed."},
       {"Holds", "The most that it holds at one moment. It need not be at the peak."},
       {"Fixed by", "A rewrite fixes it without a change of the program."},
-      {"Severity", "Info: an opportunity. Warning: memory for nothing. Error: it runs out of memory in the end."},
+      {"Severity", "Info: an opportunity. Warning: avoidable memory. Error: it runs out of memory in the end."},
       {"Where", "The line, the node and its field, and the module."},
       {"Times", "At how many sites, how often, in how many steps."},
       {"Check", "Which check found it."}};

@@ -28,7 +28,7 @@ constexpr std::array<Heading, PeakTable::kColumns> kHeadings = {{
     {"Source", "The innermost line of the program's own code that it was made at"},
     {"Operator", "The operator that allocated it"},
     {"Module", "The module whose call it was made in"},
-    {"Holders", "Everything that kept it alive at this moment; it is freed when the last one lets go"},
+    {"Holders", "Everything that kept it alive at this moment; it is freed when the last one releases it"},
     {"Age", "How long it had been alive at this moment"},
     {"Step", "The training step that it was made in"},
 }};

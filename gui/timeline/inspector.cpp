@@ -120,12 +120,13 @@ QString summary_of(const Session& session) {
   html += heading(QObject::tr("What to do about it"));
   if (!session.has(Part::advice)) return html + remark(QObject::tr("Being worked out …"));
   const auto& findings = subject.advised->advice.findings;
-  if (findings.empty()) return html + remark(QObject::tr("Nothing is kept for nothing."));
+  if (findings.empty()) return html + remark(QObject::tr("Nothing of it is avoidable."));
   html += "<table width='100%' cellspacing=0 cellpadding=1>";
   for (size_t i = 0; i < std::min(findings.size(), kMostFindings); ++i) {
     const advise::Finding& finding = findings[i];
-    const QString relief =
-        finding.relief().value > 0 ? QString::fromUtf8("−") + bytes_words(finding.relief()) : QString();
+    const QString relief = finding.retained_at_peak().value > 0
+                               ? QString::fromUtf8("−") + bytes_words(finding.retained_at_peak())
+                               : QString();
     html += row(QString("<a href='finding:%1'>%2</a>")
                     .arg(QString::fromStdString(finding.id), visible(finding.title).toHtmlEscaped()),
                 relief);

@@ -39,12 +39,8 @@ class AllocationChurn final : public Check {
     std::map<Key, Run> runs;  // of one step
     const std::vector<Interval>& backwards = context.phases.backwards();
     size_t backward = 0;
-    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
-      const AllocationId allocation{row};
-      if (p.allocations.device[allocation] != context.device || p.allocations.bytes[allocation] < least ||
-          p.allocations.origin[allocation] != Origin::allocator) {
-        continue;
-      }
+    for (const AllocationId allocation : context.allocations(least)) {
+      if (p.allocations.origin[allocation] != Origin::allocator) continue;
       const Time birth = p.allocations.time[allocation];
       while (step + 1 < steps.size() && steps[step + 1].when.begin <= birth) {
         emit(context, runs, most, sink);
@@ -86,7 +82,7 @@ class AllocationChurn final : public Check {
     d.severity = Severity::info;
     d.title = "temporaries of one size are allocated and freed again and again";
     d.message = "In a step," + (line.empty() ? std::string(" one line") : " " + line) + " allocates " +
-                size_text(group.biggest().bytes) + " after it freed as much " + counted(pairs / steps, "time") +
+                bytes_text(group.biggest().bytes) + " after it freed as much " + counted(pairs / steps, "time") +
                 "; one buffer would serve. The peak would stay as it is.";
     d.notes.push_back("by operator, a step: " + listed(context, operators, steps) +
                       (in_backward > 0 ? "; " + std::to_string(in_backward / steps) + " of them in backward" : ""));
@@ -140,9 +136,7 @@ class AllocationChurn final : public Check {
     std::vector<uint64_t> by_name(context.text.string_begin.size(), 0);
     uint64_t all = 0;
     Bytes bytes;
-    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
-      const AllocationId allocation{row};
-      if (p.allocations.device[allocation] != context.device) continue;
+    for (const AllocationId allocation : context.allocations(Bytes{})) {
       ++all;
       bytes += p.allocations.bytes[allocation];
       ++by_name[p.operators.name[context.provenance.maker(allocation)].value];
@@ -153,7 +147,7 @@ class AllocationChurn final : public Check {
     }
     const uint64_t steps = context.steps.size();
     all_ = "the whole program: " + counted(all / steps, "allocation") + " (" +
-           size_text(Bytes{bytes.value / static_cast<int64_t>(steps)}) + ") a step; most by " +
+           bytes_text(Bytes{bytes.value / static_cast<int64_t>(steps)}) + ") a step; most by " +
            listed(context, operators, steps);
     const std::vector<Interval>& backwards = context.phases.backwards();
     uint64_t in_backward = 0;

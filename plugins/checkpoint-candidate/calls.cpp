@@ -13,8 +13,7 @@ Calls::Calls(const Context& context) : context_(context), p_(context.process) {
   backward_.assign(calls.rows() + 1, kNever.ns);
   for (uint32_t row = 1; row <= calls.rows(); ++row) depth_[row] = depth_[calls.parent.raw[row]] + 1;
 
-  for (uint32_t row = 1; row <= p_.evaluations.rows(); ++row) {
-    const EvaluationId evaluation{row};
+  for (const EvaluationId evaluation : p_.evaluations.ids()) {
     const ModuleCallId call = p_.operators.module_call[p_.nodes.op[p_.evaluations.node[evaluation]]];
     backward_[call.value] = std::min(backward_[call.value], p_.evaluations.begin[evaluation].ns);
   }
@@ -61,8 +60,7 @@ void Calls::each_call(AllocationId allocation, Fn fn) const {
 
 std::vector<Calls::Saved> Calls::saved(const std::vector<bool>& wanted) const {
   std::vector<Saved> all;
-  for (uint32_t row = 1; row <= p_.allocations.rows(); ++row) {
-    const AllocationId allocation{row};
+  for (const AllocationId allocation : p_.allocations.ids()) {
     each_call(allocation, [&](ModuleCallId call) {
       if (!wanted[call.value]) return;
       Saved saved{call, allocation, {}, {}};

@@ -52,8 +52,7 @@ class CheckpointCandidate final : public Check {
     const Process& p = context.process;
     const Calls calls(context);
     number_patterns(context);
-    for (uint32_t row = 1; row <= p.module_calls.rows(); ++row) {
-      const ModuleCallId call{row};
+    for (const ModuleCallId call : p.module_calls.ids()) {
       Candidate& candidate = candidates_[pattern_[p.module_calls.module[call].value]];
       const Bytes bytes = calls.at_peak(call);
       if (bytes.value == 0) continue;
@@ -92,12 +91,12 @@ class CheckpointCandidate final : public Check {
     Description d;
     d.severity = Severity::info;
     d.title = "activations of " + path + " could be computed again in the backward";
-    d.message = counted(candidate.calls, "call") + " of " + path + " hold " + size_text(candidate.freed) +
+    d.message = counted(candidate.calls, "call") + " of " + path + " hold " + bytes_text(candidate.freed) +
                 " at the peak that only their own backward needs; checkpointed, they are computed again, which takes " +
                 fixed(static_cast<double>(candidate.nanoseconds) / 1e6, 2) + " ms more a step.";
     d.notes.push_back("rank " + std::to_string(rank) + " of " + std::to_string(rates_.size()) + ": " +
                       fixed(candidate.rate(), 3) + " bytes freed at the peak for each nanosecond of forward");
-    d.notes.push_back("one call needs " + size_text(candidate.largest) + " again while its backward runs");
+    d.notes.push_back("one call needs " + bytes_text(candidate.largest) + " again while its backward runs");
     d.fix.text = "Call it through torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False).";
     return d;
   }

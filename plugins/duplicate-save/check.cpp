@@ -119,8 +119,8 @@ class DuplicateSave final : public Check {
     std::unordered_map<Key, Kept, KeyHash> kept;
     for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
       const AllocationId copy = p.saves.allocation[SaveId{row}];
-      if (!copy || std::exchange(seen[copy.value], 1) != 0 || p.allocations.bytes[copy] < least) continue;
-      if (p.allocations.device[copy] != context.device || contents.is_of_backward(copy)) continue;
+      if (!copy || std::exchange(seen[copy.value], 1) != 0 || !context.is_looked_at(copy, least)) continue;
+      if (contents.is_of_backward(copy)) continue;
       if (context.provenance.saves(copy).empty()) continue;  // packed
       const Copied copied = contents.copied(copy);
       if (copied.parts.empty()) continue;

@@ -11,20 +11,18 @@ std::vector<Repeats::Found> Repeats::all() const {
   const NameSet joining(context_.text, {"aten::cat", "aten::_cat"});
   const NameSet filling(context_.text, {"aten::scatter_", "aten::copy_", "aten::index_copy_"});
   std::vector<uint8_t> seen(size_t{p.allocations.rows()} + 1);
-  for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
-    const AllocationId buffer{row};
-    if (p.allocations.bytes[buffer] >= least_ && joining.has(p.operators.name[p.allocations.op[buffer]]) &&
-        p.allocations.device[buffer] == context_.device && !p.allocations.evaluation[buffer]) {
+  for (const AllocationId buffer : p.allocations.ids()) {
+    if (context_.is_looked_at(buffer, least_) && joining.has(p.operators.name[p.allocations.op[buffer]]) &&
+        !p.allocations.evaluation[buffer]) {
       add_joined(buffer, found);
     }
   }
-  for (uint32_t row = 1; row <= p.operators.rows(); ++row) {
-    const OperatorId op{row};
+  for (const OperatorId op : p.operators.ids()) {
     if (!filling.has(p.operators.name[op]) || context_.provenance.called(op) != op) continue;
     const auto inputs = context_.provenance.inputs(op);
     if (inputs.size() < 2 || std::exchange(seen[inputs[0]], 1) != 0) continue;
     const AllocationId buffer{inputs[0]};
-    if (!buffer || p.allocations.bytes[buffer] < least_ || p.allocations.device[buffer] != context_.device) continue;
+    if (!buffer || !context_.is_looked_at(buffer, least_)) continue;
     if (contents_.has_role(buffer) || p.allocations.evaluation[buffer]) continue;
     add_filled(buffer, filling, found);
   }

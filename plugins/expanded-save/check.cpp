@@ -40,10 +40,9 @@ class ExpandedSave final : public Check {
     const Bytes least = options.bytes("min-bytes");
     const int64_t ratio = std::max<int64_t>(2, options.number("min-ratio"));
     Gradients gradients(context);
-    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
-      const AllocationId copy{row};
+    for (const AllocationId copy : context.allocations(least)) {
       const Bytes bytes = p.allocations.bytes[copy];
-      if (bytes < least || p.allocations.device[copy] != context.device || contents.is_of_backward(copy)) continue;
+      if (contents.is_of_backward(copy)) continue;
       const OperatorId called = context.provenance.maker(copy);
       const bool in_product = products.has(p.operators.name[called]);
       if (!in_product && !contents.is_called_copy(called)) continue;
@@ -109,13 +108,13 @@ class ExpandedSave final : public Check {
 
     void drop(OperatorId called, Bytes bytes, Bytes distinct, peak::WhatIf& change) {
       const Process& p = context_.process;
-      if (evaluation_.empty()) index();
+      if (evaluations_.empty()) evaluations_ = last_evaluations(p);
       // Nodes that the operators inside of the product made.
       for (OperatorId op = called; op.value <= p.operators.rows() && p.operators.begin[op] <= p.operators.end[called];
            ++op.value) {
         if (context_.provenance.called(op) != called) continue;
         for (const NodeId node : context_.provenance.nodes(op)) {
-          const EvaluationId evaluation{evaluation_[node.value]};
+          const EvaluationId evaluation = evaluations_[node.value];
           if (evaluation && name_of(node) == "BmmBackward0") drop_in(evaluation, bytes, distinct, change);
         }
       }
@@ -123,13 +122,6 @@ class ExpandedSave final : public Check {
 
    private:
     std::string_view name_of(NodeId node) const { return context_.text.string(context_.process.nodes.type[node]); }
-
-    void index() {
-      const Evaluations& evaluations = context_.process.evaluations;
-      evaluation_.resize(size_t{context_.process.nodes.rows()} + 1);
-      for (uint32_t row = 1; row <= evaluations.rows(); ++row) evaluation_[evaluations.node.raw[row]] = row;
-      evaluation_[0] = 0;
-    }
 
     void drop_in(EvaluationId evaluation, Bytes bytes, Bytes distinct, peak::WhatIf& change) const {
       const Process& p = context_.process;
@@ -145,7 +137,7 @@ class ExpandedSave final : public Check {
     }
 
     const Context& context_;
-    std::vector<uint32_t> evaluation_;  // by node, the last one
+    std::vector<EvaluationId> evaluations_;  // by node, the last one
   };
 };
 

@@ -40,8 +40,7 @@ class GraphWithoutBackward final : public Check {
     const Time cut = cut_off(p);
     std::vector<SaveId> found;
     std::unordered_map<uint32_t, Bytes> saved;  // by root
-    for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
-      const SaveId save{row};
+    for (const SaveId save : p.saves.ids()) {
       const NodeId node = p.saves.node[save];
       if (!is_candidate_[node.value] || !keeps_memory(context, save)) continue;
       const NodeId root{root_of(node.value)};
@@ -68,7 +67,7 @@ class GraphWithoutBackward final : public Check {
     Description d;
     const std::string line = line_of(context, group.biggest().place);
     const std::string at = line.empty() ? std::string() : " at " + line;
-    const std::string bytes = size_text(group.bytes);
+    const std::string bytes = bytes_text(group.bytes);
     switch (group.variant) {
       case kBranch:
         d.title = "tensors saved for a branch of the graph that no backward takes";

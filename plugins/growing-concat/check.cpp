@@ -86,10 +86,8 @@ class GrowingConcat final : public Check {
     const Bytes least = options.bytes("min-bytes");
     const auto shortest = static_cast<size_t>(std::max<int64_t>(2, options.number("min-length")));
     Chains chains(contents);
-    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
-      const AllocationId result{row};
-      if (p.allocations.bytes[result] < least || !joining.has(p.operators.name[p.allocations.op[result]])) continue;
-      if (p.allocations.device[result] != context.device || contents.is_of_backward(result)) continue;
+    for (const AllocationId result : context.allocations(least)) {
+      if (!joining.has(p.operators.name[p.allocations.op[result]]) || contents.is_of_backward(result)) continue;
       if (contents.is_called_copy(context.provenance.maker(result))) chains.add(result);
     }
     for (const Chain& chain : chains.all()) {

@@ -83,7 +83,7 @@ class IdleHolder final : public Check {
                                           : "tensors are held across the peak that are not used again";
     d.message = "The program holds " + counted(at_once, "tensor") + (line.empty() ? "" : " made at " + line) +
                 " at the peak in step " + std::to_string(at_peak) + " that nothing reads again (" +
-                size_text(group.bytes) + " at once).";
+                bytes_text(group.bytes) + " at once).";
     d.notes.push_back("the biggest was made in step " + std::to_string(step_at(context.steps, made).index) +
                       " and last read in step " + std::to_string(used) +
                       (p.freed(biggest.allocation) == kNever ? "; it is alive at the end of the recording" : ""));

@@ -66,12 +66,12 @@ class LateGradient final : public Check {
     d.severity = Severity::info;
     if (group.variant == kSpent) {
       d.title = "gradients that the optimizer has read stay through the next forward";
-      d.message = size_text(group.bytes) + " of gradients are of no more use after the step" + at +
+      d.message = bytes_text(group.bytes) + " of gradients are of no more use after the step" + at +
                   ", and are there until they are cleared, while the next graph is made.";
       d.fix.text = "Call optimizer.zero_grad() right after optimizer.step(), or before the forward.";
     } else if (group.variant == kZeroed) {
       d.title = "gradients are zeroed and kept through the next forward";
-      d.message = size_text(group.bytes) + " of gradients are zeros" + at +
+      d.message = bytes_text(group.bytes) + " of gradients are zeros" + at +
                   " until the next backward adds to them, and there while the next graph is made.";
       d.notes.emplace_back("each is accumulated again in every step: no parameter would be left out of one");
       d.fix.text =
@@ -79,7 +79,7 @@ class LateGradient final : public Check {
       d.fix.use_edits(Patches(context).set_to_none(group.biggest().place.stack));
     } else {
       d.title = "gradients wait for the optimizer step";
-      d.message = size_text(group.bytes) + " of gradients wait together for the step" + at +
+      d.message = bytes_text(group.bytes) + " of gradients wait together for the step" + at +
                   ". Stepped one by one, as each is accumulated, they would not.";
       d.notes.push_back(
           "each gradient is taken to end when it was accumulated, and the step's temporaries to be "

@@ -86,8 +86,7 @@ class LogitsPeak final : public Check {
     const Process& p = context.process;
     const NameSet softmaxes(context.text, {"LogSoftmaxBackward0"});
     const NameSet losses(context.text, {"NllLossBackward0", "NllLoss2DBackward0"});
-    std::vector<uint32_t> evaluations(size_t{p.nodes.rows()} + 1);
-    for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) evaluations[p.evaluations.node.raw[row]] = row;
+    const std::vector<EvaluationId> evaluations = last_evaluations(p);
     std::vector<Loss> found;
     for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
       const NodeId node = p.saves.node[SaveId{row}];
@@ -101,7 +100,7 @@ class LogitsPeak final : public Check {
       if (!reader) continue;
       add_logits(context, result, loss);
       loss.tensors.push_back(result);
-      for (const NodeId of : {reader, node}) add_gradients(p, EvaluationId{evaluations[of.value]}, result, loss);
+      for (const NodeId of : {reader, node}) add_gradients(p, evaluations[of.value], result, loss);
       std::ranges::sort(loss.tensors);
       loss.tensors.erase(std::ranges::unique(loss.tensors).begin(), loss.tensors.end());
       found.push_back(std::move(loss));

@@ -181,13 +181,11 @@ class MaterializedAttention final : public Check {
     const NameSet softmaxes(context.text, {"SoftmaxBackward0"});
     const Bytes least = options.bytes("min-bytes");
     const Finder finder(context);
-    std::vector<uint32_t> evaluations;
-    for (uint32_t row = 1; row <= p.nodes.rows(); ++row) {
-      const NodeId node{row};
+    std::vector<EvaluationId> evaluations;
+    for (const NodeId node : p.nodes.ids()) {
       if (!softmaxes.has(p.nodes.type[node])) continue;
       const auto found = finder.around(node);
-      if (!found || p.allocations.bytes[found->softmax] < least) continue;
-      if (p.allocations.device[found->softmax] != context.device) continue;
+      if (!found || !context.is_looked_at(found->softmax, least)) continue;
       if (evaluations.empty()) evaluations = last_evaluations(p);
       emit(context, node, *found, evaluations, sink);
     }
@@ -213,19 +211,12 @@ class MaterializedAttention final : public Check {
   }
 
  private:
-  static std::vector<uint32_t> last_evaluations(const Process& p) {
-    std::vector<uint32_t> of_node(size_t{p.nodes.rows()} + 1);
-    for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) of_node[p.evaluations.node.raw[row]] = row;
-    of_node[0] = 0;
-    return of_node;
-  }
-
   static peak::WhatIf::End never(const Process& p, AllocationId allocation) {
     return {allocation, Time{p.allocations.time[allocation].ns - 1}};
   }
 
   static void emit(const Context& context, NodeId softmax, const Attention& found,
-                   const std::vector<uint32_t>& evaluations, Sink& sink) {
+                   const std::vector<EvaluationId>& evaluations, Sink& sink) {
     const Process& p = context.process;
     Place place = place_of(context, softmax);
     for (const AllocationId tensor : found.tensors) {
@@ -253,12 +244,12 @@ class MaterializedAttention final : public Check {
     return {};
   }
 
-  static void add_gradients(const Process& p, const Attention& found, const std::vector<uint32_t>& evaluations,
+  static void add_gradients(const Process& p, const Attention& found, const std::vector<EvaluationId>& evaluations,
                             peak::WhatIf& change) {
     const auto& times = p.allocations.time.raw;
     const int64_t bytes = p.allocations.bytes[found.softmax].value;
     for (const NodeId node : found.nodes) {
-      const EvaluationId evaluation{evaluations[node.value]};
+      const EvaluationId evaluation = evaluations[node.value];
       if (!evaluation) continue;
       const auto begin = static_cast<uint64_t>(p.evaluations.begin[evaluation].ns);
       for (auto at = std::lower_bound(times.begin() + 1, times.end(), begin);

@@ -1,4 +1,4 @@
-// Saved tensors that are a cheap operator away from others that are kept anyway.
+// Saved tensors that a cheap operator recomputes from others that are held for another reason.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -42,9 +42,7 @@ class RecomputableSave final : public Check {
     Recipes recipes(context, contents,
                     static_cast<uint32_t>(std::clamp<int64_t>(options.number("max-operators"), 1, 100)));
     const std::vector<EvaluationId> evaluations = last_evaluations(p);
-    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
-      const AllocationId allocation{row};
-      if (p.allocations.bytes[allocation] < least || p.allocations.device[allocation] != context.device) continue;
+    for (const AllocationId allocation : context.allocations(least)) {
       if (contents.has_role(allocation) || contents.is_of_backward(allocation)) continue;
       const Recipes::Recipe recipe = recipes.read(allocation);
       const auto saves = context.provenance.saves(allocation);
@@ -83,7 +81,7 @@ class RecomputableSave final : public Check {
     const uint64_t operators = biggest.number & 0xff;
     Description words;
     words.severity = Severity::info;
-    words.title = field + " is " + op + " of what is kept anyway";
+    words.title = field + " is " + op + " of tensors that are held anyway";
     words.message = "All that " + op + " read is kept as long as its result is" +
                     (operators > 1 ? ", or is itself made of that by cheap operators, " + std::to_string(operators) +
                                          " in a row in all"

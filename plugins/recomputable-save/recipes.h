@@ -1,4 +1,4 @@
-// Which tensors a few cheap operators make again of what is kept anyway.
+// Which tensors a few cheap operators recompute from tensors that are held for another reason.
 #pragma once
 
 #include <unordered_map>
@@ -17,7 +17,7 @@ class Recipes {
     uint32_t operators = 0;             // how many in a row; 0: there is none
     Time until;                         // until then all that it needs is there and unchanged
     OperatorId last;                    // the operator that makes the tensor, of the cheap ones
-    std::vector<AllocationId> sources;  // that are kept anyway, at the beginning of the row
+    std::vector<AllocationId> sources;  // that are held for another reason, at the beginning of the row
   };
   // Reads the allocation's history, and remembers it for what is made of it.
   Recipe read(AllocationId allocation);

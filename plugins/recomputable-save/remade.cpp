@@ -40,8 +40,7 @@ Remade::Remade(const Context& context)
     backward_ends_.push_back(backward.end.ns);
     asked_.push_back(backward.end.ns);
   }
-  for (uint32_t row = 1; row <= p.operators.rows(); ++row) {
-    const OperatorId op{row};
+  for (const OperatorId op : p.operators.ids()) {
     if (context.provenance.called(op) == op) asked_.push_back(p.operators.begin[op].ns);
   }
   std::ranges::sort(asked_);
@@ -431,8 +430,7 @@ std::vector<Remade::Found> Remade::all() {
     Time at, since;
   };
   std::vector<Waiting> order;
-  for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
-    const AllocationId allocation{row};
+  for (const AllocationId allocation : p.allocations.ids()) {
     if (p.allocations.bytes[allocation] >= small(context_)) read_history(allocation);
     if (p.allocations.device[allocation] != context_.device || contents_.has_role(allocation) ||
         p.allocations.bytes[allocation] < context_.applied->min_bytes()) {

@@ -1,6 +1,6 @@
 // What the rewrite recomputable-save releases in a run, predicted: the decisions of profiler/versions,
 // taken from a recording, by the rules of rewrites/recompute that both go by. A content is what a storage holds between
-// two writes. One that cheap operators make again of others that stay goes as soon as the program lets go of it.
+// two writes. One that cheap operators make again of others that stay is released as soon as the program releases it.
 #pragma once
 
 #include <map>

@@ -73,7 +73,7 @@ class RetainedGraph final : public Check {
       steps.insert(left.steps.begin(), left.steps.end());
     }
     const std::string line = line_of(context, group.biggest().place);
-    const std::string held = group.bytes.value == 0 ? "no saved tensor" : size_text(group.bytes) + " of saved tensors";
+    const std::string held = group.bytes.value == 0 ? "no saved tensor" : bytes_text(group.bytes) + " of saved tensors";
     const std::string step = std::to_string(fullest_);
     Description d;
     d.severity = grows_ ? Severity::error : Severity::warning;
@@ -113,8 +113,7 @@ class RetainedGraph final : public Check {
   void find_backwards_into_the_past(const Context& context) {
     const Process& p = context.process;
     differentiates_past_ = false;
-    for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) {
-      const EvaluationId evaluation{row};
+    for (const EvaluationId evaluation : p.evaluations.ids()) {
       const uint32_t node = p.evaluations.node[evaluation].value;
       if (entry_[node] != 0 && born_[node] < step_at(context.steps, p.evaluations.begin[evaluation]).index) {
         differentiates_past_ = true;
@@ -200,8 +199,7 @@ class RetainedGraph final : public Check {
     const Process& p = context.process;
     const Time looked_at = context.steps[fullest_].when.end;
     std::vector<SaveId> saves;
-    for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
-      const SaveId save{row};
+    for (const SaveId save : p.saves.ids()) {
       const uint32_t node = p.saves.node[save].value;
       if (entry_[node] != 0 && p.saves.released[save] > looked_at && keeps_memory(context, save)) saves.push_back(save);
     }

@@ -62,7 +62,7 @@ class StackedGraphs final : public Check {
                 " graphs that share nothing but the parameters are alive together, "
                 "because one backward" +
                 (line.empty() ? "" : " of the sum at " + line) +
-                " goes through all of them: " + size_text(group.bytes) + " of saved tensors wait for it.";
+                " goes through all of them: " + bytes_text(group.bytes) + " of saved tensors wait for it.";
     d.notes.push_back("the gradients are the same sums, in another order: the last bits may differ");
     d.fix.text = "Call backward on each loss (divided as the sum is) as soon as it is there; the gradients add up.";
     return d;

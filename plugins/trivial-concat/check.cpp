@@ -30,9 +30,7 @@ class TrivialConcat final : public Check {
     const Process& p = context.process;
     const Contents contents(context);
     const Bytes least = options.bytes("min-bytes");
-    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
-      const AllocationId copy{row};
-      if (p.allocations.bytes[copy] < least || p.allocations.device[copy] != context.device) continue;
+    for (const AllocationId copy : context.allocations(least)) {
       if (contents.is_of_backward(copy)) continue;
       const OperatorId called = context.provenance.maker(copy);
       if (!contents.is_called_copy(called)) continue;  // a part of other operators: their business

@@ -38,9 +38,7 @@ class UnneededSave final : public Check {
                                std::string(context.torch_version) + ": tools/needs makes the table");
     }
     const Bytes least = options.bytes("min-bytes");
-    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
-      const AllocationId allocation{row};
-      if (p.allocations.bytes[allocation] < least || p.allocations.device[allocation] != context.device) continue;
+    for (const AllocationId allocation : context.allocations(least)) {
       // What the program itself holds to the end, a weight or a batch, no save keeps alive.
       if (context.lifetimes.program_end(allocation) >= p.freed(allocation)) continue;
       for (const SaveId save : context.provenance.saves(allocation)) {

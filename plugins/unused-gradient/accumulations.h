@@ -11,7 +11,7 @@ class Accumulations {
  public:
   explicit Accumulations(const Context& context);
 
-  // Whether an evaluation of a leaf (AccumulateGrad) was for nothing: nothing read the gradient before it was zeroed or
+  // Whether an evaluation of a leaf (AccumulateGrad) was avoidable: nothing read the gradient before it was zeroed or
   // freed. Of one that is not known to be: false.
   bool is_unused(EvaluationId evaluation) const { return unused_[evaluation.value]; }
   // Whether anything ever read a gradient that was held there.

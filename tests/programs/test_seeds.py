@@ -55,7 +55,7 @@ def test_every_keeper_gives_up_in_a_block_of_conv_norm_and_relu(advice_of):
     # output, that of the convolution after it, and a transposed copy.
     assert before > 49 * MIB
     assert after < 17 * MIB
-    checks = {f["check"] for f in report["findings"] if f["relief_with_all_bytes"] > 0 or
+    checks = {f["check"] for f in report["findings"] if f["retained_at_peak_with_all_bytes"] > 0 or
               f["peak_after_bytes"] < f["peak_before_bytes"]}
     assert {"unneeded-save", "wide-save"} <= checks
     assert {(f["node"], f["field"]) for f in of_check(report, "unneeded-save")} >= {

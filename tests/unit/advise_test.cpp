@@ -188,7 +188,7 @@ TEST_F(Advise, WhatOneOfTwoKeepersGivesUpCountsOnlyWithTheOther) {
   EXPECT_EQ(advice.peak_after_all, Bytes{1000});
   for (const Finding& finding : advice.findings) {
     EXPECT_EQ(finding.peak_after, Bytes{2010});
-    EXPECT_EQ(finding.relief_with_all, Bytes{1010});
+    EXPECT_EQ(finding.retained_at_peak_with_all, Bytes{1010});
     EXPECT_EQ(finding.severity, Severity::warning);
   }
 }

@@ -65,7 +65,7 @@ TEST(Replay, NothingChangedIsTheRecordedCurve) {
   EXPECT_EQ(outcome.peak, Bytes{750});
   EXPECT_EQ(outcome.when.time, Time{105});
   EXPECT_TRUE(outcome.changed.empty());
-  EXPECT_EQ(outcome.most_relief, Bytes{0});
+  EXPECT_EQ(outcome.most_retained, Bytes{0});
 }
 
 TEST(Replay, LetsGoOnlyWhenEveryKeeperIsGone) {
@@ -84,7 +84,7 @@ TEST(Replay, LetsGoOnlyWhenEveryKeeperIsGone) {
   EXPECT_EQ(both.end(chain.process, chain.y), Time{60});
   EXPECT_EQ(both.peak, Bytes{700});
   EXPECT_EQ(both.when.time, Time{45});
-  EXPECT_EQ(both.most_relief, Bytes{200});
+  EXPECT_EQ(both.most_retained, Bytes{200});
 }
 
 TEST(Replay, ThePeakSetIsWhatIsAliveThen) {
@@ -115,7 +115,7 @@ TEST(Replay, TheSameSaveTwiceCountsOnce) {
   const Chain chain;
   const World world(chain);
   const WhatIf both{{chain.by_relu, chain.by_conv}, {}, {}, {}};
-  EXPECT_EQ(world.without(both, both).most_relief, Bytes{200});
+  EXPECT_EQ(world.without(both, both).most_retained, Bytes{200});
 }
 
 TEST(Replay, WhatIsThereInsteadCountsWhereItIsInsteadOfSomething) {

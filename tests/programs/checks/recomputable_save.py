@@ -1,4 +1,4 @@
-"""recomputable-save: activations that a cheap operator makes again of what is kept anyway."""
+"""recomputable-save: activations that a cheap operator recomputes from tensors that are held for another reason."""
 
 import torch
 from torch import nn

@@ -63,7 +63,7 @@ inline advise::Advice sample_advice() {
   shared.message = "Two saves hold what is probably the same.";
   shared.bytes = Bytes{2 * kMiB};
   shared.peak_after = advice.peak_before;
-  shared.relief_with_all = Bytes{kMiB};
+  shared.retained_at_peak_with_all = Bytes{kMiB};
   shared.notes.clear();
   shared.evidence.resize(1);
   shared.evidence_left_out = 0;
@@ -75,7 +75,7 @@ inline advise::Advice sample_advice() {
   still.check = "trivial-concat";
   still.is_proved = true;
   still.title = "aten::cat of a single tensor copies it";
-  still.relief_with_all = Bytes{};
+  still.retained_at_peak_with_all = Bytes{};
   still.occurrences = still.sites = still.step_count = 1;
   still.source = {};
   still.stack.clear();
