@@ -32,17 +32,19 @@ class Clock {
 
 void print(const char* what, double seconds) { std::printf("%-44s %9.3f s\n", what, seconds); }
 
-void replay(const model::Process& process, const model::Text& text, model::DeviceId device) {
+void replay(const peak::DeviceAnalysis& device) {
+  const peak::Analysis& analysis = device.of();
+  const model::Process& process = analysis.process();
   Clock clock;
-  const model::Provenance provenance(process, text);
+  analysis.provenance();
   print("provenance", clock.seconds());
   clock = {};
-  const peak::Lifetimes lifetimes(process, provenance);
+  analysis.lifetimes();
   print("lifetimes", clock.seconds());
   clock = {};
-  const peak::Timeline timeline(process, device);
+  const peak::Timeline& timeline = device.timeline();
   print("timeline", clock.seconds());
-  const peak::Replay replay(lifetimes, timeline);
+  const peak::Replay replay = device.replay();
 
   peak::WhatIf half, one_field;
   model::SaveId first{1};
@@ -76,19 +78,20 @@ int advise(const std::string& path) {
   const model::Text text = model::load_text(*recording);
   const model::Process process = model::load_process(*recording, text, trace::ProcessIndex{0});
   print("load", clock.seconds());
-  const model::DeviceId device = peak::device_peaks(process).front().device;
-  replay(process, text, device);
+  const peak::Analysis analysis(process, text);
+  const peak::DeviceAnalysis device(analysis, analysis.devices().front().device);
+  replay(device);
 
   advise::Checks checks = plugins::builtin_checks();
   for (const auto& entry : checks.entries()) {
     advise::Wanted only;
     only.checks.emplace_back(entry.check->info().id);
     clock = {};
-    const auto advice = advise::advise(process, text, device, checks, only);
+    const auto advice = advise::advise(device, checks, only);
     std::printf("%-44s %9.3f s  (%zu findings)\n", only.checks[0].c_str(), clock.seconds(), advice.findings.size());
   }
   clock = {};
-  const auto advice = advise::advise(process, text, device, checks, {});
+  const auto advice = advise::advise(device, checks, {});
   std::printf("%-44s %9.3f s  (%zu findings)\n", "all checks, scored", clock.seconds(), advice.findings.size());
   return 0;
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/report/rewritten.h"
+#include "analyzer/peak/rewritten.h"
 #include "cli/applying.h"
 #include "trace/record.h"
 #include "trace/result.h"
@@ -46,12 +46,12 @@ struct VerifiedRun {
     uint64_t gradients_left_out = 0, parameters_left_out = 0;  // no ordinary tensors on the CPU
   };
   std::vector<Process> processes;  // those with checksums
-  report::Bytes peak, saved_peak;  // of the process with the largest peak
-  report::Bytes last_step_peak;    // of the last step with a backward: some rewrites have to see one first
+  model::Bytes peak, saved_peak;   // of the process with the largest peak
+  model::Bytes last_step_peak;     // of the last step with a backward: some rewrites have to see one first
   std::optional<int64_t> step_ns;  // median over the steps, the first left out if there are others; of that process
   std::vector<double> loss;        // of each step: of the last backward in it; NaN: none. Of the first process
   std::vector<uint64_t> gradient_checksum;  // of each step: of all gradients together. Of the first process
-  report::Rewritten rewritten;              // of the process with the largest peak
+  peak::Rewritten rewritten;                // of the process with the largest peak
   std::vector<rewrites::Site> applied;      // the sites of all processes, as a plan names them
   uint64_t steps = 0;
 };

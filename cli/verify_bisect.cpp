@@ -81,7 +81,7 @@ class Search {
     const int highest = rewrites::highest_level(applying_.level);
     for (const std::string& id : ids) {
       const bool is_allowed = std::ranges::find(applying_.allowed, id) != applying_.allowed.end();
-      const bool has_level = std::ranges::any_of(rewritten_.rewritten.sites, [&](const report::RewrittenSite& site) {
+      const bool has_level = std::ranges::any_of(rewritten_.rewritten.sites, [&](const peak::RewrittenSite& site) {
         return site.rewrite == id && site.level <= highest;
       });
       if (is_allowed || has_level) applying.allowed.push_back(id);

@@ -14,8 +14,8 @@
 #include <set>
 
 #include "analyzer/model/load.h"
-#include "analyzer/model/steps.h"
-#include "analyzer/peak/timeline.h"
+#include "analyzer/peak/analysis.h"
+#include "analyzer/peak/saved_for_backward.h"
 #include "analyzer/report/escape.h"
 #include "cli/child.h"
 #include "cli/preload.h"
@@ -93,9 +93,10 @@ VerifiedRun::Process verified_process(const model::Process& process, const model
 }
 
 // Without what the checksums took: those are in the step before or after the border that they are taken at.
-std::optional<int64_t> median_step(const model::Process& process) {
+std::optional<int64_t> median_step(const peak::Analysis& analysis) {
+  const model::Process& process = analysis.process();
   std::vector<int64_t> durations;
-  for (const model::Step& step : find_steps(process)) {
+  for (const model::Step& step : analysis.steps()) {
     if (step.when.end == model::kNever) continue;
     // The first begins with the process: with its imports.
     model::Time begin = step.when.begin;
@@ -114,11 +115,11 @@ std::optional<int64_t> median_step(const model::Process& process) {
   return *middle;
 }
 
-report::Bytes last_step_peak(const model::Process& process, const peak::DevicePeak& device) {
-  if (process.backwards.empty()) return device.peak;
-  const std::vector<model::Step> steps = find_steps(process);
-  const auto last = std::ranges::max_element(process.backwards, {}, &model::Interval::begin);
-  return peak::Timeline(process, device.device).largest(step_at(steps, last->begin).when).bytes;
+model::Bytes last_step_peak(const peak::DeviceAnalysis& device, model::Bytes peak) {
+  const std::vector<model::Backward>& backwards = device.of().process().backwards;
+  if (backwards.empty()) return peak;
+  const auto last = std::ranges::max_element(backwards, {}, &model::Interval::begin);
+  return device.timeline().largest(step_at(device.of().steps(), last->begin).when).bytes;
 }
 
 void describe_steps(VerifiedRun& run) {
@@ -138,7 +139,7 @@ void describe_steps(VerifiedRun& run) {
   }
 }
 
-rewrites::Site plan_site(const report::RewrittenSite& site) {
+rewrites::Site plan_site(const peak::RewrittenSite& site) {
   rewrites::Site made;
   made.rewrite = site.rewrite;
   made.module = site.module;
@@ -160,18 +161,20 @@ Result<VerifiedRun> read(VerifiedRun run) {
     const model::Process process = model::load_process(*recording, text, trace::ProcessIndex{index});
     if (!text.left_out.empty() || !process.left_out.empty()) run.incomplete = true;
     if (process.checksums.rows() > 0) run.processes.push_back(verified_process(process, text));
-    const report::Rewritten rewritten = report::describe_rewrites(process, text);
-    for (const report::RewrittenSite& site : rewritten.sites) {
+    const peak::Analysis analysis(process, text);
+    const peak::Rewritten rewritten = peak::rewritten(analysis);
+    for (const peak::RewrittenSite& site : rewritten.sites) {
       if (!site.reason.empty()) continue;
       rewrites::Site planned = plan_site(site);
       if (seen.insert(rewrites::flat({planned})).second) run.applied.push_back(std::move(planned));
     }
-    for (const peak::DevicePeak& device : peak::device_peaks(process)) {
-      if (device.peak <= run.peak) continue;
-      run.peak = device.peak;
-      run.saved_peak = report::saved_peak(process, text);
-      run.last_step_peak = last_step_peak(process, device);
-      run.step_ns = median_step(process);
+    for (const peak::DevicePeak& found : analysis.devices()) {
+      if (found.peak <= run.peak) continue;
+      const peak::DeviceAnalysis device(analysis, found.device);
+      run.peak = found.peak;
+      run.saved_peak = saved_for_backward(analysis.lifetimes(), device.timeline(), analysis.since());
+      run.last_step_peak = last_step_peak(device, found.peak);
+      run.step_ns = median_step(analysis);
       run.rewritten = rewritten;
     }
   }

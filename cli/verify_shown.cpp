@@ -115,7 +115,7 @@ std::string verdict_line(const Verdict& v) {
   return line + " No single rewrite was found that it comes from.";
 }
 
-std::string change_text(report::Bytes before, report::Bytes after) {
+std::string change_text(model::Bytes before, model::Bytes after) {
   if (before.value <= 0) return "";
   char text[40];
   const double change = 100.0 * static_cast<double>(after.value - before.value) / static_cast<double>(before.value);
@@ -149,12 +149,12 @@ std::string table(const Verdict& v) {
 
 std::string rewrites(const Verdict& v) {
   std::string text;
-  for (const report::RewrittenTotal& total : v.rewritten.rewritten.applied) {
+  for (const peak::RewrittenTotal& total : v.rewritten.rewritten.applied) {
     text += "  applied  " + pad_right(total.rewrite, 18) + " " + std::string(rewrites::level_name(total.level)) +
             " at " + plural(total.sites, "site", "sites") + ", " + bytes_text(total.bytes) + " kept as " +
             bytes_text(total.kept) + "\n";
   }
-  for (const report::RewrittenTotal& total : v.rewritten.rewritten.skipped) {
+  for (const peak::RewrittenTotal& total : v.rewritten.rewritten.skipped) {
     text += "  skipped  " + pad_right(total.rewrite, 18) + " " + total.reason + " at " +
             plural(total.sites, "site", "sites") + "\n";
   }
@@ -227,7 +227,7 @@ std::string verdict_text(const Verdict& v) {
 
 std::string verdict_json(const Verdict& v) {
   Json applied = Json::array(), skipped = Json::array();
-  for (const report::RewrittenTotal& total : v.rewritten.rewritten.applied) {
+  for (const peak::RewrittenTotal& total : v.rewritten.rewritten.applied) {
     applied.push_back({{"rewrite", total.rewrite},
                        {"level", total.level},
                        {"sites", total.sites},
@@ -235,7 +235,7 @@ std::string verdict_json(const Verdict& v) {
                        {"bytes", total.bytes.value},
                        {"kept_bytes", total.kept.value}});
   }
-  for (const report::RewrittenTotal& total : v.rewritten.rewritten.skipped) {
+  for (const peak::RewrittenTotal& total : v.rewritten.rewritten.skipped) {
     skipped.push_back(
         {{"rewrite", total.rewrite}, {"reason", total.reason}, {"sites", total.sites}, {"bytes", total.bytes.value}});
   }

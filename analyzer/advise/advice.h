@@ -15,8 +15,8 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/model/text.h"
-#include "analyzer/peak/replay.h"
-#include "analyzer/peak/timeline.h"
+#include "analyzer/peak/analysis.h"
+#include "analyzer/peak/groups.h"
 
 namespace tapelens::advise {
 
@@ -113,22 +113,9 @@ struct Change {
 peak::Replay::Outcome without(const Process& process, const peak::Replay& replay,
                               std::span<const Change* const> ticked);
 
-// `since`: peaks before it are not looked at; nothing had a holder then. `changes`, if asked for, are at the same
-// places as Advice::findings.
-Advice advise(const Process& process, const Text& text, DeviceId device, Checks& checks, const Wanted& wanted,
-              const Progress& progress = {}, Time since = Time{0}, std::vector<Change>* changes = nullptr);
-
-// The same for whoever has what the checks look at already. References are valid while they run.
-struct Prepared {
-  const std::vector<Step>& steps;
-  const Phases& phases;
-  const Provenance& provenance;
-  const peak::Lifetimes& lifetimes;
-  const peak::Timeline& timeline;
-  const peak::PeakSet& peak;  // of the timeline's device, at its largest moment from `since` on
-};
-Advice advise(const Process& process, const Text& text, const Prepared& prepared, Checks& checks, const Wanted& wanted,
-              const Progress& progress = {}, Time since = Time{0}, std::vector<Change>* changes = nullptr);
+// Of the memory of one device. `changes`, if asked for, are at the same places as Advice::findings.
+Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted, const Progress& progress = {},
+              std::vector<Change>* changes = nullptr);
 
 // One sentence if it asks for a check or an option that there is not.
 std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks);

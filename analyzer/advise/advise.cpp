@@ -9,7 +9,7 @@
 #include "analyzer/advise/fingerprint.h"
 #include "analyzer/advise/groups.h"
 #include "analyzer/advise/together.h"
-#include "analyzer/peak/saved.h"
+#include "analyzer/peak/saved_for_backward.h"
 
 namespace tapelens::advise {
 
@@ -68,28 +68,29 @@ struct Scored {
 
 class Advisor {
  public:
-  Advisor(const Process& process, const Text& text, const Prepared& prepared, const Wanted& wanted,
-          const Progress& progress, Time since)
-      : lifetimes_(prepared.lifetimes),
-        timeline_(prepared.timeline),
-        peak_(prepared.peak),
-        replay_(lifetimes_, timeline_, since),
+  // `lifetimes`: one of the two of the process.
+  Advisor(const peak::DeviceAnalysis& device, const peak::Lifetimes& lifetimes, const Wanted& wanted,
+          const Progress& progress)
+      : lifetimes_(lifetimes),
+        timeline_(device.timeline()),
+        peak_(device.peak()),
+        since_(device.of().since()),
+        replay_(lifetimes_, timeline_, since_),
         progress_(progress),
-        context_{process,
-                 text,
-                 prepared.steps,
-                 prepared.phases,
-                 prepared.provenance,
+        context_{device.of().process(),
+                 device.of().text(),
+                 device.of().steps(),
+                 device.of().phases(),
+                 device.of().provenance(),
                  lifetimes_,
-                 peak_.device,
+                 device.device(),
                  timeline_,
                  peak_,
-                 torch_version(process, text),
+                 device.of().information("torch_version"),
                  nullptr,
                  wanted.sources.empty() ? nullptr : &advice_.sources},
         places_(context_),
-        wanted_(wanted),
-        since_(since) {}
+        wanted_(wanted) {}
 
   Advice run(Checks& checks, std::vector<Change>* changes) {
     advice_.peak_before = peak_.bytes;
@@ -104,13 +105,6 @@ class Advisor {
   }
 
  private:
-  static std::string_view torch_version(const Process& process, const Text& text) {
-    for (const Information& entry : process.information) {
-      if (text.string(entry.key) == "torch_version") return text.string(entry.value);
-    }
-    return "";
-  }
-
   void tell(std::string_view what, double share) const {
     if (progress_) progress_(what, share);
   }
@@ -200,9 +194,10 @@ class Advisor {
   }
 
   void predict(const peak::Replay::Outcome& outcome, const std::vector<const peak::WhatIf*>& all) {
-    const peak::Saved saved(lifetimes_, timeline_, since_);
-    const Bytes left = saved.most_without(outcome, all);
-    advice_.predicted = {wanted_.applying->name, peak_.bytes, outcome.peak, outcome.peak, saved.most(), left, left};
+    const peak::Replayed applied{outcome, all};
+    const Bytes saved = saved_for_backward(lifetimes_, timeline_, since_);
+    const Bytes left = saved_for_backward(lifetimes_, timeline_, since_, &applied);
+    advice_.predicted = {wanted_.applying->name, peak_.bytes, outcome.peak, outcome.peak, saved, left, left};
   }
 
   // Takes the change with it.
@@ -257,12 +252,12 @@ class Advisor {
   const peak::Lifetimes& lifetimes_;
   const peak::Timeline& timeline_;
   const peak::PeakSet& peak_;
+  const Time since_;
   peak::Replay replay_;
   const Progress& progress_;
   Context context_;
   Places places_;
   const Wanted& wanted_;
-  Time since_;
   std::optional<Chosen> chosen_;
   std::vector<Scored> scored_;
   Advice advice_;
@@ -280,28 +275,14 @@ void widen(Prediction& bounds, const Prediction& other) {
 
 }  // namespace
 
-Advice advise(const Process& process, const Text& text, const Prepared& prepared, Checks& checks, const Wanted& wanted,
-              const Progress& progress, Time since, std::vector<Change>* changes) {
-  Advice advice = Advisor(process, text, prepared, wanted, progress, since).run(checks, changes);
+Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted, const Progress& progress,
+              std::vector<Change>* changes) {
+  Advice advice = Advisor(device, device.of().lifetimes(), wanted, progress).run(checks, changes);
   if (advice.predicted) {
-    const peak::Lifetimes longest(process, prepared.provenance, text);
-    const Prepared held{prepared.steps, prepared.phases,   prepared.provenance,
-                        longest,        prepared.timeline, prepared.peak};
-    widen(*advice.predicted, *Advisor(process, text, held, wanted, {}, since).run(checks, nullptr).predicted);
+    widen(*advice.predicted,
+          *Advisor(device, device.of().longest_lifetimes(), wanted, {}).run(checks, nullptr).predicted);
   }
   return advice;
-}
-
-Advice advise(const Process& process, const Text& text, DeviceId device, Checks& checks, const Wanted& wanted,
-              const Progress& progress, Time since, std::vector<Change>* changes) {
-  const std::vector<Step> steps = find_steps(process);
-  const Phases phases(process, steps);
-  const Provenance provenance(process, text);
-  const peak::Lifetimes lifetimes(process, provenance);
-  const peak::Timeline timeline(process, device);
-  const peak::PeakSet peak = peak_set(process, text, device, timeline.largest({since, kNever}).when);
-  const Prepared prepared{steps, phases, provenance, lifetimes, timeline, peak};
-  return advise(process, text, prepared, checks, wanted, progress, since, changes);
 }
 
 peak::Replay::Outcome without(const Process& process, const peak::Replay& replay,

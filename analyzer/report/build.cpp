@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "analyzer/model/load.h"
+#include "analyzer/peak/saved_for_backward.h"
 #include "analyzer/report/detail.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
@@ -53,19 +55,22 @@ std::string at_text(const At& at) {
 
 namespace {
 
-struct Chosen {
+// A process of the recording with what is worked out of it; both stay where they are.
+struct Loaded {
+  Loaded(model::Process loaded, const model::Text& text) : process(std::move(loaded)), analysis(process, text) {}
   model::Process process;
-  peak::DevicePeak device;
+  peak::Analysis analysis;
 };
 
-ProcessFacts describe_process(const model::Process& process, const model::Text& text,
-                              const std::vector<peak::DevicePeak>& peaks) {
+ProcessFacts describe_process(const peak::Analysis& analysis) {
+  const model::Process& process = analysis.process();
+  const model::Text& text = analysis.text();
   ProcessFacts facts;
   facts.pid = process.summary.pid;
   facts.parent_pid = process.summary.parent_pid;
   facts.rank = process.summary.rank;
   facts.finished = process.summary.finished;
-  for (const peak::DevicePeak& device : peaks) {
+  for (const peak::DevicePeak& device : analysis.devices()) {
     facts.devices.push_back({std::string(text.string(text.device_name[device.device])), device.peak, device.when.time,
                              device.allocations, device.frees, device.live_at_end});
   }
@@ -74,14 +79,12 @@ ProcessFacts describe_process(const model::Process& process, const model::Text& 
 }
 
 // The moment asked for, or why there is no such.
-std::optional<peak::Moment> find_moment(const Chosen& chosen, const peak::Timeline& timeline,
-                                        const std::vector<model::Step>& steps, std::string_view window, const At& at,
-                                        Failure& failure) {
+std::optional<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& at, Failure& failure) {
+  const std::vector<model::Step>& steps = device.of().steps();
+  const Time duration = device.of().process().duration;
   switch (at.kind) {
-    case At::Kind::peak: {
-      const Time since = watched_since(window, steps);
-      return since.ns == 0 ? chosen.device.when : timeline.largest({since, model::kNever}).when;
-    }
+    case At::Kind::peak:
+      return device.largest().when;
     case At::Kind::step:
       if (at.step >= steps.size()) {
         failure = {"there is no step " + std::to_string(at.step) + ": the recording has " +
@@ -90,17 +93,16 @@ std::optional<peak::Moment> find_moment(const Chosen& chosen, const peak::Timeli
                    true};
         return std::nullopt;
       }
-      return timeline.largest(steps[at.step].when).when;
+      return device.timeline().largest(steps[at.step].when).when;
     case At::Kind::time:
       break;
   }
-  if (at.time > chosen.process.duration) {
-    failure = {"there is no moment " + time_text(at.time) + ": the recording is " + time_text(chosen.process.duration) +
-                   " long",
+  if (at.time > duration) {
+    failure = {"there is no moment " + time_text(at.time) + ": the recording is " + time_text(duration) + " long",
                true};
     return std::nullopt;
   }
-  peak::Moment moment = timeline.at(at.time);
+  peak::Moment moment = device.timeline().at(at.time);
   moment.time = at.time;
   return moment;
 }
@@ -135,25 +137,28 @@ Built build(const trace::Recording& recording, const Options& options, const Adv
   report.recording.file_bytes = recording.file_bytes();
   std::vector<Lost>& lost = report.recording.lost = losses_of(text);
 
-  std::optional<Chosen> chosen;
+  std::unique_ptr<const Loaded> chosen;
+  peak::DevicePeak largest{};
   for (uint32_t index = 0; index < recording.processes().size(); ++index) {
-    model::Process process = model::load_process(recording, text, trace::ProcessIndex{index});
-    const std::vector<peak::DevicePeak> peaks = peak::device_peaks(process);
-    report.processes.push_back(describe_process(process, text, peaks));
+    auto loaded =
+        std::make_unique<const Loaded>(model::load_process(recording, text, trace::ProcessIndex{index}), text);
+    const peak::Analysis& analysis = loaded->analysis;
+    report.processes.push_back(describe_process(analysis));
     peak::add(report.saves, report.processes.back().saves);
-    std::ranges::move(losses_of(process), std::back_inserter(lost));
+    std::ranges::move(losses_of(loaded->process), std::back_inserter(lost));
     if (report.recording.torch_version.empty()) {
-      report.recording.torch_version = information(process, text, "torch_version");
-      report.recording.steps = information(process, text, "steps");
+      report.recording.torch_version = analysis.information("torch_version");
+      report.recording.steps = analysis.information("steps");
     }
-    if (options.process && *options.process != process.summary.pid) continue;
+    if (options.process && *options.process != loaded->process.summary.pid) continue;
     const peak::DevicePeak* best = nullptr;
-    for (const peak::DevicePeak& device : peaks) {
+    for (const peak::DevicePeak& device : analysis.devices()) {
       if (options.device && *options.device != text.string(text.device_name[device.device])) continue;
       if (best == nullptr || device.peak > best->peak) best = &device;
     }
-    if (best != nullptr && (!chosen || best->peak > chosen->device.peak)) {
-      chosen.emplace(Chosen{std::move(process), *best});
+    if (best != nullptr && (!chosen || best->peak > largest.peak)) {
+      largest = *best;
+      chosen = std::move(loaded);
     }
   }
   report.recording.complete = is_complete(lost);
@@ -162,19 +167,23 @@ Built build(const trace::Recording& recording, const Options& options, const Adv
     return built;
   }
 
-  const model::Process& process = chosen->process;
-  const peak::Timeline timeline(process, chosen->device.device);
-  const std::vector<model::Step> steps = find_steps(process);
-  const auto moment = find_moment(*chosen, timeline, steps, report.recording.steps, options.at, built.failure);
+  const peak::Analysis& analysis = chosen->analysis;
+  const peak::DeviceAnalysis device(analysis, largest.device);
+  const auto moment = find_moment(device, options.at, built.failure);
   if (!moment) return built;
-  const peak::PeakSet set = peak_set(process, text, chosen->device.device, *moment);
-  report.peak = describe_peak(process, text, steps, set, options);
-  report.steps = describe_steps(process, steps, timeline);
-  report.ranges = describe_ranges(process, text, timeline);
-  report.rewritten = describe_rewrites(process, text);
+  if (options.at.kind == At::Kind::peak) {
+    report.peak = describe_peak(analysis, device.peak(), options);
+  } else {
+    report.peak = describe_peak(analysis, peak_set(analysis.process(), text, device.device(), *moment), options);
+  }
+  report.steps = describe_steps(analysis, device.timeline());
+  report.ranges = describe_ranges(analysis, device.timeline());
+  report.rewritten = rewritten(analysis);
+  if (report.rewritten.any()) {
+    report.saved_peak = saved_for_backward(analysis.lifetimes(), device.timeline(), analysis.since());
+  }
   if (advising != nullptr) {
-    report.advice = advise::advise(process, text, chosen->device.device, advising->checks, advising->wanted,
-                                   advising->progress, watched_since(report.recording.steps, steps));
+    report.advice = advise::advise(device, advising->checks, advising->wanted, advising->progress);
   }
   built.report = std::move(report);
   return built;

@@ -1,7 +1,6 @@
 #include "analyzer/report/detail.h"
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
@@ -94,21 +93,10 @@ std::string holder_text(const Holder& h) {
   }
 }
 
-std::string_view information(const Process& process, const Text& text, std::string_view key) {
-  for (const model::Information& entry : process.information) {
-    if (text.string(entry.key) == key) return text.string(entry.value);
-  }
-  return "";
-}
-
-Time watched_since(std::string_view window, const std::vector<model::Step>& steps) {
-  uint32_t first = 0;
-  std::from_chars(window.data(), window.data() + window.size(), first);
-  return first < steps.size() ? steps[first].when.begin : Time{0};
-}
-
-Peak describe_peak(const Process& process, const Text& text, const std::vector<model::Step>& steps,
-                   const peak::PeakSet& set, const Options& options) {
+Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, const Options& options) {
+  const Process& process = analysis.process();
+  const Text& text = analysis.text();
+  const std::vector<model::Step>& steps = analysis.steps();
   Peak out;
   out.pid = process.summary.pid;
   out.rank = process.summary.rank;
@@ -116,7 +104,7 @@ Peak describe_peak(const Process& process, const Text& text, const std::vector<m
   out.bytes = set.bytes;
   out.time = set.when.time;
   out.step = step_at(steps, out.time).index;
-  out.phase = model::Phases(process, steps).at(out.time);
+  out.phase = analysis.phases().at(out.time);
   out.live_allocations = set.members.size();
   out.by_category = categories(set);
   out.groups = groups(process, text, steps, set, options.by);
@@ -138,12 +126,12 @@ Peak describe_peak(const Process& process, const Text& text, const std::vector<m
   return out;
 }
 
-std::vector<Step> describe_steps(const Process& process, const std::vector<model::Step>& steps,
-                                 const peak::Timeline& timeline) {
-  const std::vector<model::Interval> backwards = model::merged(process.backwards);
+std::vector<Step> describe_steps(const peak::Analysis& analysis, const peak::Timeline& timeline) {
+  const Process& process = analysis.process();
+  const std::vector<model::Interval>& backwards = analysis.phases().backwards();
   std::vector<Step> out;
   auto backward = backwards.begin();
-  for (const model::Step& step : steps) {
+  for (const model::Step& step : analysis.steps()) {
     const auto totals = timeline.allocated(step.when);
     Step s;
     s.index = step.index;
@@ -164,13 +152,14 @@ std::vector<Step> describe_steps(const Process& process, const std::vector<model
   return out;
 }
 
-std::vector<Range> describe_ranges(const Process& process, const Text& text, const peak::Timeline& timeline) {
+std::vector<Range> describe_ranges(const peak::Analysis& analysis, const peak::Timeline& timeline) {
+  const Process& process = analysis.process();
   std::vector<Range> out;
   out.reserve(process.ranges.size());
   for (const model::Range& range : process.ranges) {
     const auto totals = timeline.allocated(range.when);
     Range r;
-    r.name = text.string(range.name);
+    r.name = analysis.text().string(range.name);
     r.begin = range.when.begin;
     r.end = range.when.end == model::kNever ? std::max(process.duration, range.when.begin) : range.when.end;
     r.thread = range.os_thread;

@@ -4,7 +4,7 @@
 #include "analyzer/report/escape.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/rewritten_shown.h"
+#include "analyzer/report/rewritten_text.h"
 
 namespace tapelens::report {
 
@@ -162,7 +162,7 @@ std::string json(const Report& report) {
               {"saves", saves_json(report.saves)},
               {"steps", std::move(steps)},
               {"ranges", std::move(ranges)}};
-  if (report.rewritten.any()) all["rewritten"] = rewritten_json(report.rewritten);
+  if (report.rewritten.any()) all["rewritten"] = rewritten_json(report.rewritten, report.saved_peak);
   if (report.advice) add_advice(all, *report.advice);
   return dumped(all);
 }

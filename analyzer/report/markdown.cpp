@@ -6,7 +6,7 @@
 #include "analyzer/report/format.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/rewritten_shown.h"
+#include "analyzer/report/rewritten_text.h"
 
 namespace tapelens::report {
 

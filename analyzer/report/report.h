@@ -11,8 +11,8 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/groups.h"
+#include "analyzer/peak/rewritten.h"
 #include "analyzer/peak/saves.h"
-#include "analyzer/report/rewritten.h"
 #include "trace/recording.h"
 #include "trace/result.h"
 
@@ -150,7 +150,8 @@ struct Report {
   peak::SaveSummary saves;  // of all processes, over the whole recording
   std::vector<Step> steps;  // of the chosen process and device
   std::vector<Range> ranges;
-  Rewritten rewritten;  // of the chosen process, over the whole recording
+  peak::Rewritten rewritten;  // of the chosen process, over the whole recording
+  Bytes saved_peak;           // of a process with rewrites, on the chosen device: peak::saved_for_backward()
   // Of the chosen process and device, over the whole recording; none if no checks were asked to run.
   std::optional<advise::Advice> advice;
 };

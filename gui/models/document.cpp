@@ -7,7 +7,6 @@
 
 #include "analyzer/model/load.h"
 #include "analyzer/model/threads.h"
-#include "analyzer/report/detail.h"
 #include "analyzer/report/losses.h"
 #include "gui/models/shown.h"
 #include "plugins/builtin.h"
@@ -25,35 +24,34 @@ QString subject_name(const Process& process, const Text& text, DeviceId device, 
   return name + QString(", rank %1 (pid %2)").arg(process.summary.rank).arg(process.summary.pid);
 }
 
-peak::DevicePeak since(const peak::DevicePeak& device, const peak::Timeline& timeline, Time begin) {
-  if (begin.ns == 0) return device;
-  peak::DevicePeak later = device;
-  const auto extreme = timeline.largest({begin, model::kNever});
-  later.peak = extreme.bytes;
-  later.when = extreme.when;
-  return later;
+// At the peak that is looked at, which for a recording of some steps is not before them.
+peak::DevicePeak at_peak(peak::DevicePeak device, const peak::DeviceAnalysis& analysis) {
+  device.peak = analysis.largest().bytes;
+  device.when = analysis.largest().when;
+  return device;
 }
 
 }  // namespace
 
-ProcessView::ProcessView(Process loaded, trace::ProcessIndex at)
+ProcessView::ProcessView(Process loaded, trace::ProcessIndex at, const Text& text)
     : index(at),
       process(std::move(loaded)),
-      steps(find_steps(process)),
-      phases(process, steps),
+      analysis(process, text),
+      steps(analysis.steps()),
+      phases(analysis.phases()),
       bands(picture::bands(process, steps, phases)) {}
 
-Subject::Subject(ProcessView& view, const Text& text, const peak::DevicePeak& found, QString called)
+Subject::Subject(ProcessView& view, const peak::DevicePeak& found, QString called)
     : of(view),
       name(std::move(called)),
       label(name.section(" (", 0, 0)),
-      since(report::watched_since(report::information(view.process, text, "steps"), view.steps)),
-      timeline(view.process, found.device),
-      device(gui::since(found, timeline, since)),
-      peak(peak_set(view.process, text, found.device, device.when)) {
+      analysis(view.analysis, found.device),
+      timeline(analysis.timeline()),
+      peak(analysis.peak()),
+      device(at_peak(found, analysis)) {
   const auto category = static_cast<size_t>(peak::By::category);
   curves[category] = std::make_unique<const picture::Curve>(
-      timeline, picture::group(view.process, text, view.steps, peak, peak::By::category));
+      timeline, picture::group(view.process, view.analysis.text(), view.steps, peak, peak::By::category));
 }
 
 Interval Subject::busy() const {
@@ -96,11 +94,10 @@ Document::Loaded Document::load(const QString& path, const Progress& progress) t
     tell("Reading", 0.1 + 0.5 * i / static_cast<double>(r.processes().size()));
     model::Process process = model::load_process(r, words, trace::ProcessIndex{i});
     std::ranges::move(report::losses_of(process), std::back_inserter(facts.lost));
-    if (facts.torch_version.isEmpty())
-      facts.torch_version = text_of(report::information(process, words, "torch_version"));
-    const auto peaks = peak::device_peaks(process);
-    document->processes_.push_back(std::make_unique<ProcessView>(std::move(process), trace::ProcessIndex{i}));
-    for (const peak::DevicePeak& device : peaks) found.push_back({i, device});
+    document->processes_.push_back(std::make_unique<ProcessView>(std::move(process), trace::ProcessIndex{i}, words));
+    const peak::Analysis& analysis = document->processes_.back()->analysis;
+    if (facts.torch_version.isEmpty()) facts.torch_version = text_of(analysis.information("torch_version"));
+    for (const peak::DevicePeak& device : analysis.devices()) found.push_back({i, device});
   }
   facts.complete = report::is_complete(facts.lost);
   if (found.empty()) {
@@ -114,7 +111,7 @@ Document::Loaded Document::load(const QString& path, const Progress& progress) t
     tell("Drawing the curve", 0.6 + 0.4 * static_cast<double>(i) / static_cast<double>(found.size()));
     ProcessView& view = *document->processes_[found[i].process];
     document->subjects_.push_back(std::make_unique<Subject>(
-        view, words, found[i].device,
+        view, found[i].device,
         subject_name(view.process, words, found[i].device.device, document->processes_.size() == 1)));
   }
   return {document, {}};
@@ -150,8 +147,7 @@ void Document::make(size_t at, Part part, const Progress& progress) {
       return;
     case Part::relations:
       tell("Finding who used what", 0.6);
-      if (!view.provenance) view.provenance = std::make_unique<const model::Provenance>(view.process, text_);
-      if (!view.lifetimes) view.lifetimes = std::make_unique<const peak::Lifetimes>(view.process, *view.provenance);
+      view.analysis.lifetimes();  // made of the provenance
       return;
     case Part::advice:
       if (subject.advised) return;
@@ -170,12 +166,8 @@ void Document::make_advice(Subject& subject, const Progress& progress) {
   const advise::Progress told = [&](std::string_view what, double share) {
     if (progress) progress("Looking for avoidable memory: " + text_of(what), 0.65 + 0.35 * share);
   };
-  const ProcessView& view = subject.of;
-  const advise::Prepared prepared{view.steps,      view.phases,      *view.provenance,
-                                  *view.lifetimes, subject.timeline, subject.peak};
   auto advised = std::make_unique<Advised>();
-  advised->advice =
-      advise::advise(view.process, text_, prepared, checks, wanted, told, subject.since, &advised->changes);
+  advised->advice = advise::advise(subject.analysis, checks, wanted, told, &advised->changes);
   std::ranges::copy(refused, std::back_inserter(advised->advice.refused));
   subject.advised = std::move(advised);
 }

@@ -13,12 +13,9 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/model/model.h"
-#include "analyzer/model/provenance.h"
-#include "analyzer/model/steps.h"
 #include "analyzer/model/text.h"
+#include "analyzer/peak/analysis.h"
 #include "analyzer/peak/groups.h"
-#include "analyzer/peak/replay.h"
-#include "analyzer/peak/timeline.h"
 #include "analyzer/report/report.h"
 #include "gui/picture/bands.h"
 #include "gui/picture/blocks.h"
@@ -41,15 +38,15 @@ inline constexpr size_t kBys = 7;  // peak::By
 
 // What there is of a process whichever device is looked at.
 struct ProcessView {
-  ProcessView(Process loaded, trace::ProcessIndex at);
+  ProcessView(Process loaded, trace::ProcessIndex at, const Text& text);
 
   trace::ProcessIndex index;
   Process process;
-  std::vector<model::Step> steps;
-  model::Phases phases;
+  // Its provenance and lifetimes are made with Part::relations: before that nobody who must not wait asks for them.
+  peak::Analysis analysis;
+  const std::vector<model::Step>& steps;
+  const model::Phases& phases;
   picture::Bands bands;  // steps and phases
-  std::unique_ptr<const model::Provenance> provenance;
-  std::unique_ptr<const peak::Lifetimes> lifetimes;
   std::unique_ptr<const picture::Tracks> tracks;
 };
 
@@ -61,7 +58,7 @@ struct Advised {
 
 // The memory that is looked at: one device of one process.
 struct Subject {
-  Subject(ProcessView& view, const Text& text, const peak::DevicePeak& found, QString called);
+  Subject(ProcessView& view, const peak::DevicePeak& found, QString called);
 
   // From just before the first forward, or else the first allocation, to just behind the last event: a run begins with
   // imports.
@@ -70,10 +67,10 @@ struct Subject {
   ProcessView& of;
   QString name;   // "cpu", with several processes "cpu, rank 1 (pid 4242)" or "cpu, 4242"
   QString label;  // the same for where there is no room: "cpu", "cpu, rank 1"
-  Time since;     // before it nothing had a holder: peaks are looked for from here on
-  peak::Timeline timeline;
-  peak::DevicePeak device;
-  peak::PeakSet peak;                                              // at its peak
+  peak::DeviceAnalysis analysis;
+  const peak::Timeline& timeline;
+  const peak::PeakSet& peak;                                       // of analysis, as the timeline
+  peak::DevicePeak device;                                         // at that peak
   std::array<std::unique_ptr<const picture::Curve>, kBys> curves;  // by peak::By; that of By::category is always there
   std::unique_ptr<const picture::Blocks> blocks;
   std::unique_ptr<const Advised> advised;

@@ -66,11 +66,11 @@ AllocationFacts facts_of(const Document& document, const Subject& subject, Alloc
   }
   model::LayoutId layout;
   if (has_relations) {
-    for (const model::SaveId save : subject.of.provenance->saves(id)) {
+    for (const model::SaveId save : subject.of.analysis.provenance().saves(id)) {
       if (!layout) layout = p.saves.layout[save];
       if (f.saves.size() < most) f.saves.push_back(describe(document, p, save));
     }
-    for (const model::OperatorId op : subject.of.provenance->uses(id)) {
+    for (const model::OperatorId op : subject.of.analysis.provenance().uses(id)) {
       if (f.uses.size() == most) break;
       const Interval when{p.operators.begin[op], p.operators.end[op]};
       const bool is_backward = subject.of.phases.at(when.begin) == model::Phase::backward;

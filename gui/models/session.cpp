@@ -224,7 +224,7 @@ void Session::find_moment() {
         found->set =
             view.at ? peak_set(subject.of.process, document->text(), subject.device.device, *view.at) : subject.peak;
         const report::Options options;
-        found->described = describe_peak(subject.of.process, document->text(), subject.of.steps, found->set, options);
+        found->described = describe_peak(subject.of.analysis, found->set, options);
         return [this, number, found] {
           if (number != moment_number_) return;
           moment_ = found;

@@ -12,8 +12,7 @@ WhatIfResult what_if(const Subject& subject, const QSet<QString>& ticked) {
   for (size_t i = 0; i < advised.changes.size(); ++i) {
     if (ticked.contains(QString::fromStdString(advised.advice.findings[i].id))) changes.push_back(&advised.changes[i]);
   }
-  const peak::Replay replay(*subject.of.lifetimes, subject.timeline, subject.since);
-  peak::Replay::Outcome outcome = advise::without(subject.of.process, replay, changes);
+  peak::Replay::Outcome outcome = advise::without(subject.of.process, subject.analysis.replay(), changes);
   return {changes.size(), subject.device.peak, outcome.peak, outcome.when.time,
           picture::Lowered(subject.timeline, std::move(outcome.lower))};
 }

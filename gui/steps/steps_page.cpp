@@ -169,8 +169,7 @@ void StepsPage::show_steps() {
   if (!is_stale_ || !isVisible() || session_.document() == nullptr) return;
   is_stale_ = false;
   const Subject& subject = session_.subject();
-  table_->show(session_.shared(), &subject.timeline,
-               report::describe_steps(subject.of.process, subject.of.steps, subject.timeline));
+  table_->show(session_.shared(), &subject.timeline, report::describe_steps(subject.of.analysis, subject.timeline));
   headline_->setText(headline_of(*table_));
   only_->setEnabled(table_->outstanding().count > 0);
   if (table_->outstanding().count == 0) only_->setChecked(false);

@@ -26,7 +26,8 @@ struct RandomMoment {
     const Process& process = builder.process;
     const peak::Timeline timeline(process, tapelens::testing::kCpu);
     set = peak::peak_set(process, builder.text, tapelens::testing::kCpu, timeline.at(process.duration));
-    peak = std::make_shared<const report::Peak>(report::describe_peak(process, builder.text, steps, set, options));
+    const peak::Analysis analysis(process, builder.text);
+    peak = std::make_shared<const report::Peak>(report::describe_peak(analysis, set, options));
   }
 };
 

@@ -85,7 +85,7 @@ class TwoSteps : public ::testing::Test {
     b_.done();
     steps_ = model::find_steps(b_.process);
     timeline_ = std::make_shared<const peak::Timeline>(b_.process, tapelens::testing::kCpu);
-    table_.show(timeline_, timeline_.get(), report::describe_steps(b_.process, steps_, *timeline_));
+    table_.show(timeline_, timeline_.get(), report::describe_steps(peak::Analysis(b_.process, b_.text), *timeline_));
   }
   QString shown(int row, int column) const { return table_.index(row, column).data().toString(); }
 

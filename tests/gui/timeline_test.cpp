@@ -60,7 +60,7 @@ class OnTimeline : public ::testing::Test {
     std::pair<AllocationId, QPoint> found;
     blocks.visit(view.scene().axis, bytes, view.scene().columns, [&](const picture::Blocks::Rectangle& r) {
       if (found.first || r.x1 - r.x0 < 40 || r.y1 - r.y0 < 2 ||
-          session.subject().of.provenance->saves(r.allocation).empty())
+          session.subject().of.analysis.provenance().saves(r.allocation).empty())
         return;
       found = {r.allocation, lanes().blocks.topLeft() + QPoint((r.x0 + r.x1) / 2, (r.y0 + r.y1) / 2)};
     });

@@ -103,7 +103,7 @@ struct Layers : ProcessBuilder {
     done();
   }
   Advice advise(Checks& checks, const Wanted& wanted = {}) const {
-    return advise::advise(process, text, kCpu, checks, wanted);
+    return advise::advise(peak::DeviceAnalysis(peak::Analysis(process, text), kCpu), checks, wanted);
   }
 
  private:
@@ -115,15 +115,9 @@ struct Layers : ProcessBuilder {
 class Replayed {
  public:
   Replayed(const ProcessBuilder& of, Checks& checks, const Wanted& wanted = {})
-      : process_(of.process),
-        steps_(find_steps(process_)),
-        phases_(process_, steps_),
-        provenance_(process_, of.text),
-        lifetimes_(process_, provenance_),
-        timeline_(process_, kCpu),
-        peak_(peak_set(process_, of.text, kCpu, timeline_.largest({Time{0}, kNever}).when)),
-        advice(advise::advise(process_, of.text, Prepared{steps_, phases_, provenance_, lifetimes_, timeline_, peak_},
-                              checks, wanted, {}, Time{0}, &changes)) {}
+      : analysis_(of.process, of.text),
+        device_(analysis_, kCpu),
+        advice(advise::advise(device_, checks, wanted, {}, &changes)) {}
   // The peak without what these checks found.
   Bytes peak_without(const std::vector<std::string>& checks) const {
     std::vector<const Change*> ticked;
@@ -132,17 +126,12 @@ class Replayed {
         if (advice.findings[i].check == check) ticked.push_back(&changes[i]);
       }
     }
-    return without(process_, peak::Replay(lifetimes_, timeline_), ticked).peak;
+    return without(analysis_.process(), device_.replay(), ticked).peak;
   }
 
  private:
-  const Process& process_;
-  std::vector<Step> steps_;
-  Phases phases_;
-  Provenance provenance_;
-  peak::Lifetimes lifetimes_;
-  peak::Timeline timeline_;
-  peak::PeakSet peak_;
+  peak::Analysis analysis_;
+  peak::DeviceAnalysis device_;
 
  public:
   std::vector<Change> changes;
@@ -270,7 +259,8 @@ TEST_F(Advise, FingerprintsDoNotDependOnTheRun) {
       done();
     }
   } const shifted;
-  const Advice advice = advise::advise(shifted.process, shifted.text, kCpu, checks, {{"test-a"}, {}, {}});
+  const Advice advice = advise::advise(peak::DeviceAnalysis(peak::Analysis(shifted.process, shifted.text), kCpu),
+                                       checks, {{"test-a"}, {}, {}});
   EXPECT_EQ(advice.findings.at(0).id, id);
 }
 

@@ -8,6 +8,7 @@
 
 #include "analyzer/check/patches.h"
 #include "analyzer/model/steps.h"
+#include "analyzer/peak/analysis.h"
 #include "analyzer/report/patches.h"
 #include "testing/model_builder.h"
 
@@ -100,14 +101,12 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
     std::ofstream(root_ / "train.py", std::ios::binary) << program;
     done();
     const SourceTree sources{root_, root_};
-    const std::vector<Step> steps = find_steps(process);
-    const Phases phases(process, steps);
-    const Provenance provenance(process, text);
-    const peak::Lifetimes lifetimes(process, provenance);
+    const peak::Analysis analysis(process, text);
     const peak::Timeline timeline(process, kCpu);
     const peak::PeakSet peak = peak::peak_set(process, text, kCpu, {});
-    const Context context{process, text,     steps, phases, provenance, lifetimes,
-                          kCpu,    timeline, peak,  "",     nullptr,    &sources};
+    const Context context{
+        process, text, analysis.steps(), analysis.phases(), analysis.provenance(), analysis.lifetimes(), kCpu, timeline,
+        peak,    "",   nullptr,          &sources};
     std::string lines;
     for (const FileEdit& file : ask(Patches(context))) {
       EXPECT_EQ(file.path, "train.py");

@@ -79,7 +79,7 @@ void run_all(const Shape& shape) {
   const Ladder ladder(shape);
   Checks checks = plugins::builtin_checks();
   const std::clock_t begin = std::clock();
-  const Advice advice = advise(ladder.process, ladder.text, kCpu, checks, {});
+  const Advice advice = advise(peak::DeviceAnalysis(peak::Analysis(ladder.process, ladder.text), kCpu), checks, {});
   EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, kMostSeconds);
   EXPECT_TRUE(advice.refused.empty()) << advice.refused.front();
   EXPECT_EQ(advice.checks.size(), checks.entries().size());

@@ -3,8 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/peak/rewritten.h"
+#include "analyzer/peak/saved_for_backward.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/rewritten.h"
 #include "testing/model_builder.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/golden.h"
@@ -38,8 +39,14 @@ Report make() {
   return std::move(*built.report);
 }
 
+Bytes saved(const ProcessBuilder& b, DeviceId device = testing::kCpu) {
+  const peak::Analysis analysis(b.process, b.text);
+  const peak::DeviceAnalysis on(analysis, device);
+  return saved_for_backward(analysis.lifetimes(), on.timeline(), Time{0});
+}
+
 TEST(Rewritten, SitesAreCountedOnceAndBytesAreTheMostAtOneMoment) {
-  const Rewritten r = make().rewritten;
+  const peak::Rewritten r = make().rewritten;
   ASSERT_EQ(r.applied.size(), 1U);
   EXPECT_EQ(r.applied[0].rewrite, "wide-save");
   EXPECT_EQ(r.applied[0].sites, 1U);
@@ -66,7 +73,7 @@ TEST(Rewritten, TwoSavesOfOneStorageAreItsBytesOnce) {
   b.rewrite(5, "unneeded-save", 0, node, "self", 100);
   b.rewrite(6, "unneeded-save", 0, node, "other", 100);
   b.release(20, node);
-  const Rewritten r = describe_rewrites(b.done(), b.text);
+  const peak::Rewritten r = rewritten(peak::Analysis(b.done(), b.text));
   ASSERT_EQ(r.applied.size(), 1U);
   EXPECT_EQ(r.applied[0].sites, 2U);
   EXPECT_EQ(r.applied[0].bytes.value, 100);
@@ -88,9 +95,10 @@ TEST(SavedPeak, IsWhatSavesHoldWithoutParametersAndWithWhatRewritesKeep) {
   b.release(20, node);
   b.free(20, c);
   b.free(20, more);
-  EXPECT_EQ(saved_peak(b.done(), b.text).value, 150) << "before the rewrite";
+  b.done();
+  EXPECT_EQ(saved(b).value, 150) << "before the rewrite";
   b.backward(15, 20);
-  EXPECT_EQ(saved_peak(b.process, b.text).value, 113) << "the program has the batch, and the rewrite 3 of the other";
+  EXPECT_EQ(saved(b).value, 113) << "the program has the batch, and the rewrite 3 of the other";
 }
 
 TEST(SavedPeak, IsTakenWhenABackwardBegins) {
@@ -111,9 +119,10 @@ TEST(SavedPeak, IsTakenWhenABackwardBegins) {
   b.save(26, last, "result", result);
   b.release(50, last);
   b.free(50, result);
-  EXPECT_EQ(saved_peak(b.done(), b.text).value, 30);
+  b.done();
+  EXPECT_EQ(saved(b).value, 30);
   b.backward(40, 41);
-  EXPECT_EQ(saved_peak(b.process, b.text).value, 400);
+  EXPECT_EQ(saved(b).value, 400);
 }
 
 TEST(Rewritten, TextSaysWhatItIsKeptAsAndWhyOthersWereLeft) {

@@ -82,7 +82,7 @@ struct Convolution : ProcessBuilder {
   Advice advise() const {
     Checks checks;
     EXPECT_EQ(checks.add(tapelens_plugin_unneeded_save(), "test"), std::nullopt);
-    return advise::advise(process, text, kCpu, checks, {});
+    return advise::advise(peak::DeviceAnalysis(peak::Analysis(process, text), kCpu), checks, {});
   }
 };
 

@@ -1,5 +1,5 @@
 // What a recording says of its rewrites: which were applied, where, for how many bytes; which were not and why. In a
-// report, and what `tapelens verify` compares.
+// report, and in the verdict of `tapelens verify`.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/model/model.h"
-#include "analyzer/model/text.h"
+#include "analyzer/peak/analysis.h"
 
-namespace tapelens::report {
-
-using model::Bytes;
+namespace tapelens::peak {
 
 // One place: a field of a node type (or an operator) in one module, at one line.
 struct RewrittenSite {
@@ -36,16 +33,11 @@ struct Rewritten {
   std::vector<RewrittenTotal> applied, skipped;  // what is most first
   std::vector<RewrittenSite> sites;              // applied ones first, in the order in which they came
   RewrittenTotal all;                            // that were applied
-  Bytes saved_peak;                              // see saved_peak()
 
   bool any() const { return !sites.empty(); }
 };
 
-Rewritten describe_rewrites(const model::Process& process, const model::Text& text);
+// Of all devices of the process.
+Rewritten rewritten(const Analysis& analysis);
 
-// The most that is kept for the backward alone when one begins (of a run without one: at any moment): allocations that
-// some save holds and the program has released, each counted once, and what rewrites keep instead of others.
-// Parameters, buffers, gradients and optimizer state are not among them: they stay without the save.
-Bytes saved_peak(const model::Process& process, const model::Text& text);
-
-}  // namespace tapelens::report
+}  // namespace tapelens::peak

@@ -1,4 +1,4 @@
-#include "analyzer/report/rewritten.h"
+#include "analyzer/peak/rewritten.h"
 
 #include <algorithm>
 #include <map>
@@ -6,30 +6,15 @@
 
 #include "analyzer/model/attribution.h"
 #include "analyzer/model/most_at_once.h"
-#include "analyzer/model/provenance.h"
-#include "analyzer/model/steps.h"
-#include "analyzer/peak/replay.h"
-#include "trace/record.h"
 
-namespace tapelens::report {
+namespace tapelens::peak {
 
 namespace {
 
-using model::AllocationId;
-using model::ModuleId;
-using model::NodeId;
-using model::OperatorId;
-using model::Process;
-using model::RewriteId;
-using model::Span;
-using model::StringId;
-using model::Text;
-using model::Time;
-
 class Describer {
  public:
-  Describer(const Process& process, const Text& text)
-      : p_(process), text_(text), provenance_(process, text), steps_(find_steps(process)) {}
+  explicit Describer(const Analysis& analysis)
+      : p_(analysis.process()), text_(analysis.text()), provenance_(analysis.provenance()), steps_(analysis.steps()) {}
 
   Rewritten describe() {
     for (uint32_t row = 1; row <= p_.rewrites.rows(); ++row) add(RewriteId{row});
@@ -49,7 +34,7 @@ class Describer {
  private:
   struct Total {
     RewrittenTotal total;
-    std::vector<Span> bytes, kept;
+    std::vector<model::Span> bytes, kept;
   };
 
   void add(RewriteId row) {
@@ -120,8 +105,8 @@ class Describer {
 
   const Process& p_;
   const Text& text_;
-  const model::Provenance provenance_;
-  const std::vector<model::Step> steps_;
+  const Provenance& provenance_;
+  const std::vector<Step>& steps_;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>, size_t> sites_;
   std::map<std::pair<uint32_t, uint32_t>, Total> totals_;
   Total all_;
@@ -130,34 +115,9 @@ class Describer {
 
 }  // namespace
 
-Rewritten describe_rewrites(const Process& process, const Text& text) {
-  if (process.rewrites.rows() == 0) return {};
-  Rewritten made = Describer(process, text).describe();
-  made.saved_peak = saved_peak(process, text);
-  return made;
+Rewritten rewritten(const Analysis& analysis) {
+  if (analysis.process().rewrites.rows() == 0) return {};
+  return Describer(analysis).describe();
 }
 
-Bytes saved_peak(const Process& p, const Text& text) {
-  const model::Provenance provenance(p, text);
-  const peak::Lifetimes lifetimes(p, provenance);
-  std::vector<uint8_t> has_role(p.allocations.rows() + 1, 0);
-  for (const uint32_t allocation : p.roles.allocation.raw) has_role[allocation] = 1;
-  std::vector<Span> spans;
-  for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
-    const model::SaveId save{row};
-    const AllocationId allocation = p.saves.allocation[save];
-    if (!allocation || has_role[allocation.value] != 0 || (p.saves.flags[save] & trace::kSaveIsPacked) != 0) continue;
-    const Time alone = std::max(p.saves.time[save], lifetimes.program_end(allocation));
-    spans.push_back({allocation, p.allocations.bytes[allocation], {alone, p.saves.released[save]}});
-  }
-  for (uint32_t row = 1; row <= p.rewrites.rows(); ++row) {
-    const RewriteId rewrite{row};
-    if (!p.rewrites.save[rewrite]) continue;
-    spans.push_back({{}, p.rewrites.kept[rewrite], {p.rewrites.time[rewrite], p.rewrites.until[rewrite]}});
-  }
-  const model::BackwardBegins begins(p);
-  for (Span& span : spans) span.when = begins.within(span.when);
-  return most_at_once(std::move(spans));
-}
-
-}  // namespace tapelens::report
+}  // namespace tapelens::peak

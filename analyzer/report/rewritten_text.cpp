@@ -1,4 +1,4 @@
-#include "analyzer/report/rewritten_shown.h"
+#include "analyzer/report/rewritten_text.h"
 
 #include <algorithm>
 
@@ -10,11 +10,11 @@ namespace tapelens::report {
 
 namespace {
 
-std::string times_text(const RewrittenTotal& total) {
+std::string times_text(const peak::RewrittenTotal& total) {
   return "at " + plural(total.sites, "site", "sites") + ", " + plural(total.times, "time", "times");
 }
 
-Json total_json(const RewrittenTotal& total) {
+Json total_json(const peak::RewrittenTotal& total) {
   Json json = {{"rewrite", total.rewrite}, {"level", total.level}};
   if (!total.reason.empty()) json["reason"] = total.reason;
   json.update({{"sites", total.sites}, {"times", total.times}, {"bytes", total.bytes.value}});
@@ -24,42 +24,42 @@ Json total_json(const RewrittenTotal& total) {
 
 }  // namespace
 
-void add_rewritten(Page& page, const Rewritten& rewritten) {
+void add_rewritten(Page& page, const peak::Rewritten& rewritten) {
   if (!rewritten.any()) return;
   page.heading("Rewritten", "the most at one moment, each storage once");
   unsigned width = 0;
   for (const auto* totals : {&rewritten.applied, &rewritten.skipped})
-    for (const RewrittenTotal& total : *totals) width = std::max(width, columns(total.rewrite));
-  for (const RewrittenTotal& total : rewritten.applied) {
+    for (const peak::RewrittenTotal& total : *totals) width = std::max(width, columns(total.rewrite));
+  for (const peak::RewrittenTotal& total : rewritten.applied) {
     page.line("  " + pad_right(total.rewrite, width) + pad_left(bytes_text(total.bytes), 11) + " kept as " +
               pad_left(bytes_text(total.kept), 10) + "  " +
               page.paint(Paint::dim, std::string(rewrites::level_name(total.level)) + ", " + times_text(total)));
   }
-  for (const RewrittenTotal& total : rewritten.skipped) {
+  for (const peak::RewrittenTotal& total : rewritten.skipped) {
     page.paragraph("  " + pad_right(total.rewrite, width) + pad_left(bytes_text(total.bytes), 11) + " ",
                    "left as they were " + times_text(total) + ": " + total.reason, Paint::dim);
   }
 }
 
-std::string rewritten_table(const Rewritten& rewritten) {
+std::string rewritten_table(const peak::Rewritten& rewritten) {
   if (!rewritten.any()) return "";
   std::string out = "\n| rewritten | bytes | kept as | sites | |\n|:--|--:|--:|--:|:--|\n";
-  for (const RewrittenTotal& total : rewritten.applied) {
+  for (const peak::RewrittenTotal& total : rewritten.applied) {
     out += "| " + code(total.rewrite) + " | " + bytes_text(total.bytes) + " | " + bytes_text(total.kept) + " | " +
            count_text(total.sites) + " | " + std::string(rewrites::level_name(total.level)) + " |\n";
   }
-  for (const RewrittenTotal& total : rewritten.skipped) {
+  for (const peak::RewrittenTotal& total : rewritten.skipped) {
     out += "| " + code(total.rewrite) + " | " + bytes_text(total.bytes) + " | not rewritten | " +
            count_text(total.sites) + " | " + cell(total.reason) + " |\n";
   }
   return out;
 }
 
-Json rewritten_json(const Rewritten& rewritten) {
+Json rewritten_json(const peak::Rewritten& rewritten, Bytes saved_peak) {
   Json applied = Json::array(), skipped = Json::array(), sites = Json::array();
-  for (const RewrittenTotal& total : rewritten.applied) applied.push_back(total_json(total));
-  for (const RewrittenTotal& total : rewritten.skipped) skipped.push_back(total_json(total));
-  for (const RewrittenSite& site : rewritten.sites) {
+  for (const peak::RewrittenTotal& total : rewritten.applied) applied.push_back(total_json(total));
+  for (const peak::RewrittenTotal& total : rewritten.skipped) skipped.push_back(total_json(total));
+  for (const peak::RewrittenSite& site : rewritten.sites) {
     sites.push_back({{"rewrite", site.rewrite},
                      {"level", site.level},
                      {"reason", site.reason},
@@ -70,12 +70,9 @@ Json rewritten_json(const Rewritten& rewritten) {
                      {"source", {{"file", site.file}, {"line", site.line}, {"function", site.function}}},
                      {"times", site.times}});
   }
-  return {{"applied", std::move(applied)},
-          {"skipped", std::move(skipped)},
-          {"bytes", rewritten.all.bytes.value},
-          {"kept_bytes", rewritten.all.kept.value},
-          {"saved_peak_bytes", rewritten.saved_peak.value},
-          {"sites", std::move(sites)}};
+  return {{"applied", std::move(applied)},        {"skipped", std::move(skipped)},
+          {"bytes", rewritten.all.bytes.value},   {"kept_bytes", rewritten.all.kept.value},
+          {"saved_peak_bytes", saved_peak.value}, {"sites", std::move(sites)}};
 }
 
 }  // namespace tapelens::report

@@ -1,0 +1,63 @@
+#include "analyzer/peak/analysis.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tapelens::peak {
+
+const std::vector<Step>& Analysis::steps() const {
+  return steps_.get([&] { return find_steps(process_); });
+}
+
+const Phases& Analysis::phases() const {
+  return phases_.get([&] { return Phases(process_, steps()); });
+}
+
+const Provenance& Analysis::provenance() const {
+  return provenance_.get([&] { return Provenance(process_, text_); });
+}
+
+const Lifetimes& Analysis::lifetimes() const {
+  return lifetimes_.get([&] { return Lifetimes(process_, provenance()); });
+}
+
+const Lifetimes& Analysis::longest_lifetimes() const {
+  return longest_lifetimes_.get([&] { return Lifetimes(process_, provenance(), text_); });
+}
+
+const std::vector<DevicePeak>& Analysis::devices() const {
+  return devices_.get([&] { return device_peaks(process_); });
+}
+
+std::string_view Analysis::information(std::string_view key) const {
+  for (const Information& entry : process_.information) {
+    if (text_.string(entry.key) == key) return text_.string(entry.value);
+  }
+  return "";
+}
+
+Time Analysis::since() const {
+  const std::string_view window = information("steps");
+  uint32_t first = 0;
+  std::from_chars(window.data(), window.data() + window.size(), first);
+  return first < steps().size() ? steps()[first].when.begin : Time{0};
+}
+
+const Timeline& DeviceAnalysis::timeline() const {
+  return timeline_.get([&] { return Timeline(of_.process(), device_); });
+}
+
+const Timeline::Extreme& DeviceAnalysis::largest() const {
+  return largest_.get([&] {
+    const Time since = of_.since();
+    const auto all = std::ranges::find(of_.devices(), device_, &DevicePeak::device);
+    if (since.ns == 0 && all != of_.devices().end()) return Timeline::Extreme{all->peak, all->when};
+    return timeline().largest({since, kNever});
+  });
+}
+
+const PeakSet& DeviceAnalysis::peak() const {
+  return peak_.get([&] { return peak_set(of_.process(), of_.text(), device_, largest().when); });
+}
+
+}  // namespace tapelens::peak
