@@ -8,6 +8,7 @@
 
 #include "analyzer/report/escape.h"
 #include "analyzer/report/format.h"
+#include "cli/commands.h"
 
 namespace tapelens::cli {
 namespace {
@@ -116,6 +117,24 @@ void say(const std::string& line) { dprintf(STDERR_FILENO, "tapelens: %s\n", rep
 int say_end(const ChildEnd& end) {
   if (!end.error.empty()) say(end.error);
   return end.exit_code;
+}
+
+int fail(const trace::Error& error) {
+  say(error.message);
+  switch (error.kind) {
+    case trace::ErrorKind::usage:
+      return kUsage;
+    case trace::ErrorKind::incomplete:
+      return kDataLost;
+    case trace::ErrorKind::nothing_compared:
+      return kNothingCompared;
+    case trace::ErrorKind::command_failed:
+      return kCommandFailed;
+    case trace::ErrorKind::unreadable:
+    case trace::ErrorKind::nothing_recorded:
+      break;
+  }
+  return kUnreadable;
 }
 
 }  // namespace tapelens::cli

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli/child.h"
+#include "trace/result.h"
 #include "trace/seal.h"
 
 namespace tapelens::cli {
@@ -27,5 +28,8 @@ void say(const std::string& line);
 
 // Says why a command was not started, if it was not; its exit code.
 int say_end(const ChildEnd& end);
+
+// Says an error and answers its exit code: the one place where that follows from the error's kind.
+int fail(const trace::Error& error);
 
 }  // namespace tapelens::cli

@@ -9,13 +9,17 @@
 
 namespace tapelens::cli {
 
-// Documented in README.md. `record` and `run` return their command's exit code instead; `verify` has more: verify.h.
+// Documented in README.md. `record` and `run` return their command's exit code instead.
 enum ExitCode : int {
   kFine = 0,
-  kNo = 1,  // report --fail-above, advise --fail-on: it is so; doctor: recording will not work; view: no window
+  kNo = 1,  // report --fail-above, advise --fail-on: it is so; verify: different; doctor: recording will not work;
+            // view: no window
   kUsage = 2,
   kUnreadable = 3,  // input that cannot be read, output that cannot be written
-  kDataLost = 4,    // and --strict was given
+  kDataLost = 4,    // and --strict was given; verify: and the recording is needed whole
+  // verify only:
+  kNothingCompared = 5,  // or two bare runs differ
+  kCommandFailed = 6,    // the bare command: its own exit code is told
 };
 
 // What a command takes after `--`, as its usage line says it; null if it takes no such thing.

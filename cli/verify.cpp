@@ -1,13 +1,17 @@
 // tapelens verify: runs a command bare and rewritten, and says whether every loss, gradient and parameter is the same.
-#include "cli/verify.h"
-
-#include <charconv>
 #include <filesystem>
+#include <memory>
+#include <optional>
 
 #include "analyzer/report/escape.h"
+#include "analyzer/verify/verdict_json.h"
+#include "analyzer/verify/verdict_text.h"
+#include "cli/applying.h"
 #include "cli/closing.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/temporary_folder.h"
+#include "cli/verify_runs.h"
 
 namespace tapelens::cli {
 namespace {
@@ -20,7 +24,12 @@ struct VerifyOptions {
   std::string format = "text", output, keep;
 };
 
-int verify_command(const VerifyOptions& options, VerifySetting setting, const rewrites::Settings& applying) {
+int exit_code_of(verify::Answer answer) {
+  if (answer == verify::Answer::identical) return kFine;
+  return answer == verify::Answer::different ? kNo : kNothingCompared;
+}
+
+int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, const rewrites::Settings& applying) {
   std::optional<TemporaryFolder> temporary;
   if (options.keep.empty()) {
     temporary.emplace();
@@ -38,15 +47,14 @@ int verify_command(const VerifyOptions& options, VerifySetting setting, const re
     }
     setting.folder = fs::absolute(options.keep, error).string();
   }
-  const Verdict verdict = verify(setting, applying);
-  if (!verdict.problem.empty()) {
-    say(verdict.problem);
-    return verdict.exit_code;
-  }
-  const std::string text =
-      options.format == "json" ? verdict_json(verdict) : report::printable_lines(verdict_text(verdict));
+  CommandRuns runs(std::move(setting));
+  const auto verdict = verify::verify(runs, applying);
+  if (!verdict) return fail(verdict.error());
+  const std::string text = options.format == "json"
+                               ? verdict_json(*verdict)
+                               : report::printable_lines(verdict_text(*verdict, runs.last_words("rewritten")));
   if (const int code = write_output(text, options.output)) return code;
-  return verdict.exit_code;
+  return exit_code_of(verdict->answer());
 }
 
 }  // namespace
@@ -85,7 +93,7 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
     if (!applying.on) {
       throw CLI::ValidationError("nothing to verify: tapelens verify --apply lossless -- COMMAND");
     }
-    VerifySetting setting;
+    CommandRuns::Setting setting;
     setting.command = command;
     if (steps->count() > 0) setting.steps = options->steps;
     setting.output_to_error = options->format == "json" && options->output.empty();

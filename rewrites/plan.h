@@ -21,6 +21,7 @@ struct Site {
   std::string op{}, node{}, field{};
   std::string file{};  // the last part of its path
   uint32_t line = 0;
+  bool operator==(const Site&) const = default;
 };
 // Whether a module's path is one that a site names: "Net.layer*.conv1" is "Net.layer12.conv1" and not
 // "Net.layer.conv1".

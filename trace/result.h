@@ -1,14 +1,26 @@
 // The value of a call that can fail, with one sentence for the user when it did: "file: offset: what: what to do".
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
 
 namespace tapelens::trace {
 
+// What failed: the exit code of the command line follows from it (cli/messages.h).
+enum class ErrorKind : uint8_t {
+  unreadable,        // a file cannot be read or written, or is not what it should be
+  usage,             // what was asked for cannot be: an option names what there is not
+  nothing_recorded,  // no process of the command was recorded
+  incomplete,        // a recording lost data that is needed
+  nothing_compared,  // two runs have nothing that can be compared
+  command_failed,    // the user's command could not be started, or failed
+};
+
 struct Error {
   std::string message;
+  ErrorKind kind = ErrorKind::unreadable;
 };
 
 template <class T>

@@ -6,6 +6,7 @@
 #include <QPainter>
 #include <QToolButton>
 
+#include "gui/models/shown.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -40,15 +41,16 @@ VerifyPane::VerifyPane(QWidget* parent)
 
 void VerifyPane::open(const QString& path) {
   path_ = path;
-  read_ = read_verify_result(path);
-  effect_->setVisible(read_.result.has_value());
-  if (read_.result) {
-    title_->setText(tr("Verify: %1").arg(verdict_title(*read_.result)));
-    effect_->setText(verdict_effect(*read_.result));
-    text_->setText(verdict_text(*read_.result));
+  auto read = read_verify_result(path);
+  verdict_ = read ? std::optional(std::move(*read)) : std::nullopt;
+  effect_->setVisible(verdict_.has_value());
+  if (verdict_) {
+    title_->setText(tr("Verify: %1").arg(verdict_title(*verdict_)));
+    effect_->setText(verdict_effect(*verdict_));
+    text_->setText(verdict_text(*verdict_));
   } else {
     title_->setText(tr("No verify result"));
-    text_->setText(read_.problem);
+    text_->setText(visible(read.error().message));
   }
   setToolTip(path_);
   paint_title();
@@ -61,8 +63,8 @@ void VerifyPane::clear() {
 }
 
 QColor VerifyPane::color() const {
-  if (!read_.result) return theme().warning;
-  return read_.result->is_identical ? theme().what_if : theme().error;
+  if (!verdict_) return theme().warning;
+  return verdict_->answer() == verify::Answer::identical ? theme().what_if : theme().error;
 }
 
 void VerifyPane::paint_title() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QWidget>
+#include <optional>
 
 #include "gui/models/verify_result.h"
 
@@ -27,7 +28,7 @@ class VerifyPane : public QWidget {
   void paint_title();
 
   QString path_;
-  ReadVerifyResult read_;
+  std::optional<verify::Verdict> verdict_;
   QLabel* title_;
   QLabel* effect_;
   QLabel* text_;

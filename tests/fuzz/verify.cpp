@@ -1,16 +1,19 @@
-// Results of `tapelens verify --format json`, as the window reads them: whatever is read can be said.
-#include "gui/models/verify_result.h"
+// Results of `tapelens verify --format json`, as the window reads them: whatever is read can be said, and written again
+// as the same.
+#include "analyzer/verify/verdict_json.h"
+#include "analyzer/verify/verdict_text.h"
 #include "tests/fuzz/files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tapelens;
-  const fuzz::MemoryFile file({reinterpret_cast<const char*>(data), size});
-  const auto [result, problem] = gui::read_verify_result(QString::fromStdString(file.path()));
-  if (!result) {
-    fuzz::must(!problem.isEmpty());
+  const auto verdict = verify::read_verdict({reinterpret_cast<const char*>(data), size}, "v.json");
+  if (!verdict) {
+    fuzz::must(!verdict.error().message.empty());
     return 0;
   }
-  fuzz::must(!gui::verdict_title(*result).isEmpty() && !gui::verdict_text(*result).isEmpty() &&
-             !gui::verdict_effect(*result).isEmpty());
+  fuzz::must(!verify::verdict_text(*verdict, {}).empty());
+  const std::string written = verify::verdict_json(*verdict);
+  const auto again = verify::read_verdict(written, "v.json");
+  fuzz::must(again && verify::verdict_json(*again) == written);
   return 0;
 }

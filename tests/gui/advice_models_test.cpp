@@ -5,8 +5,11 @@
 #include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
+#include <cmath>
+#include <stdexcept>
 
 #include "analyzer/report/findings.h"
+#include "analyzer/verify/verdict_json.h"
 #include "gui/models/findings_table.h"
 #include "gui/models/plan.h"
 #include "gui/models/verify_result.h"
@@ -148,100 +151,115 @@ TEST(VerifyCommand, IsQuotedForAShell) {
 
 class VerifyFile : public ::testing::Test {
  protected:
-  ReadVerifyResult read(const QByteArray& text) {
+  trace::Result<verify::Verdict> read(const QByteArray& text) {
     QFile file(folder_.filePath("v.json"));
     EXPECT_TRUE(file.open(QIODevice::WriteOnly));
     file.write(text);
     file.close();
     return read_verify_result(file.fileName());
   }
-  // As cli/verify_shown.cpp writes it.
-  static QByteArray result(const QByteArray& difference, bool deterministic = true,
-                           const QByteArray& rounding = "null") {
-    return QByteArray("{\"identical\": ") + (difference == "null" ? "true" : "false") + ", \"verdict\": \"" +
-           (difference == "null" ? "identical"
-            : deterministic      ? "different"
-                                 : "none") +
-           "\", \"rounding\": " + rounding + ", \"deterministic\": " + (deterministic ? "true" : "false") +
-           ", \"first_difference\": " + difference +
-           R"(, "compared": {"steps": 3, "losses": 3, "gradients": 1200, "parameters": 6},
-               "bare": {"exit_code": 0, "peak_bytes": 10485760, "step_ns": 2000000},
-               "rewritten": {"exit_code": 0, "peak_bytes": 5242880, "step_ns": null}, "applied": [], "skipped": []})";
+  // As `tapelens verify` writes it.
+  verify::Verdict read(const verify::Verdict& verdict) {
+    auto result = read(QByteArray::fromStdString(verdict_json(verdict)));
+    if (!result) throw std::runtime_error(result.error().message);
+    return *result;
+  }
+  static verify::Verdict identical() {
+    verify::Verdict verdict;
+    verdict.compared = {.steps = 3, .losses = 3, .gradients = 1200, .parameters = 6};
+    verdict.bare.peak.value = 10 << 20;
+    verdict.bare.step_ns = 2000000;
+    verdict.rewritten.peak.value = 5 << 20;
+    return verdict;
+  }
+  static verify::Verdict different(verify::Difference difference) {
+    verify::Verdict verdict = identical();
+    verdict.difference = std::move(difference);
+    return verdict;
   }
   QTemporaryDir folder_;
 };
 
+using Kind = verify::Difference::Kind;
+
 TEST_F(VerifyFile, AnIdenticalRunSaysWhatWasCompared) {
-  const ReadVerifyResult read_result = read(result("null"));
-  ASSERT_TRUE(read_result.result) << read_result.problem.toStdString();
-  EXPECT_TRUE(read_result.result->is_identical);
-  EXPECT_EQ(verdict_title(*read_result.result), "identical, bit for bit");
-  EXPECT_EQ(verdict_text(*read_result.result),
-            "Compared were 3 steps: 3 losses, 1,200 gradients, 6 parameters after their step.");
-  EXPECT_EQ(verdict_effect(*read_result.result), "Peak 10.0 MiB \u2192 5.0 MiB (\u221250.0 %)");
+  const verify::Verdict verdict = read(identical());
+  EXPECT_EQ(verdict.answer(), verify::Answer::identical);
+  EXPECT_EQ(verdict_title(verdict), "identical, bit for bit");
+  EXPECT_EQ(verdict_text(verdict), "Compared were 3 steps: 3 losses, 1,200 gradients, 6 parameters after their step.");
+  EXPECT_EQ(verdict_effect(verdict), "Peak 10.0 MiB \u2192 5.0 MiB (\u221250.0 %)");
 }
 
 TEST_F(VerifyFile, ADifferenceIsNamedWithItsSite) {
-  const ReadVerifyResult read_result = read(result(R"({"kind": "gradient", "step": 2, "rank": 1, "parameter": "w",
-      "bare": "00", "rewritten": null, "rewrite": "wide-save", "site": {"rewrite": "wide-save", "module": "Net.a*",
-      "operator": "aten::relu", "node": "ReluBackward0", "field": "result", "source": "train.py:7"}})"));
-  ASSERT_TRUE(read_result.result) << read_result.problem.toStdString();
-  EXPECT_EQ(verdict_title(*read_result.result), "different");
-  EXPECT_EQ(verdict_text(*read_result.result),
-            "First differs the gradient of w in step 2 of rank 1: 00 bare, none rewritten. It comes from wide-save at "
-            "ReluBackward0.result in Net.a*, train.py:7.");
+  rewrites::Site site;
+  site.rewrite = "wide-save";
+  site.module = "Net.a*";
+  site.op = "aten::relu";
+  site.node = "ReluBackward0";
+  site.field = "result";
+  site.file = "train.py";
+  site.line = 7;
+  const verify::Verdict verdict = read(different({.kind = Kind::gradient,
+                                                  .rank = 1,
+                                                  .step = 2,
+                                                  .name = "w",
+                                                  .bare = "00",
+                                                  .rewritten = "",
+                                                  .rewrite = "wide-save",
+                                                  .site = site}));
+  EXPECT_EQ(verdict_title(verdict), "different");
+  EXPECT_EQ(verdict_text(verdict),
+            "First differs the gradient of w in step 2 of rank 1: 00 bare, none rewritten. It comes from wide-save "
+            "ReluBackward0.result of aten::relu in Net.a*, train.py:7.");
 }
 
 TEST_F(VerifyFile, AProgramThatDiffersByItselfIsSaidToDoSo) {
-  const ReadVerifyResult read_result = read(result(R"({"kind": "loss", "step": 0, "rank": null, "parameter": "",
-      "bare": "0.1", "rewritten": "0.2", "rewrite": null, "site": null})",
-                                                   false));
-  ASSERT_TRUE(read_result.result) << read_result.problem.toStdString();
-  EXPECT_EQ(verdict_title(*read_result.result), "not deterministic by itself");
-  EXPECT_TRUE(verdict_text(*read_result.result).startsWith("Two bare runs differ first in the loss in step 0."));
+  verify::Verdict verdict =
+      different({.kind = Kind::loss, .name = "", .bare = "0.1", .rewritten = "0.2", .rewrite = "", .site = {}});
+  verdict.is_deterministic = false;
+  verdict = read(verdict);
+  EXPECT_EQ(verdict_title(verdict), "not deterministic by itself");
+  EXPECT_TRUE(verdict_text(verdict).startsWith("Two bare runs differ first in the loss in step 0."));
 }
 
 TEST_F(VerifyFile, SumsInAnotherOrderAreSaidWithTheirErrors) {
-  const QByteArray difference = R"({"kind": "gradient", "step": 0, "rank": null, "parameter": "w", "bare": "00",
-      "rewritten": "01", "rewrite": null, "site": null})";
-  const ReadVerifyResult read_result = read(result(difference, true, R"({"unknown": null, "left_out": 0, "gradients": [
-      {"parameter": "w", "difference": 5e-7, "bare_error": 1e-7, "rewritten_error": 6e-7},
-      {"parameter": "b", "difference": 0.0, "bare_error": 1.4e-6, "rewritten_error": null}]})"));
-  ASSERT_TRUE(read_result.result) << read_result.problem.toStdString();
-  EXPECT_EQ(verdict_title(*read_result.result), "not the same bits");
+  verify::Verdict verdict =
+      different({.kind = Kind::gradient, .name = "w", .bare = "00", .rewritten = "01", .rewrite = "", .site = {}});
+  verdict.rounding.emplace();
+  verdict.rounding->gradients = {{"w", 5e-7, 1e-7, 6e-7}, {"b", 0.0, 1.4e-6, std::nan("")}};
+  EXPECT_EQ(verdict_title(read(verdict)), "not the same bits");
   EXPECT_EQ(
-      verdict_text(*read_result.result),
+      verdict_text(read(verdict)),
       "Rewrites that add in another order make the first difference, in the gradient of w in step 0, and all others. "
       "In the first step no gradient differs by more than 5.0e-07 of its largest element. From float64 the bare "
       "program's are off by up to 1.4e-06, the rewritten one's by up to inf.");
-  const ReadVerifyResult unknown =
-      read(result(difference, true, R"({"unknown": "no gradient could be followed in float64",
-      "left_out": 2, "gradients": []})"));
-  ASSERT_TRUE(unknown.result) << unknown.problem.toStdString();
-  EXPECT_TRUE(verdict_text(*unknown.result).endsWith("is not known: no gradient could be followed in float64."));
+  verdict.rounding = verify::Rounding{"no gradient could be followed in float64", {}, 2};
+  EXPECT_TRUE(verdict_text(read(verdict)).endsWith("is not known: no gradient could be followed in float64."));
 }
 
 TEST_F(VerifyFile, WhereNothingWasComparedThereIsNoVerdict) {
-  QByteArray text = result("null");
-  text.replace("\"identical\": true", "\"identical\": false")
-      .replace("\"verdict\": \"identical\"", "\"verdict\": \"none\"");
-  const ReadVerifyResult read_result = read(text);
-  ASSERT_TRUE(read_result.result) << read_result.problem.toStdString();
-  EXPECT_EQ(verdict_title(*read_result.result), "no verdict");
-  EXPECT_TRUE(verdict_text(*read_result.result).startsWith("No gradient and no parameter could be compared."));
+  verify::Verdict verdict = identical();
+  verdict.compared.gradients = verdict.compared.parameters = 0;
+  verdict = read(verdict);
+  EXPECT_EQ(verdict_title(verdict), "no verdict");
+  EXPECT_TRUE(verdict_text(verdict).startsWith("No gradient and no parameter could be compared."));
 }
 
 TEST_F(VerifyFile, WhatIsNoResultIsOneSentence) {
   for (const char* text : {"", "{", "[]", "{\"identical\": 3}", "{\"identical\": true}", "null"}) {
-    const ReadVerifyResult read_result = read(text);
-    EXPECT_FALSE(read_result.result);
-    EXPECT_TRUE(read_result.problem.endsWith("is no result of tapelens verify --format json.")) << text;
+    const auto result = read(QByteArray(text));
+    ASSERT_FALSE(result);
+    EXPECT_TRUE(result.error().message.ends_with("is no result of tapelens verify --format json.")) << text;
   }
   // Of whole numbers nothing else is one: not a fraction, not what no integer holds.
   for (const char* number : {"-1", "1.5", "1e49", "9223372036854775808", "true", "\"1\""}) {
-    EXPECT_FALSE(read(result("null").replace("\"steps\": 3", QByteArray("\"steps\": ") + number)).result) << number;
+    QByteArray text = QByteArray::fromStdString(verdict_json(identical()));
+    ASSERT_TRUE(text.contains("\"steps\": 3"));
+    EXPECT_FALSE(read(text.replace("\"steps\": 3", QByteArray("\"steps\": ") + number))) << number;
   }
-  EXPECT_TRUE(read_verify_result(folder_.filePath("none.json")).problem.contains("cannot be read"));
+  const auto none = read_verify_result(folder_.filePath("none.json"));
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("cannot be read"), std::string::npos);
 }
 
 }  // namespace

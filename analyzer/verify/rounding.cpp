@@ -1,18 +1,13 @@
-// Some rewrites add the same numbers in another order: how far that is from what the program itself rounds.
+#include "analyzer/verify/rounding.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/closing.h"
-#include "cli/verify.h"
-
-namespace tapelens::cli {
+namespace tapelens::verify {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct CloseFile {
   void operator()(FILE* file) const { fclose(file); }
@@ -55,18 +50,6 @@ class Values {
   bool at_end_ = false;
 };
 
-// The one process of a run that wrote gradients; empty: none did, or several.
-std::string only_file(const std::string& folder) {
-  std::string found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() != ".values") continue;
-    if (!found.empty()) return {};
-    found = entry.path().string();
-  }
-  return found;
-}
-
 double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b); }
 
 // One gradient of the bare run, with float64 after it, and the same of the rewritten run; false: a file ends in it.
@@ -102,7 +85,9 @@ Rounding unknown(const std::string& why) {
   return rounding;
 }
 
-Rounding compare(const std::string& bare_path, const std::string& rewritten_path) {
+}  // namespace
+
+Rounding compare_values(const std::string& bare_path, const std::string& rewritten_path) {
   Values bare(bare_path), rewritten(rewritten_path);
   Rounding rounding;
   Values::Head mine, theirs;
@@ -131,27 +116,4 @@ Rounding compare(const std::string& bare_path, const std::string& rewritten_path
   return rounding;
 }
 
-}  // namespace
-
-Rounding measure_rounding(VerifySetting setting, const rewrites::Settings& applying, const VerifiedRun& bare) {
-  const auto run = [&setting](const std::string& name, const rewrites::Settings& applied, bool float64) {
-    setting.values = setting.folder + "/" + name;
-    setting.float64 = float64;
-    std::error_code error;
-    fs::create_directories(setting.values, error);
-    if (error) return trace::Result<VerifiedRun>(trace::Error{setting.values + ": " + error.message()});
-    return run_recorded(setting, applied, name, false);
-  };
-  const auto followed = run("values-bare", {}, true);
-  if (!followed) return unknown(followed.error().message);
-  Verdict unused;
-  if (compare(bare, *followed, unused)) return unknown("followed in float64 the program does not compute the same");
-  const std::string exact = only_file(setting.values);
-  const auto rewritten = run("values-rewritten", applying, false);
-  if (!rewritten) return unknown(rewritten.error().message);
-  const std::string other = only_file(setting.values);
-  if (exact.empty() || other.empty()) return unknown("values can be had of one process of Python with an optimizer");
-  return compare(exact, other);
-}
-
-}  // namespace tapelens::cli
+}  // namespace tapelens::verify

@@ -1,33 +1,20 @@
-// Two runs, checksum by checksum.
-//
-// Nothing is paired by when it came. Of a process the checksums of one parameter are a stream; threads and tasks may
-// interleave streams, and names that several models have ("weight", "weight#2") go by who came first, so streams of one
-// name may be in another's place. Processes are paired by their rank; without one, each of them may be any other.
+#include "analyzer/verify/compare.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <map>
 #include <utility>
 
-#include "cli/verify.h"
-
-namespace tapelens::cli {
+namespace tapelens::verify {
 namespace {
 
 using trace::ChecksumOf;
-using Process = VerifiedRun::Process;
+using Process = Run::Process;
 
-const char* kind_of(ChecksumOf of) {
-  switch (of) {
-    case ChecksumOf::loss:
-      return "loss";
-    case ChecksumOf::gradient:
-      return "gradient";
-    case ChecksumOf::parameter:
-      return "parameter";
-    default:
-      return "unknown";
-  }
+Difference::Kind kind_of(ChecksumOf of) {
+  if (of == ChecksumOf::loss) return Difference::Kind::loss;
+  return of == ChecksumOf::gradient ? Difference::Kind::gradient : Difference::Kind::parameter;
 }
 
 std::string value_text(const Checksum& checksum) {
@@ -94,8 +81,8 @@ class Remaining {
       if (one == nullptr || (earliest != nullptr && std::pair(earliest->step, earliest) <= std::pair(one->step, one)))
         return;
       earliest = one;
-      found = Difference{rank, one->step, kind_of(one->of), one->name, a ? value_text(*a) : "", b ? value_text(*b) : "",
-                         "",   {}};
+      found = Difference{kind_of(one->of),        rank, one->step, one->name, a ? value_text(*a) : "",
+                         b ? value_text(*b) : "", "",   {}};
     };
     static const Stream none;
     for (const auto& [key, stream] : bare_) {
@@ -147,15 +134,15 @@ uint64_t steps_of(const Process& process) {
   return longest > 0 ? std::min<uint64_t>(steps, longest) : steps;
 }
 
-void count(const Process& process, Verdict& verdict) {
+void count(const Process& process, Compared& compared) {
   for (const Checksum& checksum : process.checksums) {
-    (checksum.of == ChecksumOf::loss       ? verdict.losses
-     : checksum.of == ChecksumOf::gradient ? verdict.gradients
-                                           : verdict.parameters)++;
+    (checksum.of == ChecksumOf::loss       ? compared.losses
+     : checksum.of == ChecksumOf::gradient ? compared.gradients
+                                           : compared.parameters)++;
   }
-  verdict.steps = std::max(verdict.steps, steps_of(process));
-  verdict.gradients_left_out += process.gradients_left_out;
-  verdict.parameters_left_out += process.parameters_left_out;
+  compared.steps = std::max(compared.steps, steps_of(process));
+  compared.gradients_left_out += process.gradients_left_out;
+  compared.parameters_left_out += process.parameters_left_out;
 }
 
 // Each process once, with a rank: then ranks say which is which.
@@ -168,13 +155,18 @@ bool has_ranks(const std::vector<Process>& processes) {
 
 }  // namespace
 
-std::optional<Difference> compare(const VerifiedRun& bare, const VerifiedRun& other, Verdict& verdict) {
-  for (const Process& process : bare.processes) count(process, verdict);
-  if (bare.exit_code != other.exit_code) {
+Compared comparable(const Run& bare) {
+  Compared compared;
+  for (const Process& process : bare.processes) count(process, compared);
+  return compared;
+}
+
+std::optional<Difference> compare(const Run& bare, const Run& other) {
+  if (bare.figures.exit_code != other.figures.exit_code) {
     Difference difference;
-    difference.kind = "exit_code";
-    difference.bare = std::to_string(bare.exit_code);
-    difference.rewritten = std::to_string(other.exit_code);
+    difference.kind = Difference::Kind::exit_code;
+    difference.bare = std::to_string(bare.figures.exit_code);
+    difference.rewritten = std::to_string(other.figures.exit_code);
     return difference;
   }
   const bool is_cut = bare.is_cut || other.is_cut;
@@ -206,4 +198,4 @@ std::optional<Difference> compare(const VerifiedRun& bare, const VerifiedRun& ot
   return first;
 }
 
-}  // namespace tapelens::cli
+}  // namespace tapelens::verify

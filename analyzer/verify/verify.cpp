@@ -1,22 +1,23 @@
-// The order of the runs, and the search for the site that makes the difference.
+#include "analyzer/verify/verify.h"
+
 #include <algorithm>
 #include <functional>
-#include <set>
 #include <utility>
 
-#include "cli/closing.h"
-#include "cli/text.h"
-#include "cli/verify.h"
+#include "analyzer/verify/compare.h"
+#include "analyzer/verify/rounding.h"
 
-namespace tapelens::cli {
+namespace tapelens::verify {
 namespace {
+
+using trace::Error;
+using trace::ErrorKind;
 
 // Runs with less and less of what is applied.
 class Search {
  public:
-  Search(const VerifySetting& setting, const rewrites::Settings& applying, const VerifiedRun& bare,
-         const VerifiedRun& rewritten)
-      : setting_(setting), applying_(applying), bare_(bare), rewritten_(rewritten) {}
+  Search(Runs& runs, const rewrites::Settings& applying, const Run& bare, const Run& rewritten)
+      : runs_(runs), applying_(applying), bare_(bare), rewritten_(rewritten) {}
 
   // Whether all of the difference comes from rewrites that add in another order, which is what they say of themselves:
   // the run without them, and with all else, is the same as the bare one.
@@ -58,6 +59,7 @@ class Search {
   static void take(const rewrites::Site& site, Difference& difference) {
     difference.rewrite = site.rewrite;
     difference.site = site;
+    difference.site->finding.clear();  // which of a plan's it was says nothing of the program
   }
 
   std::optional<rewrites::Site> first_site(const std::vector<rewrites::Site>& sites) {
@@ -106,23 +108,21 @@ class Search {
   }
 
   std::optional<bool> differs(const rewrites::Settings& applying, const std::string& what) {
-    const std::string name = "search-" + std::to_string(++runs_);
-    const auto run = run_recorded(setting_, applying, name, false);
+    const auto run = runs_.run(applying, {.name = "search-" + std::to_string(++count_)});
     if (!run) {
-      say("the search for the site ends: " + run.error().message);
+      runs_.tell("the search for the site ends: " + run.error().message);
       return std::nullopt;
     }
-    Verdict unused;
-    const bool answer = compare(bare_, *run, unused).has_value();
-    say("run " + std::to_string(3 + runs_) + ": " + what + ": " + (answer ? "different" : "the same"));
+    const bool answer = compare(bare_, *run).has_value();
+    runs_.tell("run " + std::to_string(3 + count_) + ": " + what + ": " + (answer ? "different" : "the same"));
     return answer;
   }
 
-  const VerifySetting& setting_;
+  Runs& runs_;
   const rewrites::Settings& applying_;
-  const VerifiedRun& bare_;
-  const VerifiedRun& rewritten_;
-  int runs_ = 0;
+  const Run& bare_;
+  const Run& rewritten_;
+  int count_ = 0;
 };
 
 std::string name_of(const rewrites::Settings& applying) {
@@ -135,74 +135,90 @@ std::string name_of(const rewrites::Settings& applying) {
   return name.empty() ? "nothing" : name;
 }
 
-Verdict failed(Verdict verdict, int exit_code, const std::string& problem) {
-  verdict.exit_code = exit_code;
-  verdict.problem = problem;
-  return verdict;
+Rounding unknown(const std::string& why) {
+  Rounding rounding;
+  rounding.unknown = why;
+  return rounding;
+}
+
+// Runs the program twice more: bare, followed in float64, and rewritten.
+Rounding measure_rounding(Runs& runs, const rewrites::Settings& rewrites, const Run& bare) {
+  const auto exact = runs.run({}, {.name = "values-bare", .values = true, .float64 = true});
+  if (!exact) return unknown(exact.error().message);
+  if (compare(bare, *exact)) return unknown("followed in float64 the program does not compute the same");
+  const auto rewritten = runs.run(rewrites, {.name = "values-rewritten", .values = true});
+  if (!rewritten) return unknown(rewritten.error().message);
+  if (exact->values.empty() || rewritten->values.empty()) {
+    return unknown("values can be had of one process of Python with an optimizer");
+  }
+  return compare_values(exact->values, rewritten->values);
+}
+
+void take_rewritten(const Run& run, Verdict& verdict) {
+  verdict.rewritten = run.figures;
+  for (const peak::RewrittenTotal& total : run.rewritten.applied) {
+    verdict.applied.push_back({total.rewrite, total.level, total.sites, total.times, total.bytes, total.kept});
+  }
+  for (const peak::RewrittenTotal& total : run.rewritten.skipped) {
+    verdict.skipped.push_back({total.rewrite, total.reason, total.sites, total.bytes});
+  }
+}
+
+Error not_complete(const std::string& run) {
+  return {"the recording of the " + run + " run is not complete: compare fewer steps with --steps",
+          ErrorKind::incomplete};
 }
 
 }  // namespace
 
-Verdict verify(const VerifySetting& setting, const rewrites::Settings& applying) {
-  Verdict verdict;
-  say("run 1: bare");
-  auto bare = run_recorded(setting, {}, "bare", true);
-  if (!bare) return failed(verdict, kNothingRecorded, bare.error().message);
-  verdict.bare = *bare;
-  if (!bare->not_started.empty()) return failed(verdict, kCommandFailed, bare->not_started);
-  if (bare->exit_code != 0) {
-    return failed(verdict, kCommandFailed,
-                  "the command ended with exit code " + std::to_string(bare->exit_code) + ": nothing was compared");
+trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites) {
+  runs.tell("run 1: bare");
+  const auto bare = runs.run({}, {.name = "bare", .is_shown = true});
+  if (!bare) return bare.error();
+  if (bare->figures.exit_code != 0) {
+    return Error{
+        "the command ended with exit code " + std::to_string(bare->figures.exit_code) + ": nothing was compared",
+        ErrorKind::command_failed};
   }
-  if (bare->incomplete) {
-    return failed(verdict, kIncomplete,
-                  "the recording of the bare run is not complete: compare fewer steps with --steps");
-  }
+  if (bare->incomplete) return not_complete("bare");
   if (!bare->was_recorded) {
-    return failed(verdict, kNothingRecorded,
-                  "nothing was compared: no process of this command ran an operator of a LibTorch that can be recorded "
-                  "(see `tapelens doctor`)");
+    return Error{
+        "nothing was compared: no process of this command ran an operator of a LibTorch that can be recorded "
+        "(see `tapelens doctor`)",
+        ErrorKind::nothing_recorded};
   }
   if (bare->processes.empty()) {
-    return failed(verdict, kNoVerdict,
-                  "nothing was compared: no backward from a loss of one number and no step of an optimizer was seen");
+    return Error{"nothing was compared: no backward from a loss of one number and no step of an optimizer was seen",
+                 ErrorKind::nothing_compared};
   }
 
-  say("run 2: with " + name_of(applying));
-  auto rewritten = run_recorded(setting, applying, "rewritten", false);
-  if (!rewritten) return failed(verdict, kNothingRecorded, rewritten.error().message);
-  verdict.rewritten = *rewritten;
-  if (rewritten->incomplete) {
-    return failed(verdict, kIncomplete,
-                  "the recording of the rewritten run is not complete: compare fewer steps with --steps");
-  }
-  verdict.difference = compare(*bare, *rewritten, verdict);
-  if (!verdict.difference) {
-    // The same losses alone prove nothing of the gradients.
-    verdict.identical = verdict.has_verdict = verdict.gradients + verdict.parameters > 0;
-    verdict.exit_code = verdict.has_verdict ? kIdentical : kNoVerdict;
-    return verdict;
-  }
+  runs.tell("run 2: with " + name_of(rewrites));
+  const auto rewritten = runs.run(rewrites, {.name = "rewritten"});
+  if (!rewritten) return rewritten.error();
+  if (rewritten->incomplete) return not_complete("rewritten");
+  Verdict verdict;
+  verdict.bare = bare->figures;
+  verdict.compared = comparable(*bare);
+  take_rewritten(*rewritten, verdict);
+  verdict.difference = compare(*bare, *rewritten);
+  if (!verdict.difference) return verdict;
 
-  say("run 3: bare again, since they differ");
-  auto again = run_recorded(setting, {}, "bare-again", false);
-  if (!again) return failed(verdict, kNothingRecorded, again.error().message);
-  Verdict unused;
-  if (auto difference = compare(*bare, *again, unused)) {
-    verdict.deterministic = verdict.has_verdict = false;
+  runs.tell("run 3: bare again, since they differ");
+  const auto again = runs.run({}, {.name = "bare-again"});
+  if (!again) return again.error();
+  if (auto difference = compare(*bare, *again)) {
+    verdict.is_deterministic = false;
     verdict.difference = std::move(difference);
-    verdict.exit_code = kNoVerdict;
     return verdict;
   }
-  verdict.exit_code = kDiffers;
-  Search search(setting, applying, *bare, *rewritten);
-  if (verdict.difference->kind != "exit_code" && search.is_rounding()) {
-    say("two more runs: how far the gradients of the first step are apart, and from float64");
-    verdict.rounding = measure_rounding(setting, applying, *bare);
+  Search search(runs, rewrites, *bare, *rewritten);
+  if (verdict.difference->kind != Difference::Kind::exit_code && search.is_rounding()) {
+    runs.tell("two more runs: how far the gradients of the first step are apart, and from float64");
+    verdict.rounding = measure_rounding(runs, rewrites, *bare);
   } else {
     search.find(*verdict.difference);
   }
   return verdict;
 }
 
-}  // namespace tapelens::cli
+}  // namespace tapelens::verify

@@ -1,0 +1,146 @@
+#include "analyzer/verify/run.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "analyzer/model/load.h"
+#include "analyzer/peak/analysis.h"
+#include "analyzer/peak/saved_for_backward.h"
+#include "rewrites/wire.h"
+#include "trace/checksum.h"
+#include "trace/recording.h"
+
+namespace tapelens::verify {
+
+namespace {
+
+using trace::ChecksumOf;
+
+std::vector<Checksum> checksums_of(const model::Process& process, const model::Text& text) {
+  std::vector<Checksum> all;
+  const model::Checksums& t = process.checksums;
+  for (uint32_t row = 1; row <= t.rows(); ++row) {
+    const model::ChecksumId id{row};
+    all.push_back({t.step[id], static_cast<ChecksumOf>(t.of[id]), std::string(text.string(t.name[id])), t.value[id]});
+  }
+  return all;
+}
+
+Run::Process process_of(const model::Process& process, const model::Text& text) {
+  Run::Process made;
+  made.rank = process.summary.rank;
+  made.checksums = checksums_of(process, text);
+  made.has_threads = std::ranges::any_of(process.information, [&](const model::Information& information) {
+    return text.string(information.key) == trace::kChecksumsOfThreads;
+  });
+  // A spool that nobody vouches for may name any step.
+  const uint64_t ends = process.optimizer_steps.size() + 1;
+  std::erase_if(made.checksums, [&](const Checksum& checksum) {
+    made.gradients_left_out += checksum.of == ChecksumOf::gradient_left_out ? 1 : 0;
+    made.parameters_left_out += checksum.of == ChecksumOf::parameter_left_out ? 1 : 0;
+    return checksum.step > ends || checksum.of < ChecksumOf::loss || checksum.of > ChecksumOf::parameter;
+  });
+  return made;
+}
+
+// Without what the checksums took: those are in the step before or after the border that they are taken at.
+std::optional<int64_t> median_step(const peak::Analysis& analysis) {
+  const model::Process& process = analysis.process();
+  std::vector<int64_t> durations;
+  for (const model::Step& step : analysis.steps()) {
+    if (step.when.end == model::kNever) continue;
+    // The first begins with the process: with its imports.
+    model::Time begin = step.when.begin;
+    if (step.index == 0 && process.operators.rows() > 0) begin = process.operators.begin[model::OperatorId{1}];
+    int64_t spent = 0;
+    for (uint32_t row = 1; row <= process.checksums.rows(); ++row) {
+      const model::ChecksumId id{row};
+      if (step.when.contains(process.checksums.time[id])) spent += process.checksums.spent[id].ns;
+    }
+    durations.push_back(step.when.end.ns - begin.ns - spent);
+  }
+  if (durations.size() > 1) durations.erase(durations.begin());
+  if (durations.empty()) return std::nullopt;
+  const auto middle = durations.begin() + static_cast<int64_t>(durations.size() / 2);
+  std::ranges::nth_element(durations, middle);
+  return *middle;
+}
+
+Bytes last_step_peak(const peak::DeviceAnalysis& device, Bytes peak) {
+  const std::vector<model::Backward>& backwards = device.of().process().backwards;
+  if (backwards.empty()) return peak;
+  const auto last = std::ranges::max_element(backwards, {}, &model::Interval::begin);
+  return device.timeline().largest(step_at(device.of().steps(), last->begin).when).bytes;
+}
+
+void take_figures(const peak::Analysis& analysis, const peak::DevicePeak& found, Figures& figures) {
+  const peak::DeviceAnalysis device(analysis, found.device);
+  figures.peak = found.peak;
+  figures.saved_peak = saved_for_backward(analysis.lifetimes(), device.timeline(), analysis.since());
+  figures.last_step_peak = last_step_peak(device, found.peak);
+  figures.step_ns = median_step(analysis);
+}
+
+void take_steps(const std::vector<Checksum>& checksums, Figures& figures) {
+  uint64_t steps = 0;
+  for (const Checksum& checksum : checksums) steps = std::max(steps, checksum.step + 1);
+  figures.loss.assign(steps, std::numeric_limits<double>::quiet_NaN());
+  std::vector<std::vector<std::pair<std::string, uint64_t>>> gradients(steps);
+  for (const Checksum& checksum : checksums) {
+    if (checksum.of == ChecksumOf::loss) figures.loss[checksum.step] = std::bit_cast<double>(checksum.value);
+    if (checksum.of == ChecksumOf::gradient) gradients[checksum.step].emplace_back(checksum.name, checksum.value);
+  }
+  for (auto& step : gradients) {
+    std::ranges::stable_sort(step, {}, [](const auto& gradient) { return gradient.first; });
+    std::string all;
+    for (const auto& [name, value] : step) all += name + '=' + std::to_string(value) + '\n';
+    figures.gradient_checksum.push_back(trace::checksum_of(all.data(), all.size()));
+  }
+}
+
+rewrites::Site plan_site(const peak::RewrittenSite& site) {
+  rewrites::Site made;
+  made.rewrite = site.rewrite;
+  made.module = site.module;
+  made.op = site.op;
+  made.node = site.node;
+  made.field = site.field;
+  made.file = site.file.substr(site.file.rfind('/') + 1);
+  made.line = site.line;
+  return made;
+}
+
+}  // namespace
+
+trace::Result<Run> read_run(const std::string& path) {
+  const auto recording = trace::Recording::open(path);
+  if (!recording) return recording.error();
+  Run run;
+  const model::Text text = model::load_text(*recording);
+  std::set<std::string> seen;
+  for (uint32_t index = 0; index < recording->processes().size(); ++index) {
+    run.was_recorded = true;
+    const model::Process process = model::load_process(*recording, text, trace::ProcessIndex{index});
+    if (!text.left_out.empty() || !process.left_out.empty()) run.incomplete = true;
+    if (process.checksums.rows() > 0) run.processes.push_back(process_of(process, text));
+    const peak::Analysis analysis(process, text);
+    const peak::Rewritten rewritten = peak::rewritten(analysis);
+    for (const peak::RewrittenSite& site : rewritten.sites) {
+      if (!site.reason.empty()) continue;
+      rewrites::Site planned = plan_site(site);
+      if (seen.insert(rewrites::flat({planned})).second) run.applied.push_back(std::move(planned));
+    }
+    for (const peak::DevicePeak& device : analysis.devices()) {
+      if (device.peak <= run.figures.peak) continue;
+      take_figures(analysis, device, run.figures);
+      run.rewritten = rewritten;
+    }
+  }
+  if (!run.processes.empty()) take_steps(run.processes.front().checksums, run.figures);
+  return run;
+}
+
+}  // namespace tapelens::verify

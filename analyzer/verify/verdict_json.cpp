@@ -1,0 +1,248 @@
+#include "analyzer/verify/verdict_json.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/report/json.h"
+
+namespace tapelens::verify {
+
+namespace {
+
+// Of keys in the order in which they are written.
+using Json = nlohmann::ordered_json;
+
+// ---- writing
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+std::string hex(uint64_t value) {
+  char text[20];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+Json figures_json(const Figures& figures) {
+  Json loss = Json::array(), gradients = Json::array();
+  for (const double value : figures.loss) loss.push_back(number(value));
+  for (const uint64_t value : figures.gradient_checksum) gradients.push_back(hex(value));
+  return {{"exit_code", figures.exit_code},
+          {"peak_bytes", figures.peak.value},
+          {"last_step_peak_bytes", figures.last_step_peak.value},
+          {"saved_peak_bytes", figures.saved_peak.value},
+          {"step_ns", figures.step_ns ? Json(*figures.step_ns) : Json(nullptr)},
+          {"loss", std::move(loss)},
+          {"gradient_checksum", std::move(gradients)}};
+}
+
+Json site_json(const rewrites::Site& site) {
+  return {{"rewrite", site.rewrite}, {"module", site.module},
+          {"operator", site.op},     {"node", site.node},
+          {"field", site.field},     {"source", site.file.empty() ? "" : site.file + ":" + std::to_string(site.line)}};
+}
+
+Json difference_json(const Difference& d) {
+  return {{"kind", kind_name(d.kind)},
+          {"step", d.kind == Difference::Kind::exit_code ? Json(nullptr) : Json(d.step)},
+          {"rank", d.rank >= 0 ? Json(d.rank) : Json(nullptr)},
+          {"parameter", d.name},
+          {"bare", or_null(d.bare)},
+          {"rewritten", or_null(d.rewritten)},
+          {"rewrite", or_null(d.rewrite)},
+          {"site", d.site ? site_json(*d.site) : Json(nullptr)}};
+}
+
+Json rounding_json(const Rounding& rounding) {
+  Json gradients = Json::array();
+  for (const GradientError& one : rounding.gradients) {
+    gradients.push_back({{"parameter", one.name},
+                         {"difference", number(one.difference)},
+                         {"bare_error", number(one.bare)},
+                         {"rewritten_error", number(one.rewritten)}});
+  }
+  return {{"unknown", or_null(rounding.unknown)}, {"gradients", std::move(gradients)}, {"left_out", rounding.left_out}};
+}
+
+// ---- reading: what is not as it should be throws a Json::exception
+
+[[noreturn]] void refuse(const char* why, const Json& value) { throw Json::out_of_range::create(406, why, &value); }
+
+// A whole number from 0 to `most`. Never by Json::get, which makes one of whatever is a number.
+template <class Number>
+Number whole(const Json& value, Number most = std::numeric_limits<Number>::max()) {
+  const uint64_t number = value.get_ref<const Json::number_unsigned_t&>();
+  if (number > static_cast<uint64_t>(most)) refuse("a whole number out of range", value);
+  return static_cast<Number>(number);
+}
+
+uint64_t count(const Json& value) { return static_cast<uint64_t>(whole<int64_t>(value)); }
+Bytes bytes(const Json& value) { return Bytes{whole<int64_t>(value)}; }
+
+std::string text(const Json& value) { return value.get_ref<const std::string&>(); }
+// A string, or nothing where there is null; what is empty is written so.
+std::string text_or_null(const Json& value) {
+  if (value.is_null()) return {};
+  if (text(value).empty()) refuse("an empty string", value);
+  return text(value);
+}
+
+double real(const Json& value) {
+  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  if (!value.is_number()) refuse("no number", value);
+  return value.get<double>();
+}
+
+uint64_t of_hex(const Json& value) {
+  const std::string digits = text(value);
+  uint64_t number = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [rest, error] = std::from_chars(digits.data(), end, number, 16);
+  if (error != std::errc() || rest != end || digits != hex(number)) refuse("no checksum", value);
+  return number;
+}
+
+Figures figures_of(const Json& from) {
+  Figures f;
+  const Json& exit_code = from.at("exit_code");
+  f.exit_code = whole<int>(exit_code);
+  f.peak = bytes(from.at("peak_bytes"));
+  f.last_step_peak = bytes(from.at("last_step_peak_bytes"));
+  f.saved_peak = bytes(from.at("saved_peak_bytes"));
+  if (const Json& ns = from.at("step_ns"); !ns.is_null()) {
+    // Less than nothing where the checksums took longer than the step.
+    if (!ns.is_number_integer() || (ns.is_number_unsigned() && ns.get<uint64_t>() > uint64_t{1} << 62)) {
+      refuse("no time", ns);
+    }
+    f.step_ns = ns.get<int64_t>();
+  }
+  for (const Json& value : from.at("loss")) f.loss.push_back(real(value));
+  for (const Json& value : from.at("gradient_checksum")) f.gradient_checksum.push_back(of_hex(value));
+  return f;
+}
+
+rewrites::Site site_of(const Json& from) {
+  rewrites::Site site;
+  site.rewrite = text(from.at("rewrite"));
+  site.module = text(from.at("module"));
+  site.op = text(from.at("operator"));
+  site.node = text(from.at("node"));
+  site.field = text(from.at("field"));
+  const Json& value = from.at("source");
+  const std::string source = text(value);
+  if (source.empty()) return site;
+  const size_t colon = source.rfind(':');
+  if (colon == std::string::npos || colon == 0) refuse("no line of a file", value);
+  const char *begin = source.data() + colon + 1, *end = source.data() + source.size();
+  const auto [rest, error] = std::from_chars(begin, end, site.line);
+  if (error != std::errc() || rest != end) refuse("no line of a file", value);
+  site.file = source.substr(0, colon);
+  return site;
+}
+
+Difference::Kind kind_of(const Json& value) {
+  using Kind = Difference::Kind;
+  for (const Kind kind : {Kind::loss, Kind::gradient, Kind::parameter, Kind::exit_code}) {
+    if (text(value) == kind_name(kind)) return kind;
+  }
+  refuse("nothing that is compared", value);
+}
+
+Difference difference_of(const Json& from) {
+  Difference d;
+  d.kind = kind_of(from.at("kind"));
+  if (d.kind != Difference::Kind::exit_code) d.step = count(from.at("step"));
+  if (const Json& rank = from.at("rank"); !rank.is_null()) d.rank = whole<int32_t>(rank);
+  d.name = text(from.at("parameter"));
+  d.bare = text_or_null(from.at("bare"));
+  d.rewritten = text_or_null(from.at("rewritten"));
+  d.rewrite = text_or_null(from.at("rewrite"));
+  if (const Json& site = from.at("site"); !site.is_null()) d.site = site_of(site);
+  return d;
+}
+
+Rounding rounding_of(const Json& from) {
+  Rounding rounding;
+  rounding.unknown = text_or_null(from.at("unknown"));
+  for (const Json& gradient : from.at("gradients")) {
+    rounding.gradients.push_back({text(gradient.at("parameter")), real(gradient.at("difference")),
+                                  real(gradient.at("bare_error")), real(gradient.at("rewritten_error"))});
+  }
+  rounding.left_out = count(from.at("left_out"));
+  return rounding;
+}
+
+Verdict verdict_of(const Json& all) {
+  Verdict v;
+  v.is_deterministic = all.at("deterministic").get<bool>();
+  if (const Json& difference = all.at("first_difference"); !difference.is_null())
+    v.difference = difference_of(difference);
+  if (const Json& rounding = all.at("rounding"); !rounding.is_null()) v.rounding = rounding_of(rounding);
+  const Json &compared = all.at("compared"), &left_out = all.at("not_compared");
+  v.compared = {count(compared.at("steps")),      count(compared.at("losses")),    count(compared.at("gradients")),
+                count(compared.at("parameters")), count(left_out.at("gradients")), count(left_out.at("parameters"))};
+  v.bare = figures_of(all.at("bare"));
+  v.rewritten = figures_of(all.at("rewritten"));
+  for (const Json& one : all.at("applied")) {
+    v.applied.push_back({text(one.at("rewrite")), whole<int>(one.at("level")), count(one.at("sites")),
+                         count(one.at("times")), bytes(one.at("bytes")), bytes(one.at("kept_bytes"))});
+  }
+  for (const Json& one : all.at("skipped")) {
+    v.skipped.push_back(
+        {text(one.at("rewrite")), text(one.at("reason")), count(one.at("sites")), bytes(one.at("bytes"))});
+  }
+  const bool is_identical = all.at("identical").get<bool>();
+  if (text(all.at("verdict")) != answer_name(v.answer()) || is_identical != (v.answer() == Answer::identical) ||
+      (!v.is_deterministic && !v.difference) || (v.rounding && v.answer() != Answer::different)) {
+    refuse("it contradicts itself", all);
+  }
+  return v;
+}
+
+}  // namespace
+
+std::string verdict_json(const Verdict& v) {
+  Json applied = Json::array(), skipped = Json::array();
+  for (const Applied& one : v.applied) {
+    applied.push_back({{"rewrite", one.rewrite},
+                       {"level", one.level},
+                       {"sites", one.sites},
+                       {"times", one.times},
+                       {"bytes", one.bytes.value},
+                       {"kept_bytes", one.kept.value}});
+  }
+  for (const Skipped& one : v.skipped) {
+    skipped.push_back(
+        {{"rewrite", one.rewrite}, {"reason", one.reason}, {"sites", one.sites}, {"bytes", one.bytes.value}});
+  }
+  const Compared& c = v.compared;
+  const Json all = {
+      {"verdict", answer_name(v.answer())},
+      {"identical", v.answer() == Answer::identical},
+      {"deterministic", v.is_deterministic},
+      {"first_difference", v.difference ? difference_json(*v.difference) : Json(nullptr)},
+      {"rounding", v.rounding ? rounding_json(*v.rounding) : Json(nullptr)},
+      {"compared",
+       {{"steps", c.steps}, {"losses", c.losses}, {"gradients", c.gradients}, {"parameters", c.parameters}}},
+      {"not_compared", {{"gradients", c.gradients_left_out}, {"parameters", c.parameters_left_out}}},
+      {"bare", figures_json(v.bare)},
+      {"rewritten", figures_json(v.rewritten)},
+      {"applied", std::move(applied)},
+      {"skipped", std::move(skipped)}};
+  // Names come from the program and need not be UTF-8.
+  return report::dumped(all);
+}
+
+trace::Result<Verdict> read_verdict(std::string_view json, std::string_view name) {
+  try {
+    return verdict_of(Json::parse(json.begin(), json.end()));
+  } catch (const Json::exception&) {
+    return trace::Error{std::string(name) + " is no result of tapelens verify --format json."};
+  }
+}
+
+}  // namespace tapelens::verify

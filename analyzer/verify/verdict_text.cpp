@@ -1,0 +1,170 @@
+#include "analyzer/verify/verdict_text.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "analyzer/report/format.h"
+#include "rewrites/catalog.h"
+
+namespace tapelens::verify {
+
+namespace {
+
+using report::bytes_text;
+using report::pad_left;
+using report::pad_right;
+using report::plural;
+
+// What was not compared; empty: everything was.
+std::string left_out_text(const Compared& c) {
+  if (c.gradients_left_out + c.parameters_left_out == 0) return "";
+  return " " + plural(c.gradients_left_out, "gradient", "gradients") + " and " +
+         plural(c.parameters_left_out, "parameter", "parameters") +
+         " were not compared: they are no ordinary tensors on the CPU.";
+}
+
+std::string or_none(const std::string& value) { return value.empty() ? "none" : value; }
+
+// Those of the process with the largest peak. Where another one alone has such a rewrite, its name is not known here.
+std::string names_of_reordering(const Verdict& v) {
+  std::string names;
+  for (const Applied& one : v.applied) {
+    if (rewrites::reorders_sums(one.rewrite)) names += (names.empty() ? "" : ", ") + one.rewrite;
+  }
+  return names.empty() ? "a rewrite" : names;
+}
+
+// How far each gradient is from that of the bare run, and both from float64.
+std::string rounding_text(const Rounding& rounding) {
+  if (!rounding.unknown.empty()) return "\nHow far they are apart is not known: " + rounding.unknown + ".\n";
+  constexpr size_t kMost = 8;
+  const auto figure = [](double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.1e", value);
+    return pad_left(text, 12);
+  };
+  const size_t shown = std::min(kMost, rounding.gradients.size());
+  size_t width = 30;
+  for (size_t i = 0; i < shown; ++i) width = std::max(width, std::min<size_t>(60, rounding.gradients[i].name.size()));
+  std::string text = "\n  " + pad_right("gradient, first step", width) + "  difference  bare error   rewritten error\n";
+  for (size_t i = 0; i < shown; ++i) {
+    const GradientError& one = rounding.gradients[i];
+    text += "  " + pad_right(one.name, width) + figure(one.difference) + figure(one.bare) + "    " +
+            figure(one.rewritten) + "\n";
+  }
+  if (shown < rounding.gradients.size()) {
+    text +=
+        "  and " + plural(rounding.gradients.size() - shown, "gradient", "gradients") + " with smaller differences\n";
+  }
+  if (rounding.left_out > 0) {
+    text += "  " + plural(rounding.left_out, "gradient", "gradients") + " could not be followed in float64\n";
+  }
+  return text +
+         "  The error is the largest difference from the same program in float64, relative to the largest element.\n";
+}
+
+std::string verdict_line(const Verdict& v) {
+  const std::string left_out = left_out_text(v.compared);
+  if (v.answer() == Answer::identical) {
+    return "Identical, bit for bit, in " + compared_text(v.compared) + "." + left_out;
+  }
+  if (!v.difference) {
+    return "No verdict: no gradient and no parameter was compared. The same in " +
+           plural(v.compared.steps, "step", "steps") + ": " + plural(v.compared.losses, "loss", "losses") + "." +
+           left_out;
+  }
+  const Difference& d = *v.difference;
+  if (v.rounding) {
+    return "Not the same bits: " + names_of_reordering(v) +
+           " adds in another order, and all else is identical. First the " + where_text(d) + " differs.";
+  }
+  if (!v.is_deterministic) return "The program is not deterministic by itself: " + not_deterministic_text(d);
+  return "Different: first the " + where_text(d) + " (" + values_text(d) + "). " + origin_text(d);
+}
+
+std::string change_text(Bytes before, Bytes after) {
+  if (before.value <= 0) return "";
+  char text[40];
+  const double change = 100.0 * static_cast<double>(after.value - before.value) / static_cast<double>(before.value);
+  std::snprintf(text, sizeof text, "%+.1f %%", change);
+  return text;
+}
+
+std::string row(const char* what, const std::string& bare, const std::string& rewritten, const std::string& change) {
+  const std::string all = pad_left(bare, 11) + pad_left(rewritten, 12) + (change.empty() ? "" : pad_left(change, 12));
+  return "  " + pad_right(what, 13) + all + "\n";
+}
+
+std::string table(const Verdict& v) {
+  const auto time = [](std::optional<int64_t> ns) { return ns ? report::time_text(model::Time{*ns}) : "unknown"; };
+  std::string ratio;
+  if (v.bare.step_ns && v.rewritten.step_ns && *v.bare.step_ns > 0) {
+    char text[40];
+    std::snprintf(text, sizeof text, "x%.2f",
+                  static_cast<double>(*v.rewritten.step_ns) / static_cast<double>(*v.bare.step_ns));
+    ratio = text;
+  }
+  return row("", "bare", "rewritten", "") +
+         row("peak", bytes_text(v.bare.peak), bytes_text(v.rewritten.peak),
+             change_text(v.bare.peak, v.rewritten.peak)) +
+         row("in last step", bytes_text(v.bare.last_step_peak), bytes_text(v.rewritten.last_step_peak),
+             change_text(v.bare.last_step_peak, v.rewritten.last_step_peak)) +
+         row("saved peak", bytes_text(v.bare.saved_peak), bytes_text(v.rewritten.saved_peak),
+             change_text(v.bare.saved_peak, v.rewritten.saved_peak)) +
+         row("step, median", time(v.bare.step_ns), time(v.rewritten.step_ns), ratio);
+}
+
+std::string rewrites_text(const Verdict& v) {
+  std::string text;
+  for (const Applied& total : v.applied) {
+    text += "  applied  " + pad_right(total.rewrite, 18) + " " + std::string(rewrites::level_name(total.level)) +
+            " at " + plural(total.sites, "site", "sites") + ", " + bytes_text(total.bytes) + " kept as " +
+            bytes_text(total.kept) + "\n";
+  }
+  for (const Skipped& total : v.skipped) {
+    text += "  skipped  " + pad_right(total.rewrite, 18) + " " + total.reason + " at " +
+            plural(total.sites, "site", "sites") + "\n";
+  }
+  return text.empty() ? "  nothing was applied\n" : text;
+}
+
+}  // namespace
+
+std::string compared_text(const Compared& c) {
+  return plural(c.steps, "step", "steps") + ": " + plural(c.losses, "loss", "losses") + ", " +
+         plural(c.gradients, "gradient", "gradients") + ", " + plural(c.parameters, "parameter", "parameters") +
+         " after their step";
+}
+
+std::string where_text(const Difference& d) {
+  if (d.kind == Difference::Kind::exit_code) return "exit code";
+  const std::string text =
+      kind_name(d.kind) + (d.name.empty() ? "" : " of " + d.name) + " in step " + std::to_string(d.step);
+  return d.rank >= 0 ? text + " of rank " + std::to_string(d.rank) : text;
+}
+
+std::string values_text(const Difference& d) {
+  return or_none(d.bare) + " bare, " + or_none(d.rewritten) + " rewritten";
+}
+
+std::string origin_text(const Difference& d) {
+  if (d.site) return "It comes from " + describe(*d.site) + ".";
+  if (!d.rewrite.empty()) return "It comes from " + d.rewrite + ", at no single site that could be found.";
+  return "No single rewrite was found that it comes from.";
+}
+
+std::string not_deterministic_text(const Difference& d) {
+  return "two bare runs differ first in the " + where_text(d) +
+         ". Nothing can be said of the rewrites; seed it, or see torch.use_deterministic_algorithms.";
+}
+
+std::string verdict_text(const Verdict& v, std::string_view last_words) {
+  std::string text = verdict_line(v) + "\n";
+  if (v.difference && v.difference->kind == Difference::Kind::exit_code && v.is_deterministic && !last_words.empty()) {
+    text += "\nWhat the rewritten run wrote last:\n" + std::string(last_words);
+  }
+  if (v.rounding) text += rounding_text(*v.rounding);
+  return text + "\n" + table(v) + "\n" + rewrites_text(v);
+}
+
+}  // namespace tapelens::verify

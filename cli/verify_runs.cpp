@@ -1,0 +1,153 @@
+#include "cli/verify_runs.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+
+#include "analyzer/report/escape.h"
+#include "cli/applying.h"
+#include "cli/child.h"
+#include "cli/closing.h"
+#include "cli/preload.h"
+#include "cli/spool_folder.h"
+#include "trace/seal.h"
+
+namespace tapelens::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using trace::Error;
+using trace::ErrorKind;
+using trace::Result;
+
+// Closed with the object.
+class File {
+ public:
+  File() = default;
+  File(const std::string& path, int flags) : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+bool is_lost(trace::Loss kind) {
+  switch (kind) {
+    case trace::Loss::disk_full:
+    case trace::Loss::size_limit:
+    case trace::Loss::torn_block:
+    case trace::Loss::unwritable:
+    case trace::Loss::no_memory:
+    case trace::Loss::unreachable:
+    case trace::Loss::no_descriptor:
+    case trace::Loss::disk_reserve:
+    case trace::Loss::file_size_limit:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The one process of a run that wrote gradients; empty: none did, or several.
+std::string only_file(const std::string& folder) {
+  std::string found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() != ".values") continue;
+    if (!found.empty()) return {};
+    found = entry.path().string();
+  }
+  return found;
+}
+
+}  // namespace
+
+void CommandRuns::tell(const std::string& line) { say(line); }
+
+std::string CommandRuns::last_words(const std::string& name) const {
+  constexpr size_t kMost = 2000;
+  FILE* file = fopen(path(name, ".log").c_str(), "r");
+  if (file == nullptr) return {};
+  std::string text(kMost, '\0');
+  if (fseek(file, -static_cast<long>(kMost), SEEK_END) != 0) rewind(file);
+  text.resize(fread(text.data(), 1, kMost, file));
+  fclose(file);
+  return text;
+}
+
+Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const Wanted& wanted) {
+  const PreloadPath preload;
+  const Rewriting rewriting(rewrites);
+  const std::string recording = path(wanted.name, ".tapelens");
+  const SpoolFolder spools = make_spool_folder(recording, {}, /*discard=*/true);
+  for (const std::string& reason : {preload.reason(), rewriting.reason(), spools.reason}) {
+    if (!reason.empty()) return Error{reason};
+  }
+  const std::string values = wanted.values ? path(wanted.name, "") : "";
+  if (std::error_code error; wanted.values && !fs::create_directories(values, error) && error) {
+    return Error{values + ": " + error.message()};
+  }
+  Environment environment = rewriting.environment();
+  std::ranges::move(preload.environment(), std::back_inserter(environment));
+  environment.insert(environment.end(),
+                     {{"TAPELENS_SPOOL", spools.path},
+                      {"TAPELENS_EPOCH_NS", ""},
+                      {"TAPELENS_STEPS", setting_.steps ? "0:" + std::to_string(*setting_.steps) : ""},
+                      {"TAPELENS_MAX_BYTES", ""},
+                      {"TAPELENS_STACKS", ""},
+                      {"TAPELENS_CHECKSUMS", "1"},
+                      {"TAPELENS_VALUES", values},
+                      {"TAPELENS_FLOAT64", wanted.float64 ? "1" : ""},
+                      {"TAPELENS_QUIET", wanted.is_shown ? "" : "1"},
+                      {"PYTHONHASHSEED", "0"}});
+  // No run may take input away from another.
+  const File nothing("/dev/null", O_RDWR);
+  Streams streams{nothing.descriptor(), -1, -1};
+  const std::string log = path(wanted.name, ".log");
+  const File written(wanted.is_shown ? "/dev/null" : log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  if (wanted.is_shown) {
+    if (setting_.output_to_error) streams.output = STDERR_FILENO;
+  } else {
+    if (written.descriptor() < 0) return Error{log + ": " + std::strerror(errno)};
+    streams.output = streams.error = written.descriptor();
+  }
+  const ChildEnd end = run_command(setting_.command, environment, streams);
+  signal(SIGPIPE, SIG_IGN);  // a reader of ours that is gone must not end the comparison
+  if (!end.started) {
+    remove_spool_folder(spools.path);
+    return Error{end.error, ErrorKind::command_failed};
+  }
+  trace::SealOptions sealing;
+  sealing.directory = spools.path;
+  sealing.output = recording;
+  sealing.command = report::shell_quote(setting_.command);
+  const auto sealed = spools_in(spools.path).empty() ? trace::SealSummary{} : trace::seal(sealing);
+  remove_spool_folder(spools.path);
+  if (!sealed) return sealed.error();
+  verify::Run run;
+  if (!sealed->processes.empty()) {
+    auto read = verify::read_run(recording);
+    if (!read) return read.error();
+    run = std::move(*read);
+    run.is_cut = setting_.steps.has_value();
+    run.incomplete |=
+        std::ranges::any_of(sealed->losses, [](const trace::SealLoss& loss) { return is_lost(loss.kind); });
+    if (wanted.values) run.values = only_file(values);
+  }
+  run.figures.exit_code = end.exit_code;
+  return run;
+}
+
+}  // namespace tapelens::cli
