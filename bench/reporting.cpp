@@ -31,11 +31,11 @@ int report(const std::string& path, double events) {
   report::Options options;
   options.top = 10;
   begin = std::chrono::steady_clock::now();
-  const report::Built built = report::build(*recording, options);
-  if (!built.report) return 1;
+  const auto built = report::build(*recording, options);
+  if (!built) return 1;
   const double analysing = seconds_since(begin);
   begin = std::chrono::steady_clock::now();
-  const size_t bytes = report::text(*built.report, {}).size();
+  const size_t bytes = report::text(*built, {}).size();
   const double rendering = seconds_since(begin);
   std::printf("%-34s %12.2f  (%.3f s)\n", "million events loaded and analysed/s", events / analysing / 1e6, analysing);
   std::printf("%-34s %12.3f  (opened in %.3f s, %zu bytes of text in %.3f s)\n", "seconds, the whole report",

@@ -57,18 +57,12 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
                    advise::Checks& checks) {
   stay_within_memory();
   const auto recording = trace::Recording::open(command.file);
-  if (!recording) {
-    say(recording.error().message);
-    return kUnreadable;
-  }
+  if (!recording) return fail(recording.error());
   const report::Advising advising{checks, wanted, progress_of_parts()};
-  report::Built built = report::build(*recording, options, &advising);
+  auto built = report::build(*recording, options, &advising);
   clear_progress_line();
-  if (!built.report) {
-    say(command.file + ": " + built.failure.message);
-    return built.failure.usage ? kUsage : kUnreadable;
-  }
-  report::Report& report = *built.report;
+  if (!built) return fail({command.file + ": " + built.error().message, built.error().kind});
+  report::Report& report = *built;
   report.recording.file = report::shell_quote(command.file);
   say_refused(*report.advice);
   if (const int code = write_output(rendered(command, report, checks), command.output)) return code;
@@ -180,9 +174,9 @@ void add_advise(CLI::App& app, int& exit_code) {
     wanted.applying = applied(*sub, options->applying);
     wanted.sources = check::source_trees(options->file);
     advise::Checks checks = all_checks(options->plugins);
-    if (const auto wrong = advise::wrong(wanted, checks)) {
+    if (const auto valid = advise::valid(wanted, checks); !valid) {
       const auto meant = wanted.checks.empty() ? std::nullopt : nearest(wanted.checks.back(), ids(checks));
-      throw CLI::ValidationError(*wrong +
+      throw CLI::ValidationError(valid.error().message +
                                  (meant && *meant != wanted.checks.back() ? "; did you mean '" + *meant + "'?" : ""));
     }
     report::Options chosen;

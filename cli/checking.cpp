@@ -13,7 +13,7 @@ advise::Checks all_checks(const std::vector<std::string>& plugins) {
     for (const std::string& refused : checks.load_folders(folders)) say(refused);
   }
   for (const std::string& path : plugins) {
-    if (const auto refused = checks.load(path)) say(*refused);
+    if (const auto loaded = checks.load(path); !loaded) say(loaded.error().message);
   }
   return checks;
 }

@@ -47,28 +47,22 @@ int render(const ReportCommand& command, report::Report& report) {
 int report_command(const ReportCommand& command, const report::Options& options, trace::Bytes limit) {
   stay_within_memory();
   const auto recording = trace::Recording::open(command.file);
-  if (!recording) {
-    say(recording.error().message);
-    return kUnreadable;
-  }
+  if (!recording) return fail(recording.error());
   advise::Checks checks = all_checks();
   advise::Wanted wanted;
   wanted.sources = check::source_trees(command.file);
   const report::Advising advising{checks, std::move(wanted), progress_of_parts()};
-  report::Built built = report::build(*recording, options, &advising);
+  auto built = report::build(*recording, options, &advising);
   clear_progress_line();
-  if (!built.report) {
-    say(command.file + ": " + built.failure.message);
-    return built.failure.usage ? kUsage : kUnreadable;
-  }
-  say_refused(*built.report->advice);
-  if (const int code = render(command, *built.report)) return code;
-  if (command.strict && !built.report->recording.complete) {
+  if (!built) return fail({command.file + ": " + built.error().message, built.error().kind});
+  say_refused(*built->advice);
+  if (const int code = render(command, *built)) return code;
+  if (command.strict && !built->recording.complete) {
     say(command.file + ": data was lost: see what the report says is not complete");
     return kDataLost;
   }
-  if (!command.fail_above.empty() && largest_peak(*built.report) > limit) {
-    say(command.file + ": the peak, " + report::bytes_text(largest_peak(*built.report)) + ", is above " +
+  if (!command.fail_above.empty() && largest_peak(*built) > limit) {
+    say(command.file + ": the peak, " + report::bytes_text(largest_peak(*built)) + ", is above " +
         report::bytes_text(limit));
     return kNo;
   }

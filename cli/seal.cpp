@@ -22,13 +22,9 @@ struct SealCommand {
 int seal(const SealCommand& options) {
   struct stat status {};
   if (stat(options.folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
-    say(options.folder + ": no such folder. It is named after the recording: run.tapelens.spool");
-    return kUnreadable;
+    return fail({options.folder + ": no such folder. It is named after the recording: run.tapelens.spool"});
   }
-  if (spools_in(options.folder).empty()) {
-    say(options.folder + ": holds no spools");
-    return kUnreadable;
-  }
+  if (spools_in(options.folder).empty()) return fail({options.folder + ": holds no spools"});
   stay_within_memory();
   trace::SealOptions sealing;
   sealing.directory = options.folder;
@@ -38,13 +34,10 @@ int seal(const SealCommand& options) {
   const std::vector<uint32_t> living = living_processes(options.folder);
   const trace::Result<trace::SealSummary> sealed = trace::seal(sealing);
   clear_progress_line();
-  if (!sealed) {
-    say(sealed.error().message);
-    return kUnreadable;
-  }
+  if (!sealed) return fail(sealed.error());
   if (sealed->processes.empty()) {
-    say(options.folder + ": no process ran an operator; there is nothing to seal");
-    return kUnreadable;
+    return fail({options.folder + ": no process ran an operator; there is nothing to seal",
+                 trace::ErrorKind::nothing_recorded});
   }
   std::string line = describe(*sealed, options.output);
   if (!living.empty()) {

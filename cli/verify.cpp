@@ -33,18 +33,12 @@ int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, c
   std::optional<TemporaryFolder> temporary;
   if (options.keep.empty()) {
     temporary.emplace();
-    if (!*temporary) {
-      say(temporary->reason());
-      return kUnreadable;
-    }
+    if (!*temporary) return fail({temporary->reason()});
     setting.folder = temporary->path();
   } else {
     std::error_code error;
     fs::create_directories(options.keep, error);
-    if (error) {
-      say(options.keep + ": " + error.message());
-      return kUnreadable;
-    }
+    if (error) return fail({options.keep + ": " + error.message()});
     setting.folder = fs::absolute(options.keep, error).string();
   }
   CommandRuns runs(std::move(setting));

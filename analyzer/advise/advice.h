@@ -117,7 +117,7 @@ peak::Replay::Outcome without(const Process& process, const peak::Replay& replay
 Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted, const Progress& progress = {},
               std::vector<Change>* changes = nullptr);
 
-// One sentence if it asks for a check or an option that there is not.
-std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks);
+// An error of kind usage if it asks for a check or an option that there is not.
+trace::Status valid(const Wanted& wanted, const Checks& checks);
 
 }  // namespace tapelens::advise

@@ -298,7 +298,8 @@ peak::Replay::Outcome without(const Process& process, const peak::Replay& replay
   return replay.without(all);
 }
 
-std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks) {
+trace::Status valid(const Wanted& wanted, const Checks& checks) {
+  const auto usage = [](std::string why) { return trace::Error{std::move(why), trace::ErrorKind::usage}; };
   const auto known = [&] {
     std::string all;
     for (const Checks::Entry& entry : checks.entries())
@@ -306,22 +307,22 @@ std::optional<std::string> wrong(const Wanted& wanted, const Checks& checks) {
     return all;
   };
   for (const std::string& id : wanted.checks) {
-    if (checks.find(id) == nullptr) return "there is no check '" + id + "': there are " + known();
+    if (checks.find(id) == nullptr) return usage("there is no check '" + id + "': there are " + known());
   }
   for (const auto& [name, value] : wanted.options) {
     const size_t dot = name.find('.');
     const Checks::Entry* entry = checks.find(name.substr(0, dot));
     if (dot == std::string::npos || entry == nullptr) {
-      return "'" + name + "' is no CHECK.OPTION: the checks are " + known();
+      return usage("'" + name + "' is no CHECK.OPTION: the checks are " + known());
     }
     const auto options = entry->check->info().options;
     if (std::ranges::find(options, name.substr(dot + 1), &Option::name) != options.end()) continue;
     std::string all;
     for (const Option& option : options) all += (all.empty() ? "" : ", ") + std::string(option.name);
-    return "check '" + name.substr(0, dot) + "' has no option '" + name.substr(dot + 1) + "': it has " +
-           (all.empty() ? "none" : all);
+    return usage("check '" + name.substr(0, dot) + "' has no option '" + name.substr(dot + 1) + "': it has " +
+                 (all.empty() ? "none" : all));
   }
-  return std::nullopt;
+  return trace::Done{};
 }
 
 }  // namespace tapelens::advise

@@ -10,15 +10,17 @@
 namespace tapelens::advise {
 
 using namespace check;
+using trace::Error;
 
-std::optional<std::string> Checks::add(const Plugin* plugin, const std::string& origin) {
+trace::Status Checks::add(const Plugin* plugin, const std::string& origin) {
   if (plugin == nullptr || plugin->interface != kCheckInterface) {
-    return origin + ": built for version " + std::to_string(plugin == nullptr ? 0 : plugin->interface) +
-           " of the check interface, not for " + std::to_string(kCheckInterface) +
-           ": build it against this Tapelens' analyzer/check/check.h";
+    return Error{origin + ": built for version " + std::to_string(plugin == nullptr ? 0 : plugin->interface) +
+                 " of the check interface, not for " + std::to_string(kCheckInterface) +
+                 ": build it against this Tapelens' analyzer/check/check.h"};
   }
   if (plugin->layout != interface_layout()) {
-    return origin + ": built with another compiler or other headers than this Tapelens: build it against the same";
+    return Error{origin +
+                 ": built with another compiler or other headers than this Tapelens: build it against the same"};
   }
   std::vector<Entry> made;
   for (uint32_t index = 0; index < plugin->count; ++index) {
@@ -26,34 +28,34 @@ std::optional<std::string> Checks::add(const Plugin* plugin, const std::string& 
       std::unique_ptr<Check> check(plugin->make(index));
       const std::string id(check->info().id);
       const auto same = [&](const Entry& entry) { return entry.check->info().id == id; };
-      if (id.empty()) return origin + ": a check without an id";
+      if (id.empty()) return Error{origin + ": a check without an id"};
       if (std::ranges::any_of(entries_, same) || std::ranges::any_of(made, same)) {
-        return origin + ": there is a check '" + id + "' already";
+        return Error{origin + ": there is a check '" + id + "' already"};
       }
       made.push_back({origin, std::move(check)});
     } catch (const std::exception& error) {
-      return origin + ": its check " + std::to_string(index) + " cannot be made: " + error.what();
+      return Error{origin + ": its check " + std::to_string(index) + " cannot be made: " + error.what()};
     } catch (...) {
-      return origin + ": its check " + std::to_string(index) + " cannot be made";
+      return Error{origin + ": its check " + std::to_string(index) + " cannot be made"};
     }
   }
   std::ranges::move(made, std::back_inserter(entries_));
   std::ranges::sort(entries_, {}, [](const Entry& entry) { return entry.check->info().id; });
-  return std::nullopt;
+  return trace::Done{};
 }
 
-std::optional<std::string> Checks::load(const std::string& path) {
+trace::Status Checks::load(const std::string& path) {
   // Without a slash the loader would search its own folders.
   const std::string place = path.find('/') == std::string::npos ? "./" + path : path;
   void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     const char* why = dlerror();
     const std::string said = why == nullptr ? "cannot be loaded" : why;
-    return said.find(path) == std::string::npos ? path + ": " + said : said;
+    return Error{said.find(path) == std::string::npos ? path + ": " + said : said};
   }
   using Entrance = const Plugin* (*)();
   const auto entrance = reinterpret_cast<Entrance>(dlsym(library, "tapelens_plugin"));
-  if (entrance == nullptr) return path + ": not a plugin: it has no TAPELENS_CHECKS";
+  if (entrance == nullptr) return Error{path + ": not a plugin: it has no TAPELENS_CHECKS"};
   return add(entrance(), path);
 }
 
@@ -72,7 +74,7 @@ std::vector<std::string> Checks::load_folders(std::string_view list) {
     if (error) refused.push_back(folder + ": " + error.message());
     std::ranges::sort(found);
     for (const std::string& path : found) {
-      if (auto why = load(path)) refused.push_back(std::move(*why));
+      if (const auto loaded = load(path); !loaded) refused.push_back(loaded.error().message);
     }
   }
   return refused;

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analyzer/check/check.h"
+#include "trace/result.h"
 
 namespace tapelens::advise {
 
@@ -20,10 +20,10 @@ class Checks {
     std::unique_ptr<check::Check> check;
   };
 
-  // Refused with one line: another interface version or layout, an id that there is already.
-  std::optional<std::string> add(const check::Plugin* plugin, const std::string& origin);
-  // A shared library; it stays loaded to the end of the process. Refused with one line, the path in it.
-  std::optional<std::string> load(const std::string& path);
+  // An error, one line: another interface version or layout, an id that there is already.
+  trace::Status add(const check::Plugin* plugin, const std::string& origin);
+  // A shared library; it stays loaded to the end of the process. An error has the path in it.
+  trace::Status load(const std::string& path);
   // Every *.so of the folders in a list as of PATH; a line for each that is refused.
   std::vector<std::string> load_folders(std::string_view list);
 

@@ -15,6 +15,10 @@
 
 namespace tapelens::report {
 
+using trace::Error;
+using trace::ErrorKind;
+using trace::Result;
+
 std::optional<At> parse_at(std::string_view text) {
   if (text == "peak") return At{};
   if (text.starts_with("step:")) {
@@ -79,7 +83,7 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
 }
 
 // The moment asked for, or why there is no such.
-std::optional<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& at, Failure& failure) {
+Result<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& at) {
   const std::vector<model::Step>& steps = device.of().steps();
   const Time duration = device.of().process().duration;
   switch (at.kind) {
@@ -87,27 +91,25 @@ std::optional<peak::Moment> find_moment(const peak::DeviceAnalysis& device, cons
       return device.largest().when;
     case At::Kind::step:
       if (at.step >= steps.size()) {
-        failure = {"there is no step " + std::to_string(at.step) + ": the recording has " +
-                       plural(steps.size(), "step, --at step:0", "steps, --at step:0") +
-                       (steps.size() > 1 ? " to step:" + std::to_string(steps.size() - 1) : ""),
-                   true};
-        return std::nullopt;
+        return Error{"there is no step " + std::to_string(at.step) + ": the recording has " +
+                         plural(steps.size(), "step, --at step:0", "steps, --at step:0") +
+                         (steps.size() > 1 ? " to step:" + std::to_string(steps.size() - 1) : ""),
+                     ErrorKind::usage};
       }
       return device.timeline().largest(steps[at.step].when).when;
     case At::Kind::time:
       break;
   }
   if (at.time > duration) {
-    failure = {"there is no moment " + time_text(at.time) + ": the recording is " + time_text(duration) + " long",
-               true};
-    return std::nullopt;
+    return Error{"there is no moment " + time_text(at.time) + ": the recording is " + time_text(duration) + " long",
+                 ErrorKind::usage};
   }
   peak::Moment moment = device.timeline().at(at.time);
   moment.time = at.time;
   return moment;
 }
 
-Failure nothing_chosen(const Report& report, const Options& options) {
+Error nothing_chosen(const Report& report, const Options& options) {
   std::string seen;
   for (const ProcessFacts& process : report.processes) {
     seen += (seen.empty() ? "" : ", ") + std::to_string(process.pid) + " (";
@@ -115,18 +117,18 @@ Failure nothing_chosen(const Report& report, const Options& options) {
     seen += ")";
   }
   if (options.process || options.device) {
-    return {"nothing was allocated by that process on that device: the recording has pid " + seen, true};
+    return {"nothing was allocated by that process on that device: the recording has pid " + seen, ErrorKind::usage};
   }
   for (const Lost& lost : report.recording.lost) {
-    if (lost.kind == "table_left_out") return {lost.what, false};
+    if (lost.kind == "table_left_out") return {lost.what};
   }
-  return {"the recording holds no memory of any device: nothing was allocated while it was recorded", false};
+  return {"the recording holds no memory of any device: nothing was allocated while it was recorded",
+          ErrorKind::nothing_recorded};
 }
 
 }  // namespace
 
-Built build(const trace::Recording& recording, const Options& options, const Advising* advising) {
-  Built built;
+Result<Report> build(const trace::Recording& recording, const Options& options, const Advising* advising) {
   if (advising != nullptr && advising->progress) advising->progress("reading", 0);
   const model::Text text = model::load_text(recording);
   Report report;
@@ -162,15 +164,12 @@ Built build(const trace::Recording& recording, const Options& options, const Adv
     }
   }
   report.recording.complete = is_complete(lost);
-  if (!chosen) {
-    built.failure = nothing_chosen(report, options);
-    return built;
-  }
+  if (!chosen) return nothing_chosen(report, options);
 
   const peak::Analysis& analysis = chosen->analysis;
   const peak::DeviceAnalysis device(analysis, largest.device);
-  const auto moment = find_moment(device, options.at, built.failure);
-  if (!moment) return built;
+  const auto moment = find_moment(device, options.at);
+  if (!moment) return moment.error();
   if (options.at.kind == At::Kind::peak) {
     report.peak = describe_peak(analysis, device.peak(), options);
   } else {
@@ -185,8 +184,7 @@ Built build(const trace::Recording& recording, const Options& options, const Adv
   if (advising != nullptr) {
     report.advice = advise::advise(device, advising->checks, advising->wanted, advising->progress);
   }
-  built.report = std::move(report);
-  return built;
+  return report;
 }
 
 }  // namespace tapelens::report

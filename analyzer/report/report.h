@@ -156,23 +156,16 @@ struct Report {
   std::optional<advise::Advice> advice;
 };
 
-struct Failure {
-  std::string message;  // "what: what to do"
-  bool usage = false;   // an option asks for what the recording has not; else the recording cannot be read
-};
-
-// Either a report or why there is none.
-struct Built {
-  std::optional<Report> report;
-  Failure failure;
-};
 // The checks that are to run, and what of them is wanted. They live as long as the report is built.
 struct Advising {
   advise::Checks& checks;
   advise::Wanted wanted;
   advise::Progress progress;
 };
-Built build(const trace::Recording& recording, const Options& options, const Advising* advising = nullptr);
+// An error is of kind usage where an option asks for what the recording does not have; its sentence does not name the
+// file.
+trace::Result<Report> build(const trace::Recording& recording, const Options& options,
+                            const Advising* advising = nullptr);
 
 std::string json(const Report& report);
 

@@ -116,14 +116,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const report::Advising advising{checks, wanted, {}};
   report::Options options;
   options.by = static_cast<peak::By>(size % 7);
-  const report::Built built = report::build(*recording, options, &advising);
-  if (!built.report) return 0;
+  const auto built = report::build(*recording, options, &advising);
+  if (!built) return 0;
   report::Style style;
   style.color = size % 2 == 0;
-  size_t shown = text(*built.report, style).size() + advice_text(*built.report, style).size();
-  shown += json(*built.report).size() + advice_json(*built.report).size() + plan(*built.report).size();
-  shown += markdown(*built.report, 10).size() + advice_markdown(*built.report, 10).size();
-  shown += sarif(*built.report, {}, {}, "1").size();
+  size_t shown = text(*built, style).size() + advice_text(*built, style).size();
+  shown += json(*built).size() + advice_json(*built).size() + plan(*built).size();
+  shown += markdown(*built, 10).size() + advice_markdown(*built, 10).size();
+  shown += sarif(*built, {}, {}, "1").size();
   fuzz::must(shown > 0);
   return 0;
 }

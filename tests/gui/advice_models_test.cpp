@@ -122,11 +122,11 @@ TEST_F(Findings, ThePlanOfAllThatARewriteMendsIsThatOfTheCommandLine) {
   ASSERT_TRUE(recording);
   advise::Checks checks = plugins::builtin_checks();
   const report::Advising advising{checks, {}, {}};
-  const report::Built built = report::build(*recording, {}, &advising);
-  ASSERT_TRUE(built.report);
+  const auto built = report::build(*recording, {}, &advising);
+  ASSERT_TRUE(built);
   QSet<QString> all;
   for (const advise::Finding& finding : advice().findings) all.insert(id(finding));
-  const std::string expected = report::plan(*built.report);
+  const std::string expected = report::plan(*built);
   EXPECT_EQ(plan_text(session_.document()->facts(), advised(), table_.rewritable()), expected);
   EXPECT_EQ(plan_text(session_.document()->facts(), advised(), all), expected);
   EXPECT_NE(expected.find("wide-save"), std::string::npos);

@@ -31,9 +31,9 @@ class Totals : public testing::OnWindow, public ::testing::WithParamInterface<bo
     }
     advise::Checks checks = plugins::builtin_checks();
     const report::Advising advising{checks, {}, {}};
-    const report::Built made = report::build(*recording, options, &advising);
-    EXPECT_TRUE(made.report.has_value()) << made.failure.message;
-    return made.report.value_or(report::Report());
+    const auto made = report::build(*recording, options, &advising);
+    EXPECT_TRUE(bool(made)) << made.error().message;
+    return made ? *made : report::Report();
   }
   int64_t number(const QAbstractItemModel& table, int row, int column) const {
     return table.index(row, column).data(Qt::EditRole).toLongLong();

@@ -143,7 +143,7 @@ class Advise : public ::testing::Test {
   void SetUp() override {
     g_first = Behaviour{};
     g_second = Behaviour{"input"};
-    EXPECT_EQ(checks.add(plugin_of<First, Second>(), "test"), std::nullopt);
+    EXPECT_TRUE(checks.add(plugin_of<First, Second>(), "test"));
   }
   Layers layers;
   Checks checks;
@@ -223,20 +223,31 @@ TEST_F(Advise, SmallFindingsAreLeftOutOfTheSumToo) {
 }
 
 TEST_F(Advise, WrongNamesAreSaid) {
-  EXPECT_EQ(wrong({{"test-a"}, {}, {{"test-a.min-bytes", "1"}}}, checks), std::nullopt);
-  EXPECT_EQ(wrong({{"nothing"}, {}, {}}, checks), "there is no check 'nothing': there are test-a, test-b");
-  EXPECT_EQ(wrong({{}, {}, {{"test-a.max", "1"}}}, checks), "check 'test-a' has no option 'max': it has min-bytes");
-  EXPECT_TRUE(wrong({{}, {}, {{"min-bytes", "1"}}}, checks).has_value());
+  EXPECT_TRUE(valid({{"test-a"}, {}, {{"test-a.min-bytes", "1"}}}, checks));
+  const auto refused = [&](const Wanted& wanted) {
+    const trace::Status status = valid(wanted, checks);
+    EXPECT_FALSE(status);
+    EXPECT_EQ(status.error().kind, trace::ErrorKind::usage);
+    return status.error().message;
+  };
+  EXPECT_EQ(refused({{"nothing"}, {}, {}}), "there is no check 'nothing': there are test-a, test-b");
+  EXPECT_EQ(refused({{}, {}, {{"test-a.max", "1"}}}), "check 'test-a' has no option 'max': it has min-bytes");
+  EXPECT_EQ(refused({{}, {}, {{"min-bytes", "1"}}}), "'min-bytes' is no CHECK.OPTION: the checks are test-a, test-b");
 }
 
 TEST_F(Advise, PluginsOfOtherBuildsAndDoubleIdsAreRefused) {
   Plugin plugin = *plugin_of<First>();
-  EXPECT_NE(checks.add(&plugin, "x.so")->find("there is a check 'test-a' already"), std::string::npos);
+  const auto refused = [&] {
+    const trace::Status added = checks.add(&plugin, "x.so");
+    EXPECT_FALSE(added);
+    return added.error().message;
+  };
+  EXPECT_NE(refused().find("there is a check 'test-a' already"), std::string::npos);
   plugin.interface = kCheckInterface + 1;
-  EXPECT_TRUE(checks.add(&plugin, "x.so")->starts_with("x.so: built for version " + std::to_string(plugin.interface)));
+  EXPECT_TRUE(refused().starts_with("x.so: built for version " + std::to_string(plugin.interface)));
   plugin = *plugin_of<First>();
   plugin.layout ^= 1;
-  EXPECT_NE(checks.add(&plugin, "x.so")->find("another compiler"), std::string::npos);
+  EXPECT_NE(refused().find("another compiler"), std::string::npos);
   EXPECT_EQ(checks.entries().size(), 2U);
 }
 

@@ -119,19 +119,19 @@ TEST(LeftOut, OneTableThatIsWrongIsLeftOutAloneAndEveryReportSaysSo) {
 
     advise::Checks checks;
     const Advising advising{checks, {}, {}};
-    const Built built = build(recording, {}, &advising);
-    ASSERT_TRUE(built.report) << table << ": " << built.failure.message;
-    EXPECT_FALSE(built.report->recording.complete);
+    const auto built = build(recording, {}, &advising);
+    ASSERT_TRUE(built) << table << ": " << built.error().message;
+    EXPECT_FALSE(built->recording.complete);
     const std::string said = "the table " + table;
     Style wide;
     wide.width = 1000;
-    EXPECT_NE(report::text(*built.report, wide).find(said), std::string::npos) << "case " << i;
-    EXPECT_NE(json(*built.report).find(said), std::string::npos) << "case " << i;
-    EXPECT_NE(markdown(*built.report, 5).find(cell(said)), std::string::npos) << "case " << i;
-    EXPECT_NE(advice_text(*built.report, wide).find(said), std::string::npos) << "case " << i;
-    EXPECT_NE(sarif(*built.report, {}, check::SourceTree{}, "1").find(said), std::string::npos) << "case " << i;
-    EXPECT_EQ(built.report->advice->refused.empty(), table == "input_views") << "no check may miss a use: case " << i;
-    EXPECT_EQ(built.report->peak.bytes.value, 448) << "case " << i;
+    EXPECT_NE(report::text(*built, wide).find(said), std::string::npos) << "case " << i;
+    EXPECT_NE(json(*built).find(said), std::string::npos) << "case " << i;
+    EXPECT_NE(markdown(*built, 5).find(cell(said)), std::string::npos) << "case " << i;
+    EXPECT_NE(advice_text(*built, wide).find(said), std::string::npos) << "case " << i;
+    EXPECT_NE(sarif(*built, {}, check::SourceTree{}, "1").find(said), std::string::npos) << "case " << i;
+    EXPECT_EQ(built->advice->refused.empty(), table == "input_views") << "no check may miss a use: case " << i;
+    EXPECT_EQ(built->peak.bytes.value, 448) << "case " << i;
   }
 }
 
@@ -139,18 +139,18 @@ TEST(LeftOut, WithoutTheTextThereAreNumbersStill) {
   const TestFolder folder;
   testing::SealedParts parts = sound_recording();
   std::erase_if(parts.chunks, [](auto& chunk) { return Table{chunk.entry.table} == Table::strings; });
-  const Built built = build(opened(parts, folder), {});
-  ASSERT_TRUE(built.report) << built.failure.message;
-  EXPECT_EQ(built.report->peak.bytes.value, 448);
+  const auto built = build(opened(parts, folder), {});
+  ASSERT_TRUE(built) << built.error().message;
+  EXPECT_EQ(built->peak.bytes.value, 448);
 }
 
 TEST(LeftOut, WithoutTheFreesNoPeakIsTold) {
   const TestFolder folder;
   testing::SealedParts parts = sound_recording();
   parts.set(column::free_of, std::vector<uint32_t>{3, 9});
-  const Built built = build(opened(parts, folder), {});
-  EXPECT_FALSE(built.report);
-  EXPECT_NE(built.failure.message.find("allocations"), std::string::npos) << built.failure.message;
+  const auto built = build(opened(parts, folder), {});
+  EXPECT_FALSE(built);
+  EXPECT_NE(built.error().message.find("allocations"), std::string::npos) << built.error().message;
 }
 
 TEST(LeftOut, AColumnThatCannotBeDecodedTakesItsTableWithIt) {

@@ -141,16 +141,16 @@ TEST(Untrusted, FilesOfNonsenseAreRefusedOrReportedButNeverCrashAnything) {
       Options options;
       options.at = *parse_at(at);
       options.by = static_cast<peak::By>(seed % 7);
-      const Built built = build(*recording, options);
-      if (!built.report) {
-        EXPECT_FALSE(built.failure.message.empty());
+      const auto built = build(*recording, options);
+      if (!built) {
+        EXPECT_FALSE(built.error().message.empty());
         ++refused;
         continue;
       }
       ++reported;
-      EXPECT_FALSE(text(*built.report, {}).empty());
-      EXPECT_FALSE(json(*built.report).empty());
-      EXPECT_FALSE(markdown(*built.report, 5).empty());
+      EXPECT_FALSE(text(*built, {}).empty());
+      EXPECT_FALSE(json(*built).empty());
+      EXPECT_FALSE(markdown(*built, 5).empty());
     }
   }
   // Both ways are taken, or the test shows nothing.

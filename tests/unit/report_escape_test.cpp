@@ -66,13 +66,13 @@ TEST(Escape, NothingOfARecordingReachesAReportAsItIs) {
   b.alloc(0x10, 1 << 20, bad).node(bad, 0xa).save(0xa, bad, 0x10, 1 << 20, b.layout(bad, 4, {4}, {1})).end_op().leave();
   b.range(bad).end_range();
   const trace::Recording recording = b.seal();
-  const Built built = build(recording, {});
-  ASSERT_TRUE(built.report) << built.failure.message;
-  for (const std::string& shown : {text(*built.report, {}), markdown(*built.report, 10), json(*built.report)}) {
+  const auto built = build(recording, {});
+  ASSERT_TRUE(built) << built.error().message;
+  for (const std::string& shown : {text(*built, {}), markdown(*built, 10), json(*built)}) {
     for (const char* part : {"\x1b", "\x07", "\r", "\xe2\x80\xae"})
       EXPECT_EQ(shown.find(part), std::string::npos) << shown;
   }
-  const std::string comment = markdown(*built.report, 10);
+  const std::string comment = markdown(*built, 10);
   for (size_t at = comment.find("![i]"); at != std::string::npos; at = comment.find("![i]", at + 1)) {
     const size_t line = comment.rfind('\n', at) + 1;
     EXPECT_EQ(std::count(comment.begin() + static_cast<std::ptrdiff_t>(line),

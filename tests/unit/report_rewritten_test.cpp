@@ -33,10 +33,10 @@ trace::Recording two_steps() {
 }
 
 Report make() {
-  Built built = build(two_steps(), {});
-  if (!built.report) throw std::runtime_error(built.failure.message);
-  built.report->recording.file = "run.tapelens";
-  return std::move(*built.report);
+  auto built = build(two_steps(), {});
+  if (!built) throw std::runtime_error(built.error().message);
+  built->recording.file = "run.tapelens";
+  return std::move(*built);
 }
 
 Bytes saved(const ProcessBuilder& b, DeviceId device = testing::kCpu) {
@@ -151,10 +151,10 @@ TEST(Rewritten, ARecordingWithoutRewritesSaysNothingOfThem) {
   trace::SpoolBuilder b;
   b.op("aten::relu").alloc(0x10, 64).end_op();
   const trace::Recording recording = b.seal();
-  const Built built = build(recording, {});
-  ASSERT_TRUE(built.report);
-  EXPECT_EQ(json(*built.report).find("rewritten"), std::string::npos);
-  EXPECT_EQ(text(*built.report, {}).find("Rewritten"), std::string::npos);
+  const auto built = build(recording, {});
+  ASSERT_TRUE(built);
+  EXPECT_EQ(json(*built).find("rewritten"), std::string::npos);
+  EXPECT_EQ(text(*built, {}).find("Rewritten"), std::string::npos);
 }
 
 }  // namespace

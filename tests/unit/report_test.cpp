@@ -56,9 +56,9 @@ void begin_training(SpoolBuilder& b) {
 }
 
 Report make(const Recording& recording, const Options& options = {}) {
-  Built built = build(recording, options);
-  if (!built.report) throw std::runtime_error(built.failure.message);
-  Report& r = *built.report;
+  auto built = build(recording, options);
+  if (!built) throw std::runtime_error(built.error().message);
+  Report& r = *built;
   r.advice = testing::sample_advice();
   // What differs from run to run.
   r.recording.file = "run.tapelens";
@@ -194,10 +194,10 @@ TEST(Report, ADeviceCanBeChosen) {
   options.device = "cuda:0";
   EXPECT_EQ(make(recording, options).peak.bytes, Bytes{77});
   options.device = "cuda:1";
-  const Built built = build(recording, options);
-  EXPECT_FALSE(built.report);
-  EXPECT_TRUE(built.failure.usage);
-  EXPECT_NE(built.failure.message.find("cpu, cuda:0"), std::string::npos) << built.failure.message;
+  const auto built = build(recording, options);
+  EXPECT_FALSE(built);
+  EXPECT_EQ(built.error().kind, trace::ErrorKind::usage);
+  EXPECT_NE(built.error().message.find("cpu, cuda:0"), std::string::npos) << built.error().message;
 }
 
 TEST(Report, AProcessStepOrMomentThatIsNotThereIsAUsageError) {
@@ -207,10 +207,10 @@ TEST(Report, AProcessStepOrMomentThatIsNotThereIsAUsageError) {
   step.at = *parse_at("step:9");
   time.at = *parse_at("1000s");
   for (const Options& options : {process, step, time}) {
-    const Built built = build(recording, options);
-    EXPECT_FALSE(built.report);
-    EXPECT_TRUE(built.failure.usage);
-    EXPECT_NE(built.failure.message.find(": "), std::string::npos) << built.failure.message;
+    const auto built = build(recording, options);
+    EXPECT_FALSE(built);
+    EXPECT_EQ(built.error().kind, trace::ErrorKind::usage);
+    EXPECT_NE(built.error().message.find(": "), std::string::npos) << built.error().message;
   }
 }
 
@@ -218,9 +218,9 @@ TEST(Report, OfARecordingWithoutAnyAllocationSaysSo) {
   SpoolBuilder b;
   b.op("aten::size").end_op();
   const Recording recording = b.seal();
-  const Built built = build(recording, {});
-  EXPECT_FALSE(built.report);
-  EXPECT_FALSE(built.failure.usage);
+  const auto built = build(recording, {});
+  EXPECT_FALSE(built);
+  EXPECT_EQ(built.error().kind, trace::ErrorKind::nothing_recorded);
 }
 
 TEST(Report, ForkedChildrenAreSaidAndDoNotMakeARecordingIncomplete) {
