@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "cli/closing.h"
+#include "cli/messages.h"
 #include "plugins/builtin.h"
 
 namespace tapelens::cli {

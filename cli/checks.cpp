@@ -6,8 +6,8 @@
 #include "analyzer/report/format.h"
 #include "analyzer/report/layout.h"
 #include "cli/checking.h"
-#include "cli/closing.h"
 #include "cli/commands.h"
+#include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/text.h"
 

@@ -16,8 +16,8 @@
 #include "analyzer/report/escape.h"
 #include "analyzer/report/format.h"
 #include "cli/commands.h"
-#include "cli/examine.h"
-#include "cli/place.h"
+#include "cli/doctor_probe.h"
+#include "cli/install_paths.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "analyzer/report/escape.h"
-#include "cli/closing.h"
 #include "cli/commands.h"
-#include "cli/place.h"
+#include "cli/install_paths.h"
+#include "cli/messages.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cli/closing.h"
 #include "cli/commands.h"
+#include "cli/messages.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

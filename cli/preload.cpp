@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/place.h"
+#include "cli/install_paths.h"
 
 namespace tapelens::cli {
 

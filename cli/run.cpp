@@ -7,8 +7,8 @@
 
 #include "cli/applying.h"
 #include "cli/child.h"
-#include "cli/closing.h"
 #include "cli/commands.h"
+#include "cli/messages.h"
 #include "cli/preload.h"
 #include "cli/tally.h"
 

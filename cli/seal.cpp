@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 
 #include "analyzer/report/escape.h"
-#include "cli/closing.h"
 #include "cli/commands.h"
 #include "cli/memory.h"
+#include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/spool_folder.h"
 #include "cli/text.h"

@@ -14,7 +14,7 @@
 #include "analyzer/report/escape.h"
 #include "cli/applying.h"
 #include "cli/child.h"
-#include "cli/closing.h"
+#include "cli/messages.h"
 #include "cli/preload.h"
 #include "cli/spool_folder.h"
 #include "trace/seal.h"

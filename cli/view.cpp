@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "analyzer/report/report.h"
-#include "cli/closing.h"
 #include "cli/commands.h"
+#include "cli/messages.h"
 #include "cli/output.h"
 
 namespace tapelens::cli {

@@ -1,4 +1,4 @@
-#include "cli/place.h"
+#include "cli/install_paths.h"
 
 #include <algorithm>
 #include <filesystem>

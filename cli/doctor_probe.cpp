@@ -1,4 +1,4 @@
-#include "cli/examine.h"
+#include "cli/doctor_probe.h"
 
 #include <elf.h>
 #include <fcntl.h>

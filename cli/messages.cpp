@@ -1,4 +1,4 @@
-#include "cli/closing.h"
+#include "cli/messages.h"
 
 #include <unistd.h>
 
