@@ -21,28 +21,6 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// Every column that the schema names.
-template <class Visit>
-void for_each_column(Visit visit) {
-  using namespace column;
-  const auto all = [&](const auto&... keys) { (visit(keys), ...); };
-  all(string_byte, string_length, frame_file, frame_function, frame_line, stack_depth, stack_frame, layout_dtype,
-      layout_element_bytes, layout_rank, layout_size, layout_stride, module_path, module_type, device_name);
-  all(information_key, information_value, thread_os_id, operator_begin, operator_name, operator_thread, operator_stack,
-      operator_module, operator_sequence_nr, operator_flags, operator_input_count, operator_parent, operator_evaluation,
-      input_allocation, operator_end_of, operator_end);
-  all(allocation_time, allocation_bytes, allocation_device, allocation_origin, allocation_thread, allocation_operator,
-      allocation_evaluation, allocation_stack, allocation_module, free_of, free_time);
-  all(node_time, node_type, node_operator, node_sequence_nr, node_flags, node_edge_count, node_parameter, node_thread,
-      edge_node, edge_input_nr, release_of, release_time, release_flags);
-  all(save_time, save_node, save_field, save_index, save_allocation, save_offset, save_layout, save_flags,
-      evaluation_begin, evaluation_node, evaluation_thread, evaluation_flags, evaluation_end_of, evaluation_end);
-  all(backward_begin, backward_end, backward_thread, backward_flags, optimizer_begin, optimizer_end, optimizer_name,
-      range_begin, range_end, range_name, range_thread, role_time, role_allocation, role_kind, role_name,
-      role_parameter, module_call_begin, module_call_module, module_call_thread, module_call_parent, module_call_end_of,
-      module_call_end, loss_kind, loss_count, loss_time, curve_time, curve_device, curve_least, curve_most);
-}
-
 int run(uint64_t events, bool shows_columns) {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -99,7 +77,7 @@ int run(uint64_t events, bool shows_columns) {
   }
   const double opening = seconds_since(begin);
   uint64_t values = 0;
-  for_each_column([&](const auto& key) {
+  for_each_key([&](const auto& key) {
     const auto column_begin = std::chrono::steady_clock::now();
     const auto column = recording->column(key);
     values += column.size() - 1;

@@ -44,6 +44,8 @@ std::string loss_text(const trace::SealLoss& loss) {
       return text("event", "events") + " that would have taken the disk's last 5 % (or GiB)";
     case trace::Loss::file_size_limit:
       return text("event", "events") + " past the program's file size limit";
+    case trace::Loss::unknown_record:
+      return text("record", "records") + " of an unknown kind";
     case trace::Loss::truncated_spool:
       return text("process", "processes") + " did not end in good order";
   }

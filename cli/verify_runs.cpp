@@ -54,6 +54,7 @@ bool is_lost(trace::Loss kind) {
     case trace::Loss::no_descriptor:
     case trace::Loss::disk_reserve:
     case trace::Loss::file_size_limit:
+    case trace::Loss::unknown_record:
       return true;
     default:
       return false;

@@ -137,6 +137,7 @@ class ProcessBuilder : public TextBuilder {
     t.parameter.raw.push_back(parameter.value);
     t.attributes.raw.push_back(string(attributes).value);
     for (const NodeId edge : edges) t.edges.push_back(edge.value);
+    t.edge_count.raw.push_back(static_cast<uint16_t>(t.edges.size() - t.edge_begin.back()));
     t.edge_begin.push_back(t.edges.size());
     return NodeId{t.rows()};
   }

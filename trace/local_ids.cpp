@@ -35,7 +35,7 @@ void intern_native_stacks(const SpoolReader& spool, SharedTables& shared, Intern
     mappings.push_back({std::string(paths[record->id]), mapping.begin, mapping.end, mapping.bias});
   }
   Symbols symbols(std::move(mappings));
-  std::vector<uint32_t> frames;
+  std::vector<FrameId> frames;
   for (const auto* record : spool.interned(RecordKind::native_stack)) {
     const auto& stack = as<NativeStackRecord>(record);
     frames.clear();
@@ -56,7 +56,7 @@ Interned intern_all(const SpoolReader& spool, SharedTables& shared) {
     const auto& frame = as<FrameRecord>(record);
     ids.frames.set(record->id, shared.frame(ids.strings[frame.file], ids.strings[frame.function], frame.line), largest);
   }
-  std::vector<uint32_t> frames;
+  std::vector<FrameId> frames;
   for (const auto* record : spool.interned(RecordKind::stack)) {
     const auto& stack = as<StackRecord>(record);
     const auto* local = reinterpret_cast<const uint32_t*>(&stack + 1);
@@ -76,11 +76,12 @@ Interned intern_all(const SpoolReader& spool, SharedTables& shared) {
   for (const auto* record : spool.interned(RecordKind::device))
     ids.devices.set(record->id, shared.device(ids.strings[as<DeviceRecord>(record).name]), 255);
   for (const auto* record : spool.interned(RecordKind::information))
-    ids.information.emplace_back(ids.strings[record->id], ids.strings[as<InformationRecord>(record).value]);
+    ids.information.push_back(
+        {.key = ids.strings[record->id], .value = ids.strings[as<InformationRecord>(record).value]});
   for (const auto* record : spool.interned(RecordKind::source)) {
     const auto& source = as<SourceRecord>(record);
-    if (const uint32_t path = ids.strings[record->id]; path != 0)
-      ids.sources.push_back({path, source.bytes, source.hash});
+    if (const StringId path = ids.strings[record->id])
+      ids.sources.push_back({.path = path, .bytes = source.bytes, .hash = source.hash});
   }
   intern_native_stacks(spool, shared, ids);
   return ids;
@@ -93,9 +94,9 @@ std::string_view information_value(const SpoolReader& spool, std::string_view ke
   return value;
 }
 
-std::string_view device_name(const SpoolReader& spool, const Interned& ids, uint8_t row) {
+std::string_view device_name(const SpoolReader& spool, const Interned& ids, DeviceId row) {
   for (const auto* record : spool.interned(RecordKind::device))
-    if (row != 0 && ids.devices[record->id] == row) return string_of(spool, as<DeviceRecord>(record).name);
+    if (row && ids.devices[record->id] == row) return string_of(spool, as<DeviceRecord>(record).name);
   return "unknown";
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "trace/shared_tables.h"
@@ -14,28 +13,30 @@
 namespace tapelens::trace {
 
 // From the id that a process gave to the id of the recording; 0 for what was never, or not wholly, written.
+template <class Id>
 class LocalIds {
  public:
-  uint32_t operator[](uint64_t local) const { return local < global_.size() ? global_[local] : 0; }
+  Id operator[](uint64_t local) const { return local < global_.size() ? global_[local] : Id{}; }
   // The first that claims an id has it.
-  void set(uint64_t local, uint32_t global, uint64_t largest_id) {
+  void set(uint64_t local, Id global, uint64_t largest_id) {
     if (local == 0 || local > largest_id) return;
     if (local >= global_.size()) global_.resize(local + 1);
-    if (global_[local] == 0) global_[local] = global;
+    if (!global_[local]) global_[local] = global;
   }
 
  private:
-  std::vector<uint32_t> global_;
+  std::vector<Id> global_;
 };
 
 struct Interned {
-  LocalIds strings, frames, stacks, layouts, modules, devices;
-  std::vector<std::pair<uint32_t, uint32_t>> information;  // shared strings: key, value
-  struct Source {
-    uint32_t path;  // shared string
-    uint64_t bytes, hash;
-  };
-  std::vector<Source> sources;
+  LocalIds<StringId> strings;
+  LocalIds<FrameId> frames;
+  LocalIds<StackId> stacks;
+  LocalIds<LayoutId> layouts;
+  LocalIds<ModuleId> modules;
+  LocalIds<DeviceId> devices;
+  std::vector<Row<table::Information>> information;
+  std::vector<Row<table::Sources>> sources;
 };
 
 // Brings everything that the spool interned into the shared tables, native stacks by their symbols.
@@ -45,6 +46,6 @@ Interned intern_all(const SpoolReader& spool, SharedTables& shared);
 std::string_view information_value(const SpoolReader& spool, std::string_view key);
 
 // The name of a row of the devices table, as this process gave it; "unknown" if it gave none.
-std::string_view device_name(const SpoolReader& spool, const Interned& ids, uint8_t row);
+std::string_view device_name(const SpoolReader& spool, const Interned& ids, DeviceId row);
 
 }  // namespace tapelens::trace

@@ -7,8 +7,7 @@
 namespace tapelens::trace {
 namespace {
 
-constexpr uint64_t kNoEnd = UINT64_MAX;
-constexpr uint64_t kChangesOfBucket = 256;  // of the curve
+constexpr Time kNoEnd{-1};  // 2^64-1 in the file
 
 template <class Record>
 const Record& as(const RecordHeader* record) {
@@ -22,85 +21,90 @@ std::span<const Element> tail_of(const Record& record) {
   return {reinterpret_cast<const Element*>(&record + 1), bytes / sizeof(Element)};
 }
 
+// Sizes of a spool that nobody vouches for may be anything: modulo 2^64.
+Bytes bytes_of(uint64_t bytes) { return {static_cast<int64_t>(bytes)}; }
+
 }  // namespace
 
-ProcessSealer::ProcessSealer(ProcessColumns& columns, const Interned& ids, std::vector<uint16_t> thread_of_lane)
-    : columns_(columns), ids_(ids), lanes_(thread_of_lane.size()) {
+ProcessSealer::ProcessSealer(ProcessSinks& tables, const Interned& ids, const std::vector<ThreadId>& thread_of_lane)
+    : tables_(tables), ids_(ids), lanes_(thread_of_lane.size()) {
   for (size_t i = 0; i < lanes_.size(); ++i) lanes_[i].thread = thread_of_lane[i];
 }
 
-void ProcessSealer::event(const RecordHeader* record, size_t lane_number, uint64_t ns) {
-  ns = last_ns_ = std::max(ns, last_ns_);
+void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time time) {
+  time = last_ = std::max(time, last_);
   Lane& lane = lanes_[lane_number];
   const bool began = std::exchange(lane.began, record->kind == RecordKind::operator_begin);
-  // Ends of what is written when it begins: a row that names the begin.
-  const auto end = [&](auto& open, auto& table) {
-    if (open.empty()) return lose(unmatched_, ns);
-    table.push(open.back(), ns);
-    open.pop_back();
-  };
   switch (record->kind) {
     case RecordKind::operator_begin:
-      return operator_begin(as<OperatorRecord>(record), lane, ns);
+      return operator_begin(as<OperatorRecord>(record), lane, time);
     case RecordKind::input_views:
       if (began) input_views(as<InputViewsRecord>(record), lane);
       return;
     case RecordKind::operator_end:
-      return end(lane.operators, columns_.operator_ends);
+      return end<table::OperatorEnds>(lane.operators, time);
     case RecordKind::allocation:
-      return allocation(as<AllocationRecord>(record), lane, ns);
+      return allocation(as<AllocationRecord>(record), lane, time);
     case RecordKind::free:
-      return free(as<FreeRecord>(record), ns);
+      return free(as<FreeRecord>(record), time);
     case RecordKind::node:
-      return node(as<NodeRecord>(record), lane, static_cast<uint32_t>(lane_number), ns);
+      return node(as<NodeRecord>(record), lane, static_cast<uint32_t>(lane_number), time);
     case RecordKind::save:
-      return save(as<SaveRecord>(record), lane, ns);
+      return save(as<SaveRecord>(record), time);
     case RecordKind::node_release:
-      return node_release(as<NodeReleaseRecord>(record), ns);
+      return node_release(as<NodeReleaseRecord>(record), time);
     case RecordKind::evaluation_begin: {
-      const uint32_t of = node_at(as<EvaluationRecord>(record).node);
-      const uint32_t id = columns_.evaluations.push(ns, of, lane.thread, record->flags);
+      const NodeId of = node_at(as<EvaluationRecord>(record).node);
+      const EvaluationId id =
+          tables_.push<table::Evaluations>({.begin = time, .node = of, .thread = lane.thread, .flags = record->flags});
       lane.evaluations.push_back({id, of, record->flags});
       return;
     }
     case RecordKind::evaluation_end:
-      return evaluation_end(lane, ns);
+      return evaluation_end(lane, time);
     case RecordKind::backward_begin:
-      return lane.backwards.push_back({ns, record->flags});
-    case RecordKind::backward_end:
-      if (lane.backwards.empty()) return lose(unmatched_, ns);
-      columns_.backwards.push(lane.backwards.back().begin, ns, lane.thread,
-                              static_cast<uint8_t>(lane.backwards.back().value));
+      return lane.backwards.push_back({time, record->flags});
+    case RecordKind::backward_end: {
+      if (lane.backwards.empty()) return lose(unmatched_, time);
+      const OpenBackward& open = lane.backwards.back();
+      tables_.push<table::Backwards>({.begin = open.begin, .end = time, .flags = open.flags});
       return lane.backwards.pop_back();
-    case RecordKind::role:
-      return role(as<RoleRecord>(record), lane, ns);
-    case RecordKind::module_begin: {
-      const uint32_t parent = lane.module_call_id();
-      lane.module_calls.push_back(columns_.module_calls.push(ns, ids_.modules[record->id], lane.thread, parent));
-      return;
     }
+    case RecordKind::role:
+      return role(as<RoleRecord>(record), time);
+    case RecordKind::module_begin:
+      return lane.module_calls.push_back(tables_.push<table::ModuleCalls>(
+          {.begin = time, .module = ids_.modules[record->id], .thread = lane.thread, .parent = lane.module_call()}));
     case RecordKind::module_end:
-      return end(lane.module_calls, columns_.module_call_ends);
+      return end<table::ModuleCallEnds>(lane.module_calls, time);
     case RecordKind::optimizer_begin:
-      return lane.optimizers.push_back({ns, ids_.strings[record->id]});
-    case RecordKind::optimizer_end:
-      if (lane.optimizers.empty()) return lose(unmatched_, ns);
-      columns_.optimizer_steps.push(lane.optimizers.back().begin, ns, lane.optimizers.back().value);
+      return lane.optimizers.push_back({time, ids_.strings[record->id]});
+    case RecordKind::optimizer_end: {
+      if (lane.optimizers.empty()) return lose(unmatched_, time);
+      const OpenInterval& open = lane.optimizers.back();
+      tables_.push<table::OptimizerSteps>({.begin = open.begin, .end = time, .name = open.name});
       return lane.optimizers.pop_back();
+    }
     case RecordKind::range_begin:
-      return lane.ranges.push_back({ns, ids_.strings[record->id]});
-    case RecordKind::range_end:
-      if (lane.ranges.empty()) return lose(unmatched_, ns);
-      columns_.ranges.push(lane.ranges.back().begin, ns, lane.ranges.back().value, lane.thread);
+      return lane.ranges.push_back({time, ids_.strings[record->id]});
+    case RecordKind::range_end: {
+      if (lane.ranges.empty()) return lose(unmatched_, time);
+      const OpenInterval& open = lane.ranges.back();
+      tables_.push<table::Ranges>({.begin = open.begin, .end = time, .name = open.name, .thread = lane.thread});
       return lane.ranges.pop_back();
+    }
     case RecordKind::foreign:
-      return foreign(as<ForeignRecord>(record), lane, ns);
+      return foreign(as<ForeignRecord>(record), lane, time);
     case RecordKind::rewrite:
-      return rewrite(as<RewriteRecord>(record), lane, ns);
+      return rewrite(as<RewriteRecord>(record), lane, time);
     case RecordKind::checksum: {
       const auto& checksum = as<ChecksumRecord>(record);
-      columns_.checksums.push(ns, checksum.step, record->flags, ids_.strings[record->id], checksum.value,
-                              checksum.spent);
+      tables_.push<table::Checksums>({.time = time,
+                                      .step = checksum.step,
+                                      .of = record->flags,
+                                      .name = ids_.strings[record->id],
+                                      .value = checksum.value,
+                                      .spent = {static_cast<int64_t>(checksum.spent)}});
       return;
     }
     default:
@@ -110,13 +114,18 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, uint64
 
 // ---- operators and evaluations --------------------------------------------------------------------------------
 
-void ProcessSealer::operator_begin(const OperatorRecord& record, Lane& lane, uint64_t ns) {
+void ProcessSealer::operator_begin(const OperatorRecord& record, Lane& lane, Time time) {
   const auto inputs = tail_of<uint64_t>(record);
-  const uint32_t id = columns_.operators.push(ns, ids_.strings[record.header.id], lane.thread,
-                                              ids_.stacks[record.stack], lane.module_call_id(), record.sequence_nr,
-                                              record.header.flags, static_cast<uint16_t>(inputs.size()),
-                                              lane.operator_id(), lane.evaluation_id(), record.written);
-  for (const uint64_t address : inputs) columns_.operator_inputs.push(allocation_at(address));
+  const OperatorId id = tables_.push<table::Operators>({.begin = time,
+                                                        .name = ids_.strings[record.header.id],
+                                                        .thread = lane.thread,
+                                                        .stack = ids_.stacks[record.stack],
+                                                        .module_call = lane.module_call(),
+                                                        .input_count = static_cast<uint16_t>(inputs.size()),
+                                                        .parent = lane.op(),
+                                                        .evaluation = lane.evaluation(),
+                                                        .written = record.written});
+  for (const uint64_t address : inputs) tables_.push<table::OperatorInputs>({.allocation = allocation_at(address)});
   lane.operators.push_back(id);
   lane.inputs = inputs.size();
 }
@@ -127,107 +136,119 @@ void ProcessSealer::input_views(const InputViewsRecord& record, const Lane& lane
   const auto views = tail_of<InputView>(record);
   if (views.size() != lane.inputs) return;
   for (const InputView& view : views) {
-    columns_.input_views.push(lane.operator_id(), ids_.layouts[view.layout], view.storage_offset);
+    tables_.push<table::InputViews>(
+        {.op = lane.op(), .layout = ids_.layouts[view.layout], .offset = view.storage_offset});
   }
 }
 
-void ProcessSealer::evaluation_end(Lane& lane, uint64_t ns) {
-  if (lane.evaluations.empty()) return lose(unmatched_, ns);
+void ProcessSealer::evaluation_end(Lane& lane, Time time) {
+  if (lane.evaluations.empty()) return lose(unmatched_, time);
   const OpenEvaluation evaluation = lane.evaluations.back();
   lane.evaluations.pop_back();
-  columns_.evaluation_ends.push(evaluation.id, ns);
-  if ((evaluation.flags & kEvaluationReleases) != 0 && evaluation.node != 0)
-    columns_.node_releases.push(evaluation.node, ns, 0);
+  tables_.push<table::EvaluationEnds>({.of = evaluation.id, .end = time});
+  if ((evaluation.flags & kEvaluationReleases) != 0 && evaluation.node)
+    tables_.push<table::NodeReleases>({.of = evaluation.node, .time = time, .flags = 0});
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------
 
-uint32_t ProcessSealer::allocation_at(uint64_t address) {
-  if (address == 0) return 0;
+AllocationId ProcessSealer::allocation_at(uint64_t address) {
+  if (address == 0) return {};
   const Live* live = live_.find(address);
-  return live != nullptr ? live->id : 0;
+  return live != nullptr ? live->id : AllocationId{};
 }
 
-uint32_t ProcessSealer::storage_at(uint64_t address, uint64_t bytes, const Lane& lane, uint64_t ns) {
-  const uint32_t known = allocation_at(address);
-  if (known != 0 || address == 0 || bytes == 0) return known;
+AllocationId ProcessSealer::storage_at(uint64_t address, uint64_t bytes, Time time) {
+  const AllocationId known = allocation_at(address);
+  if (known || address == 0 || bytes == 0) return known;
   // Nobody saw it made, so no operator is said to have made it.
-  const uint32_t id =
-      columns_.allocations.push(ns, bytes, 0, static_cast<uint8_t>(Origin::foreign), lane.thread, 0, 0, 0, 0);
-  live_.insert(address, {id, 0, Origin::foreign, bytes});
+  const AllocationId id = tables_.push<table::Allocations>({.time = time,
+                                                            .bytes = bytes_of(bytes),
+                                                            .device = {},
+                                                            .origin = Origin::foreign,
+                                                            .op = {},
+                                                            .evaluation = {},
+                                                            .stack = {},
+                                                            .module_call = {}});
+  live_.insert(address, {id, {}, Origin::foreign, bytes_of(bytes)});
   return id;
 }
 
-void ProcessSealer::allocation(const AllocationRecord& record, Lane& lane, uint64_t ns) {
-  if (record.address == 0) return lose(unmatched_, ns);
+void ProcessSealer::allocation(const AllocationRecord& record, const Lane& lane, Time time) {
+  if (record.address == 0) return lose(unmatched_, time);
   if (const Live* old = live_.find(record.address)) {
     // Foreign memory ends unseen; that of an allocator should have been freed.
-    if (old->origin != Origin::foreign) lose(unmatched_, ns);
-    end_allocation(*old, ns);
+    if (old->origin != Origin::foreign) lose(unmatched_, time);
+    end_allocation(*old, time);
     live_.erase(record.address);
   }
-  const auto device = static_cast<uint8_t>(ids_.devices[record.header.flags]);
-  const uint32_t id = columns_.allocations.push(ns, record.bytes, device, static_cast<uint8_t>(Origin::allocator),
-                                                lane.thread, lane.operator_id(), lane.evaluation_id(),
-                                                ids_.stacks[record.header.id], lane.module_call_id());
-  live_.insert(record.address, {id, device, Origin::allocator, record.bytes});
-  change(device, record.bytes, ns);
+  const DeviceId device = ids_.devices[record.header.flags];
+  const AllocationId id = tables_.push<table::Allocations>({.time = time,
+                                                            .bytes = bytes_of(record.bytes),
+                                                            .device = device,
+                                                            .origin = Origin::allocator,
+                                                            .op = lane.op(),
+                                                            .evaluation = lane.evaluation(),
+                                                            .stack = ids_.stacks[record.header.id],
+                                                            .module_call = lane.module_call()});
+  live_.insert(record.address, {id, device, Origin::allocator, bytes_of(record.bytes)});
+  change(device, record.bytes);
 }
 
-void ProcessSealer::foreign(const ForeignRecord& record, Lane& lane, uint64_t ns) {
+void ProcessSealer::foreign(const ForeignRecord& record, const Lane& lane, Time time) {
   // Memory that an allocator gave out under another name (copy-on-write), or that is known already.
   if (record.address == 0 || live_.find(record.address) != nullptr) return;
-  const auto device = static_cast<uint8_t>(ids_.devices[record.header.flags]);
-  const uint32_t id =
-      columns_.allocations.push(ns, record.bytes, device, static_cast<uint8_t>(Origin::foreign), lane.thread,
-                                lane.operator_id(), lane.evaluation_id(), 0, lane.module_call_id());
-  live_.insert(record.address, {id, device, Origin::foreign, record.bytes});
+  const DeviceId device = ids_.devices[record.header.flags];
+  const AllocationId id = tables_.push<table::Allocations>({.time = time,
+                                                            .bytes = bytes_of(record.bytes),
+                                                            .device = device,
+                                                            .origin = Origin::foreign,
+                                                            .op = lane.op(),
+                                                            .evaluation = lane.evaluation(),
+                                                            .stack = {},
+                                                            .module_call = lane.module_call()});
+  live_.insert(record.address, {id, device, Origin::foreign, bytes_of(record.bytes)});
 }
 
-void ProcessSealer::free(const FreeRecord& record, uint64_t ns) {
+void ProcessSealer::free(const FreeRecord& record, Time time) {
   const Live* live = record.address != 0 ? live_.find(record.address) : nullptr;
-  if (live == nullptr) return lose(unmatched_, ns);
-  end_allocation(*live, ns);
+  if (live == nullptr) return lose(unmatched_, time);
+  end_allocation(*live, time);
   live_.erase(record.address);
 }
 
-void ProcessSealer::end_allocation(const Live& live, uint64_t ns) {
-  columns_.frees.push(live.id, ns);
-  if (live.origin == Origin::allocator) change(live.device, 0 - live.bytes, ns);
+void ProcessSealer::end_allocation(const Live& live, Time time) {
+  tables_.push<table::Frees>({.of = live.id, .time = time});
+  if (live.origin == Origin::allocator) change(live.device, 0 - static_cast<uint64_t>(live.bytes.value));
 }
 
-void ProcessSealer::change(uint8_t number, uint64_t more, uint64_t ns) {
-  Device& device = devices_[number];
+void ProcessSealer::change(DeviceId id, uint64_t more) {
+  Device& device = devices_[id.value];
   // Sizes of a spool that nobody vouches for may add up to anything.
-  device.live = static_cast<int64_t>(static_cast<uint64_t>(device.live) + more);
+  device.live = bytes_of(static_cast<uint64_t>(device.live.value) + more);
   device.peak = std::max(device.peak, device.live);
-  if (device.changes++ % kChangesOfBucket == 0) {
-    device.bucket_begin = ns;
-    device.least = device.most = device.live;
-  }
-  device.least = std::min(device.least, device.live);
-  device.most = std::max(device.most, device.live);
-  if (device.changes % kChangesOfBucket == 0)
-    columns_.curve.push(device.bucket_begin, number, static_cast<uint64_t>(device.least),
-                        static_cast<uint64_t>(device.most));
+  device.is_used = true;
 }
 
-void ProcessSealer::role(const RoleRecord& record, Lane& lane, uint64_t ns) {
-  const uint32_t allocation = storage_at(record.storage, record.storage_bytes, lane, ns);
-  columns_.roles.push(ns, allocation, record.header.flags, ids_.strings[record.header.id],
-                      allocation_at(record.parameter));
+void ProcessSealer::role(const RoleRecord& record, Time time) {
+  const AllocationId allocation = storage_at(record.storage, record.storage_bytes, time);
+  tables_.push<table::Roles>({.time = time,
+                              .allocation = allocation,
+                              .kind = Role{record.header.flags},
+                              .name = ids_.strings[record.header.id],
+                              .parameter = allocation_at(record.parameter)});
 }
 
 // ---- nodes ----------------------------------------------------------------------------------------------------
 
-uint32_t ProcessSealer::node_at(uint64_t address) {
-  if (address == 0) return 0;
+NodeId ProcessSealer::node_at(uint64_t address) {
+  if (address == 0) return {};
   const LiveNode* known = nodes_.find(address);
-  return known != nullptr ? known->id : 0;
+  return known != nullptr ? known->id : NodeId{};
 }
 
-void ProcessSealer::node(const NodeRecord& record, Lane& lane, uint32_t lane_number, uint64_t ns) {
-  if (record.address == 0) return lose(unmatched_, ns);
+void ProcessSealer::node(const NodeRecord& record, const Lane& lane, uint32_t lane_number, Time time) {
+  if (record.address == 0) return lose(unmatched_, time);
   const bool accumulates = (record.header.flags & kNodeIsAccumulateGrad) != 0;
   if (const LiveNode* known = nodes_.find(record.address)) {
     const bool is_same = known->is_accumulate_grad == accumulates &&
@@ -235,54 +256,76 @@ void ProcessSealer::node(const NodeRecord& record, Lane& lane, uint32_t lane_num
                                       : known->sequence_nr == record.sequence_nr && known->lane == lane_number);
     if (is_same) return;
     // There can be no two nodes at one address: the first died unseen.
-    columns_.node_releases.push(known->id, ns, kNodeDied);
+    tables_.push<table::NodeReleases>({.of = known->id, .time = time, .flags = kNodeDied});
     nodes_.erase(record.address);
   }
   const auto edges = tail_of<NodeEdge>(record);
   auto flags = static_cast<uint8_t>(record.header.flags & ~kNodeHasUnseenEdges);
   for (const NodeEdge& edge : edges) {
-    const uint32_t to = node_at(edge.address);
+    const NodeId to = node_at(edge.address);
     // Without the flag it would look like an input that needs no gradient.
-    if (to == 0 && edge.address != 0) flags |= kNodeHasUnseenEdges;
-    columns_.node_edges.push(to, static_cast<uint16_t>(std::min<uint64_t>(edge.input_nr, UINT16_MAX)));
+    if (!to && edge.address != 0) flags |= kNodeHasUnseenEdges;
+    tables_.push<table::NodeEdges>({.node = to});
   }
-  const uint32_t id =
-      columns_.nodes.push(ns, ids_.strings[record.header.id], lane.operator_id(), record.sequence_nr, flags,
-                          static_cast<uint16_t>(edges.size()), accumulates ? allocation_at(record.storage) : 0,
-                          lane.thread, ids_.strings[record.attributes]);
+  const NodeId id =
+      tables_.push<table::Nodes>({.time = time,
+                                  .type = ids_.strings[record.header.id],
+                                  .op = lane.op(),
+                                  .flags = flags,
+                                  .edge_count = static_cast<uint16_t>(edges.size()),
+                                  .parameter = accumulates ? allocation_at(record.storage) : AllocationId{},
+                                  .attributes = ids_.strings[record.attributes]});
   nodes_.insert(record.address, {id, lane_number, record.sequence_nr, record.storage, accumulates});
 }
 
-void ProcessSealer::save(const SaveRecord& record, Lane& lane, uint64_t ns) {
-  const uint32_t node = node_at(record.node);
-  const uint32_t field = ids_.strings[record.header.id];
-  if (node == 0 || field == 0) lose(unattributed_, ns);
-  columns_.saves.push(ns, node, field, record.index, storage_at(record.storage, record.storage_bytes, lane, ns),
-                      record.storage_offset, ids_.layouts[record.layout], record.header.flags);
+void ProcessSealer::save(const SaveRecord& record, Time time) {
+  const NodeId node = node_at(record.node);
+  const StringId field = ids_.strings[record.header.id];
+  if (!node || !field) lose(unattributed_, time);
+  const AllocationId allocation = storage_at(record.storage, record.storage_bytes, time);
+  tables_.push<table::Saves>({.time = time,
+                              .node = node,
+                              .field = field,
+                              .index = record.index,
+                              .allocation = allocation,
+                              .offset = record.storage_offset,
+                              .layout = ids_.layouts[record.layout],
+                              .flags = record.header.flags});
 }
 
-void ProcessSealer::rewrite(const RewriteRecord& record, const Lane& lane, uint64_t ns) {
-  columns_.rewrites.push(ns, ids_.strings[record.header.id], record.header.flags, node_at(record.node),
-                         ids_.strings[record.field], record.index, ids_.strings[record.reason], record.bytes,
-                         record.kept, lane.operator_id(), ids_.stacks[record.stack], lane.module_call_id());
+void ProcessSealer::rewrite(const RewriteRecord& record, const Lane& lane, Time time) {
+  tables_.push<table::Rewrites>({.time = time,
+                                 .rewrite = ids_.strings[record.header.id],
+                                 .flags = record.header.flags,
+                                 .node = node_at(record.node),
+                                 .field = ids_.strings[record.field],
+                                 .index = record.index,
+                                 .reason = ids_.strings[record.reason],
+                                 .bytes = bytes_of(record.bytes),
+                                 .kept = bytes_of(record.kept),
+                                 .op = lane.op(),
+                                 .stack = ids_.stacks[record.stack],
+                                 .module_call = lane.module_call()});
 }
 
-void ProcessSealer::node_release(const NodeReleaseRecord& record, uint64_t ns) {
-  const uint32_t id = node_at(record.node);
+void ProcessSealer::node_release(const NodeReleaseRecord& record, Time time) {
+  const NodeId id = node_at(record.node);
   // Nodes that were made while nothing but memory was recorded die like all others; nothing is lost with them.
-  if (id == 0) return;
-  columns_.node_releases.push(id, ns, record.header.flags);
+  if (!id) return;
+  tables_.push<table::NodeReleases>({.of = id, .time = time, .flags = record.header.flags});
   if ((record.header.flags & kNodeDied) != 0) nodes_.erase(record.node);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------
 
 void ProcessSealer::leave_open(Lane& lane) {
-  for (const Open& open : lane.backwards)
-    columns_.backwards.push(open.begin, kNoEnd, lane.thread, static_cast<uint8_t>(open.value));
-  for (const Open& open : lane.optimizers) columns_.optimizer_steps.push(open.begin, kNoEnd, open.value);
-  for (const Open& open : lane.ranges) columns_.ranges.push(open.begin, kNoEnd, open.value, lane.thread);
-  const uint16_t thread = lane.thread;
+  for (const OpenBackward& open : lane.backwards)
+    tables_.push<table::Backwards>({.begin = open.begin, .end = kNoEnd, .flags = open.flags});
+  for (const OpenInterval& open : lane.optimizers)
+    tables_.push<table::OptimizerSteps>({.begin = open.begin, .end = kNoEnd, .name = open.name});
+  for (const OpenInterval& open : lane.ranges)
+    tables_.push<table::Ranges>({.begin = open.begin, .end = kNoEnd, .name = open.name, .thread = lane.thread});
+  const ThreadId thread = lane.thread;
   lane = Lane();
   lane.thread = thread;
 }
@@ -291,18 +334,12 @@ void ProcessSealer::gap(size_t lane) { leave_open(lanes_[lane]); }
 
 void ProcessSealer::finish() {
   for (Lane& lane : lanes_) leave_open(lane);
-  for (size_t i = 0; i < devices_.size(); ++i) {
-    const Device& device = devices_[i];
-    if (device.changes % kChangesOfBucket == 0) continue;
-    columns_.curve.push(device.bucket_begin, static_cast<uint8_t>(i), static_cast<uint64_t>(device.least),
-                        static_cast<uint64_t>(device.most));
-  }
 }
 
 std::vector<ProcessSealer::Peak> ProcessSealer::peaks() const {
   std::vector<Peak> peaks;
-  for (size_t i = 0; i < devices_.size(); ++i)
-    if (devices_[i].changes > 0) peaks.push_back({static_cast<uint8_t>(i), devices_[i].peak});
+  for (uint32_t i = 0; i < devices_.size(); ++i)
+    if (devices_[i].is_used) peaks.push_back({DeviceId{i}, devices_[i].peak});
   return peaks;
 }
 

@@ -8,10 +8,16 @@
 // an earlier one in time, with ids that count from 1 in each process; 0 is none.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace tapelens::trace {
+
+// The version of the spool: a reader reads its own major with its own minor or an older one. A new kind, field or flag
+// raises the minor, whatever an older reader would go wrong with the major. Before 0.2 nodes were shorter.
+inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 3, kOldestSpoolMinor = 2;
 
 enum class RecordKind : uint8_t {
   // interned: `id` of the header is the new id
@@ -289,5 +295,82 @@ struct ForeignRecord {  // flags: device id
   uint64_t address;
   uint64_t bytes;
 };
+
+// ---- all of them ----------------------------------------------------------------------------------------------
+
+// What a record of a kind must have room for.
+struct RecordShape {
+  RecordKind kind{};
+  // Of the fixed part. What is behind it in a record without a tail are fields of a newer writer.
+  size_t bytes = 0;
+  size_t element = 0;                        // of the tail, if it has one: as many as `count` says,
+  uint64_t (*count)(const void*) = nullptr;  // or, without, up to the end of the record
+};
+
+namespace detail {
+template <class Record>
+constexpr RecordShape fixed(RecordKind kind) {
+  return {kind, sizeof(Record)};
+}
+template <class Record, class Element>
+constexpr RecordShape with_tail(RecordKind kind) {
+  return {kind, sizeof(Record), sizeof(Element)};
+}
+template <class Record, auto field>
+constexpr RecordShape with_count(RecordKind kind, size_t element) {
+  return {kind, sizeof(Record), element,
+          [](const void* record) { return uint64_t{static_cast<const Record*>(record)->*field}; }};
+}
+}  // namespace detail
+
+inline constexpr RecordShape kRecordShapes[] = {
+    detail::with_count<StringRecord, &StringRecord::bytes>(RecordKind::string, 1),
+    detail::fixed<FrameRecord>(RecordKind::frame),
+    detail::with_count<StackRecord, &StackRecord::count>(RecordKind::stack, sizeof(uint32_t)),
+    detail::with_count<NativeStackRecord, &NativeStackRecord::count>(RecordKind::native_stack, sizeof(uint64_t)),
+    detail::with_count<LayoutRecord, &LayoutRecord::rank>(RecordKind::layout, 2 * sizeof(int64_t)),
+    detail::fixed<ModuleRecord>(RecordKind::module),
+    detail::fixed<DeviceRecord>(RecordKind::device),
+    detail::fixed<MappingRecord>(RecordKind::mapping),
+    detail::fixed<InformationRecord>(RecordKind::information),
+    detail::fixed<LossRecord>(RecordKind::loss),
+    detail::fixed<LaneRecord>(RecordKind::lane),
+    detail::fixed<SourceRecord>(RecordKind::source),
+    detail::with_tail<OperatorRecord, uint64_t>(RecordKind::operator_begin),
+    detail::fixed<EventRecord>(RecordKind::operator_end),
+    detail::fixed<AllocationRecord>(RecordKind::allocation),
+    detail::fixed<FreeRecord>(RecordKind::free),
+    detail::with_tail<NodeRecord, NodeEdge>(RecordKind::node),
+    detail::fixed<SaveRecord>(RecordKind::save),
+    detail::fixed<NodeReleaseRecord>(RecordKind::node_release),
+    detail::fixed<EvaluationRecord>(RecordKind::evaluation_begin),
+    detail::fixed<EventRecord>(RecordKind::evaluation_end),
+    detail::fixed<NamedEventRecord>(RecordKind::backward_begin),
+    detail::fixed<EventRecord>(RecordKind::backward_end),
+    detail::fixed<RoleRecord>(RecordKind::role),
+    detail::fixed<NamedEventRecord>(RecordKind::module_begin),
+    detail::fixed<EventRecord>(RecordKind::module_end),
+    detail::fixed<NamedEventRecord>(RecordKind::optimizer_begin),
+    detail::fixed<EventRecord>(RecordKind::optimizer_end),
+    detail::fixed<NamedEventRecord>(RecordKind::range_begin),
+    detail::fixed<EventRecord>(RecordKind::range_end),
+    detail::fixed<ForeignRecord>(RecordKind::foreign),
+    detail::with_tail<InputViewsRecord, InputView>(RecordKind::input_views),
+    detail::fixed<RewriteRecord>(RecordKind::rewrite),
+    detail::fixed<ChecksumRecord>(RecordKind::checksum),
+};
+
+// By kind; of one that is not known `bytes` is 0.
+inline constexpr auto kShapeOfKind = [] {
+  std::array<RecordShape, 256> shapes{};
+  for (const RecordShape& shape : kRecordShapes) shapes[static_cast<size_t>(shape.kind)] = shape;
+  return shapes;
+}();
+
+constexpr const RecordShape& shape_of(RecordKind kind) { return kShapeOfKind[static_cast<size_t>(kind)]; }
+constexpr bool is_known(RecordKind kind) { return shape_of(kind).bytes != 0; }
+constexpr bool is_event(RecordKind kind) { return kind >= RecordKind::operator_begin && is_known(kind); }
+// The ticks of a record for which is_event holds: all of them have them in the same place.
+inline uint64_t ticks_of(const RecordHeader* record) { return reinterpret_cast<const EventRecord*>(record)->ticks; }
 
 }  // namespace tapelens::trace

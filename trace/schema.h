@@ -1,21 +1,26 @@
-// The tables and columns of a sealed recording: what each holds, in which unit, and how it is stored.
-// A column's number is in files and is never reused; a reader skips numbers it does not know.
+// The tables and columns of a sealed recording: what each holds, in which unit, and how it is stored. This is their one
+// declaration: what the sealer pushes and flushes, what the analyzer decodes, and which ids it checks follow from it
+// (table.h). docs/trace-format.md lists the same.
 //
-// Rows count from 1, so that an id is a row and 0 is none. Tables are per process, except those of `shared`.
-// Ends (of an operator, an allocation, ...) are tables of their own, in the order of time, because they are only known
-// later: a sealer can stream. Rows of a table are in the order of time unless said.
+// A column's number is in files and is never reused; a reader skips numbers it does not know. Retired are table 40 and
+// of the others: operators 5 and 6, allocations 4, nodes 3 and 7, node_edges 1, backwards 2.
+//
+// Rows count from 1, so that an id is a row and 0 is none. Tables below kFirstTableOfProcess are shared, the others are
+// one each process. Ends (of an operator, an allocation, ...) are tables of their own, in the order of time, because
+// they are only known later: a sealer can stream. Rows of a table are in the order of time unless said. A time whose
+// column is a delta never falls.
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
+#include "trace/table.h"
 #include "trace/types.h"
 
 namespace tapelens::trace {
 
 enum class Table : uint8_t {
   // shared by all processes
-  string_bytes = 1,  // the UTF-8 text of all strings, one after another
+  string_bytes = 1,
   strings = 2,
   frames = 3,
   stacks = 4,
@@ -45,178 +50,417 @@ enum class Table : uint8_t {
   optimizer_steps = 37,
   ranges = 38,
   losses = 39,
-  curve = 40,
-  input_views = 41,  // of operators that copy: as many rows as they have inputs, in the order of the operators
-  rewrites = 42,     // what was rewritten, and what was not and why
-  checksums = 43,    // of losses, gradients and parameters: only where `tapelens verify` asked for them
-  sources = 44,      // what the files that frames name held when they ran
+  input_views = 41,
+  rewrites = 42,
+  checksums = 43,
+  sources = 44,
 };
+inline constexpr uint8_t kFirstTableOfProcess = 20;
 
-// How a column's values are turned before compression: as they are, or each minus the one before it.
-enum class Transform : uint8_t { plain = 0, delta = 1 };
+// Of rows that nothing names.
+using NoId = Id<struct NoIdTag>;
 
-struct ColumnKey {
-  Table table{};
-  uint8_t number = 0;  // within the table
-  uint8_t width = 0;   // bytes of a value: 1, 2, 4, 8
-  Transform transform{};
-  const char* name = "";
-};
-
-template <class T>
-struct Column : ColumnKey {
-  static_assert(std::is_unsigned_v<T>);
-  constexpr Column(Table t, uint8_t n, Transform tr, const char* text)
-      : ColumnKey{t, n, uint8_t{sizeof(T)}, tr, text} {}
-};
-
-namespace column {
-using enum Transform;
-using enum Table;
+namespace table {
 
 // ---- shared
-inline constexpr Column<uint8_t> string_byte{string_bytes, 0, plain, "byte"};
-inline constexpr Column<uint32_t> string_length{strings, 0, plain, "bytes"};
-inline constexpr Column<uint32_t> frame_file{frames, 0, plain, "file"};          // StringId
-inline constexpr Column<uint32_t> frame_function{frames, 1, plain, "function"};  // StringId
-inline constexpr Column<uint32_t> frame_line{frames, 2, plain, "line"};          // from 1; 0 is unknown
-inline constexpr Column<uint32_t> stack_depth{stacks, 0, plain, "depth"};        // rows in stack_frames
-inline constexpr Column<uint32_t> stack_frame{stack_frames, 0, plain, "frame"};  // FrameId, innermost first
-inline constexpr Column<uint32_t> layout_dtype{layouts, 0, plain, "dtype"};      // StringId
-inline constexpr Column<uint16_t> layout_element_bytes{layouts, 1, plain, "element_bytes"};
-inline constexpr Column<uint16_t> layout_rank{layouts, 2, plain, "rank"};
-inline constexpr Column<uint64_t> layout_size{layout_extents, 0, plain, "size"};      // elements
-inline constexpr Column<uint64_t> layout_stride{layout_extents, 1, plain, "stride"};  // elements, signed
-inline constexpr Column<uint32_t> module_path{modules, 0, plain, "path"};             // StringId
-inline constexpr Column<uint32_t> module_type{modules, 1, plain, "type"};             // StringId
-inline constexpr Column<uint32_t> device_name{devices, 0, plain, "name"};             // StringId
+
+// The UTF-8 text of all strings, one after another.
+template <template <class> class Of>
+struct StringBytes {
+  static constexpr Table kTable = Table::string_bytes;
+  static constexpr const char* kName = "string_bytes";
+  using Id = NoId;
+  Of<Plain<0, "byte", uint8_t>> byte;
+};
+
+template <template <class> class Of>
+struct Strings {
+  static constexpr Table kTable = Table::strings;
+  static constexpr const char* kName = "strings";
+  using Id = StringId;
+  Of<Plain<0, "bytes", uint32_t>> bytes;
+};
+
+template <template <class> class Of>
+struct Frames {
+  static constexpr Table kTable = Table::frames;
+  static constexpr const char* kName = "frames";
+  using Id = FrameId;
+  Of<Plain<0, "file", StringId>> file;
+  Of<Plain<1, "function", StringId>> function;
+  Of<Plain<2, "line", uint32_t>> line;  // from 1; 0 is unknown
+};
+
+template <template <class> class Of>
+struct Stacks {
+  static constexpr Table kTable = Table::stacks;
+  static constexpr const char* kName = "stacks";
+  using Id = StackId;
+  Of<Plain<0, "depth", uint32_t>> depth;  // rows in stack_frames
+};
+
+template <template <class> class Of>
+struct StackFrames {
+  static constexpr Table kTable = Table::stack_frames;
+  static constexpr const char* kName = "stack_frames";
+  using Id = NoId;
+  Of<Plain<0, "frame", FrameId>> frame;  // innermost first
+};
+
+template <template <class> class Of>
+struct Layouts {
+  static constexpr Table kTable = Table::layouts;
+  static constexpr const char* kName = "layouts";
+  using Id = LayoutId;
+  Of<Plain<0, "dtype", StringId>> dtype;
+  Of<Plain<1, "element_bytes", uint16_t>> element_bytes;
+  Of<Plain<2, "rank", uint16_t>> rank;  // rows in layout_extents
+};
+
+template <template <class> class Of>
+struct LayoutExtents {
+  static constexpr Table kTable = Table::layout_extents;
+  static constexpr const char* kName = "layout_extents";
+  using Id = NoId;
+  Of<Plain<0, "size", uint64_t>> size;      // elements
+  Of<Plain<1, "stride", uint64_t>> stride;  // elements, signed
+};
+
+template <template <class> class Of>
+struct Modules {
+  static constexpr Table kTable = Table::modules;
+  static constexpr const char* kName = "modules";
+  using Id = ModuleId;
+  Of<Plain<0, "path", StringId>> path;
+  Of<Plain<1, "type", StringId>> type;
+};
+
+template <template <class> class Of>
+struct Devices {
+  static constexpr Table kTable = Table::devices;
+  static constexpr const char* kName = "devices";
+  using Id = DeviceId;
+  Of<Plain<0, "name", StringId>> name;
+};
 
 // ---- one each process
-inline constexpr Column<uint32_t> information_key{information, 0, plain, "key"};      // StringId
-inline constexpr Column<uint32_t> information_value{information, 1, plain, "value"};  // StringId
-inline constexpr Column<uint32_t> thread_os_id{threads, 0, plain, "os_id"};
 
-inline constexpr Column<uint64_t> operator_begin{operators, 0, delta, "begin"};    // Time
-inline constexpr Column<uint32_t> operator_name{operators, 1, plain, "name"};      // StringId
-inline constexpr Column<uint16_t> operator_thread{operators, 2, plain, "thread"};  // row of threads
-inline constexpr Column<uint32_t> operator_stack{operators, 3, plain, "stack"};
-inline constexpr Column<uint32_t> operator_module{operators, 4, plain, "module_call"};       // ModuleCallId
-inline constexpr Column<uint64_t> operator_sequence_nr{operators, 5, delta, "sequence_nr"};  // UINT64_MAX: none
-inline constexpr Column<uint8_t> operator_flags{operators, 6, plain, "flags"};
-inline constexpr Column<uint16_t> operator_input_count{operators, 7, plain, "input_count"};  // rows in operator_inputs
-inline constexpr Column<uint32_t> operator_parent{operators, 8, delta, "parent"};            // OperatorId around it
-inline constexpr Column<uint32_t> operator_evaluation{operators, 9, delta, "evaluation"};    // EvaluationId around it
-inline constexpr Column<uint32_t> operator_written{operators, 10, plain, "written"};  // bits of inputs: OperatorRecord
-inline constexpr Column<uint32_t> input_allocation{operator_inputs, 0, delta, "allocation"};
-inline constexpr Column<uint32_t> view_operator{input_views, 0, delta, "operator"};
-inline constexpr Column<uint32_t> view_layout{input_views, 1, plain, "layout"};
-inline constexpr Column<uint64_t> view_offset{input_views, 2, plain, "storage_offset"};  // elements
-inline constexpr Column<uint32_t> operator_end_of{operator_ends, 0, delta, "operator"};
-inline constexpr Column<uint64_t> operator_end{operator_ends, 1, delta, "end"};
+template <template <class> class Of>
+struct Information {
+  static constexpr Table kTable = Table::information;
+  static constexpr const char* kName = "information";
+  using Id = NoId;
+  Of<Plain<0, "key", StringId>> key;
+  Of<Plain<1, "value", StringId>> value;
+};
 
-inline constexpr Column<uint64_t> allocation_time{allocations, 0, delta, "time"};
-inline constexpr Column<uint64_t> allocation_bytes{allocations, 1, plain, "bytes"};
-inline constexpr Column<uint8_t> allocation_device{allocations, 2, plain, "device"};  // row of devices
-inline constexpr Column<uint8_t> allocation_origin{allocations, 3, plain, "origin"};
-inline constexpr Column<uint16_t> allocation_thread{allocations, 4, plain, "thread"};
-inline constexpr Column<uint32_t> allocation_operator{allocations, 5, delta, "operator"};  // innermost open
-inline constexpr Column<uint32_t> allocation_evaluation{allocations, 6, delta, "evaluation"};
-inline constexpr Column<uint32_t> allocation_stack{allocations, 7, plain, "stack"};  // 0: that of its operator
-inline constexpr Column<uint32_t> allocation_module{allocations, 8, plain, "module_call"};
-inline constexpr Column<uint32_t> free_of{frees, 0, delta, "allocation"};
-inline constexpr Column<uint64_t> free_time{frees, 1, delta, "time"};
+template <template <class> class Of>
+struct Threads {
+  static constexpr Table kTable = Table::threads;
+  static constexpr const char* kName = "threads";
+  using Id = ThreadId;
+  Of<Plain<0, "os_id", uint32_t>> os_id;  // gettid()
+};
 
-inline constexpr Column<uint64_t> node_time{nodes, 0, delta, "time"};
-inline constexpr Column<uint32_t> node_type{nodes, 1, plain, "type"};  // StringId
-inline constexpr Column<uint32_t> node_operator{nodes, 2, delta, "operator"};
-inline constexpr Column<uint64_t> node_sequence_nr{nodes, 3, delta, "sequence_nr"};
-inline constexpr Column<uint8_t> node_flags{nodes, 4, plain, "flags"};
-inline constexpr Column<uint16_t> node_edge_count{nodes, 5, plain, "edge_count"};
-inline constexpr Column<uint32_t> node_parameter{nodes, 6, plain, "parameter"};  // AllocationId, AccumulateGrad only
-inline constexpr Column<uint16_t> node_thread{nodes, 7, plain, "thread"};
-inline constexpr Column<uint32_t> node_attributes{nodes, 8, plain, "attributes"};  // StringId: "training=False"
-inline constexpr Column<uint32_t> edge_node{node_edges, 0, delta, "node"};
-inline constexpr Column<uint16_t> edge_input_nr{node_edges, 1, plain, "input_nr"};
-inline constexpr Column<uint32_t> release_of{node_releases, 0, delta, "node"};
-inline constexpr Column<uint64_t> release_time{node_releases, 1, delta, "time"};
-inline constexpr Column<uint8_t> release_flags{node_releases, 2, plain, "flags"};
+template <template <class> class Of>
+struct Operators {
+  static constexpr Table kTable = Table::operators;
+  static constexpr const char* kName = "operators";
+  using Id = OperatorId;
+  Of<Delta<0, "begin", Time>> begin;
+  Of<Plain<1, "name", StringId>> name;
+  Of<Plain<2, "thread", ThreadId>> thread;
+  Of<Plain<3, "stack", StackId>> stack;  // own
+  Of<Plain<4, "module_call", ModuleCallId>> module_call;
+  Of<Plain<7, "input_count", uint16_t>> input_count;    // rows in operator_inputs
+  Of<Delta<8, "parent", OperatorId>> parent;            // around it
+  Of<Delta<9, "evaluation", EvaluationId>> evaluation;  // around it
+  Of<Plain<10, "written", uint32_t>> written;           // bits of inputs: OperatorRecord
+};
 
-inline constexpr Column<uint64_t> save_time{saves, 0, delta, "time"};
-inline constexpr Column<uint32_t> save_node{saves, 1, delta, "node"};
-inline constexpr Column<uint32_t> save_field{saves, 2, plain, "field"};  // StringId
-inline constexpr Column<uint32_t> save_index{saves, 3, plain, "index"};
-inline constexpr Column<uint32_t> save_allocation{saves, 4, delta, "allocation"};
-inline constexpr Column<uint64_t> save_offset{saves, 5, plain, "storage_offset"};  // elements
-inline constexpr Column<uint32_t> save_layout{saves, 6, plain, "layout"};
-inline constexpr Column<uint8_t> save_flags{saves, 7, plain, "flags"};
+template <template <class> class Of>
+struct OperatorInputs {
+  static constexpr Table kTable = Table::operator_inputs;
+  static constexpr const char* kName = "operator_inputs";
+  using Id = NoId;
+  Of<Delta<0, "allocation", AllocationId>> allocation;
+};
 
-inline constexpr Column<uint64_t> evaluation_begin{evaluations, 0, delta, "begin"};
-inline constexpr Column<uint32_t> evaluation_node{evaluations, 1, delta, "node"};
-inline constexpr Column<uint16_t> evaluation_thread{evaluations, 2, plain, "thread"};
-inline constexpr Column<uint8_t> evaluation_flags{evaluations, 3, plain, "flags"};
-inline constexpr Column<uint32_t> evaluation_end_of{evaluation_ends, 0, delta, "evaluation"};
-inline constexpr Column<uint64_t> evaluation_end{evaluation_ends, 1, delta, "end"};
+// Of operators that copy, of products, ... (InputViewsRecord): as many rows as they have inputs, in the order of the
+// operators.
+template <template <class> class Of>
+struct InputViews {
+  static constexpr Table kTable = Table::input_views;
+  static constexpr const char* kName = "input_views";
+  using Id = ViewId;
+  Of<Delta<0, "operator", OperatorId>> op;
+  Of<Plain<1, "layout", LayoutId>> layout;
+  Of<Plain<2, "storage_offset", uint64_t>> offset;  // elements
+};
 
-// Few and long: written when they end, so in the order of their ends. A begin without an end has end UINT64_MAX.
-inline constexpr Column<uint64_t> backward_begin{backwards, 0, plain, "begin"};
-inline constexpr Column<uint64_t> backward_end{backwards, 1, plain, "end"};
-inline constexpr Column<uint16_t> backward_thread{backwards, 2, plain, "thread"};
-inline constexpr Column<uint8_t> backward_flags{backwards, 3, plain, "flags"};
-inline constexpr Column<uint64_t> optimizer_begin{optimizer_steps, 0, plain, "begin"};
-inline constexpr Column<uint64_t> optimizer_end{optimizer_steps, 1, plain, "end"};
-inline constexpr Column<uint32_t> optimizer_name{optimizer_steps, 2, plain, "name"};  // StringId, one each object
-inline constexpr Column<uint64_t> range_begin{ranges, 0, plain, "begin"};
-inline constexpr Column<uint64_t> range_end{ranges, 1, plain, "end"};
-inline constexpr Column<uint32_t> range_name{ranges, 2, plain, "name"};
-inline constexpr Column<uint16_t> range_thread{ranges, 3, plain, "thread"};
+template <template <class> class Of>
+struct OperatorEnds {
+  static constexpr Table kTable = Table::operator_ends;
+  static constexpr const char* kName = "operator_ends";
+  using Id = NoId;
+  Of<Delta<0, "operator", OperatorId>> of;
+  Of<Delta<1, "end", Time>> end;
+};
 
-inline constexpr Column<uint64_t> role_time{roles, 0, delta, "time"};
-inline constexpr Column<uint32_t> role_allocation{roles, 1, plain, "allocation"};
-inline constexpr Column<uint8_t> role_kind{roles, 2, plain, "role"};
-inline constexpr Column<uint32_t> role_name{roles, 3, plain, "name"};
-inline constexpr Column<uint32_t> role_parameter{roles, 4, plain, "parameter"};  // AllocationId
+template <template <class> class Of>
+struct Allocations {
+  static constexpr Table kTable = Table::allocations;
+  static constexpr const char* kName = "allocations";
+  using Id = AllocationId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Plain<1, "bytes", Bytes>> bytes;
+  Of<Plain<2, "device", DeviceId>> device;
+  Of<Plain<3, "origin", Origin>> origin;
+  Of<Delta<5, "operator", OperatorId>> op;  // innermost open
+  Of<Delta<6, "evaluation", EvaluationId>> evaluation;
+  Of<Plain<7, "stack", StackId>> stack;  // 0: that of its operator
+  Of<Plain<8, "module_call", ModuleCallId>> module_call;
+};
 
-inline constexpr Column<uint64_t> rewrite_time{rewrites, 0, delta, "time"};
-inline constexpr Column<uint32_t> rewrite_id{rewrites, 1, plain, "rewrite"};  // StringId
-inline constexpr Column<uint8_t> rewrite_flags{rewrites, 2, plain, "flags"};
-inline constexpr Column<uint32_t> rewrite_node{rewrites, 3, delta, "node"};
-inline constexpr Column<uint32_t> rewrite_field{rewrites, 4, plain, "field"};  // StringId
-inline constexpr Column<uint32_t> rewrite_index{rewrites, 5, plain, "index"};
-inline constexpr Column<uint32_t> rewrite_reason{rewrites, 6, plain, "reason"};  // StringId; 0: it was applied
-inline constexpr Column<uint64_t> rewrite_bytes{rewrites, 7, plain, "bytes"};
-inline constexpr Column<uint64_t> rewrite_kept{rewrites, 8, plain, "kept"};          // bytes
-inline constexpr Column<uint32_t> rewrite_operator{rewrites, 9, delta, "operator"};  // innermost open
-inline constexpr Column<uint32_t> rewrite_stack{rewrites, 10, plain, "stack"};       // 0: that of its operator
-inline constexpr Column<uint32_t> rewrite_module{rewrites, 11, plain, "module_call"};
+template <template <class> class Of>
+struct Frees {
+  static constexpr Table kTable = Table::frees;
+  static constexpr const char* kName = "frees";
+  using Id = FreeId;
+  Of<Delta<0, "allocation", AllocationId>> of;
+  Of<Delta<1, "time", Time>> time;
+};
 
-inline constexpr Column<uint64_t> checksum_time{checksums, 0, delta, "time"};
-inline constexpr Column<uint64_t> checksum_step{checksums, 1, delta, "step"};
-inline constexpr Column<uint8_t> checksum_of{checksums, 2, plain, "of"};       // ChecksumOf
-inline constexpr Column<uint32_t> checksum_name{checksums, 3, plain, "name"};  // StringId
-inline constexpr Column<uint64_t> checksum_value{checksums, 4, plain, "value"};
-inline constexpr Column<uint64_t> checksum_spent{checksums, 5, plain, "spent"};  // ns
+template <template <class> class Of>
+struct Nodes {
+  static constexpr Table kTable = Table::nodes;
+  static constexpr const char* kName = "nodes";
+  using Id = NodeId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Plain<1, "type", StringId>> type;
+  Of<Delta<2, "operator", OperatorId>> op;
+  Of<Plain<4, "flags", uint8_t>> flags;               // NodeFlags
+  Of<Plain<5, "edge_count", uint16_t>> edge_count;    // rows in node_edges
+  Of<Plain<6, "parameter", AllocationId>> parameter;  // of an AccumulateGrad
+  Of<Plain<8, "attributes", StringId>> attributes;    // "training=False"; none: not asked for
+};
 
-inline constexpr Column<uint32_t> source_path{sources, 0, plain, "path"};  // StringId
-inline constexpr Column<uint64_t> source_bytes{sources, 1, plain, "bytes"};
-inline constexpr Column<uint64_t> source_hash{sources, 2, plain, "hash"};  // XXH3_64 of them
+template <template <class> class Of>
+struct NodeEdges {
+  static constexpr Table kTable = Table::node_edges;
+  static constexpr const char* kName = "node_edges";
+  using Id = NoId;
+  Of<Delta<0, "node", NodeId>> node;  // of any row: an AccumulateGrad may be recorded later
+};
 
-inline constexpr Column<uint64_t> module_call_begin{module_calls, 0, delta, "begin"};
-inline constexpr Column<uint32_t> module_call_module{module_calls, 1, plain, "module"};
-inline constexpr Column<uint16_t> module_call_thread{module_calls, 2, plain, "thread"};
-inline constexpr Column<uint32_t> module_call_parent{module_calls, 3, delta, "parent"};
-inline constexpr Column<uint32_t> module_call_end_of{module_call_ends, 0, delta, "module_call"};
-inline constexpr Column<uint64_t> module_call_end{module_call_ends, 1, delta, "end"};
+template <template <class> class Of>
+struct NodeReleases {
+  static constexpr Table kTable = Table::node_releases;
+  static constexpr const char* kName = "node_releases";
+  using Id = ReleaseId;
+  Of<Delta<0, "node", NodeId>> of;
+  Of<Delta<1, "time", Time>> time;
+  Of<Plain<2, "flags", uint8_t>> flags;  // NodeReleaseFlags
+};
 
-inline constexpr Column<uint8_t> loss_kind{losses, 0, plain, "kind"};  // Loss
-inline constexpr Column<uint64_t> loss_count{losses, 1, plain, "count"};
-inline constexpr Column<uint64_t> loss_time{losses, 2, plain, "since"};
+template <template <class> class Of>
+struct Saves {
+  static constexpr Table kTable = Table::saves;
+  static constexpr const char* kName = "saves";
+  using Id = SaveId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Delta<1, "node", NodeId>> node;  // none: unattributed
+  Of<Plain<2, "field", StringId>> field;
+  Of<Plain<3, "index", uint32_t>> index;  // place in a field that is a list, else 0
+  Of<Delta<4, "allocation", AllocationId>> allocation;
+  Of<Plain<5, "storage_offset", uint64_t>> offset;  // elements
+  Of<Plain<6, "layout", LayoutId>> layout;
+  Of<Plain<7, "flags", uint8_t>> flags;  // SaveFlags
+};
 
-// The least and the most live bytes of a device in each run of 256 allocations and frees: the finest level of the
-// pyramid that a timeline draws from. The coarser levels are folds of 4 and made when read.
-inline constexpr Column<uint64_t> curve_time{curve, 0, plain, "begin"};
-inline constexpr Column<uint8_t> curve_device{curve, 1, plain, "device"};
-inline constexpr Column<uint64_t> curve_least{curve, 2, plain, "least"};
-inline constexpr Column<uint64_t> curve_most{curve, 3, plain, "most"};
-}  // namespace column
+template <template <class> class Of>
+struct Evaluations {
+  static constexpr Table kTable = Table::evaluations;
+  static constexpr const char* kName = "evaluations";
+  using Id = EvaluationId;
+  Of<Delta<0, "begin", Time>> begin;
+  Of<Delta<1, "node", NodeId>> node;
+  Of<Plain<2, "thread", ThreadId>> thread;
+  Of<Plain<3, "flags", uint8_t>> flags;  // EvaluationFlags
+};
+
+template <template <class> class Of>
+struct EvaluationEnds {
+  static constexpr Table kTable = Table::evaluation_ends;
+  static constexpr const char* kName = "evaluation_ends";
+  using Id = NoId;
+  Of<Delta<0, "evaluation", EvaluationId>> of;
+  Of<Delta<1, "end", Time>> end;
+};
+
+// Few and long: written when they end, so in the order of their ends. 2^64-1: no end was seen.
+template <template <class> class Of>
+struct Backwards {
+  static constexpr Table kTable = Table::backwards;
+  static constexpr const char* kName = "backwards";
+  using Id = NoId;
+  Of<Plain<0, "begin", Time>> begin;
+  Of<Plain<1, "end", Time>> end;
+  Of<Plain<3, "flags", uint8_t>> flags;  // BackwardFlags
+};
+
+template <template <class> class Of>
+struct OptimizerSteps {
+  static constexpr Table kTable = Table::optimizer_steps;
+  static constexpr const char* kName = "optimizer_steps";
+  using Id = NoId;
+  Of<Plain<0, "begin", Time>> begin;
+  Of<Plain<1, "end", Time>> end;
+  Of<Plain<2, "name", StringId>> name;  // one each object
+};
+
+template <template <class> class Of>
+struct Ranges {
+  static constexpr Table kTable = Table::ranges;
+  static constexpr const char* kName = "ranges";
+  using Id = NoId;
+  Of<Plain<0, "begin", Time>> begin;
+  Of<Plain<1, "end", Time>> end;
+  Of<Plain<2, "name", StringId>> name;
+  Of<Plain<3, "thread", ThreadId>> thread;
+};
+
+template <template <class> class Of>
+struct Roles {
+  static constexpr Table kTable = Table::roles;
+  static constexpr const char* kName = "roles";
+  using Id = RoleId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Plain<1, "allocation", AllocationId>> allocation;
+  Of<Plain<2, "role", Role>> kind;
+  Of<Plain<3, "name", StringId>> name;
+  Of<Plain<4, "parameter", AllocationId>> parameter;  // of a gradient or an optimizer state
+};
+
+// What was rewritten, and what was not and why.
+template <template <class> class Of>
+struct Rewrites {
+  static constexpr Table kTable = Table::rewrites;
+  static constexpr const char* kName = "rewrites";
+  using Id = RewriteId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Plain<1, "rewrite", StringId>> rewrite;
+  Of<Plain<2, "flags", uint8_t>> flags;  // RewriteFlags
+  Of<Delta<3, "node", NodeId>> node;     // none: of an operator
+  Of<Plain<4, "field", StringId>> field;
+  Of<Plain<5, "index", uint32_t>> index;
+  Of<Plain<6, "reason", StringId>> reason;  // none: it was applied
+  Of<Plain<7, "bytes", Bytes>> bytes;
+  Of<Plain<8, "kept", Bytes>> kept;
+  Of<Delta<9, "operator", OperatorId>> op;  // innermost open
+  Of<Plain<10, "stack", StackId>> stack;    // 0: that of its operator
+  Of<Plain<11, "module_call", ModuleCallId>> module_call;
+};
+
+// Of losses, gradients and parameters: only where `tapelens verify` asked for them.
+template <template <class> class Of>
+struct Checksums {
+  static constexpr Table kTable = Table::checksums;
+  static constexpr const char* kName = "checksums";
+  using Id = ChecksumId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Delta<1, "step", uint64_t>> step;
+  Of<Plain<2, "of", uint8_t>> of;  // ChecksumOf
+  Of<Plain<3, "name", StringId>> name;
+  Of<Plain<4, "value", uint64_t>> value;
+  Of<Plain<5, "spent", Time>> spent;  // on taking it
+};
+
+// What the files that frames name held when they ran.
+template <template <class> class Of>
+struct Sources {
+  static constexpr Table kTable = Table::sources;
+  static constexpr const char* kName = "sources";
+  using Id = NoId;
+  Of<Plain<0, "path", StringId>> path;
+  Of<Plain<1, "bytes", uint64_t>> bytes;
+  Of<Plain<2, "hash", uint64_t>> hash;  // XXH3_64 of them
+};
+
+template <template <class> class Of>
+struct ModuleCalls {
+  static constexpr Table kTable = Table::module_calls;
+  static constexpr const char* kName = "module_calls";
+  using Id = ModuleCallId;
+  Of<Delta<0, "begin", Time>> begin;
+  Of<Plain<1, "module", ModuleId>> module;
+  Of<Plain<2, "thread", ThreadId>> thread;
+  Of<Delta<3, "parent", ModuleCallId>> parent;
+};
+
+template <template <class> class Of>
+struct ModuleCallEnds {
+  static constexpr Table kTable = Table::module_call_ends;
+  static constexpr const char* kName = "module_call_ends";
+  using Id = NoId;
+  Of<Delta<0, "module_call", ModuleCallId>> of;
+  Of<Delta<1, "end", Time>> end;
+};
+
+template <template <class> class Of>
+struct Losses {
+  static constexpr Table kTable = Table::losses;
+  static constexpr const char* kName = "losses";
+  using Id = NoId;
+  Of<Plain<0, "kind", Loss>> kind;
+  Of<Plain<1, "count", uint64_t>> count;
+  Of<Plain<2, "since", Time>> since;
+};
+
+}  // namespace table
+
+// ---- all of them
+
+template <template <template <class> class> class... T>
+struct TableList {
+  // Calls visit.template operator()<T>() for each table.
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    (visit.template operator()<T>(), ...);
+  }
+};
+
+using SharedTableList = TableList<table::StringBytes, table::Strings, table::Frames, table::Stacks, table::StackFrames,
+                                  table::Layouts, table::LayoutExtents, table::Modules, table::Devices>;
+using ProcessTableList =
+    TableList<table::Information, table::Threads, table::Operators, table::OperatorInputs, table::OperatorEnds,
+              table::Allocations, table::Frees, table::Nodes, table::NodeEdges, table::NodeReleases, table::Saves,
+              table::Evaluations, table::EvaluationEnds, table::Backwards, table::Roles, table::ModuleCalls,
+              table::ModuleCallEnds, table::OptimizerSteps, table::Ranges, table::Losses, table::InputViews,
+              table::Rewrites, table::Checksums, table::Sources>;
+
+template <class Visit>
+constexpr void for_each_table(Visit&& visit) {
+  SharedTableList::each(visit);
+  ProcessTableList::each(visit);
+}
+
+// Calls visit(key) for each column of each table.
+template <class Visit>
+constexpr void for_each_key(Visit&& visit) {
+  for_each_table([&]<template <template <class> class> class T>() {
+    for_each_column<T>([&](auto& key) { visit(key); }, column<T>);
+  });
+}
+
+// The table whose rows an id names.
+template <class Id>
+consteval Table table_of() {
+  Table found{};
+  for_each_table([&]<template <template <class> class> class T>() {
+    if constexpr (std::is_same_v<typename Row<T>::Id, Id>) found = Row<T>::kTable;
+  });
+  return found;
+}
 
 }  // namespace tapelens::trace

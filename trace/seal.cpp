@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "trace/local_ids.h"
-#include "trace/process_columns.h"
 #include "trace/process_sealer.h"
 #include "trace/regular_file.h"
 #include "trace/sealed_writer.h"
 #include "trace/shared_tables.h"
 #include "trace/spool_reader.h"
 #include "trace/spool_writer.h"
+#include "trace/table_sink.h"
 #include "trace/ticks.h"
 
 namespace tapelens::trace {
@@ -65,78 +65,80 @@ class Progress {
 // What a process lost, by kind.
 class Losses {
  public:
-  void add(uint8_t kind, uint64_t count, uint64_t since_ns) {
+  void add(Loss kind, uint64_t count, Time since) {
     if (count == 0) return;
-    auto [at, is_new] = by_kind_.try_emplace(kind, Lost{0, since_ns});
+    auto [at, is_new] = by_kind_.try_emplace(kind, Lost{0, since});
     at->second.count += count;
-    at->second.since_ns = std::min(at->second.since_ns, since_ns);
+    at->second.since = std::min(at->second.since, since);
   }
-  void add(Loss kind, uint64_t count, uint64_t since_ns) { add(static_cast<uint8_t>(kind), count, since_ns); }
   struct Lost {
-    uint64_t count, since_ns;
+    uint64_t count;
+    Time since;
   };
-  const std::map<uint8_t, Lost>& by_kind() const { return by_kind_; }
+  const std::map<Loss, Lost>& by_kind() const { return by_kind_; }
 
  private:
-  std::map<uint8_t, Lost> by_kind_;
+  std::map<Loss, Lost> by_kind_;
 };
+
+Time time_of(TickClock& clock, uint64_t ticks) { return {static_cast<int64_t>(clock.ns(ticks))}; }
 
 Losses losses_of(const SpoolReader& spool, const ProcessSealer& sealer, TickClock& clock) {
   Losses losses;
   const SpoolFacts& facts = spool.facts();
-  for (size_t kind = 0; kind < facts.lost.size(); ++kind)
-    losses.add(static_cast<uint8_t>(kind), facts.lost[kind], clock.ns(facts.lost_since_ticks[kind]));
+  for (uint8_t kind = 0; kind < facts.lost.size(); ++kind)
+    losses.add(Loss{kind}, facts.lost[kind], time_of(clock, facts.lost_since_ticks[kind]));
   for (const auto* record : spool.interned(RecordKind::loss)) {
     const auto& loss = *reinterpret_cast<const LossRecord*>(record);
-    losses.add(record->flags, loss.count, clock.ns(loss.ticks));
+    losses.add(Loss{record->flags}, loss.count, time_of(clock, loss.ticks));
   }
-  losses.add(Loss::forked_child, facts.forked_children, 0);
-  losses.add(Loss::torn_block, spool.torn_blocks(), 0);
-  losses.add(Loss::unmatched_event, sealer.unmatched().count, sealer.unmatched().since_ns);
-  losses.add(Loss::unattributed_save, sealer.unattributed().count, sealer.unattributed().since_ns);
-  if (!facts.finished) losses.add(Loss::truncated_spool, 1, sealer.last_ns());
+  losses.add(Loss::forked_child, facts.forked_children, {});
+  losses.add(Loss::torn_block, spool.torn_blocks(), {});
+  losses.add(Loss::unknown_record, spool.unknown_records(), {});
+  losses.add(Loss::unmatched_event, sealer.unmatched().count, sealer.unmatched().since);
+  losses.add(Loss::unattributed_save, sealer.unattributed().count, sealer.unattributed().since);
+  if (!facts.finished) losses.add(Loss::truncated_spool, 1, sealer.last());
   return losses;
 }
 
 // Lanes beyond what a column can name are on thread 0: not known.
-std::vector<uint16_t> write_threads(const SpoolReader& spool, ProcessColumns& columns) {
-  std::vector<uint16_t> rows;
+std::vector<ThreadId> write_threads(const SpoolReader& spool, ProcessSinks& tables) {
+  std::vector<ThreadId> rows;
   for (const auto& lane : spool.lanes())
-    rows.push_back(rows.size() < UINT16_MAX ? static_cast<uint16_t>(columns.threads.push(lane.os_thread))
-                                            : uint16_t{0});
+    rows.push_back(rows.size() < UINT16_MAX ? tables.push<table::Threads>({.os_id = lane.os_thread}) : ThreadId{});
   return rows;
 }
 
 // Seals one process; adds what it lost (`torn` blocks more than its spool tells of), and its last event's time.
 ProcessSeal seal_process(const Spool& spool, uint32_t process, SealedWriter& writer, SharedTables& shared,
-                         Progress& progress, uint64_t torn, std::map<uint8_t, uint64_t>& lost, uint64_t& last_ns) {
+                         Progress& progress, uint64_t torn, std::map<Loss, uint64_t>& lost, Time& last) {
   const SpoolFacts& facts = spool.reader.facts();
   const uint64_t now_ticks = ticks_now();
   TickClock clock(spool.reader.anchors(), facts.epoch_ns, {now_ticks, monotonic_ns()});
   const Interned ids = intern_all(spool.reader, shared);
-  const auto columns = std::make_unique<ProcessColumns>(writer, process);
-  for (const auto& [key, value] : ids.information) columns->information.push(key, value);
-  for (const auto& [path, bytes, hash] : ids.sources) columns->sources.push(path, bytes, hash);
-  const auto sealer = std::make_unique<ProcessSealer>(*columns, ids, write_threads(spool.reader, *columns));
+  const auto tables = std::make_unique<ProcessSinks>(writer, process);
+  for (const auto& row : ids.information) tables->push<table::Information>(row);
+  for (const auto& row : ids.sources) tables->push<table::Sources>(row);
+  const auto sealer = std::make_unique<ProcessSealer>(*tables, ids, write_threads(spool.reader, *tables));
   spool.reader.for_each_event(
       [&](const RecordHeader* record, size_t lane, uint64_t ticks) {
-        sealer->event(record, lane, clock.ns(ticks));
+        sealer->event(record, lane, time_of(clock, ticks));
         progress.event();
       },
       [&](size_t lane) { sealer->gap(lane); });
   sealer->finish();
   Losses losses = losses_of(spool.reader, *sealer, clock);
-  losses.add(Loss::torn_block, torn, 0);
+  losses.add(Loss::torn_block, torn, {});
   for (const auto& [kind, loss] : losses.by_kind()) {
-    columns->losses.push(kind, loss.count, loss.since_ns);
+    tables->push<table::Losses>({.kind = kind, .count = loss.count, .since = loss.since});
     lost[kind] += loss.count;
   }
-  columns->flush();
-  last_ns = std::max(last_ns, sealer->last_ns());
+  tables->flush();
+  last = std::max(last, sealer->last());
 
   ProcessSeal seal{facts.pid, spool.rank, {}};
   for (const auto& peak : sealer->peaks())
-    seal.devices.push_back({std::string(device_name(spool.reader, ids, peak.device)), {peak.bytes}});
+    seal.devices.push_back({std::string(device_name(spool.reader, ids, peak.device)), peak.bytes});
   return seal;
 }
 
@@ -181,21 +183,21 @@ Result<SealSummary> seal(const SealOptions& options) {
   SharedTables shared(writer);
   Progress progress(options, summary.events);
   std::vector<ProcessSummary> processes;
-  std::map<uint8_t, uint64_t> lost;
-  uint64_t last_ns = 0;
+  std::map<Loss, uint64_t> lost;
+  Time last;
   uint64_t torn = unreadable.size();  // whole spools; the first process answers for them
   for (const Spool* spool : order) {
     const SpoolFacts& facts = spool->reader.facts();
     summary.processes.push_back(seal_process(*spool, static_cast<uint32_t>(processes.size()), writer, shared, progress,
-                                             std::exchange(torn, 0), lost, last_ns));
+                                             std::exchange(torn, 0), lost, last));
     processes.push_back({facts.pid, facts.parent_pid, spool->rank, facts.finished, facts.wall_ns});
   }
   shared.flush();
   const std::string command =
       !options.command.empty() ? options.command : as_utf8(information_value(order.front()->reader, "command"));
-  const int64_t duration = options.duration_ns > 0 ? options.duration_ns : static_cast<int64_t>(last_ns);
+  const int64_t duration = options.duration_ns > 0 ? options.duration_ns : last.ns;
   if (Status status = writer.finish(command, duration, summary.events, processes); !status) return status.error();
-  for (const auto& [kind, count] : lost) summary.losses.push_back({Loss{kind}, count});
+  for (const auto& [kind, count] : lost) summary.losses.push_back({kind, count});
   summary.file_bytes = writer.bytes();
   return summary;
 }

@@ -11,7 +11,7 @@ namespace tapelens::trace {
 
 inline constexpr uint64_t kSealedMagic = 0x534e454c45504154ULL;     // "TAPELENS"
 inline constexpr uint64_t kSealedEndMagic = 0x444e454c45504154ULL;  // "TAPELEND"
-inline constexpr uint32_t kSealedVersion = 1;
+inline constexpr uint32_t kSealedVersion = 2;
 // What a reader must understand to read what this version writes. Grows only when old readers would go wrong.
 inline constexpr uint32_t kSealedNeedsReader = 1;
 
@@ -84,8 +84,5 @@ struct SealedFooter {
   uint64_t magic;     // kSealedEndMagic
 };
 static_assert(sizeof(SealedFooter) == 48);
-
-// Tables below this number are shared by all processes, those from it on are one each process.
-inline constexpr uint8_t kFirstTableOfProcess = 20;
 
 }  // namespace tapelens::trace

@@ -45,28 +45,4 @@ class SealedWriter {
   std::vector<ChunkEntry> chunks_;
 };
 
-// The values of one column, cut into chunks.
-template <class T>
-class ColumnSink {
- public:
-  ColumnSink(SealedWriter& writer, Column<T> key, uint32_t process)
-      : writer_(writer), key_(key), process_(process), values_(new T[kChunkRows]) {}
-
-  void push(T value) {
-    values_[rows_++] = value;
-    if (rows_ == kChunkRows) flush();
-  }
-  void flush() {
-    if (rows_ > 0) writer_.write_chunk(key_, process_, values_.get(), rows_);
-    rows_ = 0;
-  }
-
- private:
-  SealedWriter& writer_;
-  ColumnKey key_;
-  uint32_t process_;
-  size_t rows_ = 0;
-  std::unique_ptr<T[]> values_;  // not filled: pages that no value reaches cost nothing
-};
-
 }  // namespace tapelens::trace

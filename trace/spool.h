@@ -13,7 +13,6 @@
 namespace tapelens::trace {
 
 inline constexpr uint64_t kSpoolMagic = 0x314c4f4f5053544cULL;  // "LTSPOOL1"
-inline constexpr uint32_t kSpoolVersion = 3, kOldestSpoolVersion = 2;
 inline constexpr uint32_t kBlockMagic = 0x4b434c42;  // "BLCK"
 inline constexpr size_t kSpoolHeaderBytes = 4096;
 inline constexpr size_t kBlockBytes = size_t{64} * 1024;
@@ -28,7 +27,7 @@ enum class SpoolState : uint32_t {
 
 struct SpoolHeader {
   uint64_t magic;
-  uint32_t version;
+  uint16_t minor, major;  // of the format: record.h
   uint32_t block_bytes;
   uint32_t pid;
   uint32_t parent_pid;

@@ -16,80 +16,17 @@ namespace {
 
 constexpr uint64_t kBlocksBetweenHoles = 16;
 
-// Whether a record of this kind can have this many bytes, and what it says of its own tail fits into them.
+// Whether a record can have this many bytes, and what it says of its own tail fits into them.
 bool is_whole(const RecordHeader* record, size_t bytes) {
-  const auto tail = [&]<class Record>(const Record*, size_t of_each) {
-    return bytes >= sizeof(Record) && (bytes - sizeof(Record)) % of_each == 0;
-  };
-  const auto fixed = [&]<class Record>(const Record*) { return bytes >= sizeof(Record); };
-  const auto counted = [&]<class Record>(const Record* r, uint64_t of_each, auto how_many) {
-    return bytes >= sizeof(Record) && bytes - sizeof(Record) >= of_each * how_many(r);
-  };
-  const void* at = record;
-  switch (record->kind) {
-    case RecordKind::string:
-      return counted(static_cast<const StringRecord*>(at), 1, [](auto* r) { return uint64_t{r->bytes}; });
-    case RecordKind::frame:
-      return fixed(static_cast<const FrameRecord*>(at));
-    case RecordKind::stack:
-      return counted(static_cast<const StackRecord*>(at), 4, [](auto* r) { return uint64_t{r->count}; });
-    case RecordKind::native_stack:
-      return counted(static_cast<const NativeStackRecord*>(at), 8, [](auto* r) { return uint64_t{r->count}; });
-    case RecordKind::layout:
-      return counted(static_cast<const LayoutRecord*>(at), 16, [](auto* r) { return uint64_t{r->rank}; });
-    case RecordKind::module:
-      return fixed(static_cast<const ModuleRecord*>(at));
-    case RecordKind::device:
-      return fixed(static_cast<const DeviceRecord*>(at));
-    case RecordKind::mapping:
-      return fixed(static_cast<const MappingRecord*>(at));
-    case RecordKind::information:
-      return fixed(static_cast<const InformationRecord*>(at));
-    case RecordKind::loss:
-      return fixed(static_cast<const LossRecord*>(at));
-    case RecordKind::lane:
-      return fixed(static_cast<const LaneRecord*>(at)) && record->id != 0;
-    case RecordKind::source:
-      return fixed(static_cast<const SourceRecord*>(at));
-    case RecordKind::operator_begin:
-      return tail(static_cast<const OperatorRecord*>(at), 8);
-    case RecordKind::input_views:
-      return tail(static_cast<const InputViewsRecord*>(at), sizeof(InputView));
-    case RecordKind::allocation:
-      return fixed(static_cast<const AllocationRecord*>(at));
-    case RecordKind::free:
-      return fixed(static_cast<const FreeRecord*>(at));
-    case RecordKind::node:
-      return tail(static_cast<const NodeRecord*>(at), sizeof(NodeEdge));
-    case RecordKind::save:
-      return fixed(static_cast<const SaveRecord*>(at));
-    case RecordKind::node_release:
-      return fixed(static_cast<const NodeReleaseRecord*>(at));
-    case RecordKind::evaluation_begin:
-      return fixed(static_cast<const EvaluationRecord*>(at));
-    case RecordKind::role:
-      return fixed(static_cast<const RoleRecord*>(at));
-    case RecordKind::foreign:
-      return fixed(static_cast<const ForeignRecord*>(at));
-    case RecordKind::rewrite:
-      return fixed(static_cast<const RewriteRecord*>(at));
-    case RecordKind::checksum:
-      return fixed(static_cast<const ChecksumRecord*>(at));
-    case RecordKind::module_begin:
-    case RecordKind::optimizer_begin:
-    case RecordKind::range_begin:
-    case RecordKind::backward_begin:
-      return fixed(static_cast<const NamedEventRecord*>(at));
-    case RecordKind::operator_end:
-    case RecordKind::evaluation_end:
-    case RecordKind::backward_end:
-    case RecordKind::module_end:
-    case RecordKind::optimizer_end:
-    case RecordKind::range_end:
-      return fixed(static_cast<const EventRecord*>(at));
-  }
-  return true;  // of a newer version: skipped
+  const RecordShape& shape = shape_of(record->kind);
+  if (bytes < shape.bytes) return false;
+  if (record->kind == RecordKind::lane) return record->id != 0;
+  if (shape.element == 0) return true;
+  const size_t tail = bytes - shape.bytes;
+  return shape.count != nullptr ? tail >= shape.element * shape.count(record) : tail % shape.element == 0;
 }
+
+std::string version_text(unsigned major, unsigned minor) { return std::to_string(major) + "." + std::to_string(minor); }
 
 }  // namespace
 
@@ -109,10 +46,15 @@ Result<SpoolReader> SpoolReader::open(const std::string& path) {
   const auto* header = reinterpret_cast<const SpoolHeader*>(reader.bytes_);
   if (header->magic != kSpoolMagic)
     return failed("offset 0: not a spool", "its process ended before it recorded anything");
-  if (header->version < kOldestSpoolVersion || header->version > kSpoolVersion || header->block_bytes != kBlockBytes)
-    return failed("offset 8: a spool of format version " + std::to_string(header->version) + ", this tapelens reads " +
-                      std::to_string(kSpoolVersion),
-                  "seal it with the tapelens that recorded it");
+  const bool is_older =
+      header->major < kSpoolMajor || (header->major == kSpoolMajor && header->minor < kOldestSpoolMinor);
+  const bool is_newer = header->major > kSpoolMajor || (header->major == kSpoolMajor && header->minor > kSpoolMinor);
+  if (is_older || is_newer || header->block_bytes != kBlockBytes)
+    return failed("offset 8: a spool of format version " + version_text(header->major, header->minor) +
+                      ", this tapelens reads " + version_text(kSpoolMajor, kOldestSpoolMinor) + " to " +
+                      version_text(kSpoolMajor, kSpoolMinor),
+                  is_newer ? "seal it with the tapelens that recorded it, or a newer one"
+                           : "seal it with the tapelens that recorded it");
   SpoolFacts& f = reader.facts_;
   f.pid = header->pid;
   f.parent_pid = header->parent_pid;
@@ -158,6 +100,7 @@ SpoolReader::SpoolReader(SpoolReader&& other) noexcept
       events_(other.events_),
       operators_(other.operators_),
       torn_blocks_(other.torn_blocks_),
+      unknown_records_(other.unknown_records_),
       committed_(other.committed_) {}
 
 SpoolReader::~SpoolReader() {
@@ -203,7 +146,9 @@ bool SpoolReader::read_pieces(const BlockHeader& header, const std::byte* payloa
       end_piece(false);
       return false;
     }
-    if (is_event(record->kind)) {
+    if (!is_known(record->kind)) {
+      ++unknown_records_;
+    } else if (is_event(record->kind)) {
       ++events_;
       operators_ += record->kind == RecordKind::operator_begin;
     } else if (record->kind == RecordKind::lane) {
@@ -211,7 +156,7 @@ bool SpoolReader::read_pieces(const BlockHeader& header, const std::byte* payloa
       const auto& taken = *reinterpret_cast<const LaneRecord*>(record);
       begin = at;
       piece = {taken.header.id, taken.os_thread, taken.number, 0, payload + at, true, true};
-    } else if (record->kind < RecordKind::operator_begin) {
+    } else {
       interned_[static_cast<size_t>(record->kind)].push_back(record);
     }
     at += static_cast<uint32_t>(bytes);

@@ -17,10 +17,6 @@
 
 namespace tapelens::trace {
 
-constexpr bool is_event(RecordKind kind) { return kind >= RecordKind::operator_begin && kind <= RecordKind::checksum; }
-// The ticks of a record for which is_event holds: all of them have them in the same place.
-inline uint64_t ticks_of(const RecordHeader* record) { return reinterpret_cast<const EventRecord*>(record)->ticks; }
-
 // What a spool's header says, read once.
 struct SpoolFacts {
   uint32_t pid = 0, parent_pid = 0;
@@ -58,6 +54,8 @@ class SpoolReader {
   uint64_t events() const { return events_; }
   uint64_t operators() const { return operators_; }
   uint64_t torn_blocks() const { return torn_blocks_; }
+  // Records of kinds that this reader does not know, which are passed over.
+  uint64_t unknown_records() const { return unknown_records_; }
   uint64_t file_bytes() const { return size_; }
   // No valid id of an interned record is larger: each takes at least 16 bytes of what was committed.
   uint64_t largest_id() const { return committed_ / 16; }
@@ -82,7 +80,7 @@ class SpoolReader {
   std::vector<LaneBlocks> lanes_;
   std::vector<ClockAnchor> anchors_;
   std::array<std::vector<const RecordHeader*>, 16> interned_;
-  uint64_t events_ = 0, operators_ = 0, torn_blocks_ = 0;
+  uint64_t events_ = 0, operators_ = 0, torn_blocks_ = 0, unknown_records_ = 0;
   uint64_t committed_ = 0;  // bytes
 };
 

@@ -152,7 +152,8 @@ int SpoolWriter::open(const char* path, const SpoolLimits& limits) {
   const Anchor anchor = take_anchor();
   struct timespec wall {};
   clock_gettime(CLOCK_REALTIME, &wall);
-  header_->version = kSpoolVersion;
+  header_->major = kSpoolMajor;
+  header_->minor = kSpoolMinor;
   header_->block_bytes = kBlockBytes;
   header_->pid = uint32_t(getpid());
   header_->parent_pid = uint32_t(getppid());

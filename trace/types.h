@@ -22,11 +22,19 @@ using FrameId = Id<struct FrameTag>;
 using StackId = Id<struct StackTag>;    // frames, innermost first
 using LayoutId = Id<struct LayoutTag>;  // dtype, sizes and strides of a view
 using ModuleId = Id<struct ModuleTag>;
+using DeviceId = Id<struct DeviceTag>;  // at most 255
+using ThreadId = Id<struct ThreadTag>;  // at most 65535
 using OperatorId = Id<struct OperatorTag>;
+using ViewId = Id<struct ViewTag>;
 using AllocationId = Id<struct AllocationTag>;
+using FreeId = Id<struct FreeTag>;
 using NodeId = Id<struct NodeTag>;
+using ReleaseId = Id<struct ReleaseTag>;
 using SaveId = Id<struct SaveTag>;
 using EvaluationId = Id<struct EvaluationTag>;
+using RoleId = Id<struct RoleTag>;
+using RewriteId = Id<struct RewriteTag>;
+using ChecksumId = Id<struct ChecksumTag>;
 using ModuleCallId = Id<struct ModuleCallTag>;
 
 // Nanoseconds since the recording began.
@@ -75,6 +83,7 @@ enum class Loss : uint8_t {
   no_descriptor = 12,     // events whose spool could not be opened: every descriptor was in use (ulimit -n)
   disk_reserve = 13,      // events for which the disk had no more than the reserve that is left to the program
   file_size_limit = 14,   // events past the program's own limit of file sizes (ulimit -f)
+  unknown_record = 15,    // records of a kind that the sealer did not know
 };
 
 struct ProcessIndex {

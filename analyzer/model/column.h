@@ -5,9 +5,11 @@
 #include <concepts>
 #include <cstdint>
 #include <ranges>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
+#include "trace/schema.h"
 #include "trace/types.h"
 
 namespace tapelens::model {
@@ -37,5 +39,29 @@ struct IdColumn {
 
 template <class Key, class Value>
 using WideColumn = IdColumn<Key, Value, uint64_t>;  // times, bytes
+
+// In the place of the threads, which are read apart (threads.h): only pictures want them.
+struct NotLoaded {};
+
+template <class Key>
+struct ColumnsBy {
+  template <class Spec>
+  using Of = std::conditional_t<std::is_same_v<typename Spec::Value, trace::ThreadId>, NotLoaded,
+                                IdColumn<Key, typename Spec::Value, typename Spec::Raw>>;
+};
+
+// The columns that trace/schema.h declares for a table, in memory.
+template <template <template <class> class> class T>
+struct LoadedTable : T<ColumnsBy<typename trace::Row<T>::Id>::template Of> {
+  using Columns = T<ColumnsBy<typename trace::Row<T>::Id>::template Of>;
+
+  uint32_t rows() const { return first().rows(); }
+  auto ids() const { return first().ids(); }
+
+ private:
+  const auto& first() const {
+    return std::get<0>(trace::tied<trace::kColumns<T>>(*static_cast<const Columns*>(this)));
+  }
+};
 
 }  // namespace tapelens::model

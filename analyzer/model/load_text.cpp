@@ -6,7 +6,8 @@ namespace tapelens::model {
 
 namespace {
 
-namespace column = trace::column;
+namespace table = trace::table;
+using trace::column;
 using trace::Recording;
 
 // No path, name or list of arguments that a person would read is longer; each may be laid out thousands of times.
@@ -35,9 +36,9 @@ void cut_long_strings(Text& text) {
 }
 
 void load_strings(Tables& t, Text& text) {
-  const auto bytes = t.column(column::string_byte);
-  const auto lengths = t.column(column::string_length);
-  t.lengths(column::string_length, lengths, Table::string_bytes, bytes.size() - 1);
+  const auto bytes = t.column(column<table::StringBytes>.byte);
+  const auto lengths = t.column(column<table::Strings>.bytes);
+  t.lengths(column<table::Strings>.bytes, lengths, Table::string_bytes, bytes.size() - 1);
   if (!t.is_sound(Table::string_bytes)) t.fault(Table::strings, "their text is left out");
   if (!t.is_sound(Table::strings)) return;
   text.bytes.assign(bytes.begin() + 1, bytes.end());
@@ -46,11 +47,11 @@ void load_strings(Tables& t, Text& text) {
 }
 
 void load_stacks(Tables& t, Text& text) {
-  const auto depths = t.column(column::stack_depth);
-  auto frames = t.column(column::stack_frame);
+  const auto depths = t.column(column<table::Stacks>.depth);
+  auto frames = t.column(column<table::StackFrames>.frame);
   if (!t.is_sound(Table::frames)) frames.assign(frames.size(), 0);
-  t.below(column::stack_frame, frames, text.frame_file.rows());
-  t.lengths(column::stack_depth, depths, Table::stack_frames, frames.size() - 1);
+  t.below(column<table::StackFrames>.frame, frames, text.frame_file.rows());
+  t.lengths(column<table::Stacks>.depth, depths, Table::stack_frames, frames.size() - 1);
   if (!t.is_sound(Table::stack_frames)) t.fault(Table::stacks, "their frames are left out");
   if (!t.is_sound(Table::stacks)) return;
   text.stack_begin = begins<uint32_t>(depths);
@@ -59,10 +60,10 @@ void load_stacks(Tables& t, Text& text) {
 }
 
 void load_layouts(Tables& t, Text& text) {
-  const auto ranks = t.column(column::layout_rank);
-  const auto sizes = t.column(column::layout_size);
-  const auto strides = t.column(column::layout_stride);
-  t.lengths(column::layout_rank, ranks, Table::layout_extents, sizes.size() - 1);
+  const auto ranks = t.column(column<table::Layouts>.rank);
+  const auto sizes = t.column(column<table::LayoutExtents>.size);
+  const auto strides = t.column(column<table::LayoutExtents>.stride);
+  t.lengths(column<table::Layouts>.rank, ranks, Table::layout_extents, sizes.size() - 1);
   if (!t.is_sound(Table::layout_extents)) t.fault(Table::layouts, "their extents are left out");
   if (!t.is_sound(Table::layouts)) return;
   text.layout_begin = begins<uint32_t>(ranks);
@@ -90,13 +91,13 @@ Text load_text(const Recording& recording) {
     if (!t.is_sound(Table::strings)) ids.assign(ids.size(), 0);
     t.below(key, ids, text.string_begin.size() - 2);
   };
-  of_strings(column::frame_file, text.frame_file.raw);
-  of_strings(column::frame_function, text.frame_function.raw);
-  text.frame_line.raw = t.column(column::frame_line);
+  of_strings(column<table::Frames>.file, text.frame_file.raw);
+  of_strings(column<table::Frames>.function, text.frame_function.raw);
+  text.frame_line.raw = t.column(column<table::Frames>.line);
   if (!t.is_sound(Table::frames)) text.frame_file = {}, text.frame_function = {}, text.frame_line = {};
   load_stacks(t, text);
-  of_strings(column::layout_dtype, text.layout_dtype.raw);
-  text.layout_element_bytes.raw = t.column(column::layout_element_bytes);
+  of_strings(column<table::Layouts>.dtype, text.layout_dtype.raw);
+  text.layout_element_bytes.raw = t.column(column<table::Layouts>.element_bytes);
   load_layouts(t, text);
   if (!t.is_sound(Table::layouts)) {
     text.layout_dtype = {}, text.layout_element_bytes = {}, text.layout_bytes = {};
@@ -104,10 +105,10 @@ Text load_text(const Recording& recording) {
     text.layout_sizes.clear();
     text.layout_strides.clear();
   }
-  of_strings(column::module_path, text.module_path.raw);
-  of_strings(column::module_type, text.module_type.raw);
+  of_strings(column<table::Modules>.path, text.module_path.raw);
+  of_strings(column<table::Modules>.type, text.module_type.raw);
   if (!t.is_sound(Table::modules)) text.module_path = {}, text.module_type = {};
-  of_strings(column::device_name, text.device_name.raw);
+  of_strings(column<table::Devices>.name, text.device_name.raw);
   if (!t.is_sound(Table::devices)) text.device_name = {};
   text.left_out = t.left_out();
   if (t.is_sound(Table::strings)) load_source_files(recording, text);

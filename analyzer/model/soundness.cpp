@@ -7,51 +7,24 @@ namespace tapelens::model {
 
 namespace {
 
-namespace column = trace::column;
+namespace table = trace::table;
+using trace::column;
 
-// Every column of ids, and the table whose rows it names.
+// Calls visit(key, ids, the table whose rows they name) for each column of ids that was loaded.
+template <template <template <class> class> class T, class Visit>
+void each_reference_of(LoadedTable<T>& t, Visit& visit) {
+  trace::for_each_column<T>(
+      [&]<class Key, class Column>(const Key& key, Column& loaded) {
+        if constexpr (trace::kIsId<typename Key::Value> && !std::is_same_v<Column, NotLoaded>)
+          visit(key, loaded.raw, trace::table_of<typename Key::Value>());
+      },
+      column<T>, static_cast<typename LoadedTable<T>::Columns&>(t));
+}
 template <class Visit>
 void each_reference(Process& p, Visit visit) {
-  Operators& o = p.operators;
-  visit(column::operator_name, o.name.raw, Table::strings);
-  visit(column::operator_stack, o.stack.raw, Table::stacks);
-  visit(column::operator_module, o.module_call.raw, Table::module_calls);
-  visit(column::operator_evaluation, o.evaluation.raw, Table::evaluations);
-  visit(column::input_allocation, o.inputs, Table::allocations);
-  visit(column::view_operator, p.input_views.op.raw, Table::operators);
-  visit(column::view_layout, p.input_views.layout.raw, Table::layouts);
-  Allocations& a = p.allocations;
-  visit(column::allocation_device, a.device.raw, Table::devices);
-  visit(column::allocation_operator, a.op.raw, Table::operators);
-  visit(column::allocation_evaluation, a.evaluation.raw, Table::evaluations);
-  visit(column::allocation_stack, a.stack.raw, Table::stacks);
-  visit(column::allocation_module, a.module_call.raw, Table::module_calls);
-  visit(column::free_of, p.frees.of.raw, Table::allocations);
-  visit(column::node_type, p.nodes.type.raw, Table::strings);
-  visit(column::node_operator, p.nodes.op.raw, Table::operators);
-  visit(column::node_parameter, p.nodes.parameter.raw, Table::allocations);
-  visit(column::node_attributes, p.nodes.attributes.raw, Table::strings);
-  // Of any row: the next node may be an AccumulateGrad that was recorded later.
-  visit(column::edge_node, p.nodes.edges, Table::nodes);
-  visit(column::save_node, p.saves.node.raw, Table::nodes);
-  visit(column::save_field, p.saves.field.raw, Table::strings);
-  visit(column::save_allocation, p.saves.allocation.raw, Table::allocations);
-  visit(column::save_layout, p.saves.layout.raw, Table::layouts);
-  visit(column::release_of, p.releases.of.raw, Table::nodes);
-  visit(column::evaluation_node, p.evaluations.node.raw, Table::nodes);
-  visit(column::role_allocation, p.roles.allocation.raw, Table::allocations);
-  visit(column::role_name, p.roles.name.raw, Table::strings);
-  visit(column::role_parameter, p.roles.parameter.raw, Table::allocations);
-  Rewrites& w = p.rewrites;
-  visit(column::rewrite_id, w.rewrite.raw, Table::strings);
-  visit(column::rewrite_node, w.node.raw, Table::nodes);
-  visit(column::rewrite_field, w.field.raw, Table::strings);
-  visit(column::rewrite_reason, w.reason.raw, Table::strings);
-  visit(column::rewrite_operator, w.op.raw, Table::operators);
-  visit(column::rewrite_stack, w.stack.raw, Table::stacks);
-  visit(column::rewrite_module, w.module_call.raw, Table::module_calls);
-  visit(column::checksum_name, p.checksums.name.raw, Table::strings);
-  visit(column::module_call_module, p.module_calls.module.raw, Table::modules);
+  p.each_table([&](auto& t) { each_reference_of(t, visit); });
+  visit(column<table::OperatorInputs>.allocation, p.operators.inputs, Table::allocations);
+  visit(column<table::NodeEdges>.node, p.nodes.edges, Table::nodes);
 }
 
 uint64_t rows_of(Table table, const Text& text, const Process& p) {
@@ -100,6 +73,7 @@ void clear(const Tables& t, Process& p) {
   without(Table::nodes, p.nodes);
   if (!t.is_sound(Table::node_edges)) {
     p.nodes.edges.clear();
+    std::ranges::fill(p.nodes.edge_count.raw, uint16_t{0});
     p.nodes.edge_begin.assign(size_t{p.nodes.rows()} + 2, 0);
   }
   without(Table::node_releases, p.releases);
@@ -119,9 +93,9 @@ void check_views(Tables& t, const Process& p) {
     size_t end = row;
     while (end < operators.size() && operators[end] == op) ++end;
     if (end - row != p.operators.input_count.raw[op])
-      return t.fault(column::view_operator, "has " + std::to_string(end - row) + " rows of operator " +
-                                                std::to_string(op) + ", which has " +
-                                                std::to_string(p.operators.input_count.raw[op]) + " inputs");
+      return t.fault(column<table::InputViews>.op, "has " + std::to_string(end - row) + " rows of operator " +
+                                                       std::to_string(op) + ", which has " +
+                                                       std::to_string(p.operators.input_count.raw[op]) + " inputs");
     row = end;
   }
 }
@@ -130,7 +104,7 @@ void check_views(Tables& t, const Process& p) {
 void check_frees(Tables& t, const Process& p) {
   for (uint32_t row = 1; row <= p.frees.rows() && t.is_sound(Table::frees); ++row) {
     if (p.frees.time.raw[row] < p.allocations.time.raw[p.frees.of.raw[row]])
-      t.fault(column::free_time, "is before the allocation");
+      t.fault(column<table::Frees>.time, "is before the allocation");
   }
   if (!t.is_sound(Table::frees)) t.fault(Table::allocations, "their frees are left out");
 }
@@ -139,7 +113,7 @@ void check_saves(Tables& t, const Text& text, const Process& p) {
   std::vector<uint64_t> bytes;
   bytes.reserve(p.saves.layout.raw.size());
   for (const uint32_t layout : p.saves.layout.raw) bytes.push_back(text.layout_bytes.raw[layout]);
-  t.sums(column::save_layout, bytes);
+  t.sums(column<table::Saves>.layout, bytes);
 }
 
 }  // namespace

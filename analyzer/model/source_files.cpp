@@ -22,9 +22,10 @@ void load_source_files(const trace::Recording& recording, Text& text) {
   std::vector<SourceFile> all;
   for (uint32_t process = 0; process < recording.processes().size(); ++process) {
     Tables t = Tables::of_process(recording, trace::ProcessIndex{process});
-    const auto path = t.column(trace::column::source_path);
-    const auto bytes = t.column(trace::column::source_bytes), hash = t.column(trace::column::source_hash);
-    t.below(trace::column::source_path, path, text.string_begin.size() - 2);
+    const auto path = t.column(trace::column<trace::table::Sources>.path);
+    const auto bytes = t.column(trace::column<trace::table::Sources>.bytes),
+               hash = t.column(trace::column<trace::table::Sources>.hash);
+    t.below(trace::column<trace::table::Sources>.path, path, text.string_begin.size() - 2);
     for (size_t row = 1; row < path.size() && t.is_sound(Table::sources); ++row) {
       if (path[row] != 0) all.push_back({StringId{path[row]}, bytes[row], hash[row]});
     }

@@ -1,84 +1,16 @@
 // See tables.h.
 #include "analyzer/model/tables.h"
 
-#include "trace/sealed_format.h"
-
 namespace tapelens::model {
 
 namespace {
 
 std::string name_of(Table table) {
-  switch (table) {
-    case Table::string_bytes:
-      return "string_bytes";
-    case Table::strings:
-      return "strings";
-    case Table::frames:
-      return "frames";
-    case Table::stacks:
-      return "stacks";
-    case Table::stack_frames:
-      return "stack_frames";
-    case Table::layouts:
-      return "layouts";
-    case Table::layout_extents:
-      return "layout_extents";
-    case Table::modules:
-      return "modules";
-    case Table::devices:
-      return "devices";
-    case Table::information:
-      return "information";
-    case Table::threads:
-      return "threads";
-    case Table::operators:
-      return "operators";
-    case Table::operator_inputs:
-      return "operator_inputs";
-    case Table::operator_ends:
-      return "operator_ends";
-    case Table::allocations:
-      return "allocations";
-    case Table::frees:
-      return "frees";
-    case Table::nodes:
-      return "nodes";
-    case Table::node_edges:
-      return "node_edges";
-    case Table::node_releases:
-      return "node_releases";
-    case Table::saves:
-      return "saves";
-    case Table::evaluations:
-      return "evaluations";
-    case Table::evaluation_ends:
-      return "evaluation_ends";
-    case Table::backwards:
-      return "backwards";
-    case Table::roles:
-      return "roles";
-    case Table::module_calls:
-      return "module_calls";
-    case Table::module_call_ends:
-      return "module_call_ends";
-    case Table::optimizer_steps:
-      return "optimizer_steps";
-    case Table::ranges:
-      return "ranges";
-    case Table::losses:
-      return "losses";
-    case Table::curve:
-      return "curve";
-    case Table::input_views:
-      return "input_views";
-    case Table::rewrites:
-      return "rewrites";
-    case Table::checksums:
-      return "checksums";
-    case Table::sources:
-      return "sources";
-  }
-  return "number " + std::to_string(static_cast<unsigned>(table));
+  std::string name = "number " + std::to_string(static_cast<unsigned>(table));
+  trace::for_each_table([&]<template <template <class> class> class T>() {
+    if (trace::Row<T>::kTable == table) name = trace::Row<T>::kName;
+  });
+  return name;
 }
 
 }  // namespace
@@ -108,12 +40,10 @@ void Tables::fault(Table table, std::string why) {
   if (first.empty()) first = std::move(why);
 }
 
-std::vector<uint64_t> Tables::times(trace::Column<uint64_t> key) {
-  std::vector<uint64_t> times = column(key);
-  const auto falls = std::is_sorted_until(times.begin(), times.end());
-  if (falls != times.end()) fault(key, "falls at row " + std::to_string(falls - times.begin()));
-  if (times.back() >= static_cast<uint64_t>(kNever.ns)) fault(key, "is past all time");
-  return times;
+void Tables::times(const trace::ColumnKey& key, const std::vector<uint64_t>& values) {
+  const auto falls = std::is_sorted_until(values.begin(), values.end());
+  if (falls != values.end()) fault(key, "falls at row " + std::to_string(falls - values.begin()));
+  if (values.back() >= static_cast<uint64_t>(kNever.ns)) fault(key, "is past all time");
 }
 
 void Tables::sums(const trace::ColumnKey& key, const std::vector<uint64_t>& values) {

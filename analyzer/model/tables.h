@@ -31,8 +31,21 @@ class Tables {
     return values;
   }
 
-  // The same of times: they do not fall, and none is kNever.
-  std::vector<uint64_t> times(trace::Column<uint64_t> key);
+  // All columns of a table. Times that follow one another do not fall, and none is kNever; no sum of bytes is greater
+  // than 2^63. Ids are looked at when all tables have been read: leave_out_unsound.
+  template <template <template <class> class> class T>
+  void load(LoadedTable<T>& table) {
+    trace::for_each_column<T>(
+        [this]<class Key, class Column>(const Key& key, Column& into) {
+          if constexpr (!std::is_same_v<Column, NotLoaded>) {
+            into.raw = column(key);
+            if constexpr (std::is_same_v<typename Key::Value, Time> && Key::kTransform == trace::Transform::delta)
+              times(key, into.raw);
+            if constexpr (std::is_same_v<typename Key::Value, Bytes>) sums(key, into.raw);
+          }
+        },
+        trace::column<T>, static_cast<typename LoadedTable<T>::Columns&>(table));
+  }
 
   bool is_sound(Table table) const { return whys_[static_cast<uint8_t>(table)].empty(); }
   void fault(Table table, std::string why);
@@ -68,6 +81,7 @@ class Tables {
  private:
   Tables(const trace::Recording& recording, trace::ProcessIndex process);
   void take(const trace::LeftOutTable& table) { fault(table.table, table.why); }
+  void times(const trace::ColumnKey& key, const std::vector<uint64_t>& values);
   void differ(const trace::ColumnKey& key, uint64_t total, Table table, uint64_t rows);
 
   const trace::Recording* recording_;

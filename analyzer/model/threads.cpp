@@ -4,7 +4,7 @@ namespace tapelens::model {
 
 Threads load_threads(const trace::Recording& r, const Process& process, trace::ProcessIndex index) {
   Threads out;
-  out.os_id.raw = r.column(trace::column::thread_os_id, index);
+  out.os_id.raw = r.column(trace::column<trace::table::Threads>.os_id, index);
   const auto fill = [&](std::vector<uint16_t>& raw, std::vector<uint16_t> column, uint32_t rows) {
     raw = std::move(column);
     raw.resize(size_t{rows} + 1);
@@ -12,9 +12,11 @@ Threads load_threads(const trace::Recording& r, const Process& process, trace::P
       if (thread > out.os_id.rows()) thread = 0;
     }
   };
-  fill(out.of_operator.raw, r.column(trace::column::operator_thread, index), process.operators.rows());
-  fill(out.of_module_call.raw, r.column(trace::column::module_call_thread, index), process.module_calls.rows());
-  fill(out.of_evaluation.raw, r.column(trace::column::evaluation_thread, index), process.evaluations.rows());
+  fill(out.of_operator.raw, r.column(trace::column<trace::table::Operators>.thread, index), process.operators.rows());
+  fill(out.of_module_call.raw, r.column(trace::column<trace::table::ModuleCalls>.thread, index),
+       process.module_calls.rows());
+  fill(out.of_evaluation.raw, r.column(trace::column<trace::table::Evaluations>.thread, index),
+       process.evaluations.rows());
   return out;
 }
 

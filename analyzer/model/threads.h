@@ -6,7 +6,7 @@
 
 namespace tapelens::model {
 
-using ThreadId = trace::Id<struct ThreadTag>;
+using trace::ThreadId;
 
 struct Threads {
   IdColumn<ThreadId, uint32_t> os_id;  // gettid()

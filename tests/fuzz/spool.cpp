@@ -53,7 +53,8 @@ std::string spool_of(std::string_view seed) {
   }
   auto* header = reinterpret_cast<trace::SpoolHeader*>(file.data());
   header->magic = trace::kSpoolMagic;
-  header->version = trace::kSpoolVersion;
+  header->major = trace::kSpoolMajor;
+  header->minor = trace::kSpoolMinor;
   header->block_bytes = trace::kBlockBytes;
   header->pid = 7;
   header->start_ticks = header->start_ns = 1;

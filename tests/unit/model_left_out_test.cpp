@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 
 #include "analyzer/advise/checks.h"
 #include "analyzer/model/load.h"
@@ -60,9 +61,9 @@ TEST(LeftOut, ASoundRecordingHasAllItsTables) {
 TEST(LeftOut, RowsOfViewsThatAnOlderVersionWroteInTheOrderOfTimeAreSorted) {
   const TestFolder folder;
   testing::SealedParts parts = sound_recording();
-  parts.set(column::view_operator, std::vector<uint32_t>{2, 1, 1, 2});
-  parts.set(column::view_layout, std::vector<uint32_t>{2, 1, 1, 2});
-  parts.set(column::view_offset, std::vector<uint64_t>{3, 1, 2, 4});
+  parts.set(column<table::InputViews>.op, std::vector<uint32_t>{2, 1, 1, 2});
+  parts.set(column<table::InputViews>.layout, std::vector<uint32_t>{2, 1, 1, 2});
+  parts.set(column<table::InputViews>.offset, std::vector<uint64_t>{3, 1, 2, 4});
   const Recording recording = opened(parts, folder);
   const model::Text text = model::load_text(recording);
   const model::Process process = load_process(recording, text, {});
@@ -72,39 +73,37 @@ TEST(LeftOut, RowsOfViewsThatAnOlderVersionWroteInTheOrderOfTimeAreSorted) {
   EXPECT_EQ(process.input_views.offset.raw, (std::vector<uint64_t>{0, 1, 2, 3, 4}));
 }
 
+using Change = std::function<void(testing::SealedParts&)>;
 template <class T>
-T value_of(const Column<T>&);
-template <auto& key, auto... values>
-void put(testing::SealedParts& parts) {
-  parts.set(key, std::vector<decltype(value_of(key))>{values...});
+Change put(const Column<T>& key, const std::vector<T>& values) {
+  return [key, values](testing::SealedParts& parts) { parts.set(key, values); };
 }
 
 TEST(LeftOut, OneTableThatIsWrongIsLeftOutAloneAndEveryReportSaysSo) {
-  using Change = void (*)(testing::SealedParts&);
   const std::vector<std::pair<std::string, Change>> cases = {
-      {"input_views", put<column::view_operator, 1, 2, 2, 2>},
-      {"input_views", put<column::view_layout, 1, 1, 9, 1>},
-      {"operators", put<column::operator_name, 1, 999>},
-      {"operators", put<column::operator_begin, 50, 20>},
-      {"operators", put<column::operator_parent, 0, 2>},
-      {"operator_inputs", put<column::input_allocation, 1, 1, 1, 9>},
-      {"operator_inputs", put<column::operator_input_count, 2, 3>},
-      {"operator_ends", put<column::operator_end_of, 1, 7>},
-      {"operator_ends", put<column::operator_end, 1, 2>},
-      {"nodes", put<column::node_operator, 0, 1, 5>},
-      {"node_edges", put<column::edge_node, 1, 9>},
-      {"saves", put<column::save_allocation, 1, 9>},
-      {"saves", put<column::save_node, 2, 8>},
-      {"evaluations", put<column::evaluation_node, 3, 9>},
-      {"evaluation_ends", put<column::evaluation_end_of, 1, 9>},
-      {"module_calls", put<column::module_call_module, 9>},
-      {"ranges", put<column::range_name, 999>},
-      {"optimizer_steps", put<column::optimizer_name, 999>},
-      {"roles", put<column::role_allocation, 9>},
-      {"information", put<column::information_value, 999>},
-      {"frames", put<column::frame_file, 999>},
-      {"modules", put<column::module_path, 999>},
-      {"devices", put<column::device_name, 999>},
+      {"input_views", put(column<table::InputViews>.op, {1, 2, 2, 2})},
+      {"input_views", put(column<table::InputViews>.layout, {1, 1, 9, 1})},
+      {"operators", put(column<table::Operators>.name, {1, 999})},
+      {"operators", put(column<table::Operators>.begin, {50, 20})},
+      {"operators", put(column<table::Operators>.parent, {0, 2})},
+      {"operator_inputs", put(column<table::OperatorInputs>.allocation, {1, 1, 1, 9})},
+      {"operator_inputs", put(column<table::Operators>.input_count, {2, 3})},
+      {"operator_ends", put(column<table::OperatorEnds>.of, {1, 7})},
+      {"operator_ends", put(column<table::OperatorEnds>.end, {1, 2})},
+      {"nodes", put(column<table::Nodes>.op, {0, 1, 5})},
+      {"node_edges", put(column<table::NodeEdges>.node, {1, 9})},
+      {"saves", put(column<table::Saves>.allocation, {1, 9})},
+      {"saves", put(column<table::Saves>.node, {2, 8})},
+      {"evaluations", put(column<table::Evaluations>.node, {3, 9})},
+      {"evaluation_ends", put(column<table::EvaluationEnds>.of, {1, 9})},
+      {"module_calls", put(column<table::ModuleCalls>.module, {9})},
+      {"ranges", put(column<table::Ranges>.name, {999})},
+      {"optimizer_steps", put(column<table::OptimizerSteps>.name, {999})},
+      {"roles", put(column<table::Roles>.allocation, {9})},
+      {"information", put(column<table::Information>.value, {999})},
+      {"frames", put(column<table::Frames>.file, {999})},
+      {"modules", put(column<table::Modules>.path, {999})},
+      {"devices", put(column<table::Devices>.name, {999})},
   };
   const TestFolder folder;
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -147,7 +146,7 @@ TEST(LeftOut, WithoutTheTextThereAreNumbersStill) {
 TEST(LeftOut, WithoutTheFreesNoPeakIsTold) {
   const TestFolder folder;
   testing::SealedParts parts = sound_recording();
-  parts.set(column::free_of, std::vector<uint32_t>{3, 9});
+  parts.set(column<table::Frees>.of, std::vector<uint32_t>{3, 9});
   const auto built = build(opened(parts, folder), {});
   EXPECT_FALSE(built);
   EXPECT_NE(built.error().message.find("allocations"), std::string::npos) << built.error().message;
@@ -157,7 +156,7 @@ TEST(LeftOut, AColumnThatCannotBeDecodedTakesItsTableWithIt) {
   const TestFolder folder;
   testing::SealedParts parts = sound_recording();
   for (auto& chunk : parts.chunks) {
-    if (Table{chunk.entry.table} != Table::roles || chunk.entry.column != column::role_time.number) continue;
+    if (Table{chunk.entry.table} != Table::roles || chunk.entry.column != column<table::Roles>.time.number) continue;
     chunk.entry.planes = 1;  // one byte a row
     chunk.stored = "abc";
   }

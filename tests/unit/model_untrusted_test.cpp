@@ -53,74 +53,79 @@ class Nonsense {
 };
 
 void write_nonsense(const std::string& path, uint32_t seed) {
-  using namespace column;
   SealedWriter writer;
   ASSERT_TRUE(writer.open(path));
   Nonsense n(writer, seed);
   constexpr size_t kRows = 12;
   constexpr uint64_t kId = kRows + 1;
   // What is shared is right, so that most of the files get past it.
-  n.put(string_byte, {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'});
-  n.put(string_length, std::vector<uint32_t>(kRows, 1));
-  n.table(kRows, kId, frame_file, frame_function, frame_line);
-  n.put(stack_depth, std::vector<uint32_t>(kRows, 1));
-  n.table(kRows, kId, stack_frame);
-  n.table(kRows, kId, layout_dtype, layout_element_bytes);
-  n.put(layout_rank, std::vector<uint16_t>(kRows, 1));
-  n.table(kRows, 1 << 20, layout_size, layout_stride);
-  n.table(kRows, kId, module_path, module_type);
-  n.table(kRows, kId, device_name);
-  n.table(3, kId, information_key, information_value);
-  n.table(3, kId, thread_os_id);
-  n.times(kRows, 0, operator_begin);
-  n.table(kRows, kId, operator_name, operator_thread, operator_stack, operator_module, operator_flags,
-          operator_evaluation);
-  n.put(operator_input_count, std::vector<uint16_t>(kRows, 1));
-  n.table(kRows, kId, input_allocation);
-  n.table(kRows, n.below(2) == 0 ? 1 : 3, operator_parent);
-  n.table(kRows, kId, operator_end_of);
-  n.times(kRows, 100, operator_end);
-  n.times(kRows, 0, allocation_time);
-  n.table(kRows, n.below(10) == 0 ? UINT64_MAX : 1000, allocation_bytes);
-  n.table(kRows, 2, allocation_origin);
-  n.table(kRows, kId, allocation_device, allocation_thread, allocation_operator, allocation_evaluation,
-          allocation_stack, allocation_module);
-  n.table(kRows, kId, free_of);
-  n.times(kRows, 100, free_time);
-  n.times(kRows, 0, node_time);
-  n.table(kRows, kId, node_type, node_operator, node_flags, node_parameter, node_thread);
-  n.put(node_edge_count, std::vector<uint16_t>(kRows, 2));
-  n.table(kRows, kId, node_attributes);
-  n.table(2 * kRows, kId, edge_node);
-  n.table(kRows, kId, release_of);
-  n.times(kRows, 0, release_time);
-  n.times(kRows, 0, save_time);
-  n.table(kRows, kId, save_node, save_field, save_index, save_allocation, save_layout);
-  n.table(kRows, 8, save_flags);
-  n.times(kRows, 0, evaluation_begin);
-  n.table(kRows, kId, evaluation_node, evaluation_thread, evaluation_flags);
-  n.table(kRows, kId, evaluation_end_of);
-  n.times(kRows, 100, evaluation_end);
-  n.table(3, 100, backward_begin, backward_end);
-  n.table(3, 100, optimizer_begin, optimizer_end);
-  n.table(3, 2, optimizer_name);
-  n.table(3, 100, range_begin, range_end);
-  n.table(3, kId, range_name, range_thread);
-  n.times(kRows, 0, role_time);
-  n.table(kRows, kId, role_allocation, role_kind, role_name, role_parameter);
-  n.times(kRows, 0, rewrite_time);
-  n.table(kRows, kId, rewrite_id, rewrite_flags, rewrite_node, rewrite_field, rewrite_index, rewrite_reason,
-          rewrite_operator, rewrite_stack, rewrite_module);
-  n.table(kRows, n.below(10) == 0 ? UINT64_MAX : 1000, rewrite_bytes, rewrite_kept);
-  n.times(kRows, 0, checksum_time);
-  n.table(kRows, 100, checksum_step, checksum_value, checksum_spent);
-  n.table(kRows, kId, checksum_of, checksum_name);
-  n.times(kRows, 0, module_call_begin);
-  n.table(kRows, kId, module_call_module, module_call_thread);
-  n.table(kRows, 1, module_call_parent);
-  n.table(kRows, kId, module_call_end_of);
-  n.times(kRows, 100, module_call_end);
-  n.table(2, 20, loss_kind, loss_count, loss_time);
+  n.put(column<table::StringBytes>.byte, {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'});
+  n.put(column<table::Strings>.bytes, std::vector<uint32_t>(kRows, 1));
+  n.table(kRows, kId, column<table::Frames>.file, column<table::Frames>.function, column<table::Frames>.line);
+  n.put(column<table::Stacks>.depth, std::vector<uint32_t>(kRows, 1));
+  n.table(kRows, kId, column<table::StackFrames>.frame);
+  n.table(kRows, kId, column<table::Layouts>.dtype, column<table::Layouts>.element_bytes);
+  n.put(column<table::Layouts>.rank, std::vector<uint16_t>(kRows, 1));
+  n.table(kRows, 1 << 20, column<table::LayoutExtents>.size, column<table::LayoutExtents>.stride);
+  n.table(kRows, kId, column<table::Modules>.path, column<table::Modules>.type);
+  n.table(kRows, kId, column<table::Devices>.name);
+  n.table(3, kId, column<table::Information>.key, column<table::Information>.value);
+  n.table(3, kId, column<table::Threads>.os_id);
+  n.times(kRows, 0, column<table::Operators>.begin);
+  n.table(kRows, kId, column<table::Operators>.name, column<table::Operators>.thread, column<table::Operators>.stack,
+          column<table::Operators>.module_call, column<table::Operators>.evaluation);
+  n.put(column<table::Operators>.input_count, std::vector<uint16_t>(kRows, 1));
+  n.table(kRows, kId, column<table::OperatorInputs>.allocation);
+  n.table(kRows, n.below(2) == 0 ? 1 : 3, column<table::Operators>.parent);
+  n.table(kRows, kId, column<table::OperatorEnds>.of);
+  n.times(kRows, 100, column<table::OperatorEnds>.end);
+  n.times(kRows, 0, column<table::Allocations>.time);
+  n.table(kRows, n.below(10) == 0 ? UINT64_MAX : 1000, column<table::Allocations>.bytes);
+  n.table(kRows, 2, column<table::Allocations>.origin);
+  n.table(kRows, kId, column<table::Allocations>.device, column<table::Allocations>.op,
+          column<table::Allocations>.evaluation, column<table::Allocations>.stack,
+          column<table::Allocations>.module_call);
+  n.table(kRows, kId, column<table::Frees>.of);
+  n.times(kRows, 100, column<table::Frees>.time);
+  n.times(kRows, 0, column<table::Nodes>.time);
+  n.table(kRows, kId, column<table::Nodes>.type, column<table::Nodes>.op, column<table::Nodes>.flags,
+          column<table::Nodes>.parameter);
+  n.put(column<table::Nodes>.edge_count, std::vector<uint16_t>(kRows, 2));
+  n.table(kRows, kId, column<table::Nodes>.attributes);
+  n.table(2 * kRows, kId, column<table::NodeEdges>.node);
+  n.table(kRows, kId, column<table::NodeReleases>.of);
+  n.times(kRows, 0, column<table::NodeReleases>.time);
+  n.times(kRows, 0, column<table::Saves>.time);
+  n.table(kRows, kId, column<table::Saves>.node, column<table::Saves>.field, column<table::Saves>.index,
+          column<table::Saves>.allocation, column<table::Saves>.layout);
+  n.table(kRows, 8, column<table::Saves>.flags);
+  n.times(kRows, 0, column<table::Evaluations>.begin);
+  n.table(kRows, kId, column<table::Evaluations>.node, column<table::Evaluations>.thread,
+          column<table::Evaluations>.flags);
+  n.table(kRows, kId, column<table::EvaluationEnds>.of);
+  n.times(kRows, 100, column<table::EvaluationEnds>.end);
+  n.table(3, 100, column<table::Backwards>.begin, column<table::Backwards>.end);
+  n.table(3, 100, column<table::OptimizerSteps>.begin, column<table::OptimizerSteps>.end);
+  n.table(3, 2, column<table::OptimizerSteps>.name);
+  n.table(3, 100, column<table::Ranges>.begin, column<table::Ranges>.end);
+  n.table(3, kId, column<table::Ranges>.name, column<table::Ranges>.thread);
+  n.times(kRows, 0, column<table::Roles>.time);
+  n.table(kRows, kId, column<table::Roles>.allocation, column<table::Roles>.kind, column<table::Roles>.name,
+          column<table::Roles>.parameter);
+  n.times(kRows, 0, column<table::Rewrites>.time);
+  n.table(kRows, kId, column<table::Rewrites>.rewrite, column<table::Rewrites>.flags, column<table::Rewrites>.node,
+          column<table::Rewrites>.field, column<table::Rewrites>.index, column<table::Rewrites>.reason,
+          column<table::Rewrites>.op, column<table::Rewrites>.stack, column<table::Rewrites>.module_call);
+  n.table(kRows, n.below(10) == 0 ? UINT64_MAX : 1000, column<table::Rewrites>.bytes, column<table::Rewrites>.kept);
+  n.times(kRows, 0, column<table::Checksums>.time);
+  n.table(kRows, 100, column<table::Checksums>.step, column<table::Checksums>.value, column<table::Checksums>.spent);
+  n.table(kRows, kId, column<table::Checksums>.of, column<table::Checksums>.name);
+  n.times(kRows, 0, column<table::ModuleCalls>.begin);
+  n.table(kRows, kId, column<table::ModuleCalls>.module, column<table::ModuleCalls>.thread);
+  n.table(kRows, 1, column<table::ModuleCalls>.parent);
+  n.table(kRows, kId, column<table::ModuleCallEnds>.of);
+  n.times(kRows, 100, column<table::ModuleCallEnds>.end);
+  n.table(2, 20, column<table::Losses>.kind, column<table::Losses>.count, column<table::Losses>.since);
   ProcessSummary process;
   process.pid = 7;
   ASSERT_TRUE(writer.finish("nonsense", 100, 100, {process}));

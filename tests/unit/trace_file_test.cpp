@@ -112,10 +112,10 @@ TEST(SealedFile, ThatNeedsANewerReaderIsRefusedByVersion) {
   header.checksum = checksum_of(&header, offsetof(SealedHeader, checksum));
   std::memcpy(bytes.data(), &header, sizeof(header));
   EXPECT_EQ(error_of(bytes), "");
-  header.needs_reader = 2;
+  header.needs_reader = 3;
   header.checksum = checksum_of(&header, offsetof(SealedHeader, checksum));
   std::memcpy(bytes.data(), &header, sizeof(header));
-  EXPECT_EQ(error_of(bytes), ": offset 12: needs a reader of format version 2, this one is 1: use a newer tapelens");
+  EXPECT_EQ(error_of(bytes), ": offset 12: needs a reader of format version 3, this one is 2: use a newer tapelens");
 }
 
 TEST(SealedFile, ColumnsAndTablesThatAreNotKnownAreSkippedAndAbsentOnesAreZero) {
@@ -123,24 +123,19 @@ TEST(SealedFile, ColumnsAndTablesThatAreNotKnownAreSkippedAndAbsentOnesAreZero) 
   {
     SealedWriter writer;
     ASSERT_TRUE(writer.open(folder / "new.tapelens"));
-    ColumnSink<uint64_t> begin(writer, column::operator_begin, 0);
-    ColumnSink<uint32_t> of_the_future(writer, Column<uint32_t>(Table::operators, 99, Transform::plain, "future"), 0);
-    ColumnSink<uint8_t> table_of_the_future(writer, Column<uint8_t>(Table{200}, 0, Transform::plain, "future"), 0);
-    for (uint64_t i = 1; i <= 3; ++i) {
-      begin.push(i * 10);
-      of_the_future.push(7);
-    }
-    table_of_the_future.push(1);
-    begin.flush();
-    of_the_future.flush();
-    table_of_the_future.flush();
+    const uint64_t begins[] = {10, 20, 30};
+    const uint32_t of_the_future[] = {7, 7, 7};
+    const uint8_t one = 1;
+    writer.write_chunk(column<table::Operators>.begin, 0, begins, 3);
+    writer.write_chunk(Column<uint32_t>(Table::operators, 99, Transform::plain, "future"), 0, of_the_future, 3);
+    writer.write_chunk(Column<uint8_t>(Table{200}, 0, Transform::plain, "future"), 0, &one, 1);
     ASSERT_TRUE(writer.finish("", 5, 6, {ProcessSummary{1, 2, 3, true, 4}}));
   }
   auto r = Recording::open(folder / "new.tapelens");
   ASSERT_TRUE(r) << r.error().message;
-  EXPECT_EQ(r->column(column::operator_begin), (std::vector<uint64_t>{0, 10, 20, 30}));
-  EXPECT_EQ(r->column(column::operator_name), (std::vector<uint32_t>{0, 0, 0, 0}));
-  EXPECT_EQ(r->column(column::save_node), (std::vector<uint32_t>{0}));
+  EXPECT_EQ(r->column(column<table::Operators>.begin), (std::vector<uint64_t>{0, 10, 20, 30}));
+  EXPECT_EQ(r->column(column<table::Operators>.name), (std::vector<uint32_t>{0, 0, 0, 0}));
+  EXPECT_EQ(r->column(column<table::Saves>.node), (std::vector<uint32_t>{0}));
   EXPECT_EQ(r->duration().ns, 5);
   EXPECT_EQ(r->events(), 6U);
   EXPECT_EQ(r->processes()[0].pid, 1U);
@@ -155,9 +150,9 @@ TEST(SealedFile, ColumnsOfUnequalLengthAreABugThatIsTold) {
   SealedWriter writer;
   ASSERT_TRUE(writer.open(folder / "run.tapelens"));
   const uint32_t values[2] = {1, 2};
-  writer.write_chunk(column::free_of, 0, values, 2);
-  writer.write_chunk(column::operator_end_of, 0, values, 1);
-  writer.write_chunk(column::free_time, 0, std::vector<uint64_t>{1}.data(), 1);
+  writer.write_chunk(column<table::Frees>.of, 0, values, 2);
+  writer.write_chunk(column<table::OperatorEnds>.of, 0, values, 1);
+  writer.write_chunk(column<table::Frees>.time, 0, std::vector<uint64_t>{1}.data(), 1);
   const Status status = writer.finish("", 0, 0, {ProcessSummary{}});
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message.find("different lengths"), std::string::npos);
@@ -188,7 +183,7 @@ TEST(SealedFile, OnAFullDiskIsAnError) {
     if (!writer.open(folder / "run.tapelens")) _exit(1);
     std::vector<uint64_t> values(kChunkRows);
     for (size_t i = 0; i < values.size(); ++i) values[i] = i * i * 0x9e3779b97f4a7c15ULL;
-    for (int i = 0; i < 8; ++i) writer.write_chunk(column::operator_begin, 0, values.data(), values.size());
+    for (int i = 0; i < 8; ++i) writer.write_chunk(column<table::Operators>.begin, 0, values.data(), values.size());
     const Status status = writer.finish("", 0, 0, {ProcessSummary{}});
     if (!status) std::fprintf(stderr, "%s\n", status.error().message.c_str());
     _exit(status ? 2 : 0);

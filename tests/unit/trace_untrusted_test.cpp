@@ -41,11 +41,11 @@ void read_everything(const std::string& path) {
   ASSERT_TRUE(r) << r.error().message;
   uint64_t sum = 0;
   for (uint32_t p = 0; p < r->processes().size(); ++p) {
-    for (const uint64_t v : r->column(column::operator_begin, {p})) sum += v;
-    for (const uint32_t v : r->column(column::save_allocation, {p})) sum += v;
-    for (const uint32_t v : r->column(column::edge_node, {p})) sum += v;
-    for (const uint32_t v : r->column(column::rewrite_node, {p})) sum += v;
-    for (const uint64_t v : r->column(column::checksum_value, {p})) sum += v;
+    for (const uint64_t v : r->column(column<table::Operators>.begin, {p})) sum += v;
+    for (const uint32_t v : r->column(column<table::Saves>.allocation, {p})) sum += v;
+    for (const uint32_t v : r->column(column<table::NodeEdges>.node, {p})) sum += v;
+    for (const uint32_t v : r->column(column<table::Rewrites>.node, {p})) sum += v;
+    for (const uint64_t v : r->column(column<table::Checksums>.value, {p})) sum += v;
   }
   EXPECT_GE(sum, 0U);
 }
@@ -60,10 +60,10 @@ TEST(SealOfProcesses, TwoProcessesShareOneFileWithTheirStringsOnce) {
   ASSERT_EQ(r.processes().size(), 2U);
   EXPECT_EQ(r.processes()[0].rank, 0) << "ranks come in their order";
   EXPECT_EQ(r.processes()[1].rank, 1);
-  EXPECT_EQ(r.column(column::operator_name, {0})[1], r.column(column::operator_name, {1})[2]);
-  EXPECT_EQ(r.column(column::allocation_bytes, {0})[1], 8U);
-  EXPECT_EQ(r.column(column::allocation_bytes, {1})[1], 16U);
-  EXPECT_EQ(r.column(column::allocation_device, {0})[1], r.column(column::allocation_device, {1})[1]);
+  EXPECT_EQ(r.column(column<table::Operators>.name, {0})[1], r.column(column<table::Operators>.name, {1})[2]);
+  EXPECT_EQ(r.column(column<table::Allocations>.bytes, {0})[1], 8U);
+  EXPECT_EQ(r.column(column<table::Allocations>.bytes, {1})[1], 16U);
+  EXPECT_EQ(r.column(column<table::Allocations>.device, {0})[1], r.column(column<table::Allocations>.device, {1})[1]);
   EXPECT_EQ(r.rows(Table::devices, {1}), 1U);
   EXPECT_EQ(sealed.summary.events, 10U);
 }
@@ -111,20 +111,63 @@ TEST(SealOfProcesses, ForkedChildrenAreALoss) {
   EXPECT_EQ(lost(seal_folder(folder).summary, Loss::forked_child), 3U);
 }
 
-TEST(SealOfProcesses, ASpoolOfAnotherVersionIsNamed) {
+// The checksums of its blocks stay right: they are those of the records.
+void set_version(const SpoolBuilder& b, uint16_t major, uint16_t minor) {
+  std::fstream file(b.path(), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(offsetof(SpoolHeader, minor));
+  file.write(reinterpret_cast<const char*>(&minor), sizeof(minor));
+  file.seekp(offsetof(SpoolHeader, major));
+  file.write(reinterpret_cast<const char*>(&major), sizeof(major));
+}
+
+TEST(SealOfProcesses, ASpoolOfAVersionThatIsNotReadIsRefusedWithWhatToDo) {
+  struct Case {
+    unsigned major, minor;
+    std::string fix;
+  };
+  const std::string the_same = "seal it with the tapelens that recorded it";
+  for (const auto& [major, minor, fix] :
+       {Case{kSpoolMajor, kSpoolMinor + 1, the_same + ", or a newer one"},
+        Case{kSpoolMajor + 1, 0, the_same + ", or a newer one"}, Case{kSpoolMajor, kOldestSpoolMinor - 1, the_same}}) {
+    const TestFolder folder;
+    SpoolBuilder b(folder, "1.spool");
+    b.op("x").end_op().finish();
+    set_version(b, static_cast<uint16_t>(major), static_cast<uint16_t>(minor));
+    const auto summary = seal_quietly(folder);
+    ASSERT_FALSE(summary) << major << "." << minor;
+    EXPECT_EQ(summary.error().message,
+              folder / ("1.spool: offset 8: a spool of format version " + std::to_string(major) + "." +
+                        std::to_string(minor) + ", this tapelens reads 0.2 to 0.3: " + fix));
+    EXPECT_FALSE(std::filesystem::exists(folder / "run.tapelens"));
+  }
+}
+
+TEST(SealOfProcesses, ASpoolOfAnOlderMinorVersionIsSealed) {
   const TestFolder folder;
   SpoolBuilder b(folder, "1.spool");
-  b.op("x").end_op().finish();
-  std::fstream file(b.path(), std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(offsetof(SpoolHeader, version));
-  file.put(9);
-  file.close();
-  const auto summary = seal_quietly(folder);
-  ASSERT_FALSE(summary);
-  EXPECT_EQ(summary.error().message, folder /
-                                         "1.spool: offset 8: a spool of format version 9, this tapelens reads 3: "
-                                         "seal it with the tapelens that recorded it");
-  EXPECT_FALSE(std::filesystem::exists(folder / "run.tapelens"));
+  b.op("x").alloc(0x10, 64).end_op().finish();
+  set_version(b, kSpoolMajor, kSpoolMinor - 1);
+  const Sealed sealed = seal_folder(folder);
+  EXPECT_EQ(sealed.recording.rows(Table::operators, {}), 1U);
+  EXPECT_EQ(sealed.recording.rows(Table::allocations, {}), 1U);
+  EXPECT_TRUE(sealed.summary.losses.empty());
+}
+
+TEST(SealOfProcesses, RecordsOfAKindThatIsNotKnownArePassedOverAndCountedAsLost) {
+  const TestFolder folder;
+  SpoolBuilder b(folder, "1.spool");
+  const auto unknown = [&b](uint8_t kind) {
+    b.raw(EventRecord{SpoolBuilder::header<EventRecord>(RecordKind{kind}, 0, 1), 20}, "more", 4);
+  };
+  b.op("x");
+  for (const uint8_t kind : {uint8_t{0}, uint8_t{15}, uint8_t{200}, uint8_t{255}}) unknown(kind);
+  b.alloc(0x10, 64).end_op().finish();
+  const Sealed sealed = seal_folder(folder);
+  EXPECT_EQ(sealed.recording.column(column<table::Allocations>.op), (std::vector<uint32_t>{0, 1}));
+  EXPECT_EQ(sealed.recording.rows(Table::operator_ends, {}), 1U);
+  EXPECT_EQ(sealed.recording.events(), 3U);
+  ASSERT_EQ(sealed.summary.losses.size(), 1U);
+  EXPECT_EQ(lost(sealed.summary, Loss::unknown_record), 4U);
 }
 
 TEST(SealOfProcesses, ASpoolThatIsNoRegularFileIsSaidAndNotWaitedFor) {
@@ -199,7 +242,7 @@ TEST(SealOfProcesses, AMissingBlockClosesWhatWasOpenOnItsThread) {
   const Sealed sealed = seal_folder(folder);
   EXPECT_EQ(lost(sealed.summary, Loss::torn_block), 1U);
   EXPECT_GE(lost(sealed.summary, Loss::unmatched_event), 1U);
-  for (const uint32_t parent : sealed.recording.column(column::operator_parent)) EXPECT_EQ(parent, 0U);
+  for (const uint32_t parent : sealed.recording.column(column<table::Operators>.parent)) EXPECT_EQ(parent, 0U);
 }
 
 // A spool with every kind of record in it, cut to the bytes that hold something.
@@ -323,16 +366,16 @@ TEST(SealOfProcesses, NativeStacksAreNamedByTheSymbolsOfTheirFiles) {
   b.op("x", {}, mixed).op("y", {}, only_libc).finish();
   const Sealed sealed = seal_folder(folder);
   const Recording& r = sealed.recording;
-  const auto depth = r.column(column::stack_depth), frames = r.column(column::stack_frame);
-  const auto functions = r.column(column::frame_function), lengths = r.column(column::string_length);
-  const auto bytes = r.column(column::string_byte);
+  const auto depth = r.column(column<table::Stacks>.depth), frames = r.column(column<table::StackFrames>.frame);
+  const auto functions = r.column(column<table::Frames>.function), lengths = r.column(column<table::Strings>.bytes);
+  const auto bytes = r.column(column<table::StringBytes>.byte);
   const auto text = [&](uint32_t id) {
     size_t at = 1;
     for (uint32_t i = 1; i < id; ++i) at += lengths[i];
     return std::string(bytes.begin() + static_cast<ptrdiff_t>(at),
                        bytes.begin() + static_cast<ptrdiff_t>(at + lengths[id]));
   };
-  const auto stacks = r.column(column::operator_stack);
+  const auto stacks = r.column(column<table::Operators>.stack);
   std::vector<size_t> first_frame{1};
   for (size_t i = 1; i < depth.size(); ++i) first_frame.push_back(first_frame.back() + depth[i]);
   const auto name_of_first = [&](uint32_t stack) { return text(functions[frames[first_frame[stack - 1]]]); };

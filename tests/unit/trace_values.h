@@ -15,8 +15,8 @@ using Values = std::vector<T>;
 // Loss rows of the first process as (kind, count).
 inline std::map<uint8_t, uint64_t> losses_of(const Recording& r, ProcessIndex process = {}) {
   std::map<uint8_t, uint64_t> losses;
-  const auto kinds = r.column(column::loss_kind, process);
-  const auto counts = r.column(column::loss_count, process);
+  const auto kinds = r.column(column<table::Losses>.kind, process);
+  const auto counts = r.column(column<table::Losses>.count, process);
   for (size_t i = 1; i < kinds.size(); ++i) losses[kinds[i]] = counts[i];
   return losses;
 }
@@ -28,10 +28,10 @@ inline uint64_t lost(const Recording& r, Loss kind) {
 }
 
 inline std::vector<std::string> strings_of(const Recording& r) {
-  const auto bytes = r.column(column::string_byte);
+  const auto bytes = r.column(column<table::StringBytes>.byte);
   std::vector<std::string> strings{""};
   size_t at = 1;
-  const auto lengths = r.column(column::string_length);
+  const auto lengths = r.column(column<table::Strings>.bytes);
   for (size_t i = 1; i < lengths.size(); ++i) {
     strings.emplace_back(bytes.begin() + static_cast<ptrdiff_t>(at),
                          bytes.begin() + static_cast<ptrdiff_t>(at + lengths[i]));

@@ -1,0 +1,80 @@
+// Where the sealer pushes the rows of a table: they are buffered by column and written in chunks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "trace/schema.h"
+#include "trace/sealed_format.h"
+#include "trace/sealed_writer.h"
+
+namespace tapelens::trace {
+
+template <template <template <class> class> class T>
+class TableSink {
+ public:
+  using Id = typename Row<T>::Id;
+
+  TableSink(SealedWriter& writer, uint32_t process) : writer_(writer), process_(process) {
+    for_each_column<T>(
+        [](auto& values) {
+          // Not filled: pages that no value reaches cost nothing.
+          using Raw = typename std::remove_cvref_t<decltype(values)>::element_type;
+          values.reset(new Raw[kChunkRows]);
+        },
+        buffers_);
+  }
+
+  // The row's number, counted from 1: the id of what it holds.
+  Id push(const Row<T>& row) {
+    for_each_column<T>([at = buffered_](const auto& value, auto& values) { values[at] = to_raw(value); }, row,
+                       buffers_);
+    if (++buffered_ == kChunkRows) flush();
+    return Id{++rows_};
+  }
+  void flush() {
+    if (buffered_ > 0)
+      for_each_column<T>(
+          [this](const auto& key, const auto& values) { writer_.write_chunk(key, process_, values.get(), buffered_); },
+          column<T>, buffers_);
+    buffered_ = 0;
+  }
+
+ private:
+  template <class Spec>
+  using Buffer = std::unique_ptr<typename Spec::Raw[]>;
+
+  SealedWriter& writer_;
+  uint32_t process_;
+  size_t buffered_ = 0;
+  uint32_t rows_ = 0;
+  T<Buffer> buffers_;
+};
+
+// The sinks of all tables of a list: push<table::Frees>({.of = ..., .time = ...}).
+template <class List>
+class TableSinks;
+template <template <template <class> class> class... T>
+class TableSinks<TableList<T...>> {
+ public:
+  // `process`: 0 for shared tables.
+  TableSinks(SealedWriter& writer, uint32_t process) : sinks_(TableSink<T>(writer, process)...) {}
+
+  template <template <template <class> class> class Of>
+  auto push(const Row<Of>& row) {
+    return std::get<TableSink<Of>>(sinks_).push(row);
+  }
+  void flush() {
+    std::apply([](auto&... sink) { (sink.flush(), ...); }, sinks_);
+  }
+
+ private:
+  std::tuple<TableSink<T>...> sinks_;
+};
+
+using SharedSinks = TableSinks<SharedTableList>;
+using ProcessSinks = TableSinks<ProcessTableList>;
+
+}  // namespace tapelens::trace
