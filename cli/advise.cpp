@@ -12,6 +12,7 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/text.h"
+#include "plugins/builtin.h"
 #include "trace/recording.h"
 
 namespace tapelens::cli {
@@ -31,7 +32,7 @@ std::vector<report::Rule> rules_of(const advise::Checks& checks) {
   for (const advise::Checks::Entry& entry : checks.entries()) {
     const check::CheckInfo info = entry.check->info();
     rules.push_back(
-        {std::string(info.id), std::string(info.title), std::string(info.help), std::string(page(info.id))});
+        {std::string(info.id), std::string(info.title), std::string(info.help), std::string(plugins::page(info.id))});
   }
   return rules;
 }

@@ -83,7 +83,7 @@ std::string plugin_path(const std::string& text) {
 const std::vector<std::string>& known_rewrites() {
   static const std::vector<std::string> ids = [] {
     std::vector<std::string> made;
-    for (const rewrites::Entry& entry : rewrites::catalog()) made.emplace_back(entry.id);
+    for (const rewrites::RewriteInfo& entry : rewrites::catalog()) made.emplace_back(entry.id);
     return made;
   }();
   return ids;

@@ -17,7 +17,4 @@ void say_refused(const advise::Advice& advice);
 
 std::vector<std::string> ids(const advise::Checks& checks);
 
-// The page of one of Tapelens' own checks, Markdown: plugins/ID/README.md. Empty if there is none.
-std::string_view page(std::string_view id);
-
 }  // namespace tapelens::cli

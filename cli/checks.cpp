@@ -10,6 +10,7 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/text.h"
+#include "plugins/builtin.h"
 
 namespace tapelens::cli {
 namespace {
@@ -60,7 +61,7 @@ void show(Page& page, std::string_view markdown) {
 
 void explain(Page& page, const advise::Checks::Entry& entry) {
   const check::CheckInfo info = entry.check->info();
-  if (const std::string_view text = cli::page(info.id); entry.origin == "built in" && !text.empty()) {
+  if (const std::string_view text = plugins::page(info.id); entry.origin == "built in" && !text.empty()) {
     show(page, text);
   } else {
     page.line(page.paint(Paint::bold, std::string(info.id) + ": " + std::string(info.title)));

@@ -1,40 +1,22 @@
-// Which rewrites there are, and what their levels promise. Shared by the probe, the analyzer, the command line and the
-// window; std only.
+// Which rewrites there are. Each is declared in the rule.h of its folder in plugins/; the list of those is made by
+// plugins/CMakeLists.txt.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "rewrites/level.h"
+
 namespace tapelens::rewrites {
 
-enum class Level : uint8_t {
-  never_read = 0,      // the values cannot reach a gradient
-  encoded = 1,         // the same gradients from fewer bytes
-  recomputed = 2,      // the same bits, computed again
-  equivalent = 3,      // equal in exact arithmetic; by name only
-  shared_forward = 4,  // copy-on-write instead of a copy; by name only
-};
-// "never read"; "unknown" of what is no level: recordings may say anything.
-std::string_view level_name(int level);
-
-// What is asked for in one word: all rewrites up to a level.
-struct Group {
-  std::string_view name;
-  Level highest;
-};
-inline constexpr std::array kGroups = {Group{"lossless", Level::encoded}, Group{"bitwise", Level::recomputed}};
-inline constexpr int kNone = -1;            // no level is that low
-int highest_level(std::string_view group);  // kNone: there is no such group
-
-struct Entry {
-  std::string_view id;  // of the check that finds what it fixes, where there is one
+struct RewriteInfo {
+  std::string_view id;  // "wide-save": that of the check that finds what it fixes, where there is one
   Level level;
+  std::string_view title;      // "masks as bits", at most 60 characters
   bool reorders_sums = false;  // whether bits may differ because the same numbers are added in another order
 };
-// Tapelens's own; a shared library may bring others.
-std::span<const Entry> catalog();
+// Tapelens's own by id; a shared library may bring others.
+std::span<const RewriteInfo> catalog();
 bool reorders_sums(std::string_view id);  // of what the catalog does not have: no
 
 }  // namespace tapelens::rewrites

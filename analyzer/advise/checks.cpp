@@ -13,12 +13,12 @@ using namespace check;
 using trace::Error;
 
 trace::Status Checks::add(const Plugin* plugin, const std::string& origin) {
-  if (plugin == nullptr || plugin->interface != kCheckInterface) {
+  if (plugin == nullptr || plugin->interface != CheckInterface::kVersion) {
     return Error{origin + ": built for version " + std::to_string(plugin == nullptr ? 0 : plugin->interface) +
-                 " of the check interface, not for " + std::to_string(kCheckInterface) +
+                 " of the check interface, not for " + std::to_string(CheckInterface::kVersion) +
                  ": build it against this Tapelens' analyzer/check/check.h"};
   }
-  if (plugin->layout != interface_layout()) {
+  if (plugin->built_for != CheckInterface::kBuiltFor) {
     return Error{origin +
                  ": built with another compiler or other headers than this Tapelens: build it against the same"};
   }

@@ -26,6 +26,7 @@
 #include "analyzer/peak/holders.h"
 #include "analyzer/peak/replay.h"
 #include "analyzer/peak/timeline.h"
+#include "rewrites/registration.h"
 
 namespace tapelens::check {
 
@@ -192,9 +193,6 @@ class Check {
 
 // ---- how a check is registered ------------------------------------------------------------------------------------
 
-// Raised with every change of this file or of what it includes that a compiled check would notice.
-inline constexpr uint32_t kCheckInterface = 4;
-
 // What a shared library and Tapelens must agree on besides: the layout of what they hand to each other.
 constexpr uint64_t interface_layout() {
   uint64_t hash = 14695981039346656037ULL;
@@ -207,23 +205,14 @@ constexpr uint64_t interface_layout() {
   return hash;
 }
 
-struct Plugin {
-  uint32_t interface = kCheckInterface;
-  uint32_t count = 0;
-  uint64_t layout = interface_layout();
-  Check* (*make)(uint32_t index) = nullptr;  // owned by the caller
+struct CheckInterface {
+  using Made = Check;  // owned by the caller
+  // Raised with every change of this file or of what it includes that a compiled check would notice.
+  static constexpr uint32_t kVersion = 4;
+  using BuiltFor = uint64_t;
+  static constexpr BuiltFor kBuiltFor = interface_layout();
 };
-
-template <class... Checks>
-const Plugin* plugin_of() {
-  static constexpr Plugin plugin{kCheckInterface, sizeof...(Checks), interface_layout(), [](uint32_t index) -> Check* {
-                                   Check* made = nullptr;
-                                   uint32_t at = 0;
-                                   ((at++ == index ? (made = new Checks) : nullptr), ...);
-                                   return made;
-                                 }};
-  return &plugin;
-}
+using Plugin = rewrites::Registration<CheckInterface>;
 
 }  // namespace tapelens::check
 
@@ -231,7 +220,4 @@ const Plugin* plugin_of() {
 #ifndef TAPELENS_PLUGIN_SYMBOL
 #define TAPELENS_PLUGIN_SYMBOL tapelens_plugin
 #endif
-#define TAPELENS_CHECKS(...)                                                                                  \
-  extern "C" __attribute__((visibility("default"))) const tapelens::check::Plugin* TAPELENS_PLUGIN_SYMBOL() { \
-    return tapelens::check::plugin_of<__VA_ARGS__>();                                                         \
-  }
+#define TAPELENS_CHECKS(...) TAPELENS_REGISTRATION(TAPELENS_PLUGIN_SYMBOL, tapelens::check::CheckInterface, __VA_ARGS__)

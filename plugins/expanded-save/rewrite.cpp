@@ -4,6 +4,7 @@
 #include <ATen/TensorUtils.h>
 #include <c10/core/impl/PythonDispatcherTLS.h>
 
+#include "plugins/expanded-save/rule.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/operators.h"
@@ -12,6 +13,8 @@
 
 namespace tapelens::rewrite {
 namespace {
+
+using plugins::expanded_save::kRewrite;
 
 constexpr Place kPlace = {.operator_name = "aten::matmul"};
 
@@ -196,23 +199,24 @@ std::optional<Fold> fold_of(const Tensor& a, const Tensor& b) {
   const uint64_t least = settings().min_bytes;
   // To put the result in order takes a second one for a moment: not where that is more than what the copies were.
   const uint64_t extra = fold.in_order ? 0 : bytes_of(a, product(fold.out));
-  if (fold.saves < least || fold.saves < extra || !applies_here(kExpandedSave, kPlace.operator_name))
-    return std::nullopt;
-  applied(kExpandedSave.info.id, kExpandedSave.info.level, kPlace, fold.saves + fold.kept, fold.kept);
+  if (fold.saves < least || fold.saves < extra || !applies_here(kRewrite, kPlace.operator_name)) return std::nullopt;
+  applied(kRewrite.id, kRewrite.level, kPlace, fold.saves + fold.kept, fold.kept);
   return fold;
 }
 
 Tensor matmul(c10::DispatchKeySet keys, const Tensor& a, const Tensor& b) {
   std::optional<Fold> fold;
-  const RewriteInfo& info = kExpandedSave.info;
-  const bool is_known = attempt({info.id, info.level, kPlace}, [&] { fold = fold_of(a, b); });
+  const bool is_known = attempt({kRewrite.id, kRewrite.level, kPlace}, [&] { fold = fold_of(a, b); });
   return is_known && fold ? run(*fold) : stock_matmul(keys, a, b);
 }
 
+class ExpandedSave final : public Rewrite {
+ public:
+  RewriteInfo info() const override { return kRewrite; }
+  void install(const OperatorHost& host) const override { host.kernels().impl("matmul", TORCH_FN(matmul)); }
+};
+
 }  // namespace
-
-constinit const OperatorRewrite kExpandedSave = {
-    {.id = "expanded-save", .level = Level::equivalent, .title = "a broadcast matmul as one bmm"},
-    [](torch::Library& aten) { aten.impl("matmul", TORCH_FN(matmul)); }};
-
 }  // namespace tapelens::rewrite
+
+TAPELENS_REWRITES(tapelens::rewrite::ExpandedSave)

@@ -1,4 +1,4 @@
-// The optimizer in the backward: what profiler/rewrite/late_gradient.py asks of LibTorch. It sees Python's optimizers;
+// The optimizer in the backward: what rewrite.py asks of LibTorch. It sees Python's optimizers;
 // here is seen what operators read between the backward and the step, and whether a parameter may change already.
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
@@ -12,6 +12,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "plugins/late-gradient/rewrite.py.h"
+#include "plugins/late-gradient/rule.h"
 #include "profiler/cpython/python.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/steps.h"
@@ -24,16 +26,11 @@
 namespace tapelens::rewrite {
 namespace {
 
+using plugins::late_gradient::kRewrite;
+
 using cpython::PyMethodDef;
 using cpython::PyObject;
 using cpython::Python;
-
-constexpr char kId[] = "late-gradient";
-constexpr Level kLevel = Level::equivalent;
-
-constexpr char kSource[] =
-#include "profiler/rewrite/late_gradient.py"
-    ;
 
 // ---- what is watched while the steps of an optimizer are observed
 
@@ -94,7 +91,7 @@ void look_at_inputs(const at::RecordFunction& function) {
 }
 
 std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& function) {
-  if (!attempt({kId, kLevel}, [&] { look_at_inputs(function); })) nothing_is_known();
+  if (!attempt({kRewrite.id, kRewrite.level}, [&] { look_at_inputs(function); })) nothing_is_known();
   return nullptr;
 }
 
@@ -216,7 +213,7 @@ PyObject* stepping(PyObject*, PyObject* arguments) {  // number, parameter
   c10::TensorImpl* parameter = tensor_at(arguments, 1);
   if (parameter == nullptr) return nullptr;
   observe::steps_early(parameter);
-  applied(kId, kLevel, place_of(number_at(arguments, 0)), gradient_of(parameter).nbytes(), 0);
+  applied(kRewrite.id, kRewrite.level, place_of(number_at(arguments, 0)), gradient_of(parameter).nbytes(), 0);
   return python_none();
 }
 
@@ -224,7 +221,7 @@ PyObject* tell_skipped(PyObject*, PyObject* arguments) {  // number, reason, byt
   const Python& api = *cpython::python();
   const char* reason = api.AsUTF8(api.GetTupleItem(arguments, 1));
   if (reason == nullptr) return nullptr;
-  skipped(kId, kLevel, place_of(number_at(arguments, 0)), reason,
+  skipped(kRewrite.id, kRewrite.level, place_of(number_at(arguments, 0)), reason,
           static_cast<uint64_t>(api.AsLong(api.GetTupleItem(arguments, 2))));
   return python_none();
 }
@@ -252,9 +249,9 @@ PyMethodDef g_functions[] = {
 
 // ---- the first backward brings it in: by then the program has its optimizers
 
-constinit PythonPart g_part = {.id = kId,
-                               .level = kLevel,
-                               .source = kSource,
+constinit PythonPart g_part = {.id = kRewrite.id,
+                               .level = kRewrite.level,
+                               .source = plugins::late_gradient::kPython,
                                .functions = g_functions,
                                .without_python = "optimizers of C++ programs are left alone",
                                .not_installed = "the optimizers of this PyTorch cannot be watched"};
@@ -264,10 +261,13 @@ std::unique_ptr<at::ObserverContext> node_begins(const at::RecordFunction&) {
   return nullptr;
 }
 
+class LateGradient final : public Rewrite {
+ public:
+  RewriteInfo info() const override { return kRewrite; }
+  void install(const OperatorHost&) const override { g_part.bring_in(at::RecordScope::BACKWARD_FUNCTION, node_begins); }
+};
+
 }  // namespace
-
-constinit const OperatorRewrite kLateGradient = {
-    {.id = kId, .level = kLevel, .title = "each parameter is stepped when its gradient is there"},
-    [](torch::Library&) { g_part.bring_in(at::RecordScope::BACKWARD_FUNCTION, node_begins); }};
-
 }  // namespace tapelens::rewrite
+
+TAPELENS_REWRITES(tapelens::rewrite::LateGradient)

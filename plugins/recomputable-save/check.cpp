@@ -6,10 +6,13 @@
 
 #include "plugins/recomputable-save/recipes.h"
 #include "plugins/recomputable-save/remade.h"
+#include "plugins/recomputable-save/rule.h"
 
 namespace tapelens::check {
 
 namespace {
+
+using plugins::recomputable_save::kRewrite;
 
 constexpr std::array kOptions = {
     Option{"min-bytes", "64KiB", "saves of less are not looked at"},
@@ -19,7 +22,7 @@ constexpr std::array kOptions = {
 class RecomputableSave final : public Check {
  public:
   CheckInfo info() const override {
-    return {.id = "recomputable-save",
+    return {.id = kRewrite.id,
             .title = "saves that a cheap operator makes again",
             .help =
                 "An activation between two layers is often kept twice: by its own node as input, and by the next layer "
@@ -28,7 +31,7 @@ class RecomputableSave final : public Check {
                 "again when the backward asks for it, it has the same bits and costs one pass over memory.",
             .options = kOptions,
             .precedence = 2,
-            .rewrite_level = 2};
+            .rewrite_level = static_cast<int>(kRewrite.level)};
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {
@@ -89,7 +92,7 @@ class RecomputableSave final : public Check {
                     ". Made again in the backward, the result has the same bits and need not be kept.";
     words.notes.emplace_back("The replay has it back for the evaluation of each node that saved it.");
     words.fix = {FixKind::rewrite,
-                 "recomputable-save",
+                 std::string(kRewrite.id),
                  {},
                  "Checkpoint the operator together with the layer that reads it, or write both as one "
                  "torch.autograd.Function that makes the result again."};

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "plugins/recomputable-save/rule.h"
 #include "trace/record.h"
 
 namespace tapelens::check {
@@ -223,7 +224,7 @@ const Remade::Recipe* Remade::recipe(const Version& version) const {
 // ---- what is there
 
 bool Remade::is_unneeded(SaveId save) const {
-  return unneeded_.of(save) != nullptr && context_.applied->takes("unneeded-save", save);
+  return unneeded_.of(save) != nullptr && context_.applied->takes(plugins::unneeded_save::kRewrite.id, save);
 }
 
 bool Remade::is_held(SaveId save, bool has_recipe) const {
@@ -344,11 +345,11 @@ void Remade::settle(AllocationId allocation, Time at, std::vector<Found>& found)
     if (is_unneeded(save)) continue;
     if (!is_held(save, how != nullptr)) return;
     held.push_back(save);
-    may_recompute = may_recompute || context_.applied->takes("recomputable-save", save);
+    may_recompute = may_recompute || context_.applied->takes(plugins::recomputable_save::kRewrite.id, save);
     if (const auto form = narrow_.of(save)) {
       narrow += form->bytes;
       is_exact = is_exact || (form->is_exact && p.saves.offset[save] == 0);
-      may_encode = may_encode || context_.applied->takes("wide-save", save);
+      may_encode = may_encode || context_.applied->takes(plugins::wide_save::kRewrite.id, save);
     } else {
       is_narrow = false;
     }

@@ -1,7 +1,9 @@
-// What torch's scan stacks although it is the same in every iteration: profiler/rewrite/scan_save.py keeps it once.
+// What torch's scan stacks although it is the same in every iteration: rewrite.py keeps it once.
 // Here it learns which tensors it may touch, and is counted.
 #include <ATen/record_function.h>
 
+#include "plugins/scan-save/rewrite.py.h"
+#include "plugins/scan-save/rule.h"
 #include "profiler/cpython/python.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/operators.h"
@@ -12,17 +14,13 @@
 namespace tapelens::rewrite {
 namespace {
 
+using plugins::scan_save::kRewrite;
+
 using cpython::PyMethodDef;
 using cpython::PyObject;
 using cpython::Python;
 
-constexpr char kId[] = "scan-save";
-constexpr Level kLevel = Level::shared_forward;
 constexpr Place kPlace = {.operator_name = "aten::scatter_"};  // that fills the stack
-
-constexpr char kSource[] =
-#include "profiler/rewrite/scan_save.py"
-    ;
 
 // ---- the functions that the Python part calls; `self` is unused. They answer None for no.
 
@@ -38,7 +36,7 @@ PyObject* is_plain_now(PyObject*, PyObject* tensor) {
 
 PyObject* wants_bytes(PyObject*, PyObject* bytes) {
   const auto stacked = static_cast<uint64_t>(cpython::python()->AsLong(bytes));
-  return answer(stacked >= settings().min_bytes && applies_here(kScanSave, kPlace.operator_name));
+  return answer(stacked >= settings().min_bytes && applies_here(kRewrite, kPlace.operator_name));
 }
 
 PyObject* tell_applied(PyObject*, PyObject* arguments) {  // bytes of the stack, bytes that are kept
@@ -46,14 +44,14 @@ PyObject* tell_applied(PyObject*, PyObject* arguments) {  // bytes of the stack,
   const auto number_at = [&](int place) {
     return static_cast<uint64_t>(api.AsLong(api.GetTupleItem(arguments, place)));
   };
-  applied(kId, kLevel, kPlace, number_at(0), number_at(1));
+  applied(kRewrite.id, kRewrite.level, kPlace, number_at(0), number_at(1));
   return python_none();
 }
 
 PyObject* tell_skipped(PyObject*, PyObject* reason) {
   const char* why = cpython::python()->AsUTF8(reason);
   if (why == nullptr) return nullptr;
-  skipped(kId, kLevel, kPlace, why, 0);
+  skipped(kRewrite.id, kRewrite.level, kPlace, why, 0);
   return python_none();
 }
 
@@ -66,9 +64,9 @@ PyMethodDef g_functions[] = {
 
 // ---- the first operator after torch was imported brings it in
 
-constinit PythonPart g_part = {.id = kId,
-                               .level = kLevel,
-                               .source = kSource,
+constinit PythonPart g_part = {.id = kRewrite.id,
+                               .level = kRewrite.level,
+                               .source = plugins::scan_save::kPython,
                                .functions = g_functions,
                                .without_python = {},
                                .not_installed = "the scan of this PyTorch is not one that is known"};
@@ -78,10 +76,13 @@ std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction&) 
   return nullptr;
 }
 
+class ScanSave final : public Rewrite {
+ public:
+  RewriteInfo info() const override { return kRewrite; }
+  void install(const OperatorHost&) const override { g_part.bring_in(at::RecordScope::FUNCTION, operator_begins); }
+};
+
 }  // namespace
-
-constinit const OperatorRewrite kScanSave = {
-    {.id = kId, .level = kLevel, .title = "what scan stacks unchanged is kept once"},
-    [](torch::Library&) { g_part.bring_in(at::RecordScope::FUNCTION, operator_begins); }};
-
 }  // namespace tapelens::rewrite
+
+TAPELENS_REWRITES(tapelens::rewrite::ScanSave)

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/impl/COW.h>
 
+#include "plugins/trivial-concat/rule.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/operators.h"
@@ -11,6 +12,8 @@
 
 namespace tapelens::rewrite {
 namespace {
+
+using plugins::trivial_concat::kRewrite;
 
 using at::Tensor;
 
@@ -70,7 +73,7 @@ const Tensor* single(const at::ITensorListRef& tensors) {
 }
 
 Tensor shared(const Tensor& tensor, std::string_view operator_name) {
-  applied(kTrivialConcat.info.id, kTrivialConcat.info.level, {.operator_name = operator_name}, tensor.nbytes(), 0);
+  applied(kRewrite.id, kRewrite.level, {.operator_name = operator_name}, tensor.nbytes(), 0);
   return at::_lazy_clone(tensor);
 }
 
@@ -78,8 +81,8 @@ Tensor shared(const Tensor& tensor, std::string_view operator_name) {
 template <class Question>
 bool is_sure(std::string_view operator_name, Question question) {
   bool answer = false;
-  const RewriteInfo& info = kTrivialConcat.info;
-  return attempt({info.id, info.level, {.operator_name = operator_name}}, [&] { answer = question(); }) && answer;
+  return attempt({kRewrite.id, kRewrite.level, {.operator_name = operator_name}}, [&] { answer = question(); }) &&
+         answer;
 }
 
 Tensor cat(c10::DispatchKeySet keys, const at::ITensorListRef& tensors, int64_t dim) {
@@ -91,7 +94,7 @@ Tensor cat(c10::DispatchKeySet keys, const at::ITensorListRef& tensors, int64_t 
                                can_share(*tensor) &&
                                has_strides_of(*tensor, tensors.size() == 1 ? tensor->suggest_memory_format()
                                                                            : at::MemoryFormat::Contiguous) &&
-                               is_written_by_nobody_else(*tensor) && applies_here(kTrivialConcat, "aten::cat");
+                               is_written_by_nobody_else(*tensor) && applies_here(kRewrite, "aten::cat");
                       });
   if (shares) return shared(*tensor, "aten::cat");
   static const auto op = c10::Dispatcher::singleton()
@@ -106,7 +109,7 @@ Tensor stack(c10::DispatchKeySet keys, at::TensorList tensors, int64_t dim) {
     const bool shares = is_sure("aten::stack", [&] {
       return tensor.defined() && dim >= -tensor.dim() - 1 && dim <= tensor.dim() && can_share(tensor) &&
              has_strides_of(tensor, at::MemoryFormat::Contiguous) && is_written_by_nobody_else(tensor) &&
-             applies_here(kTrivialConcat, "aten::stack");
+             applies_here(kRewrite, "aten::stack");
     });
     if (shares) {
       at::DimVector sizes(tensor.sizes());
@@ -120,13 +123,17 @@ Tensor stack(c10::DispatchKeySet keys, at::TensorList tensors, int64_t dim) {
   return op.redispatch(stock(keys), tensors, dim);
 }
 
+class TrivialConcat final : public Rewrite {
+ public:
+  RewriteInfo info() const override { return kRewrite; }
+  void install(const OperatorHost& host) const override {
+    torch::Library& kernels = host.kernels();
+    kernels.impl("cat", TORCH_FN(cat));
+    kernels.impl("stack", TORCH_FN(stack));
+  }
+};
+
 }  // namespace
-
-constinit const OperatorRewrite kTrivialConcat = {
-    {.id = "trivial-concat", .level = Level::shared_forward, .title = "a concatenation of one tensor shares it"},
-    [](torch::Library& aten) {
-      aten.impl("cat", TORCH_FN(cat));
-      aten.impl("stack", TORCH_FN(stack));
-    }};
-
 }  // namespace tapelens::rewrite
+
+TAPELENS_REWRITES(tapelens::rewrite::TrivialConcat)

@@ -10,6 +10,8 @@
 namespace tapelens::check {
 namespace {
 
+using plugins::unneeded_save::kRewrite;
+
 constexpr std::array kOptions = {
     Option{"min-bytes", "4KiB", "saves of smaller allocations are not looked at"},
 };
@@ -17,7 +19,7 @@ constexpr std::array kOptions = {
 class UnneededSave final : public Check {
  public:
   CheckInfo info() const override {
-    return {.id = "unneeded-save",
+    return {.id = kRewrite.id,
             .title = "saved tensors that no gradient needs",
             .help =
                 "Autograd saves what some gradient of an operator may need, whichever gradients are wanted: a "
@@ -26,7 +28,7 @@ class UnneededSave final : public Check {
                 "PyTorch's own operator tests, for each minor version.",
             .options = kOptions,
             .precedence = 0,
-            .rewrite_level = 0};
+            .rewrite_level = static_cast<int>(kRewrite.level)};
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {
@@ -69,7 +71,7 @@ class UnneededSave final : public Check {
       words.notes.emplace_back("That was measured with the kernels of the CPU, not with those of this device.");
     }
     words.fix = {FixKind::rewrite,
-                 "unneeded-save",
+                 std::string(kRewrite.id),
                  {},
                  "Nothing in the program asks for this save; a stand-in without memory in its place gives the same "
                  "gradients. If the operator's other inputs need no gradient either, run it under torch.no_grad()."};

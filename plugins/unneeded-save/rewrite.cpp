@@ -3,33 +3,34 @@
 
 #include <algorithm>
 
-#include "plugins/unneeded-save/needs.h"
+#include "plugins/unneeded-save/rule.h"
 #include "profiler/rewrite/settings.h"
 #include "profiler/rewrite/stand_in.h"
 
 namespace tapelens::rewrite {
 namespace {
 
+using namespace plugins::unneeded_save;
+
 class UnneededSave final : public Rewrite {
  public:
-  UnneededSave() : rows_(check::needs_of(TORCH_VERSION).value_or(std::span<const check::Need>())) {}
+  UnneededSave() : rows_(needs_of(TORCH_VERSION).value_or(std::span<const Need>())) {}
 
-  RewriteInfo info() const override { return {"unneeded-save", Level::never_read, "saves that no gradient needs"}; }
+  RewriteInfo info() const override { return kRewrite; }
   bool may_match(std::string_view type, std::string_view field) const override {
-    return !check::needs_of(rows_, type, field).empty();
+    return !needs_of(rows_, type, field).empty();
   }
   bool matches(const Save& save) const override {
     return StandIn::has_room(save.tensor.storage().nbytes()) &&
-           std::ranges::any_of(check::needs_of(rows_, save.type, save.field), [&](const check::Need& need) {
-             return check::holds(need, save.wanted, save.attributes);
-           });
+           std::ranges::any_of(needs_of(rows_, save.type, save.field),
+                               [&](const Need& need) { return holds(need, save.wanted, save.attributes); });
   }
   std::unique_ptr<Encoding> encode(const Save& save) const override {
     return std::make_unique<StandIn>(save.tensor, settings().poison);
   }
 
  private:
-  std::span<const check::Need> rows_;
+  std::span<const Need> rows_;
 };
 
 }  // namespace

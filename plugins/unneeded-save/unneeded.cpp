@@ -6,6 +6,8 @@
 
 namespace tapelens::check {
 
+using namespace plugins::unneeded_save;
+
 namespace {
 
 // More inputs than bits have only nodes with lists of them, of which the table says "any".

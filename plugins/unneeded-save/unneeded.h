@@ -4,9 +4,11 @@
 #include <unordered_map>
 
 #include "analyzer/check/check.h"
-#include "plugins/unneeded-save/needs.h"
+#include "plugins/unneeded-save/rule.h"
 
 namespace tapelens::check {
+
+using plugins::unneeded_save::Need;
 
 class Unneeded {
  public:

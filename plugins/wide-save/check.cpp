@@ -7,10 +7,13 @@
 
 #include "plugins/unneeded-save/unneeded.h"
 #include "plugins/wide-save/narrow.h"
+#include "plugins/wide-save/rule.h"
 
 namespace tapelens::check {
 
 namespace {
+
+using plugins::wide_save::kRewrite;
 
 constexpr std::array kOptions = {
     Option{"min-bytes", "64KiB", "saves of less are not looked at"},
@@ -19,7 +22,7 @@ constexpr std::array kOptions = {
 class WideSave final : public Check {
  public:
   CheckInfo info() const override {
-    return {.id = "wide-save",
+    return {.id = kRewrite.id,
             .title = "saves of which a mask would do",
             .help =
                 "ReLU and its relatives save a tensor of which the backward asks one thing an element: passed or not. "
@@ -28,7 +31,7 @@ class WideSave final : public Check {
                 "Found only where nothing else keeps the storage anyway.",
             .options = kOptions,
             .precedence = 1,
-            .rewrite_level = 1};
+            .rewrite_level = static_cast<int>(kRewrite.level)};
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {
@@ -108,7 +111,7 @@ class WideSave final : public Check {
     }
     words.notes.emplace_back("The bytes are what the narrower form would save, that form subtracted.");
     words.fix = {FixKind::rewrite,
-                 "wide-save",
+                 std::string(kRewrite.id),
                  {},
                  "A torch.autograd.Function that saves the mask (or the smaller integers) in place of the tensor."};
     return words;
@@ -117,7 +120,7 @@ class WideSave final : public Check {
  private:
   static bool is_unneeded(const Context& context, Unneeded& unneeded, SaveId save) {
     return unneeded.of(save) != nullptr &&
-           (context.applied == nullptr || context.applied->takes("unneeded-save", save));
+           (context.applied == nullptr || context.applied->takes(plugins::unneeded_save::kRewrite.id, save));
   }
   static std::string layout(const Context& context, SaveId save) {
     return layout_text(context.text, context.process.saves.layout[save]);

@@ -4,29 +4,25 @@
 
 namespace tapelens::check {
 
+using plugins::wide_save::kPools;
+using plugins::wide_save::Pool;
+
 Narrow::Narrow(const Context& context)
     : context_(context),
-      bits_(context.text,
-            {"ReluBackward0", "LeakyReluBackward0", "LeakyReluBackward1", "HardtanhBackward0", "ThresholdBackward0",
-             "HardsigmoidBackward0", "ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0"}),
       made_in_place_(context.text, {"HardtanhBackward1", "ThresholdBackward1"}),
-      values_(context.text, {"self", "result"}),
-      pools_(context.text,
-             {"MaxPool2DWithIndicesBackward0", "MaxPool3DWithIndicesBackward0", "AdaptiveMaxPool2DBackward0",
-              "AdaptiveMaxPool3DBackward0", "FractionalMaxPool2DBackward0", "FractionalMaxPool3DBackward0"}),
-      solid_pools_(context.text,
-                   {"MaxPool3DWithIndicesBackward0", "AdaptiveMaxPool3DBackward0", "FractionalMaxPool3DBackward0"}),
-      indices_(context.text, {"result1"}),
+      result_(context.text, {"result"}),
       self_(context.text, {"self"}),
-      dropout_noise_(context.text, {"MulBackward0", "NativeDropoutBackward0"}),
-      noise_(context.text, {"other", "result1"}),
       dropouts_(context.text, {"aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::feature_dropout_",
                                "aten::native_dropout"}),
-      masks_(context.text, {"mask", "condition"}),
       floats_(context.text, {"float32", "float64", "bfloat16", "float16"}),
       bools_(context.text, {"bool"}),
-      longs_(context.text, {"int64"}),
-      indices_of_values_(context.text, {"indices", "index"}) {}
+      longs_(context.text, {"int64"}) {}
+
+plugins::wide_save::Kind Narrow::kind_of(StringId type, StringId field) const {
+  const auto [at, is_new] = by_field_.try_emplace(uint64_t{type.value} << 32 | field.value);
+  if (is_new) at->second = plugins::wide_save::kind_of(context_.text.string(type), context_.text.string(field));
+  return at->second;
+}
 
 std::optional<Narrow::Form> Narrow::of(SaveId save) const {
   const Saves& s = context_.process.saves;
@@ -36,39 +32,42 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
   const Bytes as_bits{(count + 7) / 8};
   const bool is_predicted = context_.applied != nullptr;
   if (is_predicted && !is_dense(context_.text, s.layout[save])) return std::nullopt;
-  if ((bits_.has(type) || (made_in_place_.has(type) && !is_predicted)) && values_.has(field)) {
-    if (is_predicted && !floats_.has(dtype)) return std::nullopt;
-    return Form{kMask, as_bits, false};
+  using enum plugins::wide_save::Kind;
+  switch (kind_of(type, field)) {
+    case mask:
+      if (is_predicted && !floats_.has(dtype)) return std::nullopt;
+      return Form{kMask, as_bits, false};
+    case noise:
+      if (!is_of_dropout(save)) return std::nullopt;
+      return Form{kNoise, as_bits, true};
+    case bools:
+      if (!is_predicted || !bools_.has(dtype)) return std::nullopt;
+      return Form{kNoise, as_bits, true};
+    case pool_indices: {
+      const auto pool = std::ranges::find(kPools, context_.text.string(type), &Pool::type);
+      const uint64_t plane = plane_of(save, pool->dimensions);
+      if (plane == 0 || plane > uint64_t{1} << 31) return std::nullopt;
+      return Form{kIndices, Bytes{count * (plane <= uint64_t{1} << 15 ? 2 : 4)}, true};
+    }
+    case other_indices: {
+      if (!is_predicted || !longs_.has(dtype)) return std::nullopt;
+      // The values are not recorded. They point into one dimension: of what was sorted that is one of their own.
+      const auto sizes = context_.text.sizes(s.layout[save]);
+      const bool is_short = std::ranges::all_of(sizes, [](uint64_t size) { return size <= uint64_t{1} << 15; });
+      return Form{kIndices, Bytes{count * (is_short ? 2 : 4)}, true};
+    }
+    case none:
+      break;
   }
-  if (is_noise(save)) return Form{kNoise, as_bits, true};
-  if (is_indices(save)) {
-    const uint64_t plane = plane_of(save, solid_pools_.has(type) ? 3 : 2);
-    if (plane == 0 || plane > uint64_t{1} << 31) return std::nullopt;
-    return Form{kIndices, Bytes{count * (plane <= uint64_t{1} << 15 ? 2 : 4)}, true};
-  }
-  if (!is_predicted) return std::nullopt;
-  if (masks_.has(field) && bools_.has(dtype)) return Form{kNoise, as_bits, true};
-  if (indices_of_values_.has(field) && longs_.has(dtype)) {
-    // The values are not recorded. They point into one dimension: of what was sorted that is one of their own.
-    const auto sizes = context_.text.sizes(s.layout[save]);
-    const bool is_short = std::ranges::all_of(sizes, [](uint64_t size) { return size <= uint64_t{1} << 15; });
-    return Form{kIndices, Bytes{count * (is_short ? 2 : 4)}, true};
-  }
+  // Made in place they keep their result: a mask would do, but the rewrite leaves those alone.
+  if (!is_predicted && made_in_place_.has(type) && result_.has(field)) return Form{kMask, as_bits, false};
   return std::nullopt;
 }
 
-bool Narrow::is_indices(SaveId save) const {
-  const Saves& s = context_.process.saves;
-  return pools_.has(context_.process.nodes.type[s.node[save]]) && indices_.has(s.field[save]);
-}
-
-// What dropout multiplies with: 0 or one other number.
-bool Narrow::is_noise(SaveId save) const {
+bool Narrow::is_of_dropout(SaveId noise) const {
   const Process& p = context_.process;
-  const NodeId node = p.saves.node[save];
-  if (!dropout_noise_.has(p.nodes.type[node]) || !noise_.has(p.saves.field[save])) return false;
-  const OperatorId called = context_.provenance.called(p.nodes.op[node]);
-  return dropouts_.has(p.operators.name[called]) && context_.provenance.maker(p.saves.allocation[save]) == called;
+  const OperatorId called = context_.provenance.called(p.nodes.op[p.saves.node[noise]]);
+  return dropouts_.has(p.operators.name[called]) && context_.provenance.maker(p.saves.allocation[noise]) == called;
 }
 
 // Elements that an index may point to: of the last dimensions of what was pooled. 0: not known.

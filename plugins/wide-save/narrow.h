@@ -2,8 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <unordered_map>
 
 #include "analyzer/check/content.h"
+#include "plugins/wide-save/rule.h"
 
 namespace tapelens::check {
 
@@ -21,13 +23,13 @@ class Narrow {
   std::optional<Form> of(SaveId save) const;
 
  private:
-  bool is_indices(SaveId save) const;
-  bool is_noise(SaveId save) const;
+  plugins::wide_save::Kind kind_of(StringId type, StringId field) const;
+  bool is_of_dropout(SaveId noise) const;
   uint64_t plane_of(SaveId indices, size_t dimensions) const;
 
   const Context& context_;
-  NameSet bits_, made_in_place_, values_, pools_, solid_pools_, indices_, self_, dropout_noise_, noise_, dropouts_,
-      masks_, floats_, bools_, longs_, indices_of_values_;
+  NameSet made_in_place_, result_, self_, dropouts_, floats_, bools_, longs_;
+  mutable std::unordered_map<uint64_t, plugins::wide_save::Kind> by_field_;  // type and field of a save; of one thread
 };
 
 }  // namespace tapelens::check

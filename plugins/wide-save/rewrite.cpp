@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "plugins/wide-save/rule.h"
 #include "profiler/observe/torch_minor.h"
 #include "profiler/rewrite/encodings.h"
 
@@ -16,6 +17,7 @@ namespace tapelens::rewrite {
 namespace {
 
 namespace generated = torch::autograd::generated;
+using namespace plugins::wide_save;
 constexpr double kMost = 3e38, kInfinity = std::numeric_limits<double>::infinity();
 
 template <class Node>
@@ -41,79 +43,80 @@ std::optional<double> number(const std::optional<at::Scalar>& scalar) {
   return scalar ? std::optional(number(*scalar)) : std::nullopt;
 }
 
-// What the backward of each asks of an element; it is in `field`.
+// What the backward of each of kMasks asks of an element.
 struct Asked {
-  std::string_view type, field;
+  std::string_view type;
   Interval (*interval)(const Save& save);
 };
 constexpr Interval kNone{0, 0, false, 0, 0};
-const std::array kAsked = {
-    Asked{"ReluBackward0", "result",
+constexpr std::array kAsked = {
+    Asked{"ReluBackward0",
           [](const Save&) {
             return Interval{0, kInfinity, false, 1, 0};
           }},
-    Asked{"LeakyReluBackward0", "self",
+    Asked{"LeakyReluBackward0",
           [](const Save&) {
             return Interval{0, kInfinity, false, 1, -1};
           }},
     // In place it is the result that is kept: positive where its input was, if the slope is not negative.
-    Asked{"LeakyReluBackward1", "result",
+    Asked{"LeakyReluBackward1",
           [](const Save& s) {
             return number(as<generated::LeakyReluBackward1>(s).negative_slope) >= 0
                        ? Interval{0, kInfinity, false, 1, -1}
                        : kNone;
           }},
-    Asked{"HardtanhBackward0", "self",
+    Asked{"HardtanhBackward0",
           [](const Save& s) {
             const auto& node = as<generated::HardtanhBackward0>(s);
             return open(number(node.min_val), number(node.max_val));
           }},
-    Asked{"ThresholdBackward0", "self",
+    Asked{"ThresholdBackward0",
           [](const Save& s) {
             const double at = number(as<generated::ThresholdBackward0>(s).threshold);
             return Interval{at, kInfinity, false, kMost, at};
           }},
-    Asked{"HardsigmoidBackward0", "self",
+    Asked{"HardsigmoidBackward0",
           [](const Save&) {
             return Interval{-3, 3, false, 0, 3};
           }},
-    Asked{"ClampBackward1", "self",
+    Asked{"ClampBackward1",
           [](const Save& s) {
             const auto& node = as<generated::ClampBackward1>(s);
             return clamped(number(node.min), number(node.max));
           }},
-    Asked{"ClampMinBackward0", "self",
+    Asked{"ClampMinBackward0",
           [](const Save& s) { return clamped(number(as<generated::ClampMinBackward0>(s).min), std::nullopt); }},
-    Asked{"ClampMaxBackward0", "self",
+    Asked{"ClampMaxBackward0",
           [](const Save& s) { return clamped(std::nullopt, number(as<generated::ClampMaxBackward0>(s).max)); }},
 };
 
-const Asked* asked(std::string_view type, std::string_view field) {
-  const auto at = std::ranges::find_if(kAsked, [&](const Asked& a) { return a.type == type && a.field == field; });
-  return at == kAsked.end() ? nullptr : &*at;
+constexpr const Asked* asked(std::string_view type) {
+  const auto* at = std::ranges::find(kAsked, type, &Asked::type);
+  return at == kAsked.end() ? nullptr : at;
 }
-
-constexpr RewriteInfo kInfo{"wide-save", Level::encoded, "masks as bits, indices as small integers"};
+static_assert(std::ranges::all_of(kMasks, [](const Field& field) { return asked(field.type) != nullptr; }));
 
 class Masks final : public Rewrite {
  public:
-  RewriteInfo info() const override { return kInfo; }
-  bool may_match(std::string_view type, std::string_view field) const override { return asked(type, field) != nullptr; }
+  RewriteInfo info() const override { return kRewrite; }
+  bool may_match(std::string_view type, std::string_view field) const override {
+    return kind_of(type, field) == Kind::mask;
+  }
   bool matches(const Save& save) const override {
     return c10::isFloatingType(save.tensor.scalar_type()) && save.tensor.is_non_overlapping_and_dense();
   }
   std::unique_ptr<Encoding> encode(const Save& save) const override {
-    return encode_between(save.tensor, asked(save.type, save.field)->interval(save));
+    return encode_between(save.tensor, asked(save.type)->interval(save));
   }
 };
 
 // What dropout multiplies with, 0 or one other number; masks of where and masked_fill.
 class TwoValues final : public Rewrite {
  public:
-  RewriteInfo info() const override { return kInfo; }
+  RewriteInfo info() const override { return kRewrite; }
   bool may_match(std::string_view type, std::string_view field) const override {
-    return (type == "MulBackward0" && field == "other") || (type == "NativeDropoutBackward0" && field == "result1") ||
-           field == "mask" || field == "condition";
+    const Kind kind = kind_of(type, field);
+    return kind == Kind::noise || kind == Kind::bools;
   }
   bool matches(const Save& save) const override {
     if (!save.tensor.is_non_overlapping_and_dense()) return false;
@@ -125,10 +128,10 @@ class TwoValues final : public Rewrite {
 
 class Indices final : public Rewrite {
  public:
-  RewriteInfo info() const override { return kInfo; }
+  RewriteInfo info() const override { return kRewrite; }
   bool may_match(std::string_view type, std::string_view field) const override {
-    return field == "indices" || field == "index" ||
-           (field == "result1" && type.find("Pool") != std::string_view::npos);
+    const Kind kind = kind_of(type, field);
+    return kind == Kind::pool_indices || kind == Kind::other_indices;
   }
   bool matches(const Save& save) const override {
     return save.tensor.scalar_type() == at::kLong && save.tensor.is_non_overlapping_and_dense();

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "plugins/builtin_rewrites.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/recorder.h"
@@ -53,7 +54,7 @@ void start() {
     return;
   }
   g_records = record::open();
-  g_rewrites = rewrite::start();
+  g_rewrites = rewrite::start(plugins::builtin_rewrites());
   if (!g_records && !g_rewrites) return;
   if (const std::string wrong = g_rewrites ? rewrite::open_tally() : ""; !wrong.empty()) {
     observe::say(wrong + "; what is rewritten is not counted");

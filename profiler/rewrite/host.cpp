@@ -14,7 +14,6 @@
 #include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/saved_tensor_hook.h"
-#include "rewrite_builtin.h"
 
 namespace tapelens::rewrite {
 
@@ -27,6 +26,7 @@ struct Host {
   std::vector<const Rewrite*> rewrites;
   std::mutex lock;
   std::map<std::pair<std::string, std::string>, Candidates> by_field;
+  RewriteInfo by_operator{"", Level::recomputed, ""}, by_copy = by_operator;  // what is made again, in whose name
   bool recomputes = false;
 };
 Host& host() {
@@ -37,9 +37,16 @@ Host& host() {
 void add(const RewritePlugin& plugin) {
   for (uint32_t i = 0; i < plugin.count; ++i) {
     attempt({"rewrite-plugin", Level::encoded}, [&] {
+      Host& h = host();
       const Rewrite* rewrite = plugin.make(i);
       const RewriteInfo info = rewrite->info();
-      if (wants(info.id, info.level)) host().rewrites.push_back(rewrite);
+      const bool is_wanted = wants(info.id, info.level);
+      if (is_wanted) h.rewrites.push_back(rewrite);
+      const Recomputes recomputes = rewrite->recomputes();
+      RewriteInfo& name = recomputes == Recomputes::operators ? h.by_operator : h.by_copy;
+      if (recomputes == Recomputes::nothing || !name.id.empty()) return;
+      name = info;
+      h.recomputes |= is_wanted;
     });
   }
 }
@@ -60,11 +67,11 @@ void load(const std::string& path) {
   const RewritePlugin* plugin = entry != nullptr ? entry() : nullptr;
   if (plugin == nullptr) {
     observe::say(path + ": has no rewrites (TAPELENS_REWRITES registers them)");
-  } else if (plugin->interface != kRewriteInterface) {
+  } else if (plugin->interface != RewriteInterface::kVersion) {
     observe::say(path + ": was built for version " + std::to_string(plugin->interface) +
-                 " of the interface, this is version " + std::to_string(kRewriteInterface));
-  } else if (!is_same_minor(plugin->torch_version, TORCH_VERSION)) {
-    observe::say(path + ": was built for PyTorch " + plugin->torch_version + ", this is " TORCH_VERSION);
+                 " of the interface, this is version " + std::to_string(RewriteInterface::kVersion));
+  } else if (!is_same_minor(plugin->built_for, TORCH_VERSION)) {
+    observe::say(path + ": was built for PyTorch " + plugin->built_for + ", this is " TORCH_VERSION);
   } else {
     add(*plugin);
   }
@@ -85,7 +92,7 @@ bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole
 }
 
 // Calls and writes are followed for the sake of rematerialization.
-constexpr Attempted kFollowing{"recomputable-save", Level::recomputed};
+Attempted following() { return {recomputation(true).id, Level::recomputed}; }
 
 // Calls take(storage) for each storage of an argument: a tensor, or lists of them.
 template <class Take>
@@ -107,11 +114,14 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
 
 }  // namespace
 
-bool start() {
+const RewriteInfo& recomputation(bool by_operator) { return by_operator ? host().by_operator : host().by_copy; }
+
+std::span<const Rewrite* const> wanted_rewrites() { return host().rewrites; }
+
+bool start(std::span<const RewriteEntry> builtin) {
   if (!settings().on) return false;
-  for (const auto& plugin : kBuiltinRewrites) add(*plugin());
+  for (const RewriteEntry entry : builtin) add(*entry());
   for (const std::string& path : settings().plugins) load(path);
-  host().recomputes = wants("recomputable-save", Level::recomputed) || wants("duplicate-save", Level::recomputed);
   return true;
 }
 
@@ -120,7 +130,7 @@ bool wants_calls() { return host().recomputes; }
 const Candidates* candidates(std::string_view type, std::string_view field) {
   static const auto* none = new Candidates;
   const Candidates* found = none;
-  attempt(kFollowing, [&] {
+  attempt(following(), [&] {
     Host& h = host();
     const std::lock_guard guard(h.lock);
     const auto [at, is_new] = h.by_field.try_emplace({std::string(type), std::string(field)});
@@ -138,23 +148,23 @@ const Candidates* candidates(std::string_view type, std::string_view field) {
 }
 
 void offer(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates) {
-  Attempted asked = kFollowing;
+  Attempted asked = following();
   asked.place = {&save.node, save.type, save.field, save.index, save.operator_name};
   attempt(asked, [&] { offer_save(state, saved, save, candidates, asked); });
 }
 
 Call begin(const CheapOperator& op, const at::RecordFunction& function) {
   Call call;
-  attempt(kFollowing, [&] { call = begin_call(op, function); });
+  attempt(following(), [&] { call = begin_call(op, function); });
   return call;
 }
 
 void end(Call call, const at::RecordFunction& function, bool is_outermost) {
-  if (call.op != nullptr) attempt(kFollowing, [&] { end_call(std::move(call), function, is_outermost); });
+  if (call.op != nullptr) attempt(following(), [&] { end_call(std::move(call), function, is_outermost); });
 }
 
 void product(recompute::Product product, const at::RecordFunction& function) {
-  attempt(kFollowing, [&] { count_product(product, function); });
+  attempt(following(), [&] { count_product(product, function); });
 }
 
 namespace {
@@ -181,8 +191,8 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
       may_encode = is_asked_for(info.id, info.level, save, true);
     }
   }
-  asked.rewrite = kFollowing.rewrite;
-  asked.level = kFollowing.level;
+  asked.rewrite = following().rewrite;
+  asked.level = following().level;
   StorageVersionPtr version =
       host().recomputes || encodes != nullptr ? version_of(save.tensor) : find_version(save.tensor);
   if (version == nullptr) return;
@@ -195,7 +205,7 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
   // A copy of what is there takes no operator to make again: who asks for operators asks for that, too.
   const bool may_rematerialize =
       !rematerialized_by.empty() && (is_asked_for(rematerialized_by, Level::recomputed, save, true) ||
-                                     is_asked_for("recomputable-save", Level::recomputed, save, true));
+                                     is_asked_for(recomputation(true).id, Level::recomputed, save, true));
   const bool is_first = version->hooks() == 0;
   saved.register_hooks(
       std::make_unique<SavedTensorHook>(save, encodes, version, observe::place_now(), may_encode, may_rematerialize));
@@ -229,22 +239,22 @@ void sweep(ThreadState& state) {
 void backward_begins(ThreadState& state) { sweep_waiting(state, state.waiting.size()); }
 
 void begin_write(ThreadState& state, const c10::IValue& argument) {
-  attempt(kFollowing, [&] {
+  attempt(following(), [&] {
     each_storage(argument, [&](const c10::StorageImpl& storage) { note_write(storage, state.written); });
   });
 }
 
 void begin_collective(const c10::IValue& argument) {
-  attempt(kFollowing, [&] { each_storage(argument, leave_alone); });
+  attempt(following(), [&] { each_storage(argument, leave_alone); });
 }
 
 void begin_resize(c10::StorageImpl& storage) {
   // Of none it is given its first memory; nobody knows of that.
-  if (storage.nbytes() != 0) attempt(kFollowing, [&] { leave_alone(storage); });
+  if (storage.nbytes() != 0) attempt(following(), [&] { leave_alone(storage); });
 }
 
 void end_resize(c10::StorageImpl& storage) {
-  attempt(kFollowing, [&] { forget_sharing(storage); });
+  attempt(following(), [&] { forget_sharing(storage); });
 }
 
 void end_writes(ThreadState& state, size_t since) {
@@ -254,7 +264,7 @@ void end_writes(ThreadState& state, size_t since) {
 
 void backward_ended(ThreadState& state) {
   sweep(state);
-  attempt(kFollowing, [&] {
+  attempt(following(), [&] {
     std::erase_if(state.waiting, [](const auto& version) { return version->hooks() == 0; });
     versions::backward_ended();
     budget().backward_ended();

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,13 @@ struct ThreadState {
   std::array<OperatorFacts, observe::kOperatorNames> operators;  // as Thread::names
 };
 
-// Reads the settings and loads the rewrites. False: nothing was asked for, and nothing here may be called.
-bool start();
+// Reads the settings and loads the rewrites: Tapelens' own, which the caller knows, and those of shared libraries.
+// False: nothing was asked for, and nothing here may be called.
+bool start(std::span<const RewriteEntry> builtin);
+// Those that may be applied anywhere.
+std::span<const Rewrite* const> wanted_rewrites();
+// In whose name something is made again: by operators, or as a copy of what is there.
+const RewriteInfo& recomputation(bool by_operator);
 // Whether the plan names modules: which are called has to be known without a recording, too.
 bool names_modules();
 // Whether the program is in the module and at the line that a site of the plan names.

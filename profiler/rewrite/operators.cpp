@@ -2,29 +2,48 @@
 #include "profiler/rewrite/operators.h"
 
 #include <algorithm>
-#include <array>
 
+#include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/settings.h"
 
 namespace tapelens::rewrite {
+
 namespace {
-const std::array kOperatorRewrites = {&kExpandedSave, &kTrivialConcat, &kLateGradient, &kScanSave};
-}
+
+class Host final : public OperatorHost {
+ public:
+  torch::Library& kernels() const override {
+    // Never destroyed: its kernels may be called until the process is gone.
+    return *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradCPU, __FILE__, __LINE__);
+  }
+  bool applies_here(const RewriteInfo& info, std::string_view operator_name) const override {
+    return rewrite::applies_here(info, operator_name);
+  }
+  uint64_t min_bytes() const override { return settings().min_bytes; }
+  void applied(const RewriteInfo& info, std::string_view operator_name, uint64_t bytes, uint64_t kept) const override {
+    rewrite::applied(info.id, info.level, {.operator_name = operator_name}, bytes, kept);
+  }
+  void skipped(const RewriteInfo& info, std::string_view operator_name, std::string_view reason,
+               uint64_t bytes) const override {
+    rewrite::skipped(info.id, info.level, {.operator_name = operator_name}, reason, bytes);
+  }
+};
+constinit const Host g_host{};
+
+}  // namespace
 
 void install_operator_rewrites() {
-  for (const OperatorRewrite* rewrite : kOperatorRewrites) {
-    if (!wants(rewrite->info.id, rewrite->info.level)) continue;
-    // Never destroyed: its kernels may be called until the process is gone.
-    rewrite->install(
-        *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradCPU, __FILE__, __LINE__));
+  for (const Rewrite* rewrite : wanted_rewrites()) {
+    const RewriteInfo info = info_of(*rewrite);
+    attempt({info.id, info.level}, [&] { rewrite->install(g_host); });
   }
 }
 
-bool applies_here(const OperatorRewrite& rewrite, std::string_view operator_name) {
-  if (settings().has(rewrite.info.id, static_cast<int>(rewrite.info.level))) return true;
+bool applies_here(const RewriteInfo& info, std::string_view operator_name) {
+  if (settings().has(info.id, static_cast<int>(info.level))) return true;
   return std::ranges::any_of(settings().sites, [&](const Site& site) {
-    return site.rewrite == rewrite.info.id && (site.op.empty() || site.op == operator_name) && is_here(site);
+    return site.rewrite == info.id && (site.op.empty() || site.op == operator_name) && is_here(site);
   });
 }
 

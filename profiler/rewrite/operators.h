@@ -4,8 +4,7 @@
 //
 // Its kernels stand before LibTorch's at AutogradCPU: there an operator of an ordinary tensor is still what the program
 // called, and its graph not made yet. Whatever is not exactly its case it hands on with `stock`, and nothing is
-// different. A third party's rewrite of an operator needs nothing of Tapelens for that: it can register a
-// torch::Library itself.
+// different.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -17,19 +16,31 @@
 
 namespace tapelens::rewrite {
 
-struct OperatorRewrite {
-  RewriteInfo info;
-  void (*install)(torch::Library& aten);  // once, if it is wanted, before the program's second operator
+// What a rewrite of operators is given when it is installed, and may keep: it is never destroyed. Any thread may call.
+class OperatorHost {
+ public:
+  // Takes kernels of aten's operators, for AutogradCPU; another one at each call.
+  virtual torch::Library& kernels() const = 0;
+  // Whether the user wants this rewrite of this operator ("aten::matmul") at the place where the program is now.
+  virtual bool applies_here(const RewriteInfo& info, std::string_view operator_name) const = 0;
+  // Below this a rewrite leaves a storage alone.
+  virtual uint64_t min_bytes() const = 0;
+  // For the count: it was applied to so many bytes, of which so many are kept.
+  virtual void applied(const RewriteInfo& info, std::string_view operator_name, uint64_t bytes,
+                       uint64_t kept) const = 0;
+  // It was not, because of this: a few words for the user, one of a few texts.
+  virtual void skipped(const RewriteInfo& info, std::string_view operator_name, std::string_view reason,
+                       uint64_t bytes) const = 0;
+
+ protected:
+  ~OperatorHost() = default;
 };
 
-// In plugins/<id>/rewrite.cpp.
-extern const OperatorRewrite kExpandedSave, kTrivialConcat, kLateGradient, kScanSave;
-
-// Puts those that the settings want before LibTorch's kernels. Once, by the probe's start; they stay.
+// Installs those that the settings want. Once, by the probe's start; they stay.
 void install_operator_rewrites();
 
 // Whether the settings want this rewrite of this operator at the place where the program is now.
-bool applies_here(const OperatorRewrite& rewrite, std::string_view operator_name);
+bool applies_here(const RewriteInfo& info, std::string_view operator_name);
 
 // The keys with which the operator goes to the kernel that it would have had: LibTorch puts the same one in the slot
 // AutogradOther, which no backend uses. What comes before autograd has been, whoever called.

@@ -1,10 +1,13 @@
 // The interface of a rewrite: what it takes of a saved tensor or of an operator, and what it gives back to the
 // backward. The rewrites of plugins/*/rewrite.cpp and those of a third party's shared library use the same.
 //
-// A rewrite says which saves it knows and how their values are kept in less; everything else is the host's (host.h):
+// A rewrite of saves says which it knows and how their values are kept in less; everything else is the host's (host.h):
 // whether a tensor may be touched at all, who else keeps its storage, when the bytes go, the version check, plans,
 // thresholds, counting. A save is rewritten when the saves that can be rewritten are all that keeps its storage: until
 // then nothing was encoded, so nothing has to be undone when somebody else turns out to keep it.
+//
+// A rewrite of operators runs another forward, where one of saves cannot help because the bytes are made before
+// anything is saved: operators.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,16 +19,13 @@
 #include <string_view>
 
 #include "rewrites/catalog.h"
+#include "rewrites/registration.h"
 
 namespace tapelens::rewrite {
 
 using rewrites::Level;
-
-struct RewriteInfo {
-  std::string_view id;  // "wide-save": that of the check that finds what it fixes, where there is one
-  Level level;
-  std::string_view title;  // "masks as bits", at most 60 characters
-};
+using rewrites::RewriteInfo;
+class OperatorHost;  // operators.h
 
 // A saved field of a node that is whole and that nobody else knows yet.
 struct Save {
@@ -51,42 +51,45 @@ class Encoding {
   virtual bool is_exact() const { return false; }
 };
 
+// What the host makes again, instead of keeping it, in the name of a rewrite: the host follows operators, that rewrite
+// says how it is called, and is what has to be asked for. One for each, of plugins/: another is not looked at.
+enum class Recomputes : uint8_t {
+  nothing,
+  operators,  // what cheap operators made (rewrites/recompute); whoever asks for this is given copies, too
+  copies,     // what has the bits of something that is kept: a copy, or made of the same in the same way
+};
+
+// Overrides what it is about: saves, operators, or what is made again.
 class Rewrite {
  public:
   virtual ~Rewrite() = default;
   virtual RewriteInfo info() const = 0;
+
   // By type and field alone: asked once for each pair, so that other saves cost nothing.
-  virtual bool may_match(std::string_view type, std::string_view field) const = 0;
+  virtual bool may_match(std::string_view /*type*/, std::string_view /*field*/) const { return false; }
   // Whether this save is one of its kind. Cheap: asked for each save of that type and field.
-  virtual bool matches(const Save& save) const = 0;
+  virtual bool matches(const Save& /*save*/) const { return false; }
   // Called when only saves that matched hold the storage, right before it goes, with the tensor as it was saved. Null:
   // it is kept after all (a NaN where bits cannot tell). May run on another node than it was asked about before.
-  virtual std::unique_ptr<Encoding> encode(const Save& save) const = 0;
+  virtual std::unique_ptr<Encoding> encode(const Save& /*save*/) const { return nullptr; }
+
+  // Called once, if it may be applied anywhere, before the program's second operator.
+  virtual void install(const OperatorHost& /*host*/) const {}
+
+  virtual Recomputes recomputes() const { return Recomputes::nothing; }
 };
 
 // ---- how rewrites are registered -----------------------------------------------------------------------------------
 
-// Raised with every change of this file that a compiled rewrite would notice.
-inline constexpr uint32_t kRewriteInterface = 1;
-
-struct RewritePlugin {
-  uint32_t interface = kRewriteInterface;
-  uint32_t count = 0;
-  const char* torch_version = TORCH_VERSION;         // that it was compiled for: another minor is refused
-  const Rewrite* (*make)(uint32_t index) = nullptr;  // never destroyed
+struct RewriteInterface {
+  using Made = const Rewrite;  // never destroyed
+  // Raised with every change of this file, or of operators.h, that a compiled rewrite would notice.
+  static constexpr uint32_t kVersion = 2;
+  using BuiltFor = const char*;  // PyTorch's version: another minor is refused
+  static constexpr BuiltFor kBuiltFor = TORCH_VERSION;
 };
-
-template <class... Rewrites>
-const RewritePlugin* rewrite_plugin_of() {
-  static constexpr RewritePlugin plugin{kRewriteInterface, sizeof...(Rewrites), TORCH_VERSION,
-                                        [](uint32_t index) -> const Rewrite* {
-                                          const Rewrite* made = nullptr;
-                                          uint32_t at = 0;
-                                          ((at++ == index ? (made = new Rewrites) : nullptr), ...);
-                                          return made;
-                                        }};
-  return &plugin;
-}
+using RewritePlugin = rewrites::Registration<RewriteInterface>;
+using RewriteEntry = const RewritePlugin* (*)();
 
 }  // namespace tapelens::rewrite
 
@@ -94,8 +97,5 @@ const RewritePlugin* rewrite_plugin_of() {
 #ifndef TAPELENS_REWRITE_SYMBOL
 #define TAPELENS_REWRITE_SYMBOL tapelens_rewrite_plugin
 #endif
-#define TAPELENS_REWRITES(...)                                                              \
-  extern "C" __attribute__((visibility("default"))) const tapelens::rewrite::RewritePlugin* \
-  TAPELENS_REWRITE_SYMBOL() {                                                               \
-    return tapelens::rewrite::rewrite_plugin_of<__VA_ARGS__>();                             \
-  }
+#define TAPELENS_REWRITES(...) \
+  TAPELENS_REGISTRATION(TAPELENS_REWRITE_SYMBOL, tapelens::rewrite::RewriteInterface, __VA_ARGS__)

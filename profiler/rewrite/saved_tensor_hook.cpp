@@ -57,8 +57,7 @@ SavedTensorHook::~SavedTensorHook() {
 void SavedTensorHook::call_pack_hook(const at::Tensor& tensor) {
   // What is thrown here would leave a save that cannot be unpacked.
   tensor_ = tensor;
-  const RewriteInfo info =
-      rewrite_ != nullptr ? info_of(*rewrite_) : RewriteInfo{"recomputable-save", Level::recomputed, {}};
+  const RewriteInfo info = rewrite_ != nullptr ? info_of(*rewrite_) : recomputation(true);
   attempt({info.id, info.level, place(), geometry_.storage_bytes}, [&] {
     if (version_ != nullptr) {
       version_->add(*this);

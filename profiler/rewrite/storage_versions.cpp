@@ -58,7 +58,7 @@ StorageVersionPtr known_version(const c10::StorageImpl* storage);
 template <class Storage>
 void materialize(Storage* storage) {
   using namespace c10::impl::cow;  // not qualified below: LibTorch before 2.15 has no such function
-  attempt({"recomputable-save", Level::recomputed}, [&] {
+  attempt({recomputation(true).id, Level::recomputed}, [&] {
     if (const auto version = known_version(storage)) version->about_to_be_written();
   });
   if (is_copy_on_write(*storage)) materialize_cow(storage);
@@ -199,7 +199,7 @@ bool StorageVersion::is_of(const at::Tensor& tensor) const {
 }
 
 void StorageVersion::set_rematerialization(std::unique_ptr<RecordedCall> call) {
-  rematerialized_by_ = call->op != nullptr ? "recomputable-save" : "duplicate-save";
+  rematerialized_by_ = recomputation(call->op != nullptr).id;
   Version::set_rematerialization(std::move(call));
 }
 

@@ -8,6 +8,7 @@ import harness
 
 PROGRAM = harness.CASES / "rewrite_host.py"
 THROWING = os.environ.get("TAPELENS_THROWING_REWRITE", "")
+OPERATOR = os.environ.get("TAPELENS_OPERATOR_REWRITE", "")
 
 
 def both(function, *options):
@@ -42,3 +43,24 @@ def test_a_tensor_that_cannot_be_made_again_is_an_error_that_says_which():
     assert ("RuntimeError: Tapelens: the tensor that SigmoidBackward0.result saved cannot be made again: decode on purpose"
             in run.stderr)
     assert "frame #" not in run.stderr
+
+
+SQUARES = """
+import torch
+torch.manual_seed(0)
+x = torch.randn(64, 64, requires_grad=True)
+(torch.square(x) + torch.square(x.t())).sum().backward()
+print(x.grad.double().sum().item())
+"""
+
+
+def test_a_library_may_bring_a_rewrite_of_an_operator():
+    command = [harness.PYTHON, "-c", SQUARES]
+    bare = harness.bare(command)
+    def rewritten(*options):
+        return harness.bare([harness.BINARY, "run", "--rewrite-plugin", OPERATOR, *options, "--", *command])
+    run = rewritten("--allow", "square-as-product", "--rewrite-min-bytes", "1KiB")
+    assert (run.code, run.stdout) == (0, bare.stdout), run.stderr
+    assert "square-as-product" in run.stderr and "16.0 KiB" in run.stderr and "it is not contiguous" in run.stderr
+    assert "square-as-product" not in rewritten("--apply", "bitwise", "--rewrite-min-bytes", "1KiB").stderr
+    assert "square-as-product" not in rewritten("--allow", "square-as-product", "--rewrite-min-bytes", "1MiB").stderr

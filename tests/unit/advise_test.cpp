@@ -143,7 +143,7 @@ class Advise : public ::testing::Test {
   void SetUp() override {
     g_first = Behaviour{};
     g_second = Behaviour{"input"};
-    EXPECT_TRUE(checks.add(plugin_of<First, Second>(), "test"));
+    EXPECT_TRUE(checks.add(rewrites::registration_of<CheckInterface, First, Second>(), "test"));
   }
   Layers layers;
   Checks checks;
@@ -236,17 +236,17 @@ TEST_F(Advise, WrongNamesAreSaid) {
 }
 
 TEST_F(Advise, PluginsOfOtherBuildsAndDoubleIdsAreRefused) {
-  Plugin plugin = *plugin_of<First>();
+  Plugin plugin = *rewrites::registration_of<CheckInterface, First>();
   const auto refused = [&] {
     const trace::Status added = checks.add(&plugin, "x.so");
     EXPECT_FALSE(added);
     return added.error().message;
   };
   EXPECT_NE(refused().find("there is a check 'test-a' already"), std::string::npos);
-  plugin.interface = kCheckInterface + 1;
+  plugin.interface = CheckInterface::kVersion + 1;
   EXPECT_TRUE(refused().starts_with("x.so: built for version " + std::to_string(plugin.interface)));
-  plugin = *plugin_of<First>();
-  plugin.layout ^= 1;
+  plugin = *rewrites::registration_of<CheckInterface, First>();
+  plugin.built_for ^= 1;
   EXPECT_NE(refused().find("another compiler"), std::string::npos);
   EXPECT_EQ(checks.entries().size(), 2U);
 }

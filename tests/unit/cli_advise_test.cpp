@@ -84,9 +84,9 @@ TEST_F(Advising, APluginIsFoundInTheFoldersOfItsVariable) {
 TEST_F(Advising, WhatIsNoPluginForThisTapelensIsRefusedInOneLineAndTheRestGoesOn) {
   write_file(folder_ / "text.so", "not a shared library");
   const std::vector<std::pair<std::string, std::string>> refused = {
-      {kPlugins + "other_interface.so", "version " + std::to_string(check::kCheckInterface + 1) +
+      {kPlugins + "other_interface.so", "version " + std::to_string(check::CheckInterface::kVersion + 1) +
                                             " of the check interface, not for " +
-                                            std::to_string(check::kCheckInterface)},
+                                            std::to_string(check::CheckInterface::kVersion)},
       {kPlugins + "other_layout.so", "another compiler or other headers"},
       {kPlugins + "no_plugin.so", "not a plugin"},
       {kPlugins + "twin.so", "there is a check 'trivial-concat' already"},

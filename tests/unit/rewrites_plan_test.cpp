@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -17,7 +16,7 @@ TEST(Catalog, GroupsContainAllRewritesUpToTheirLevel) {
   EXPECT_EQ(highest_level("bitwise"), static_cast<int>(Level::recomputed));
   for (const char* none : {"", "los", "lossless ", "equivalent"}) EXPECT_EQ(highest_level(none), kNone) << none;
   std::vector<std::string_view> ids;
-  for (const Entry& entry : catalog()) ids.push_back(entry.id);
+  for (const RewriteInfo& entry : catalog()) ids.push_back(entry.id);
   std::ranges::sort(ids);
   EXPECT_EQ(std::ranges::adjacent_find(ids), ids.end());
   EXPECT_EQ(level_name(0), "never read");

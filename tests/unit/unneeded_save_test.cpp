@@ -4,13 +4,15 @@
 #include <utility>
 
 #include "analyzer/advise/advice.h"
-#include "plugins/unneeded-save/needs.h"
+#include "plugins/unneeded-save/rule.h"
 #include "testing/model_builder.h"
 
 extern "C" const tapelens::check::Plugin* tapelens_plugin_unneeded_save();
 
 namespace tapelens::check {
 namespace {
+
+using namespace plugins::unneeded_save;
 
 using advise::Advice;
 using advise::Checks;

@@ -4,6 +4,6 @@
 using tapelens::check::Plugin;
 
 extern "C" __attribute__((visibility("default"))) const Plugin* tapelens_plugin() {
-  static const Plugin plugin{tapelens::check::kCheckInterface + 1, 1, 0, nullptr};
+  static const Plugin plugin{tapelens::check::CheckInterface::kVersion + 1, 1, 0, nullptr};
   return &plugin;
 }

@@ -4,6 +4,7 @@
 using tapelens::check::Plugin;
 
 extern "C" __attribute__((visibility("default"))) const Plugin* tapelens_plugin() {
-  static const Plugin plugin{tapelens::check::kCheckInterface, 1, tapelens::check::interface_layout() + 1, nullptr};
+  static const Plugin plugin{tapelens::check::CheckInterface::kVersion, 1,
+                             tapelens::check::CheckInterface::kBuiltFor + 1, nullptr};
   return &plugin;
 }

@@ -1,7 +1,5 @@
-R"PYTHON(#"
-# This line and the last make the file a string of C++, too: plugins/late-gradient/rewrite.cpp includes it. It is run in
-# globals of its own when the first backward begins. `tapelens_late_*` functions are those of rewrite.cpp; one that
-# returns a text says why not.
+# Run by the probe, in globals of its own, when the first backward begins. `tapelens_late_*` functions are those of
+# rewrite.cpp; one that returns a text says why not.
 #
 # Steps a parameter as soon as its gradient is there, and frees the gradient; the program's own step() does what is left.
 # That is done only after a whole step of the program was observed in which nothing could have told the difference.
@@ -289,4 +287,3 @@ def install():
     module.register_optimizer_step_pre_hook(hook(before))
     module.register_optimizer_step_post_hook(hook(after))
     return True
-# )PYTHON"

@@ -1,4 +1,5 @@
-// Which saved fields no gradient needs: the rows "never" of the tables that tools/needs made by experiment.
+// Which saved fields no gradient needs: the rows "never" of the tables that tools/needs made by experiment. The check
+// and the rewrite both go by them.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,12 @@
 #include <span>
 #include <string_view>
 
-namespace tapelens::check {
+#include "rewrites/catalog.h"
+
+namespace tapelens::plugins::unneeded_save {
+
+inline constexpr rewrites::RewriteInfo kRewrite{
+    .id = "unneeded-save", .level = rewrites::Level::never_read, .title = "saves that no gradient needs"};
 
 inline constexpr uint64_t kAnyWanted = ~uint64_t{0};
 
@@ -35,4 +41,4 @@ std::span<const Need> needs_of(std::span<const Need> rows, std::string_view node
 // Whether a node that wants these gradients and has these attributes ("a=1,b=None") is one that the row speaks of.
 bool holds(const Need& need, uint64_t wanted, std::string_view attributes);
 
-}  // namespace tapelens::check
+}  // namespace tapelens::plugins::unneeded_save

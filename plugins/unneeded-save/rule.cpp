@@ -1,9 +1,9 @@
-#include "plugins/unneeded-save/needs.h"
+#include "plugins/unneeded-save/rule.h"
 
 #include <algorithm>
 #include <tuple>
 
-namespace tapelens::check {
+namespace tapelens::plugins::unneeded_save {
 namespace {
 
 // Calls with each "name=value" until one call returns true. Values hold no commas: bools, integers, names of modes.
@@ -40,4 +40,4 @@ bool holds(const Need& need, uint64_t wanted, std::string_view attributes) {
   });
 }
 
-}  // namespace tapelens::check
+}  // namespace tapelens::plugins::unneeded_save

@@ -1,6 +1,5 @@
-R"PYTHON(#"
-# This line and the last make the file a string of C++, too: plugins/scan-save/rewrite.cpp includes it, as
-# late_gradient.py is. `tapelens_scan_*` functions are those of rewrite.cpp.
+# Run by the probe, in globals of its own, when the first operator after torch was imported begins. `tapelens_scan_*`
+# functions are those of rewrite.cpp.
 #
 # torch.scan stacks what the backward of its body reads, a slice for each iteration, but for what its inputs are. What is a
 # view of an input that is the same in every iteration is the same, too: it is copied once, and goes the way of that input.
@@ -182,4 +181,3 @@ def install():
     module.ScanAutogradImpl._optimize_forward_intermediates = optimized
     module.ScanAutogradImpl.call_backward = called
     return True
-# )PYTHON"

@@ -1,0 +1,12 @@
+// What cheap operators made can be made again: which and when is rewrites/recompute's to say.
+#pragma once
+
+#include "rewrites/catalog.h"
+
+namespace tapelens::plugins::recomputable_save {
+
+inline constexpr rewrites::RewriteInfo kRewrite{.id = "recomputable-save",
+                                                .level = rewrites::Level::recomputed,
+                                                .title = "what cheap operators made is made again"};
+
+}  // namespace tapelens::plugins::recomputable_save

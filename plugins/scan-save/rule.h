@@ -1,0 +1,11 @@
+// What torch's scan stacks although it is the same in every iteration.
+#pragma once
+
+#include "rewrites/catalog.h"
+
+namespace tapelens::plugins::scan_save {
+
+inline constexpr rewrites::RewriteInfo kRewrite{
+    .id = "scan-save", .level = rewrites::Level::shared_forward, .title = "what scan stacks unchanged is kept once"};
+
+}  // namespace tapelens::plugins::scan_save

@@ -1,0 +1,58 @@
+// Which saved fields hold, for all that the backward asks of them, one of two values an element, or small integers. The
+// check and the rewrite both go by it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "rewrites/catalog.h"
+
+namespace tapelens::plugins::wide_save {
+
+inline constexpr rewrites::RewriteInfo kRewrite{
+    .id = "wide-save", .level = rewrites::Level::encoded, .title = "masks as bits, indices as small integers"};
+
+struct Field {
+  std::string_view type, name;  // "ReluBackward0", "result"
+};
+// Of each element the backward asks whether it lies in an interval, and nothing else.
+inline constexpr std::array kMasks = {
+    Field{"ReluBackward0", "result"},   Field{"LeakyReluBackward0", "self"}, Field{"LeakyReluBackward1", "result"},
+    Field{"HardtanhBackward0", "self"}, Field{"ThresholdBackward0", "self"}, Field{"HardsigmoidBackward0", "self"},
+    Field{"ClampBackward1", "self"},    Field{"ClampMinBackward0", "self"},  Field{"ClampMaxBackward0", "self"},
+};
+
+// Nodes whose `result1` are places in what they pooled: in its last dimensions, so many.
+struct Pool {
+  std::string_view type;
+  size_t dimensions;
+};
+inline constexpr std::array kPools = {
+    Pool{"MaxPool2DWithIndicesBackward0", 2}, Pool{"MaxPool3DWithIndicesBackward0", 3},
+    Pool{"AdaptiveMaxPool2DBackward0", 2},    Pool{"AdaptiveMaxPool3DBackward0", 3},
+    Pool{"FractionalMaxPool2DBackward0", 2},  Pool{"FractionalMaxPool3DBackward0", 3},
+};
+
+enum class Kind : uint8_t {
+  none,
+  mask,           // kMasks, where its elements are floating point
+  noise,          // 0 or one other number, where a dropout made it
+  bools,          // where its elements are bools
+  pool_indices,   // kPools
+  other_indices,  // of whatever was sorted, selected or gathered, where its elements are int64
+};
+constexpr Kind kind_of(std::string_view type, std::string_view field) {
+  if (std::ranges::any_of(kMasks, [&](const Field& of) { return of.type == type && of.name == field; })) {
+    return Kind::mask;
+  }
+  if ((type == "MulBackward0" && field == "other") || (type == "NativeDropoutBackward0" && field == "result1")) {
+    return Kind::noise;
+  }
+  if (field == "mask" || field == "condition") return Kind::bools;
+  if (field == "result1" && std::ranges::find(kPools, type, &Pool::type) != kPools.end()) return Kind::pool_indices;
+  return field == "indices" || field == "index" ? Kind::other_indices : Kind::none;
+}
+
+}  // namespace tapelens::plugins::wide_save
