@@ -21,39 +21,6 @@ constexpr double kZoomStep = 1.25;  // of one notch of the wheel
 constexpr double kPanStep = 0.1;    // of what is shown
 }  // namespace
 
-Time TimelineView::time_at(int x) const {
-  return scene_->axis.time_of(std::clamp((x - lanes_->picture_left()) * scene_->ratio, 0.0, 1.0 * scene_->axis.width));
-}
-
-AllocationId TimelineView::allocation_at(QPoint place) const {
-  if (!session_.has(Part::blocks) || lanes_->at(place) != Lane::blocks) return {};
-  const double ratio = devicePixelRatioF();
-  const int64_t byte = byte_axis().byte_of((place.y() - lanes_->blocks.top() + 0.5) * ratio);
-  const picture::Blocks& blocks = *session_.subject().blocks;
-  if (const AllocationId here = blocks.at(time_at(place.x()), byte)) return here;
-  // Of blocks narrower than a pixel a column shows those of its moment.
-  const auto column = static_cast<size_t>(std::clamp<double>((place.x() - lanes_->picture_left()) * scene_->ratio, 0,
-                                                             static_cast<double>(scene_->columns.size()) - 1));
-  const auto moment = session_.subject().timeline.moment_after_first(scene_->columns[column].events);
-  return blocks.at(moment.time, byte);
-}
-
-uint32_t TimelineView::span_at(QPoint place) const {
-  for (const Lanes::Thread& thread : lanes_->threads) {
-    if (!thread.where.contains(place)) continue;
-    const auto row = static_cast<size_t>((place.y() - thread.where.top()) / lanes_->row_height);
-    if (row < thread.track->rows.size()) return picture::Tracks::at(thread.track->rows[row], time_at(place.x()));
-  }
-  return UINT32_MAX;
-}
-
-const Interval* TimelineView::step_at(QPoint place) const {
-  const auto& steps = session_.subject().of.bands.steps;
-  const Time time = time_at(place.x());
-  const auto at = std::ranges::find_if(steps, [&](const Interval& step) { return step.contains(time); });
-  return at == steps.end() ? nullptr : &*at;
-}
-
 // ---- the mouse
 
 void TimelineView::mousePressEvent(QMouseEvent* event) {
@@ -67,7 +34,7 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
     mouseMoveEvent(event);
   } else if ((event->modifiers() & Qt::ShiftModifier) != 0) {
     drag_ = Drag::choose;
-    chosen_from_ = time_at(pressed_.x());
+    chosen_from_ = hit().time_at(pressed_.x());
   } else {
     drag_ = Drag::pan;
   }
@@ -96,7 +63,7 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
       look_at(picture::panned(scene_->axis, (dragged_.x() - place.x()) * scene_->ratio, whole));
       break;
     case Drag::choose: {
-      const Time to = time_at(place.x());
+      const Time to = hit().time_at(place.x());
       chosen_ = Interval{std::min(chosen_from_, to), std::max(chosen_from_, to)};
       Q_EMIT hintChanged();
       update();
@@ -130,17 +97,17 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
   const QPoint place = event->pos();
   switch (lanes_->at(place)) {
     case Lane::bands:
-      if (const Interval* step = step_at(place)) show_interval(*step);
+      if (const Interval* step = hit().step_at(place)) show_interval(*step);
       break;
     case Lane::track:
-      if (const uint32_t span = span_at(place); span != UINT32_MAX) {
+      if (const uint32_t span = hit().span_at(place); span != UINT32_MAX) {
         Interval when = picture::span_time(session_.subject().of.process, span);
         when.end = std::min(when.end, session_.document()->facts().duration);
         show_interval(when);
       }
       break;
     case Lane::blocks:
-      if (const AllocationId id = allocation_at(place)) {
+      if (const AllocationId id = hit().allocation_at(place)) {
         const Process& p = session_.subject().of.process;
         show_interval({p.allocations.time[id], std::min(p.freed(id), p.duration)});
       }
@@ -158,18 +125,15 @@ void TimelineView::click(QPoint place) {
   }
   switch (lanes_->at(place)) {
     case Lane::blocks:
-      next.allocation = allocation_at(place);
+      next.allocation = hit().allocation_at(place);
       break;
     case Lane::curve:
-    case Lane::axis: {
-      const auto column = static_cast<size_t>(std::clamp<double>((place.x() - lanes_->picture_left()) * scene_->ratio,
-                                                                 0, static_cast<double>(scene_->columns.size()) - 1));
-      next.at = session_.subject().timeline.moment_after_first(scene_->columns[column].events);
+    case Lane::axis:
+      next.at = hit().highest_at(place.x());
       if (next.at->time == session_.subject().device.when.time) next.at.reset();
       break;
-    }
     case Lane::bands: {
-      const Interval* step = step_at(place);
+      const Interval* step = hit().step_at(place);
       next.step = step == nullptr ? UINT32_MAX : static_cast<uint32_t>(step - session_.subject().of.bands.steps.data());
       break;
     }
@@ -314,7 +278,7 @@ void TimelineView::changeEvent(QEvent* event) {
 // ---- what the cursor is over
 
 void TimelineView::hover(QPoint place) {
-  hovered_ = allocation_at(place);
+  hovered_ = hit().allocation_at(place);
   tell_what_is_there(place, mapToGlobal(place));
   Q_EMIT hintChanged();
   update();
@@ -326,17 +290,14 @@ void TimelineView::tell_what_is_there(QPoint place, QPoint global) {
     case Lane::blocks:
       if (hovered_) words = allocation_tip(session_, hovered_);
       break;
-    case Lane::curve: {
-      const auto column = static_cast<size_t>(std::clamp<double>((place.x() - lanes_->picture_left()) * scene_->ratio,
-                                                                 0, static_cast<double>(scene_->columns.size()) - 1));
-      words = column_tip(*scene_, column);
+    case Lane::curve:
+      words = column_tip(*scene_, hit().column_at(place.x()));
       break;
-    }
     case Lane::bands:
-      if (const Interval* step = step_at(place)) words = step_tip(session_, *step, time_at(place.x()));
+      if (const Interval* step = hit().step_at(place)) words = step_tip(session_, *step, hit().time_at(place.x()));
       break;
     case Lane::track:
-      if (const uint32_t span = span_at(place); span != UINT32_MAX) words = span_tip(session_, span);
+      if (const uint32_t span = hit().span_at(place); span != UINT32_MAX) words = span_tip(session_, span);
       break;
     case Lane::other:
       words = tr("Click to look at this device");
@@ -362,7 +323,7 @@ QString TimelineView::hint() const {
              bytes_words(totals.bytes), bytes_words(subject.timeline.largest(*chosen_).bytes));
   }
   if (!cursor_ || cursor_->x() < lanes_->picture_left()) return {};
-  const Time time = time_at(cursor_->x());
+  const Time time = hit().time_at(cursor_->x());
   return tr("%1: %2 alive").arg(time_words(time), bytes_words(subject.timeline.live(subject.timeline.at(time))));
 }
 

@@ -27,25 +27,8 @@ void flag(QPainter& p, const QRect& bounds, int x, int y, const QString& text, c
 
 }  // namespace
 
-QRect TimelineView::block_of(AllocationId allocation) const {
-  const Subject& subject = session_.subject();
-  if (!allocation || !session_.has(Part::blocks) || subject.blocks->place(allocation) < 0) return {};
-  const Process& p = subject.of.process;
-  const picture::ByteAxis bytes = byte_axis();
-  const double ratio = devicePixelRatioF();
-  const int64_t place = subject.blocks->place(allocation);
-  const double top = bytes.y_of(place + p.allocations.bytes[allocation].value) / ratio,
-               bottom = bytes.y_of(place) / ratio;
-  const double x0 = scene_->x_of(p.allocations.time[allocation]),
-               x1 = scene_->x_of(std::min(p.freed(allocation), p.duration));
-  const QRect& lane = lanes_->blocks;
-  const QRectF r(QPointF(std::max(x0, lane.left() - 2.0), lane.top() + top),
-                 QPointF(std::min(x1, lane.right() + 2.0), lane.top() + bottom));
-  return r.toAlignedRect().intersected(lane.adjusted(-2, 0, 2, 0));
-}
-
 void TimelineView::paint_life(QPainter& p, AllocationId allocation, bool is_selected) {
-  const QRect block = block_of(allocation);
+  const QRect block = hit().block_of(allocation);
   if (block.isEmpty()) return;
   p.setBrush(Qt::NoBrush);
   p.setPen(QPen(theme().surface, is_selected ? 4 : 3));
@@ -53,7 +36,7 @@ void TimelineView::paint_life(QPainter& p, AllocationId allocation, bool is_sele
   p.setPen(QPen(is_selected ? theme().accent : theme().text, is_selected ? 2 : 1));
   p.drawRect(block.adjusted(-1, -1, 0, 0));
   if (!session_.has(Part::relations)) return;
-  // When it was saved (a triangle that points down), used (a dot), and let go by the backward (one that points up).
+  // When it was saved (a triangle that points down), used (a dot), and released by the backward (one that points up).
   const auto facts = facts_of(*session_.document(), session_.subject(), allocation, true);
   const int y = block.top() - 1;
   const QRect& lane = lanes_->blocks;

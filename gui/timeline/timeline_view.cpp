@@ -84,6 +84,10 @@ picture::ByteAxis TimelineView::byte_axis() const {
   return {begin, end, height};
 }
 
+HitTest TimelineView::hit() const {
+  return {session_, *lanes_, *scene_, session_.has(Part::blocks) ? byte_axis() : picture::ByteAxis{}};
+}
+
 // ---- painting
 
 void TimelineView::render() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "gui/timeline/hit_test.h"
 #include "gui/timeline/lanes.h"
 #include "gui/timeline/scene.h"
 
@@ -71,12 +72,8 @@ class TimelineView final : public QWidget {
   void hover(QPoint place);
   void tell_what_is_there(QPoint place, QPoint global);
 
-  picture::ByteAxis byte_axis() const;
-  QRect block_of(AllocationId allocation) const;
-  AllocationId allocation_at(QPoint place) const;
-  uint32_t span_at(QPoint place) const;  // UINT32_MAX: none
-  Time time_at(int x) const;
-  const Interval* step_at(QPoint place) const;
+  picture::ByteAxis byte_axis() const;  // wants Part::blocks
+  HitTest hit() const;                  // wants scene()
 
   Session& session_;
   std::unique_ptr<Lanes> lanes_;  // null while nothing is open
