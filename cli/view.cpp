@@ -4,15 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
-#include "analyzer/report/report.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
-#include "cli/output.h"
 
 namespace tapelens::cli {
 namespace {
@@ -23,8 +21,8 @@ constexpr const char* kWindow = "tapelens-gui";
 
 struct ViewCommand {
   std::string file, other;
-  // As they are given and as the window takes them.
-  std::string page, at, screenshot, size, scheme;
+  // As they are given: what they may be is the window's to know, and to say.
+  std::optional<std::string> page, at, screenshot, size, scheme;
 };
 
 // Why a recording cannot be opened; a typed name that is wrong is said here, not in a window.
@@ -38,17 +36,6 @@ std::string unreadable(const std::string& path) {
   return path + ": cannot be read: " + std::strerror(why) + ": give the path of a .tapelens file";
 }
 
-bool is_size(std::string_view text) {
-  const size_t by = text.find('x');
-  const auto is_length = [](std::string_view digits) {
-    constexpr unsigned kMost = 16384;
-    unsigned value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc() && end == digits.data() + digits.size() && value > 0 && value <= kMost;
-  };
-  return by != std::string_view::npos && is_length(text.substr(0, by)) && is_length(text.substr(by + 1));
-}
-
 // A path that begins like an option stays a path.
 std::string as_argument(const std::string& path) { return path.starts_with("-") ? "./" + path : path; }
 
@@ -59,7 +46,7 @@ std::vector<std::string> arguments_of(const ViewCommand& command) {
                                     {"--screenshot", &command.screenshot},
                                     {"--size", &command.size},
                                     {"--scheme", &command.scheme}}) {
-    if (!value->empty()) words.push_back(std::string(name) + "=" + *value);
+    if (*value) words.push_back(std::string(name) + "=" + **value);
   }
   for (const std::string* path : {&command.file, &command.other}) {
     if (!path->empty()) words.push_back(as_argument(*path));
@@ -114,23 +101,13 @@ void add_view(CLI::App& app, int& exit_code) {
   sub->add_option("FILE", options->file, "The recording; the window is empty if not given")->type_name("");
   sub->add_option("OTHER", options->other, "A second one, to compare the first with")->type_name("");
   sub->add_option("--page", options->page, "What to show first; with OTHER compare, else timeline")
-      ->check(one_of({"timeline", "peak", "advice", "steps", "compare"}))
-      ->type_name("{timeline,peak,advice,steps,compare}");
+      ->type_name("{" TAPELENS_PAGES "}");
   sub->add_option("--at", options->at, "The moment to look at: peak, step:N (the peak of a step), 1.5s, 250ms, 1234ns")
-      ->type_name("MOMENT")
-      ->check([](const std::string& text) {
-        return report::parse_at(text) ? std::string()
-                                      : "'" + text + "' is no moment: peak, step:N, or a time like 1.5s";
-      });
+      ->type_name("MOMENT");
   sub->add_option("--screenshot", options->screenshot, "Write the page to a picture and end, without a display")
       ->type_name("PATH");
-  sub->add_option("--size", options->size, "Of the window, in pixels: 1280x720")
-      ->type_name("WxH")
-      ->check([](const std::string& text) {
-        return is_size(text) ? std::string() : "'" + text + "' is no size of a window, like 1280x720";
-      });
+  sub->add_option("--size", options->size, "Of the window, in pixels: 1280x720")->type_name("WxH");
   sub->add_option("--scheme", options->scheme, "Its colors; the system's if not given")
-      ->check(one_of({"system", "light", "dark"}))
       ->type_name("{system,light,dark}");
   sub->callback([options, &exit_code] { exit_code = view_command(*options); });
 }

@@ -24,8 +24,9 @@
 #include "gui/advice/finding_pane.h"
 #include "gui/advice/relief_curve.h"
 #include "gui/advice/verify_pane.h"
+#include "gui/models/error.h"
 #include "gui/models/plan.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/table_header.h"
 #include "gui/widgets/theme.h"
 
@@ -33,15 +34,13 @@ namespace tapelens::gui {
 
 namespace {
 
-QString utf8(const std::string& text) { return visible(text); }
-
 // "49.2 MiB now, 8.8 MiB", "49.2 MiB now, no less"
 QString now_and(Bytes now, Bytes after) {
-  const QString before = utf8(report::bytes_text(now)), then = utf8(report::bytes_text(after));
+  const QString before = visible(report::bytes_text(now)), then = visible(report::bytes_text(after));
   if (now == after) return AdvicePage::tr("%1 now, no less").arg(before);
   if (before != then) return AdvicePage::tr("%1 now, %2").arg(before, then);
   return AdvicePage::tr("%1 now, %2 %3")
-      .arg(before, utf8(report::bytes_text(after < now ? now - after : after - now)),
+      .arg(before, visible(report::bytes_text(after < now ? now - after : after - now)),
            after < now ? AdvicePage::tr("less") : AdvicePage::tr("more"));
 }
 
@@ -54,6 +53,8 @@ QLabel* faint_label() {
 }
 
 }  // namespace
+
+Page* make_advice_page(Session& session) { return new AdvicePage(session); }
 
 AdvicePage::AdvicePage(Session& session, QWidget* parent)
     : Page(parent), session_(session), model_(session), filter_(model_), states_(new QStackedWidget) {
@@ -241,12 +242,12 @@ void AdvicePage::show_state() {
   }
   const advise::Advice& advice = session_.subject().advised->advice;
   QStringList refused;
-  for (const std::string& line : advice.refused) refused += utf8(line);
+  for (const std::string& line : advice.refused) refused += visible(line);
   refused_->setText(tr("Left out, since it failed: %1").arg(refused.join("; ")));
   refused_->setVisible(!refused.isEmpty());
   if (model_.is_empty()) {
     message_->setText(tr("Nothing found: %1 looked at this recording and found no avoidable memory.")
-                          .arg(utf8(report::plural(advice.checks.size(), "check", "checks"))) +
+                          .arg(visible(report::plural(advice.checks.size(), "check", "checks"))) +
                       (refused.isEmpty() ? "" : "\n" + refused_->text()));
     return;
   }
@@ -320,22 +321,23 @@ void AdvicePage::show_headline() {
   if (!session_.has(Part::advice)) return;
   const Advised& advised = *session_.subject().advised;
   const Bytes now = session_.subject().device.peak;
-  const QString all = utf8(report::count_text(advised.advice.findings.size()));
+  const QString all = visible(report::count_text(advised.advice.findings.size()));
   const auto count = session_.ticked().size();
   const auto& what_if = session_.what_if();
   if (count == 0) {
-    const QString fixed = utf8(report::fixed_text(advised.advice));
+    const QString fixed = visible(report::fixed_text(advised.advice));
     headline_->setText(fixed.isEmpty()
-                           ? tr("%1 now").arg(utf8(report::bytes_text(now)))
+                           ? tr("%1 now").arg(visible(report::bytes_text(now)))
                            : tr("%1 with %2 fixed").arg(now_and(now, advised.advice.peak_after_all), fixed));
   } else if (what_if && what_if->findings == static_cast<size_t>(count)) {
     headline_->setText(tr("%1 with %2 of %3 fixed").arg(now_and(now, what_if->after)).arg(count).arg(all));
   } else {
-    headline_->setText(tr("%1 now, working out %2 of %3 fixed").arg(utf8(report::bytes_text(now))).arg(count).arg(all));
+    headline_->setText(
+        tr("%1 now, working out %2 of %3 fixed").arg(visible(report::bytes_text(now))).arg(count).arg(all));
   }
   const size_t sites = planned(advised, session_.ticked());
   if (!plan_path_.isEmpty()) {
-    remark_->setText(tr("Plan of %1 saved: %2").arg(utf8(report::plural(sites, "finding", "findings")), plan_path_));
+    remark_->setText(tr("Plan of %1 saved: %2").arg(visible(report::plural(sites, "finding", "findings")), plan_path_));
   } else if (count == 0) {
     remark_->setText(tr("Tick findings to see the memory without them."));
   } else if (sites == 0) {
@@ -365,23 +367,19 @@ void AdvicePage::find() {
   filter_edit_->selectAll();
 }
 
-bool AdvicePage::save_plan(const QString& path, QString* problem) {
-  const auto fail = [&](const QString& sentence) {
-    if (problem != nullptr) *problem = sentence;
-    return false;
-  };
-  if (!session_.has(Part::advice)) return fail(tr("The findings are still being worked out."));
+trace::Status AdvicePage::save_plan(const QString& path) {
+  if (!session_.has(Part::advice)) return failure(tr("The findings are still being worked out."));
   const Advised& advised = *session_.subject().advised;
-  if (planned(advised, session_.ticked()) == 0) return fail(tr("No finding that a rewrite fixes is ticked."));
+  if (planned(advised, session_.ticked()) == 0) return failure(tr("No finding that a rewrite fixes is ticked."));
   const std::string text = plan_text(session_.document()->facts(), advised, session_.ticked());
   QSaveFile file(path);
   if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0 ||
       !file.commit()) {
-    return fail(tr("%1 cannot be written: %2.").arg(path, file.errorString()));
+    return failure(tr("%1 cannot be written: %2.").arg(path, file.errorString()));
   }
   plan_path_ = path;
   show_ticks();
-  return true;
+  return trace::Done{};
 }
 
 void AdvicePage::open_verify(const QString& path) { verify_->open(path); }
@@ -395,8 +393,8 @@ void AdvicePage::ask_plan() {
   const QString path = QFileDialog::getSaveFileName(
       this, tr("Save plan"), recording.absolutePath() + '/' + recording.completeBaseName() + ".plan.json",
       tr("Plans (*.json)"));
-  QString problem;
-  if (!path.isEmpty() && !save_plan(path, &problem)) remark_->setText(problem);
+  if (path.isEmpty()) return;
+  if (const auto saved = save_plan(path); !saved) remark_->setText(sentence(saved.error()));
 }
 
 void AdvicePage::ask_verify() {

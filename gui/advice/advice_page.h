@@ -27,8 +27,8 @@ class AdvicePage : public Page {
   QAbstractItemModel* table() override { return &filter_; }
   void find() override;
 
-  // Writes what is ticked and a rewrite fixes. False: `problem` says why in a sentence.
-  bool save_plan(const QString& path, QString* problem);
+  // Writes what is ticked and a rewrite fixes.
+  trace::Status save_plan(const QString& path);
   // Shows what `tapelens verify --format json` wrote.
   void open_verify(const QString& path);
 

@@ -7,7 +7,7 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/models/findings_table.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/diff_view.h"
 #include "gui/widgets/source_pane.h"
 #include "gui/widgets/theme.h"
@@ -18,8 +18,6 @@ namespace {
 
 constexpr int kPatchLines = 18;
 constexpr int kSourceLines = 16;
-
-QString utf8(const std::string& text) { return visible(text); }
 
 }  // namespace
 
@@ -95,27 +93,27 @@ void FindingPane::show_finding(const advise::Finding* finding, const QStringList
     return;
   }
   const advise::Finding& f = *finding;
-  title_->setText(utf8(f.title));
+  title_->setText(visible(f.title));
   severity_ = f.severity;
   severity_text_ = check::severity_name(f.severity);
   const std::string place = report::place_text(f);
   facts_text_ = QString("%1 %2; %3")
-                    .arg(utf8(report::bytes_text(f.bytes)), utf8(report::times_text(f)),
-                         utf8(report::effect_text(f)).replace("->", "\u2192"));
-  if (!place.empty()) facts_text_ += '\n' + utf8(place);
-  facts_text_ += '\n' + tr("Check: ") + utf8(f.check) +
+                    .arg(visible(report::bytes_text(f.bytes)), visible(report::times_text(f)),
+                         visible(report::effect_text(f)).replace("->", "\u2192"));
+  if (!place.empty()) facts_text_ += '\n' + visible(place);
+  facts_text_ += '\n' + tr("Check: ") + visible(f.check) +
                  (f.is_alternative ? ", one of several ways: it does not count among all" : "");
   message_->setText(
-      utf8(f.message) +
+      visible(f.message) +
       (f.is_proved ? "" : tr(" The recording cannot prove this: have a look before you change anything.")));
-  fix_->setText(utf8(f.fix.text));
+  fix_->setText(visible(f.fix.text));
   guarantee_->setText(guarantee_text(f));
   patch_->setVisible(!f.fix.edits.empty());
-  patch_->show_diff(utf8(check::unified_diff(f.fix.edits)));
+  patch_->show_diff(visible(check::unified_diff(f.fix.edits)));
   patch_->fit(kPatchLines);
   show_evidence(f);
   QString notes;
-  for (const std::string& note : f.notes) notes += (notes.isEmpty() ? "" : "\n") + utf8(note);
+  for (const std::string& note : f.notes) notes += (notes.isEmpty() ? "" : "\n") + visible(note);
   notes_->setText(notes);
   notes_->setVisible(!notes.isEmpty());
   notes_heading_->setVisible(!notes.isEmpty());
@@ -133,11 +131,11 @@ void FindingPane::show_evidence(const advise::Finding& f) {
     moments_.push_back({f.evidence[i].begin, f.evidence[i].end});
     evidence_html_ += QString("<p style='margin: 0 0 4px 0'><a href='%1'>%2</a></p>")
                           .arg(i)
-                          .arg(utf8(report::evidence_text(f.evidence[i])).toHtmlEscaped().replace("  ", "&nbsp; "));
+                          .arg(visible(report::evidence_text(f.evidence[i])).toHtmlEscaped().replace("  ", "&nbsp; "));
   }
   if (f.evidence_left_out > 0) {
     evidence_html_ += "<p style='margin: 0'>" + tr("and ") +
-                      utf8(report::plural(f.evidence_left_out, "more that looks", "more that look")) +
+                      visible(report::plural(f.evidence_left_out, "more that looks", "more that look")) +
                       tr(" different") + "</p>";
   }
   evidence_->setVisible(!evidence_html_.isEmpty());

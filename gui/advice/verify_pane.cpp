@@ -6,7 +6,7 @@
 #include <QPainter>
 #include <QToolButton>
 
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "gui/app/main_window.h"
+#include "gui/models/error.h"
 
 namespace tapelens::gui {
 
@@ -35,8 +36,7 @@ class Photographer : public QObject {
     connect(&session, &Session::failed, this, [this](const QString& why) { end(why, kUnreadable); });
     connect(&session, &Session::opened, this, [this] {
       if (options_.at) {
-        const QString why = window_.look_at(*options_.at);
-        if (!why.isEmpty()) return end(why, kUsage);
+        if (const auto looked = window_.look_at(*options_.at); !looked) return end(sentence(looked.error()), kUsage);
       }
       look();
     });
@@ -76,12 +76,12 @@ class Photographer : public QObject {
 int run_application(int argc, char** argv) {
   QStringList arguments;
   for (int i = 1; i < argc; ++i) arguments << QString::fromLocal8Bit(argv[i]);
-  const ParsedOptions parsed = parse_options(arguments);
-  const WindowOptions& options = parsed.options;
-  if (!parsed.problem.isEmpty()) {
-    say_line(parsed.problem);
+  const auto parsed = parse_options(arguments);
+  if (!parsed) {
+    say_line(sentence(parsed.error()));
     return kUsage;
   }
+  const WindowOptions& options = *parsed;
   if (options.wants_help || options.wants_version) {
     std::fputs(options.wants_help ? help_text().toUtf8().constData() : "tapelens-gui " TAPELENS_VERSION "\n", stdout);
     return kFine;
@@ -113,7 +113,7 @@ int run_application(int argc, char** argv) {
       if (!options.page) window.show_page(PageId::compare);
     }
     if (is_photo || !options.at) return;
-    if (const QString why = window.look_at(*options.at); !why.isEmpty()) window.say(why);
+    if (const auto looked = window.look_at(*options.at); !looked) window.say(sentence(looked.error()));
   });
   std::unique_ptr<Photographer> photographer;
   if (is_photo) photographer = std::make_unique<Photographer>(window, options);

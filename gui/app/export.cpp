@@ -8,6 +8,7 @@
 #include <QSaveFile>
 #include <QSvgGenerator>
 
+#include "gui/models/error.h"
 #include "gui/widgets/page.h"
 #include "gui/widgets/table_text.h"
 
@@ -16,17 +17,17 @@ namespace tapelens::gui {
 namespace {
 
 template <class Write>
-QString saved(const QString& path, Write write) {
+trace::Status saved(const QString& path, Write write) {
   QSaveFile file(path);
   if (!file.open(QIODevice::WriteOnly) || !write(file) || !file.commit()) {
-    return QString("%1: cannot be written: %2").arg(path, file.errorString());
+    return failure(QString("%1: cannot be written: %2").arg(path, file.errorString()));
   }
-  return {};
+  return trace::Done{};
 }
 
 }  // namespace
 
-QString export_page(Page& page, const QString& path) {
+trace::Status export_page(Page& page, const QString& path) {
   const QString ending = QFileInfo(path).suffix().toLower();
   if (ending == "png") {
     return saved(path, [&](QIODevice& file) { return page.picture()->grab().save(&file, "PNG"); });
@@ -46,13 +47,13 @@ QString export_page(Page& page, const QString& path) {
   }
   if (ending == "csv") {
     const QAbstractItemModel* table = page.table();
-    if (table == nullptr) return QString("%1: the %2 page has no table: .png or .svg").arg(path, page.title());
+    if (table == nullptr) return failure(QString("%1: the %2 page has no table: .png or .svg").arg(path, page.title()));
     return saved(path, [&](QIODevice& file) {
       const QByteArray bytes = csv_text(*table).toUtf8();
       return file.write(bytes) == bytes.size();
     });
   }
-  return QString("%1: a name ends with .png, .svg or .csv").arg(path);
+  return failure(QString("%1: a name ends with .png, .svg or .csv").arg(path));
 }
 
 void copy_page(Page& page) {

@@ -3,12 +3,14 @@
 
 #include <QString>
 
+#include "trace/result.h"
+
 namespace tapelens::gui {
 
 class Page;
 
-// By the name's ending: .png, .svg, .csv. Otherwise why not, in one sentence.
-QString export_page(Page& page, const QString& path);
+// By the name's ending: .png, .svg, .csv.
+trace::Status export_page(Page& page, const QString& path);
 
 // The table of the page if it has one, else its picture.
 void copy_page(Page& page);

@@ -16,15 +16,12 @@
 #include <QVBoxLayout>
 
 #include "analyzer/report/findings.h"
-#include "gui/advice/advice_page.h"
 #include "gui/app/export.h"
 #include "gui/app/start_page.h"
 #include "gui/compare/compare_page.h"
+#include "gui/models/error.h"
 #include "gui/models/facts.h"
-#include "gui/models/shown.h"
-#include "gui/peak/peak_page.h"
-#include "gui/steps/steps_page.h"
-#include "gui/timeline/timeline_page.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 
@@ -52,7 +49,7 @@ MainWindow::MainWindow(Scheme scheme, QWidget* parent) : QMainWindow(parent), sc
     remember(session_.document()->facts().path);
     banner_->hide();
     outer_->setCurrentIndex(1);
-    timeline_->timeline().setFocus();
+    page(session_.view().page).setFocus();
     follow();
   });
   connect(&session_, &Session::closed, this, [this] {
@@ -73,10 +70,7 @@ MainWindow::MainWindow(Scheme scheme, QWidget* parent) : QMainWindow(parent), sc
 MainWindow::~MainWindow() = default;
 
 void MainWindow::make_pages() {
-  timeline_ = new TimelinePage(session_);
-  advice_ = new AdvicePage(session_);
-  compare_ = new ComparePage(session_);
-  pages_ = {timeline_, new PeakPage(session_), advice_, new StepsPage(session_), compare_};
+  pages_ = gui::make_pages(session_);
   inner_ = new QStackedWidget;
   for (Page* page : pages_) inner_->addWidget(page);
 
@@ -273,9 +267,11 @@ void MainWindow::say(const QString& sentence) {
 
 void MainWindow::open(const QString& path) { session_.open(QFileInfo(path).absoluteFilePath()); }
 
-void MainWindow::open_other(const QString& path) { compare_->open_other(QFileInfo(path).absoluteFilePath()); }
+void MainWindow::open_other(const QString& path) {
+  static_cast<ComparePage&>(page(PageId::compare)).open_other(QFileInfo(path).absoluteFilePath());
+}
 
-QString MainWindow::look_at(const report::At& at) {
+trace::Status MainWindow::look_at(const report::At& at) {
   const Subject& subject = session_.subject();
   View next = session_.view();
   switch (at.kind) {
@@ -285,7 +281,7 @@ QString MainWindow::look_at(const report::At& at) {
     case report::At::Kind::step: {
       const auto& steps = subject.of.bands.steps;
       if (at.step >= steps.size()) {
-        return tr("there is no step %1: the recording has steps 0 to %2").arg(at.step).arg(steps.size() - 1);
+        return failure(tr("there is no step %1: the recording has steps 0 to %2").arg(at.step).arg(steps.size() - 1));
       }
       next.step = at.step;
       next.at = subject.timeline.largest(subject.of.steps[at.step].when).when;
@@ -295,7 +291,8 @@ QString MainWindow::look_at(const report::At& at) {
     case report::At::Kind::time: {
       const Time duration = session_.document()->facts().duration;
       if (at.time > duration) {
-        return tr("there is no moment %1: the recording is %2 long").arg(time_words(at.time), time_words(duration));
+        return failure(
+            tr("there is no moment %1: the recording is %2 long").arg(time_words(at.time), time_words(duration)));
       }
       peak::Moment moment = subject.timeline.at(at.time);
       moment.time = at.time;
@@ -304,7 +301,7 @@ QString MainWindow::look_at(const report::At& at) {
     }
   }
   session_.look(next, false);
-  return {};
+  return trace::Done{};
 }
 
 // ---- files
@@ -323,7 +320,7 @@ void MainWindow::ask_export() {
                                               shown.title().toLower() + ".png", kinds, &chosen);
   if (path.isEmpty()) return;
   if (QFileInfo(path).suffix().isEmpty()) path += chosen.section('*', 1).section(')', 0, 0);
-  if (const QString problem = export_page(shown, path); !problem.isEmpty()) say(problem);
+  if (const auto exported = export_page(shown, path); !exported) say(sentence(exported.error()));
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

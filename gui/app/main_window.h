@@ -21,10 +21,7 @@ class QToolButton;
 
 namespace tapelens::gui {
 
-class AdvicePage;
-class ComparePage;
 class StartPage;
-class TimelinePage;
 
 class MainWindow final : public QMainWindow {
   Q_OBJECT
@@ -38,14 +35,13 @@ class MainWindow final : public QMainWindow {
   void open(const QString& path);
   void open_other(const QString& path);
   void show_page(PageId page);
-  // Looks at a moment of what is open; otherwise why not, in one sentence.
-  QString look_at(const report::At& at);
+  // Looks at a moment of what is open, if it has it.
+  trace::Status look_at(const report::At& at);
   // Says it over the page until it is dismissed.
   void say(const QString& sentence);
 
   Session& session() { return session_; }
   Page& page(PageId id) { return *pages_[static_cast<size_t>(id)]; }
-  AdvicePage& advice() { return *advice_; }
 
  protected:
   void closeEvent(QCloseEvent* event) override;
@@ -73,13 +69,10 @@ class MainWindow final : public QMainWindow {
   void choose_scheme(Scheme scheme);
 
   Session session_;
-  std::array<Page*, 5> pages_{};
-  TimelinePage* timeline_ = nullptr;
-  AdvicePage* advice_ = nullptr;
-  ComparePage* compare_ = nullptr;
+  std::array<Page*, kPages> pages_{};
   StartPage* start_ = nullptr;
   QStackedWidget *outer_ = nullptr, *inner_ = nullptr;
-  std::array<QToolButton*, 5> tabs_{};
+  std::array<QToolButton*, kPages> tabs_{};
   QComboBox* subject_ = nullptr;
   QToolButton *back_ = nullptr, *forward_ = nullptr, *cancel_ = nullptr;
   QLabel *headline_ = nullptr, *problem_ = nullptr, *doing_ = nullptr;

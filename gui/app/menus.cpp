@@ -58,8 +58,9 @@ void MainWindow::make_menus() {
 }
 
 void MainWindow::show_keys() {
-  constexpr std::pair<const char*, const char*> kKeys[] = {
-      {"Ctrl+1 … Ctrl+5", "the pages"},
+  const QByteArray pages = QString::fromUtf8("Ctrl+1 … Ctrl+%1").arg(kPages).toUtf8();
+  const std::pair<const char*, const char*> keys_of[] = {
+      {pages.constData(), "the pages"},
       {"Alt+Left, Alt+Right", "back and forward"},
       {"Ctrl+F", "filter or search"},
       {"Ctrl+E", "export this page: PNG, SVG, CSV"},
@@ -79,7 +80,7 @@ void MainWindow::show_keys() {
       {"Enter, Backspace", "icicle: zoom into a piece, and out"},
   };
   QString rows;
-  for (const auto& [keys, what] : kKeys) {
+  for (const auto& [keys, what] : keys_of) {
     rows += QString("<tr><td style='padding-right:18px'><b>%1</b></td><td>%2</td></tr>")
                 .arg(QString::fromUtf8(keys).toHtmlEscaped(), QString::fromUtf8(what).toHtmlEscaped());
   }

@@ -1,28 +1,30 @@
 #include "gui/app/options.h"
 
-#include <array>
+#include <QCommandLineParser>
+#include <algorithm>
+#include <iterator>
+
+#include "gui/models/error.h"
 
 namespace tapelens::gui {
 
 namespace {
 
-constexpr std::array<const char*, 5> kPages = {"timeline", "peak", "advice", "steps", "compare"};
-constexpr std::array<const char*, 3> kSchemes = {"system", "light", "dark"};
+constexpr const char* kSchemes[] = {"system", "light", "dark"};
 constexpr int kMostPixels = 16384;
 
-template <size_t N>
-QString joined(const std::array<const char*, N>& words) {
-  QString all;
-  for (const char* word : words) all += (all.isEmpty() ? "" : ", ") + QString::fromUtf8(word);
-  return all;
+template <class Words>
+QString joined(const Words& words) {
+  QStringList all;
+  for (const char* word : words) all << QString::fromUtf8(word);
+  return all.join(", ");
 }
 
-template <size_t N>
-int place_of(const std::array<const char*, N>& words, const QString& wanted) {
-  for (size_t i = 0; i < N; ++i) {
-    if (wanted == QLatin1StringView(words[i])) return static_cast<int>(i);
-  }
-  return -1;
+// The place of a word in a list as the value of an enum; none if it is not there.
+template <class Enum, class Words>
+std::optional<Enum> among(const Words& words, const QString& wanted) {
+  const auto at = std::ranges::find_if(words, [&](const char* word) { return wanted == QLatin1StringView(word); });
+  return at == std::end(words) ? std::nullopt : std::optional(static_cast<Enum>(at - std::begin(words)));
 }
 
 std::optional<QSize> size_of(const QString& text) {
@@ -35,67 +37,84 @@ std::optional<QSize> size_of(const QString& text) {
   return is_width && is_height && fits ? std::optional(size) : std::nullopt;
 }
 
-// Sets an option from its value; the problem, if it is none.
-QString take(WindowOptions& options, const QString& name, const QString& value) {
-  if (name == "--page") {
-    const int page = place_of(kPages, value);
-    if (page < 0) return QString("--page: '%1' is no page: %2").arg(value, joined(kPages));
-    options.page = static_cast<PageId>(page);
-  } else if (name == "--at") {
-    options.at = report::parse_at(value.toStdString());
-    if (!options.at) return QString("--at: '%1' is no moment: peak, step:N, or a time like 1.5s").arg(value);
-  } else if (name == "--screenshot") {
-    options.screenshot = value;
-  } else if (name == "--size") {
-    options.size = size_of(value);
-    if (!options.size) return QString("--size: '%1' is no size, like 1280x720").arg(value);
-  } else {
-    const int scheme = place_of(kSchemes, value);
-    if (scheme < 0) return QString("--scheme: '%1' is none: %2").arg(value, joined(kSchemes));
-    options.scheme = static_cast<Scheme>(scheme);
+struct Option {
+  const char* name;
+  const char* value;  // what --help calls it
+  QString help;
+  QString wanted;  // what a value that is none is told
+  bool (*take)(WindowOptions&, const QString&);
+};
+
+const std::vector<Option>& options_with_values() {
+  static const std::vector<Option> all = {
+      {"page", "PAGE", "Begin with: " + joined(kPageNames), "is no page: " + joined(kPageNames),
+       [](WindowOptions& o, const QString& value) { return (o.page = among<PageId>(kPageNames, value)).has_value(); }},
+      {"at", "MOMENT", "Look at: peak, step:N (the peak of a step), 1.5s, 250ms, 1234ns",
+       "is no moment: peak, step:N, or a time like 1.5s",
+       [](WindowOptions& o, const QString& value) {
+         return (o.at = report::parse_at(value.toStdString())).has_value();
+       }},
+      {"screenshot",
+       "PATH",
+       "Write a picture of the window (PNG) and end; needs no display",
+       {},
+       [](WindowOptions& o, const QString& value) {
+         o.screenshot = value;
+         return true;
+       }},
+      {"size", "WxH", "Of the window, like 1280x720", "is no size of a window, like 1280x720",
+       [](WindowOptions& o, const QString& value) { return (o.size = size_of(value)).has_value(); }},
+      {"scheme", "SCHEME", "Colors: " + joined(kSchemes) + "; those chosen last if not given",
+       "is none: " + joined(kSchemes),
+       [](WindowOptions& o, const QString& value) { return (o.scheme = among<Scheme>(kSchemes, value)).has_value(); }},
+  };
+  return all;
+}
+
+// What the parser could make nothing of.
+QString problem_of(const QCommandLineParser& parser, const QStringList& arguments) {
+  if (const QStringList unknown = parser.unknownOptionNames(); !unknown.isEmpty()) {
+    const QString& name = unknown.first();
+    return QString("there is no option '%1%2': see --help").arg(name.size() == 1 ? "-" : "--", name);
   }
-  return {};
+  for (const Option& option : options_with_values()) {
+    if (arguments.last() == QString("--") + option.name) return arguments.last() + " needs a value";
+  }
+  return parser.errorText();
 }
 
 }  // namespace
 
-ParsedOptions parse_options(const QStringList& arguments) {
-  ParsedOptions out;
-  const QStringList with_value = {"--page", "--at", "--screenshot", "--size", "--scheme"};
-  bool only_files = false;
-  for (qsizetype i = 0; i < arguments.size(); ++i) {
-    const QString& word = arguments[i];
-    if (only_files || !word.startsWith('-')) {
-      QString& file = out.options.file.isEmpty() ? out.options.file : out.options.other;
-      if (!file.isEmpty()) out.problem = QString("'%1' is a third file: one to open, one to compare with").arg(word);
-      file = word;
-    } else if (word == "--") {
-      only_files = true;
-    } else if (word == "--help" || word == "-h") {
-      out.options.wants_help = true;
-    } else if (word == "--version") {
-      out.options.wants_version = true;
-    } else {
-      const QString name = word.section('=', 0, 0);
-      if (!with_value.contains(name)) {
-        out.problem = QString("there is no option '%1': see --help").arg(name);
-      } else if (!word.contains('=') && i + 1 == arguments.size()) {
-        out.problem = QString("%1 needs a value").arg(name);
-      } else {
-        out.problem = take(out.options, name, word.contains('=') ? word.section('=', 1) : arguments[++i]);
-      }
-    }
-    if (!out.problem.isEmpty()) return out;
+trace::Result<WindowOptions> parse_options(const QStringList& arguments) {
+  QCommandLineParser parser;
+  const QCommandLineOption help(QStringList{"h", "help"}), version("version");
+  parser.addOptions({help, version});
+  for (const Option& option : options_with_values()) {
+    parser.addOption({QString(option.name), QString(), QString(option.value)});
   }
-  const WindowOptions& o = out.options;
-  if (o.file.isEmpty() && (o.at || !o.screenshot.isEmpty())) {
-    out.problem = QString("%1 needs a FILE").arg(o.at ? "--at" : "--screenshot");
+  // The first word is the program's name.
+  if (!parser.parse(QStringList("tapelens-gui") + arguments)) return failure(problem_of(parser, arguments));
+
+  WindowOptions options;
+  options.wants_help = parser.isSet(help);
+  options.wants_version = parser.isSet(version);
+  for (const Option& option : options_with_values()) {
+    if (!parser.isSet(option.name)) continue;
+    const QString value = parser.value(option.name);
+    if (!option.take(options, value)) return failure(QString("--%1: '%2' %3").arg(option.name, value, option.wanted));
   }
-  return out;
+  const QStringList files = parser.positionalArguments();
+  if (files.size() > 2) return failure(QString("'%1' is a third file: one to open, one to compare with").arg(files[2]));
+  options.file = files.value(0);
+  options.other = files.value(1);
+  if (options.file.isEmpty() && (options.at || !options.screenshot.isEmpty())) {
+    return failure(QString("%1 needs a FILE").arg(options.at ? "--at" : "--screenshot"));
+  }
+  return options;
 }
 
 QString help_text() {
-  return R"(Usage: tapelens-gui [OPTIONS] [FILE] [OTHER]
+  QString text = R"(Usage: tapelens-gui [OPTIONS] [FILE] [OTHER]
 
 Shows a recording of `tapelens record`: what held the peak, and what to do about it.
 
@@ -103,12 +122,11 @@ Shows a recording of `tapelens record`: what held the peak, and what to do about
   OTHER                 A second one, to compare with
 
 Options:
-  --page PAGE           Begin with: timeline, peak, advice, steps, compare
-  --at MOMENT           Look at: peak, step:N (the peak of a step), 1.5s, 250ms, 1234ns
-  --screenshot PATH     Write a picture of the window (PNG) and end; needs no display
-  --size WxH            Of the window, like 1280x720
-  --scheme SCHEME       Colors: system, light, dark; those chosen last if not given
-  --help, --version
+)";
+  for (const Option& option : options_with_values()) {
+    text += QString("  --%1 %2").arg(option.name, option.value).leftJustified(24) + option.help + '\n';
+  }
+  return text + R"(  --help, --version
 
 Examples:
   tapelens-gui run.tapelens

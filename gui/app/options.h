@@ -1,4 +1,4 @@
-// The command line of tapelens-gui: the same words as `tapelens view`.
+// The command line of tapelens-gui, which `tapelens view` hands its words to: what a value may be is known here alone.
 #pragma once
 
 #include <QSize>
@@ -9,6 +9,7 @@
 #include "analyzer/report/report.h"
 #include "gui/models/session.h"
 #include "gui/widgets/theme.h"
+#include "trace/result.h"
 
 namespace tapelens::gui {
 
@@ -22,12 +23,8 @@ struct WindowOptions {
   bool wants_help = false, wants_version = false;
 };
 
-// `arguments` without the program's name. Otherwise one sentence.
-struct ParsedOptions {
-  WindowOptions options;
-  QString problem;  // empty: none
-};
-ParsedOptions parse_options(const QStringList& arguments);
+// `arguments` without the program's name.
+trace::Result<WindowOptions> parse_options(const QStringList& arguments);
 QString help_text();
 
 }  // namespace tapelens::gui

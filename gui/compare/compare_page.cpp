@@ -18,7 +18,7 @@
 
 #include "analyzer/report/format.h"
 #include "gui/compare/steps_curve.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/table_header.h"
 #include "gui/widgets/theme.h"
 
@@ -28,8 +28,7 @@ namespace {
 
 constexpr int kPeaks = -1;  // data of the choice of a step: each one's peak
 
-QString utf8(const std::string& text) { return visible(text); }
-QString amount(Bytes bytes) { return utf8(report::bytes_text(bytes)); }
+QString amount(Bytes bytes) { return visible(report::bytes_text(bytes)); }
 QString file_name(const Document& document) { return document.facts().path.section('/', -1); }
 
 // What grew in the colour of a peak, what shrank in that of what is gained; the words and signs say the same.
@@ -64,6 +63,8 @@ QString recording_of(const QMimeData& data) {
 }
 
 }  // namespace
+
+Page* make_compare_page(Session& session) { return new ComparePage(session); }
 
 ComparePage::ComparePage(Session& session, QWidget* parent)
     : Page(parent), session_(session), other_(session), filter_(model_), states_(new QStackedWidget) {
@@ -257,7 +258,7 @@ void ComparePage::show_recordings() {
   for (size_t step = 0; step < common; ++step) step_->addItem(tr("step %1").arg(step), static_cast<int>(step));
   step_->setCurrentIndex(step_->findData(other_.step() ? static_cast<int>(*other_.step()) : kPeaks));
   by_->setCurrentIndex(by_->findData(static_cast<int>(other_.by())));
-  const auto steps = [](const Subject& of) { return utf8(report::plural(of.of.steps.size(), "step", "steps")); };
+  const auto steps = [](const Subject& of) { return visible(report::plural(of.of.steps.size(), "step", "steps")); };
   const QString problem = other_.problem().isEmpty() ? QString() : other_.problem() + '\n';
   remark_->setText(problem + tr("A is %1 (%2, %3), B is %4 (%5, %6)")
                                  .arg(file_name(*session_.document()), a.name, steps(a), file_name(*other_.document()),

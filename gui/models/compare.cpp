@@ -7,14 +7,13 @@
 
 #include "analyzer/report/format.h"
 #include "gui/models/session.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 
 namespace {
 
-QString utf8(const std::string& text) { return visible(text); }
-QString bytes_text(Bytes bytes) { return utf8(report::bytes_text(bytes)); }
+QString bytes_text(Bytes bytes) { return visible(report::bytes_text(bytes)); }
 
 struct Found {
   ComparedMoment moment;
@@ -80,7 +79,7 @@ std::vector<ComparedGroup> compared(const std::vector<peak::Group>& a, const std
   }
   std::vector<ComparedGroup> all;
   for (auto& [name, group] : groups) {
-    group.name = utf8(std::string(name));
+    group.name = visible(std::string(name));
     all.push_back(std::move(group));
   }
   std::ranges::stable_sort(all, std::ranges::greater(),
@@ -135,7 +134,7 @@ int CompareTable::rowCount(const QModelIndex& parent) const {
 int CompareTable::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumns; }
 
 QString CompareTable::text(const ComparedGroup& g, int column) const {
-  const auto count = [](uint64_t value) { return utf8(report::count_text(value)); };
+  const auto count = [](uint64_t value) { return visible(report::count_text(value)); };
   switch (column) {
     case group:
       return g.name;

@@ -8,7 +8,8 @@
 #include "analyzer/model/load.h"
 #include "analyzer/model/threads.h"
 #include "analyzer/report/losses.h"
-#include "gui/models/shown.h"
+#include "gui/models/error.h"
+#include "gui/models/visible_text.h"
 #include "plugins/builtin.h"
 
 namespace tapelens::gui {
@@ -65,17 +66,17 @@ Interval Subject::busy() const {
   return picture::inside({Time{first.ns - room}, Time{last.ns + room}}, whole);
 }
 
-Document::Loaded Document::load(const QString& path, const Progress& progress) try {
+Loaded Document::load(const QString& path, const Progress& progress) try {
   const auto tell = [&](const char* what, double share) {
     if (progress) progress(QString::fromUtf8(what), share);
   };
   tell("Opening", 0);
   auto recording = trace::Recording::open(path.toStdString());
-  if (!recording) return {nullptr, text_of(recording.error().message)};
-  const auto fail = [&](const std::string& message) { return Loaded{nullptr, path + ": " + text_of(message)}; };
+  if (!recording) return failure(text_of(recording.error().message));
+  const auto fail = [&](const std::string& message) { return Loaded(failure(path + ": " + text_of(message))); };
   std::shared_ptr<Document> document(new Document(std::move(*recording)));
   const trace::Recording& r = document->recording_;
-  Facts& facts = document->facts_;
+  DocumentFacts& facts = document->facts_;
   facts.path = path;
   facts.command = text_of(r.command());
   facts.duration = r.duration();
@@ -114,9 +115,9 @@ Document::Loaded Document::load(const QString& path, const Progress& progress) t
         view, found[i].device,
         subject_name(view.process, words, found[i].device.device, document->processes_.size() == 1)));
   }
-  return {document, {}};
+  return document;
 } catch (const std::bad_alloc&) {
-  return {nullptr, path + QStringLiteral(": there is not enough memory to open it.")};
+  return failure(path + QStringLiteral(": there is not enough memory to open it."));
 }
 
 void Document::make(size_t at, Part part, const Progress& progress) {

@@ -23,6 +23,7 @@
 #include "gui/picture/grouping.h"
 #include "gui/picture/tracks.h"
 #include "trace/recording.h"
+#include "trace/result.h"
 
 namespace tapelens::gui {
 
@@ -78,7 +79,7 @@ struct Subject {
 
 enum class Part : uint8_t { tracks, blocks, curves, relations, advice };
 
-struct Facts {
+struct DocumentFacts {
   QString path, command, torch_version;
   Time duration;
   uint64_t events = 0, file_bytes = 0;
@@ -90,15 +91,15 @@ struct Facts {
 using Progress = std::function<void(const QString&, double)>;
 struct Cancelled {};
 
+class Document;
+using Loaded = trace::Result<std::shared_ptr<Document>>;
+
 class Document {
  public:
-  struct Loaded {
-    std::shared_ptr<Document> document;
-    QString problem;  // one sentence, if there is none
-  };
+  // Throws what `progress` throws.
   static Loaded load(const QString& path, const Progress& progress);
 
-  const Facts& facts() const { return facts_; }
+  const DocumentFacts& facts() const { return facts_; }
   const Text& text() const { return text_; }
   // The largest peak first. Never empty.
   const std::vector<std::unique_ptr<Subject>>& subjects() const { return subjects_; }
@@ -112,7 +113,7 @@ class Document {
   void make_advice(Subject& subject, const Progress& progress);
 
   trace::Recording recording_;
-  Facts facts_;
+  DocumentFacts facts_;
   Text text_;
   std::vector<std::unique_ptr<ProcessView>> processes_;
   std::vector<std::unique_ptr<Subject>> subjects_;

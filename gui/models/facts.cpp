@@ -4,20 +4,18 @@
 
 #include "analyzer/model/attribution.h"
 #include "analyzer/report/format.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "trace/record.h"
 
 namespace tapelens::gui {
 
 namespace {
 
-QString words(std::string_view utf8) { return visible(utf8); }
-
 QString role_words(const Process& p, const Text& text, AllocationId id) {
   for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
     const model::RoleId role{row};
     if (p.roles.allocation[role] != id) continue;
-    const QString name = words(text.string(p.roles.name[role]));
+    const QString name = visible(text.string(p.roles.name[role]));
     switch (p.roles.kind[role]) {
       case model::Role::parameter:
         return "parameter " + name;
@@ -37,14 +35,14 @@ QString role_words(const Process& p, const Text& text, AllocationId id) {
 AllocationFacts::Save describe(const Document& document, const Process& p, model::SaveId save) {
   const Text& text = document.text();
   const model::NodeId node = p.saves.node[save];
-  return {p.saves.time[save], p.saves.released[save], words(peak::field_text(p, text, node, p.saves.field[save])),
-          words(text.string(p.operators.name[p.nodes.op[node]]))};
+  return {p.saves.time[save], p.saves.released[save], visible(peak::field_text(p, text, node, p.saves.field[save])),
+          visible(text.string(p.operators.name[p.nodes.op[node]]))};
 }
 
 }  // namespace
 
-QString bytes_words(Bytes bytes) { return words(report::bytes_text(bytes)); }
-QString time_words(Time time) { return words(report::time_text(time)); }
+QString bytes_words(Bytes bytes) { return visible(report::bytes_text(bytes)); }
+QString time_words(Time time) { return visible(report::time_text(time)); }
 
 AllocationFacts facts_of(const Document& document, const Subject& subject, AllocationId id, bool has_relations,
                          size_t most) {
@@ -56,10 +54,10 @@ AllocationFacts facts_of(const Document& document, const Subject& subject, Alloc
   const Time freed = p.freed(id);
   f.is_freed = freed != model::kNever;
   f.life = {p.allocations.time[id], f.is_freed ? freed : p.duration};
-  f.op = words(text.string(operator_name_of(p, text, id)));
-  f.module = words(text.string(text.module_path[module_of(p, id)]));
+  f.op = visible(text.string(operator_name_of(p, text, id)));
+  f.module = visible(text.string(text.module_path[module_of(p, id)]));
   const model::StackId stack = stack_of(p, text, id);
-  if (const model::FrameId frame = source_frame(text, stack)) f.source = words(peak::frame_text(text, frame));
+  if (const model::FrameId frame = source_frame(text, stack)) f.source = visible(peak::frame_text(text, frame));
   for (const model::FrameId frame : text.stack(stack)) {
     f.stack.push_back({std::string(text.string(text.frame_file[frame])),
                        std::string(text.string(text.frame_function[frame])), text.frame_line[frame]});
@@ -74,15 +72,15 @@ AllocationFacts facts_of(const Document& document, const Subject& subject, Alloc
       if (f.uses.size() == most) break;
       const Interval when{p.operators.begin[op], p.operators.end[op]};
       const bool is_backward = subject.of.phases.at(when.begin) == model::Phase::backward;
-      f.uses.push_back({when, words(text.string(p.operators.name[op])), is_backward});
+      f.uses.push_back({when, visible(text.string(p.operators.name[op])), is_backward});
     }
   }
-  if (layout) f.layout = words(layout_text(text, layout));
+  if (layout) f.layout = visible(layout_text(text, layout));
   f.what = role_words(p, text, id);
   if (f.what.isEmpty() && !f.saves.empty()) f.what = f.saves.front().field;
   if (f.what.isEmpty()) {
     const auto kind = subject.curves[static_cast<size_t>(peak::By::category)]->grouping().of[id.value];
-    f.what = words(peak::category_name(static_cast<peak::HolderKind>(kind)));
+    f.what = visible(peak::category_name(static_cast<peak::HolderKind>(kind)));
   }
   return f;
 }

@@ -2,7 +2,7 @@
 
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "plugins/builtin.h"
 
 namespace tapelens::gui {
@@ -12,8 +12,6 @@ namespace {
 using advise::Finding;
 using check::FixKind;
 using report::bytes_text;
-
-QString utf8(const std::string& text) { return visible(text); }
 
 // Of the rewrite that fixes a finding; -1: none does.
 int level_of(const Finding& finding) {
@@ -25,7 +23,7 @@ int level_of(const Finding& finding) {
 
 QString where_text(const Finding& finding) {
   const std::string source = report::source_text(finding.source), place = report::place_text(finding);
-  return utf8(source + (source.empty() || place.empty() ? "" : ", ") + place);
+  return visible(source + (source.empty() || place.empty() ? "" : ", ") + place);
 }
 
 }  // namespace
@@ -43,12 +41,14 @@ QString fixing_text(const Finding& finding) {
 QString guarantee_text(const Finding& finding) {
   switch (level_of(finding)) {
     case 0:
-      return "Lossless: nothing is kept, since the values cannot reach a gradient that is wanted. Losses and gradients "
-             "are the same, bit for bit.";
+      return "Lossless: saved but never read, so nothing is kept: the values cannot reach a gradient that is wanted. "
+             "Losses "
+             "and gradients are the same, bit for bit.";
     case 1:
       return "Lossless: the same values are kept in fewer bytes. Losses and gradients are the same, bit for bit.";
     case 2:
-      return "Bitwise: a cheap operator recomputes the same bits. Losses and gradients are the "
+      return "Bitwise: recomputed in backward by a cheap operator from tensors that stay alive. Losses and gradients "
+             "are the "
              "same, bit for bit, for a little time.";
     case 3:
       return "Equivalent: another order of the same sums, at most twice the rounding error.";
@@ -68,10 +68,10 @@ QString guarantee_text(const Finding& finding) {
 
 QString relief_text(const Finding& finding) {
   const Bytes alone = finding.peak_before - finding.peak_after;
-  if (alone > Bytes{}) return utf8(bytes_text(alone));
+  if (alone > Bytes{}) return visible(bytes_text(alone));
   if (finding.retained_at_peak_with_all > Bytes{})
-    return utf8(bytes_text(finding.retained_at_peak_with_all)) + " with others";
-  if (alone < Bytes{}) return "rises by " + utf8(bytes_text(Bytes{} - alone));
+    return visible(bytes_text(finding.retained_at_peak_with_all)) + " with others";
+  if (alone < Bytes{}) return "rises by " + visible(bytes_text(Bytes{} - alone));
   return "none";
 }
 
@@ -99,7 +99,7 @@ void FindingsTable::show() {
 
 int FindingsTable::row_of(const QString& id) const {
   for (int row = 0; row < rowCount(); ++row) {
-    if (utf8(finding(row).id) == id) return row;
+    if (visible(finding(row).id) == id) return row;
   }
   return -1;
 }
@@ -107,7 +107,7 @@ int FindingsTable::row_of(const QString& id) const {
 QSet<QString> FindingsTable::rewritable() const {
   QSet<QString> ids;
   for (int row = 0; row < rowCount(); ++row) {
-    if (finding(row).fix.kind == FixKind::rewrite) ids.insert(utf8(finding(row).id));
+    if (finding(row).fix.kind == FixKind::rewrite) ids.insert(visible(finding(row).id));
   }
   return ids;
 }
@@ -121,21 +121,21 @@ int FindingsTable::columnCount(const QModelIndex& parent) const { return parent.
 QVariant FindingsTable::text(const Finding& f, int column) const {
   switch (column) {
     case title:
-      return utf8(f.title);
+      return visible(f.title);
     case relief:
       return relief_text(f);
     case bytes:
-      return utf8(bytes_text(f.bytes));
+      return visible(bytes_text(f.bytes));
     case severity:
       return check::severity_name(f.severity);
     case fixing:
       return fixing_text(f);
     case check:
-      return utf8(f.check);
+      return visible(f.check);
     case where:
       return where_text(f);
     case times:
-      return utf8(report::times_text(f));
+      return visible(report::times_text(f));
     default:
       return {};
   }
@@ -148,7 +148,7 @@ QVariant FindingsTable::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
       return text(f, index.column());
     case Qt::ToolTipRole:
-      if (index.column() == relief) return plain_tip(utf8(report::effect_text(f)));
+      if (index.column() == relief) return plain_tip(visible(report::effect_text(f)));
       if (index.column() == fixing) return guarantee_text(f);
       return plain_tip(text(f, index.column()).toString());
     case Qt::TextAlignmentRole:
@@ -156,11 +156,11 @@ QVariant FindingsTable::data(const QModelIndex& index, int role) const {
                               Qt::AlignVCenter);
     case Qt::CheckStateRole:
       if (index.column() != title) return {};
-      return session_.ticked().contains(utf8(f.id)) ? Qt::Checked : Qt::Unchecked;
+      return session_.ticked().contains(visible(f.id)) ? Qt::Checked : Qt::Unchecked;
     case Qt::AccessibleTextRole:
-      return utf8(f.title) + ", peak falls by: " + relief_text(f) + ", " + fixing_text(f);
+      return visible(f.title) + ", peak falls by: " + relief_text(f) + ", " + fixing_text(f);
     case id_role:
-      return utf8(f.id);
+      return visible(f.id);
     case sort_role:
       switch (index.column()) {
         case relief:
@@ -185,7 +185,7 @@ QVariant FindingsTable::headerData(int section, Qt::Orientation orientation, int
     const char *name, *tip;
   };
   static constexpr Head kHeads[kColumns] = {
-      {"Finding", "What is avoidable. Ticked: the memory is shown without it."},
+      {"Finding", "What memory is avoidable. Ticked: the memory is shown without it."},
       {"Peak falls by", "Alone; where others keep the same memory, with all findings fixed."},
       {"Holds", "The most that it holds at one moment. It need not be at the peak."},
       {"Fixed by", "A rewrite fixes it without a change of the program."},
@@ -213,7 +213,7 @@ bool FindingsTable::setData(const QModelIndex& index, const QVariant& value, int
       !checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) {
     return false;
   }
-  session_.tick(utf8(finding(index.row()).id), value.toInt() == Qt::Checked);
+  session_.tick(visible(finding(index.row()).id), value.toInt() == Qt::Checked);
   return true;
 }
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/report/format.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 

@@ -3,6 +3,8 @@
 #include <QMetaObject>
 #include <QThreadPool>
 
+#include "gui/models/error.h"
+
 namespace tapelens::gui {
 
 Other::Other(Session& session, QObject* parent) : QObject(parent), session_(session), pool_(new QThreadPool(this)) {
@@ -39,8 +41,7 @@ void Other::open(const QString& path) {
       });
     };
     try {
-      Document::Loaded loaded = Document::load(path, progress);
-      QMetaObject::invokeMethod(this, [this, job, loaded = std::move(loaded)] {
+      QMetaObject::invokeMethod(this, [this, job, loaded = Document::load(path, progress)] {
         if (!job->cancelled) show(loaded);
       });
     } catch (const Cancelled&) {
@@ -65,11 +66,11 @@ void Other::close() {
   Q_EMIT changed();
 }
 
-void Other::show(Document::Loaded loaded) {
+void Other::show(const Loaded& loaded) {
   opening_.reset();
-  problem_ = loaded.problem;
-  if (loaded.document) {
-    document_ = std::move(loaded.document);
+  problem_ = loaded ? QString() : sentence(loaded.error());
+  if (loaded) {
+    document_ = *loaded;
     step_.reset();
     find();
   }

@@ -43,7 +43,7 @@ class Other : public QObject {
   struct Job {
     std::atomic<bool> cancelled = false;
   };
-  void show(Document::Loaded loaded);
+  void show(const Loaded& loaded);
   void find();
 
   Session& session_;

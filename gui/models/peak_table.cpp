@@ -6,13 +6,12 @@
 
 #include "analyzer/report/format.h"
 #include "analyzer/report/layout.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 
 namespace {
 
-using peak::HolderKind;
 using report::Allocation;
 using report::Holder;
 
@@ -33,41 +32,13 @@ constexpr std::array<Heading, PeakTable::kColumns> kHeadings = {{
     {"Step", "The training step that it was made in"},
 }};
 
-QString qt(const std::string& text) { return visible(text); }
-
-std::string save_words(const Holder& holder) {
-  std::string text = (holder.node.empty() ? "(unattributed)" : holder.node) + "." + holder.field;
-  if (holder.saves > 1) text += " x" + std::to_string(holder.saves);
-  return text;
-}
-
-std::string holder_words(const Holder& holder) {
-  switch (holder.kind) {
-    case HolderKind::save:
-      return save_words(holder);
-    case HolderKind::gradient:
-      if (!holder.name.empty()) return "gradient of " + holder.name;
-      return holder.node.empty() ? "gradient in flight" : "gradient in flight from " + holder.node;
-    case HolderKind::optimizer_state:
-      return "optimizer state " + holder.name + (holder.parameter.empty() ? "" : " of " + holder.parameter);
-    case HolderKind::recomputed:
-      return "recomputed in backward";
-    case HolderKind::op:
-      return "operator " + holder.name + ", running";
-    case HolderKind::program:
-      return "the program";
-    default:
-      return std::string(kind_name(holder.kind)) + (holder.name.empty() ? "" : " " + holder.name);
-  }
-}
-
 std::string all_holders(const Allocation& allocation) {
   const Holder& first = main_holder(allocation);
-  std::string text = holder_words(first);
+  std::string text = holder_text(first);
   for (const Holder& holder : allocation.holders) {
     if (&holder == &first) continue;
-    text += holder.kind == HolderKind::save ? "; saved as " : "; ";
-    text += holder_words(holder);
+    text += holder.kind == peak::HolderKind::save ? "; saved as " : "; ";
+    text += holder_text(holder);
   }
   return text;
 }
@@ -75,7 +46,7 @@ std::string all_holders(const Allocation& allocation) {
 // Of text beyond ASCII too.
 std::string lower(std::string text) {
   if (std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
-    return qt(text).toLower().toStdString();
+    return visible(text).toLower().toStdString();
   std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + ('a' - 'A')) : c; });
   return text;
 }
@@ -86,8 +57,8 @@ bool is_number(PeakTable::Column column) {
 
 }  // namespace
 
-QString what_text(const Allocation& allocation) { return qt(holder_words(main_holder(allocation))); }
-QString holders_text(const Allocation& allocation) { return qt(all_holders(allocation)); }
+QString what_text(const Allocation& allocation) { return visible(holder_text(main_holder(allocation))); }
+QString holders_text(const Allocation& allocation) { return visible(all_holders(allocation)); }
 
 void PeakTable::show(std::shared_ptr<const report::Peak> peak) {
   beginResetModel();
@@ -108,7 +79,7 @@ std::string PeakTable::words(const Allocation& a, Column column) const {
     case bytes:
       return report::bytes_text(a.bytes);
     case what:
-      return holder_words(main_holder(a));
+      return holder_text(main_holder(a));
     case category:
       return report::label(a.category);
     case holders:
@@ -131,7 +102,9 @@ std::string PeakTable::words(const Allocation& a, Column column) const {
   return {};
 }
 
-QString PeakTable::text(const Allocation& allocation, Column column) const { return qt(words(allocation, column)); }
+QString PeakTable::text(const Allocation& allocation, Column column) const {
+  return visible(words(allocation, column));
+}
 
 int64_t PeakTable::number(const Allocation& a, Column column) const {
   switch (column) {
@@ -194,7 +167,7 @@ QVariant PeakTable::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
       return text(a, column);
     case Qt::ToolTipRole:
-      if (column == bytes) return qt(report::count_text(static_cast<uint64_t>(a.bytes.value)) + " B");
+      if (column == bytes) return visible(report::count_text(static_cast<uint64_t>(a.bytes.value)) + " B");
       return plain_tip(column == holders ? text(a, column).replace(QStringLiteral("; "), QStringLiteral("\n"))
                                          : text(a, column));
     case Qt::TextAlignmentRole:

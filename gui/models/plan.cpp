@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/report/escape.h"
 #include "analyzer/report/findings.h"
 
 namespace tapelens::gui {
@@ -12,15 +13,6 @@ bool is_planned(const advise::Finding& finding, const QSet<QString>& ticked) {
   return finding.fix.kind == check::FixKind::rewrite && ticked.contains(QString::fromStdString(finding.id));
 }
 
-// As a POSIX shell reads it back.
-QString quoted(const QString& word) {
-  static const QString kPlain = "@%+=:,./-_";
-  const bool is_plain = !word.isEmpty() && std::ranges::all_of(word, [](QChar c) {
-    return (c.unicode() < 128 && c.isLetterOrNumber()) || kPlain.contains(c);
-  });
-  return is_plain ? word : '\'' + QString(word).replace('\'', "'\\''") + '\'';
-}
-
 }  // namespace
 
 size_t planned(const Advised& advised, const QSet<QString>& ticked) {
@@ -28,7 +20,7 @@ size_t planned(const Advised& advised, const QSet<QString>& ticked) {
       advised.advice.findings, [&](const advise::Finding& finding) { return is_planned(finding, ticked); }));
 }
 
-std::string plan_text(const Facts& facts, const Advised& advised, const QSet<QString>& ticked) {
+std::string plan_text(const DocumentFacts& facts, const Advised& advised, const QSet<QString>& ticked) {
   report::Report report;
   report.recording.torch_version = facts.torch_version.toStdString();
   report.recording.command = facts.command.toStdString();
@@ -39,7 +31,8 @@ std::string plan_text(const Facts& facts, const Advised& advised, const QSet<QSt
 }
 
 QString verify_command(const QString& plan_path, const QString& command) {
-  return "tapelens verify --plan " + quoted(plan_path) + " -- " + command;
+  return "tapelens verify --plan " + QString::fromStdString(report::shell_quote(plan_path.toStdString())) + " -- " +
+         command;
 }
 
 }  // namespace tapelens::gui

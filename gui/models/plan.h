@@ -13,7 +13,7 @@ namespace tapelens::gui {
 size_t planned(const Advised& advised, const QSet<QString>& ticked);
 
 // The text of the plan: that of `tapelens advise --write-plan`, with the sites of what is ticked alone.
-std::string plan_text(const Facts& facts, const Advised& advised, const QSet<QString>& ticked);
+std::string plan_text(const DocumentFacts& facts, const Advised& advised, const QSet<QString>& ticked);
 
 // For a shell. `command`: as it was recorded, quoted already.
 QString verify_command(const QString& plan_path, const QString& command);

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "analyzer/report/detail.h"
+#include "gui/models/error.h"
 
 namespace tapelens::gui {
 
@@ -77,15 +78,14 @@ void Session::open(const QString& path) {
   opening_job_ = std::make_shared<Job>();
   Q_EMIT progressed(tr("Opening"), 0);
   run(*pool_, opening_job_, [this, path](const Progress& progress) -> std::function<void()> {
-    Document::Loaded loaded = Document::load(path, progress);
-    return [this, loaded = std::move(loaded)] {
+    return [this, loaded = Document::load(path, progress)] {
       opening_job_.reset();
       Q_EMIT progressed({}, 1);
-      if (!loaded.document) {
-        Q_EMIT failed(loaded.problem);
+      if (!loaded) {
+        Q_EMIT failed(sentence(loaded.error()));
         return;
       }
-      show_document(loaded.document);
+      show_document(*loaded);
     };
   });
 }

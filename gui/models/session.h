@@ -14,12 +14,11 @@
 #include "gui/models/document.h"
 #include "gui/models/search.h"
 #include "gui/models/whatif.h"
+#include "gui/pages.h"
 
 class QThreadPool;
 
 namespace tapelens::gui {
-
-enum class PageId : uint8_t { timeline, peak, advice, steps, compare };
 
 // A place in a recording: all that back and forward go through.
 struct View {

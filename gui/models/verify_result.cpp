@@ -8,7 +8,7 @@
 #include "analyzer/report/format.h"
 #include "analyzer/verify/verdict_json.h"
 #include "analyzer/verify/verdict_text.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 

@@ -9,7 +9,7 @@
 #include <QVBoxLayout>
 
 #include "analyzer/report/format.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/grouping_bar.h"
 #include "gui/widgets/icicle.h"
 #include "gui/widgets/theme.h"

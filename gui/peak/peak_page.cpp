@@ -11,7 +11,7 @@
 #include <QVBoxLayout>
 
 #include "analyzer/report/format.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/peak/category_bar.h"
 #include "gui/peak/groups_view.h"
 #include "gui/peak/peak_list.h"
@@ -24,8 +24,6 @@ namespace {
 
 constexpr int kTypingRestsMs = 150;
 constexpr qint32 kStateVersion = 2;
-
-QString qt(const std::string& text) { return visible(text); }
 
 }  // namespace
 
@@ -43,10 +41,12 @@ QString headline_of(const report::Peak& peak, const QString& device, bool is_the
       where = QStringLiteral("in the %1 of step %2").arg(QString::fromUtf8(phase_name(peak.phase)), step);
   }
   return QStringLiteral("%1 on %2%3, %4 after the start, %5; %6")
-      .arg(qt(report::bytes_text(peak.bytes)), device, is_the_peak ? QStringLiteral(" at the peak") : QString(),
-           qt(report::time_text(peak.time)), where,
-           qt(report::plural(peak.live_allocations, "allocation", "allocations")));
+      .arg(visible(report::bytes_text(peak.bytes)), device, is_the_peak ? QStringLiteral(" at the peak") : QString(),
+           visible(report::time_text(peak.time)), where,
+           visible(report::plural(peak.live_allocations, "allocation", "allocations")));
 }
+
+Page* make_peak_page(Session& session) { return new PeakPage(session); }
 
 PeakPage::PeakPage(Session& session, QWidget* parent)
     : Page(parent),
@@ -241,11 +241,11 @@ void PeakPage::show_allocation() {
   }
   const report::Allocation& a = list_->table().allocation(row);
   what_->setText(what_text(a));
-  QStringList facts{qt(report::bytes_text(a.bytes) + (a.layout.empty() ? "" : ", " + a.layout))};
+  QStringList facts{visible(report::bytes_text(a.bytes) + (a.layout.empty() ? "" : ", " + a.layout))};
   facts.append(
       QStringLiteral("Made %1 %2")
-          .arg(a.op.empty() ? QStringLiteral("outside of operators") : QStringLiteral("by ") + qt(a.op),
-               a.module.empty() ? QStringLiteral("outside of modules") : QStringLiteral("in ") + qt(a.module)));
+          .arg(a.op.empty() ? QStringLiteral("outside of operators") : QStringLiteral("by ") + visible(a.op),
+               a.module.empty() ? QStringLiteral("outside of modules") : QStringLiteral("in ") + visible(a.module)));
   if (a.holders.size() > 1) facts.append(QStringLiteral("Held by ") + holders_text(a));
   facts_->setText(facts.join(QLatin1Char('\n')));
   source_->show_stack(a.stack, QStringLiteral("No stack was recorded for this allocation."));

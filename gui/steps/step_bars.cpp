@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "analyzer/report/format.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -15,8 +15,6 @@ namespace tapelens::gui {
 namespace {
 
 constexpr int kWidest = 56;  // of a bar, in pixels
-
-QString qt(const std::string& text) { return visible(text); }
 
 }  // namespace
 
@@ -82,7 +80,7 @@ void StepBars::set_current(int row) {
 
 QString StepBars::tip(const Bar& bar, int first) const {
   const report::Step& step = table_.steps()[static_cast<size_t>(bar.row)];
-  QString text = QStringLiteral("Step %1\nPeak %2").arg(step.index).arg(qt(report::bytes_text(step.peak)));
+  QString text = QStringLiteral("Step %1\nPeak %2").arg(step.index).arg(visible(report::bytes_text(step.peak)));
   if (first != bar.last) {
     text += QStringLiteral(", the largest of steps %1 to %2")
                 .arg(table_.steps()[static_cast<size_t>(first)].index)

@@ -15,7 +15,7 @@
 
 #include "analyzer/report/detail.h"
 #include "analyzer/report/format.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/steps/step_bars.h"
 #include "gui/widgets/sparkline.h"
 #include "gui/widgets/table_header.h"
@@ -28,8 +28,6 @@ namespace {
 // In average characters.
 constexpr std::array<int, StepsTable::kColumns> kWidths = {8, 14, 30, 15, 13, 13, 13, 13, 30};
 
-QString qt(const std::string& text) { return visible(text); }
-
 // "none stands out", "memory grows by 1.1 MiB a step since step 1", "3 stand out"
 QString what_stands_out(const StandsOut& out) {
   if (out.count == 0) return QStringLiteral("none stands out");
@@ -40,18 +38,19 @@ QString what_stands_out(const StandsOut& out) {
         static_cast<uint64_t>(std::ranges::count_if(out.peak, [](const QString& peak) { return !peak.isEmpty(); }));
     const QString growth = QStringLiteral("memory ") + why.first();
     if (peaks == 0) return growth;
-    return growth + QStringLiteral("; %1 out").arg(qt(report::plural(peaks, "peak stands", "peaks stand")));
+    return growth + QStringLiteral("; %1 out").arg(visible(report::plural(peaks, "peak stands", "peaks stand")));
   }
   return out.count == 1 ? QStringLiteral("1 stands out")
-                        : QStringLiteral("%1 stand out").arg(qt(report::count_text(out.count)));
+                        : QStringLiteral("%1 stand out").arg(visible(report::count_text(out.count)));
 }
 
 QString headline_of(const StepsTable& table) {
   if (table.largest() < 0) return {};
   const report::Step& most = table.steps()[static_cast<size_t>(table.largest())];
-  const QString count = qt(report::plural(table.steps().size(), "step", "steps"));
+  const QString count = visible(report::plural(table.steps().size(), "step", "steps"));
   return QStringLiteral("%1; the largest peak, %2, in step %3; %4")
-      .arg(count, qt(report::bytes_text(most.peak)), QString::number(most.index), what_stands_out(table.outstanding()));
+      .arg(count, visible(report::bytes_text(most.peak)), QString::number(most.index),
+           what_stands_out(table.outstanding()));
 }
 
 }  // namespace
@@ -71,6 +70,8 @@ void OutstandingDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
   }
   QStyledItemDelegate::paint(painter, option, index);
 }
+
+Page* make_steps_page(Session& session) { return new StepsPage(session); }
 
 StepsPage::StepsPage(Session& session, QWidget* parent)
     : Page(parent),

@@ -6,7 +6,7 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -120,7 +120,7 @@ QString summary_of(const Session& session) {
   html += heading(QObject::tr("What to do about it"));
   if (!session.has(Part::advice)) return html + remark(QObject::tr("Being worked out …"));
   const auto& findings = subject.advised->advice.findings;
-  if (findings.empty()) return html + remark(QObject::tr("Nothing of it is avoidable."));
+  if (findings.empty()) return html + remark(QObject::tr("No avoidable memory was found."));
   html += "<table width='100%' cellspacing=0 cellpadding=1>";
   for (size_t i = 0; i < std::min(findings.size(), kMostFindings); ++i) {
     const advise::Finding& finding = findings[i];

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

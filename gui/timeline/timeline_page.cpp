@@ -38,6 +38,8 @@ QToolButton* button(QWidget* parent, const QString& text, const QString& tip) {
 
 }  // namespace
 
+Page* make_timeline_page(Session& session) { return new TimelinePage(session); }
+
 TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), session_(session) {
   view_ = new TimelineView(session);
   by_ = new QComboBox(this);

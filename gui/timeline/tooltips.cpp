@@ -5,14 +5,12 @@
 #include "analyzer/model/attribution.h"
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
 
 namespace {
-
-QString words(std::string_view utf8) { return visible(utf8); }
 
 // Rows of a name and what it is; rows of nothing are left out.
 class Rows {
@@ -58,7 +56,7 @@ QString allocation_tip(const Session& session, AllocationId allocation) {
   if (!f.uses.empty()) {
     const auto backward = std::ranges::count_if(f.uses, &AllocationFacts::Use::is_backward);
     rows.add(QObject::tr("used"), QObject::tr("%1, %2 in the backward; last by %3 at %4")
-                                      .arg(words(report::plural(f.uses.size(), "time", "times")))
+                                      .arg(visible(report::plural(f.uses.size(), "time", "times")))
                                       .arg(backward)
                                       .arg(f.uses.back().op, time_words(f.uses.back().when.begin)));
   }
@@ -78,7 +76,7 @@ QString column_tip(const Scene& scene, size_t at) {
   for (const uint8_t group : order) {
     rows.add(group_label(grouping, group),
              QString("%1  %2").arg(bytes_words(Bytes{column.bytes[group]}),
-                                   words(report::percent_text(Bytes{column.bytes[group]}, column.most))));
+                                   visible(report::percent_text(Bytes{column.bytes[group]}, column.most))));
   }
   if (!scene.lowered.empty()) rows.add(QObject::tr("with what is ticked"), bytes_words(scene.lowered[at]));
   return rows.html();
@@ -92,9 +90,10 @@ QString step_tip(const Session& session, const Interval& step, Time time) {
   rows.add(QObject::tr("phase"), model::phase_name(subject.of.phases.at(time)));
   rows.add(QObject::tr("time"), span_words(step));
   rows.add(QObject::tr("peak"), bytes_words(subject.timeline.largest(step).bytes));
-  rows.add(QObject::tr("allocated"),
-           QObject::tr("%1 in %2")
-               .arg(bytes_words(totals.bytes), words(report::plural(totals.allocations, "allocation", "allocations"))));
+  rows.add(
+      QObject::tr("allocated"),
+      QObject::tr("%1 in %2")
+          .arg(bytes_words(totals.bytes), visible(report::plural(totals.allocations, "allocation", "allocations"))));
   return rows.html();
 }
 
@@ -103,28 +102,28 @@ QString span_tip(const Session& session, uint32_t span) {
   const Text& text = session.document()->text();
   const uint32_t row = picture::Row::row(span);
   const picture::SpanKind kind = picture::Row::kind(span);
-  Rows rows(words(picture::span_name(p, text, span)));
+  Rows rows(visible(picture::span_name(p, text, span)));
   Interval when = picture::span_time(p, span);
   when.end = std::min(when.end, p.duration);
   model::OperatorId op;
   switch (kind) {
     case picture::SpanKind::module_call:
       rows.add(QObject::tr("module"),
-               words(text.string(text.module_type[p.module_calls.module[model::ModuleCallId{row}]])));
+               visible(text.string(text.module_type[p.module_calls.module[model::ModuleCallId{row}]])));
       break;
     case picture::SpanKind::evaluation:
       op = p.nodes.op[p.evaluations.node[model::EvaluationId{row}]];
-      rows.add(QObject::tr("node made by"), words(text.string(p.operators.name[op])));
+      rows.add(QObject::tr("node made by"), visible(text.string(p.operators.name[op])));
       break;
     case picture::SpanKind::op:
       op = model::OperatorId{row};
-      rows.add(QObject::tr("operator"), words(text.string(p.operators.name[op])));
+      rows.add(QObject::tr("operator"), visible(text.string(p.operators.name[op])));
       break;
   }
   if (op) {
-    rows.add(QObject::tr("in"), words(text.string(text.module_path[module_of(p, op)])));
+    rows.add(QObject::tr("in"), visible(text.string(text.module_path[module_of(p, op)])));
     if (const model::FrameId frame = source_frame(text, stack_of(p, text, op)))
-      rows.add(QObject::tr("line"), words(peak::frame_text(text, frame)));
+      rows.add(QObject::tr("line"), visible(peak::frame_text(text, frame)));
   }
   rows.add(QObject::tr("time"), span_words(when));
   const auto totals = session.subject().timeline.allocated(when);
@@ -132,7 +131,7 @@ QString span_tip(const Session& session, uint32_t span) {
     rows.add(
         QObject::tr("allocated meanwhile"),
         QObject::tr("%1 in %2")
-            .arg(bytes_words(totals.bytes), words(report::plural(totals.allocations, "allocation", "allocations"))));
+            .arg(bytes_words(totals.bytes), visible(report::plural(totals.allocations, "allocation", "allocations"))));
   }
   return rows.html();
 }

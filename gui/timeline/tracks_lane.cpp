@@ -1,7 +1,7 @@
 // Modules, operators and backward nodes of one thread, nested.
 #include <algorithm>
 
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/timeline/scene.h"
 #include "gui/widgets/theme.h"
 

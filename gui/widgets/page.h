@@ -1,10 +1,13 @@
-// A page of the window.
+// A page of the window. A folder gui/NAME/, listed in gui/pages.cmake, derives one and defines make_NAME_page(), which
+// gui/pages.h declares.
 #pragma once
 
 #include <QByteArray>
 #include <QPainter>
 #include <QString>
 #include <QWidget>
+
+#include "gui/pages.h"
 
 class QAbstractItemModel;
 

@@ -15,7 +15,7 @@
 #include "analyzer/model/text.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/python_colors.h"
 #include "gui/widgets/theme.h"
 #include "trace/regular_file.h"

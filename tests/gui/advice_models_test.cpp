@@ -117,7 +117,7 @@ TEST_F(Findings, TheMemoryWithoutNoneIsWhatWasRecordedAndWithoutTheMaskableIsLes
   EXPECT_EQ(*std::ranges::max_element(columns), result.after);
 }
 
-TEST_F(Findings, ThePlanOfAllThatARewriteMendsIsThatOfTheCommandLine) {
+TEST_F(Findings, ThePlanOfAllThatARewriteFixesIsThatOfTheCommandLine) {
   const auto recording = trace::Recording::open(recording_.path().toStdString());
   ASSERT_TRUE(recording);
   advise::Checks checks = plugins::builtin_checks();

@@ -107,7 +107,7 @@ TEST_F(OnAdvicePage, SpaceTicksTheRowAndArrowsGoOn) {
   EXPECT_EQ(session_.ticked(), QSet<QString>{id(1)});
 }
 
-TEST_F(OnAdvicePage, AllThatARewriteMendsAreTickedAtOnceAndNone) {
+TEST_F(OnAdvicePage, AllThatARewriteFixesAreTickedAtOnceAndNone) {
   EXPECT_FALSE(button("None")->isEnabled());
   click("Tick all");
   EXPECT_EQ(session_.ticked().size(), 6);
@@ -159,16 +159,17 @@ TEST_F(OnAdvicePage, AFilterIsTypedAndSharedWithTheSession) {
 
 TEST_F(OnAdvicePage, APlanIsSavedAndItsCommandCopied) {
   const QString path = recording_.path() + ".plan.json";
-  QString problem;
   EXPECT_FALSE(button("Save plan")->isEnabled());
-  EXPECT_FALSE(page_.save_plan(path, &problem));
-  EXPECT_EQ(problem, "No finding that a rewrite fixes is ticked.");
+  const auto nothing = page_.save_plan(path);
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().message, "No finding that a rewrite fixes is ticked.");
   tick(1);
   EXPECT_TRUE(button("Save plan")->isEnabled());
   EXPECT_FALSE(button("Copy command")->isEnabled());
-  EXPECT_FALSE(page_.save_plan("/no/such/folder/plan.json", &problem));
-  EXPECT_TRUE(problem.contains("cannot be written")) << problem.toStdString();
-  ASSERT_TRUE(page_.save_plan(path, &problem)) << problem.toStdString();
+  const auto nowhere = page_.save_plan("/no/such/folder/plan.json");
+  ASSERT_FALSE(nowhere);
+  EXPECT_NE(nowhere.error().message.find("cannot be written"), std::string::npos) << nowhere.error().message;
+  ASSERT_TRUE(page_.save_plan(path));
   QFile file(path);
   ASSERT_TRUE(file.open(QIODevice::ReadOnly));
   EXPECT_EQ(file.readAll().toStdString(),
@@ -228,8 +229,7 @@ TEST(AdvicePageAlone, SaysWhenNothingWasFound) {
   EXPECT_TRUE(std::ranges::any_of(labels, [](const QLabel* label) {
     return label->isVisible() && label->text().contains("found no avoidable memory");
   }));
-  QString problem;
-  EXPECT_FALSE(page.save_plan("/tmp/unused", &problem));
+  EXPECT_FALSE(page.save_plan("/tmp/unused"));
 }
 
 TEST(Diff, AddedAndRemovedLinesAreTinted) {

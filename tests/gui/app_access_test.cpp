@@ -47,7 +47,7 @@ class Access : public testing::OnWindow {
   }
   // What of its words does not fit, on each page.
   void expect_room() {
-    for (const PageId page : testing::kPages) {
+    for (const PageId page : testing::kAllPages) {
       show(page);
       for (int i = 0; i < 5; ++i) QApplication::processEvents();
       SCOPED_TRACE(window_->page(page).title().toStdString());
@@ -91,7 +91,7 @@ class Access : public testing::OnWindow {
 };
 
 TEST_F(Access, EveryControlHasAName) {
-  for (const PageId page : testing::kPages) {
+  for (const PageId page : testing::kAllPages) {
     show(page);
     for (QWidget* widget : shown<QWidget>()) {
       if (widget->focusPolicy() == Qt::NoFocus || widget->focusProxy() != nullptr) continue;
@@ -102,7 +102,7 @@ TEST_F(Access, EveryControlHasAName) {
 }
 
 TEST_F(Access, TabReachesEveryControl) {
-  for (const PageId page : testing::kPages) {
+  for (const PageId page : testing::kAllPages) {
     show(page);
     QSet<QWidget*> reached;
     QWidget *before = nullptr, *at = QApplication::focusWidget();
@@ -133,7 +133,7 @@ TEST_F(Access, TabReachesEveryControl) {
 }
 
 TEST_F(Access, EveryMnemonicIsOnce) {
-  for (const PageId page : testing::kPages) {
+  for (const PageId page : testing::kAllPages) {
     show(page);
     QStringList seen;
     const auto expect_once = [&](const QString& text) {
@@ -168,7 +168,7 @@ TEST(AccessScaled, NothingIsCutAt200Percent) {
 
 TEST_F(Access, AFrameHasThePixelsOfTheScreen) {
   const double ratio = qEnvironmentVariable("QT_SCALE_FACTOR", "1").toDouble();
-  for (const PageId page : testing::kPages) {
+  for (const PageId page : testing::kAllPages) {
     show(page);
     EXPECT_EQ(window_->grab().toImage().size(), window_->size() * ratio);
   }

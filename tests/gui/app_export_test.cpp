@@ -75,10 +75,10 @@ class Export : public testing::OnWindow {
 };
 
 TEST_F(Export, EveryPageAsAPicture) {
-  for (const PageId id : testing::kPages) {
+  for (const PageId id : testing::kAllPages) {
     show(id);
     Page& page = window_->page(id);
-    EXPECT_EQ(export_page(page, path("page.PNG")), "");
+    EXPECT_EQ(testing::problem_of(export_page(page, path("page.PNG"))), "");
     const QImage picture(path("page.PNG"), "PNG");
     EXPECT_EQ(picture, page.picture()->grab().toImage().convertToFormat(picture.format()))
         << page.title().toStdString();
@@ -86,10 +86,10 @@ TEST_F(Export, EveryPageAsAPicture) {
 }
 
 TEST_F(Export, EveryPageAsADrawing) {
-  for (const PageId id : testing::kPages) {
+  for (const PageId id : testing::kAllPages) {
     show(id);
     Page& page = window_->page(id);
-    EXPECT_EQ(export_page(page, path("page.svg")), "");
+    EXPECT_EQ(testing::problem_of(export_page(page, path("page.svg"))), "");
     QSvgRenderer renderer(path("page.svg"));
     EXPECT_TRUE(renderer.isValid()) << page.title().toStdString();
     EXPECT_EQ(renderer.viewBox().size(), page.picture()->size());
@@ -114,7 +114,7 @@ TEST_F(Export, EveryPageAsADrawing) {
 TEST_F(Export, ADrawingOfTheTimelineLooksLikeIt) {
   show(PageId::timeline);
   Page& page = window_->page(PageId::timeline);
-  ASSERT_EQ(export_page(page, path("timeline.svg")), "");
+  ASSERT_EQ(testing::problem_of(export_page(page, path("timeline.svg"))), "");
   QImage drawn(page.picture()->size(), QImage::Format_RGB32), shown = page.picture()->grab().toImage();
   drawn.fill(Qt::white);
   QPainter painter(&drawn);
@@ -131,7 +131,7 @@ TEST_F(Export, ADrawingOfTheTimelineLooksLikeIt) {
 }
 
 TEST_F(Export, EveryTableIsReadAgainAsItWas) {
-  for (const PageId id : testing::kPages) {
+  for (const PageId id : testing::kAllPages) {
     show(id);
     Page& page = window_->page(id);
     if (page.table() == nullptr) {
@@ -140,7 +140,7 @@ TEST_F(Export, EveryTableIsReadAgainAsItWas) {
     }
     const QAbstractItemModel& table = *page.table();
     ASSERT_GT(table.rowCount(), 0) << page.title().toStdString();
-    EXPECT_EQ(export_page(page, path("table.csv")), "");
+    EXPECT_EQ(testing::problem_of(export_page(page, path("table.csv"))), "");
     const Rows rows = read_csv(text_of("table.csv"));
     ASSERT_EQ(rows.size(), table.rowCount() + 1);
     for (const QStringList& row : rows) EXPECT_EQ(row.size(), table.columnCount());
@@ -157,7 +157,7 @@ TEST_F(Export, EveryTableIsReadAgainAsItWas) {
 
 TEST_F(Export, BytesAreNumbersThatAddUp) {
   show(PageId::peak);
-  ASSERT_EQ(export_page(window_->page(PageId::peak), path("peak.csv")), "");
+  ASSERT_EQ(testing::problem_of(export_page(window_->page(PageId::peak), path("peak.csv"))), "");
   const Rows rows = read_csv(text_of("peak.csv"));
   int64_t sum = 0;
   for (qsizetype i = 1; i < rows.size(); ++i) sum += rows[i][0].toLongLong();
@@ -170,7 +170,7 @@ TEST_F(Export, OnlyWhatIsShownAndInItsOrder) {
   QTest::keyClicks(QApplication::focusWidget(), "relu");
   Page& page = window_->page(PageId::peak);
   page.table()->sort(0, Qt::AscendingOrder);
-  ASSERT_EQ(export_page(page, path("peak.csv")), "");
+  ASSERT_EQ(testing::problem_of(export_page(page, path("peak.csv"))), "");
   const Rows rows = read_csv(text_of("peak.csv"));
   EXPECT_EQ(rows.size(), page.table()->rowCount() + 1);
   EXPECT_LT(rows.size() - 1, static_cast<qsizetype>(session().moment()->described.allocations.size()));
@@ -195,12 +195,15 @@ TEST(Csv, AwkwardCellsAreQuoted) {
 
 TEST_F(Export, OtherNamesAreRefusedInASentence) {
   Page& timeline = window_->page(PageId::timeline);
-  EXPECT_EQ(export_page(timeline, path("a.gif")), path("a.gif") + ": a name ends with .png, .svg or .csv");
-  EXPECT_EQ(export_page(timeline, path("a")), path("a") + ": a name ends with .png, .svg or .csv");
-  EXPECT_EQ(export_page(timeline, path("a.csv")), path("a.csv") + ": the Timeline page has no table: .png or .svg");
+  EXPECT_EQ(testing::problem_of(export_page(timeline, path("a.gif"))),
+            path("a.gif") + ": a name ends with .png, .svg or .csv");
+  EXPECT_EQ(testing::problem_of(export_page(timeline, path("a"))), path("a") + ": a name ends with .png, .svg or .csv");
+  EXPECT_EQ(testing::problem_of(export_page(timeline, path("a.csv"))),
+            path("a.csv") + ": the Timeline page has no table: .png or .svg");
   for (const char* ending : {"png", "svg", "csv"}) {
     const QString nowhere = path(QString("no/such/a.") + ending);
-    EXPECT_TRUE(export_page(window_->page(PageId::peak), nowhere).startsWith(nowhere + ": cannot be written: "));
+    EXPECT_TRUE(testing::problem_of(export_page(window_->page(PageId::peak), nowhere))
+                    .startsWith(nowhere + ": cannot be written: "));
   }
 }
 

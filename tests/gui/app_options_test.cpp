@@ -7,14 +7,14 @@ namespace tapelens::gui {
 namespace {
 
 WindowOptions right(const QStringList& arguments) {
-  const ParsedOptions parsed = parse_options(arguments);
-  EXPECT_EQ(parsed.problem, "");
-  return parsed.options;
+  const auto parsed = parse_options(arguments);
+  EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().message);
+  return parsed ? *parsed : WindowOptions();
 }
 std::string wrong(const QStringList& arguments) {
-  const std::string problem = parse_options(arguments).problem.toStdString();
-  EXPECT_FALSE(problem.empty()) << arguments.join(' ').toStdString();
-  return problem;
+  const auto parsed = parse_options(arguments);
+  EXPECT_FALSE(parsed) << arguments.join(' ').toStdString();
+  return parsed ? "" : parsed.error().message;
 }
 
 TEST(Options, NothingIsAnEmptyWindow) {
@@ -68,7 +68,7 @@ TEST(Options, Sizes) {
   EXPECT_EQ(right({"--size", "1280x720"}).size, QSize(1280, 720));
   EXPECT_EQ(right({"--size=1x16384"}).size, QSize(1, 16384));
   for (const char* no : {"1280", "x", "1280x", "0x720", "-5x5", "16385x10", "1280x720x1", "axb", ""}) {
-    EXPECT_EQ(wrong({"--size", no}), "--size: '" + std::string(no) + "' is no size, like 1280x720");
+    EXPECT_EQ(wrong({"--size", no}), "--size: '" + std::string(no) + "' is no size of a window, like 1280x720");
   }
 }
 

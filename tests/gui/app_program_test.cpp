@@ -25,6 +25,11 @@ struct Ran {
 class Program : public ::testing::Test {
  protected:
   Ran run(const QStringList& arguments, bool has_platform = false) {
+    return run_program(TAPELENS_GUI_PROGRAM, arguments, has_platform);
+  }
+  // `tapelens view`, which starts the window that is beside it.
+  Ran view(const QStringList& arguments) { return run_program(TAPELENS_PROGRAM, QStringList("view") + arguments); }
+  Ran run_program(const QString& program, const QStringList& arguments, bool has_platform = false) {
     QProcess process;
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM", "XDG_RUNTIME_DIR"})
@@ -33,7 +38,7 @@ class Program : public ::testing::Test {
     if (has_platform) environment.insert("QT_QPA_PLATFORM", "offscreen");
     process.setProcessEnvironment(environment);
     process.setWorkingDirectory(folder_.path());
-    process.start(TAPELENS_GUI_PROGRAM, arguments);
+    process.start(program, arguments);
     if (!process.waitForFinished(60'000) || process.exitStatus() != QProcess::NormalExit) return {};
     return {process.exitCode(), process.readAllStandardOutput(), process.readAllStandardError()};
   }
@@ -73,6 +78,24 @@ TEST_F(Program, AWrongOptionIsOneLineAndTwo) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(ran.error.toStdString(), "tapelens-gui: there is no option '--what': see --help\n");
+}
+
+TEST_F(Program, WrongValuesOfTheCommandLineAreUsageErrors) {
+  const QString file = testing::synthetic_recording();
+  const auto expect_refused = [&](const QStringList& words, const QString& part) {
+    const Ran ran = view(QStringList(file) + words);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.out, "");
+    expect_one_line(ran.error);
+    EXPECT_TRUE(ran.error.contains(part)) << ran.error.toStdString();
+  };
+  expect_refused({"--page", "peek"}, "'peek'");
+  expect_refused({"--page="}, "''");
+  expect_refused({"--at", "noon"}, "'noon' is no moment");
+  expect_refused({"--scheme", "blue"}, "'blue'");
+  for (const char* size : {"720", "x", "0x10", "10x", "-1x5", "1280x720p", "99999x1"}) {
+    expect_refused({QString("--size=") + size}, "is no size of a window");
+  }
 }
 
 TEST_F(Program, WithoutADisplayItSaysWhatToDo) {

@@ -155,15 +155,15 @@ TEST_F(Window, OpeningCanBeCancelled) {
 
 TEST_F(Window, KeysAndTabsShowThePages) {
   open(small());
-  for (const PageId page : testing::kPages) {
+  for (const PageId page : testing::kAllPages) {
     show(page);
     EXPECT_TRUE(window_->page(page).isVisible());
-    for (const PageId not_shown : testing::kPages) {
+    for (const PageId not_shown : testing::kAllPages) {
       EXPECT_EQ(window_->page(not_shown).isVisible(), not_shown == page);
       EXPECT_EQ(button<QToolButton>(window_->page(not_shown).title())->isChecked(), not_shown == page);
     }
   }
-  for (const PageId page : testing::kPages) {
+  for (const PageId page : testing::kAllPages) {
     QTest::mouseClick(button<QToolButton>(window_->page(page).title()), Qt::LeftButton);
     EXPECT_EQ(view().page, page);
   }
@@ -210,7 +210,7 @@ TEST_F(Window, AZoomOfManyNotchesIsOneWayBack) {
 
 TEST_F(Window, FindPutsTheCursorIntoTheFilterOfEachPage) {
   open_all(small(), other());
-  for (const PageId page : testing::kPages) {
+  for (const PageId page : testing::kAllPages) {
     show(page);
     key(Qt::Key_F, Qt::ControlModifier);
     auto* field = qobject_cast<QLineEdit*>(QApplication::focusWidget());
@@ -272,7 +272,7 @@ TEST_F(Window, HelpShowsTheKeys) {
 
 TEST_F(Window, EveryKeyDoesOneThingWhereverTheCursorIs) {
   open(small());
-  for (const PageId page : testing::kPages) {
+  for (const PageId page : testing::kAllPages) {
     show(page);
     for (QWidget* at : window_->page(page).findChildren<QWidget*>()) {
       if (at->focusPolicy() == Qt::NoFocus) continue;
@@ -292,7 +292,7 @@ TEST_F(Window, EveryKeyDoesOneThingWhereverTheCursorIs) {
 
 TEST_F(Window, AnotherSchemeIsSeenAtOnceAndNextTime) {
   open(small());
-  for (const PageId page : testing::kPages) {
+  for (const PageId page : testing::kAllPages) {
     show(page);
     action("Dark")->trigger();
     QApplication::processEvents();
@@ -357,7 +357,7 @@ TEST_F(Window, NonsenseInTheSettingsIsNoTrouble) {
   settings.setValue("window", "nonsense");
   settings.setValue("scheme", 77);
   settings.setValue("recent", 12);
-  for (const PageId page : testing::kPages) settings.setValue("page/" + window_->page(page).title(), "nonsense");
+  for (const PageId page : testing::kAllPages) settings.setValue("page/" + window_->page(page).title(), "nonsense");
   const MainWindow next(MainWindow::kept_scheme());
   EXPECT_EQ(MainWindow::kept_scheme(), Scheme::system);
   EXPECT_GE(next.width(), 400);

@@ -93,7 +93,7 @@ TEST_P(Totals, TheLegendSaysThem) {
    private:
     QWidget* shown_;
   } page(legend);
-  ASSERT_EQ(export_page(page, path), "");
+  ASSERT_EQ(testing::problem_of(export_page(page, path)), "");
   QFile file(path);
   ASSERT_TRUE(file.open(QIODevice::ReadOnly));
   QXmlStreamReader xml(&file);
@@ -160,14 +160,14 @@ TEST_P(Totals, AnotherMomentIsTheReportsToo) {
   options.at.kind = report::At::Kind::step;
   options.at.step = 1;
   const report::Report step = built(session().document()->facts().path, options);
-  ASSERT_EQ(window_->look_at(options.at).toStdString(), "");
+  ASSERT_EQ(testing::problem_of(window_->look_at(options.at)).toStdString(), "");
   ASSERT_TRUE(QTest::qWaitFor([&] { return session().moment() != nullptr; }, 10'000));
   EXPECT_EQ(session().moment()->described.bytes, step.peak.bytes);
   EXPECT_EQ(session().moment()->described.live_allocations, step.peak.live_allocations);
   for (const Time when : {Time{report_.recording.duration.ns / 3}, report_.recording.duration}) {
     options.at.kind = report::At::Kind::time;
     options.at.time = when;
-    ASSERT_EQ(window_->look_at(options.at).toStdString(), "");
+    ASSERT_EQ(testing::problem_of(window_->look_at(options.at)).toStdString(), "");
     ASSERT_TRUE(QTest::qWaitFor([&] { return session().moment() != nullptr; }, 10'000));
     EXPECT_EQ(session().moment()->described.bytes, built(session().document()->facts().path, options).peak.bytes);
   }

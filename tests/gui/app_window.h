@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "gui/app/main_window.h"
+#include "gui/models/error.h"
 #include "tests/gui/advice_recording.h"
 #include "tests/gui/support/recording.h"
 
@@ -126,6 +127,13 @@ class OnWindow : public ::testing::Test {
   std::unique_ptr<MainWindow> window_;
 };
 
-inline constexpr PageId kPages[] = {PageId::timeline, PageId::peak, PageId::advice, PageId::steps, PageId::compare};
+// Empty: there is none.
+inline QString problem_of(const trace::Status& status) { return status ? QString() : sentence(status.error()); }
+
+inline constexpr auto kAllPages = [] {
+  std::array<PageId, kPages> all{};
+  for (size_t i = 0; i < kPages; ++i) all[i] = static_cast<PageId>(i);
+  return all;
+}();
 
 }  // namespace tapelens::gui::testing

@@ -12,9 +12,9 @@ namespace {
 using Tester = QAbstractItemModelTester;
 
 std::shared_ptr<Document> load(const QString& path) {
-  Document::Loaded loaded = Document::load(path, {});
-  EXPECT_TRUE(loaded.document) << loaded.problem.toStdString();
-  return loaded.document;
+  const Loaded loaded = Document::load(path, {});
+  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().message);
+  return loaded ? *loaded : nullptr;
 }
 
 TEST(Compared, EachGroupIsInOneRowWithWhatBecameOfIt) {

@@ -82,15 +82,11 @@ TEST_F(View, WhatCannotBeReadIsSaidBeforeAnyWindowOpens) {
   expect_refused(view({"."}), 3, ".: cannot be read: Is a directory");
 }
 
-TEST_F(View, WrongValuesAreUsageErrors) {
+// What values may be is the window's to say: tests/gui/app_program_test.cpp.
+TEST_F(View, WhatItDoesNotKnowIsAUsageError) {
   put_window("bin");
-  expect_refused(view({"run.tapelens", "--page", "peek"}), 2, "'peek'");
-  expect_refused(view({"run.tapelens", "--at", "noon"}), 2, "'noon' is no moment");
-  expect_refused(view({"run.tapelens", "--scheme", "blue"}), 2, "'blue'");
-  for (const char* size : {"720", "x", "0x10", "10x", "-1x5", "1280x720p", "99999x1"}) {
-    expect_refused(view({"run.tapelens", std::string("--size=") + size}), 2, "is no size of a window");
-  }
   expect_refused(view({"a", "b", "c"}), 2, "unexpected argument 'c'");
+  expect_refused(view({"--pages", "peak"}), 2, "--pages");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "gui/models/shown.h"
+#include "gui/models/visible_text.h"
 
 #include <QTextDocument>
 
