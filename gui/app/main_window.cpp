@@ -49,7 +49,7 @@ MainWindow::MainWindow(Scheme scheme, QWidget* parent) : QMainWindow(parent), sc
     remember(session_.document()->facts().path);
     banner_->hide();
     outer_->setCurrentIndex(1);
-    page(session_.view().page).setFocus();
+    page(session_.view().page).take_focus();
     follow();
   });
   connect(&session_, &Session::closed, this, [this] {

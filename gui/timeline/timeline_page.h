@@ -21,6 +21,7 @@ class TimelinePage final : public Page {
   QWidget* picture() override { return view_; }
   void paint_picture(QPainter& painter) override { view_->paint_on(painter); }
   void find() override;
+  void take_focus() override { view_->setFocus(); }
   QByteArray save_state() const override;
   void restore_state(const QByteArray& state) override;
 

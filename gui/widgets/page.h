@@ -28,6 +28,8 @@ class Page : public QWidget {
   virtual void restore_state(const QByteArray&) {}
   // Whether something that it shall show is still being worked out by itself (not by the session).
   virtual bool is_busy() const { return false; }
+  // Keys go to it from now on.
+  virtual void take_focus() { setFocus(); }
   // Puts the cursor where a filter or a search is typed.
   virtual void find() = 0;
 };

@@ -12,6 +12,7 @@
 #include <QTableView>
 #include <QTest>
 
+#include "analyzer/verify/verdict_json.h"
 #include "gui/advice/finding_pane.h"
 #include "gui/advice/verify_pane.h"
 #include "gui/models/plan.h"
@@ -187,10 +188,11 @@ TEST_F(OnAdvicePage, AResultBesideTheRecordingIsShownByItself) {
   EXPECT_FALSE(pane->isVisible());
   QFile file(recording_.path() + ".verify.json");
   ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-  file.write(
-      R"({"verdict": "identical", "rounding": null, "identical": true, "deterministic": true, "first_difference": null,
-      "compared": {"steps": 2, "losses": 2, "gradients": 6, "parameters": 6},
-      "bare": {"peak_bytes": 38797312, "step_ns": 1000}, "rewritten": {"peak_bytes": 26214400, "step_ns": 1000}})");
+  verify::Verdict verdict;
+  verdict.compared = {.steps = 2, .losses = 2, .gradients = 6, .parameters = 6};
+  verdict.bare.peak.value = 38'797'312;
+  verdict.rewritten.peak.value = 26'214'400;
+  file.write(QByteArray::fromStdString(verify::verdict_json(verdict)));
   file.close();
   open();
   EXPECT_TRUE(pane->isVisible());

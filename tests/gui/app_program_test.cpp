@@ -90,7 +90,6 @@ TEST_F(Program, WrongValuesOfTheCommandLineAreUsageErrors) {
     EXPECT_TRUE(ran.error.contains(part)) << ran.error.toStdString();
   };
   expect_refused({"--page", "peek"}, "'peek'");
-  expect_refused({"--page="}, "''");
   expect_refused({"--at", "noon"}, "'noon' is no moment");
   expect_refused({"--scheme", "blue"}, "'blue'");
   for (const char* size : {"720", "x", "0x10", "10x", "-1x5", "1280x720p", "99999x1"}) {
