@@ -13,7 +13,7 @@
 namespace tapelens::trace {
 
 inline constexpr uint64_t kSpoolMagic = 0x314c4f4f5053544cULL;  // "LTSPOOL1"
-inline constexpr uint32_t kBlockMagic = 0x4b434c42;  // "BLCK"
+inline constexpr uint32_t kBlockMagic = 0x4b434c42;             // "BLCK"
 inline constexpr size_t kSpoolHeaderBytes = 4096;
 inline constexpr size_t kBlockBytes = size_t{64} * 1024;
 inline constexpr size_t kBlockHeaderBytes = 64;

@@ -59,9 +59,7 @@ struct LoadedTable : T<ColumnsBy<typename trace::Row<T>::Id>::template Of> {
   auto ids() const { return first().ids(); }
 
  private:
-  const auto& first() const {
-    return std::get<0>(trace::tied<trace::kColumns<T>>(*static_cast<const Columns*>(this)));
-  }
+  const auto& first() const { return std::get<0>(trace::tied<trace::kColumns<T>>(*static_cast<const Columns*>(this))); }
 };
 
 }  // namespace tapelens::model
