@@ -69,10 +69,10 @@ def test_an_include_that_goes_up(tree):
 
 
 def test_an_include_of_what_only_tests_use(tree):
-    planted = plant(tree, "analyzer/model/text.h", "tests/unit/trace_builder.h")
+    planted = plant(tree, "analyzer/model/text.h", "testing/trace_builder.h")
     code, said = tree.layers("--check")
     assert code == 1
-    assert f"{planted}: nobody includes tests/" in said
+    assert f"{planted}: nobody includes testing/" in said
 
 
 def test_links_that_go_round(tree):
