@@ -14,6 +14,7 @@
 #include "analyzer/model/load.h"
 #include "tests/fuzz/files.h"
 #include "trace/checksum.h"
+#include "trace/record.h"
 #include "trace/seal.h"
 
 namespace {
