@@ -52,7 +52,7 @@ def test_the_last_of_a_disk_is_left_to_the_program(mebibytes, tmp_path):
 
 
 def test_the_spools_can_be_on_another_disk(tmp_path):
-    with tmpfs(tmp_path / "small", "size=10m") as small:
+    with tmpfs(tmp_path / "small", "size=16m") as small:
         target = small / "run.tapelens"
         recorded = harness.record(program(tmp_path, 2500), target, options=["--spool", tmp_path])
         assert recorded.code == 0 and recorded.stderr == ""
