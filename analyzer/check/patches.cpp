@@ -187,7 +187,7 @@ std::optional<Patches::Spot> Patches::spot(FrameId frame) const {
   auto content = trace::read_regular_file(file, kMostBytes);
   if (!content) return std::nullopt;
   // Lines of another version of the file are not those that ran.
-  if (source_state(text, text.string(text.frame_file[frame]), *content) == SourceState::changed) return std::nullopt;
+  if (!is_as_recorded(text, text.string(text.frame_file[frame]), *content)) return std::nullopt;
   auto source = PythonSource::parse(std::move(*content));
   if (!source) return std::nullopt;
   const size_t statement = source->at(text.frame_line[frame] - 1);

@@ -9,13 +9,11 @@
 
 namespace tapelens::model {
 
-SourceState source_state(const Text& text, std::string_view path, std::string_view content) {
+bool is_as_recorded(const Text& text, std::string_view path, std::string_view content) {
   const auto file =
       std::ranges::find_if(text.sources, [&](const SourceFile& source) { return text.string(source.path) == path; });
-  if (file == text.sources.end()) return SourceState::not_known;
-  const bool is_same =
-      file->bytes == content.size() && file->hash == trace::checksum_of(content.data(), content.size());
-  return is_same ? SourceState::same : SourceState::changed;
+  return file != text.sources.end() && file->bytes == content.size() &&
+         file->hash == trace::checksum_of(content.data(), content.size());
 }
 
 void load_source_files(const trace::Recording& recording, Text& text) {

@@ -20,15 +20,10 @@ struct SourceFile {
   friend bool operator==(const SourceFile&, const SourceFile&) = default;
 };
 
-enum class SourceState : uint8_t {
-  not_known,  // not recorded (older recordings have none at all), changed while the program ran, or not one in all
-              // processes
-  same,
-  changed,
-};
-
-// `content` is the whole of what the file at `path`, as frames name it, holds now.
-SourceState source_state(const Text& text, std::string_view path, std::string_view content);
+// Whether `content`, the whole of what the file at `path` (as frames name it) holds now, is what the program was read
+// from. False where that is not known: older recordings have no contents at all, a file may have changed while the
+// program ran, or not be the same one in all processes.
+bool is_as_recorded(const Text& text, std::string_view path, std::string_view content);
 
 // Fills `text.sources`: of all processes, in the order of paths; without those that two processes read different
 // contents of. A table of them that cannot be read is noted in `text.left_out`.

@@ -11,6 +11,7 @@
 #include "analyzer/peak/analysis.h"
 #include "analyzer/report/patches.h"
 #include "testing/model_builder.h"
+#include "trace/checksum.h"
 
 namespace tapelens::check {
 namespace {
@@ -99,6 +100,10 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
   template <class Ask>
   std::string changed(const std::string& program, Ask ask) {
     std::ofstream(root_ / "train.py", std::ios::binary) << program;
+    if (is_recorded_) {
+      const StringId path = string((root_ / "train.py").string());
+      text.sources = {{path, program.size(), trace::checksum_of(program.data(), program.size())}};
+    }
     done();
     const SourceTree sources{root_, root_};
     const peak::Analysis analysis(process, text);
@@ -124,7 +129,15 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
   StackId stack_{};
   std::set<uint32_t> free_;
   int64_t time_ = 10;
+  bool is_recorded_ = true;  // what the file held
 };
+
+TEST_F(Patching, AFileThatMayNotBeTheOneThatRanIsLeftAlone) {
+  const StackId line2 = here(2);
+  is_recorded_ = false;
+  const std::string program = "total = 0\ntotal += loss\nprint(float(total))\n";
+  EXPECT_EQ(changed(program, [&](const Patches& p) { return p.detach_summand(line2, true); }), "");
+}
 
 TEST_F(Patching, ASumOfLossesBecomesASumOfNumbersWhereNothingElseIsDoneWithIt) {
   const StackId line2 = here(2);
