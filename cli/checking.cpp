@@ -1,7 +1,5 @@
 #include "cli/checking.h"
 
-#include <cstdlib>
-
 #include "cli/messages.h"
 #include "plugins/builtin.h"
 
@@ -9,9 +7,7 @@ namespace tapelens::cli {
 
 advise::Checks all_checks(const std::vector<std::string>& plugins) {
   advise::Checks checks = plugins::builtin_checks();
-  if (const char* folders = getenv("TAPELENS_PLUGIN_PATH")) {
-    for (const std::string& refused : checks.load_folders(folders)) say(refused);
-  }
+  for (const std::string& refused : checks.load_folders()) say(refused);
   for (const std::string& path : plugins) {
     if (const auto loaded = checks.load(path); !loaded) say(loaded.error().message);
   }

@@ -12,6 +12,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "rewrites/variables.h"
+#include "trace/variables.h"
+
 namespace tapelens::cli {
 namespace {
 
@@ -41,8 +44,8 @@ Answer ask(const std::string& python, const std::string& preload) {
     dup2(nowhere, STDIN_FILENO);
     dup2(nowhere, STDERR_FILENO);
     dup2(ends[1], STDOUT_FILENO);
-    unsetenv("TAPELENS_SPOOL");
-    unsetenv("TAPELENS_REWRITE");
+    unsetenv(TAPELENS_SPOOL);
+    unsetenv(TAPELENS_REWRITE);
     if (!preload.empty()) setenv("LD_PRELOAD", preload.c_str(), 1);
     execlp(python.c_str(), python.c_str(), "-c", kQuestion, static_cast<char*>(nullptr));
     _exit(errno == ENOENT ? 127 : 126);

@@ -14,6 +14,7 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/preload.h"
+#include "cli/recording_environment.h"
 #include "cli/spool_folder.h"
 #include "cli/tally.h"
 #include "cli/text.h"
@@ -114,12 +115,13 @@ int record(const RecordOptions& options, const rewrites::Settings& applying, con
   const uint64_t begin = monotonic_now();
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(), std::back_inserter(environment));
-  environment.insert(environment.end(), {{"TAPELENS_SPOOL", folder.path},
-                                         {"TAPELENS_EPOCH_NS", std::to_string(begin)},
-                                         {"TAPELENS_STEPS", options.steps},
-                                         {"TAPELENS_MAX_BYTES", options.max_size},
-                                         {"TAPELENS_STACKS", options.stacks},
-                                         {"TAPELENS_QUIET", options.quiet ? "1" : ""}});
+  std::ranges::move(environment_of(RecordingSettings{.spool = folder.path,
+                                                     .epoch_ns = std::to_string(begin),
+                                                     .steps = options.steps,
+                                                     .max_bytes = options.max_size,
+                                                     .stacks = options.stacks,
+                                                     .quiet = options.quiet}),
+                    std::back_inserter(environment));
   const ChildEnd end = run_command(command, environment);
   signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
   if (!end.started) {

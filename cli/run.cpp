@@ -11,6 +11,7 @@
 #include "cli/messages.h"
 #include "cli/preload.h"
 #include "cli/tally.h"
+#include "trace/variables.h"
 
 namespace tapelens::cli {
 namespace {
@@ -29,7 +30,7 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
   }
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(), std::back_inserter(environment));
-  environment.emplace_back("TAPELENS_QUIET", options.quiet ? "1" : "");
+  environment.emplace_back(TAPELENS_QUIET, options.quiet ? "1" : "");
   const ChildEnd end = run_command(command, environment);
   signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
   if (!end.started || options.quiet) return say_end(end);

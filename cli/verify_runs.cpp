@@ -16,6 +16,7 @@
 #include "cli/child.h"
 #include "cli/messages.h"
 #include "cli/preload.h"
+#include "cli/recording_environment.h"
 #include "cli/spool_folder.h"
 #include "trace/seal.h"
 
@@ -102,17 +103,15 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
   }
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(), std::back_inserter(environment));
-  environment.insert(environment.end(),
-                     {{"TAPELENS_SPOOL", spools.path},
-                      {"TAPELENS_EPOCH_NS", ""},
-                      {"TAPELENS_STEPS", setting_.steps ? "0:" + std::to_string(*setting_.steps) : ""},
-                      {"TAPELENS_MAX_BYTES", ""},
-                      {"TAPELENS_STACKS", ""},
-                      {"TAPELENS_CHECKSUMS", "1"},
-                      {"TAPELENS_VALUES", values},
-                      {"TAPELENS_FLOAT64", wanted.float64 ? "1" : ""},
-                      {"TAPELENS_QUIET", wanted.is_shown ? "" : "1"},
-                      {"PYTHONHASHSEED", "0"}});
+  std::ranges::move(
+      environment_of(RecordingSettings{.spool = spools.path,
+                                       .steps = setting_.steps ? "0:" + std::to_string(*setting_.steps) : "",
+                                       .values = values,
+                                       .checksums = true,
+                                       .float64 = wanted.float64,
+                                       .quiet = !wanted.is_shown}),
+      std::back_inserter(environment));
+  environment.emplace_back("PYTHONHASHSEED", "0");
   // No run may take input away from another.
   const File nothing("/dev/null", O_RDWR);
   Streams streams{nothing.descriptor(), -1, -1};

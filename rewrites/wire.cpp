@@ -6,19 +6,11 @@
 #include <fstream>
 #include <iterator>
 
+#include "rewrites/variables.h"
+
 namespace tapelens::rewrites {
 
 namespace {
-
-constexpr const char* kOn = "TAPELENS_REWRITE";
-constexpr const char* kLevel = "TAPELENS_APPLY";
-constexpr const char* kAllowed = "TAPELENS_ALLOW";
-constexpr const char* kSites = "TAPELENS_PLAN";  // a path
-constexpr const char* kPoison = "TAPELENS_POISON";
-constexpr const char* kBudget = "TAPELENS_RECOMPUTE_BUDGET";
-constexpr const char* kMinBytes = "TAPELENS_REWRITE_MIN_BYTES";
-constexpr const char* kPlugins = "TAPELENS_REWRITE_PLUGINS";
-constexpr const char* kTally = "TAPELENS_TALLY";
 
 std::string variable(const char* name) {
   const char* text = getenv(name);
@@ -55,36 +47,36 @@ void take_number(const std::string& text, Number& number) {
 
 Environment environment_of(const Settings& s, const std::string& sites) {
   Environment environment;
-  for (const char* name : {kOn, kLevel, kAllowed, kSites, kPoison, kBudget, kMinBytes, kPlugins, kTally}) {
+  for (const char* name : {TAPELENS_REWRITE, TAPELENS_APPLY, TAPELENS_ALLOW, TAPELENS_PLAN, TAPELENS_POISON, TAPELENS_RECOMPUTE_BUDGET, TAPELENS_REWRITE_MIN_BYTES, TAPELENS_REWRITE_PLUGINS, TAPELENS_TALLY}) {
     environment.emplace_back(name, "");
   }
   if (!s.on) return environment;
-  return {{kOn, "1"},
-          {kLevel, s.level},
-          {kAllowed, joined(s.allowed, ',')},
-          {kSites, s.sites.empty() ? std::string() : sites},
-          {kPoison, s.poison ? "1" : ""},
-          {kBudget, std::to_string(s.recompute_budget)},
-          {kMinBytes, std::to_string(s.min_bytes)},
-          {kPlugins, joined(s.plugins, ':')},
-          {kTally, s.tally}};
+  return {{TAPELENS_REWRITE, "1"},
+          {TAPELENS_APPLY, s.level},
+          {TAPELENS_ALLOW, joined(s.allowed, ',')},
+          {TAPELENS_PLAN, s.sites.empty() ? std::string() : sites},
+          {TAPELENS_POISON, s.poison ? "1" : ""},
+          {TAPELENS_RECOMPUTE_BUDGET, std::to_string(s.recompute_budget)},
+          {TAPELENS_REWRITE_MIN_BYTES, std::to_string(s.min_bytes)},
+          {TAPELENS_REWRITE_PLUGINS, joined(s.plugins, ':')},
+          {TAPELENS_TALLY, s.tally}};
 }
 
 Settings settings_of_environment() {
   Settings s;
-  s.on = !variable(kOn).empty();
+  s.on = !variable(TAPELENS_REWRITE).empty();
   if (!s.on) return s;
-  s.level = variable(kLevel);
-  s.allowed = split(variable(kAllowed), ',');
-  if (const std::string path = variable(kSites); !path.empty()) {
+  s.level = variable(TAPELENS_APPLY);
+  s.allowed = split(variable(TAPELENS_ALLOW), ',');
+  if (const std::string path = variable(TAPELENS_PLAN); !path.empty()) {
     std::ifstream file(path);
     s.sites = sites_of(std::string(std::istreambuf_iterator<char>(file), {}));
   }
-  s.poison = !variable(kPoison).empty();
-  take_number(variable(kBudget), s.recompute_budget);
-  take_number(variable(kMinBytes), s.min_bytes);
-  s.plugins = split(variable(kPlugins), ':');
-  s.tally = variable(kTally);
+  s.poison = !variable(TAPELENS_POISON).empty();
+  take_number(variable(TAPELENS_RECOMPUTE_BUDGET), s.recompute_budget);
+  take_number(variable(TAPELENS_REWRITE_MIN_BYTES), s.min_bytes);
+  s.plugins = split(variable(TAPELENS_REWRITE_PLUGINS), ':');
+  s.tally = variable(TAPELENS_TALLY);
   return s;
 }
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <system_error>
@@ -59,8 +60,10 @@ trace::Status Checks::load(const std::string& path) {
   return add(entrance(), path);
 }
 
-std::vector<std::string> Checks::load_folders(std::string_view list) {
+std::vector<std::string> Checks::load_folders() {
   std::vector<std::string> refused;
+  const char* folders = getenv("TAPELENS_PLUGIN_PATH");
+  std::string_view list = folders != nullptr ? folders : "";
   while (!list.empty()) {
     const size_t colon = std::min(list.find(':'), list.size());
     const std::string folder(list.substr(0, colon));

@@ -24,8 +24,8 @@ class Checks {
   trace::Status add(const check::Plugin* plugin, const std::string& origin);
   // A shared library; it stays loaded to the end of the process. An error has the path in it.
   trace::Status load(const std::string& path);
-  // Every *.so of the folders in a list as of PATH; a line for each that is refused.
-  std::vector<std::string> load_folders(std::string_view list);
+  // Every *.so of the folders that TAPELENS_PLUGIN_PATH lists, separated by colons; a line for each that is refused.
+  std::vector<std::string> load_folders();
 
   const std::vector<Entry>& entries() const { return entries_; }  // sorted by id
   const Entry* find(std::string_view id) const;

@@ -1,7 +1,6 @@
 #include "gui/models/document.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <new>
 
@@ -160,8 +159,7 @@ void Document::make(size_t at, Part part, const Progress& progress) {
 
 void Document::make_advice(Subject& subject, const Progress& progress) {
   advise::Checks checks = plugins::builtin_checks();
-  std::vector<std::string> refused;
-  if (const char* folders = getenv("TAPELENS_PLUGIN_PATH")) refused = checks.load_folders(folders);
+  const std::vector<std::string> refused = checks.load_folders();
   advise::Wanted wanted;
   wanted.sources = check::source_trees(facts_.path.toStdString());
   const advise::Progress told = [&](std::string_view what, double share) {

@@ -3,6 +3,8 @@
  * operator reaches it through a function that LibTorch calls for every operator. */
 #define _GNU_SOURCE
 #include "profiler/inject/inject.h"
+#include "rewrites/variables.h"
+#include "trace/variables.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -31,7 +33,7 @@ __attribute__((constructor)) static void look_at_standard_error(void) { fstat(ST
 
 static void complain(const char* text, uint64_t bytes) {
   struct stat now;
-  if (getenv("TAPELENS_QUIET") != NULL || fstat(STDERR_FILENO, &now) != 0) return;
+  if (getenv(TAPELENS_QUIET) != NULL || fstat(STDERR_FILENO, &now) != 0) return;
   if (now.st_dev != standard_error.st_dev || now.st_ino != standard_error.st_ino) return;
   if (write(STDERR_FILENO, text, bytes) < 0) return;
 }
@@ -69,8 +71,8 @@ __attribute__((constructor)) static void note_begin(void) {
 }
 
 static void load_probe(void) {
-  const int records = getenv("TAPELENS_SPOOL") != NULL;
-  if (!records && getenv("TAPELENS_REWRITE") == NULL) return;
+  const int records = getenv(TAPELENS_SPOOL) != NULL;
+  if (!records && getenv(TAPELENS_REWRITE) == NULL) return;
   const char* how = records ? "unrecorded" : "as it is";
   void* torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
   uint64_t (*abi_version)(void) = torch ? (uint64_t(*)(void))dlsym(torch, "aoti_torch_abi_version") : NULL;

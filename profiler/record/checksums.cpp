@@ -21,6 +21,7 @@
 #include "profiler/observe/steps.h"
 #include "profiler/record/intern.h"
 #include "trace/checksum.h"
+#include "trace/variables.h"
 
 namespace tapelens::record {
 namespace {
@@ -194,7 +195,7 @@ std::optional<double> value_of(const c10::TensorImpl& tensor) {
 }  // namespace
 
 bool checksums_wanted() {
-  static const bool wanted = getenv("TAPELENS_CHECKSUMS") != nullptr;
+  static const bool wanted = getenv(TAPELENS_CHECKSUMS) != nullptr;
   return wanted;
 }
 

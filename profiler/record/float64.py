@@ -1,4 +1,5 @@
-# Run by the probe after python_hooks.py, in the same globals, where TAPELENS_VALUES names a folder: writes the gradients
+# Run by the probe after python_hooks.py, in the same globals and with the names of two variables of the environment in
+# VALUES and FLOAT64 (trace/variables.h), where TAPELENS_VALUES names a folder: writes the gradients
 # of the first step of the first optimizer there, for `tapelens verify` to say how far two runs are apart.
 #
 # With TAPELENS_FLOAT64 every operator is also run on float64 copies of what it is called with, so that beside each
@@ -100,8 +101,8 @@ def float64_mode():
 
 def start_values():
     """What is to be called before an optimizer's step; it writes once."""
-    folder = os.environ["TAPELENS_VALUES"]
-    mode = float64_mode() if os.environ.get("TAPELENS_FLOAT64") else None
+    folder = os.environ[VALUES]
+    mode = float64_mode() if os.environ.get(FLOAT64) else None
     if mode is not None:
         mode.__enter__()
 

@@ -14,6 +14,7 @@
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
 #include "profiler/record/intern.h"
+#include "trace/variables.h"
 
 namespace tapelens::record {
 
@@ -35,7 +36,7 @@ uint64_t number_of(const char* variable, uint64_t otherwise) {
 
 // "A:B", "A:" or ":B"
 void read_steps() {
-  const char* text = getenv("TAPELENS_STEPS");
+  const char* text = getenv(TAPELENS_STEPS);
   const char* colon = text != nullptr ? strchr(text, ':') : nullptr;
   if (colon == nullptr) return;
   g_window.given = true;
@@ -44,7 +45,7 @@ void read_steps() {
 }
 
 void read_stacks() {
-  const char* text = getenv("TAPELENS_STACKS");
+  const char* text = getenv(TAPELENS_STACKS);
   if (text == nullptr || *text == '\0') return;
   observe::g_stacks.python = strstr(text, "python") != nullptr;
   observe::g_stacks.native = strstr(text, "cpp") != nullptr;
@@ -53,13 +54,13 @@ void read_stacks() {
 }  // namespace
 
 bool open() {
-  const char* folder = getenv("TAPELENS_SPOOL");
+  const char* folder = getenv(TAPELENS_SPOOL);
   if (folder == nullptr) return false;
   read_steps();
   read_stacks();
   trace::SpoolLimits limits;
-  limits.max_bytes = number_of("TAPELENS_MAX_BYTES", limits.max_bytes);
-  limits.epoch_ns = number_of("TAPELENS_EPOCH_NS", 0);
+  limits.max_bytes = number_of(TAPELENS_MAX_BYTES, limits.max_bytes);
+  limits.epoch_ns = number_of(TAPELENS_EPOCH_NS, 0);
   const std::string path =
       std::string(folder) + "/" + std::to_string(getpid()) + "-" + std::to_string(trace::monotonic_ns()) + ".spool";
   const int error = g_spool.open(path.c_str(), limits);
@@ -76,7 +77,7 @@ void begin(observe::Thread& thread) {
     for (char& c : key) c = static_cast<char>(tolower(c));
     if (const char* value = getenv(variable)) write_information(own, key, value);
   }
-  if (g_window.given) write_information(own, "steps", getenv("TAPELENS_STEPS"));
+  if (g_window.given) write_information(own, "steps", getenv(TAPELENS_STEPS));
   watch_allocations(own);
 }
 

@@ -1,0 +1,13 @@
+/* The variables of the environment with which a process is told what to record; empty is the same as not set. C too.
+   rewrites/variables.h has those of rewriting. */
+#pragma once
+
+#define TAPELENS_SPOOL "TAPELENS_SPOOL"         /* the folder for the spools; without it nothing is recorded */
+#define TAPELENS_EPOCH_NS "TAPELENS_EPOCH_NS"   /* CLOCK_MONOTONIC when the recording of all processes began */
+#define TAPELENS_STEPS "TAPELENS_STEPS"         /* "A:B", "A:" or ":B": optimizer steps in full, else memory alone */
+#define TAPELENS_MAX_BYTES "TAPELENS_MAX_BYTES" /* of a process's spool */
+#define TAPELENS_STACKS "TAPELENS_STACKS"       /* "python", "cpp", both or "none" */
+#define TAPELENS_CHECKSUMS "TAPELENS_CHECKSUMS" /* of gradients and parameters, at each step */
+#define TAPELENS_VALUES "TAPELENS_VALUES"       /* the folder for the gradients themselves */
+#define TAPELENS_FLOAT64 "TAPELENS_FLOAT64"     /* beside TAPELENS_VALUES: those of every operator run on float64 too */
+#define TAPELENS_QUIET "TAPELENS_QUIET"         /* nothing is said in the process, of rewriting neither */
