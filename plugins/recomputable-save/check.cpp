@@ -127,6 +127,7 @@ class RecomputableSave final : public Check {
         change.extras.push_back({allocation, again, bytes});
         change.extras.push_back({allocation, {again.begin, Time{again.begin.ns + 1}}, found.most - bytes});
       }
+      for (const auto& copy : found.copies) change.extras.push_back({allocation, {copy.since, last}, copy.bytes, true});
       for (const AllocationId source : found.sources) change.keeps.push_back({allocation, source, last});
       change.without = std::move(found.saves);
       const SaveId save = change.without.front();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rewrites/recompute/operators.h"
+
 namespace tapelens::check {
 
 namespace {
@@ -11,85 +13,24 @@ bool is_small_beside(Bytes input, Bytes result) { return input.value <= 4096 || 
 
 }  // namespace
 
-// Pointwise operators, normalisations, softmax, copies: one pass over memory, the same bits each time.
 Recipes::Recipes(const Context& context, const Contents& contents, uint32_t most_operators)
     : context_(context),
       contents_(contents),
-      cheap_(context.text, {"aten::relu",
-                            "aten::relu_",
-                            "aten::clamp_min",
-                            "aten::clamp_min_",
-                            "aten::clamp",
-                            "aten::clamp_",
-                            "aten::clamp_max",
-                            "aten::hardtanh",
-                            "aten::hardtanh_",
-                            "aten::hardswish",
-                            "aten::hardswish_",
-                            "aten::hardsigmoid",
-                            "aten::leaky_relu",
-                            "aten::leaky_relu_",
-                            "aten::elu",
-                            "aten::elu_",
-                            "aten::gelu",
-                            "aten::gelu_",
-                            "aten::silu",
-                            "aten::silu_",
-                            "aten::mish",
-                            "aten::mish_",
-                            "aten::softplus",
-                            "aten::sigmoid",
-                            "aten::sigmoid_",
-                            "aten::tanh",
-                            "aten::tanh_",
-                            "aten::exp",
-                            "aten::log",
-                            "aten::sqrt",
-                            "aten::rsqrt",
-                            "aten::sin",
-                            "aten::cos",
-                            "aten::erf",
-                            "aten::abs",
-                            "aten::neg",
-                            "aten::reciprocal",
-                            "aten::square",
-                            "aten::pow",
-                            "aten::add",
-                            "aten::add_",
-                            "aten::sub",
-                            "aten::sub_",
-                            "aten::mul",
-                            "aten::mul_",
-                            "aten::div",
-                            "aten::div_",
-                            "aten::addcmul",
-                            "aten::lerp",
-                            "aten::where",
-                            "aten::masked_fill",
-                            "aten::masked_fill_",
-                            "aten::_softmax",
-                            "aten::_log_softmax",
-                            "aten::native_layer_norm",
-                            "aten::native_group_norm",
-                            "aten::native_batch_norm",
-                            "aten::_native_batch_norm_legit",
-                            "aten::_batch_norm_with_update",
-                            "aten::batch_norm",
-                            "aten::_fused_rms_norm",
-                            "aten::clone",
-                            "aten::_to_copy",
-                            "aten::copy_",
-                            "aten::cat"}),
+      cheap_(context.text.string_begin.size()),
       most_(std::min<uint32_t>(most_operators, 100)),
       kept_until_(size_t{context.process.allocations.rows()} + 1, -1),
       recipe_until_(kept_until_.size(), -1),
-      operators_(kept_until_.size(), 0) {}
+      operators_(kept_until_.size(), 0) {
+  for (uint32_t id = 1; id + 1 < context.text.string_begin.size(); ++id) {
+    cheap_[id] = recompute::cheap(context.text.string(StringId{id})) ? 1 : 0;
+  }
+}
 
 OperatorId Recipes::cheap_maker(AllocationId allocation) const {
   const Operators& o = context_.process.operators;
   const OperatorId outermost = context_.provenance.maker(allocation);
   for (OperatorId op = context_.process.allocations.op[allocation]; op; op = o.parent[op]) {
-    if (cheap_.has(o.name[op])) return context_.process.freed(allocation) > o.end[op] ? op : OperatorId{};
+    if (cheap_[o.name[op].value] != 0) return context_.process.freed(allocation) > o.end[op] ? op : OperatorId{};
     if (op == outermost) break;
   }
   return {};
@@ -154,7 +95,7 @@ Recipes::Recipe Recipes::read(AllocationId allocation) {
   // In place, the content was made further (ReLU over a normalisation's result), by what must be cheap as well.
   for (const OperatorId op : context_.provenance.uses(allocation)) {
     if (p.operators.begin[op] < p.operators.end[maker] || !context_.provenance.writes(op, allocation)) continue;
-    if (!cheap_.has(p.operators.name[op])) return {};
+    if (cheap_[p.operators.name[op].value] == 0) return {};
     // Without other inputs there is nothing more to be kept.
     const bool has_others = std::ranges::any_of(
         context_.provenance.inputs(op), [&](uint32_t input) { return input != 0 && input != allocation.value; });

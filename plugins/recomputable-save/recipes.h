@@ -33,7 +33,7 @@ class Recipes {
 
   const Context& context_;
   const Contents& contents_;
-  const NameSet cheap_;
+  std::vector<uint8_t> cheap_;  // by StringId
   uint32_t most_;
   std::vector<int64_t> kept_until_, recipe_until_;                   // by allocation
   std::vector<uint8_t> operators_;                                   // by allocation: of its recipe

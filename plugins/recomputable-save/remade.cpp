@@ -73,11 +73,11 @@ std::optional<Remade::Recipe> Remade::recipe_of(OperatorId op, AllocationId resu
   const Process& p = context_.process;
   if (p.allocations.bytes[result] < context_.applied->min_bytes()) return std::nullopt;
   const Time begin = p.operators.begin[op];
-  Recipe recipe{.op = op, .is_in_place = is_in_place, .sources = {}};
+  Recipe recipe{.op = op, .is_in_place = is_in_place};
   const auto add = [&](AllocationId input) {
     if (!input) return;
     if (p.allocations.bytes[input] < small(context_)) {
-      recipe.small += p.allocations.bytes[input];
+      recipe.small.push_back(input);
     } else {
       recipe.sources.push_back({input, version_at(input, begin)});
     }
@@ -87,7 +87,7 @@ std::optional<Remade::Recipe> Remade::recipe_of(OperatorId op, AllocationId resu
     for (const NodeId node : context_.provenance.nodes(op)) {
       for (const SaveId save : saves_of(context_, node)) add(p.saves.allocation[save]);
     }
-    if (recipe.sources.empty() && recipe.small.value == 0) return std::nullopt;
+    if (recipe.sources.empty() && recipe.small.empty()) return std::nullopt;
     return recipe;
   }
   const auto inputs = context_.provenance.inputs(op);
@@ -146,11 +146,25 @@ uint32_t Remade::version_at(AllocationId allocation, Time time) const {
   return static_cast<uint32_t>(std::ranges::lower_bound(writes, time) - writes.begin());
 }
 
-// In the order of allocations: what a content is made of has been read before it.
-void Remade::read_history(AllocationId allocation) {
+// Of all allocations before the recipes of any: what is written in place may read what was allocated later.
+void Remade::read_writes(AllocationId allocation) {
+  const Operators& o = context_.process.operators;
+  History& history = histories_[allocation.value];
+  history.maker = cheap_maker(allocation);
+  const OperatorId made = history.maker ? history.maker : context_.process.allocations.op[allocation];
+  Time done = made ? o.end[made] : context_.process.allocations.time[allocation];
+  for (const OperatorId op : context_.provenance.writers(allocation)) {
+    if (o.begin[op] < done) continue;  // inside of one that counts
+    history.writes.push_back(o.begin[op]);
+    history.writers.push_back(op);
+    if (cheap_[o.name[op].value]) done = o.end[op];
+  }
+}
+
+// In the order of allocations: what the same cast made before is known.
+void Remade::read_recipes(AllocationId allocation) {
   const Process& p = context_.process;
   const Operators& o = p.operators;
-  const OperatorId maker = cheap_maker(allocation);
   const auto ran = [&](OperatorId op) {
     if (p.allocations.bytes[allocation] < context_.applied->min_bytes() || is_in_backward(op)) return;
     for (OperatorId outer = o.parent[op]; outer; outer = o.parent[outer]) {
@@ -158,26 +172,20 @@ void Remade::read_history(AllocationId allocation) {
     }
     ran_.push_back({o.end[op], cheap_[o.name[op].value].cost * number(p.allocations.bytes[allocation])});
   };
+  History& history = histories_[allocation.value];
   std::optional<Recipe> first;
-  if (maker) {
-    ran(maker);
-    first = recipe_of(maker, allocation, false);
+  if (history.maker) {
+    ran(history.maker);
+    first = recipe_of(history.maker, allocation, false);
   }
   if (first) {
-    if (auto same = made_as(allocation, maker)) first = std::move(same);
+    if (auto same = made_as(allocation, history.maker)) first = std::move(same);
   }
-  History& history = histories_[allocation.value];
   history.recipes.push_back(std::move(first));
-  const OperatorId made = maker ? maker : p.allocations.op[allocation];
-  Time done = made ? o.end[made] : p.allocations.time[allocation];
-  for (const OperatorId op : context_.provenance.writers(allocation)) {
-    if (o.begin[op] < done) continue;  // inside of one that counts
+  for (const OperatorId op : history.writers) {
     const bool is_cheap = bool{cheap_[o.name[op].value]};
     history.recipes.push_back(is_cheap ? recipe_of(op, allocation, true) : std::nullopt);
-    history.writes.push_back(o.begin[op]);
-    if (!is_cheap) continue;
-    if (is_whole(op, allocation)) ran(op);
-    done = o.end[op];
+    if (is_cheap && is_whole(op, allocation)) ran(op);
   }
 }
 
@@ -219,6 +227,20 @@ const Remade::Recipe* Remade::recipe(const Version& version) const {
   if (known == histories_.end() || version.number >= known->second.recipes.size()) return nullptr;
   const auto& found = known->second.recipes[version.number];
   return found ? &*found : nullptr;
+}
+
+Bytes Remade::small_bytes(const Recipe& recipe) const {
+  Bytes bytes{};
+  for (const AllocationId source : recipe.small) bytes += context_.process.allocations.bytes[source];
+  return bytes;
+}
+
+bool Remade::has_small_sources(const Version& version, Time at) const {
+  if (const auto known = counted_.find(version); known != counted_.end() && known->second.is_secured) return true;
+  const Recipe& how = *recipe(version);
+  const Time read = context_.process.operators.end[how.op];
+  return std::ranges::none_of(how.small,
+                              [&](AllocationId source) { return contents_.first_write(source, read, at) < at; });
 }
 
 // ---- what is there
@@ -269,7 +291,7 @@ bool Remade::has_holds(const Version& version, Time at) const {
 }
 
 bool Remade::is_there(const Version& version, Time at) const {
-  if (const auto known = counted_.find(version); known != counted_.end() && known->second.is_held) return true;
+  if (const auto known = counted_.find(version); known != counted_.end() && known->second.is_there(at)) return true;
   return is_alive(version, at) && (is_kept_anyway(version.allocation, at) || has_holds(version, at));
 }
 
@@ -293,7 +315,7 @@ struct Remade::View {
   bool is_there(const Version& version) const { return remade.is_there(version, at); }
   template <class Follow>
   bool all_sources(const Version& version, Follow follow) const {
-    return std::ranges::all_of(remade.recipe(version)->sources, follow);
+    return remade.has_small_sources(version, at) && std::ranges::all_of(remade.recipe(version)->sources, follow);
   }
 };
 
@@ -309,26 +331,37 @@ Time Remade::asked_at(AllocationId allocation) const {
 // As recompute::pin_source() looks at what is pinned at one moment.
 struct Remade::Pinning {
   Remade& remade;
-  Time at;
+  Time at, until;
 
-  void depend(const Version& source, uint64_t bytes) const { remade.counted_[source].dependents.add(bytes); }
+  void depend(const Version& source, uint64_t bytes) const {
+    Counted& counted = remade.counted_[source];
+    counted.dependents.add(bytes);
+    const Time written = remade.written(source);
+    if (at <= written && written < until && !remade.gone_.contains(source.allocation.value)) counted.copied = written;
+  }
   bool is_certain(const Version& source) const {
-    return remade.counted_[source].is_held || remade.gone_.contains(source.allocation.value);
+    return remade.counted_[source].is_there(at) || remade.gone_.contains(source.allocation.value);
   }
   bool is_alive(const Version& source) const { return remade.is_alive(source, at); }
   bool is_held_by_program(const Version& source) const { return remade.is_kept_anyway(source.allocation, at); }
   bool has_hooks(const Version& source) const { return remade.has_holds(source, at); }
   bool pin(const Version& source) const { return remade.counted_[source].is_held = true; }
   bool pin_sources(const Version& source, uint64_t&) const {
-    remade.secure(source, at);
+    remade.secure(source, at, until);
     return true;
   }
 };
 
-void Remade::secure(const Version& version, Time at) {
+Time Remade::written(const Version& version) const {
+  const auto known = histories_.find(version.allocation.value);
+  if (known == histories_.end() || version.number >= known->second.writes.size()) return kNever;
+  return known->second.writes[version.number];
+}
+
+void Remade::secure(const Version& version, Time at, Time until) {
   const Recipe* how = recipe(version);
   if (how == nullptr || std::exchange(counted_[version].is_secured, true)) return;
-  const Pinning pinning{*this, at};
+  const Pinning pinning{*this, at, until};
   uint64_t copied = 0;  // Found::small counts it, for all that is remade
   for (const Version& source : how->sources)
     recompute::pin_source(pinning, source, number(context_.process.allocations.bytes[version.allocation]), copied);
@@ -362,7 +395,7 @@ void Remade::settle(AllocationId allocation, Time at, std::vector<Found>& found)
     // What recipes count on must come back whole.
     if (dependents.count > 0 && !is_exact) {
       if (!chain) return;
-      secure(version, at);
+      secure(version, at, last_release(context_, allocation));
     }
     gone_.emplace(allocation.value, is_exact ? Gone::exact : Gone::masked);
     return;
@@ -371,7 +404,7 @@ void Remade::settle(AllocationId allocation, Time at, std::vector<Found>& found)
   const StringId node_op = p.operators.name[p.nodes.op[p.saves.node[held.front()]]];
   const uint64_t site = recompute::site_of(*chain, context_.text.string(node_op));
   if (!budget_allows(site, bytes, recompute::cost_of(*chain, dependents), at)) return;
-  secure(version, at);
+  secure(version, at, last_release(context_, allocation));
   gone_.emplace(allocation.value, Gone::remade);
   found.push_back({.allocation = allocation,
                    .saves = std::move(held),
@@ -399,9 +432,15 @@ bool Remade::is_there_later(const Version& version) const {
   });
 }
 
-Remade::Made Remade::make(const Version& version, Found& found, bool is_own) const {
+Remade::Made Remade::make(const Version& version, Found& found, bool is_own) {
   const Process& p = context_.process;
   const Bytes bytes = p.allocations.bytes[version.allocation];
+  if (const auto counted = counted_.find(version); !is_own && counted != counted_.end()) {
+    if (counted->second.copied != kNever) {
+      if (!std::exchange(counted->second.is_copy_told, true)) found.copies.push_back({counted->second.copied, bytes});
+      return {};
+    }
+  }
   const auto gone = gone_.find(version.allocation.value);
   if (!is_own && gone == gone_.end() && is_there_later(version)) {
     found.sources.push_back(version.allocation);
@@ -411,7 +450,7 @@ Remade::Made Remade::make(const Version& version, Found& found, bool is_own) con
   const Recipe* how = recipe(version);
   if (how == nullptr) return {};
   // What went by itself has its own copies of what is small.
-  if (is_own || gone == gone_.end()) found.small += how->small;
+  if (is_own || gone == gone_.end()) found.small += small_bytes(*how);
   Bytes live{}, most{};
   bool is_ours = how->is_same;
   for (size_t i = 0; i < how->sources.size(); ++i) {
@@ -431,8 +470,12 @@ std::vector<Remade::Found> Remade::all() {
     Time at, since;
   };
   std::vector<Waiting> order;
+  const auto is_followed = [&](AllocationId allocation) { return p.allocations.bytes[allocation] >= small(context_); };
   for (const AllocationId allocation : p.allocations.ids()) {
-    if (p.allocations.bytes[allocation] >= small(context_)) read_history(allocation);
+    if (is_followed(allocation)) read_writes(allocation);
+  }
+  for (const AllocationId allocation : p.allocations.ids()) {
+    if (is_followed(allocation)) read_recipes(allocation);
     if (p.allocations.device[allocation] != context_.device || contents_.has_role(allocation) ||
         p.allocations.bytes[allocation] < context_.applied->min_bytes()) {
       continue;

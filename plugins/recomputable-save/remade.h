@@ -28,7 +28,12 @@ class Remade {
     uint32_t operators = 0;             // that have to run for that
     std::vector<AllocationId> sources;  // that have to stay
     Bytes small{};                      // of copies of small sources
-    Bytes most{};                       // live at one moment while it is made, itself among it
+    struct Copy {
+      Time since;
+      Bytes bytes;
+    };
+    std::vector<Copy> copies{};  // of sources that the program wrote in the meantime
+    Bytes most{};                // live at one moment while it is made, itself among it
   };
   // In the order in which they go. To be called once.
   std::vector<Found> all();
@@ -44,11 +49,13 @@ class Remade {
     OperatorId op;
     bool is_same = false;      // its one source, as it is
     bool is_in_place = false;  // the first source is made again and overwritten
-    std::vector<Version> sources;
-    Bytes small{};
+    std::vector<Version> sources{};
+    std::vector<AllocationId> small{};  // too small to be followed: copied once the recipe is to be kept
   };
   struct History {
+    OperatorId maker;  // a cheap one
     std::vector<Time> writes;
+    std::vector<OperatorId> writers;
     std::vector<std::optional<Recipe>> recipes;  // one more than writes
   };
   // What recipes have come to count on.
@@ -56,6 +63,10 @@ class Remade {
     recompute::Dependents dependents;
     bool is_held = false;     // by a copy-on-write clone
     bool is_secured = false;  // its own recipe is
+    // When the program writes it while recipes count on it: it is copied first.
+    Time copied = kNever;
+    bool is_copy_told = false;  // in a Found
+    bool is_there(Time at) const { return is_held || copied < at; }
   };
   struct Made {
     Bytes own{}, most{};
@@ -77,11 +88,15 @@ class Remade {
   bool is_whole(OperatorId op, AllocationId allocation) const;
   std::optional<Recipe> recipe_of(OperatorId op, AllocationId result, bool is_in_place) const;
   std::optional<Recipe> made_as(AllocationId allocation, OperatorId maker);
-  void read_history(AllocationId allocation);
+  void read_writes(AllocationId allocation);
+  void read_recipes(AllocationId allocation);
   bool is_in_backward(OperatorId op) const;
   void read_products();
   uint32_t version_at(AllocationId allocation, Time time) const;
   const Recipe* recipe(const Version& version) const;  // null: there is none
+  // What a recipe reads beside its sources, and whether it is as it was.
+  Bytes small_bytes(const Recipe& recipe) const;
+  bool has_small_sources(const Version& version, Time at) const;
 
   bool is_unneeded(SaveId save) const;
   bool is_held(SaveId save, bool has_recipe) const;  // by a save that can be rewritten
@@ -93,10 +108,13 @@ class Remade {
   bool is_there_later(const Version& version) const;
   Time asked_at(AllocationId allocation) const;
   void settle(AllocationId allocation, Time at, std::vector<Found>& found);
-  void secure(const Version& version, Time at);
+  // `until`: when what counts on it goes.
+  void secure(const Version& version, Time at, Time until);
+  // When it is written next.
+  Time written(const Version& version) const;
   bool budget_allows(uint64_t site, uint64_t bytes, uint64_t cost, Time at);
   // What it takes in the backward, when all is decided.
-  Made make(const Version& version, Found& found, bool is_own) const;
+  Made make(const Version& version, Found& found, bool is_own);
 
   const Context& context_;
   const Contents contents_;
