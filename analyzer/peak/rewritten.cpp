@@ -43,7 +43,8 @@ class Describer {
     // The operator that made the node, not the one in which the last holder of the storage released it.
     const OperatorId op = node ? p_.nodes.op[node] : t.op[row];
     const model::StackId stack = t.stack[row] ? t.stack[row] : model::stack_of(p_, text_, op);
-    const ModuleId module = model::module_of(p_, op);
+    const model::ModuleCallId call = node ? model::ModuleCallId{} : t.module_call[row];
+    const ModuleId module = call ? p_.module_calls.module[call] : model::module_of(p_, op);
     const StringId name = op ? p_.operators.name[provenance_.called(op)] : StringId{};
     const StringId type = node ? p_.nodes.type[node] : StringId{};
     const model::FrameId source = source_frame(text_, stack);

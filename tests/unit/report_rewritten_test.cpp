@@ -64,6 +64,16 @@ TEST(Rewritten, SitesAreCountedOnceAndBytesAreTheMostAtOneMoment) {
   EXPECT_EQ(r.sites[0].line, 12U);
 }
 
+TEST(Rewritten, OutsideOfOperatorsItIsInTheModuleThatWasOpen) {
+  trace::SpoolBuilder b;
+  b.op("aten::empty").alloc(0x1000, 1 << 20).end_op();
+  b.enter("Net.scan", "Scan").rewrite("scan-save", 4, 0, "", 4096, 64).leave();
+  const auto built = build(b.seal(), {});
+  ASSERT_TRUE(built) << built.error().message;
+  ASSERT_EQ(built->rewritten.sites.size(), 1U);
+  EXPECT_EQ(built->rewritten.sites[0].module, "Net.scan");
+}
+
 TEST(Rewritten, TwoSavesOfOneStorageAreItsBytesOnce) {
   ProcessBuilder b;
   const NodeId node = b.node(1, "MulBackward0");

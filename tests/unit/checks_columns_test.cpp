@@ -1,0 +1,215 @@
+// Every column of trace/schema.h has a reader. Of small recordings (support/scenes.h) the values of one column after
+// another are changed to others that are as sound, and something that a user sees has to differ: the report, the
+// advice, what rewrites are predicted to do, the verdict, or the threads of the timeline. A column that is only loaded,
+// or only checked for soundness, has no reader.
+//
+// Which columns there are and which values they may have is not written down here: columns are asked of the schema,
+// values are taken from the same column and from next to what is there, and what a reader would leave out as unsound is
+// no change. So a column without a reader, a new one too, fails by its name, and so does one whose only reader looks at
+// what no scene has: then the scene is what is missing.
+//
+// The timeline is asked for its input (model/threads.h): who draws it is the window, which is not linked here.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/model/load.h"
+#include "analyzer/model/threads.h"
+#include "analyzer/report/report.h"
+#include "analyzer/verify/verdict_json.h"
+#include "analyzer/verify/verify.h"
+#include "plugins/builtin.h"
+#include "testing/sealed_parts.h"
+#include "tests/unit/support/scenes.h"
+
+namespace tapelens {
+namespace {
+
+using trace::ProcessIndex;
+using trace::Recording;
+
+// ---- what a user sees -------------------------------------------------------------------------------------------
+
+// A bare run, and a recording that every other run is read from.
+class TwoRuns final : public verify::Runs {
+ public:
+  TwoRuns(const verify::Run& bare, const std::string& rewritten) : bare_(bare), rewritten_(rewritten) {}
+  trace::Result<verify::Run> run(const rewrites::Settings& rewrites, const Wanted&) override {
+    return rewrites.on ? verify::read_run(rewritten_) : bare_;
+  }
+  void tell(const std::string&) override {}
+
+ private:
+  const verify::Run& bare_;
+  const std::string& rewritten_;
+};
+
+std::string verdict(const verify::Run& bare, const std::string& path) {
+  TwoRuns runs(bare, path);
+  rewrites::Settings settings;
+  settings.on = true;
+  settings.level = "lossless";
+  const auto found = verify::verify(runs, settings);
+  return found ? verify::verdict_json(*found) : found.error().message;
+}
+
+std::string threads(const Recording& recording, const model::Process& process) {
+  const model::Threads t = model::load_threads(recording, process, ProcessIndex{0});
+  std::string out;
+  const auto add = [&](const auto& column) {
+    for (size_t row = 1; row < column.raw.size(); ++row) out += std::to_string(t.os_id.raw[column.raw[row]]) + ' ';
+  };
+  add(t.of_operator), add(t.of_module_call), add(t.of_evaluation);
+  return out;
+}
+
+// Nothing if a check refuses the recording.
+std::optional<std::string> report(const Recording& recording, const advise::Wanted& wanted) {
+  advise::Checks checks = plugins::builtin_checks();
+  const report::Advising advising{checks, wanted, {}};
+  auto report = report::build(recording, {}, &advising);
+  if (!report) return report.error().message;
+  if (!report->advice->refused.empty()) return std::nullopt;
+  report->recording.file_bytes = 0;  // of other values it is another
+  return report::json(*report);
+}
+
+// Nothing if the recording is not sound. `bare`: the run that it is verified against.
+std::optional<std::string> seen(const std::string& path, const verify::Run& bare, const trace::TestFolder& sources) {
+  const auto recording = Recording::open(path);
+  if (!recording || !recording->left_out().empty()) return std::nullopt;
+  const model::Text text = model::load_text(*recording);
+  const model::Process process = model::load_process(*recording, text, ProcessIndex{0});
+  if (!text.left_out.empty() || !process.left_out.empty()) return std::nullopt;
+  advise::Wanted wanted;
+  wanted.sources = {check::source_tree_at(sources.path())};
+  const auto advised = report(*recording, wanted);
+  wanted.applying.emplace();
+  wanted.applying->level = wanted.applying->name = "bitwise";
+  const auto predicted = report(*recording, wanted);
+  if (!advised || !predicted) return std::nullopt;
+  return *advised + *predicted + verdict(bare, path) + threads(*recording, process);
+}
+
+// ---- other values -----------------------------------------------------------------------------------------------
+
+// Calls fits(values) with one change after another until it says yes: one row, all rows with one value, two rows
+// exchanged, all rows. Whether they are sound is not known here.
+template <class T>
+bool any_change(const std::vector<T>& values, const std::function<bool(const std::vector<T>&)>& fits) {
+  const std::set<T> known(values.begin(), values.end());
+  const auto with = [&](auto change) {
+    std::vector<T> other = values;
+    change(other);
+    return other != values && fits(other);
+  };
+  const auto around = [&](T value) {
+    std::set<T> others = known;
+    for (const T more : {T(value + 1), T(value - 1), T(value ^ 1), T(value ^ 2), T(value ^ 4), T(value ^ 8), T(0)})
+      others.insert(more);
+    return others;
+  };
+  for (size_t row = 0; row < values.size(); ++row) {
+    for (const T other : around(values[row])) {
+      if (with([&](auto& all) { all[row] = other; })) return true;
+    }
+  }
+  for (const T value : known) {
+    for (const T other : around(value)) {
+      if (with([&](auto& all) { std::ranges::replace(all, value, other); })) return true;
+    }
+  }
+  for (size_t row = 0; row < values.size(); ++row) {
+    for (size_t other = 0; other < row; ++other) {
+      if (with([&](auto& all) { std::swap(all[row], all[other]); })) return true;
+    }
+  }
+  return with([](auto& all) {
+    for (T& value : all) ++value;
+  });
+}
+
+// A recording, and what is seen of it.
+class Subject {
+ public:
+  explicit Subject(const testing::Scene& scene)
+      : scene_(scene), recording_(std::move(*Recording::open(scene.path()))), run_(*verify::read_run(scene.path())) {
+    std::ifstream file(scene.path(), std::ios::binary);
+    file_.assign(std::istreambuf_iterator<char>(file), {});
+    const auto unchanged = seen(scene.path(), run_, scene.folder());
+    if (!unchanged) throw std::runtime_error(scene.name() + " is not sound");
+    seen_ = *unchanged;
+  }
+
+  const std::string& name() const { return scene_.name(); }
+  bool has(const trace::ColumnKey& key) const { return recording_.rows(key.table, ProcessIndex{0}) > 0; }
+  // Whether other values of the column are seen.
+  template <class Key>
+  bool shows(const Key& key) const {
+    using Raw = typename Key::Raw;
+    return any_change<Raw>(values(key), [&](const std::vector<Raw>& other) {
+      // No reader takes times that fall: not worth a file.
+      constexpr bool kNeverFalls =
+          std::is_same_v<typename Key::Value, trace::Time> && Key::kTransform == trace::Transform::delta;
+      return (!kNeverFalls || std::ranges::is_sorted(other)) && shows(key, other);
+    });
+  }
+  // Whether these values are seen as others. False, too: they are not sound.
+  template <class Raw>
+  bool shows(const trace::Column<Raw>& key, const std::vector<Raw>& values) const {
+    testing::SealedParts parts = *testing::SealedParts::of(file_);
+    parts.set(key, values);
+    const std::string other = other_ / "other.tapelens";
+    std::ofstream(other, std::ios::binary) << parts.bytes();
+    const auto found = seen(other, run_, scene_.folder());
+    return found && *found != seen_;
+  }
+  template <class Raw>
+  std::vector<Raw> values(const trace::Column<Raw>& key) const {
+    std::vector<Raw> values = recording_.column(key);
+    values.erase(values.begin());
+    return values;
+  }
+
+ private:
+  const testing::Scene& scene_;
+  Recording recording_;
+  verify::Run run_;
+  trace::TestFolder other_;
+  std::string file_, seen_;
+};
+
+TEST(Columns, EachHasAReader) {
+  const auto scenes = testing::scenes();
+  std::vector<std::unique_ptr<const Subject>> subjects;
+  for (const auto& scene : scenes) subjects.push_back(std::make_unique<const Subject>(*scene));
+  trace::for_each_table([&]<template <template <class> class> class T>() {
+    trace::for_each_column<T>(
+        [&](const auto& key) {
+          const std::string name = std::string(trace::Row<T>::kName) + "." + key.name;
+          bool is_there = false, is_read = false;
+          for (const auto& subject : subjects) {
+            if (is_read || !subject->has(key)) continue;
+            is_there = true;
+            EXPECT_FALSE(subject->shows(key, subject->values(key))) << name << ": written again in " << subject->name();
+            is_read = subject->shows(key);
+          }
+          EXPECT_TRUE(is_there) << name << ": no scene has rows of its table";
+          EXPECT_TRUE(!is_there || is_read) << name << " has no reader: whatever is in it, a user sees the same";
+        },
+        trace::column<T>);
+  });
+}
+
+}  // namespace
+}  // namespace tapelens
