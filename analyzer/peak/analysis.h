@@ -48,9 +48,9 @@ class Analysis {
   const std::vector<Step>& steps() const;
   const Phases& phases() const;
   const Provenance& provenance() const;
-  // When the program let go of each allocation, at the earliest: after its last use.
+  // When the program released each allocation, at the earliest: after its last use.
   const Lifetimes& lifetimes() const;
-  // And at the latest: no recording has when a variable let go of what a save holds as well.
+  // And at the latest: no recording has when a variable released what a save holds as well.
   const Lifetimes& longest_lifetimes() const;
   // One for each device that the process allocated on.
   const std::vector<DevicePeak>& devices() const;

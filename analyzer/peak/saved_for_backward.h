@@ -15,8 +15,8 @@ struct Replayed {
 };
 
 // The most bytes on the timeline's device when a backward begins (of a process without one: at any moment), from
-// `since` on, of the allocations that some save holds and the program has let go of, each counted once; and of what
-// rewrites keep in the stead of others: those of the run (Rewrites::kept), and those that are predicted
+// `since` on, of the allocations that some save holds and the program has released, each counted once; and of what
+// rewrites keep in place of others: those of the run (Rewrites::kept), and those that are predicted
 // (WhatIf::Extra::is_saved). Parameters, buffers, gradients and optimizer state are not among them: they stay without
 // the save. `predicted`: with these changes; null: as it was.
 Bytes saved_for_backward(const Lifetimes& lifetimes, const Timeline& timeline, Time since,

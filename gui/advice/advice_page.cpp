@@ -22,7 +22,7 @@
 #include "analyzer/report/format.h"
 #include "gui/advice/finding_delegates.h"
 #include "gui/advice/finding_pane.h"
-#include "gui/advice/relief_curve.h"
+#include "gui/advice/reduction_curve.h"
 #include "gui/advice/verify_pane.h"
 #include "gui/models/error.h"
 #include "gui/models/plan.h"
@@ -143,7 +143,7 @@ QWidget* AdvicePage::make_list() {
   auto* column = new QVBoxLayout(list);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(kGap);
-  curve_ = new ReliefCurve(session_);
+  curve_ = new ReductionCurve(session_);
   column->addWidget(curve_, 1);
 
   auto* row = new QHBoxLayout;
@@ -177,7 +177,7 @@ QWidget* AdvicePage::make_list() {
   view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
   view_->setShowGrid(false);
   view_->setItemDelegateForColumn(FindingsTable::title, new TickDelegate(view_));
-  view_->setItemDelegateForColumn(FindingsTable::relief, new ReliefDelegate(view_));
+  view_->setItemDelegateForColumn(FindingsTable::reduction, new ReductionDelegate(view_));
   view_->setItemDelegateForColumn(FindingsTable::severity, new SeverityDelegate(view_));
   view_->setTabKeyNavigation(false);
   view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
@@ -262,12 +262,12 @@ void AdvicePage::fit_columns() {
   is_fitting_ = true;
   const int letter = fontMetrics().averageCharWidth();
   int left = view_->viewport()->width();
-  for (const int at : {FindingsTable::relief, FindingsTable::bytes, FindingsTable::fixing, FindingsTable::severity,
+  for (const int at : {FindingsTable::reduction, FindingsTable::bytes, FindingsTable::fixing, FindingsTable::severity,
                        FindingsTable::times, FindingsTable::check}) {
     view_->resizeColumnToContents(at);
     // What is longer has two lines.
-    if (at == FindingsTable::relief || at == FindingsTable::fixing) {
-      const int most = (at == FindingsTable::relief ? 14 : 18) * letter + 2 * kGap;
+    if (at == FindingsTable::reduction || at == FindingsTable::fixing) {
+      const int most = (at == FindingsTable::reduction ? 14 : 18) * letter + 2 * kGap;
       view_->setColumnWidth(at, std::min(view_->columnWidth(at), most));
     }
     if (at != FindingsTable::times && at != FindingsTable::check) left -= view_->columnWidth(at);

@@ -15,7 +15,7 @@ class QTableView;
 namespace tapelens::gui {
 
 class FindingPane;
-class ReliefCurve;
+class ReductionCurve;
 class VerifyPane;
 
 class AdvicePage : public Page {
@@ -61,7 +61,7 @@ class AdvicePage : public Page {
   QLabel *message_, *headline_, *remark_, *refused_;
   QProgressBar* progress_;
   VerifyPane* verify_;
-  ReliefCurve* curve_;
+  ReductionCurve* curve_;
   QLineEdit* filter_edit_;
   QPushButton *tick_all_, *tick_none_, *save_, *copy_, *open_;
   QTableView* view_;

@@ -17,7 +17,7 @@ void TickDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelInd
   if (theme().is_dark) option->palette.setColor(QPalette::Window, theme().faint.lighter(130));
 }
 
-QString ReliefDelegate::displayText(const QVariant& value, const QLocale&) const {
+QString ReductionDelegate::displayText(const QVariant& value, const QLocale&) const {
   return value.toString().replace(" with others", QStringLiteral(" with\u00a0others"));
 }
 

@@ -24,7 +24,7 @@ class TickDelegate final : public QStyledItemDelegate {
 };
 
 // "280.0 KiB with others" breaks behind the number.
-class ReliefDelegate final : public QStyledItemDelegate {
+class ReductionDelegate final : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
   QString displayText(const QVariant& value, const QLocale& locale) const override;

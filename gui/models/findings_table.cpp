@@ -66,7 +66,7 @@ QString guarantee_text(const Finding& finding) {
   return "A change of the program that only you can make.";
 }
 
-QString relief_text(const Finding& finding) {
+QString reduction_text(const Finding& finding) {
   const Bytes alone = finding.peak_before - finding.peak_after;
   if (alone > Bytes{}) return visible(bytes_text(alone));
   if (finding.retained_at_peak_with_all > Bytes{})
@@ -122,8 +122,8 @@ QVariant FindingsTable::text(const Finding& f, int column) const {
   switch (column) {
     case title:
       return visible(f.title);
-    case relief:
-      return relief_text(f);
+    case reduction:
+      return reduction_text(f);
     case bytes:
       return visible(bytes_text(f.bytes));
     case severity:
@@ -148,22 +148,22 @@ QVariant FindingsTable::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
       return text(f, index.column());
     case Qt::ToolTipRole:
-      if (index.column() == relief) return plain_tip(visible(report::effect_text(f)));
+      if (index.column() == reduction) return plain_tip(visible(report::effect_text(f)));
       if (index.column() == fixing) return guarantee_text(f);
       return plain_tip(text(f, index.column()).toString());
     case Qt::TextAlignmentRole:
-      return static_cast<int>((index.column() == relief || index.column() == bytes ? Qt::AlignRight : Qt::AlignLeft) |
-                              Qt::AlignVCenter);
+      return static_cast<int>(
+          (index.column() == reduction || index.column() == bytes ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     case Qt::CheckStateRole:
       if (index.column() != title) return {};
       return session_.ticked().contains(visible(f.id)) ? Qt::Checked : Qt::Unchecked;
     case Qt::AccessibleTextRole:
-      return visible(f.title) + ", peak falls by: " + relief_text(f) + ", " + fixing_text(f);
+      return visible(f.title) + ", peak falls by: " + reduction_text(f) + ", " + fixing_text(f);
     case id_role:
       return visible(f.id);
     case sort_role:
       switch (index.column()) {
-        case relief:
+        case reduction:
           return QVariant::fromValue<qlonglong>(f.retained_at_peak().value);
         case bytes:
           return QVariant::fromValue<qlonglong>(f.bytes.value);
@@ -197,7 +197,7 @@ QVariant FindingsTable::headerData(int section, Qt::Orientation orientation, int
   if (role == Qt::DisplayRole) return kHeads[section].name;
   if (role == Qt::ToolTipRole) return kHeads[section].tip;
   if (role == Qt::TextAlignmentRole) {
-    return static_cast<int>((section == relief || section == bytes ? Qt::AlignRight : Qt::AlignLeft) |
+    return static_cast<int>((section == reduction || section == bytes ? Qt::AlignRight : Qt::AlignLeft) |
                             Qt::AlignVCenter);
   }
   return {};

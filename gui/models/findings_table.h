@@ -16,12 +16,12 @@ QString fixing_text(const advise::Finding& finding);
 // What is known of the results of a program that is fixed so, in a sentence or two.
 QString guarantee_text(const advise::Finding& finding);
 // "12.0 MiB", "3.1 MiB with others", "none", "rises by 1.0 MiB": by how much the peak falls.
-QString relief_text(const advise::Finding& finding);
+QString reduction_text(const advise::Finding& finding);
 
 class FindingsTable : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Column : uint8_t { title, relief, bytes, fixing, severity, where, times, check, kColumns };
+  enum Column : uint8_t { title, reduction, bytes, fixing, severity, where, times, check, kColumns };
   enum Role : int { sort_role = Qt::UserRole, id_role };
 
   explicit FindingsTable(Session& session, QObject* parent = nullptr);

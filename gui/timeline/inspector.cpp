@@ -124,12 +124,12 @@ QString summary_of(const Session& session) {
   html += "<table width='100%' cellspacing=0 cellpadding=1>";
   for (size_t i = 0; i < std::min(findings.size(), kMostFindings); ++i) {
     const advise::Finding& finding = findings[i];
-    const QString relief = finding.retained_at_peak().value > 0
-                               ? QString::fromUtf8("−") + bytes_words(finding.retained_at_peak())
-                               : QString();
+    const QString reduction = finding.retained_at_peak().value > 0
+                                  ? QString::fromUtf8("−") + bytes_words(finding.retained_at_peak())
+                                  : QString();
     html += row(QString("<a href='finding:%1'>%2</a>")
                     .arg(QString::fromStdString(finding.id), visible(finding.title).toHtmlEscaped()),
-                relief);
+                reduction);
   }
   const Bytes after = subject.advised->advice.peak_after_all;
   const QString all =

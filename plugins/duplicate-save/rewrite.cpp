@@ -1,5 +1,5 @@
-// A copy, or what the same operator made of the same, is made again of what is kept anyway. The host
-// (profiler/rewrite/storage_versions.h) finds them among the operators that it follows.
+// A copy, or what the same operator made of the same, is recomputed from what stays in memory for another reason. The
+// host (profiler/rewrite/storage_versions.h) finds them among the operators that it follows.
 #include "profiler/rewrite/rewrite.h"
 
 #include "plugins/duplicate-save/rule.h"

@@ -6,6 +6,6 @@
 namespace tapelens::plugins::duplicate_save {
 
 inline constexpr rewrites::RewriteInfo kRewrite{
-    .id = "duplicate-save", .level = rewrites::Level::recomputed, .title = "a copy is made again of what is there"};
+    .id = "duplicate-save", .level = rewrites::Level::recomputed, .title = "a copy is recomputed from its source"};
 
 }  // namespace tapelens::plugins::duplicate_save

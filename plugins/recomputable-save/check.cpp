@@ -5,7 +5,7 @@
 #include <array>
 
 #include "plugins/recomputable-save/recipes.h"
-#include "plugins/recomputable-save/remade.h"
+#include "plugins/recomputable-save/recomputed.h"
 #include "plugins/recomputable-save/rule.h"
 
 namespace tapelens::check {
@@ -89,7 +89,7 @@ class RecomputableSave final : public Check {
                     (operators > 1 ? ", or is itself made of that by cheap operators, " + std::to_string(operators) +
                                          " in a row in all"
                                    : std::string()) +
-                    ". Made again in the backward, the result has the same bits and need not be kept.";
+                    ". Recomputed in the backward, the result has the same bits and need not be kept.";
     words.notes.emplace_back("The replay has it back for the evaluation of each node that saved it.");
     words.fix = {FixKind::rewrite,
                  std::string(kRewrite.id),
@@ -110,7 +110,7 @@ class RecomputableSave final : public Check {
   static void predict(const Context& context, Sink& sink) {
     const Process& p = context.process;
     const std::vector<EvaluationId> evaluations = last_evaluations(p);
-    for (Remade::Found& found : Remade(context).all()) {
+    for (Recomputed::Found& found : Recomputed(context).all()) {
       const AllocationId allocation = found.allocation;
       const Bytes bytes = p.allocations.bytes[allocation];
       Interval again{kNever, Time{0}};

@@ -1,4 +1,4 @@
-// What cheap operators made is made again when the backward asks for it. The host (profiler/rewrite/storage_versions.h)
+// What cheap operators made is recomputed when the backward asks for it. The host (profiler/rewrite/storage_versions.h)
 // follows the operators, and rewrites/recompute says which and when, for the check's prediction too.
 #include "profiler/rewrite/rewrite.h"
 

@@ -1,4 +1,4 @@
-// What cheap operators made can be made again: which and when is rewrites/recompute's to say.
+// What cheap operators made can be recomputed: which and when is rewrites/recompute's to say.
 #pragma once
 
 #include "rewrites/catalog.h"
@@ -7,6 +7,6 @@ namespace tapelens::plugins::recomputable_save {
 
 inline constexpr rewrites::RewriteInfo kRewrite{.id = "recomputable-save",
                                                 .level = rewrites::Level::recomputed,
-                                                .title = "what cheap operators made is made again"};
+                                                .title = "what cheap operators made is recomputed"};
 
 }  // namespace tapelens::plugins::recomputable_save

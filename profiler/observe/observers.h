@@ -117,7 +117,7 @@ bool wants_calls();
 // For Frame::rewrite_mark.
 uint32_t operator_begins(observe::Thread& thread, const at::RecordFunction& function, observe::OperatorName& name);
 void operator_ends(observe::Thread& thread, const at::RecordFunction& function, uint32_t mark);
-// The program itself calls an operator, or evaluates a node: what it let go of is gone.
+// The program itself calls an operator, or evaluates a node: what it released is gone.
 void sweep(ThreadState& state);
 // `frame`: that it was made in. Not called for what died of an exception.
 void node_is_whole(observe::Thread& thread, const torch::autograd::Node& node, const observe::NodeType& type,

@@ -50,7 +50,7 @@ std::optional<SourceContent> read_source(std::string_view name) {
   const KeptErrno kept;
   const std::string path(name);
   struct stat facts {};
-  // Before it is opened: opening a pipe would let go whoever waits at its other end.
+  // Before it is opened: opening a pipe would wake whoever waits at its other end.
   if (stat(path.c_str(), &facts) != 0 || !is_as_at_begin(facts)) return std::nullopt;
   const File file(path.c_str());
   if (file.number() < 0 || fstat(file.number(), &facts) != 0 || !is_as_at_begin(facts)) return std::nullopt;

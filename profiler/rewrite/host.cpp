@@ -26,7 +26,7 @@ struct Host {
   std::vector<const Rewrite*> rewrites;
   std::mutex lock;
   std::map<std::pair<std::string, std::string>, Candidates> by_field;
-  RewriteInfo by_operator{"", Level::recomputed, ""}, by_copy = by_operator;  // what is made again, in whose name
+  RewriteInfo by_operator{"", Level::recomputed, ""}, by_copy = by_operator;  // what is recomputed, in whose name
   bool recomputes = false;
 };
 Host& host() {

@@ -30,7 +30,7 @@ struct OperatorFacts {
 
 // What each thread of the program has.
 struct ThreadState {
-  std::vector<StorageVersionPtr> waiting;  // with hooks, to be released when the program has let go of them
+  std::vector<StorageVersionPtr> waiting;  // with hooks, to be released when the program has released them
   std::vector<Call> calls;                 // of cheap operators, under way
   std::vector<StorageVersionPtr> written;  // by the operators that are under way
   uint32_t sweeps = 0;
@@ -42,7 +42,7 @@ struct ThreadState {
 bool start(std::span<const RewriteEntry> builtin);
 // Those that may be applied anywhere.
 std::span<const Rewrite* const> wanted_rewrites();
-// In whose name something is made again: by operators, or as a copy of what is there.
+// In whose name something is recomputed: by operators, or as a copy of what is there.
 const RewriteInfo& recomputation(bool by_operator);
 // Whether the plan names modules: which are called has to be known without a recording, too.
 bool names_modules();

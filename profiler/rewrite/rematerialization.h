@@ -18,7 +18,7 @@ namespace tapelens::rewrite {
 struct CheapOperator {
   recompute::Cheap cheap;
   c10::OperatorHandle op;
-  bool is_in_place = false;          // the first argument is made again and overwritten
+  bool is_in_place = false;          // the first argument is recomputed and overwritten
   bool copies = false;               // its result may hold what its argument holds
   bool is_gelu = false;              // not boxable: its input comes from its node
   bool drops_running_stats = false;  // batch normalisation: a second update must not happen

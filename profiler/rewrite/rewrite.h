@@ -59,7 +59,7 @@ enum class Recomputes : uint8_t {
   copies,     // what has the bits of something that is kept: a copy, or made of the same in the same way
 };
 
-// Overrides what it is about: saves, operators, or what is made again.
+// Overrides what it is about: saves, operators, or what is recomputed.
 class Rewrite {
  public:
   virtual ~Rewrite() = default;

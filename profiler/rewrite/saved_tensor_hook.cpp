@@ -146,7 +146,7 @@ at::Tensor SavedTensorHook::call_unpack_hook() {
     throw;
   } catch (...) {
     TORCH_CHECK(false, "Tapelens: the tensor that ", std::string(type_), ".", std::string(field_),
-                " saved cannot be made again: ", thrown_text(),
+                " saved cannot be recomputed: ", thrown_text(),
                 ". Run the program without --apply, and please report this.");
   }
 }

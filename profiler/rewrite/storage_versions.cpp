@@ -243,7 +243,7 @@ bool StorageVersion::is_worth(const recompute::Chain& chain, uint64_t cost) {
   return budget().allows(recompute::site_of(chain, as_saved(all_hooks().front()).operator_name()), bytes(), cost);
 }
 
-// The first of each kind are made again at once and compared: a kernel that gives other bits the second time, a tensor
+// The first of each kind are recomputed at once and compared: a kernel that gives other bits the second time, a tensor
 // that was written behind PyTorch's back, are found before anything depends on it.
 bool StorageVersion::is_right(const recompute::Chain& chain) {
   const SavedTensorHook& hook = as_saved(all_hooks().front());

@@ -259,7 +259,7 @@ bool Version::release_rematerializable() {
   uint64_t copied = 0;
   // Between the two looks another thread may have written or freed what it reads.
   const char* reason = !pin_sources(copied) ? "what it is made of is not kept"
-                       : !is_right(*chain)  ? "made again it has other bits"
+                       : !is_right(*chain)  ? "recomputed it has other bits"
                                             : nullptr;
   if (reason != nullptr) {
     rematerialization_.reset();  // nothing may be pinned for it
@@ -299,7 +299,7 @@ ValuesPtr Version::unpack() {
   bool is_ours = false;
   ValuesPtr made = values(is_ours);
   if (made->bytes() < bytes_) {
-    throw std::runtime_error("made again it has " + std::to_string(made->bytes()) + " bytes instead of " +
+    throw std::runtime_error("recomputed it has " + std::to_string(made->bytes()) + " bytes instead of " +
                              std::to_string(bytes_));
   }
   if (made->is_shared()) return made;  // the program may write it before the next hook wants it

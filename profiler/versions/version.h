@@ -76,7 +76,7 @@ class Hook {
   const bool may_encode_, may_rematerialize_;  // asked for by a level, by name, or at this place by a plan
 };
 
-// How a version is made again: one call of a cheap operator, and the versions that it reads.
+// How a version is recomputed: one call of a cheap operator, and the versions that it reads.
 class Rematerialization {
  public:
   struct Source {

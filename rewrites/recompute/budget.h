@@ -11,7 +11,7 @@ namespace tapelens::recompute {
 // Costs are estimates (operators.h), so the same program takes the same decisions in every run. A step is taken to cost
 // three times its forward: what counts are the products and the cheap operators that ran outside of a backward.
 //
-// A site is what is made again, for whom. One that has not been met before is allowed. When the backward ends, the
+// A site is what is recomputed, for whom. One that has not been met before is allowed. When the backward ends, the
 // sites that were new are taken in the order of bytes for their cost until the share is spent; what was decided stays.
 class Budget {
  public:

@@ -1,4 +1,4 @@
-// Whether a tensor can be made again, and what that takes: over any view of what there is, the tensors of a process or
+// Whether a tensor can be recomputed, and what that takes: over any view of what there is, the tensors of a process or
 // those of a recording.
 #pragma once
 
@@ -29,7 +29,7 @@ constexpr uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-// What the budget decides about together: what is made again by these operators for such a node.
+// What the budget decides about together: what is recomputed by these operators for such a node.
 inline uint64_t site_of(const Chain& chain, std::string_view operator_of_node) {
   return mixed(mixed(chain.key, hash_of(operator_of_node)), chain.bytes);
 }

@@ -48,7 +48,7 @@ TEST_F(Findings, AreRowsInTheOrderOfTheAdvice) {
     EXPECT_EQ(table_.row_of(id(finding)), row);
   }
   EXPECT_EQ(table_.row_of("no such id"), -1);
-  EXPECT_EQ(table_.index(0, FindingsTable::relief).data(), relief_text(advice().findings[0]));
+  EXPECT_EQ(table_.index(0, FindingsTable::reduction).data(), reduction_text(advice().findings[0]));
   EXPECT_EQ(table_.index(0, FindingsTable::fixing).data(), "rewrite, lossless");
 }
 
@@ -70,7 +70,7 @@ TEST_F(Findings, KeepTheRulesOfAModelWhateverHappens) {
 
 TEST_F(Findings, AreSortedByWhatTheNumbersAre) {
   FindingsFilter filter(table_);
-  for (const int column : {FindingsTable::relief, FindingsTable::bytes, FindingsTable::times}) {
+  for (const int column : {FindingsTable::reduction, FindingsTable::bytes, FindingsTable::times}) {
     filter.sort(column, Qt::DescendingOrder);
     for (int row = 1; row < filter.rowCount(); ++row) {
       EXPECT_GE(filter.index(row - 1, column).data(FindingsTable::sort_role).toLongLong(),

@@ -72,11 +72,11 @@ def test_every_check_runs(runs):
 
 
 def test_findings_are_in_the_order_in_which_to_read_them(runs):
-    def relief(f):
+    def reduction(f):
         return max(f["peak_before_bytes"] - f["peak_after_bytes"], f["retained_at_peak_with_all_bytes"])
     findings = harness.advise(runs[0])["findings"]
     assert [f["alternative"] for f in findings] == sorted(f["alternative"] for f in findings)
-    own = [relief(f) for f in findings if not f["alternative"]]
+    own = [reduction(f) for f in findings if not f["alternative"]]
     assert own == sorted(own, reverse=True)
 
 

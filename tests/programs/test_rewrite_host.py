@@ -40,7 +40,7 @@ def test_what_a_rewrite_throws_is_said_once_and_counted():
 def test_a_tensor_that_cannot_be_made_again_is_an_error_that_says_which():
     _, run = both("sigmoid", "--rewrite-plugin", THROWING)
     assert run.code == 1
-    assert ("RuntimeError: Tapelens: the tensor that SigmoidBackward0.result saved cannot be made again: decode on purpose"
+    assert ("RuntimeError: Tapelens: the tensor that SigmoidBackward0.result saved cannot be recomputed: decode on purpose"
             in run.stderr)
     assert "frame #" not in run.stderr
 

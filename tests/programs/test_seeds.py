@@ -113,8 +113,8 @@ def test_gradients_wait_for_the_step(advice_of):
     (finding,) = of_check(report, "late-gradient")
     assert finding["bytes"] == layers * (width * width + width) * 4
     # Stepped as they come, one matrix is alive, not eight.
-    relief = finding["peak_before_bytes"] - finding["peak_after_bytes"]
-    assert relief == pytest.approx((layers - 1) * width * width * 4, rel=0.01)
+    reduction = finding["peak_before_bytes"] - finding["peak_after_bytes"]
+    assert reduction == pytest.approx((layers - 1) * width * width * 4, rel=0.01)
 
 
 def test_the_allocations_of_each_backward_are_counted(tmp_path):

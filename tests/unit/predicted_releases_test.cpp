@@ -12,7 +12,7 @@
 
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/analysis.h"
-#include "plugins/recomputable-save/remade.h"
+#include "plugins/recomputable-save/recomputed.h"
 #include "plugins/recomputable-save/rule.h"
 #include "testing/model_builder.h"
 #include "tests/unit/support/fake_memory.h"
@@ -152,7 +152,7 @@ class Recorded : public testing::ProcessBuilder, private AppliedRewrites {
                           this,
                           nullptr};
     Releases all;
-    for (const Remade::Found& found : Remade(context).all()) all.push_back(step_of_.at(found.allocation.value));
+    for (const Recomputed::Found& found : Recomputed(context).all()) all.push_back(step_of_.at(found.allocation.value));
     return all;
   }
 

@@ -230,7 +230,7 @@ TEST_F(Versions, WhatGivesOtherBitsStaysAndPinsNothing) {
   y.storage.reset();
   EXPECT_TRUE(y.version->try_release());
   EXPECT_FALSE(saved->is_released());
-  EXPECT_EQ(y.version->reasons, std::vector<std::string>{"made again it has other bits"});
+  EXPECT_EQ(y.version->reasons, std::vector<std::string>{"recomputed it has other bits"});
   EXPECT_EQ(x.storage->memory.use_count(), 1);
 }
 

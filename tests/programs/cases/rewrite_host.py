@@ -70,7 +70,7 @@ def views_elsewhere():
         for write in WRITES:
             x = torch.randn(SIDE, SIDE, requires_grad=True)
             loss = forward(x, weight)
-            torch.zeros(1)  # when an operator begins, what is to be made again is released
+            torch.zeros(1)  # when an operator begins, what is to be recomputed is released
             with torch.no_grad():
                 write(weight)
             address = view if isinstance(view, int) else view.data_ptr()

@@ -13,7 +13,7 @@ def directly(function, *inputs):
 
 
 def again(function, *inputs):
-    """What the function saves is made again in the backward."""
+    """What the function saves is recomputed in the backward."""
     return checkpoint(function, *inputs, use_reentrant=False)
 
 
@@ -129,7 +129,7 @@ def made_of_what_changes():
 
 @negative
 def noise():
-    """Random numbers are not made again."""
+    """Random numbers are not recomputed."""
     torch.manual_seed(0)
     layer = nn.Linear(512, 16)
     trained(nn.Sequential(layer), torch.randn(1024, 512))

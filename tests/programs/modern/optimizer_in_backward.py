@@ -1,4 +1,4 @@
-"""Each parameter is stepped and its gradient let go as soon as the backward has it."""
+"""Each parameter is stepped and its gradient released as soon as the backward has it."""
 
 import torch
 from torch import nn

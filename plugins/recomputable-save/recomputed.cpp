@@ -1,4 +1,4 @@
-#include "plugins/recomputable-save/remade.h"
+#include "plugins/recomputable-save/recomputed.h"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@ uint64_t number(Bytes bytes) { return static_cast<uint64_t>(std::max<int64_t>(by
 
 }  // namespace
 
-Remade::Remade(const Context& context)
+Recomputed::Recomputed(const Context& context)
     : context_(context),
       contents_(context),
       narrow_(context),
@@ -49,7 +49,7 @@ Remade::Remade(const Context& context)
 
 // ---- recipes
 
-OperatorId Remade::cheap_maker(AllocationId allocation) const {
+OperatorId Recomputed::cheap_maker(AllocationId allocation) const {
   const Operators& o = context_.process.operators;
   const OperatorId called = context_.provenance.maker(allocation);
   OperatorId found;
@@ -63,13 +63,13 @@ OperatorId Remade::cheap_maker(AllocationId allocation) const {
 }
 
 // What the operator is called with first is all of the storage: the probe has written its view where it is not.
-bool Remade::is_whole(OperatorId op, AllocationId allocation) const {
+bool Recomputed::is_whole(OperatorId op, AllocationId allocation) const {
   const auto layouts = context_.provenance.input_layouts(op);
   return layouts.empty() || (layouts[0] != 0 && context_.text.layout_bytes[LayoutId{layouts[0]}] ==
                                                     context_.process.allocations.bytes[allocation]);
 }
 
-std::optional<Remade::Recipe> Remade::recipe_of(OperatorId op, AllocationId result, bool is_in_place) const {
+std::optional<Recomputed::Recipe> Recomputed::recipe_of(OperatorId op, AllocationId result, bool is_in_place) const {
   const Process& p = context_.process;
   if (p.allocations.bytes[result] < context_.applied->min_bytes()) return std::nullopt;
   const Time begin = p.operators.begin[op];
@@ -105,7 +105,7 @@ std::optional<Remade::Recipe> Remade::recipe_of(OperatorId op, AllocationId resu
 }
 
 // A copy of what is there, or what the same cast made of the same tensor before and is still to be had.
-std::optional<Remade::Recipe> Remade::made_as(AllocationId allocation, OperatorId maker) {
+std::optional<Recomputed::Recipe> Recomputed::made_as(AllocationId allocation, OperatorId maker) {
   const Process& p = context_.process;
   const auto inputs = context_.provenance.inputs(maker);
   const auto layouts = context_.provenance.input_layouts(maker);
@@ -139,7 +139,7 @@ std::optional<Remade::Recipe> Remade::made_as(AllocationId allocation, OperatorI
   return std::nullopt;
 }
 
-uint32_t Remade::version_at(AllocationId allocation, Time time) const {
+uint32_t Recomputed::version_at(AllocationId allocation, Time time) const {
   const auto known = histories_.find(allocation.value);
   if (known == histories_.end()) return 0;
   const auto& writes = known->second.writes;
@@ -147,7 +147,7 @@ uint32_t Remade::version_at(AllocationId allocation, Time time) const {
 }
 
 // Of all allocations before the recipes of any: what is written in place may read what was allocated later.
-void Remade::read_writes(AllocationId allocation) {
+void Recomputed::read_writes(AllocationId allocation) {
   const Operators& o = context_.process.operators;
   History& history = histories_[allocation.value];
   history.maker = cheap_maker(allocation);
@@ -162,7 +162,7 @@ void Remade::read_writes(AllocationId allocation) {
 }
 
 // In the order of allocations: what the same cast made before is known.
-void Remade::read_recipes(AllocationId allocation) {
+void Recomputed::read_recipes(AllocationId allocation) {
   const Process& p = context_.process;
   const Operators& o = p.operators;
   const auto ran = [&](OperatorId op) {
@@ -190,7 +190,7 @@ void Remade::read_recipes(AllocationId allocation) {
 }
 
 // What the engine itself runs, adding gradients, belongs to no evaluation.
-bool Remade::is_in_backward(OperatorId op) const {
+bool Recomputed::is_in_backward(OperatorId op) const {
   const Operators& o = context_.process.operators;
   if (o.evaluation[op]) return true;
   const auto after = std::ranges::upper_bound(backwards_, o.begin[op], {}, &Interval::begin);
@@ -198,7 +198,7 @@ bool Remade::is_in_backward(OperatorId op) const {
 }
 
 // What the budget is a share of, beside the cheap operators.
-void Remade::read_products() {
+void Recomputed::read_products() {
   const Operators& o = context_.process.operators;
   std::vector<recompute::Product> products(context_.text.string_begin.size());
   for (uint32_t id = 1; id + 1 < context_.text.string_begin.size(); ++id) {
@@ -222,20 +222,20 @@ void Remade::read_products() {
   std::ranges::sort(ran_, {}, &Ran::when);
 }
 
-const Remade::Recipe* Remade::recipe(const Version& version) const {
+const Recomputed::Recipe* Recomputed::recipe(const Version& version) const {
   const auto known = histories_.find(version.allocation.value);
   if (known == histories_.end() || version.number >= known->second.recipes.size()) return nullptr;
   const auto& found = known->second.recipes[version.number];
   return found ? &*found : nullptr;
 }
 
-Bytes Remade::small_bytes(const Recipe& recipe) const {
+Bytes Recomputed::small_bytes(const Recipe& recipe) const {
   Bytes bytes{};
   for (const AllocationId source : recipe.small) bytes += context_.process.allocations.bytes[source];
   return bytes;
 }
 
-bool Remade::has_small_sources(const Version& version, Time at) const {
+bool Recomputed::has_small_sources(const Version& version, Time at) const {
   if (const auto known = counted_.find(version); known != counted_.end() && known->second.is_secured) return true;
   const Recipe& how = *recipe(version);
   const Time read = context_.process.operators.end[how.op];
@@ -245,17 +245,17 @@ bool Remade::has_small_sources(const Version& version, Time at) const {
 
 // ---- what is there
 
-bool Remade::is_unneeded(SaveId save) const {
+bool Recomputed::is_unneeded(SaveId save) const {
   return unneeded_.of(save) != nullptr && context_.applied->takes(plugins::unneeded_save::kRewrite.id, save);
 }
 
-bool Remade::is_held(SaveId save, bool has_recipe) const {
+bool Recomputed::is_held(SaveId save, bool has_recipe) const {
   const Process& p = context_.process;
   if ((p.nodes.flags[p.saves.node[save]] & trace::kNodeIsCustom) != 0) return false;
   return has_recipe || narrow_.of(save).has_value();
 }
 
-bool Remade::is_kept_anyway(AllocationId allocation, Time at) const {
+bool Recomputed::is_kept_anyway(AllocationId allocation, Time at) const {
   const Process& p = context_.process;
   const auto uses = context_.provenance.uses(allocation);
   const auto saves = context_.provenance.saves(allocation);
@@ -272,7 +272,7 @@ bool Remade::is_kept_anyway(AllocationId allocation, Time at) const {
       saves, [&](SaveId save) { return p.saves.time[save] <= at && !is_unneeded(save) && !is_held(save, has_recipe); });
 }
 
-bool Remade::is_alive(const Version& version, Time at) const {
+bool Recomputed::is_alive(const Version& version, Time at) const {
   const Process& p = context_.process;
   if (gone_.contains(version.allocation.value) || version_at(version.allocation, at) != version.number) return false;
   if (p.allocations.time[version.allocation] > at) return false;
@@ -282,7 +282,7 @@ bool Remade::is_alive(const Version& version, Time at) const {
   });
 }
 
-bool Remade::has_holds(const Version& version, Time at) const {
+bool Recomputed::has_holds(const Version& version, Time at) const {
   const Process& p = context_.process;
   const bool has_recipe = recipe(version) != nullptr;
   return std::ranges::any_of(context_.provenance.saves(version.allocation), [&](SaveId save) {
@@ -290,84 +290,87 @@ bool Remade::has_holds(const Version& version, Time at) const {
   });
 }
 
-bool Remade::is_there(const Version& version, Time at) const {
+bool Recomputed::is_there(const Version& version, Time at) const {
   if (const auto known = counted_.find(version); known != counted_.end() && known->second.is_there(at)) return true;
   return is_alive(version, at) && (is_kept_anyway(version.allocation, at) || has_holds(version, at));
 }
 
 // The contents of a recording at one moment, as recompute::can_be_made() looks at them.
-struct Remade::View {
-  const Remade& remade;
+struct Recomputed::View {
+  const Recomputed& recomputed;
   Time at;
 
   uint64_t bytes(const Version& version) const {
-    return number(remade.context_.process.allocations.bytes[version.allocation]);
+    return number(recomputed.context_.process.allocations.bytes[version.allocation]);
   }
   bool is_encoded(const Version& version) const {
-    const auto gone = remade.gone_.find(version.allocation.value);
-    return gone != remade.gone_.end() && gone->second == Gone::exact;
+    const auto gone = recomputed.gone_.find(version.allocation.value);
+    return gone != recomputed.gone_.end() && gone->second == Gone::exact;
   }
-  bool has_recipe(const Version& version) const { return remade.recipe(version) != nullptr; }
+  bool has_recipe(const Version& version) const { return recomputed.recipe(version) != nullptr; }
   recompute::Cheap cheap(const Version& version) const {
-    const Recipe& recipe = *remade.recipe(version);
-    return recipe.is_same ? recompute::Cheap{} : remade.cheap_[remade.context_.process.operators.name[recipe.op].value];
+    const Recipe& recipe = *recomputed.recipe(version);
+    return recipe.is_same ? recompute::Cheap{}
+                          : recomputed.cheap_[recomputed.context_.process.operators.name[recipe.op].value];
   }
-  bool is_there(const Version& version) const { return remade.is_there(version, at); }
+  bool is_there(const Version& version) const { return recomputed.is_there(version, at); }
   template <class Follow>
   bool all_sources(const Version& version, Follow follow) const {
-    return remade.has_small_sources(version, at) && std::ranges::all_of(remade.recipe(version)->sources, follow);
+    return recomputed.has_small_sources(version, at) &&
+           std::ranges::all_of(recomputed.recipe(version)->sources, follow);
   }
 };
 
 // ---- what goes
 
 // The host looks at what waits when an operator that the program calls begins, and around backwards.
-Time Remade::asked_at(AllocationId allocation) const {
+Time Recomputed::asked_at(AllocationId allocation) const {
   const Time end = context_.lifetimes.program_end(allocation);
   const auto asked = std::ranges::lower_bound(asked_, end.ns);
   return asked != asked_.end() ? Time{*asked} : end;
 }
 
 // As recompute::pin_source() looks at what is pinned at one moment.
-struct Remade::Pinning {
-  Remade& remade;
+struct Recomputed::Pinning {
+  Recomputed& recomputed;
   Time at, until;
 
   void depend(const Version& source, uint64_t bytes) const {
-    Counted& counted = remade.counted_[source];
+    Counted& counted = recomputed.counted_[source];
     counted.dependents.add(bytes);
-    const Time written = remade.written(source);
-    if (at <= written && written < until && !remade.gone_.contains(source.allocation.value)) counted.copied = written;
+    const Time written = recomputed.written(source);
+    if (at <= written && written < until && !recomputed.gone_.contains(source.allocation.value))
+      counted.copied = written;
   }
   bool is_certain(const Version& source) const {
-    return remade.counted_[source].is_there(at) || remade.gone_.contains(source.allocation.value);
+    return recomputed.counted_[source].is_there(at) || recomputed.gone_.contains(source.allocation.value);
   }
-  bool is_alive(const Version& source) const { return remade.is_alive(source, at); }
-  bool is_held_by_program(const Version& source) const { return remade.is_kept_anyway(source.allocation, at); }
-  bool has_hooks(const Version& source) const { return remade.has_holds(source, at); }
-  bool pin(const Version& source) const { return remade.counted_[source].is_held = true; }
+  bool is_alive(const Version& source) const { return recomputed.is_alive(source, at); }
+  bool is_held_by_program(const Version& source) const { return recomputed.is_kept_anyway(source.allocation, at); }
+  bool has_hooks(const Version& source) const { return recomputed.has_holds(source, at); }
+  bool pin(const Version& source) const { return recomputed.counted_[source].is_held = true; }
   bool pin_sources(const Version& source, uint64_t&) const {
-    remade.secure(source, at, until);
+    recomputed.secure(source, at, until);
     return true;
   }
 };
 
-Time Remade::written(const Version& version) const {
+Time Recomputed::written(const Version& version) const {
   const auto known = histories_.find(version.allocation.value);
   if (known == histories_.end() || version.number >= known->second.writes.size()) return kNever;
   return known->second.writes[version.number];
 }
 
-void Remade::secure(const Version& version, Time at, Time until) {
+void Recomputed::secure(const Version& version, Time at, Time until) {
   const Recipe* how = recipe(version);
   if (how == nullptr || std::exchange(counted_[version].is_secured, true)) return;
   const Pinning pinning{*this, at, until};
-  uint64_t copied = 0;  // Found::small counts it, for all that is remade
+  uint64_t copied = 0;  // Found::small counts it, for all that is recomputed
   for (const Version& source : how->sources)
     recompute::pin_source(pinning, source, number(context_.process.allocations.bytes[version.allocation]), copied);
 }
 
-void Remade::settle(AllocationId allocation, Time at, std::vector<Found>& found) {
+void Recomputed::settle(AllocationId allocation, Time at, std::vector<Found>& found) {
   const Process& p = context_.process;
   const Version version{allocation, version_at(allocation, at)};
   const Recipe* how = recipe(version);
@@ -405,7 +408,7 @@ void Remade::settle(AllocationId allocation, Time at, std::vector<Found>& found)
   const uint64_t site = recompute::site_of(*chain, context_.text.string(node_op));
   if (!budget_allows(site, bytes, recompute::cost_of(*chain, dependents), at)) return;
   secure(version, at, last_release(context_, allocation));
-  gone_.emplace(allocation.value, Gone::remade);
+  gone_.emplace(allocation.value, Gone::recomputed);
   found.push_back({.allocation = allocation,
                    .saves = std::move(held),
                    .last = how->op,
@@ -413,7 +416,7 @@ void Remade::settle(AllocationId allocation, Time at, std::vector<Found>& found)
                    .sources = {}});
 }
 
-bool Remade::budget_allows(uint64_t site, uint64_t bytes, uint64_t cost, Time at) {
+bool Recomputed::budget_allows(uint64_t site, uint64_t bytes, uint64_t cost, Time at) {
   for (; backwards_done_ < backward_ends_.size() && backward_ends_[backwards_done_] < at.ns; ++backwards_done_) {
     for (; next_ran_ < ran_.size() && ran_[next_ran_].when.ns < backward_ends_[backwards_done_]; ++next_ran_) {
       budget_.ran(ran_[next_ran_].cost);
@@ -424,7 +427,7 @@ bool Remade::budget_allows(uint64_t site, uint64_t bytes, uint64_t cost, Time at
 }
 
 // In the backward, of what does not go: a save has it, or a clone that was made of it.
-bool Remade::is_there_later(const Version& version) const {
+bool Recomputed::is_there_later(const Version& version) const {
   if (const auto counted = counted_.find(version); counted != counted_.end() && counted->second.is_held) return true;
   if (recipe(version) == nullptr) return true;
   return std::ranges::any_of(context_.provenance.saves(version.allocation), [&](SaveId save) {
@@ -432,7 +435,7 @@ bool Remade::is_there_later(const Version& version) const {
   });
 }
 
-Remade::Made Remade::make(const Version& version, Found& found, bool is_own) {
+Recomputed::Made Recomputed::make(const Version& version, Found& found, bool is_own) {
   const Process& p = context_.process;
   const Bytes bytes = p.allocations.bytes[version.allocation];
   if (const auto counted = counted_.find(version); !is_own && counted != counted_.end()) {
@@ -463,7 +466,7 @@ Remade::Made Remade::make(const Version& version, Found& found, bool is_own) {
   return {bytes, std::max(most, bytes)};
 }
 
-std::vector<Remade::Found> Remade::all() {
+std::vector<Recomputed::Found> Recomputed::all() {
   const Process& p = context_.process;
   struct Waiting {
     AllocationId allocation;

@@ -17,9 +17,9 @@
 
 namespace tapelens::check {
 
-class Remade {
+class Recomputed {
  public:
-  explicit Remade(const Context& context);  // that has `applied`
+  explicit Recomputed(const Context& context);  // that has `applied`
 
   struct Found {
     AllocationId allocation;
@@ -48,7 +48,7 @@ class Remade {
   struct Recipe {
     OperatorId op;
     bool is_same = false;      // its one source, as it is
-    bool is_in_place = false;  // the first source is made again and overwritten
+    bool is_in_place = false;  // the first source is recomputed and overwritten
     std::vector<Version> sources{};
     std::vector<AllocationId> small{};  // too small to be followed: copied once the recipe is to be kept
   };
@@ -80,7 +80,7 @@ class Remade {
     OperatorId op;
     uint64_t offset;
   };
-  enum class Gone : uint8_t { masked, exact, remade };
+  enum class Gone : uint8_t { masked, exact, recomputed };
   struct View;     // for recompute::can_be_made()
   struct Pinning;  // for recompute::pin_source()
 

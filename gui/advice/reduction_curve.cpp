@@ -1,4 +1,4 @@
-#include "gui/advice/relief_curve.h"
+#include "gui/advice/reduction_curve.h"
 
 #include <QEvent>
 #include <QHelpEvent>
@@ -21,7 +21,7 @@ constexpr int kLines = 9;  // of text, high
 
 }  // namespace
 
-ReliefCurve::ReliefCurve(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
+ReductionCurve::ReductionCurve(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   const auto again = [this] {
     recorded_.clear();
@@ -38,18 +38,20 @@ ReliefCurve::ReliefCurve(Session& session, QWidget* parent) : QWidget(parent), s
   describe();
 }
 
-QSize ReliefCurve::sizeHint() const { return {60 * fontMetrics().averageCharWidth(), kLines * fontMetrics().height()}; }
-QSize ReliefCurve::minimumSizeHint() const {
+QSize ReductionCurve::sizeHint() const {
+  return {60 * fontMetrics().averageCharWidth(), kLines * fontMetrics().height()};
+}
+QSize ReductionCurve::minimumSizeHint() const {
   return {30 * fontMetrics().averageCharWidth(), (kLines - 3) * fontMetrics().height()};
 }
 
-QRectF ReliefCurve::plot() const {
+QRectF ReductionCurve::plot() const {
   const QFontMetrics small(small_font());
   const int left = small.horizontalAdvance("1023.9 MiB") + kGap;
   return QRectF(rect()).adjusted(left, small.height() + kGap, -kGap, -small.height() - kGap / 2.0);
 }
 
-Interval ReliefCurve::busy() const {
+Interval ReductionCurve::busy() const {
   constexpr int kLooked = 4096;
   constexpr int64_t kShare = 50;  // of the peak: a fiftieth of it is next to nothing
   const Subject& subject = session_.subject();
@@ -68,7 +70,7 @@ Interval ReliefCurve::busy() const {
   return {std::max(axis.time_of(begin - around), whole.begin), std::min(axis.time_of(end + around), whole.end)};
 }
 
-void ReliefCurve::find_columns() {
+void ReductionCurve::find_columns() {
   const int width = std::max(1, static_cast<int>(plot().width() * devicePixelRatioF()));
   if (static_cast<int>(recorded_.size()) == width) return;
   if (recorded_.empty()) shown_ = busy();
@@ -86,18 +88,18 @@ void ReliefCurve::find_columns() {
   }
 }
 
-double ReliefCurve::x_of(Time when) const {
+double ReductionCurve::x_of(Time when) const {
   const QRectF area = plot();
   return area.left() + picture::TimeAxis{shown_, static_cast<int>(area.width())}.x_of(when);
 }
 
-double ReliefCurve::y_of(Bytes value) const {
+double ReductionCurve::y_of(Bytes value) const {
   const QRectF area = plot();
   return area.bottom() -
          area.height() * static_cast<double>(value.value) / static_cast<double>(std::max<int64_t>(top_.value, 1));
 }
 
-QPolygonF ReliefCurve::line_of(const std::vector<Bytes>& columns) const {
+QPolygonF ReductionCurve::line_of(const std::vector<Bytes>& columns) const {
   const QRectF area = plot();
   const double step = area.width() / static_cast<double>(columns.size());
   QPolygonF line;
@@ -109,7 +111,7 @@ QPolygonF ReliefCurve::line_of(const std::vector<Bytes>& columns) const {
   return line;
 }
 
-void ReliefCurve::paint_axes(QPainter& painter) const {
+void ReductionCurve::paint_axes(QPainter& painter) const {
   const QRectF area = plot();
   const QFontMetrics small = painter.fontMetrics();
   for (const int part : {0, 1, 2}) {
@@ -126,7 +128,7 @@ void ReliefCurve::paint_axes(QPainter& painter) const {
   painter.drawText(below, Qt::AlignRight | Qt::AlignTop, time(shown_.end));
 }
 
-void ReliefCurve::paint_legend(QPainter& painter) const {
+void ReductionCurve::paint_legend(QPainter& painter) const {
   const QFontMetrics small = painter.fontMetrics();
   const int mark = 2 * small.averageCharWidth() + kGap;
   double x = plot().left();
@@ -142,7 +144,7 @@ void ReliefCurve::paint_legend(QPainter& painter) const {
   if (!without_.empty()) entry(QPen(theme().what_if, 2), tr("without what is ticked"));
 }
 
-void ReliefCurve::paint_peak(QPainter& painter, Time when, Bytes value, const QColor& color, bool is_below) const {
+void ReductionCurve::paint_peak(QPainter& painter, Time when, Bytes value, const QColor& color, bool is_below) const {
   const QRectF area = plot();
   const double x = x_of(when), y = y_of(value);
   const double size = painter.fontMetrics().height() / 4.0;
@@ -162,7 +164,7 @@ void ReliefCurve::paint_peak(QPainter& painter, Time when, Bytes value, const QC
   painter.drawText(place, Qt::AlignCenter, text);
 }
 
-void ReliefCurve::paintEvent(QPaintEvent*) {
+void ReductionCurve::paintEvent(QPaintEvent*) {
   if (session_.document() == nullptr) return;
   find_columns();
   QPainter painter(this);
@@ -198,7 +200,7 @@ void ReliefCurve::paintEvent(QPaintEvent*) {
   }
 }
 
-void ReliefCurve::describe() {
+void ReductionCurve::describe() {
   setAccessibleName(tr("Memory over time"));
   if (session_.document() == nullptr) return;
   QString text = tr("The peak is %1.").arg(bytes(session_.subject().device.peak));
@@ -207,7 +209,7 @@ void ReliefCurve::describe() {
   setAccessibleDescription(text);
 }
 
-bool ReliefCurve::event(QEvent* event) {
+bool ReductionCurve::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip || session_.document() == nullptr || recorded_.empty())
     return QWidget::event(event);
   const auto* help = static_cast<QHelpEvent*>(event);
@@ -226,7 +228,7 @@ bool ReliefCurve::event(QEvent* event) {
   return true;
 }
 
-void ReliefCurve::changeEvent(QEvent* event) {
+void ReductionCurve::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) update();
   QWidget::changeEvent(event);
 }

@@ -9,10 +9,10 @@
 
 namespace tapelens::gui {
 
-class ReliefCurve : public QWidget {
+class ReductionCurve : public QWidget {
   Q_OBJECT
  public:
-  explicit ReliefCurve(Session& session, QWidget* parent = nullptr);
+  explicit ReductionCurve(Session& session, QWidget* parent = nullptr);
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
 
