@@ -47,7 +47,9 @@ void take_number(const std::string& text, Number& number) {
 
 Environment environment_of(const Settings& s, const std::string& sites) {
   Environment environment;
-  for (const char* name : {TAPELENS_REWRITE, TAPELENS_APPLY, TAPELENS_ALLOW, TAPELENS_PLAN, TAPELENS_POISON, TAPELENS_RECOMPUTE_BUDGET, TAPELENS_REWRITE_MIN_BYTES, TAPELENS_REWRITE_PLUGINS, TAPELENS_TALLY}) {
+  for (const char* name :
+       {TAPELENS_REWRITE, TAPELENS_APPLY, TAPELENS_ALLOW, TAPELENS_PLAN, TAPELENS_POISON, TAPELENS_RECOMPUTE_BUDGET,
+        TAPELENS_REWRITE_MIN_BYTES, TAPELENS_REWRITE_PLUGINS, TAPELENS_TALLY}) {
     environment.emplace_back(name, "");
   }
   if (!s.on) return environment;

@@ -3,8 +3,6 @@
  * operator reaches it through a function that LibTorch calls for every operator. */
 #define _GNU_SOURCE
 #include "profiler/inject/inject.h"
-#include "rewrites/variables.h"
-#include "trace/variables.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -14,6 +12,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "rewrites/variables.h"
+#include "trace/variables.h"
 
 extern void* tapelens_slots[TAPELENS_symbol_count] __attribute__((visibility("hidden")));
 extern void* const tapelens_stubs[TAPELENS_symbol_count] __attribute__((visibility("hidden"))); /* the slots at first */

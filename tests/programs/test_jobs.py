@@ -1,0 +1,28 @@
+"""The probe has three jobs: a run that is not recorded enters no recording, and one that is not rewritten no rewrites."""
+
+import harness
+
+
+def entered(command, namespace):
+    """How many functions of a namespace the probe has, those that it enters, and what Tapelens says."""
+    # -O3 inlines many of them; what is left is entered in every recording.
+    script = harness.CASES / "entered_functions.py"
+    run = harness.bare([*command, "gdb", "-nx", "-batch", "-x", script, "--args", harness.PYTHON, harness.CASES / "masks.py"],
+                       env={"TAPELENS_TEST_NAMESPACE": namespace}, check=True)
+    lines = run.stdout.splitlines()
+    count, = [int(line.split()[1]) for line in lines if line.startswith("functions:")]
+    return count, {line.removeprefix("entered: ") for line in lines if line.startswith("entered: ")}, run.stderr
+
+
+def test_a_run_with_rewrites_enters_nothing_of_the_recording_and_the_other_way_round(tmp_path):
+    apply = [harness.BINARY, "run", "--apply", "lossless", "--"]
+    record = [harness.BINARY, "record", "-o", tmp_path / "run", "--"]
+    for own, other, asks in [(apply, "tapelens::record::", {"open"}), (record, "tapelens::rewrite::", {"settings", "start"})]:
+        count, functions, _ = entered(own, other)
+        assert count > 50
+        # These find that nothing of the kind is asked for.
+        assert {name.removeprefix(other).split("(")[0] for name in functions} == asks
+    assert len(entered(record, "tapelens::record::")[1]) > 20
+    _, functions, said = entered(apply, "tapelens::rewrite::")
+    assert len(functions) > 20
+    assert "rewrote" in said
