@@ -1,0 +1,95 @@
+"""Whether a build of Tapelens is slower than another: what both cost, in turns in one run.
+
+    python bench/two_builds.py OTHER/build/release [--build build/release] [--rounds 9] [--only WORD]
+
+Recording and rewriting: steps of the programs of overhead.py and rewrites.py, each in a process that lives through the
+measurement. Sealing, reading, reporting and advising: the whole command, `tapelens-bench-*` on made-up recordings. The
+ratios are those of the medians, this build to the other, by the wall clock and in CPU time, which neighbours on a
+shared machine disturb less; the spread is that of single rounds in CPU time. Build both with the benches."""
+import argparse
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+import overhead
+import rewrites
+
+HERE = pathlib.Path(__file__).resolve().parent
+STEPS = {**overhead.STEPS, "resnet18-first": 2, "transformer-eager": 2, "frozen-10": 2}
+COMMANDS = {"reading": 2_000_000, "reporting": 2_000_000, "advising": 500_000}
+
+
+def cpu_of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def in_processes(case, prefixes, rounds, worker, mode):
+    """Of each prefix the (wall, CPU) times of each round."""
+    ways = [overhead.Way(str(number), case, prefix, mode, worker) for number, prefix in enumerate(prefixes)]
+    overhead.take_turns(ways, STEPS[case], rounds, warm_up=5)
+    return [[tuple(statistics.median(step[clock] for step in turn) for clock in (overhead.WALL, overhead.CPU))
+             for turn in way.turns] for way in ways]
+
+
+def as_commands(commands, rounds):
+    times = [[] for _ in commands]
+    for number in range(rounds + 1):
+        for at in range(len(commands)):
+            at = (at + number) % len(commands)
+            begin, cpu = time.perf_counter(), cpu_of_children()
+            subprocess.run([str(word) for word in commands[at]], check=True, stdout=subprocess.DEVNULL)
+            if number > 0:
+                times[at].append((time.perf_counter() - begin, cpu_of_children() - cpu))
+    return times
+
+
+def tell(what, times):
+    ours, other = times
+    medians = [statistics.median(t[clock] for t in ours) / statistics.median(t[clock] for t in other) for clock in (0, 1)]
+    single = sorted(a[1] / b[1] for a, b in zip(ours, other))
+    print(f"{what:<34}{medians[0]:>8.3f}{medians[1]:>8.3f}   {single[len(single) // 4]:.3f}-{single[3 * len(single) // 4]:.3f}",
+          flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("other", type=pathlib.Path)
+    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build/release")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--only", default="", help="of the lines those with this word")
+    parser.add_argument("--folder", default="/tmp", help="for recordings")
+    arguments = parser.parse_args()
+    builds = [folder.resolve() / "bin" for folder in (arguments.build, arguments.other)]
+    print(f"{'':<34}{'wall':>8}{'CPU':>8}   quartiles", flush=True)
+
+    def records(number):
+        return [builds[number] / "tapelens", "record", "--quiet", "--force", "--max-size", "32GiB", "-o",
+                pathlib.Path(arguments.folder) / f"two_builds_{number}.tapelens", "--"]
+
+    def applies(number, level):
+        return [builds[number] / "tapelens", "run", "--quiet", "--apply", level, "--"]
+
+    lines = []
+    for case in overhead.STEPS:
+        lines.append((f"record {case}", lambda case=case: in_processes(
+            case, [records(0), records(1)], arguments.rounds, overhead.WORKER, "none")))
+    for level in rewrites.LEVELS:
+        for case in sorted(STEPS.keys() - overhead.STEPS.keys()):
+            lines.append((f"apply {level} {case}", lambda case=case, level=level: in_processes(
+                case, [applies(0, level), applies(1, level)], arguments.rounds, rewrites.WORKER, "turns")))
+        lines.append((f"apply {level} tiny", lambda level=level: in_processes(
+            "tiny", [applies(0, level), applies(1, level)], arguments.rounds, overhead.WORKER, "none")))
+    for name, events in COMMANDS.items():
+        lines.append((f"tapelens-bench-{name}", lambda name=name, events=events: as_commands(
+            [[build / f"tapelens-bench-{name}", events] for build in builds], arguments.rounds)))
+    for what, measure in lines:
+        if arguments.only in what:
+            tell(what, measure())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
