@@ -59,30 +59,20 @@ void clear(const Tables& t, Process& p) {
   const auto without = [&](Table table, auto& columns) {
     if (!t.is_sound(table)) columns = {};
   };
-  without(Table::operators, p.operators);
+  p.each_table([&](auto& columns) { without(columns.kTable, columns); });
   if (!t.is_sound(Table::operator_inputs)) {
     p.operators.inputs.assign(1, 0);
     std::ranges::fill(p.operators.input_count.raw, uint16_t{0});
     std::ranges::fill(p.operators.written.raw, 0U);
   }
-  without(Table::input_views, p.input_views);
   without(Table::operators, p.input_views);
   without(Table::operator_inputs, p.input_views);
-  without(Table::allocations, p.allocations);
   without(Table::allocations, p.frees);
-  without(Table::nodes, p.nodes);
   if (!t.is_sound(Table::node_edges)) {
     p.nodes.edges.clear();
     std::ranges::fill(p.nodes.edge_count.raw, uint16_t{0});
     p.nodes.edge_begin.assign(size_t{p.nodes.rows()} + 2, 0);
   }
-  without(Table::node_releases, p.releases);
-  without(Table::saves, p.saves);
-  without(Table::evaluations, p.evaluations);
-  without(Table::roles, p.roles);
-  without(Table::rewrites, p.rewrites);
-  without(Table::checksums, p.checksums);
-  without(Table::module_calls, p.module_calls);
 }
 
 // For each operator that has any, as many as it has inputs. They are in the order of the operators.

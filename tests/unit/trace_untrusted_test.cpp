@@ -137,7 +137,9 @@ TEST(SealOfProcesses, ASpoolOfAVersionThatIsNotReadIsRefusedWithWhatToDo) {
     ASSERT_FALSE(summary) << major << "." << minor;
     EXPECT_EQ(summary.error().message,
               folder / ("1.spool: offset 8: a spool of format version " + std::to_string(major) + "." +
-                        std::to_string(minor) + ", this tapelens reads 0.2 to 0.3: " + fix));
+                        std::to_string(minor) + ", this tapelens reads " + std::to_string(kSpoolMajor) + "." +
+                        std::to_string(kOldestSpoolMinor) + " to " + std::to_string(kSpoolMajor) + "." +
+                        std::to_string(kSpoolMinor) + ": " + fix));
     EXPECT_FALSE(std::filesystem::exists(folder / "run.tapelens"));
   }
 }
