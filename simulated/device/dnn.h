@@ -1,0 +1,25 @@
+// What cuDNN's functions share: descriptors as PyTorch makes them.
+#pragma once
+
+#include <cstddef>
+
+#include "simulated/device/state.h"
+
+namespace tapelens::simulated {
+
+enum DnnStatus : int { kDnnSuccess = 0, kDnnBadParameter = 2000, kDnnNotSupported = 3000 };
+
+constexpr int kMostDimensions = 8;  // CUDNN_DIM_MAX
+
+// Of a tensor or a filter.
+struct TensorDescriptor {
+  int type, format, dimensions;
+  int sizes[kMostDimensions], strides[kMostDimensions];
+};
+
+// Bytes of an element of cudnnDataType_t.
+size_t dnn_width(int type);
+// What --cudnn-workspace says.
+inline size_t dnn_workspace() { return settings().cudnn_workspace; }
+
+}  // namespace tapelens::simulated

@@ -1,0 +1,218 @@
+// The CUDA driver: memory. Expandable segments are made of its virtual memory calls: a range of addresses is reserved,
+// physical memory is created and mapped there. Here the range is memory from the begin, and what is created is counted.
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "simulated/device/memory.h"
+#include "simulated/device/state.h"
+#include "simulated/device/streams.h"
+
+using namespace tapelens::simulated;
+
+namespace {
+
+using Address = unsigned long long;  // CUdeviceptr
+using Handle = unsigned long long;   // of physical memory: how much, in pages, and of which GPU
+
+constexpr size_t kPage = size_t{2} << 20;  // the driver's granularity
+
+void* pointer(Address address) { return reinterpret_cast<void*>(address); }
+
+Handle handle_of(size_t bytes, int device) { return Handle{bytes / kPage} << 8 | static_cast<Handle>(device); }
+size_t bytes_of(Handle handle) { return (handle >> 8) * kPage; }
+int device_of(Handle handle) { return static_cast<int>(handle & 0xff); }
+
+// The begin of CUmemAllocationProp.
+struct Properties {
+  int type, shareable, location_type, location;
+};
+
+// One of CUpointer_attribute; kNotSupported for those that nobody asks for.
+int pointer_attribute(void* to, int number, const Range& range, Address address) {
+  const bool is_device = range.kind == Kind::device || range.kind == Kind::pooled || range.kind == Kind::reserved;
+  const auto put = [to](auto value) { std::memcpy(to, &value, sizeof(value)); };
+  switch (number) {
+    case 1:
+      put(context_of(range.device));
+      return kSuccess;
+    case 2:
+      put(is_device ? 2U : 1U);
+      return kSuccess;  // memory type: host 1, device 2
+    case 3:
+      put(address);
+      return kSuccess;  // as the device sees it
+    case 4:
+      if (is_device) return kInvalidValue;
+      put(address);
+      return kSuccess;
+    case 7:
+      put(static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(range.begin)));
+      return kSuccess;  // id
+    case 8:
+      put(range.kind == Kind::managed ? 1U : 0U);
+      return kSuccess;
+    case 9:
+      put(range.device);
+      return kSuccess;
+    case 11:
+      put(reinterpret_cast<Address>(range.begin));
+      return kSuccess;
+    case 12:
+      put(range.bytes);
+      return kSuccess;
+    default:
+      return kNotSupported;
+  }
+}
+
+}  // namespace
+
+TAPELENS_CUDA int cuMemGetAllocationGranularity(size_t* bytes, const void*, int) {
+  *bytes = kPage;
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemAddressReserve(Address* address, size_t bytes, size_t, Address, unsigned long long) {
+  if (bytes == 0 || bytes % kPage != 0) return kInvalidValue;
+  char* begin = map_memory(bytes, kPage);
+  if (begin == nullptr) return kOutOfMemory;
+  add_range({begin, bytes, Kind::reserved, current_device(), true});
+  *address = reinterpret_cast<Address>(begin);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemAddressFree(Address address, size_t) { return release(pointer(address)); }
+
+TAPELENS_CUDA int cuMemCreate(Handle* handle, size_t bytes, const void* properties, unsigned long long) {
+  Properties wanted{};
+  std::memcpy(&wanted, properties, sizeof(wanted));
+  const int device = wanted.location_type == 1 ? wanted.location : current_device();
+  if (!is_device(device) || bytes == 0 || bytes % kPage != 0) return kInvalidValue;
+  if (wanted.shareable != 0 && wanted.shareable != 1) return kNotSupported;  // no handles of a fabric
+  begin_context(device);
+  if (!take_bytes(device, bytes)) return kOutOfMemory;
+  *handle = handle_of(bytes, device);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemRelease(Handle handle) {
+  give_bytes(device_of(handle), bytes_of(handle));
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemMap(Address address, size_t, size_t, Handle handle, unsigned long long) {
+  if (find_range(pointer(address)).kind != Kind::reserved) return kInvalidValue;
+  set_range_device(pointer(address), device_of(handle));
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemUnmap(Address address, size_t bytes) {
+  if (find_range(pointer(address)).kind != Kind::reserved) return kInvalidValue;
+  madvise(pointer(address), bytes, MADV_DONTNEED);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemSetAccess(Address, size_t, const void*, size_t) { return kSuccess; }
+
+TAPELENS_CUDA int cuMemGetAllocationPropertiesFromHandle(void* properties, Handle handle) {
+  const Properties told{1, 0, 1, device_of(handle)};
+  std::memset(properties, 0, 32);
+  std::memcpy(properties, &told, sizeof(told));
+  return kSuccess;
+}
+
+// Memory of a simulated GPU belongs to one process.
+TAPELENS_CUDA int cuMemExportToShareableHandle(void*, Handle, int, unsigned long long) { return kNotSupported; }
+TAPELENS_CUDA int cuMemImportFromShareableHandle(Handle*, void*, int) { return kNotSupported; }
+TAPELENS_CUDA int cuMemRetainAllocationHandle(Handle*, void*) { return kNotSupported; }
+
+TAPELENS_CUDA int cuMemAlloc_v2(Address* address, size_t bytes) {
+  void* memory = nullptr;
+  const int error = allocate(current_device(), bytes, &memory);
+  *address = reinterpret_cast<Address>(memory);
+  return error;
+}
+
+TAPELENS_CUDA int cuMemFree_v2(Address address) { return release(pointer(address)); }
+
+TAPELENS_CUDA int cuMemGetInfo_v2(size_t* free_bytes, size_t* all) {
+  *all = settings().bytes;
+  *free_bytes = *all - used_bytes(current_device());
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemGetAddressRange_v2(Address* begin, size_t* bytes, Address address) {
+  const Range range = find_range(pointer(address));
+  if (range.kind == Kind::none) return kInvalidValue;
+  if (begin != nullptr) *begin = reinterpret_cast<Address>(range.begin);
+  if (bytes != nullptr) *bytes = range.bytes;
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuPointerGetAttribute(void* to, int number, Address address) {
+  const Range range = find_range(pointer(address));
+  return range.kind == Kind::none ? kInvalidValue : pointer_attribute(to, number, range, address);
+}
+
+// What is unknown of a pointer is null here, and no error.
+TAPELENS_CUDA int cuPointerGetAttributes(unsigned count, const int* numbers, void** to, Address address) {
+  const Range range = find_range(pointer(address));
+  for (unsigned i = 0; i < count; ++i) {
+    if (range.kind == Kind::none || pointer_attribute(to[i], numbers[i], range, address) != kSuccess) {
+      std::memset(to[i], 0, 4);
+    }
+  }
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned) {
+  *address = reinterpret_cast<Address>(memory);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, void* stream) {
+  count_node(stream);
+  copy(pointer(to), from, bytes);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, void* stream) {
+  count_node(stream);
+  copy(to, pointer(from), bytes);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void* stream) {
+  count_node(stream);
+  copy(pointer(to), pointer(from), bytes);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
+  copy(pointer(to), from, bytes);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemcpyDtoH_v2(void* to, Address from, size_t bytes) {
+  copy(to, pointer(from), bytes);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemsetD32Async(Address to, unsigned value, size_t words, void* stream) {
+  count_node(stream);
+  fill_words(pointer(to), value, words);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuMemsetD8Async(Address to, unsigned char value, size_t bytes, void* stream) {
+  count_node(stream);
+  fill(pointer(to), value, bytes);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuStreamWriteValue32_v2(void* stream, Address to, unsigned value, unsigned) {
+  count_node(stream);
+  std::memcpy(pointer(to), &value, sizeof(value));
+  return kSuccess;
+}

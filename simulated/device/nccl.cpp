@@ -1,0 +1,301 @@
+// NCCL where every collective has already happened, and every rank holds what this one holds: one process is any rank
+// of any world. Small tensors (kKeptBytes) have the values that they would have then; larger ones are left as they are.
+#include <cstdlib>
+#include <cstring>
+
+#include "simulated/device/memory.h"
+#include "simulated/device/state.h"
+#include "simulated/device/streams.h"
+
+using namespace tapelens::simulated;
+
+namespace {
+
+struct Communicator {
+  int size;  // 0: a part of another one, whose size nobody told
+  int rank, device;
+};
+
+struct UniqueId {
+  char bytes[128];
+};
+
+// ncclDataType_t
+size_t width(int type) {
+  constexpr size_t kWidths[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return type >= 0 && type < 12 ? kWidths[type] : 1;
+}
+
+float of_half(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  const uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
+  if (exponent == 0) {
+    const float small = static_cast<float>(fraction) / 16777216.0F;
+    return sign != 0 ? -small : small;
+  }
+  const uint32_t word = sign | (exponent == 31 ? 0x7f800000U : (exponent + 112) << 23) | fraction << 13;
+  float value;
+  std::memcpy(&value, &word, sizeof(value));
+  return value;
+}
+
+float of_bfloat(uint16_t bits) {
+  const uint32_t word = static_cast<uint32_t>(bits) << 16;
+  float value;
+  std::memcpy(&value, &word, sizeof(value));
+  return value;
+}
+
+uint16_t to_bfloat(float value) {
+  uint32_t word;
+  std::memcpy(&word, &value, sizeof(word));
+  if ((word & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>(word >> 16 | 64);
+  return static_cast<uint16_t>((word + 0x7fff + (word >> 16 & 1)) >> 16);
+}
+
+uint16_t to_half(float value) {
+  uint32_t word;
+  std::memcpy(&word, &value, sizeof(word));
+  const uint32_t sign = word >> 16 & 0x8000, magnitude = word & 0x7fffffff;
+  if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
+  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);
+  if (magnitude < 0x38800000) {
+    const float scaled = (value < 0 ? -value : value) * 16777216.0F;
+    return static_cast<uint16_t>(sign | static_cast<uint32_t>(scaled + 0.5F));
+  }
+  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13));
+}
+
+template <class Value>
+void times(void* data, size_t count, int factor) {
+  for (size_t i = 0; i < count; ++i) {
+    Value value;
+    std::memcpy(&value, static_cast<char*>(data) + i * sizeof(Value), sizeof(Value));
+    value = static_cast<Value>(value * static_cast<Value>(factor));
+    std::memcpy(static_cast<char*>(data) + i * sizeof(Value), &value, sizeof(Value));
+  }
+}
+
+template <float (*Read)(uint16_t), uint16_t (*Write)(float)>
+void times_16(void* data, size_t count, int factor) {
+  for (size_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, static_cast<char*>(data) + i * 2, 2);
+    bits = Write(Read(bits) * static_cast<float>(factor));
+    std::memcpy(static_cast<char*>(data) + i * 2, &bits, 2);
+  }
+}
+
+// What a sum over ranks that all hold the same is; of the other operations it is the same.
+void reduce(void* data, size_t count, int type, int operation, const Communicator& of) {
+  if (operation != 0 || of.size <= 1 || count * width(type) > kKeptBytes) return;
+  switch (type) {
+    case 0:
+      times<int8_t>(data, count, of.size);
+      break;
+    case 1:
+      times<uint8_t>(data, count, of.size);
+      break;
+    case 2:
+      times<int32_t>(data, count, of.size);
+      break;
+    case 3:
+      times<uint32_t>(data, count, of.size);
+      break;
+    case 4:
+      times<int64_t>(data, count, of.size);
+      break;
+    case 5:
+      times<uint64_t>(data, count, of.size);
+      break;
+    case 6:
+      times_16<of_half, to_half>(data, count, of.size);
+      break;
+    case 7:
+      times<float>(data, count, of.size);
+      break;
+    case 8:
+      times<double>(data, count, of.size);
+      break;
+    case 9:
+      times_16<of_bfloat, to_bfloat>(data, count, of.size);
+      break;
+    default:
+      break;
+  }
+}
+
+const Communicator& communicator(void* handle) { return *static_cast<Communicator*>(handle); }
+
+void* make(int size, int rank) {
+  auto* made = make_handle<Communicator>();
+  *made = {settings().world > 0 && size > 1 ? static_cast<int>(settings().world) : size, rank, current_device()};
+  return made;
+}
+
+// Ranks of which it is known that they are there.
+int known_size(const Communicator& of) { return of.size > 0 ? of.size : of.rank + 1; }
+
+}  // namespace
+
+TAPELENS_CUDA int ncclGetVersion(int* version) {
+  *version = static_cast<int>(settings().nccl);
+  return 0;
+}
+
+TAPELENS_CUDA const char* ncclGetErrorString(int error) {
+  return error == 0 ? "no error" : "the operation is not simulated";
+}
+TAPELENS_CUDA const char* ncclGetLastError(void*) { return ""; }
+
+TAPELENS_CUDA int ncclGetUniqueId(UniqueId* id) {
+  std::memset(id, 1, sizeof(*id));
+  return 0;
+}
+
+TAPELENS_CUDA int ncclCommGetUniqueId(void*, UniqueId* id) { return ncclGetUniqueId(id); }
+
+TAPELENS_CUDA int ncclCommInitRank(void** to, int size, UniqueId, int rank) {
+  *to = make(size, rank);
+  return 0;
+}
+
+TAPELENS_CUDA int ncclCommInitRankConfig(void** to, int size, UniqueId, int rank, void*) {
+  *to = make(size, rank);
+  return 0;
+}
+
+TAPELENS_CUDA int ncclCommInitRankScalable(void** to, int size, int rank, int, UniqueId*, void*) {
+  *to = make(size, rank);
+  return 0;
+}
+
+TAPELENS_CUDA int ncclCommInitAll(void** to, int count, const int*) {
+  for (int i = 0; i < count; ++i) to[i] = make(count, i);
+  return 0;
+}
+
+// Which ranks go along only they know; that those before this one do follows from its number.
+TAPELENS_CUDA int ncclCommSplit(void*, int color, int key, void** to, void*) {
+  *to = nullptr;
+  if (color < 0) return 0;  // NCCL_SPLIT_NOCOLOR
+  auto* made = make_handle<Communicator>();
+  *made = {0, key, current_device()};
+  *to = made;
+  return 0;
+}
+
+TAPELENS_CUDA int ncclCommDestroy(void* handle) {
+  free(handle);
+  return 0;
+}
+TAPELENS_CUDA int ncclCommAbort(void* handle) { return ncclCommDestroy(handle); }
+TAPELENS_CUDA int ncclCommFinalize(void*) { return 0; }
+
+TAPELENS_CUDA int ncclCommCount(void* handle, int* count) {
+  *count = known_size(communicator(handle));
+  return 0;
+}
+
+TAPELENS_CUDA int ncclCommUserRank(void* handle, int* rank) {
+  *rank = communicator(handle).rank;
+  return 0;
+}
+
+TAPELENS_CUDA int ncclCommCuDevice(void* handle, int* device) {
+  *device = communicator(handle).device;
+  return 0;
+}
+
+TAPELENS_CUDA int ncclCommGetAsyncError(void*, int* error) {
+  *error = 0;
+  return 0;
+}
+
+TAPELENS_CUDA int ncclRedOpCreatePreMulSum(int* operation, void*, int, int, void*) {
+  *operation = 5;  // one behind ncclNumOps: values stay
+  return 0;
+}
+
+TAPELENS_CUDA int ncclMemAlloc(void** memory, size_t bytes) {
+  return allocate(current_device(), bytes, memory) == kSuccess ? 0 : 1;
+}
+TAPELENS_CUDA int ncclMemFree(void* memory) { return release(memory) == kSuccess ? 0 : 1; }
+
+TAPELENS_CUDA int ncclAllReduce(const void* from, void* to, size_t count, int type, int operation, void* handle,
+                                void* stream) {
+  count_node(stream);
+  copy(to, from, count * width(type));
+  reduce(to, count, type, operation, communicator(handle));
+  return 0;
+}
+
+TAPELENS_CUDA int ncclReduce(const void* from, void* to, size_t count, int type, int operation, int root, void* handle,
+                             void* stream) {
+  count_node(stream);
+  if (communicator(handle).rank != root) return 0;
+  copy(to, from, count * width(type));
+  reduce(to, count, type, operation, communicator(handle));
+  return 0;
+}
+
+TAPELENS_CUDA int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, void* handle,
+                                void* stream) {
+  count_node(stream);
+  if (communicator(handle).rank == root) copy(to, from, count * width(type));
+  return 0;
+}
+
+TAPELENS_CUDA int ncclBcast(void* data, size_t count, int type, int root, void* handle, void* stream) {
+  return ncclBroadcast(data, data, count, type, root, handle, stream);
+}
+
+TAPELENS_CUDA int ncclAllGather(const void* from, void* to, size_t count, int type, void* handle, void* stream) {
+  count_node(stream);
+  const size_t bytes = count * width(type);
+  const auto ranks = static_cast<size_t>(known_size(communicator(handle)));
+  if (bytes * ranks > kKeptBytes) return 0;
+  for (size_t i = 0; i < ranks; ++i) copy(static_cast<char*>(to) + i * bytes, from, bytes);
+  return 0;
+}
+
+TAPELENS_CUDA int ncclReduceScatter(const void* from, void* to, size_t count, int type, int operation, void* handle,
+                                    void* stream) {
+  count_node(stream);
+  const size_t bytes = count * width(type);
+  copy(to, static_cast<const char*>(from) + static_cast<size_t>(communicator(handle).rank) * bytes, bytes);
+  reduce(to, count, type, operation, communicator(handle));
+  return 0;
+}
+
+// Every rank sends the same: of each comes what this one sends to its own number.
+TAPELENS_CUDA int ncclAlltoAll(const void* from, void* to, size_t count, int type, void* handle, void* stream) {
+  count_node(stream);
+  const size_t bytes = count * width(type);
+  const Communicator& of = communicator(handle);
+  const auto ranks = static_cast<size_t>(known_size(of));
+  if (bytes * ranks > kKeptBytes) return 0;
+  for (size_t i = 0; i < ranks; ++i) {
+    copy(static_cast<char*>(to) + i * bytes, static_cast<const char*>(from) + static_cast<size_t>(of.rank) * bytes,
+         bytes);
+  }
+  return 0;
+}
+
+TAPELENS_CUDA int ncclGather(const void* from, void* to, size_t count, int type, int root, void* handle, void* stream) {
+  return communicator(handle).rank == root ? ncclAllGather(from, to, count, type, handle, stream) : 0;
+}
+
+// What another rank sends is not known: the receiver's memory stays as it is.
+TAPELENS_CUDA int ncclSend(const void*, size_t, int, int, void*, void* stream) {
+  count_node(stream);
+  return 0;
+}
+TAPELENS_CUDA int ncclRecv(void*, size_t, int, int, void*, void* stream) {
+  count_node(stream);
+  return 0;
+}
+
+// Windows into the memory of other ranks: not simulated.
+TAPELENS_CUDA int ncclCommWindowRegister(void*, ...) { return 5; }  // ncclInvalidUsage
+TAPELENS_CUDA int ncclDevCommCreate(void*, ...) { return 5; }

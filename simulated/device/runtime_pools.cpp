@@ -1,0 +1,184 @@
+// The CUDA runtime: memory pools (cudaMallocAsync), one for each GPU. A pool keeps what is freed up to its threshold.
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "simulated/device/memory.h"
+#include "simulated/device/state.h"
+#include "simulated/device/streams.h"
+
+using namespace tapelens::simulated;
+
+namespace {
+
+constexpr uint64_t kBlock = uint64_t{32} << 20;  // what the driver's pools grow by
+constexpr uint64_t kRounding = 512;
+
+struct Pool {
+  int device;
+  bool is_begun;
+  uint64_t threshold;  // bytes that are kept when all is free
+  uint64_t reserved, most_reserved, used, most_used;
+};
+
+// cudaMemPoolAttr
+enum PoolAttribute : int {
+  kReuseFollow = 1,
+  kReuseOpportunistic,
+  kReuseInternal,
+  kThreshold,
+  kReserved,
+  kMostReserved,
+  kUsed,
+  kMostUsed
+};
+
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // of the pools; memory.h's is taken while it is held
+Pool g_pools[kMostDevices];
+
+Pool* pool_of(int device) {
+  Pool* pool = &g_pools[device];
+  pool->device = device;
+  return pool;
+}
+
+void shrink(Pool* pool, uint64_t keep) {
+  const uint64_t needed = (pool->used + kBlock - 1) / kBlock * kBlock;
+  const uint64_t wanted = needed > keep ? needed : keep;
+  if (pool->reserved <= wanted) return;
+  give_bytes(pool->device, pool->reserved - wanted);
+  pool->reserved = wanted;
+}
+
+// Counts to the pool; false if the GPU has no more.
+bool take(Pool* pool, uint64_t bytes) {
+  const Lock lock(g_mutex);
+  if (pool->used + bytes > pool->reserved) {
+    const uint64_t more = (pool->used + bytes - pool->reserved + kBlock - 1) / kBlock * kBlock;
+    if (!take_bytes(pool->device, more)) return false;
+    pool->reserved += more;
+    if (pool->reserved > pool->most_reserved) pool->most_reserved = pool->reserved;
+  }
+  pool->used += bytes;
+  if (pool->used > pool->most_used) pool->most_used = pool->used;
+  return true;
+}
+
+}  // namespace
+
+TAPELENS_CUDA int cudaDeviceGetDefaultMemPool(void** pool, int device) {
+  if (!is_device(device)) return failed(kInvalidDevice);
+  *pool = pool_of(device);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cudaDeviceGetMemPool(void** pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
+TAPELENS_CUDA int cudaDeviceSetMemPool(int, void*) { return kSuccess; }
+TAPELENS_CUDA int cudaMemPoolSetAccess(void*, const void*, size_t) { return kSuccess; }
+
+TAPELENS_CUDA int cudaMallocFromPoolAsync(void** memory, size_t bytes, void* pool, void* stream) {
+  *memory = nullptr;
+  if (bytes == 0) return kSuccess;
+  count_node(stream);
+  auto* from = static_cast<Pool*>(pool);
+  begin_context(from->device);
+  const size_t whole = (bytes + kRounding - 1) / kRounding * kRounding;
+  if (!take(from, whole)) return failed(kOutOfMemory);
+  char* begin = map_memory(whole, 1);
+  if (begin == nullptr) {
+    const Lock lock(g_mutex);
+    from->used -= whole;
+    return failed(kOutOfMemory);
+  }
+  add_range({begin, whole, Kind::pooled, from->device, true});
+  *memory = begin;
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cudaMallocAsync(void** memory, size_t bytes, void* stream) {
+  if (device_count() == 0) return failed(kNoDevice);
+  return cudaMallocFromPoolAsync(memory, bytes, pool_of(current_device()), stream);
+}
+
+TAPELENS_CUDA int cudaFreeAsync(void* memory, void* stream) {
+  if (memory == nullptr) return kSuccess;
+  count_node(stream);
+  const Range range = find_range(memory);
+  if (range.kind != Kind::pooled) return failed(release(memory));
+  take_range(memory);
+  munmap(range.begin, range.bytes);
+  const Lock lock(g_mutex);
+  Pool* pool = pool_of(range.device);
+  pool->used -= range.bytes;
+  shrink(pool, pool->threshold);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cudaMemPoolTrimTo(void* pool, size_t keep) {
+  const Lock lock(g_mutex);
+  shrink(static_cast<Pool*>(pool), keep);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cudaMemPoolGetAttribute(void* pool, int attribute, void* value) {
+  const Lock lock(g_mutex);
+  const auto* of = static_cast<Pool*>(pool);
+  const auto put = [value](uint64_t bytes) { std::memcpy(value, &bytes, sizeof(bytes)); };
+  switch (attribute) {
+    case kReuseFollow:
+    case kReuseOpportunistic:
+    case kReuseInternal:
+      *static_cast<int*>(value) = 1;
+      break;
+    case kThreshold:
+      put(of->threshold);
+      break;
+    case kReserved:
+      put(of->reserved);
+      break;
+    case kMostReserved:
+      put(of->most_reserved);
+      break;
+    case kUsed:
+      put(of->used);
+      break;
+    case kMostUsed:
+      put(of->most_used);
+      break;
+    default:
+      return failed(kInvalidValue);
+  }
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cudaMemPoolSetAttribute(void* pool, int attribute, void* value) {
+  const Lock lock(g_mutex);
+  auto* of = static_cast<Pool*>(pool);
+  uint64_t bytes = 0;
+  switch (attribute) {
+    case kReuseFollow:
+    case kReuseOpportunistic:
+    case kReuseInternal:
+      break;
+    case kThreshold:
+      std::memcpy(&bytes, value, sizeof(bytes));
+      of->threshold = bytes;
+      break;
+    case kMostReserved:
+      of->most_reserved = of->reserved;
+      break;  // only to be reset
+    case kMostUsed:
+      of->most_used = of->used;
+      break;
+    default:
+      return failed(kInvalidValue);
+  }
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cudaDeviceGetGraphMemAttribute(int, int, void* value) {
+  std::memset(value, 0, sizeof(uint64_t));
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cudaDeviceSetGraphMemAttribute(int, int, void*) { return kSuccess; }
