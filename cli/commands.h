@@ -37,6 +37,7 @@ void add_report(CLI::App& app, int& exit_code);
 void add_advise(CLI::App& app, int& exit_code);
 void add_view(CLI::App& app, int& exit_code);
 void add_checks(CLI::App& app, int& exit_code);
+void add_gpus(CLI::App& app, int& exit_code);
 void add_seal(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_completion(CLI::App& app, int& exit_code);

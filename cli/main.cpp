@@ -99,6 +99,7 @@ int run(int argc, char** argv) {
   add_advise(app, exit_code);
   add_view(app, exit_code);
   add_checks(app, exit_code);
+  add_gpus(app, exit_code);
   add_seal(app, exit_code);
   add_doctor(app, exit_code, command);
   add_completion(app, exit_code);

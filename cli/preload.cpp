@@ -34,12 +34,16 @@ PreloadPath::~PreloadPath() {
   if (!folder_.empty()) rmdir(folder_.c_str());
 }
 
-Environment PreloadPath::environment() const {
+Environment PreloadPath::environment(const std::string& more) const {
+  return preloading(path_ + (more.empty() ? "" : ":") + more);
+}
+
+Environment preloading(const std::string& libraries) {
   const auto behind = [](const char* name, const std::string& more) {
     const char* now = getenv(name);
     return (now != nullptr && *now != 0 ? std::string(now) + ":" : "") + more;
   };
-  return {{"LD_PRELOAD", behind("LD_PRELOAD", path_)},
+  return {{"LD_PRELOAD", behind("LD_PRELOAD", libraries)},
           {"ASAN_OPTIONS", behind("ASAN_OPTIONS", "verify_asan_link_order=0")}};
 }
 

@@ -7,6 +7,9 @@
 
 namespace tapelens::cli {
 
+// What makes the loader preload these libraries, separated by colons, behind whatever is preloaded already.
+Environment preloading(const std::string& libraries);
+
 // The loader splits LD_PRELOAD at spaces and colons and expands `$`: a path with one of those is reached through a
 // link to its folder, which is there as long as this object.
 class PreloadPath {
@@ -20,7 +23,8 @@ class PreloadPath {
   const std::string& reason() const { return reason_; }
   // What makes the loader preload it, behind whatever is preloaded already. The runtime of AddressSanitizer ends a
   // program in which it is not the first library; where the program itself is linked with it, it is told not to look.
-  Environment environment() const;
+  // `more`: further libraries, separated by colons.
+  Environment environment(const std::string& more = {}) const;
 
  private:
   std::string folder_, link_, path_, reason_;

@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/preload.h"
 #include "cli/recording_environment.h"
+#include "cli/simulating.h"
 #include "cli/spool_folder.h"
 #include "cli/tally.h"
 #include "cli/text.h"
@@ -30,6 +31,7 @@ struct RecordOptions {
   std::string steps, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
   bool quiet = false, keep_spool = false, force = false, redact = false;
   ApplyingOptions applying;
+  SimulatingOptions simulating;
 };
 
 uint64_t monotonic_now() {
@@ -44,9 +46,12 @@ std::string known_stacks(const std::string& text) {
   return "'" + text + "' is not python, cpp, python,cpp or none";
 }
 
-int run_unrecorded(const std::vector<std::string>& command, const std::string& reason) {
+int run_unrecorded(const std::vector<std::string>& command, const std::string& reason, const Simulation& simulation) {
   say(reason + "; running the command unrecorded");
-  return say_end(become_command(command));
+  if (!simulation.on()) return say_end(become_command(command));
+  Environment environment = simulation.environment();
+  std::ranges::move(preloading(simulation.preloads()), std::back_inserter(environment));
+  return say_end(run_command(command, environment));
 }
 
 // Seals, removes the spools, says the closing line. What goes wrong here never changes the command's exit code.
@@ -96,11 +101,17 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   say(line);
 }
 
-int record(const RecordOptions& options, const rewrites::Settings& applying, const std::vector<std::string>& command) {
+int record(const RecordOptions& options, const rewrites::Settings& applying,
+           const std::optional<simulated::Settings>& gpu, const std::vector<std::string>& command) {
+  const Simulation simulation(gpu, command);
+  if (!simulation.reason().empty()) {  // without its GPU the program would be another one
+    say(simulation.reason());
+    return kUsage;
+  }
   const PreloadPath preload;
-  if (!preload.reason().empty()) return run_unrecorded(command, preload.reason());
+  if (!preload.reason().empty()) return run_unrecorded(command, preload.reason(), simulation);
   const SpoolFolder folder = make_spool_folder(options.output, options.spool_folder, options.force);
-  if (folder.state == SpoolFolder::State::cannot) return run_unrecorded(command, folder.reason);
+  if (folder.state == SpoolFolder::State::cannot) return run_unrecorded(command, folder.reason, simulation);
   if (folder.state == SpoolFolder::State::holds_spools) {
     say(report::shell_quote(folder.path) + " holds a recording that was never sealed. Keep it: tapelens seal " +
         report::shell_quote(folder.path) + " -o FILE --remove. Discard it: tapelens record --force");
@@ -109,12 +120,13 @@ int record(const RecordOptions& options, const rewrites::Settings& applying, con
   const Rewriting rewriting(applying);
   if (!rewriting.reason().empty()) {
     remove_spool_folder(folder.path);
-    return run_unrecorded(command, rewriting.reason());
+    return run_unrecorded(command, rewriting.reason(), simulation);
   }
 
   const uint64_t begin = monotonic_now();
   Environment environment = rewriting.environment();
-  std::ranges::move(preload.environment(), std::back_inserter(environment));
+  std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));
+  std::ranges::copy(simulation.environment(), std::back_inserter(environment));
   std::ranges::move(environment_of(RecordingSettings{.spool = folder.path,
                                                      .epoch_ns = std::to_string(begin),
                                                      .steps = options.steps,
@@ -143,6 +155,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "  tapelens record -o two.tapelens --steps 2:4 -- torchrun --nproc-per-node 2 ddp.py\n"
       "  tapelens record --stacks none --max-size 500MiB -- ./trainer\n"
       "  tapelens record --apply lossless -- python train.py\n"
+      "  tapelens record --simulate-gpu H100 -- python train.py\n"
       "  tapelens record --apply plan.json --allow expanded-save -- python train.py\n\n"
       "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
       "A file that cannot be written, or a program that cannot be recorded, is said in one line and the command runs\n"
@@ -175,6 +188,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
   sub->add_flag("--keep-spool", options->keep_spool, "Keep what the processes wrote, FILE.spool/, after sealing");
   sub->add_flag("--force", options->force, "Discard the spools of an earlier recording that was never sealed");
   add_applying_options(*sub, options->applying);
+  add_simulating_options(*sub, options->simulating);
   sub->callback([sub, options, &exit_code, &command] {
     if (command.empty()) {
       throw CLI::ParseError("no command to record: tapelens record -- python train.py", kUsage);
@@ -184,7 +198,8 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       throw CLI::ValidationError("--max-size", "'" + options->max_size + "' is not a size, like 8GiB");
     RecordOptions ready = *options;
     ready.max_size = std::to_string(*bytes);
-    exit_code = record(ready, read_applying(*sub, options->applying), command);
+    exit_code =
+        record(ready, read_applying(*sub, options->applying), read_simulating(*sub, options->simulating), command);
   });
 }
 

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/preload.h"
+#include "cli/simulating.h"
 #include "cli/tally.h"
 #include "trace/variables.h"
 
@@ -18,18 +19,35 @@ namespace {
 
 struct RunOptions {
   ApplyingOptions applying;
+  SimulatingOptions simulating;
   bool quiet = false;
 };
 
-int run(const RunOptions& options, const rewrites::Settings& applying, const std::vector<std::string>& command) {
+// The command on simulated GPUs, with nothing rewritten.
+int run_simulated(const Simulation& simulation, const std::vector<std::string>& command) {
+  Environment environment = simulation.environment();
+  std::ranges::move(preloading(simulation.preloads()), std::back_inserter(environment));
+  return say_end(run_command(command, environment));
+}
+
+int run(const RunOptions& options, const rewrites::Settings& applying, const std::optional<simulated::Settings>& gpu,
+        const std::vector<std::string>& command) {
+  const Simulation simulation(gpu, command);
+  if (!simulation.reason().empty()) {  // without its GPU the program would be another one
+    say(simulation.reason());
+    return kUsage;
+  }
+  if (!applying.on) return run_simulated(simulation, command);
   const PreloadPath preload;
   const Rewriting rewriting(applying);
   if (const std::string reason = !preload.reason().empty() ? preload.reason() : rewriting.reason(); !reason.empty()) {
     say(reason + "; running the command as it is");
+    if (simulation.on()) return run_simulated(simulation, command);
     return say_end(become_command(command));
   }
   Environment environment = rewriting.environment();
-  std::ranges::move(preload.environment(), std::back_inserter(environment));
+  std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));
+  std::ranges::copy(simulation.environment(), std::back_inserter(environment));
   environment.emplace_back(TAPELENS_QUIET, options.quiet ? "1" : "");
   const ChildEnd end = run_command(command, environment);
   signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
@@ -44,26 +62,30 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
 }  // namespace
 
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
-  CLI::App* sub = app.add_subcommand("run", "Run a training program with rewrites, without recording it");
+  CLI::App* sub =
+      app.add_subcommand("run", "Run a training program with rewrites, or on a simulated GPU, without recording it");
   sub->footer(
       "Examples:\n"
       "  tapelens run --apply lossless -- python train.py\n"
       "  tapelens run --plan plan.json -- torchrun --nproc-per-node 2 ddp.py\n"
-      "  tapelens run --apply bitwise --recompute-budget 2% -- ./trainer\n\n"
+      "  tapelens run --apply bitwise --recompute-budget 2% -- ./trainer\n"
+      "  tapelens run --simulate-gpu H100 -- python train.py\n\n"
       "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
       "What tapelens verify says is the same with these options is the same here. More: docs/record.md");
   const auto options = std::make_shared<RunOptions>();
   add_applying_options(*sub, options->applying);
+  add_simulating_options(*sub, options->simulating);
   sub->add_flag("--quiet", options->quiet, "No closing line");
   sub->callback([sub, options, &exit_code, &command] {
     if (command.empty()) {
       throw CLI::ParseError("no command to run: tapelens run --apply lossless -- python train.py", kUsage);
     }
     const rewrites::Settings applying = read_applying(*sub, options->applying);
-    if (!applying.on) {
+    const std::optional<simulated::Settings> gpu = read_simulating(*sub, options->simulating);
+    if (!applying.on && !gpu) {
       throw CLI::ValidationError("nothing to apply: tapelens run --apply lossless -- COMMAND");
     }
-    exit_code = run(*options, applying, command);
+    exit_code = run(*options, applying, gpu, command);
   });
 }
 

@@ -1,0 +1,180 @@
+#include "cli/simulating.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "analyzer/report/escape.h"
+#include "cli/doctor_probe.h"
+#include "cli/install_paths.h"
+#include "cli/text.h"
+#include "simulated/cards/cards.h"
+#include "simulated/start/stand_ins.h"
+
+namespace tapelens::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using simulated::Settings;
+using trace::Error;
+
+constexpr uint64_t kMostRanks = 1 << 20;
+
+// The Python that a command runs: itself, that of its first line, or the shell's.
+std::string interpreter_of(const std::vector<std::string>& command) {
+  const auto is_python = [](const fs::path& path) { return path.filename().string().starts_with("python"); };
+  const ProgramFacts facts = look_into(command[0]);
+  if (is_python(command[0])) return command[0];
+  if (facts.script) {
+    std::ifstream file(facts.path);
+    std::string line;
+    if (std::getline(file, line) && line.starts_with("#!")) {
+      line = line.substr(2, line.find_last_not_of(" \r") - 1);
+      for (size_t begin = 0; begin < line.size();) {
+        const size_t end = std::min(line.find(' ', begin), line.size());
+        if (const std::string word = line.substr(begin, end - begin); is_python(word)) return word;
+        begin = end + 1;
+      }
+    }
+  }
+  return look_into("python3").error.empty() ? "python3" : "python";
+}
+
+// A port of this machine that nobody listens on now.
+uint16_t free_port() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return 29500;
+  auto* general = reinterpret_cast<sockaddr*>(&address);
+  const bool known = bind(descriptor, general, sizeof(address)) == 0 && getsockname(descriptor, general, &length) == 0;
+  close(descriptor);
+  return known ? ntohs(address.sin_port) : 29500;
+}
+
+// What torchrun would tell rank 0 of so many; what the user set stays.
+void put_rank(Environment& environment, const Settings& gpu) {
+  const std::pair<const char*, std::string> variables[] = {{"WORLD_SIZE", std::to_string(gpu.world)},
+                                                           {"LOCAL_WORLD_SIZE", std::to_string(gpu.count)},
+                                                           {"RANK", "0"},
+                                                           {"LOCAL_RANK", "0"},
+                                                           {"GROUP_RANK", "0"},
+                                                           {"MASTER_ADDR", "127.0.0.1"},
+                                                           {"MASTER_PORT", std::to_string(free_port())}};
+  for (const auto& [name, value] : variables) {
+    if (getenv(name) == nullptr) environment.emplace_back(name, value);
+  }
+}
+
+// The loader splits LD_PRELOAD at these, and expands `$`.
+bool can_be_preloaded(const std::string& path) { return path.find_first_of(" :$\t\n") == std::string::npos; }
+
+}  // namespace
+
+void add_simulating_options(CLI::App& sub, SimulatingOptions& options) {
+  sub.add_option("--simulate-gpu", options.gpu,
+                 "Run on GPUs that are not there, with PyTorch's own CUDA allocator: a GPU of `tapelens gpus`, its "
+                 "memory, how many (H100, H100:24GiB, H100x8)")
+      ->type_name("GPU");
+  sub.add_option("--simulate-world", options.world,
+                 "This process is one rank of so many: NCCL's collectives return at once (with --simulate-gpu)")
+      ->type_name("RANKS");
+  sub.add_option("--cudnn-workspace", options.workspace,
+                 "What cuDNN asks for with each convolution, which only the real one knows (with --simulate-gpu)")
+      ->type_name("SIZE")
+      ->capture_default_str();
+}
+
+std::optional<Settings> read_simulating(const CLI::App& sub, const SimulatingOptions& options) {
+  if (options.gpu.empty()) {
+    for (const char* dependent : {"--simulate-world", "--cudnn-workspace"}) {
+      if (sub.get_option(dependent)->count() > 0) {
+        throw CLI::ValidationError(dependent, "nothing is simulated without --simulate-gpu");
+      }
+    }
+    if (sub.get_option("--simulate-gpu")->count() > 0) {
+      throw CLI::ValidationError("--simulate-gpu", "'' is no GPU: tapelens gpus lists them");
+    }
+    return {};
+  }
+  const auto request = simulated::read_request(options.gpu, parse_bytes);
+  if (!request) throw CLI::ValidationError("--simulate-gpu", request.error().message);
+  Settings gpu;
+  gpu.count = request->count;
+  gpu.bytes = request->bytes;
+  const simulated::Card& card = *request->card;
+  const simulated::Capability& capability = simulated::capability_of(card);
+  gpu.major = card.major;
+  gpu.minor = card.minor;
+  gpu.processors = card.processors;
+  gpu.l2_bytes = uint64_t{card.l2_mebibytes} << 20;
+  gpu.bus_bits = card.bus_bits;
+  gpu.shared_per_block = capability.shared_per_block;
+  gpu.shared_per_processor = capability.shared_per_processor;
+  gpu.threads_per_processor = capability.threads_per_processor;
+  gpu.blocks_per_processor = capability.blocks_per_processor;
+  card.name.copy(gpu.name, sizeof(gpu.name) - 1);
+  if (!options.world.empty()) {
+    const char* end = options.world.data() + options.world.size();
+    const auto read = std::from_chars(options.world.data(), end, gpu.world);
+    if (read.ec != std::errc() || read.ptr != end || gpu.world == 0 || gpu.world > kMostRanks) {
+      throw CLI::ValidationError("--simulate-world", "'" + options.world + "' is no number of ranks, like 1024");
+    }
+  }
+  const auto workspace = parse_bytes(options.workspace);
+  if (!workspace) {
+    throw CLI::ValidationError("--cudnn-workspace", "'" + options.workspace + "' is not a size, like 64MiB");
+  }
+  gpu.cudnn_workspace = *workspace;
+  return gpu;
+}
+
+Simulation::Simulation(const std::optional<Settings>& gpu, const std::vector<std::string>& command)
+    : environment_{{simulated::kSettingsVariable, ""}} {
+  if (!gpu) return;
+  on_ = true;
+  if (const auto made = make(*gpu, command); !made) reason_ = made.error().message;
+}
+
+trace::Status Simulation::make(Settings gpu, const std::vector<std::string>& command) {
+  const std::string device = library_folder() + "/" + simulated::kLibraryName;
+  std::error_code error;
+  if (!fs::is_regular_file(device, error)) {
+    return Error{std::string(simulated::kLibraryName) + " is not installed beside this tapelens"};
+  }
+  const std::string python = interpreter_of(command);
+  const PythonFacts facts = ask_python(python, "");
+  if (!facts.error.empty() || facts.torch_folder.empty()) {
+    return Error{(facts.error.empty() ? python + " has no PyTorch" : python + " could not be asked: " + facts.error) +
+                 ", whose CUDA libraries a simulated GPU stands in for"};
+  }
+  const auto torch = simulated::find_torch_cuda(facts.torch_folder);
+  if (!torch) return torch.error();
+  gpu.cuda = torch->cuda;
+  gpu.cudnn = torch->cudnn;
+  gpu.nccl = torch->nccl;
+  if (!folder_.emplace()) return Error{folder_->reason()};
+  if (!can_be_preloaded(folder_->path())) {
+    return Error{report::shell_quote(folder_->path()) +
+                 " cannot be preloaded from: set TMPDIR to a path without spaces and colons"};
+  }
+  const auto made = simulated::write_stand_ins(*torch, device, folder_->path());
+  if (!made) return made.error();
+  preloads_ = joined(made->preloads, ":");
+  std::string text(static_cast<size_t>(simulated::write(gpu, nullptr, 0)) + 1, '\0');
+  simulated::write(gpu, text.data(), text.size());
+  text.pop_back();
+  environment_ = {{simulated::kSettingsVariable, text}, {"TRITON_LIBCUDA_PATH", made->driver_folder}};
+  if (gpu.world > 0) put_rank(environment_, gpu);
+  return trace::Done{};
+}
+
+}  // namespace tapelens::cli
