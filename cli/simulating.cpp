@@ -26,11 +26,13 @@ using trace::Error;
 
 constexpr uint64_t kMostRanks = 1 << 20;
 
-// The Python that a command runs: itself, that of its first line, or the shell's.
+// The Python that a command runs: itself, one that it names (`nice python train.py`), that of its first line, the shell's.
 std::string interpreter_of(const std::vector<std::string>& command) {
   const auto is_python = [](const fs::path& path) { return path.filename().string().starts_with("python"); };
   const ProgramFacts facts = look_into(command[0]);
-  if (is_python(command[0])) return command[0];
+  for (const std::string& word : command) {
+    if (is_python(word) && look_into(word).error.empty()) return word;
+  }
   if (facts.script) {
     std::ifstream file(facts.path);
     std::string line;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "simulated/device/state.h"
+#include "simulated/device/streams.h"
 
 using namespace tapelens::simulated;
 
@@ -49,6 +50,8 @@ TAPELENS_CUDA int cublasGetProperty(int which, int* to) {
 }
 
 TAPELENS_CUDA int cublasSetStream_v2(void* handle, void* stream) {
+  // PyTorch sets it before each product: in a capture that is a node of the graph.
+  count_node(stream);
   static_cast<BlasHandle*>(handle)->stream = stream;
   return 0;
 }
@@ -92,6 +95,12 @@ TAPELENS_CUDA int cublasLtMatmulPreferenceCreate(void** to) { return make(to, kD
 TAPELENS_CUDA int cublasLtMatmulPreferenceDestroy(void* what) { return end(what); }
 TAPELENS_CUDA int cublasLtMatrixTransformDescCreate(void** to, int) { return make(to, kDescriptorBytes); }
 TAPELENS_CUDA int cublasLtMatrixTransformDescDestroy(void* what) { return end(what); }
+
+TAPELENS_CUDA int cublasLtMatmul(void*, void*, const void*, const void*, void*, const void*, void*, const void*,
+                                 const void*, void*, void*, void*, const void*, void*, size_t, void* stream) {
+  count_node(stream);
+  return 0;
+}
 
 // One algorithm, without a workspace: cublasLtMatmulHeuristicResult_t is 96 bytes, of which nothing is read but these.
 TAPELENS_CUDA int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void*, void*, int wanted, void* to,

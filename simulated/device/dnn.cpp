@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "simulated/device/streams.h"
+
 namespace tapelens::simulated {
 
 size_t dnn_width(int type) {
@@ -89,6 +91,7 @@ TAPELENS_CUDA int cudnnCreate(void** handle) {
 }
 TAPELENS_CUDA int cudnnDestroy(void* handle) { return end(handle); }
 TAPELENS_CUDA int cudnnSetStream(void* handle, void* stream) {
+  count_node(stream);  // set before each call, as cuBLAS's
   static_cast<DnnHandle*>(handle)->stream = stream;
   return kDnnSuccess;
 }

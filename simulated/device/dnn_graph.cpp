@@ -14,6 +14,7 @@ enum Attribute : int {
   kHeuristicResults = 202,
   kConfigEngine = 300,
   kConfigWorkspace = 303,
+  kConfigSharedMemory = 304,
   kPlanConfig = 401,
   kPlanWorkspace = 402,
   kGraphEngineCount = 802,
@@ -121,6 +122,10 @@ TAPELENS_CUDA int cudnnBackendGetAttribute(const void* of, int attribute, int ty
       return kDnnSuccess;
     case kGraphEngineCount:
       return put_number(1, wanted, got, to);
+    case kConfigSharedMemory:  // int32
+      if (got != nullptr) *got = 1;
+      if (to != nullptr) std::memset(to, 0, 4);
+      return kDnnSuccess;
     case kEngineIndex:
       return put_number(0, wanted, got, to);
     case kConfigWorkspace:

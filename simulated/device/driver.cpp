@@ -24,6 +24,12 @@ int device_of(void* context) {
 
 TAPELENS_CUDA int cuInit(unsigned) { return device_count() > 0 ? kSuccess : kNoDevice; }
 
+// Tables that NVIDIA's libraries know of each other: libnvrtc, which is the real one, asks and goes on without.
+TAPELENS_CUDA int cuGetExportTable(const void** table, const void*) {
+  *table = nullptr;
+  return kNotFound;
+}
+
 TAPELENS_CUDA int cuDriverGetVersion(int* version) {
   *version = static_cast<int>(settings().cuda);
   return kSuccess;
@@ -97,6 +103,13 @@ TAPELENS_CUDA int cuCtxGetDevice(int* device) {
   *device = current_device();
   return kSuccess;
 }
+
+// Limits (stack, printf) are those of kernels.
+TAPELENS_CUDA int cuCtxGetLimit(size_t* value, int) {
+  *value = 0;
+  return kSuccess;
+}
+TAPELENS_CUDA int cuCtxSetLimit(int, size_t) { return kSuccess; }
 
 TAPELENS_CUDA int cuCtxSynchronize() { return kSuccess; }
 
@@ -245,6 +258,16 @@ TAPELENS_CUDA int cuLaunchKernelEx(const void* configuration, void*, void**, voi
 
 TAPELENS_CUDA int cuTensorMapEncodeTiled(void* map, ...) {
   std::memset(map, 0, 128);  // CUtensorMap
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuTensorMapEncodeIm2col(void* map, ...) {
+  std::memset(map, 0, 128);
+  return kSuccess;
+}
+
+TAPELENS_CUDA int cuStreamIsCapturing(void* stream, int* status) {
+  *status = is_capturing(stream_of(stream)) ? kCapturing : kNotCapturing;
   return kSuccess;
 }
 
