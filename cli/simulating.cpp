@@ -26,7 +26,8 @@ using trace::Error;
 
 constexpr uint64_t kMostRanks = 1 << 20;
 
-// The Python that a command runs: itself, one that it names (`nice python train.py`), that of its first line, the shell's.
+// The Python that a command runs: itself, one that it names (`nice python train.py`), that of its first line, the
+// shell's.
 std::string interpreter_of(const std::vector<std::string>& command) {
   const auto is_python = [](const fs::path& path) { return path.filename().string().starts_with("python"); };
   const ProgramFacts facts = look_into(command[0]);
@@ -62,18 +63,17 @@ uint16_t free_port() {
   return known ? ntohs(address.sin_port) : 29500;
 }
 
-// What torchrun would tell rank 0 of so many; what the user set stays.
+// What torchrun would tell rank 0 of so many. It is that rank which others wait for: no other can be alone. NCCL's ids
+// come from one rank, not from one of every 128.
 void put_rank(Environment& environment, const Settings& gpu) {
-  const std::pair<const char*, std::string> variables[] = {{"WORLD_SIZE", std::to_string(gpu.world)},
-                                                           {"LOCAL_WORLD_SIZE", std::to_string(gpu.count)},
-                                                           {"RANK", "0"},
-                                                           {"LOCAL_RANK", "0"},
-                                                           {"GROUP_RANK", "0"},
-                                                           {"MASTER_ADDR", "127.0.0.1"},
-                                                           {"MASTER_PORT", std::to_string(free_port())}};
-  for (const auto& [name, value] : variables) {
-    if (getenv(name) == nullptr) environment.emplace_back(name, value);
-  }
+  environment.insert(environment.end(), {{"WORLD_SIZE", std::to_string(gpu.world)},
+                                         {"LOCAL_WORLD_SIZE", std::to_string(gpu.count)},
+                                         {"RANK", "0"},
+                                         {"LOCAL_RANK", "0"},
+                                         {"GROUP_RANK", "0"},
+                                         {"MASTER_ADDR", "127.0.0.1"},
+                                         {"MASTER_PORT", std::to_string(free_port())},
+                                         {"TORCH_NCCL_RANKS_PER_ROOT", std::to_string(gpu.world)}});
 }
 
 // The loader splits LD_PRELOAD at these, and expands `$`.
@@ -87,7 +87,7 @@ void add_simulating_options(CLI::App& sub, SimulatingOptions& options) {
                  "memory, how many (H100, H100:24GiB, H100x8)")
       ->type_name("GPU");
   sub.add_option("--simulate-world", options.world,
-                 "This process is one rank of so many: NCCL's collectives return at once (with --simulate-gpu)")
+                 "The program is rank 0 of so many: NCCL's collectives return at once (with --simulate-gpu)")
       ->type_name("RANKS");
   sub.add_option("--cudnn-workspace", options.workspace,
                  "What cuDNN asks for with each convolution, which only the real one knows (with --simulate-gpu)")
