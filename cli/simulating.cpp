@@ -139,8 +139,7 @@ std::optional<Settings> read_simulating(const CLI::App& sub, const SimulatingOpt
   return gpu;
 }
 
-Simulation::Simulation(const std::optional<Settings>& gpu, const std::vector<std::string>& command)
-    : environment_{{simulated::kSettingsVariable, ""}} {
+Simulation::Simulation(const std::optional<Settings>& gpu, const std::vector<std::string>& command) {
   if (!gpu) return;
   on_ = true;
   if (const auto made = make(*gpu, command); !made) reason_ = made.error().message;

@@ -28,8 +28,9 @@ std::optional<simulated::Settings> read_simulating(const CLI::App& sub, const Si
 // The stand-ins for one run's CUDA libraries, in a temporary folder while it lives.
 class Simulation {
  public:
-  // Without a GPU that is asked for it is nothing: no reason, no libraries, an environment that takes out what this
-  // process may have inherited.
+  // Without a GPU that is asked for it is nothing: no reason, no libraries, no environment. What this process inherited
+  // of one stays as it is, the libraries and what they are told: `tapelens run --simulate-gpu H100 -- tapelens record
+  // ...`.
   Simulation(const std::optional<simulated::Settings>& gpu, const std::vector<std::string>& command);
   bool on() const { return on_; }
   // Why there can be no simulated GPU, for the user; empty if there can.
