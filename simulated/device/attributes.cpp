@@ -140,49 +140,43 @@ int properties(Properties* properties, int device) {
   return kSuccess;
 }
 
+// What is the same for all GPUs that can be simulated.
+struct FixedAttribute {
+  int number, value;
+};
+
+constexpr FixedAttribute kFixedAttributes[] = {
+    {1, 1024},                                  // threads of a block
+    {2, 1024},        {3, 1024},   {4, 64},     // and along each side
+    {5, 2147483647},  {6, 65535},  {7, 65535},  // blocks of a grid along each side
+    {8, 49152},                                 // shared memory of a block without opt-in
+    {9, 65536},                                 // constant memory
+    {10, 32},                                   // threads of a warp
+    {11, 2147483647},                           // pitch
+    {12, 65536},      {82, 65536},              // registers of a block, of a processor
+    {14, 512},        {30, 512},   {51, 32},    // alignment of textures and surfaces
+    {15, 1},          {40, 3},                  // copies beside kernels, copy engines
+    {19, 1},          {99, 1},     {91, 1},     // maps host memory, registers it, at its own address
+    {31, 1},                                    // concurrent kernels
+    {32, 1},                                    // ECC
+    {41, 1},                                    // unified addressing
+    {78, 1},                                    // priorities of streams
+    {79, 1},          {80, 1},                  // caches
+    {83, 1},                                    // managed memory
+    {90, 1},                                    // preemption
+    {95, 1},                                    // cooperative launches
+    {102, 1},                                   // the driver's virtual memory calls
+    {115, 1},                                   // memory pools
+    {124, 1},                                   // function pointers
+};
+
 }  // namespace
 
 int attribute(int number, int device) {
   const Settings& gpu = settings();
   switch (number) {
-    case 1:
-      return 1024;  // threads of a block, and along each side
-    case 2:
-      return 1024;
-    case 3:
-      return 1024;
-    case 4:
-      return 64;
-    case 5:
-      return 2147483647;  // blocks of a grid along each side
-    case 6:
-      return 65535;
-    case 7:
-      return 65535;
-    case 8:
-      return 49152;  // shared memory of a block without opt-in
-    case 9:
-      return 65536;  // constant memory
-    case 10:
-      return 32;  // threads of a warp
-    case 11:
-      return 2147483647;
-    case 12:
-      return 65536;  // registers of a block
-    case 14:
-      return 512;
-    case 15:
-      return 1;
     case 16:
       return static_cast<int>(gpu.processors);
-    case 19:
-      return 1;  // maps host memory
-    case 30:
-      return 512;
-    case 31:
-      return 1;  // concurrent kernels
-    case 32:
-      return 1;  // ECC
     case 33:
       return ordinal_of(device) + 1;  // PCI bus
     case 37:
@@ -191,53 +185,27 @@ int attribute(int number, int device) {
       return static_cast<int>(gpu.l2_bytes);
     case 39:
       return static_cast<int>(gpu.threads_per_processor);
-    case 40:
-      return 3;  // copy engines
-    case 41:
-      return 1;  // unified addressing
-    case 51:
-      return 32;
     case 75:
       return static_cast<int>(gpu.major);
     case 76:
       return static_cast<int>(gpu.minor);
-    case 78:
-      return 1;  // priorities of streams
-    case 79:
-      return 1;
-    case 80:
-      return 1;
     case 81:
       return static_cast<int>(gpu.shared_per_processor);
-    case 82:
-      return 65536;
-    case 83:
-      return 1;  // managed memory
-    case 90:
-      return 1;
-    case 91:
-      return 1;
-    case 95:
-      return 1;  // cooperative launches
     case 97:
       return static_cast<int>(gpu.shared_per_block);
-    case 99:
-      return 1;  // registers host memory
-    case 102:
-      return 1;  // the driver's virtual memory calls
     case 106:
       return static_cast<int>(gpu.blocks_per_processor);
     case 111:
-      return gpu.major >= 8 ? 1024 : 0;
-    case 115:
-      return 1;  // memory pools
+      return gpu.major >= 8 ? 1024 : 0;  // shared memory of a block that CUDA itself uses
     case 120:
       return gpu.major >= 9 ? 1 : 0;  // clusters
-    case 124:
-      return 1;
     default:
-      return 0;
+      break;
   }
+  for (const FixedAttribute& fixed : kFixedAttributes) {
+    if (fixed.number == number) return fixed.value;
+  }
+  return 0;
 }
 
 void put_uuid(int ordinal, unsigned char (&uuid)[16]) {
