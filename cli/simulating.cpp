@@ -154,8 +154,10 @@ trace::Status Simulation::make(Settings gpu, const std::vector<std::string>& com
   const std::string python = interpreter_of(command);
   const PythonFacts facts = ask_python(python, "");
   if (!facts.error.empty() || facts.torch_folder.empty()) {
-    return Error{(facts.error.empty() ? python + " has no PyTorch" : python + " could not be asked: " + facts.error) +
-                 ", whose CUDA libraries a simulated GPU stands in for"};
+    return Error{
+        (facts.error.empty() ? python + " has no PyTorch" : python + " could not be asked: " + facts.error) +
+        ", whose CUDA libraries a simulated GPU stands in for: activate the environment that has it, or name its "
+        "interpreter (-- PATH/python train.py)"};
   }
   const auto torch = simulated::find_torch_cuda(facts.torch_folder);
   if (!torch) return torch.error();

@@ -49,7 +49,7 @@ TEST(Usage, WrongValuesAreRefusedBeforeTheCommandRuns) {
 
 TEST(Usage, EveryCommandHasHelpWithExamplesAndAVersion) {
   for (const char* command :
-       {"record", "run", "verify", "report", "advise", "view", "checks", "seal", "doctor", "completion"}) {
+       {"record", "run", "verify", "report", "advise", "view", "checks", "gpus", "seal", "doctor", "completion"}) {
     const Outcome help = tapelens({command, "--help"}), version = tapelens({command, "--version"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_EQ(help.err, "") << command;
