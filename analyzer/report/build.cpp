@@ -151,6 +151,7 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
     if (report.recording.torch_version.empty()) {
       report.recording.torch_version = analysis.information("torch_version");
       report.recording.steps = analysis.information("steps");
+      report.recording.simulated_gpu = analysis.information("simulated_gpu");
     }
     if (options.process && *options.process != loaded->process.summary.pid) continue;
     const peak::DevicePeak* best = nullptr;

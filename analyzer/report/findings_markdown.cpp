@@ -4,6 +4,7 @@
 #include "analyzer/report/escape.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
+#include "analyzer/report/losses.h"
 
 namespace tapelens::report {
 
@@ -70,6 +71,9 @@ std::string advice_markdown(const Report& r, size_t rows) {
   std::string out = "### Memory: " + bytes_text(advice.peak_before) + " on " + code(r.peak.device) + after_all(advice) +
                     "\n\n" + code(r.recording.command);
   if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
+  if (const std::string simulated = simulated_text(r.recording); !simulated.empty()) {
+    out += "\n\n> **Simulated:** " + cell(simulated) + "\n";
+  }
   out += "\n" + findings_table(r);
   const size_t shown = std::min(rows, advice.findings.size());
   for (size_t i = 0; i < shown; ++i) add_details(out, advice.findings[i]);

@@ -3,6 +3,7 @@
 
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
+#include "analyzer/report/losses.h"
 
 namespace tapelens::report {
 
@@ -234,6 +235,8 @@ std::string advice_text(const Report& r, const Style& style) {
                            bounds_text(predicted->saved_after, predicted->saved_at_most) + " then");
   }
   page.paragraph("", facts, Paint::dim);
+  if (const std::string simulated = simulated_text(r.recording); !simulated.empty())
+    page.paragraph("", simulated, Paint::yellow);
   if (advice.peak_after_all < advice.peak_before) page.paragraph("Left then: ", left_text(advice));
   if (advice.findings.empty()) {
     page.line("");

@@ -38,10 +38,15 @@ Json recording_json(const RecordingFacts& facts) {
                     {"process", loss.pid},
                     {"message", loss.what}});
   }
-  return {{"command", facts.command},   {"torch_version", facts.torch_version},
-          {"steps", facts.steps},       {"duration_ns", facts.duration.ns},
-          {"events", facts.events},     {"file_bytes", facts.file_bytes},
-          {"complete", facts.complete}, {"lost", std::move(lost)}};
+  return {{"command", facts.command},
+          {"torch_version", facts.torch_version},
+          {"steps", facts.steps},
+          {"duration_ns", facts.duration.ns},
+          {"events", facts.events},
+          {"file_bytes", facts.file_bytes},
+          {"simulated_gpu", facts.simulated_gpu.empty() ? Json(nullptr) : Json(facts.simulated_gpu)},
+          {"complete", facts.complete},
+          {"lost", std::move(lost)}};
 }
 
 Json stack_json(const std::vector<Frame>& frames) {

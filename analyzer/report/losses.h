@@ -1,6 +1,7 @@
 // What a recording lacks, said so that a user knows what to do about it.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "analyzer/model/text.h"
@@ -10,6 +11,8 @@ namespace tapelens::report {
 
 std::vector<Lost> losses_of(const model::Process& process);
 std::vector<Lost> losses_of(const model::Text& text);  // of what all processes share: pid 0
+// Of a run on simulated GPUs, for the first lines of a report: one sentence or two; empty for other runs.
+std::string simulated_text(const RecordingFacts& facts);
 bool is_complete(const std::vector<Lost>& lost);       // no data was lost
 
 }  // namespace tapelens::report

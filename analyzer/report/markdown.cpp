@@ -5,6 +5,7 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/formats.h"
+#include "analyzer/report/losses.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
 
@@ -65,6 +66,9 @@ std::string markdown(const Report& r, size_t rows) {
          count_text(r.steps.size()) + (p.phase == model::Phase::other ? "" : std::string(", ") + phase_name(p.phase)) +
          ", in " + plural(p.live_allocations, "allocation", "allocations") + ". " + code(r.recording.command);
   if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
+  if (const std::string simulated = simulated_text(r.recording); !simulated.empty()) {
+    out += "\n\n> **Simulated:** " + cell(simulated) + "\n";
+  }
   out += "\n\n| held as | bytes | of the peak |\n|:--|--:|--:|\n";
   for (const peak::Category& c : p.by_category) {
     out += "| " + cell(category_name(c.kind)) + " | " + bytes_text(c.bytes) + " | " + percent_text(c.bytes, p.bytes) +

@@ -7,6 +7,7 @@
 #include "analyzer/report/format.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/layout.h"
+#include "analyzer/report/losses.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
 
@@ -51,6 +52,8 @@ void add_title(Page& page, const Report& r) {
     facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
   facts += ", " + time_text(r.recording.duration) + ", " + count_text(r.recording.events) + " events";
   page.paragraph("", facts, Paint::dim);
+  if (const std::string simulated = simulated_text(r.recording); !simulated.empty())
+    page.paragraph("", simulated, Paint::yellow);
 }
 
 void add_categories(Page& page, const Report& r) {

@@ -14,6 +14,7 @@
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
 #include "profiler/record/intern.h"
+#include "simulated/settings/settings.h"
 #include "trace/variables.h"
 
 namespace tapelens::record {
@@ -76,6 +77,10 @@ void begin(observe::Thread& thread) {
     std::string key(variable);
     for (char& c : key) c = static_cast<char>(tolower(c));
     if (const char* value = getenv(variable)) write_information(own, key, value);
+  }
+  simulated::Settings gpu;
+  if (const char* text = getenv(simulated::kSettingsVariable); text != nullptr && simulated::read(text, gpu)) {
+    write_information(own, "simulated_gpu", std::to_string(gpu.count) + " x " + gpu.name);
   }
   if (g_window.given) write_information(own, "steps", getenv(TAPELENS_STEPS));
   watch_allocations(own);

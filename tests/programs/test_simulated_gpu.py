@@ -146,7 +146,9 @@ def test_nothing_of_it_is_loaded_without_the_option(target):
 def test_a_program_on_a_simulated_gpu_is_recorded(target):
     run = harness.record([harness.PYTHON, CUDA, "adamw"], target, ["--simulate-gpu", "H100"])
     assert run.code == 0, run.stderr
-    assert harness.report(target)["processes"]
+    report = harness.report(target)
+    assert report["processes"]
+    assert report["recording"]["simulated_gpu"] == "1 x NVIDIA H100 80GB HBM3"
 
 
 def test_a_pytorch_without_cuda_is_one_line_that_says_what_to_install(tmp_path):

@@ -185,6 +185,22 @@ TEST(Report, WhenOnlySomeStepsWereRecordedThePeakIsOneOfThem) {
   EXPECT_TRUE(text(r, {}).starts_with("The peak of steps 1:2 was ")) << text(r, {});
 }
 
+TEST(Report, ThatTheGpuWasSimulatedIsSaidFirst) {
+  for (const bool is_simulated : {false, true}) {
+    SpoolBuilder b;
+    if (is_simulated) b.information("simulated_gpu", "8 x NVIDIA L4");
+    begin_training(b);
+    train_step(b, 0x10000);
+    const Report r = make(b.seal());
+    const std::string words = text(r, {}), page = markdown(r, 5), value = report::json(r);
+    const size_t said = words.find("On 8 x NVIDIA L4, simulated: kernels did nothing");
+    EXPECT_EQ(said < words.find("What held it"), is_simulated) << words;
+    EXPECT_EQ(page.find("> **Simulated:** On 8 x NVIDIA L4") < page.find("| held as |"), is_simulated) << page;
+    EXPECT_EQ(value.find("\"simulated_gpu\": \"8 x NVIDIA L4\"") != std::string::npos, is_simulated) << value;
+    EXPECT_EQ(value.find("\"simulated_gpu\": null") != std::string::npos, !is_simulated) << value;
+  }
+}
+
 TEST(Report, ADeviceCanBeChosen) {
   SpoolBuilder b;
   begin_training(b);
