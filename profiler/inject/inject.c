@@ -67,7 +67,9 @@ struct tapelens_inject_table tapelens_inject __attribute__((visibility("default"
 
 __attribute__((constructor)) static void note_begin(void) {
   struct timespec now;
-  if (clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0)
+  /* Not the coarse clock: times of files may be finer than that (Linux 6.13), and what was written a few milliseconds
+     before the process began would seem to be newer. */
+  if (clock_gettime(CLOCK_REALTIME, &now) == 0)
     tapelens_inject.began_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
