@@ -12,6 +12,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import overhead
@@ -55,20 +56,19 @@ def tell(what, times):
           flush=True)
 
 
-def main():
+def main(folder):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("other", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build/release")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default="", help="of the lines those with this word")
-    parser.add_argument("--folder", default="/tmp", help="for recordings")
     arguments = parser.parse_args()
-    builds = [folder.resolve() / "bin" for folder in (arguments.build, arguments.other)]
+    builds = [build.resolve() / "bin" for build in (arguments.build, arguments.other)]
     print(f"{'':<34}{'wall':>8}{'CPU':>8}   quartiles", flush=True)
 
     def records(number):
         return [builds[number] / "tapelens", "record", "--quiet", "--force", "--max-size", "32GiB", "-o",
-                pathlib.Path(arguments.folder) / f"two_builds_{number}.tapelens", "--"]
+                folder / f"{number}.tapelens", "--"]
 
     def applies(number, level):
         return [builds[number] / "tapelens", "run", "--quiet", "--apply", level, "--"]
@@ -92,4 +92,5 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryDirectory(prefix="tapelens-bench-") as recordings:
+        sys.exit(main(pathlib.Path(recordings)))

@@ -48,10 +48,7 @@ std::string known_stacks(const std::string& text) {
 
 int run_unrecorded(const std::vector<std::string>& command, const std::string& reason, const Simulation& simulation) {
   say(reason + "; running the command unrecorded");
-  if (!simulation.on()) return say_end(become_command(command));
-  Environment environment = simulation.environment();
-  std::ranges::move(preloading(simulation.preloads()), std::back_inserter(environment));
-  return say_end(run_command(command, environment));
+  return say_end(simulation.on() ? simulation.run(command) : become_command(command));
 }
 
 // Seals, removes the spools, says the closing line. What goes wrong here never changes the command's exit code.

@@ -23,13 +23,6 @@ struct RunOptions {
   bool quiet = false;
 };
 
-// The command on simulated GPUs, with nothing rewritten.
-int run_simulated(const Simulation& simulation, const std::vector<std::string>& command) {
-  Environment environment = simulation.environment();
-  std::ranges::move(preloading(simulation.preloads()), std::back_inserter(environment));
-  return say_end(run_command(command, environment));
-}
-
 int run(const RunOptions& options, const rewrites::Settings& applying, const std::optional<simulated::Settings>& gpu,
         const std::vector<std::string>& command) {
   const Simulation simulation(gpu, command);
@@ -37,13 +30,12 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
     say(simulation.reason());
     return kUsage;
   }
-  if (!applying.on) return run_simulated(simulation, command);
+  if (!applying.on) return say_end(simulation.run(command));
   const PreloadPath preload;
   const Rewriting rewriting(applying);
   if (const std::string reason = !preload.reason().empty() ? preload.reason() : rewriting.reason(); !reason.empty()) {
     say(reason + "; running the command as it is");
-    if (simulation.on()) return run_simulated(simulation, command);
-    return say_end(become_command(command));
+    return say_end(simulation.on() ? simulation.run(command) : become_command(command));
   }
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));

@@ -5,14 +5,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "analyzer/report/escape.h"
 #include "cli/doctor_probe.h"
 #include "cli/install_paths.h"
+#include "cli/preload.h"
 #include "cli/text.h"
 #include "simulated/cards/cards.h"
 #include "simulated/start/stand_ins.h"
@@ -143,6 +146,12 @@ Simulation::Simulation(const std::optional<Settings>& gpu, const std::vector<std
   if (!gpu) return;
   on_ = true;
   if (const auto made = make(*gpu, command); !made) reason_ = made.error().message;
+}
+
+ChildEnd Simulation::run(const std::vector<std::string>& command) const {
+  Environment environment = environment_;
+  std::ranges::move(preloading(preloads_), std::back_inserter(environment));
+  return run_command(command, environment);
 }
 
 trace::Status Simulation::make(Settings gpu, const std::vector<std::string>& command) {

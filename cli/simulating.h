@@ -38,6 +38,8 @@ class Simulation {
   // What is to be preloaded, separated by colons; empty if nothing is simulated.
   const std::string& preloads() const { return preloads_; }
   const Environment& environment() const { return environment_; }
+  // The command on them, neither recorded nor rewritten.
+  ChildEnd run(const std::vector<std::string>& command) const;
 
  private:
   trace::Status make(simulated::Settings gpu, const std::vector<std::string>& command);

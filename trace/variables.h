@@ -10,4 +10,4 @@
 #define TAPELENS_CHECKSUMS "TAPELENS_CHECKSUMS" /* of gradients and parameters, at each step */
 #define TAPELENS_VALUES "TAPELENS_VALUES"       /* the folder for the gradients themselves */
 #define TAPELENS_FLOAT64 "TAPELENS_FLOAT64"     /* beside TAPELENS_VALUES: those of every operator run on float64 too */
-#define TAPELENS_QUIET "TAPELENS_QUIET"         /* nothing is said in the process, of rewriting neither */
+#define TAPELENS_QUIET "TAPELENS_QUIET"         /* no message in the process, of rewriting either */

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rewrites/recompute/operators.h"
+#include "plugins/recomputable-save/cheap_operators.h"
 
 namespace tapelens::check {
 
@@ -16,21 +16,17 @@ bool is_small_beside(Bytes input, Bytes result) { return input.value <= 4096 || 
 Recipes::Recipes(const Context& context, const Contents& contents, uint32_t most_operators)
     : context_(context),
       contents_(contents),
-      cheap_(context.text.string_begin.size()),
+      cheap_(cheap_operators(context.text)),
       most_(std::min<uint32_t>(most_operators, 100)),
       kept_until_(size_t{context.process.allocations.rows()} + 1, -1),
       recipe_until_(kept_until_.size(), -1),
-      operators_(kept_until_.size(), 0) {
-  for (uint32_t id = 1; id + 1 < context.text.string_begin.size(); ++id) {
-    cheap_[id] = recompute::cheap(context.text.string(StringId{id})) ? 1 : 0;
-  }
-}
+      operators_(kept_until_.size(), 0) {}
 
 OperatorId Recipes::cheap_maker(AllocationId allocation) const {
   const Operators& o = context_.process.operators;
   const OperatorId outermost = context_.provenance.maker(allocation);
   for (OperatorId op = context_.process.allocations.op[allocation]; op; op = o.parent[op]) {
-    if (cheap_[o.name[op].value] != 0) return context_.process.freed(allocation) > o.end[op] ? op : OperatorId{};
+    if (cheap_[o.name[op].value]) return context_.process.freed(allocation) > o.end[op] ? op : OperatorId{};
     if (op == outermost) break;
   }
   return {};
@@ -95,7 +91,7 @@ Recipes::Recipe Recipes::read(AllocationId allocation) {
   // In place, the content was made further (ReLU over a normalisation's result), by what must be cheap as well.
   for (const OperatorId op : context_.provenance.uses(allocation)) {
     if (p.operators.begin[op] < p.operators.end[maker] || !context_.provenance.writes(op, allocation)) continue;
-    if (cheap_[p.operators.name[op].value] == 0) return {};
+    if (!cheap_[p.operators.name[op].value]) return {};
     // Without other inputs there is nothing more to be kept.
     const bool has_others = std::ranges::any_of(
         context_.provenance.inputs(op), [&](uint32_t input) { return input != 0 && input != allocation.value; });

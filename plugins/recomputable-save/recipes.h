@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analyzer/check/content.h"
+#include "rewrites/recompute/operators.h"
 
 namespace tapelens::check {
 
@@ -33,7 +34,7 @@ class Recipes {
 
   const Context& context_;
   const Contents& contents_;
-  std::vector<uint8_t> cheap_;  // by StringId
+  const std::vector<recompute::Cheap> cheap_;  // by StringId
   uint32_t most_;
   std::vector<int64_t> kept_until_, recipe_until_;                   // by allocation
   std::vector<uint8_t> operators_;                                   // by allocation: of its recipe

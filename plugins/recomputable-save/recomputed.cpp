@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "plugins/recomputable-save/cheap_operators.h"
 #include "plugins/recomputable-save/rule.h"
 #include "trace/record.h"
 
@@ -27,12 +28,9 @@ Recomputed::Recomputed(const Context& context)
       unneeded_(context),
       gelu_(context.text, {"aten::gelu"}),
       copies_(context.text, {"aten::clone", "aten::_to_copy"}),
-      cheap_(context.text.string_begin.size()),
+      cheap_(cheap_operators(context.text)),
       budget_(context.applied->recompute_budget()) {
   const Process& p = context.process;
-  for (uint32_t id = 1; id + 1 < context.text.string_begin.size(); ++id) {
-    cheap_[id] = recompute::cheap(context.text.string(StringId{id}));
-  }
   trained_.insert(p.nodes.parameter.raw.begin(), p.nodes.parameter.raw.end());
   for (const Interval& backward : merged(p.backwards)) {
     backwards_.push_back(backward);

@@ -121,7 +121,7 @@ class Recomputed {
   const Narrow narrow_;
   mutable Unneeded unneeded_;
   const NameSet gelu_, copies_;
-  std::vector<recompute::Cheap> cheap_;              // by StringId
+  const std::vector<recompute::Cheap> cheap_;        // by StringId
   std::vector<Interval> backwards_;                  // merged
   std::vector<int64_t> backward_ends_;               // sorted
   std::vector<int64_t> asked_;                       // when the host looks at what waits; sorted

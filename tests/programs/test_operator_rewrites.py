@@ -9,8 +9,6 @@ import torch
 
 import harness
 
-LIBRARY = harness.BINARY.parents[1] / "lib/tapelens/libtapelens_inject.so"
-
 
 def tally_rows(file):
     """What trace/tally_file.h describes: rewrite, reason ('' if it was applied), times, bytes, kept."""
@@ -24,7 +22,7 @@ def tally_rows(file):
 def rewritten(command, allow, folder, min_bytes=1):
     """The command with the probe in it, and what it says it did: (rewrite, reason or None) -> (times, bytes, kept)."""
     folder.mkdir()
-    run = harness.bare(command, env={"LD_PRELOAD": str(LIBRARY), "TAPELENS_REWRITE": "1", "TAPELENS_ALLOW": allow,
+    run = harness.bare(command, env={"LD_PRELOAD": str(harness.INJECT), "TAPELENS_REWRITE": "1", "TAPELENS_ALLOW": allow,
                                      "TAPELENS_REWRITE_MIN_BYTES": str(min_bytes), "TAPELENS_TALLY": str(folder)})
     done = {}
     for file in pathlib.Path(folder).iterdir():

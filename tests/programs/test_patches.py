@@ -2,6 +2,7 @@
 and the program says what it said before."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -225,6 +226,14 @@ def test_what_is_not_in_the_repository_is_not_patched(repository, tmp_path):
     git(elsewhere, "init", "--quiet")
     done = harness.bare([harness.BINARY, "advise", tmp_path / "run", "--format", "json"], cwd=elsewhere)
     assert all(f["fix"]["patch"] == "" for f in json.loads(done.stdout)["findings"])
+
+
+def test_a_file_that_was_written_just_before_a_process_began_is_no_newer(tmp_path):
+    program = tmp_path / "train.py"
+    for number in range(100):
+        program.write_text(str(number), encoding="utf-8")
+        done = harness.bare([os.environ["TAPELENS_NEWER_BY"], program], env={"LD_PRELOAD": str(harness.INJECT)}, check=True)
+        assert int(done.stdout) <= 0, number
 
 
 @pytest.mark.parametrize("change", [lambda text: "import os\n" + text,  # all lines are others

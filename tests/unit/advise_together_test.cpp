@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <random>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/together.h"
 #include "testing/model_builder.h"
+#include "tests/unit/support/random.h"
 
 namespace tapelens::advise {
 namespace {
@@ -16,16 +16,7 @@ using namespace check;
 using peak::WhatIf;
 using testing::kCpu;
 using testing::ProcessBuilder;
-
-class Random {
- public:
-  explicit Random(uint32_t seed) : engine_(seed) {}
-  uint32_t upto(uint32_t most) { return static_cast<uint32_t>(engine_() % most); }
-  bool one_of(uint32_t count) { return upto(count) == 0; }
-
- private:
-  std::mt19937 engine_;
-};
+using testing::Random;
 
 // A forward whose operators save some of what they read and made, and a backward that releases it.
 struct Recorded : ProcessBuilder {

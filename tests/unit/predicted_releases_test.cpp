@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,25 +15,17 @@
 #include "plugins/recomputable-save/rule.h"
 #include "testing/model_builder.h"
 #include "tests/unit/support/fake_memory.h"
+#include "tests/unit/support/random.h"
 
 namespace tapelens::check {
 namespace {
 
 namespace fake = versions::fake;
 using testing::kCpu;
+using testing::Random;
 
 constexpr uint64_t kLeast = uint64_t{64} << 10;
 constexpr uint32_t kSteps = 3;
-
-class Random {
- public:
-  explicit Random(uint32_t seed) : engine_(seed) {}
-  uint32_t upto(uint32_t most) { return static_cast<uint32_t>(engine_() % most); }
-  bool one_of(uint32_t count) { return upto(count) == 0; }
-
- private:
-  std::mt19937 engine_;
-};
 
 // One step of a program: parameters, then a line of operators, each of which makes a tensor or writes one in place.
 struct Program {

@@ -1,4 +1,4 @@
-"""Three steps of a model whose ReLUs save what a mask would do for."""
+"""Three steps of a model with ReLUs: their backward needs one bit of each element that they save."""
 
 import torch
 from torch import nn
