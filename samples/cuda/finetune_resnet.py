@@ -36,6 +36,7 @@ def main():
         loss.backward()
         optimizer.step()
         print(f"step {step} loss {loss.item()!r}", flush=True)
+    print(f"peak {torch.cuda.max_memory_allocated()} bytes, as PyTorch counts them")
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ def main():
     args = parser.parse_args()
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
+    torch.manual_seed(dist.get_rank())
 
     with torch.device("meta"):  # no rank ever holds the whole model
         model = Llama(layers=args.layers)
@@ -83,8 +84,10 @@ def main():
         fully_shard(layer, mp_policy=policy)
     fully_shard(model, mp_policy=policy)
     model.to_empty(device="cuda")
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.02)
+    with torch.no_grad():  # each rank its own part
+        for name, parameter in model.named_parameters():
+            own = parameter.to_local()
+            own.fill_(1) if "norm" in name else own.normal_(std=0.02)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.1)
 
     for step in range(args.steps):
@@ -96,6 +99,8 @@ def main():
         optimizer.step()
         if dist.get_rank() == 0:
             print(f"step {step} loss {loss.item()!r}", flush=True)
+    if dist.get_rank() == 0:
+        print(f"peak {torch.cuda.max_memory_allocated()} bytes, as PyTorch counts them")
     dist.destroy_process_group()
 
 

@@ -65,6 +65,7 @@ def main():
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         print(f"step {step} loss {loss.item()!r}", flush=True)
+    print(f"peak {torch.cuda.max_memory_allocated()} bytes, as PyTorch counts them")
 
 
 if __name__ == "__main__":

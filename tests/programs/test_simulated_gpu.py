@@ -99,6 +99,10 @@ def test_streams_and_captured_graphs():
     assert simulated("streams") == [True, 0]
 
 
+def test_a_launch_takes_a_millisecond_so_that_autotuning_chooses_the_same_each_time():
+    assert simulated("times") == [5.0, True]
+
+
 def test_several_gpus_have_their_own_memory():
     assert simulated("devices", "H100x2") == [2, [5, 6, 7], 0, True, [512, 512]]
 
