@@ -41,7 +41,7 @@ def compared(counted, report):
     found = of_gpus(report, counted["pid"])
     wanted = {number: {figure: counts[name] for figure, name in FIGURES.items()}
               for number, counts in enumerate(counted["devices"]) if counts["allocation.all.allocated"]}
-    return wanted, {number: {figure: figures[figure] for figure in FIGURES} for number, figures in found.items()}
+    return wanted, {number: {figure: figures.get(figure) for figure in FIGURES} for number, figures in found.items()}
 
 
 def named(events):
