@@ -82,6 +82,15 @@ target_compile_definitions(tapelens_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${_ab
 target_link_options(tapelens_torch INTERFACE -Wl,--unresolved-symbols=ignore-in-shared-libs)
 target_link_libraries(tapelens_torch INTERFACE tapelens_libtorch_cpu tapelens_libc10)
 
+# The headers of the CUDA that it was built for come with PyTorch, as packages of their own; or a toolkit has them.
+file(GLOB _found "${TAPELENS_TORCH_ROOT}/../nvidia/cu1*/include/cuda_runtime_api.h"
+     "${TAPELENS_TORCH_ROOT}/../nvidia/cuda_runtime/include/cuda_runtime_api.h" "/usr/local/cuda/include/cuda_runtime_api.h")
+set(TAPELENS_CUDA_INCLUDE "")
+if(_found AND EXISTS "${TAPELENS_TORCH_ROOT}/include/c10/cuda/CUDACachingAllocator.h")
+  list(GET _found 0 TAPELENS_CUDA_INCLUDE)
+  get_filename_component(TAPELENS_CUDA_INCLUDE "${TAPELENS_CUDA_INCLUDE}" DIRECTORY)
+endif()
+
 set(TAPELENS_TORCH_PYTHON "")
 get_filename_component(_bin "${TAPELENS_TORCH_ROOT}/../../../../bin" ABSOLUTE)
 if(EXISTS "${_bin}/python3")

@@ -182,6 +182,29 @@ class SpoolBuilder {
     const uint8_t id = device(device_name);
     return raw(FreeRecord{header<FreeRecord>(RecordKind::free, id, 0), tick(), address});
   }
+  // Of a device's own allocator.
+  SpoolBuilder& block(uint64_t address, uint64_t bytes, uint64_t rounded, std::string_view device_name = "cuda:0",
+                      uint64_t stream = 0, PoolNumbers pool = {}, uint32_t flags = 0, uint32_t stack_id = 0) {
+    const uint8_t id = device(device_name);
+    return raw(DeviceAllocationRecord{header<DeviceAllocationRecord>(RecordKind::device_allocation, id, stack_id),
+                                      tick(), address, bytes, rounded, stream, pool, flags, 0});
+  }
+  SpoolBuilder& request_free(uint64_t address, std::string_view device_name = "cuda:0") {
+    const uint8_t id = device(device_name);
+    return raw(FreeRecord{header<FreeRecord>(RecordKind::free_request, id, 0), tick(), address});
+  }
+  SpoolBuilder& segment(SegmentChange change, uint64_t address, uint64_t bytes, std::string_view device_name = "cuda:0",
+                        uint64_t stream = 0, PoolNumbers pool = {}) {
+    const uint8_t id = device(device_name);
+    return raw(SegmentRecord{header<SegmentRecord>(RecordKind::segment, id, static_cast<uint32_t>(change)), tick(),
+                             address, bytes, stream, pool});
+  }
+  SpoolBuilder& out_of_memory(uint64_t bytes, uint64_t allocated, uint64_t reserved, uint64_t free = UINT64_MAX,
+                              std::string_view device_name = "cuda:0", uint32_t stack_id = 0) {
+    const uint8_t id = device(device_name);
+    return raw(OutOfMemoryRecord{header<OutOfMemoryRecord>(RecordKind::out_of_memory, id, stack_id), tick(), bytes,
+                                 allocated, reserved, free});
+  }
   SpoolBuilder& foreign(uint64_t address, uint64_t bytes, std::string_view device_name = "cpu") {
     const uint8_t id = device(device_name);
     return raw(ForeignRecord{header<ForeignRecord>(RecordKind::foreign, id, 0), tick(), address, bytes});

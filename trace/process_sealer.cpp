@@ -44,7 +44,16 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
     case RecordKind::operator_end:
       return end<table::OperatorEnds>(lane.operators, time);
     case RecordKind::allocation:
-      return allocation(as<AllocationRecord>(record), lane, time);
+      allocation(as<AllocationRecord>(record), lane, time);
+      return;
+    case RecordKind::device_allocation:
+      return device_allocation(as<DeviceAllocationRecord>(record), lane, time);
+    case RecordKind::free_request:
+      return free_request(as<FreeRecord>(record), time);
+    case RecordKind::segment:
+      return segment(as<SegmentRecord>(record), time);
+    case RecordKind::out_of_memory:
+      return out_of_memory(as<OutOfMemoryRecord>(record), lane, time);
     case RecordKind::free:
       return free(as<FreeRecord>(record), time);
     case RecordKind::node:
@@ -174,8 +183,11 @@ AllocationId ProcessSealer::storage_at(uint64_t address, uint64_t bytes, Time ti
   return id;
 }
 
-void ProcessSealer::allocation(const AllocationRecord& record, const Lane& lane, Time time) {
-  if (record.address == 0) return lose(unmatched_, time);
+AllocationId ProcessSealer::allocation(const AllocationRecord& record, const Lane& lane, Time time) {
+  if (record.address == 0) {
+    lose(unmatched_, time);
+    return {};
+  }
   if (const Live* old = live_.find(record.address)) {
     // Foreign memory ends unseen; that of an allocator should have been freed.
     if (old->origin != Origin::foreign) lose(unmatched_, time);
@@ -193,6 +205,51 @@ void ProcessSealer::allocation(const AllocationRecord& record, const Lane& lane,
                                                             .module_call = lane.module_call()});
   live_.insert(record.address, {id, device, Origin::allocator, bytes_of(record.bytes)});
   change(device, record.bytes);
+  return id;
+}
+
+void ProcessSealer::device_allocation(const DeviceAllocationRecord& record, const Lane& lane, Time time) {
+  const bool is_older = (record.flags & kDeviceAllocationIsOlder) != 0;
+  // What is told of as older may have been told of by the thread that made it.
+  if (is_older && live_.find(record.address) != nullptr) return;
+  const AllocationRecord plain{record.header, record.ticks, record.address, record.bytes};
+  const AllocationId id = allocation(plain, is_older ? Lane{} : lane, time);
+  if (!id) return;
+  tables_.push<table::DeviceBlocks>({.allocation = id,
+                                     .rounded = bytes_of(record.rounded),
+                                     .address = record.address,
+                                     .stream = record.stream,
+                                     .graph_pool = record.pool.graph,
+                                     .user_pool = record.pool.user});
+}
+
+void ProcessSealer::free_request(const FreeRecord& record, Time time) {
+  const AllocationId of = allocation_at(record.address);
+  if (!of) return lose(unmatched_, time);
+  tables_.push<table::FreeRequests>({.of = of, .time = time});
+}
+
+void ProcessSealer::segment(const SegmentRecord& record, Time time) {
+  tables_.push<table::SegmentEvents>({.time = time,
+                                      .device = ids_.devices[record.header.flags],
+                                      .change = static_cast<SegmentChange>(record.header.id),
+                                      .address = record.address,
+                                      .bytes = bytes_of(record.bytes),
+                                      .stream = record.stream,
+                                      .graph_pool = record.pool.graph,
+                                      .user_pool = record.pool.user});
+}
+
+void ProcessSealer::out_of_memory(const OutOfMemoryRecord& record, const Lane& lane, Time time) {
+  tables_.push<table::OutOfMemory>({.time = time,
+                                    .device = ids_.devices[record.header.flags],
+                                    .bytes = bytes_of(record.bytes),
+                                    .allocated = bytes_of(record.allocated),
+                                    .reserved = bytes_of(record.reserved),
+                                    .free = record.free,
+                                    .op = lane.op(),
+                                    .stack = ids_.stacks[record.header.id],
+                                    .module_call = lane.module_call()});
 }
 
 void ProcessSealer::foreign(const ForeignRecord& record, const Lane& lane, Time time) {

@@ -89,7 +89,11 @@ class ProcessSealer {
 
   void operator_begin(const OperatorRecord& record, Lane& lane, Time time);
   void input_views(const InputViewsRecord& record, const Lane& lane);
-  void allocation(const AllocationRecord& record, const Lane& lane, Time time);
+  AllocationId allocation(const AllocationRecord& record, const Lane& lane, Time time);
+  void device_allocation(const DeviceAllocationRecord& record, const Lane& lane, Time time);
+  void free_request(const FreeRecord& record, Time time);
+  void segment(const SegmentRecord& record, Time time);
+  void out_of_memory(const OutOfMemoryRecord& record, const Lane& lane, Time time);
   void foreign(const ForeignRecord& record, const Lane& lane, Time time);
   void free(const FreeRecord& record, Time time);
   void node(const NodeRecord& record, const Lane& lane, uint32_t lane_number, Time time);

@@ -17,7 +17,7 @@ namespace tapelens::trace {
 
 // The version of the spool: a reader reads its own major with its own minor or an older one. A new kind, field or flag
 // raises the minor, whatever an older reader would go wrong with the major. Before 0.2 nodes were shorter.
-inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 3, kOldestSpoolMinor = 2;
+inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 4, kOldestSpoolMinor = 2;
 
 enum class RecordKind : uint8_t {
   // interned: `id` of the header is the new id
@@ -53,10 +53,14 @@ enum class RecordKind : uint8_t {
   optimizer_end = 31,
   range_begin = 32,  // torch.profiler.record_function
   range_end = 33,
-  foreign = 34,      // a storage that no watched allocator made
-  input_views = 35,  // what the operator begun last on this lane was given of each input
-  rewrite = 36,      // a rewrite took a save's bytes, or left them and says why
-  checksum = 37,     // of a loss, a gradient or a parameter: what `tapelens verify` compares
+  foreign = 34,            // a storage that no watched allocator made
+  input_views = 35,        // what the operator begun last on this lane was given of each input
+  rewrite = 36,            // a rewrite took a save's bytes, or left them and says why
+  checksum = 37,           // of a loss, a gradient or a parameter: what `tapelens verify` compares
+  device_allocation = 38,  // a block of an allocator of PyTorch's for a device that is not the CPU
+  free_request = 39,       // of such a block, which other streams still use: its free follows
+  segment = 40,            // such an allocator gets memory of the device, or gives it back
+  out_of_memory = 41,      // and gets none
 };
 
 // 8 bytes. `words` is the size of the whole record in units of 8 bytes, at least 1.
@@ -221,10 +225,50 @@ struct AllocationRecord {  // id: stack, 0 as for an operator; flags: device id
   uint64_t bytes;
 };
 
-struct FreeRecord {  // flags: device id
+struct FreeRecord {  // also a free_request; flags: device id
   RecordHeader header;
   uint64_t ticks;
   uint64_t address;
+};
+
+// Which private pool of the allocator: of a graph that was captured, of a torch.cuda.MemPool; 0, 0: none. As PyTorch
+// numbers them.
+struct PoolNumbers {
+  uint32_t graph, user;
+};
+
+struct DeviceAllocationRecord {  // id: stack, 0 as for an operator; flags: device id
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t address;
+  uint64_t bytes;    // that were asked for
+  uint64_t rounded;  // of the block; equal where the allocator tells no more
+  uint64_t stream;   // a handle
+  PoolNumbers pool;
+  uint32_t flags;  // DeviceAllocationFlags
+  uint32_t reserved;
+};
+// It was there before the allocator was watched: no operator is known to have made it.
+enum DeviceAllocationFlags : uint32_t { kDeviceAllocationIsOlder = 1 };
+
+struct SegmentRecord {  // id: SegmentChange; flags: device id
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t stream;
+  PoolNumbers pool;
+};
+// An expandable segment is mapped and unmapped piece by piece.
+enum class SegmentChange : uint8_t { allocated = 0, freed = 1, mapped = 2, unmapped = 3 };
+
+struct OutOfMemoryRecord {  // id: stack, 0 as for an operator; flags: device id
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t bytes;      // of the block that there was no room for
+  uint64_t allocated;  // by the allocator's own count
+  uint64_t reserved;   // likewise
+  uint64_t free;       // on the device, as its driver says; UINT64_MAX: not known
 };
 
 struct NodeRecord {  // id: string, "ConvolutionBackward0"; flags: NodeFlags; NodeEdge[] follow to the end
@@ -358,6 +402,10 @@ inline constexpr RecordShape kRecordShapes[] = {
     detail::with_tail<InputViewsRecord, InputView>(RecordKind::input_views),
     detail::fixed<RewriteRecord>(RecordKind::rewrite),
     detail::fixed<ChecksumRecord>(RecordKind::checksum),
+    detail::fixed<DeviceAllocationRecord>(RecordKind::device_allocation),
+    detail::fixed<FreeRecord>(RecordKind::free_request),
+    detail::fixed<SegmentRecord>(RecordKind::segment),
+    detail::fixed<OutOfMemoryRecord>(RecordKind::out_of_memory),
 };
 
 // By kind; of one that is not known `bytes` is 0.

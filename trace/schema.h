@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "trace/record.h"
 #include "trace/table.h"
 #include "trace/types.h"
 
@@ -54,6 +55,10 @@ enum class Table : uint8_t {
   rewrites = 42,
   checksums = 43,
   sources = 44,
+  device_blocks = 45,
+  free_requests = 46,
+  segment_events = 47,
+  out_of_memory = 48,
 };
 inline constexpr uint8_t kFirstTableOfProcess = 20;
 
@@ -229,6 +234,62 @@ struct Frees {
   using Id = FreeId;
   Of<Delta<0, "allocation", AllocationId>> of;
   Of<Delta<1, "time", Time>> time;
+};
+
+// What an allocation of a device's own allocator is besides: one row each, in their order.
+template <template <class> class Of>
+struct DeviceBlocks {
+  static constexpr Table kTable = Table::device_blocks;
+  static constexpr const char* kName = "device_blocks";
+  using Id = DeviceBlockId;
+  Of<Delta<0, "allocation", AllocationId>> allocation;
+  Of<Plain<1, "rounded", Bytes>> rounded;
+  Of<Delta<2, "address", uint64_t>> address;
+  Of<Plain<3, "stream", uint64_t>> stream;          // a handle; 0: the default stream
+  Of<Plain<4, "graph_pool", uint32_t>> graph_pool;  // PoolNumbers
+  Of<Plain<5, "user_pool", uint32_t>> user_pool;
+};
+
+// When the program gave an allocation back that other streams still used. Its row in frees is when it was free.
+template <template <class> class Of>
+struct FreeRequests {
+  static constexpr Table kTable = Table::free_requests;
+  static constexpr const char* kName = "free_requests";
+  using Id = FreeRequestId;
+  Of<Delta<0, "allocation", AllocationId>> of;
+  Of<Delta<1, "time", Time>> time;
+};
+
+// What such an allocator reserves of a device, and gives back to it.
+template <template <class> class Of>
+struct SegmentEvents {
+  static constexpr Table kTable = Table::segment_events;
+  static constexpr const char* kName = "segment_events";
+  using Id = SegmentEventId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Plain<1, "device", DeviceId>> device;
+  Of<Plain<2, "change", SegmentChange>> change;
+  Of<Delta<3, "address", uint64_t>> address;
+  Of<Plain<4, "bytes", Bytes>> bytes;
+  Of<Plain<5, "stream", uint64_t>> stream;
+  Of<Plain<6, "graph_pool", uint32_t>> graph_pool;
+  Of<Plain<7, "user_pool", uint32_t>> user_pool;
+};
+
+template <template <class> class Of>
+struct OutOfMemory {
+  static constexpr Table kTable = Table::out_of_memory;
+  static constexpr const char* kName = "out_of_memory";
+  using Id = OutOfMemoryId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Plain<1, "device", DeviceId>> device;
+  Of<Plain<2, "bytes", Bytes>> bytes;
+  Of<Plain<3, "allocated", Bytes>> allocated;
+  Of<Plain<4, "reserved", Bytes>> reserved;
+  Of<Plain<5, "free", uint64_t>> free;      // on the device; 2^64-1: not known
+  Of<Delta<6, "operator", OperatorId>> op;  // innermost open
+  Of<Plain<7, "stack", StackId>> stack;     // 0: that of its operator
+  Of<Plain<8, "module_call", ModuleCallId>> module_call;
 };
 
 template <template <class> class Of>
@@ -437,7 +498,8 @@ using ProcessTableList =
               table::Allocations, table::Frees, table::Nodes, table::NodeEdges, table::NodeReleases, table::Saves,
               table::Evaluations, table::EvaluationEnds, table::Backwards, table::Roles, table::ModuleCalls,
               table::ModuleCallEnds, table::OptimizerSteps, table::Ranges, table::Losses, table::InputViews,
-              table::Rewrites, table::Checksums, table::Sources>;
+              table::Rewrites, table::Checksums, table::Sources, table::DeviceBlocks, table::FreeRequests,
+              table::SegmentEvents, table::OutOfMemory>;
 
 template <class Visit>
 constexpr void for_each_table(Visit&& visit) {

@@ -36,6 +36,10 @@ using RoleId = Id<struct RoleTag>;
 using RewriteId = Id<struct RewriteTag>;
 using ChecksumId = Id<struct ChecksumTag>;
 using ModuleCallId = Id<struct ModuleCallTag>;
+using DeviceBlockId = Id<struct DeviceBlockTag>;
+using FreeRequestId = Id<struct FreeRequestTag>;
+using SegmentEventId = Id<struct SegmentEventTag>;
+using OutOfMemoryId = Id<struct OutOfMemoryTag>;
 
 // Nanoseconds since the recording began.
 struct Time {

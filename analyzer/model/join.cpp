@@ -93,6 +93,12 @@ void join_releases(Process& p) {
 
 }  // namespace
 
+DeviceBlockId DeviceBlocks::of(AllocationId id) const {
+  const auto found = std::lower_bound(allocation.raw.begin() + 1, allocation.raw.end(), id.value);
+  const bool is_it = id && found != allocation.raw.end() && *found == id.value;
+  return is_it ? DeviceBlockId{static_cast<uint32_t>(found - allocation.raw.begin())} : DeviceBlockId{};
+}
+
 bool Rewrites::applied(RewriteId row) const { return (flags[row] & trace::kRewriteSkipped) == 0; }
 int Rewrites::level(RewriteId row) const { return flags[row] & trace::kRewriteLevel; }
 

@@ -17,9 +17,11 @@ namespace tapelens::model {
 using trace::AllocationId;
 using trace::Bytes;
 using trace::ChecksumId;
+using trace::DeviceBlockId;
 using trace::DeviceId;
 using trace::EvaluationId;
 using trace::FreeId;
+using trace::FreeRequestId;
 using trace::kNever;
 using trace::LayoutId;
 using trace::Loss;
@@ -28,11 +30,14 @@ using trace::ModuleId;
 using trace::NodeId;
 using trace::OperatorId;
 using trace::Origin;
+using trace::OutOfMemoryId;
 using trace::ReleaseId;
 using trace::RewriteId;
 using trace::Role;
 using trace::RoleId;
 using trace::SaveId;
+using trace::SegmentChange;
+using trace::SegmentEventId;
 using trace::StackId;
 using trace::StringId;
 using trace::Time;
@@ -53,6 +58,15 @@ struct Allocations : LoadedTable<trace::table::Allocations> {
 };
 
 using Frees = LoadedTable<trace::table::Frees>;
+
+// Of an allocator of a device's own, in the order of their allocations.
+struct DeviceBlocks : LoadedTable<trace::table::DeviceBlocks> {
+  DeviceBlockId of(AllocationId allocation) const;  // none: of no such allocator
+};
+
+using FreeRequests = LoadedTable<trace::table::FreeRequests>;
+using SegmentEvents = LoadedTable<trace::table::SegmentEvents>;
+using OutOfMemory = LoadedTable<trace::table::OutOfMemory>;
 
 struct Nodes : LoadedTable<trace::table::Nodes> {
   // NodeIds of the next nodes, all nodes' one after another: those of node n are [edge_begin[n], edge_begin[n + 1]).
@@ -136,6 +150,10 @@ struct Process {
   InputViews input_views;
   Allocations allocations;
   Frees frees;
+  DeviceBlocks device_blocks;
+  FreeRequests free_requests;
+  SegmentEvents segment_events;
+  OutOfMemory out_of_memory;
   Nodes nodes;
   Saves saves;
   Releases releases;
@@ -156,6 +174,7 @@ struct Process {
   void each_table(Visit&& visit) {
     visit(operators), visit(input_views), visit(allocations), visit(frees), visit(nodes), visit(saves);
     visit(releases), visit(evaluations), visit(roles), visit(rewrites), visit(checksums), visit(module_calls);
+    visit(device_blocks), visit(free_requests), visit(segment_events), visit(out_of_memory);
   }
 
   // kNever while it is alive at the end of the recording.

@@ -1,5 +1,6 @@
 // Which tables of a process contradict one another: see leave_out_unsound in tables.h.
 #include <algorithm>
+#include <functional>
 
 #include "analyzer/model/tables.h"
 
@@ -68,6 +69,8 @@ void clear(const Tables& t, Process& p) {
   without(Table::operators, p.input_views);
   without(Table::operator_inputs, p.input_views);
   without(Table::allocations, p.frees);
+  without(Table::allocations, p.device_blocks);
+  without(Table::allocations, p.free_requests);
   if (!t.is_sound(Table::node_edges)) {
     p.nodes.edges.clear();
     std::ranges::fill(p.nodes.edge_count.raw, uint16_t{0});
@@ -99,6 +102,21 @@ void check_frees(Tables& t, const Process& p) {
   if (!t.is_sound(Table::frees)) t.fault(Table::allocations, "their frees are left out");
 }
 
+// One for an allocation, in their order: they are looked up by it.
+void check_blocks(Tables& t, const Process& p) {
+  const std::vector<uint32_t>& of = p.device_blocks.allocation.raw;
+  if (std::adjacent_find(of.begin(), of.end(), std::greater_equal<>()) != of.end())
+    t.fault(column<table::DeviceBlocks>.allocation, "does not rise");
+}
+
+// Of an allocation that is there, before it is free.
+void check_requests(Tables& t, const Process& p) {
+  for (uint32_t row = 1; row <= p.free_requests.rows() && t.is_sound(Table::free_requests); ++row) {
+    if (p.free_requests.time.raw[row] < p.allocations.time.raw[p.free_requests.of.raw[row]])
+      t.fault(column<table::FreeRequests>.time, "is before the allocation");
+  }
+}
+
 void check_saves(Tables& t, const Text& text, const Process& p) {
   std::vector<uint64_t> bytes;
   bytes.reserve(p.saves.layout.raw.size());
@@ -121,6 +139,8 @@ void leave_out_unsound(Tables& t, const Text& text, Process& p) {
     if (t.faults() != known) continue;
     check_views(t, p);
     check_frees(t, p);
+    check_blocks(t, p);
+    check_requests(t, p);
     check_saves(t, text, p);
   }
 }

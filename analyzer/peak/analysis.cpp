@@ -25,6 +25,10 @@ const Lifetimes& Analysis::longest_lifetimes() const {
   return longest_lifetimes_.get([&] { return Lifetimes(process_, provenance(), text_); });
 }
 
+const DeviceMemory& Analysis::memory(DeviceId device) const {
+  return memories_[device.value].get([&] { return device_memory(process_, device); });
+}
+
 const std::vector<DevicePeak>& Analysis::devices() const {
   return devices_.get([&] { return device_peaks(process_); });
 }

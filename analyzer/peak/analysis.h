@@ -6,6 +6,7 @@
 // DeviceAnalysis asks Analysis, never the other way round.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "analyzer/model/provenance.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/model/text.h"
+#include "analyzer/peak/device_memory.h"
 #include "analyzer/peak/holders.h"
 #include "analyzer/peak/replay.h"
 #include "analyzer/peak/timeline.h"
@@ -54,6 +56,8 @@ class Analysis {
   const Lifetimes& longest_lifetimes() const;
   // One for each device that the process allocated on.
   const std::vector<DevicePeak>& devices() const;
+  // Blocks and segments of one of them; of a device that tells of none, nothing.
+  const DeviceMemory& memory(DeviceId device) const;
 
   // What the recorder noted under a key: "torch_version". Empty: nothing.
   std::string_view information(std::string_view key) const;
@@ -69,6 +73,7 @@ class Analysis {
   Lazy<Provenance> provenance_;
   Lazy<Lifetimes> lifetimes_, longest_lifetimes_;
   Lazy<std::vector<DevicePeak>> devices_;
+  std::array<Lazy<DeviceMemory>, 256> memories_;  // by device
 };
 
 // The memory of one device of a process. The Analysis outlives it.

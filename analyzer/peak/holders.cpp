@@ -25,6 +25,8 @@ const char* kind_name(HolderKind kind) {
       return "recomputed";
     case HolderKind::op:
       return "operator";
+    case HolderKind::allocator:
+      return "allocator";
     case HolderKind::program:
       break;
   }
@@ -56,6 +58,7 @@ class Finder {
   }
 
   void run() {
+    find_waiting();
     find_saves();
     find_roles();
     find_operators();
@@ -69,6 +72,17 @@ class Finder {
   void add(AllocationId allocation, const Holder& holder) {
     const uint32_t member = slot_[allocation.value];
     if (member != kNone) found_.push_back({member, holder});
+  }
+
+  // What the program gave back has no other holder.
+  void find_waiting() {
+    const FreeRequests& f = p_.free_requests;
+    for (uint32_t row = 1; row <= f.rows() && f.time.raw[row] <= static_cast<uint64_t>(set_.when.time.ns); ++row) {
+      uint32_t& member = slot_[f.of.raw[row]];
+      if (member == kNone) continue;
+      found_.push_back({member, {HolderKind::allocator}});
+      member = kNone;
+    }
   }
 
   void find_saves() {

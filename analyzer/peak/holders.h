@@ -11,7 +11,18 @@
 namespace tapelens::peak {
 
 // In the order in which an allocation's holders are listed.
-enum class HolderKind : uint8_t { save, parameter, gradient, optimizer_state, buffer, recomputed, op, program };
+// allocator: the program gave it back, and another stream of the device still uses it.
+enum class HolderKind : uint8_t {
+  save,
+  parameter,
+  gradient,
+  optimizer_state,
+  buffer,
+  recomputed,
+  op,
+  allocator,
+  program
+};
 inline constexpr size_t kHolderKinds = static_cast<size_t>(HolderKind::program) + 1;
 
 const char* kind_name(HolderKind kind);      // of a holder: "save", ...

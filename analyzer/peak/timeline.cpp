@@ -34,6 +34,14 @@ bool is_its_free(const Process& p, uint32_t row, uint32_t id) { return id != 0 &
 
 }  // namespace
 
+Moment moment_at(const Process& p, Time time) {
+  const auto rows_until = [&](const std::vector<uint64_t>& times) {
+    const auto after = std::upper_bound(times.begin() + 1, times.end(), static_cast<uint64_t>(time.ns));
+    return static_cast<uint32_t>(after - times.begin()) - 1;
+  };
+  return {time, AllocationId{rows_until(p.allocations.time.raw)}, FreeId{rows_until(p.frees.time.raw)}};
+}
+
 std::vector<DevicePeak> device_peaks(const Process& p) {
   struct Running {
     int64_t live = 0, peak = -1;

@@ -25,6 +25,9 @@ struct Moment {
   }
 };
 
+// After all of a process that happened at that time or before.
+Moment moment_at(const Process& process, Time time);
+
 struct DevicePeak {
   DeviceId device;
   Bytes peak;

@@ -19,13 +19,20 @@ using trace::Error;
 using trace::ErrorKind;
 using trace::Result;
 
+namespace {
+constexpr uint32_t kLastOne = UINT32_MAX;  // At::step of "oom"
+}
+
 std::optional<At> parse_at(std::string_view text) {
   if (text == "peak") return At{};
-  if (text.starts_with("step:")) {
-    At at{At::Kind::step, 0, {}};
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data() + 5, end, at.step);
-    if (error != std::errc() || rest != end) return std::nullopt;
+  if (text == "oom") return At{At::Kind::out_of_memory, kLastOne, {}};
+  for (const auto& [prefix, kind] :
+       {std::pair{std::string_view("step:"), At::Kind::step}, {std::string_view("oom:"), At::Kind::out_of_memory}}) {
+    if (!text.starts_with(prefix)) continue;
+    At at{kind, 0, {}};
+    const char* last = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data() + prefix.size(), last, at.step);
+    if (error != std::errc() || rest != last || at.step == kLastOne) return std::nullopt;
     return at;
   }
   const char* end = text.data() + text.size();
@@ -49,6 +56,8 @@ std::string at_text(const At& at) {
   switch (at.kind) {
     case At::Kind::step:
       return "step:" + std::to_string(at.step);
+    case At::Kind::out_of_memory:
+      return at.step == kLastOne ? "oom" : "oom:" + std::to_string(at.step);
     case At::Kind::time:
       return std::to_string(at.time.ns) + "ns";
     case At::Kind::peak:
@@ -75,9 +84,21 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
   facts.rank = process.summary.rank;
   facts.finished = process.summary.finished;
   for (const peak::DevicePeak& device : analysis.devices()) {
-    facts.devices.push_back({std::string(text.string(text.device_name[device.device])), device.peak, device.when.time,
-                             device.allocations, device.frees, device.live_at_end});
+    Device described{std::string(text.string(text.device_name[device.device])),
+                     device.peak,
+                     device.when.time,
+                     device.allocations,
+                     device.frees,
+                     device.live_at_end,
+                     {}};
+    if (peak::has_blocks(process, device.device)) {
+      const peak::DeviceMemory& memory = analysis.memory(device.device);
+      described.blocks = {memory.allocated_peak, memory.active_peak, memory.reserved_peak, memory.segments};
+    }
+    facts.devices.push_back(std::move(described));
   }
+  facts.out_of_memory = describe_out_of_memory(process, text);
+  facts.cuda_allocator = analysis.information("cuda_allocator");
   facts.saves = peak::summarize_saves(process, text);
   return facts;
 }
@@ -97,6 +118,24 @@ Result<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& a
                      ErrorKind::usage};
       }
       return device.timeline().largest(steps[at.step].when).when;
+    case At::Kind::out_of_memory: {
+      const model::OutOfMemory& all = device.of().process().out_of_memory;
+      std::vector<Time> times;
+      for (const model::OutOfMemoryId row : all.ids()) {
+        if (all.device[row] == device.device()) times.push_back(all.time[row]);
+      }
+      const size_t which = at.step == kLastOne ? times.size() - 1 : at.step;
+      if (which >= times.size()) {
+        return Error{times.empty() ? "this process never ran out of memory on that device"
+                                   : "there is no " + at_text(at) + ": " + plural(times.size(), "request", "requests") +
+                                         " found no memory, --at oom:0" +
+                                         (times.size() > 1 ? " to oom:" + std::to_string(times.size() - 1) : ""),
+                     ErrorKind::usage};
+      }
+      peak::Moment moment = device.timeline().at(times[which]);
+      moment.time = times[which];
+      return moment;
+    }
     case At::Kind::time:
       break;
   }

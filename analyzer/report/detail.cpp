@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/peak/device_memory.h"
 
 namespace tapelens::report {
 
@@ -30,6 +31,15 @@ std::unordered_map<uint32_t, StringId> parameter_names(const Process& process, c
   return names;
 }
 
+std::vector<Frame> frames_of(const Text& text, model::StackId stack) {
+  std::vector<Frame> frames;
+  for (const model::FrameId frame : text.stack(stack)) {
+    frames.push_back({std::string(text.string(text.frame_file[frame])),
+                      std::string(text.string(text.frame_function[frame])), text.frame_line[frame]});
+  }
+  return frames;
+}
+
 Allocation describe(const Process& p, const Text& text, const std::vector<model::Step>& steps, const peak::PeakSet& set,
                     const peak::Member& member, const std::unordered_map<uint32_t, StringId>& names) {
   Allocation out;
@@ -42,10 +52,10 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
   out.module = text.string(text.module_path[module_of(p, id)]);
   const model::StackId stack = stack_of(p, text, id);
   if (const model::FrameId frame = source_frame(text, stack)) out.source = peak::frame_text(text, frame);
-  for (const model::FrameId frame : text.stack(stack)) {
-    out.stack.push_back({std::string(text.string(text.frame_file[frame])),
-                         std::string(text.string(text.frame_function[frame])), text.frame_line[frame]});
-  }
+  out.stack = frames_of(text, stack);
+  const model::DeviceBlocks& b = p.device_blocks;
+  if (const auto row = b.of(id))
+    out.block = {b.rounded[row], b.address[row], b.stream[row], b.graph_pool[row], b.user_pool[row]};
   const auto holders = set.holders_of(member);
   out.category = peak::main_holder(holders).kind;
   if (holders.front().layout) out.layout = layout_text(text, holders.front().layout);
@@ -86,11 +96,58 @@ std::string holder_text(const Holder& h) {
       return "recomputed in backward";
     case peak::HolderKind::op:
       return "operator " + h.name + ", running";
+    case peak::HolderKind::allocator:
+      return "freed, but another stream still uses it";
     case peak::HolderKind::program:
       return "the program";
     default:
       return std::string(kind_name(h.kind)) + (h.name.empty() ? "" : " " + h.name);
   }
+}
+
+namespace {
+
+std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const peak::PeakSet& set) {
+  if (!peak::has_blocks(analysis.process(), set.device)) return std::nullopt;
+  const peak::DeviceMemory& memory = analysis.memory(set.device);
+  Reserved out;
+  out.allocated.value = memory.allocated.at(set.when.time);
+  out.waiting.value = memory.waiting.at(set.when.time);
+  out.reserved.value = memory.reserved.at(set.when.time);
+  for (const peak::SegmentAt& s : peak::segments_at(analysis.process(), set.device, set.when)) {
+    out.largest_hole = std::max(out.largest_hole, s.largest_hole);
+    out.segments.push_back({s.address, s.bytes, s.used, s.largest_hole, s.stream, s.blocks.size(), s.graph_pool,
+                            s.user_pool, s.is_expandable});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<OutOfMemory> describe_out_of_memory(const Process& p, const Text& text) {
+  std::vector<OutOfMemory> out;
+  const model::OutOfMemory& o = p.out_of_memory;
+  for (const model::OutOfMemoryId row : o.ids()) {
+    OutOfMemory one;
+    one.device = text.string(text.device_name[o.device[row]]);
+    one.time = o.time[row];
+    one.bytes = o.bytes[row];
+    one.allocated = o.allocated[row];
+    one.reserved = o.reserved[row];
+    if (o.free[row] != UINT64_MAX) one.free = Bytes{static_cast<int64_t>(o.free[row])};
+    for (const peak::SegmentAt& segment : segments_at(p, o.device[row], peak::moment_at(p, one.time)))
+      one.largest_hole = std::max(one.largest_hole, segment.largest_hole);
+    const model::OperatorId op = o.op[row];
+    one.op = text.string(p.operators.name[op]);
+    const model::ModuleId module =
+        o.module_call[row] ? p.module_calls.module[o.module_call[row]] : model::module_of(p, op);
+    one.module = text.string(text.module_path[module]);
+    const model::StackId stack = o.stack[row] ? o.stack[row] : model::stack_of(p, text, op);
+    if (const model::FrameId frame = source_frame(text, stack)) one.source = peak::frame_text(text, frame);
+    one.stack = frames_of(text, stack);
+    out.push_back(std::move(one));
+  }
+  return out;
 }
 
 Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, const Options& options) {
@@ -114,6 +171,7 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
     out.groups_left_out.bytes += out.groups.back().bytes;
     out.groups.pop_back();
   }
+  out.reserved = describe_reserved(analysis, set);
   const auto names = parameter_names(process, set);
   for (const peak::Member& member : set.members) {
     if (out.allocations.size() < top) {

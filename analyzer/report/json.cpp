@@ -66,23 +66,73 @@ std::string dumped(const Json& value) {
 
 namespace {
 
+// What an allocator that tells of blocks alone reserves is not known.
+bool reserved_is_known(const ProcessFacts& process) { return process.cuda_allocator.empty(); }
+
+Json out_of_memory_json(const std::vector<OutOfMemory>& all) {
+  Json out = Json::array();
+  for (const OutOfMemory& one : all) {
+    out.push_back({{"device", one.device},
+                   {"time_ns", one.time.ns},
+                   {"bytes", one.bytes.value},
+                   {"allocated_bytes", one.allocated.value},
+                   {"reserved_bytes", one.reserved.value},
+                   {"free_bytes", one.free ? Json(one.free->value) : Json(nullptr)},
+                   {"largest_unused_bytes", one.largest_hole.value},
+                   {"operator", one.op},
+                   {"module", one.module},
+                   {"stack", stack_json(one.stack)}});
+  }
+  return out;
+}
+
+Json reserved_json(const std::optional<Reserved>& reserved) {
+  if (!reserved) return nullptr;
+  Json segments = Json::array();
+  for (const Segment& s : reserved->segments) {
+    segments.push_back({{"address", s.address},
+                        {"bytes", s.bytes.value},
+                        {"used_bytes", s.used.value},
+                        {"largest_unused_bytes", s.largest_hole.value},
+                        {"blocks", s.blocks},
+                        {"stream", s.stream},
+                        {"graph_pool", s.graph_pool},
+                        {"user_pool", s.user_pool},
+                        {"expandable", s.is_expandable}});
+  }
+  return {{"allocated_bytes", reserved->allocated.value},
+          {"waiting_bytes", reserved->waiting.value},
+          {"reserved_bytes", reserved->reserved.value},
+          {"largest_unused_bytes", reserved->largest_hole.value},
+          {"segments", std::move(segments)}};
+}
+
 Json processes_json(const std::vector<ProcessFacts>& processes) {
   Json out = Json::array();
   for (const ProcessFacts& process : processes) {
     Json devices = Json::array();
     for (const Device& device : process.devices) {
-      devices.push_back({{"device", device.device},
-                         {"peak_bytes", device.peak.value},
-                         {"peak_time_ns", device.peak_time.ns},
-                         {"allocations", device.allocations},
-                         {"frees", device.frees},
-                         {"live_at_end_bytes", device.live_at_end.value}});
+      Json one = {{"device", device.device},
+                  {"peak_bytes", device.peak.value},
+                  {"peak_time_ns", device.peak_time.ns},
+                  {"allocations", device.allocations},
+                  {"frees", device.frees},
+                  {"live_at_end_bytes", device.live_at_end.value}};
+      if (const auto& blocks = device.blocks) {
+        one["allocated_peak_bytes"] = blocks->allocated_peak.value;
+        one["active_peak_bytes"] = blocks->active_peak.value;
+        one["reserved_peak_bytes"] = reserved_is_known(process) ? Json(blocks->reserved_peak.value) : Json(nullptr);
+        one["segments"] = reserved_is_known(process) ? Json(blocks->segments) : Json(nullptr);
+      }
+      devices.push_back(std::move(one));
     }
     out.push_back({{"pid", process.pid},
                    {"parent_pid", process.parent_pid},
                    {"rank", maybe(process.rank)},
                    {"finished", process.finished},
                    {"devices", std::move(devices)},
+                   {"cuda_allocator", process.cuda_allocator.empty() ? Json(nullptr) : Json(process.cuda_allocator)},
+                   {"out_of_memory", out_of_memory_json(process.out_of_memory)},
                    {"saves", saves_json(process.saves)}});
   }
   return out;
@@ -96,8 +146,17 @@ Json allocation_json(const Allocation& a) {
     if (!holder.parameter.empty()) h["parameter"] = holder.parameter;
     holders.push_back(std::move(h));
   }
+  Json block = nullptr;
+  if (const auto& b = a.block) {
+    block = {{"bytes", b->bytes.value},
+             {"address", b->address},
+             {"stream", b->stream},
+             {"graph_pool", b->graph_pool},
+             {"user_pool", b->user_pool}};
+  }
   return {{"id", a.id},
           {"bytes", a.bytes.value},
+          {"block", std::move(block)},
           {"time_ns", a.time.ns},
           {"step", a.step},
           {"category", category_name(a.category)},
@@ -128,6 +187,7 @@ Json peak_json(const Report& report) {
           {"step", p.step},
           {"phase", phase_name(p.phase)},
           {"live_allocations", p.live_allocations},
+          {"reserved", reserved_json(p.reserved)},
           {"by_category", std::move(categories)},
           {"by", by_name(report.options.by)},
           {"groups", std::move(groups)},

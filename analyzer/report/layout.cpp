@@ -20,6 +20,7 @@ Paint paint_of(peak::HolderKind kind) {
     case peak::HolderKind::recomputed:
       return Paint::cyan;
     case peak::HolderKind::op:
+    case peak::HolderKind::allocator:
       return Paint::green;
     case peak::HolderKind::program:
       break;
@@ -43,6 +44,8 @@ const char* label(peak::HolderKind kind) {
       return "recomputed in backward";
     case peak::HolderKind::op:
       return "running operators";
+    case peak::HolderKind::allocator:
+      return "freed, waits for a stream";
     case peak::HolderKind::program:
       break;
   }

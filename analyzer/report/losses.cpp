@@ -102,7 +102,7 @@ std::string simulated_text(const RecordingFacts& facts) {
   if (facts.simulated_gpu.empty()) return {};
   return "On " + facts.simulated_gpu +
          ", simulated: kernels did nothing, so that values on the GPU and times have no meaning, and memory that "
-         "depends on values may differ on a real one. CUDA's memory is not recorded.";
+         "depends on values may differ on a real one.";
 }
 
 bool is_complete(const std::vector<Lost>& lost) { return std::ranges::none_of(lost, &Lost::is_data); }

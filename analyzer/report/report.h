@@ -23,12 +23,13 @@ using model::Time;
 
 // Which moment is looked at.
 struct At {
-  enum class Kind : uint8_t { peak, step, time };
+  enum class Kind : uint8_t { peak, step, out_of_memory, time };
   Kind kind = Kind::peak;
-  uint32_t step = 0;
+  uint32_t step = 0;  // or which of the requests that found no memory, from 0
   Time time;
 };
-// "peak", "step:3", "1.5s", "250ms", "40us", "1234567ns", "1234567" (ns).
+// "peak", "step:3", "oom" (the last request that found no memory), "oom:0", "1.5s", "250ms", "40us", "1234567ns",
+// "1234567" (ns).
 std::optional<At> parse_at(std::string_view text);
 std::string at_text(const At& at);
 
@@ -67,6 +68,24 @@ struct Device {
   Time peak_time;
   uint64_t allocations = 0, frees = 0;
   Bytes live_at_end;
+  // Of a device whose allocator tells of blocks and segments: peak/device_memory.h.
+  struct Blocks {
+    Bytes allocated_peak, active_peak, reserved_peak;
+    uint64_t segments = 0;
+  };
+  std::optional<Blocks> blocks;
+};
+
+// A request that the allocator of a device had no memory for.
+struct OutOfMemory {
+  std::string device;
+  Time time;
+  Bytes bytes;                // of the block
+  Bytes allocated, reserved;  // by the allocator's own count
+  std::optional<Bytes> free;  // on the device, as its driver said
+  Bytes largest_hole;         // of the segments that there were
+  std::string op, module, source;
+  std::vector<advise::Frame> stack;
 };
 
 struct ProcessFacts {
@@ -74,6 +93,8 @@ struct ProcessFacts {
   int32_t rank = -1;
   bool finished = false;
   std::vector<Device> devices;
+  std::vector<OutOfMemory> out_of_memory;  // in the order of time
+  std::string cuda_allocator;              // that is not PyTorch's own: "cudaMallocAsync"
   peak::SaveSummary saves;
 };
 
@@ -97,6 +118,13 @@ struct Allocation {
   std::string source;  // "train.py:42 forward"
   std::vector<Frame> stack;
   std::vector<Holder> holders;
+  // Of a device's own allocator: what it gave for those bytes.
+  struct Block {
+    Bytes bytes;
+    uint64_t address = 0, stream = 0;
+    uint32_t graph_pool = 0, user_pool = 0;
+  };
+  std::optional<Block> block;
 };
 
 // The holder that the allocation's category is named after.
@@ -107,6 +135,20 @@ std::string holder_text(const Holder& holder);
 struct Left {
   uint64_t count = 0;
   Bytes bytes;
+};
+
+// The memory that an allocator had of its device, at a moment.
+struct Segment {
+  uint64_t address = 0;
+  Bytes bytes, used, largest_hole;
+  uint64_t stream = 0, blocks = 0;
+  uint32_t graph_pool = 0, user_pool = 0;
+  bool is_expandable = false;
+};
+struct Reserved {
+  Bytes allocated, waiting, reserved;
+  Bytes largest_hole;
+  std::vector<Segment> segments;  // by address
 };
 
 struct Peak {
@@ -122,6 +164,7 @@ struct Peak {
   std::vector<peak::Group> groups;             // sum to `bytes`, with groups_left_out
   std::vector<Allocation> allocations;         // biggest first
   Left groups_left_out, allocations_left_out;  // by --top
+  std::optional<Reserved> reserved;            // of a device that tells of segments
 };
 
 struct Step {

@@ -20,6 +20,46 @@ std::string process_name(const Report& r, uint32_t pid, int32_t rank) {
   return rank >= 0 ? "rank " + std::to_string(rank) : "process " + std::to_string(pid);
 }
 
+// What PyTorch's allocator had for it of its device.
+std::string reserved_text(const Reserved& reserved) {
+  std::string text = "in blocks of " + bytes_text(reserved.allocated);
+  if (reserved.waiting.value > 0) text += ", " + bytes_text(reserved.waiting) + " more still used by other streams";
+  if (reserved.segments.empty()) return text;
+  const Bytes unused{reserved.reserved.value - reserved.allocated.value - reserved.waiting.value};
+  return text + ", " + bytes_text(reserved.reserved) + " reserved in " +
+         plural(reserved.segments.size(), "segment", "segments") + "; " + bytes_text(unused) +
+         " of that unused, in pieces of at most " + bytes_text(reserved.largest_hole);
+}
+
+void add_out_of_memory(Page& page, const Report& r) {
+  size_t count = 0;
+  const OutOfMemory* last = nullptr;
+  uint32_t pid = 0;
+  for (const ProcessFacts& process : r.processes) {
+    for (const OutOfMemory& one : process.out_of_memory) {
+      ++count;
+      last = &one;
+      pid = process.pid;
+    }
+  }
+  if (last == nullptr) return;
+  page.heading(count == 1 ? "Out of memory" : "Out of memory, " + count_text(count) + " times; the last one");
+  std::string text = time_text(last->time) + " after the start, " + last->device + " had no " + bytes_text(last->bytes);
+  if (!last->op.empty()) text += " for " + last->op;
+  if (!last->source.empty()) text += " at " + last->source;
+  if (!last->module.empty()) text += " (" + last->module + ")";
+  text += ": " + bytes_text(last->allocated) + " were allocated, " +
+          bytes_text(Bytes{last->reserved.value - last->allocated.value}) + " reserved besides, in pieces of at most " +
+          bytes_text(last->largest_hole);
+  if (last->free) text += ", and " + bytes_text(*last->free) + " free on the device";
+  page.paragraph("! ", text, Paint::red);
+  if (r.options.at.kind != At::Kind::out_of_memory) {
+    const std::string process = r.processes.size() > 1 ? " --process " + std::to_string(pid) : "";
+    page.line("  tapelens report " + r.recording.file + process + " --device " + last->device +
+              " --at oom   what was alive then");
+  }
+}
+
 void add_title(Page& page, const Report& r) {
   const Peak& p = r.peak;
   std::string title;
@@ -29,6 +69,9 @@ void add_title(Page& page, const Report& r) {
       break;
     case At::Kind::step:
       title = "The peak of step " + std::to_string(r.options.at.step) + " was ";
+      break;
+    case At::Kind::out_of_memory:
+      title = "Out of memory: alive then were ";
       break;
     case At::Kind::time:
       title = "Alive at this moment: ";
@@ -47,6 +90,7 @@ void add_title(Page& page, const Report& r) {
             (p.phase == model::Phase::optimizer ? "" : std::string(phase_name(p.phase)) + " of step ") + step;
   }
   page.paragraph("", when + "; " + plural(p.live_allocations, "allocation", "allocations") + " alive");
+  if (p.reserved) page.paragraph("", reserved_text(*p.reserved));
   std::string facts = r.recording.command;
   if (!r.recording.torch_version.empty())
     facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
@@ -203,9 +247,19 @@ void add_ranges(Page& page, const Report& r) {
   if (shown < sorted.size()) page.line(page.paint(Paint::dim, "  and " + count_text(sorted.size() - shown) + " more"));
 }
 
+std::string blocks_text(const ProcessFacts& process, const Device& device) {
+  if (!device.blocks) return "";
+  std::string text = "; allocated " + bytes_text(device.blocks->allocated_peak);
+  if (process.cuda_allocator.empty()) return text + ", reserved " + bytes_text(device.blocks->reserved_peak);
+  return text + " by " + process.cuda_allocator + ", which does not tell what it reserves";
+}
+
 void add_processes(Page& page, const Report& r) {
-  if (r.processes.size() < 2) return;
-  page.heading("Processes", "the one that this report is about is marked");
+  size_t devices = 0;
+  for (const ProcessFacts& process : r.processes) devices += process.devices.size();
+  if (r.processes.size() < 2 && devices < 2) return;
+  page.heading(r.processes.size() < 2 ? "Devices" : "Processes",
+               "peaks; the one that this report is about is marked: --device, --process choose another");
   for (const ProcessFacts& process : r.processes) {
     for (const Device& device : process.devices) {
       const bool chosen = process.pid == r.peak.pid && device.device == r.peak.device;
@@ -214,7 +268,7 @@ void add_processes(Page& page, const Report& r) {
                            std::string(chosen ? "> " : "  ") + pad_right(name, 9) + "pid " +
                                pad_right(std::to_string(process.pid), 10) + pad_right(device.device, 8) +
                                pad_left(bytes_text(device.peak), 12)) +
-                "  at " + time_text(device.peak_time) +
+                "  at " + time_text(device.peak_time) + blocks_text(process, device) +
                 (process.finished ? "" : page.paint(Paint::yellow, "  did not end by itself")));
     }
     if (process.devices.empty()) page.line("  pid " + std::to_string(process.pid) + " allocated nothing");
@@ -275,6 +329,7 @@ void add_next(Page& page, const Report& r) {
 std::string text(const Report& report, const Style& style) {
   Page page(style);
   add_title(page, report);
+  add_out_of_memory(page, report);
   add_categories(page, report);
   add_groups(page, report);
   add_allocations(page, report);

@@ -32,7 +32,7 @@ Ground group_ground(peak::By by, uint8_t group) {
   // By HolderKind: what most pictures are full of is plain.
   constexpr std::array<Pattern, peak::kHolderKinds> kPatterns = {Pattern::plain,   Pattern::rising, Pattern::dots,
                                                                  Pattern::crosses, Pattern::level,  Pattern::plain,
-                                                                 Pattern::upright, Pattern::falling};
+                                                                 Pattern::upright, Pattern::dots,   Pattern::falling};
   const Pattern pattern = by == peak::By::category ? kPatterns[group] : Pattern::plain;
   return {pixel(color), pixel(theme().is_dark ? color.lighter(130) : color.darker(118)), pattern};
 }

@@ -23,10 +23,10 @@ Theme& current() {
 
 // Okabe and Ito's colours, which people with any kind of colour vision tell apart, moved to where text on them and
 // they themselves on the ground can be read. In the order of HolderKind.
-constexpr std::array<QRgb, peak::kHolderKinds> kCategoriesLight = {0xff2f74c0, 0xff1b9e77, 0xffd55e00, 0xffb565a7,
-                                                                   0xff56b4e9, 0xff8c6d31, 0xffe6a117, 0xff9aa3b0};
-constexpr std::array<QRgb, peak::kHolderKinds> kCategoriesDark = {0xff4e93dd, 0xff2bb38a, 0xffe8772e, 0xffc77fbb,
-                                                                  0xff74c3f0, 0xffb8935a, 0xfff0b53c, 0xff79828f};
+constexpr std::array<QRgb, peak::kHolderKinds> kCategoriesLight = {
+    0xff2f74c0, 0xff1b9e77, 0xffd55e00, 0xffb565a7, 0xff56b4e9, 0xff8c6d31, 0xffe6a117, 0xff5f6b7a, 0xff9aa3b0};
+constexpr std::array<QRgb, peak::kHolderKinds> kCategoriesDark = {
+    0xff4e93dd, 0xff2bb38a, 0xffe8772e, 0xffc77fbb, 0xff74c3f0, 0xffb8935a, 0xfff0b53c, 0xffb9c2cf, 0xff79828f};
 // Paul Tol's muted scheme in an order in which neighbours differ, and a grey for the rest.
 constexpr std::array<QRgb, Theme::kGroupColors + 1> kGroupsLight = {0xff4477aa, 0xffcc6677, 0xffddcc77, 0xff117733,
                                                                     0xff88ccee, 0xff882255, 0xff44aa99, 0xff999933,

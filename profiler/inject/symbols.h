@@ -24,4 +24,6 @@
   X(adamw_step, "_ZN5torch5optim5AdamW4stepESt8functionIFN2at6TensorEvEE")                                           \
   X(lbfgs_step, "_ZN5torch5optim5LBFGS4stepESt8functionIFN2at6TensorEvEE")                                           \
   X(rmsprop_step, "_ZN5torch5optim7RMSprop4stepESt8functionIFN2at6TensorEvEE")                                       \
-  X(sgd_step, "_ZN5torch5optim3SGD4stepESt8functionIFN2at6TensorEvEE")
+  X(sgd_step, "_ZN5torch5optim3SGD4stepESt8functionIFN2at6TensorEvEE")                                               \
+  X(report_memory, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")                                          \
+  X(report_out_of_memory, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")

@@ -9,6 +9,7 @@
 // What throws is the caller's to catch (hooks.h); by themselves these throw only where there is no memory.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -106,6 +107,14 @@ void saves_are_whole(Thread& thread, const Frame& frame, const torch::autograd::
 void rewritten(Thread& thread, const observe::Rewritten& what);
 
 }  // namespace tapelens::record
+
+// Where is_recording(): the allocators of devices, which programs begin to use at some operator.
+namespace tapelens::cuda {
+
+extern std::atomic<bool> g_waits;  // for one to be used
+void operator_begins(observe::Thread& thread);
+
+}  // namespace tapelens::cuda
 
 // Where g_rewrites; in every mode but off.
 namespace tapelens::rewrite {

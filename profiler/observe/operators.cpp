@@ -96,6 +96,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   const Mode now = mode();
   if (now == Mode::off) return nullptr;
   Thread& thread = this_thread();
+  if (now >= Mode::memory && cuda::g_waits.load(std::memory_order_relaxed)) cuda::operator_begins(thread);
   Frame frame{static_cast<uint32_t>(thread.nodes.size()), thread.saves, function.scope()};
   frame.modules = static_cast<uint32_t>(thread.modules.size());
   if (!thread.busy && follows_graph(now)) {

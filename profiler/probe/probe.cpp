@@ -8,6 +8,7 @@
 #include <string>
 
 #include "plugins/builtin_rewrites.h"
+#include "profiler/cuda/device_memory.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/recorder.h"
@@ -60,7 +61,10 @@ void start() {
     observe::say(wrong + "; what is rewritten is not counted");
   }
   observe::Thread& thread = observe::this_thread();
-  if (g_records) record::begin(thread);
+  if (g_records) {
+    record::begin(thread);
+    cuda::watch_device_memory(thread);
+  }
   observe::watch_graph();
   observe::watch_backward();
   observe::watch_cpp_programs();

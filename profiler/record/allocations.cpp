@@ -60,6 +60,10 @@ Devices& devices() {
   return *made;
 }
 
+}  // namespace
+
+std::atomic<c10::DeleterFnPtr> g_device_deleter{nullptr};
+
 uint8_t device_id(ThreadState& thread, c10::Device device) {
   if (device.is_cpu()) return kCpuDevice;
   Devices& d = devices();
@@ -72,8 +76,6 @@ uint8_t device_id(ThreadState& thread, c10::Device device) {
   }
   return id;
 }
-
-}  // namespace
 
 void memory_freed(void* data) {
   // Written before the memory is given back: nobody can be given the address again earlier in time than this.

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/impl/COWDeleter.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "profiler/record/thread_state.h"
@@ -13,6 +14,10 @@ namespace tapelens::record {
 
 inline constexpr uint8_t kCpuDevice = 1;  // the first that is written
 
+// The number of a device in the recording. Takes a lock that is held around nothing but the recording's own.
+uint8_t device_id(ThreadState& thread, c10::Device device);
+// The deleter of what CUDA's allocator hands out, which profiler/cuda records; null until it is known.
+extern std::atomic<c10::DeleterFnPtr> g_device_deleter;
 void memory_freed(void* data);  // the deleter of every watched allocation (allocations.cpp)
 void write_foreign(ThreadState& thread, uint64_t address, uint64_t bytes, c10::Device device);
 
@@ -30,7 +35,10 @@ inline StorageView storage_of(ThreadState& thread, const c10::TensorImpl& tensor
   if (address == 0) return {};
   const auto size = storage->sym_nbytes().maybe_as_int();
   const StorageView view{address, size ? static_cast<uint64_t>(*size) : 0};
-  if (data.get_deleter() != &memory_freed && data.get_deleter() != &c10::impl::cow::cow_deleter && view.bytes != 0) {
+  const c10::DeleterFnPtr deleter = data.get_deleter();
+  const bool is_watched = deleter == &memory_freed || deleter == &c10::impl::cow::cow_deleter ||
+                          deleter == g_device_deleter.load(std::memory_order_relaxed);
+  if (!is_watched && view.bytes != 0) {
     ThreadState::Foreign& seen = thread.foreigns[slot_of(address, thread.foreigns.size())];
     if (seen.address != view.address || seen.bytes != view.bytes) {
       seen = {view.address, view.bytes};

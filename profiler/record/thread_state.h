@@ -61,6 +61,17 @@ struct ThreadState {
     uint64_t storage = 0;
     uint32_t generation = 0;
   };
+  // What the allocator of a device told of a call that it has not reported yet (profiler/cuda).
+  struct DeviceCall {
+    enum class Kind : uint8_t { none, allocation, free, out_of_memory };
+    Kind kind{};
+    bool is_complete = false;  // of a free: no stream uses the block any more
+    uint64_t address = 0;
+    uint64_t bytes = 0;  // requested; of out_of_memory: free on the device
+    uint64_t stream = 0;
+    trace::PoolNumbers pool{};
+  };
+  DeviceCall device_call;
   std::array<OperatorFacts, observe::kOperatorNames> operators;  // as Thread::names
   std::array<Stack, 1024> stacks;
   std::array<Layout, 1024> layouts;

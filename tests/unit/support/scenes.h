@@ -211,6 +211,28 @@ inline void write_without_optimizer(SpoolBuilder& b, const Scene& scene) {
   b.finish();
 }
 
+// ---- a GPU, whose memory is not enough ------------------------------------------------------------------------------
+
+inline void write_device(SpoolBuilder& b, const Scene& scene) {
+  using trace::SegmentChange;
+  const std::string_view gpu = "cuda:0";
+  b.information("torch_version", "2.15.0");
+  b.segment(SegmentChange::allocated, 0x1000000, 20 * kMiB, gpu, 7, {1, 2});
+  b.segment(SegmentChange::mapped, 0x8000000, 4 * kMiB, gpu, 9)
+      .segment(SegmentChange::mapped, 0x8400000, 2 * kMiB, gpu, 9);
+  b.enter("Net", "Net").op("aten::linear", {}, scene.at(b, 5, "train"));
+  b.block(0x1000000, 9 * kMiB, 10 * kMiB, gpu, 7, {1, 2}).end_op();
+  b.op("aten::relu", {}, scene.at(b, 9, "validate")).block(0x8000000, 3 * kMiB, 4 * kMiB, gpu, 9, {3, 4}).end_op();
+  b.op("aten::exp").block(0x1000000 + 12 * kMiB, 2 * kMiB, 3 * kMiB, gpu, 7).end_op();
+  b.request_free(0x8000000);
+  b.enter("Net.head", "Linear").op("aten::mm", {}, scene.at(b, 5, "train"));
+  b.out_of_memory(64 * kMiB, 13 * kMiB, 26 * kMiB, 5 * kMiB, gpu).end_op();
+  b.out_of_memory(32 * kMiB, 13 * kMiB, 26 * kMiB, UINT64_MAX, gpu, scene.at(b, 9, "validate")).leave().leave();
+  b.alloc(0x10, kMiB).out_of_memory(1, 2, 3, 4, "cpu", scene.at(b, 14, "main"));
+  b.free(0x8000000, gpu).segment(SegmentChange::unmapped, 0x8400000, 2 * kMiB, gpu, 9).free(0x1000000, gpu);
+  b.finish();
+}
+
 // The smallest first: what one of them shows is not looked for in the others.
 inline std::vector<std::unique_ptr<const Scene>> scenes() {
   std::vector<std::unique_ptr<const Scene>> all;
@@ -220,6 +242,7 @@ inline std::vector<std::unique_ptr<const Scene>> scenes() {
     all.push_back(std::move(scene));
   };
   add("without optimizer", write_without_optimizer);
+  add("device", write_device);
   add("rewritten", write_rewritten);
   add("training", [](SpoolBuilder& b, const Scene& scene) { Training{b, scene}.run(); });
   return all;

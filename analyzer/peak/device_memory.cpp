@@ -1,0 +1,241 @@
+#include "analyzer/peak/device_memory.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tapelens::peak {
+
+int64_t StepCurve::at(Time when) const {
+  const auto after = std::ranges::upper_bound(time, when.ns);
+  return after == time.begin() ? 0 : value[static_cast<size_t>(after - time.begin()) - 1];
+}
+
+void StepCurve::add(Time when, int64_t change) {
+  value.push_back((value.empty() ? 0 : value.back()) + change);
+  time.push_back(when.ns);
+}
+
+namespace {
+
+// Rows of blocks by allocation, 0: none.
+std::vector<uint32_t> blocks_by_allocation(const Process& p) {
+  std::vector<uint32_t> rows(p.allocations.rows() + 1, 0);
+  for (uint32_t row = 1; row <= p.device_blocks.rows(); ++row) rows[p.device_blocks.allocation.raw[row]] = row;
+  return rows;
+}
+
+bool gives_more(SegmentChange change) { return change == SegmentChange::allocated || change == SegmentChange::mapped; }
+
+// Walks what happened to the blocks of a device in the order of time: that of one nanosecond as in Timeline, what was
+// given back first.
+class Walk {
+ public:
+  Walk(const Process& process, DeviceId device)
+      : p_(process),
+        device_(device),
+        block_of_(blocks_by_allocation(process)),
+        asked_(process.allocations.rows() + 1) {}
+
+  DeviceMemory run() {
+    for (const AllocationId id : p_.allocations.ids()) {
+      give_back_until(p_.allocations.time[id], id);
+      if (!is_mine(id)) continue;
+      out_.allocated.add(p_.allocations.time[id], rounded(id));
+      out_.allocated_peak.value = std::max(out_.allocated_peak.value, out_.allocated.value.back());
+      note_active();
+    }
+    give_back_until(kNever, AllocationId{UINT32_MAX});
+    segments();
+    return std::move(out_);
+  }
+
+ private:
+  bool is_mine(AllocationId id) const { return p_.allocations.device[id] == device_ && block_of_[id.value] != 0; }
+  int64_t rounded(AllocationId id) const { return p_.device_blocks.rounded[DeviceBlockId{block_of_[id.value]}].value; }
+  static int64_t last(const StepCurve& curve) { return curve.value.empty() ? 0 : curve.value.back(); }
+  void note_active() {
+    out_.active_peak.value = std::max(out_.active_peak.value, last(out_.allocated) + last(out_.waiting));
+  }
+
+  // The frees and requests until then, of allocations before that one.
+  void give_back_until(Time time, AllocationId before) {
+    const FreeRequests& requests = p_.free_requests;
+    const auto fits = [&](const auto& table, uint32_t row) {
+      return row <= table.rows() && table.time.raw[row] <= static_cast<uint64_t>(time.ns) &&
+             table.of.raw[row] < before.value;
+    };
+    while (true) {
+      const bool request = fits(requests, request_), free = fits(p_.frees, free_);
+      if (!request && !free) return;
+      if (request && (!free || requests.time.raw[request_] <= p_.frees.time.raw[free_])) {
+        requested(AllocationId{requests.of.raw[request_]}, requests.time[FreeRequestId{request_}]);
+        ++request_;
+      } else {
+        freed(FreeId{free_});
+        ++free_;
+      }
+    }
+  }
+
+  void requested(AllocationId id, Time time) {
+    if (!id || !is_mine(id) || asked_[id.value] != 0) return;
+    asked_[id.value] = 1;
+    out_.allocated.add(time, -rounded(id));
+    out_.waiting.add(time, rounded(id));
+  }
+
+  void freed(FreeId row) {
+    const AllocationId id = p_.frees.of[row];
+    if (!id || !is_mine(id) || p_.allocations.free[id] != row) return;
+    (asked_[id.value] != 0 ? out_.waiting : out_.allocated).add(p_.frees.time[row], -rounded(id));
+  }
+
+  void segments() {
+    const SegmentEvents& s = p_.segment_events;
+    for (const SegmentEventId row : s.ids()) {
+      if (s.device[row] != device_) continue;
+      const bool more = gives_more(s.change[row]);
+      out_.reserved.add(s.time[row], more ? s.bytes[row].value : -s.bytes[row].value);
+      out_.reserved_peak.value = std::max(out_.reserved_peak.value, out_.reserved.value.back());
+      if (more) ++out_.segments;
+    }
+  }
+
+  const Process& p_;
+  const DeviceId device_;
+  const std::vector<uint32_t> block_of_;
+  std::vector<uint8_t> asked_;  // by allocation: the program gave it back
+  uint32_t request_ = 1, free_ = 1;
+  DeviceMemory out_;
+};
+
+// Memory that a device had given, piece by piece.
+class Pieces {
+ public:
+  void add(const SegmentAt& piece) {
+    remove(piece.address, piece.bytes.value);  // what a damaged recording says twice
+    pieces_[piece.address] = piece;
+  }
+
+  // Pieces that it covers in part keep the rest.
+  void remove(uint64_t address, int64_t bytes) {
+    if (bytes <= 0) return;
+    const uint64_t end = address + static_cast<uint64_t>(bytes);
+    auto at = pieces_.upper_bound(address);
+    if (at != pieces_.begin()) --at;
+    while (at != pieces_.end() && at->first < end) {
+      SegmentAt piece = at->second;
+      const uint64_t piece_end = piece.address + static_cast<uint64_t>(piece.bytes.value);
+      if (piece_end <= address) {
+        ++at;
+        continue;
+      }
+      at = pieces_.erase(at);
+      if (piece.address < address) put(piece, piece.address, address);
+      if (piece_end > end) put(piece, end, piece_end);
+    }
+  }
+
+  // Neighbours of one expandable segment are one.
+  std::vector<SegmentAt> joined() const {
+    std::vector<SegmentAt> all;
+    for (const auto& [address, piece] : pieces_) {
+      if (!all.empty()) {
+        SegmentAt& before = all.back();
+        const bool touches = before.address + static_cast<uint64_t>(before.bytes.value) == address;
+        if (touches && before.is_expandable && piece.is_expandable && before.stream == piece.stream &&
+            before.graph_pool == piece.graph_pool && before.user_pool == piece.user_pool) {
+          before.bytes += piece.bytes;
+          continue;
+        }
+      }
+      all.push_back(piece);
+    }
+    return all;
+  }
+
+ private:
+  void put(SegmentAt piece, uint64_t begin, uint64_t end) {
+    piece.address = begin;
+    piece.bytes.value = static_cast<int64_t>(end - begin);
+    pieces_[begin] = std::move(piece);
+  }
+  std::map<uint64_t, SegmentAt> pieces_;
+};
+
+Pieces pieces_at(const Process& p, DeviceId device, Time when) {
+  Pieces pieces;
+  const SegmentEvents& s = p.segment_events;
+  for (const SegmentEventId row : s.ids()) {
+    if (s.time[row] > when) break;
+    if (s.device[row] != device) continue;
+    if (gives_more(s.change[row])) {
+      pieces.add({s.address[row],
+                  s.bytes[row],
+                  s.stream[row],
+                  s.graph_pool[row],
+                  s.user_pool[row],
+                  s.change[row] == SegmentChange::mapped,
+                  {},
+                  {},
+                  {}});
+    } else {
+      pieces.remove(s.address[row], s.bytes[row].value);
+    }
+  }
+  return pieces;
+}
+
+void find_holes(SegmentAt& segment) {
+  uint64_t end = segment.address;
+  int64_t largest = 0;
+  for (const BlockAt& block : segment.blocks) {
+    if (block.address > end) largest = std::max(largest, static_cast<int64_t>(block.address - end));
+    end = std::max(end, block.address + static_cast<uint64_t>(block.rounded.value));
+    segment.used += block.rounded;
+  }
+  const uint64_t segment_end = segment.address + static_cast<uint64_t>(segment.bytes.value);
+  if (segment_end > end) largest = std::max(largest, static_cast<int64_t>(segment_end - end));
+  segment.largest_hole.value = largest;
+}
+
+}  // namespace
+
+bool has_blocks(const Process& p, DeviceId device) {
+  return std::ranges::any_of(p.device_blocks.ids(), [&](DeviceBlockId row) {
+    return p.allocations.device[p.device_blocks.allocation[row]] == device;
+  });
+}
+
+DeviceMemory device_memory(const Process& process, DeviceId device) {
+  return has_blocks(process, device) ? Walk(process, device).run() : DeviceMemory{};
+}
+
+std::vector<SegmentAt> segments_at(const Process& p, DeviceId device, const Moment& when) {
+  std::vector<SegmentAt> segments = pieces_at(p, device, when.time).joined();
+  if (segments.empty()) return segments;
+  std::vector<uint32_t> waiting;  // allocations, sorted
+  for (const FreeRequestId row : p.free_requests.ids()) {
+    if (p.free_requests.time[row] > when.time) break;
+    waiting.push_back(p.free_requests.of.raw[row.value]);
+  }
+  std::ranges::sort(waiting);
+  std::vector<BlockAt> blocks;
+  const DeviceBlocks& b = p.device_blocks;
+  for (const DeviceBlockId row : b.ids()) {
+    const AllocationId id = b.allocation[row];
+    if (p.allocations.device[id] != device || !when.holds(p, id)) continue;
+    blocks.push_back({id, b.address[row], b.rounded[row], std::ranges::binary_search(waiting, id.value)});
+  }
+  std::ranges::sort(blocks, {}, &BlockAt::address);
+  auto block = blocks.begin();
+  for (SegmentAt& segment : segments) {
+    const uint64_t end = segment.address + static_cast<uint64_t>(segment.bytes.value);
+    while (block != blocks.end() && block->address < segment.address) ++block;
+    for (; block != blocks.end() && block->address < end; ++block) segment.blocks.push_back(*block);
+    find_holes(segment);
+  }
+  return segments;
+}
+
+}  // namespace tapelens::peak

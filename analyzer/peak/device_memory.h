@@ -1,0 +1,56 @@
+// What PyTorch's allocator of a device held beside the bytes that were asked for: the blocks that it gave out for them,
+// those that other streams still used after the program had given them back, and the segments that it had of the
+// device.
+//
+// PyTorch's own words (torch.cuda.memory_stats): *allocated* are blocks from their allocation until the program gives
+// them back, *active* until no stream uses them any more, *reserved* are segments. What Tapelens counts as alive are
+// the requested bytes of active blocks (requested_bytes).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/peak/timeline.h"
+
+namespace tapelens::peak {
+
+// Values that hold from their times on; before the first one 0. Several of one time: the last holds.
+struct StepCurve {
+  std::vector<int64_t> time, value;
+
+  int64_t at(Time when) const;
+  void add(Time when, int64_t change);
+};
+
+struct DeviceMemory {
+  StepCurve allocated, waiting, reserved;  // bytes; active is allocated and waiting
+  Bytes allocated_peak, active_peak, reserved_peak;
+  uint64_t segments = 0;  // that were allocated, or pieces that were mapped
+};
+// Of a device that tells of no blocks: nothing.
+DeviceMemory device_memory(const Process& process, DeviceId device);
+bool has_blocks(const Process& process, DeviceId device);
+
+struct BlockAt {
+  AllocationId allocation;
+  uint64_t address = 0;
+  Bytes rounded;
+  bool waits = false;  // free as far as the program is concerned
+};
+
+// Memory of the device that is in one piece.
+struct SegmentAt {
+  uint64_t address = 0;
+  Bytes bytes;
+  uint64_t stream = 0;
+  uint32_t graph_pool = 0, user_pool = 0;
+  bool is_expandable = false;
+  std::vector<BlockAt> blocks;  // by address
+  Bytes used;                   // by blocks
+  Bytes largest_hole;           // the longest piece without a block
+};
+
+// By address. A block that lies in no segment (a damaged recording) is in none.
+std::vector<SegmentAt> segments_at(const Process& process, DeviceId device, const Moment& when);
+
+}  // namespace tapelens::peak

@@ -1,0 +1,123 @@
+// PyTorch's own CUDA allocator: found by the name of the pointer to it, called through its virtual functions alone.
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <dlfcn.h>
+
+#include <atomic>
+#include <string>
+
+#include "profiler/cuda/device_memory.h"
+#include "profiler/observe/observe.h"
+#include "profiler/record/intern.h"
+#include "profiler/record/storage.h"
+
+namespace tapelens::cuda {
+namespace {
+
+using c10::CachingDeviceAllocator::BlockInfo;
+using c10::CachingDeviceAllocator::SegmentInfo;
+using c10::CachingDeviceAllocator::TraceEntry;
+using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
+
+// What this process has of c10_cuda; null where it has none.
+struct Library {
+  std::atomic<Allocator*>* allocator = nullptr;
+  c10::DeviceIndex (*device_count)() = nullptr;
+};
+
+const Library& library() {
+  static const Library found = [] {
+    Library made;
+    void* handle = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
+    if (handle == nullptr) return made;
+    made.allocator =
+        static_cast<std::atomic<Allocator*>*>(dlsym(handle, "_ZN3c104cuda20CUDACachingAllocator9allocatorE"));
+    made.device_count = reinterpret_cast<c10::DeviceIndex (*)()>(dlsym(handle, "_ZN3c104cuda12device_countEv"));
+    dlclose(handle);  // the program keeps it
+    return made;
+  }();
+  return found;
+}
+
+c10::Device cuda_device(c10::DeviceIndex index) { return {c10::DeviceType::CUDA, index}; }
+
+trace::PoolNumbers pool_of(const c10::MempoolId_t& id) {
+  return {static_cast<uint32_t>(id.first), static_cast<uint32_t>(id.second)};
+}
+
+// Called by the allocator under the lock of a device.
+void traced(const TraceEntry& entry) {
+  const auto stream = reinterpret_cast<uint64_t>(entry.stream_);
+  const auto segment = [&](trace::SegmentChange change) {
+    segment_changed(change, cuda_device(entry.device_), entry.addr_, entry.size_, stream, pool_of(entry.mempool_));
+  };
+  switch (entry.action_) {
+    case TraceEntry::ALLOC:
+      return allocation_traced(entry.addr_, entry.size_, stream, pool_of(entry.mempool_));
+    case TraceEntry::FREE_REQUESTED:
+      return free_requested(entry.addr_);
+    case TraceEntry::FREE_COMPLETED:
+      return free_completed(entry.addr_, cuda_device(entry.device_));
+    case TraceEntry::SEGMENT_ALLOC:
+      return segment(trace::SegmentChange::allocated);
+    case TraceEntry::SEGMENT_FREE:
+      return segment(trace::SegmentChange::freed);
+    case TraceEntry::SEGMENT_MAP:
+      return segment(trace::SegmentChange::mapped);
+    case TraceEntry::SEGMENT_UNMAP:
+      return segment(trace::SegmentChange::unmapped);
+    case TraceEntry::OOM:
+      return out_of_memory_traced(entry.addr_);
+    default:
+      return;
+  }
+}
+
+bool has_memory(Allocator& allocator) {
+  constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  const c10::DeviceIndex devices = library().device_count != nullptr ? library().device_count() : 1;
+  for (c10::DeviceIndex device = 0; device < devices; ++device) {
+    if (allocator.getDeviceStats(device).reserved_bytes[kAll].current != 0) return true;
+  }
+  return false;
+}
+
+// What it handed out before.
+void tell_of_older(record::ThreadState& thread, Allocator& allocator, Reported* reported) {
+  const auto snapshot = allocator.snapshot({0, 0}, /*include_traces=*/false);
+  for (const SegmentInfo& segment : snapshot.segments) {
+    const c10::Device device = cuda_device(segment.device);
+    const auto stream = reinterpret_cast<uint64_t>(segment.stream);
+    const trace::PoolNumbers pool = pool_of(segment.owner_private_pool_id);
+    segment_changed(segment.is_expandable ? trace::SegmentChange::mapped : trace::SegmentChange::allocated, device,
+                    segment.address, segment.total_size, stream, pool);
+    uint64_t address = segment.address;
+    for (const BlockInfo& block : segment.blocks) {
+      if (reported != nullptr && reported->address == address && block.allocated) {
+        reported->requested = block.requested_size;
+      } else if (block.active) {
+        older_block(thread, {address, block.requested_size, block.size, stream, pool, !block.allocated}, device);
+      }
+      address += block.size;
+    }
+  }
+}
+
+}  // namespace
+
+Attached attach(record::ThreadState& thread, Reported* reported) {
+  Allocator* allocator = library().allocator != nullptr ? library().allocator->load() : nullptr;
+  if (allocator == nullptr) return Attached::never;
+  if (!allocator->initialized()) return Attached::not_yet;
+  record::g_device_deleter.store(allocator->raw_deleter(), std::memory_order_relaxed);
+  if (const std::string name = allocator->name(); name != "native") {
+    // It tells of blocks, if at all, and of nothing else.
+    record::write_information(thread, "cuda_allocator", name);
+    return Attached::never;
+  }
+  const bool had_memory = has_memory(*allocator);
+  allocator->attachAllocatorTraceTracker(traced);
+  if (had_memory) tell_of_older(thread, *allocator, reported);
+  return Attached::done;
+}
+
+}  // namespace tapelens::cuda

@@ -1,0 +1,55 @@
+// What PyTorch's allocator of a device that is not the CPU hands out, takes back, reserves, and could not give.
+//
+// Two sources of one call, in this order, on the thread that called, under the allocator's lock of that device:
+//   the trace tracker (CUDA's own allocator): bytes asked for, stream, pool, segments, when a free is complete;
+//   c10::reportMemoryUsageToProfiler, which every such allocator calls: bytes of the block, and whose device.
+// What the first told waits in the thread's state until the second comes, which writes the record. An allocator without
+// a tracker (cudaMallocAsync, another device's) has the second alone.
+//
+// Under that lock nothing here takes a lock that is ever held around it: none of the interpreter's, no call of
+// LibTorch. Locks that are taken there and by nobody around the allocator's: that of the device names
+// (record/storage.h), those of the interned texts and of the spool's growth.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+
+#include "profiler/record/thread_state.h"
+
+namespace tapelens::cuda {
+
+// Once, when the recording of the process has begun.
+void watch_device_memory(observe::Thread& thread);
+
+enum class Attached : uint8_t {
+  not_yet,  // the program has not begun to use the device
+  done,
+  never,  // this allocator has no tracker, or there is none
+};
+
+// caching_allocator.cpp. `reported`: the block whose allocation is being reported, of which the tracker knew nothing
+// yet; its requested bytes are filled in. Or null.
+struct Reported {
+  uint64_t address = 0;
+  uint64_t requested = 0;  // 0: not known
+};
+Attached attach(record::ThreadState& thread, Reported* reported);
+
+// The tracker's events, from reports.cpp's point of view.
+void allocation_traced(uint64_t address, uint64_t requested, uint64_t stream, trace::PoolNumbers pool);
+void free_requested(uint64_t address);
+void free_completed(uint64_t address, c10::Device device);
+void segment_changed(trace::SegmentChange change, c10::Device device, uint64_t address, uint64_t bytes, uint64_t stream,
+                     trace::PoolNumbers pool);
+void out_of_memory_traced(uint64_t device_free);
+
+// What was there before the tracker.
+struct OlderBlock {
+  uint64_t address, requested, rounded, stream;
+  trace::PoolNumbers pool;
+  bool waits;  // it is free as far as the program is concerned
+};
+void older_block(record::ThreadState& thread, const OlderBlock& block, c10::Device device);
+
+}  // namespace tapelens::cuda

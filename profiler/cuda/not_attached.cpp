@@ -1,0 +1,19 @@
+// In the place of caching_allocator.cpp where the probe is built without the headers of CUDA.
+#include <dlfcn.h>
+
+#include "profiler/cuda/device_memory.h"
+#include "profiler/observe/observe.h"
+
+namespace tapelens::cuda {
+
+Attached attach(record::ThreadState&, Reported*) {
+  if (void* cuda = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_LAZY)) {
+    dlclose(cuda);
+    observe::say(
+        "this Tapelens was built without the headers of CUDA: sizes of CUDA memory are those of blocks, "
+        "and its segments are not recorded");
+  }
+  return Attached::never;
+}
+
+}  // namespace tapelens::cuda

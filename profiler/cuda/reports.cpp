@@ -1,0 +1,183 @@
+// See device_memory.h.
+#include <exception>
+#include <utility>
+
+#include "profiler/cuda/device_memory.h"
+#include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
+#include "profiler/record/storage.h"
+
+namespace tapelens::cuda {
+
+std::atomic<bool> g_waits{false};
+
+namespace {
+
+using record::address_of;
+using record::g_spool;
+using record::header;
+using record::is_recording;
+using record::ThreadState;
+using trace::RecordKind;
+using Call = ThreadState::DeviceCall;
+
+ThreadState& this_thread() { return *observe::this_thread().recording; }
+
+// Nothing of ours may pass through the allocator of the program.
+template <class Do>
+void guarded(Do what) noexcept {
+  try {
+    what();
+  } catch (...) {
+    g_spool.count(trace::Loss::unmatched_event);
+  }
+}
+
+// Whether an allocator can be watched yet. Any thread may ask.
+void look(ThreadState& thread, Reported* reported) {
+  static std::atomic_flag is_looking = ATOMIC_FLAG_INIT;
+  if (is_looking.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
+  try {
+    if (g_waits.load(std::memory_order_relaxed) && attach(thread, reported) != Attached::not_yet) {
+      g_waits.store(false, std::memory_order_relaxed);
+    }
+  } catch (const std::exception& failed) {
+    g_waits.store(false, std::memory_order_relaxed);
+    observe::say(std::string("PyTorch's CUDA allocator cannot be watched: ") + failed.what());
+  }
+  is_looking.clear(std::memory_order_release);
+}
+
+void write_allocation(ThreadState& thread, const trace::DeviceAllocationRecord& fields, c10::Device device) {
+  trace::DeviceAllocationRecord record = fields;
+  record.header =
+      header<trace::DeviceAllocationRecord>(RecordKind::device_allocation, record::device_id(thread, device));
+  record.ticks = trace::ticks_now();
+  thread.lane.write(record);
+}
+
+void write_free(ThreadState& thread, RecordKind kind, uint64_t address, c10::Device device) {
+  thread.lane.write(trace::FreeRecord{header<trace::FreeRecord>(kind, record::device_id(thread, device)),
+                                      trace::ticks_now(), address});
+}
+
+void allocated(uint64_t address, uint64_t rounded, c10::Device device) {
+  ThreadState& thread = this_thread();
+  Call call = std::exchange(thread.device_call, {});
+  if (call.kind != Call::Kind::allocation || call.address != address) {
+    call = {};
+    Reported reported{address, 0};
+    if (g_waits.load(std::memory_order_relaxed)) look(thread, &reported);
+    call.bytes = reported.requested != 0 ? reported.requested : rounded;
+  }
+  write_allocation(thread, {{}, 0, address, call.bytes, rounded, call.stream, call.pool, 0, 0}, device);
+}
+
+void freed(uint64_t address, c10::Device device) {
+  ThreadState& thread = this_thread();
+  const Call call = std::exchange(thread.device_call, {});
+  const bool waits = call.kind == Call::Kind::free && call.address == address && !call.is_complete;
+  write_free(thread, waits ? RecordKind::free_request : RecordKind::free, address, device);
+}
+
+using ReportMemory = void (*)(void*, int64_t, size_t, size_t, c10::Device);
+ReportMemory g_report_memory;
+
+void report_memory(void* data, int64_t bytes, size_t allocated_bytes, size_t reserved_bytes, c10::Device device) {
+  // The CPU's are told by its own allocator; what comes here of it comes while torch.profiler asks for it.
+  if (is_recording() && !device.is_cpu() && data != nullptr && bytes != 0) {
+    guarded([&] {
+      if (bytes > 0) {
+        allocated(address_of(data), static_cast<uint64_t>(bytes), device);
+      } else {
+        freed(address_of(data), device);
+      }
+    });
+  }
+  g_report_memory(data, bytes, allocated_bytes, reserved_bytes, device);
+}
+
+using ReportOutOfMemory = void (*)(int64_t, size_t, size_t, c10::Device);
+ReportOutOfMemory g_report_out_of_memory;
+
+void report_out_of_memory(int64_t bytes, size_t allocated_bytes, size_t reserved_bytes, c10::Device device) {
+  if (is_recording() && !device.is_cpu()) {
+    guarded([&] {
+      ThreadState& thread = this_thread();
+      const Call call = std::exchange(thread.device_call, {});
+      const bool knows_free = call.kind == Call::Kind::out_of_memory;
+      thread.lane.write(trace::OutOfMemoryRecord{
+          header<trace::OutOfMemoryRecord>(RecordKind::out_of_memory, record::device_id(thread, device)),
+          trace::ticks_now(), static_cast<uint64_t>(bytes), allocated_bytes, reserved_bytes,
+          knows_free ? call.bytes : UINT64_MAX});
+    });
+  }
+  g_report_out_of_memory(bytes, allocated_bytes, reserved_bytes, device);
+}
+
+}  // namespace
+
+void watch_device_memory(observe::Thread& thread) {
+  const tapelens_inject_table& inject = *observe::g_inject;
+  g_report_memory = reinterpret_cast<ReportMemory>(inject.real(TAPELENS_report_memory));
+  g_report_out_of_memory = reinterpret_cast<ReportOutOfMemory>(inject.real(TAPELENS_report_out_of_memory));
+  if (g_report_memory == nullptr || g_report_out_of_memory == nullptr) return;
+  inject.replace(TAPELENS_report_memory, reinterpret_cast<void*>(&report_memory));
+  inject.replace(TAPELENS_report_out_of_memory, reinterpret_cast<void*>(&report_out_of_memory));
+  g_waits.store(true, std::memory_order_relaxed);
+  look(*thread.recording, nullptr);
+}
+
+void operator_begins(observe::Thread& thread) { look(*thread.recording, nullptr); }
+
+void allocation_traced(uint64_t address, uint64_t requested, uint64_t stream, trace::PoolNumbers pool) {
+  if (is_recording()) this_thread().device_call = {Call::Kind::allocation, false, address, requested, stream, pool};
+}
+
+void free_requested(uint64_t address) {
+  if (is_recording()) this_thread().device_call = {Call::Kind::free, false, address, 0, 0, {}};
+}
+
+void free_completed(uint64_t address, c10::Device device) {
+  if (!is_recording()) return;
+  ThreadState& thread = this_thread();
+  Call& call = thread.device_call;
+  if (call.kind == Call::Kind::free && call.address == address) {
+    call.is_complete = true;  // within the same call, as almost always
+  } else {
+    guarded([&] { write_free(thread, RecordKind::free, address, device); });
+  }
+}
+
+void segment_changed(trace::SegmentChange change, c10::Device device, uint64_t address, uint64_t bytes, uint64_t stream,
+                     trace::PoolNumbers pool) {
+  if (!is_recording()) return;
+  guarded([&] {
+    ThreadState& thread = this_thread();
+    const uint8_t id = record::device_id(thread, device);
+    thread.lane.write(
+        trace::SegmentRecord{header<trace::SegmentRecord>(RecordKind::segment, id, static_cast<uint32_t>(change)),
+                             trace::ticks_now(), address, bytes, stream, pool});
+  });
+}
+
+void out_of_memory_traced(uint64_t device_free) {
+  if (is_recording()) this_thread().device_call = {Call::Kind::out_of_memory, false, 0, device_free, 0, {}};
+}
+
+void older_block(ThreadState& thread, const OlderBlock& block, c10::Device device) {
+  write_allocation(thread,
+                   {{},
+                    0,
+                    block.address,
+                    block.requested,
+                    block.rounded,
+                    block.stream,
+                    block.pool,
+                    trace::kDeviceAllocationIsOlder,
+                    0},
+                   device);
+  if (block.waits) write_free(thread, RecordKind::free_request, block.address, device);
+}
+
+}  // namespace tapelens::cuda
