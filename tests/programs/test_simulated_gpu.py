@@ -155,6 +155,16 @@ def test_a_program_on_a_simulated_gpu_is_recorded(target):
     assert report["recording"]["simulated_gpu"] == "1 x NVIDIA H100 80GB HBM3"
 
 
+def test_a_program_that_fails_is_told_that_values_were_zero(target):
+    program = [harness.PYTHON, "-c", "import torch; assert torch.ones(1 << 20, device='cuda').sum() > 0"]
+    for run in (harness.bare(command(["--simulate-gpu", "H100"], *program)),
+                harness.record(program, target, ["--simulate-gpu", "H100"], quiet=False)):
+        assert run.code == 1
+        said, = (line for line in run.stderr.splitlines() if line.startswith("tapelens: the program ended"))
+        assert "exit code 1 on a simulated GPU" in said and "is zero" in said
+    assert "ended with" not in harness.bare(command(["--simulate-gpu", "H100", "--quiet"], *program)).stderr
+
+
 def test_a_pytorch_without_cuda_is_one_line_that_says_what_to_install(tmp_path):
     for name, text in {"torch/__init__.py": "", "torch/version.py": "__version__ = '2.15.0+cpu'\ncuda: str = None\n",
                        "torch-2.15.0+cpu.dist-info/METADATA": "Metadata-Version: 2.1\nName: torch\nVersion: 2.15.0+cpu\n"}.items():
