@@ -58,6 +58,16 @@ class Way:
         return [statistics.median(step[WALL] for step in turn) for turn in self.turns]
 
 
+def table_head():
+    print(f"{'case':13} {'way':36} {'step ms':>9} {'ratio':>7}   quartiles   {'CPU':>6}   target", flush=True)
+
+
+def show(row, target=""):
+    low, high = row["quartiles"]
+    print(f"{row['case']:13} {row['way']:36} {row['step_ms']:9.2f} {row['ratio']:7.3f}   {low:.2f}-{high:.2f}   {row['cpu_ratio']:6.3f}   "
+          f"{target}", flush=True)
+
+
 def ways(case, binary, folder):
     made = [Way("bare", case, []),
             Way("tapelens", case, [binary, "record", "--quiet", "--max-size", "32GiB", "-o",
@@ -82,9 +92,9 @@ def take_turns(everyone, steps, rounds, warm_up=3):
             raise SystemExit(f"{way.name} failed")
 
 
-def measure(case, binary, folder, rounds):
-    everyone = ways(case, binary, folder)
-    take_turns(everyone, STEPS[case], rounds)
+def measure(case, everyone, steps, rounds):
+    """What each of these ways costs, beside the first of them."""
+    take_turns(everyone, steps, rounds)
     bare = everyone[0]
     rows = []
     for way in everyone:
@@ -133,14 +143,10 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tapelens-bench-"))
     try:
         rows = []
-        print(f"{'case':12} {'way':30} {'step ms':>9} {'ratio':>7}   quartiles   {'CPU':>6}   target", flush=True)
+        table_head()
         for case in args.cases:
-            for row in measure(case, args.binary, folder, args.rounds):
-                low, high = row["quartiles"]
-                aim = f"{TARGETS[case]:.2f}" if row["way"] == "tapelens" else ""
-                print(f"{case:12} {row['way']:30} {row['step_ms']:9.2f} {row['ratio']:7.3f}   {low:.2f}-{high:.2f}   "
-                      f"{row['cpu_ratio']:6.3f}   {aim}",
-                      flush=True)
+            for row in measure(case, ways(case, args.binary, folder), STEPS[case], args.rounds):
+                show(row, f"{TARGETS[case]:.2f}" if row["way"] == "tapelens" else "")
                 rows.append(row)
         start = start_up(args.binary, folder, max(3, args.rounds // 2))
         print(f"start-up     bare {start['bare_s']:.2f} s, recorded {start['tapelens_s']:.2f} s: "

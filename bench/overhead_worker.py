@@ -1,7 +1,7 @@
 """One measured process of overhead.py: overhead_worker.py CASE PROFILER. It knows nothing of Tapelens.
 
 Builds a case, then, for each line "K" on standard input, runs K steps and answers with one line of JSON: the
-nanoseconds of each, by the wall clock and of this process's CPU time."""
+nanoseconds of each, by the wall clock and of this process's CPU time. A step on CUDA ends when the GPU has done it."""
 
 import contextlib
 import json
@@ -57,13 +57,63 @@ def tiny():
     return step
 
 
-CASES = {"resnet18": resnet18, "transformer": transformer, "tiny": tiny}
+def gpt_cuda():
+    """GPT-2 small's layers, batch 4 of 512 tokens, bfloat16 autocast: the network of samples/cuda/gpt.py."""
+    sys.path.insert(0, str(SAMPLES / "cuda"))
+    from gpt import GPT
+    with torch.device("cuda"):
+        net = GPT(vocabulary=50304, length=512, width=768, heads=12, layers=12)
+        tokens = torch.randint(0, 50304, (4, 513))
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
+
+    def step():
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = F.cross_entropy(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+        torch.cuda.synchronize()
+    return step
+
+
+def resnet50_cuda():
+    """ResNet-50, batch 64, 224x224, bfloat16 autocast."""
+    from torchvision.models import resnet50
+    with torch.device("cuda"):
+        net, images, labels = resnet50(weights=None), torch.randn(64, 3, 224, 224), torch.randint(0, 1000, (64,))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+
+    def step():
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = F.cross_entropy(net(images), labels)
+        loss.backward()
+        optimizer.step()
+        torch.cuda.synchronize()
+    return step
+
+
+CASES = {case.__name__: case for case in (resnet18, transformer, tiny, gpt_cuda, resnet50_cuda)}
+# What torch.cuda.memory._record_memory_history() is asked for.
+HISTORIES = {"history": {"context": None}, "history python": {"stacks": "python"}, "history all": {"stacks": "all"}}
+
+
+@contextlib.contextmanager
+def history(options):
+    """PyTorch's own recording of CUDA's allocator, as its documentation asks for it."""
+    torch.cuda.memory._record_memory_history(max_entries=100_000, **options)
+    try:
+        yield
+    finally:
+        torch.cuda.memory._record_memory_history(enabled=None)
 
 
 def profiler(name):
     """A fresh context for each turn; its start and stop are outside of the measured time."""
     if name == "none":
         return contextlib.nullcontext()
+    if name in HISTORIES:
+        return history(HISTORIES[name])
     from torch.profiler import ProfilerActivity, profile
     return profile(activities=[ProfilerActivity.CPU], profile_memory=True, with_stack=name == "stack")
 

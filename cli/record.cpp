@@ -137,6 +137,7 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
     remove_spool_folder(folder.path);
     return say_end(end);
   }
+  if (!options.quiet) simulation.explain(end);
   const std::string rewritten = applying.on ? "; " + describe(rewriting.tally()) : "";
   finish(options, command, folder.path, static_cast<int64_t>(monotonic_now() - begin), rewritten);
   return end.exit_code;

@@ -30,7 +30,12 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
     say(simulation.reason());
     return kUsage;
   }
-  if (!applying.on) return say_end(simulation.run(command));
+  if (!applying.on) {
+    const ChildEnd end = simulation.run(command);
+    signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
+    if (!options.quiet) simulation.explain(end);
+    return say_end(end);
+  }
   const PreloadPath preload;
   const Rewriting rewriting(applying);
   if (const std::string reason = !preload.reason().empty() ? preload.reason() : rewriting.reason(); !reason.empty()) {
@@ -44,6 +49,7 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
   const ChildEnd end = run_command(command, environment);
   signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
   if (!end.started || options.quiet) return say_end(end);
+  simulation.explain(end);
   const Tally tally = rewriting.tally();
   say(tally.processes > 0 ? describe(tally)
                           : "nothing was rewritten: no process of this command ran an operator of a LibTorch that can "

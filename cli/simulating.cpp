@@ -1,6 +1,7 @@
 #include "cli/simulating.h"
 
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "analyzer/report/escape.h"
 #include "cli/doctor_probe.h"
 #include "cli/install_paths.h"
+#include "cli/messages.h"
 #include "cli/preload.h"
 #include "cli/text.h"
 #include "simulated/cards/cards.h"
@@ -152,6 +154,14 @@ ChildEnd Simulation::run(const std::vector<std::string>& command) const {
   Environment environment = environment_;
   std::ranges::move(preloading(preloads_), std::back_inserter(environment));
   return run_command(command, environment);
+}
+
+void Simulation::explain(const ChildEnd& end) const {
+  const bool was_asked_to_end = end.exit_code == 128 + SIGINT || end.exit_code == 128 + SIGTERM;
+  if (!on_ || !end.started || end.exit_code == 0 || was_asked_to_end) return;
+  say("the program ended with exit code " + std::to_string(end.exit_code) +
+      " on a simulated GPU, where whatever a kernel computes is zero: if such a value is why, only a real GPU has it "
+      "(docs/simulated-gpu.md)");
 }
 
 trace::Status Simulation::make(Settings gpu, const std::vector<std::string>& command) {

@@ -40,6 +40,8 @@ class Simulation {
   const Environment& environment() const { return environment_; }
   // The command on them, neither recorded nor rewritten.
   ChildEnd run(const std::vector<std::string>& command) const;
+  // Says of a program that failed what its own message cannot know: that what kernels compute was zero.
+  void explain(const ChildEnd& end) const;
 
  private:
   trace::Status make(simulated::Settings gpu, const std::vector<std::string>& command);

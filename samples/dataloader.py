@@ -9,7 +9,7 @@ from common import parse, pick, show
 
 
 class Digits(Dataset):
-    """Random images, each drawn from its own seed, so that the workers change nothing."""
+    """Random images, each drawn from its own seed, so that the workers change nothing. Workers have the host's memory only."""
 
     def __init__(self, length, image):
         self.length, self.image = length, image
@@ -19,7 +19,7 @@ class Digits(Dataset):
 
     def __getitem__(self, index):
         source = torch.Generator().manual_seed(index)
-        return torch.rand(1, self.image, self.image, generator=source), index % 10
+        return torch.rand(1, self.image, self.image, generator=source, device="cpu"), torch.tensor(index % 10, device="cpu")
 
 
 class Net(nn.Module):
@@ -40,7 +40,7 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for step, (images, labels) in enumerate(loader):
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(images), labels)
+        loss = F.cross_entropy(model(images.to(args.device)), labels.to(args.device))
         loss.backward()
         optimizer.step()
         show(step, loss)

@@ -1,7 +1,6 @@
 #include "simulated/device/streams.h"
 
 #include <cstdlib>
-#include <ctime>
 
 #include "simulated/device/state.h"
 
@@ -12,12 +11,7 @@ pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // of the streams and thei
 Stream* g_streams = nullptr;
 Stream g_own[kMostDevices];  // each GPU's own
 uint64_t g_last_stream = kMostDevices, g_last_capture = 0;
-
-uint64_t now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
+uint64_t g_launches = 0;  // of all streams
 
 }  // namespace
 
@@ -83,6 +77,7 @@ bool is_capturing(const Stream* stream) {
 }
 
 void count_node(void* handle) {
+  __atomic_add_fetch(&g_launches, 1, __ATOMIC_RELAXED);
   if (reinterpret_cast<uintptr_t>(handle) <= 2) return;
   const Lock lock(g_mutex);
   if (Graph* graph = static_cast<Stream*>(handle)->graph) ++graph->nodes;
@@ -90,7 +85,8 @@ void count_node(void* handle) {
 
 void record(Event* event, Stream* stream) {
   const Lock lock(g_mutex);
-  event->ns = now();
+  event->recorded = true;
+  event->launches = __atomic_load_n(&g_launches, __ATOMIC_RELAXED);
   event->capture = stream->capture;
 }
 

@@ -24,8 +24,9 @@ struct Graph {
 
 struct Event {
   int device;
-  uint64_t ns;       // when it was recorded; 0: never
-  uint64_t capture;  // in which capture; 0: none
+  bool recorded;
+  uint64_t launches;  // of the process, before it
+  uint64_t capture;   // in which capture; 0: none
 };
 
 struct Stream {
@@ -48,7 +49,7 @@ void end_stream(Stream* stream);
 int begin_capture(Stream* stream, Graph* into);
 int end_capture(Stream* stream, Graph** graph);
 bool is_capturing(const Stream* stream);
-// Counts a kernel, copy or fill if the stream is being captured.
+// Counts a kernel, copy or fill: for its graph too, if the stream is being captured.
 void count_node(void* handle);
 void record(Event* event, Stream* stream);
 // A stream that waits for an event of a capture becomes part of it.

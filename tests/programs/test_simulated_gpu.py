@@ -99,6 +99,10 @@ def test_streams_and_captured_graphs():
     assert simulated("streams") == [True, 0]
 
 
+def test_a_launch_takes_a_millisecond_so_that_autotuning_chooses_the_same_each_time():
+    assert simulated("times") == [5.0, True]
+
+
 def test_several_gpus_have_their_own_memory():
     assert simulated("devices", "H100x2") == [2, [5, 6, 7], 0, True, [512, 512]]
 
@@ -149,6 +153,16 @@ def test_a_program_on_a_simulated_gpu_is_recorded(target):
     report = harness.report(target)
     assert report["processes"]
     assert report["recording"]["simulated_gpu"] == "1 x NVIDIA H100 80GB HBM3"
+
+
+def test_a_program_that_fails_is_told_that_values_were_zero(target):
+    program = [harness.PYTHON, "-c", "import torch; assert torch.ones(1 << 20, device='cuda').sum() > 0"]
+    for run in (harness.bare(command(["--simulate-gpu", "H100"], *program)),
+                harness.record(program, target, ["--simulate-gpu", "H100"], quiet=False)):
+        assert run.code == 1
+        said, = (line for line in run.stderr.splitlines() if line.startswith("tapelens: the program ended"))
+        assert "exit code 1 on a simulated GPU" in said and "is zero" in said
+    assert "ended with" not in harness.bare(command(["--simulate-gpu", "H100", "--quiet"], *program)).stderr
 
 
 def test_a_pytorch_without_cuda_is_one_line_that_says_what_to_install(tmp_path):

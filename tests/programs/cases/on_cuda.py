@@ -127,6 +127,19 @@ def streams():
 
 
 @case
+def times():
+    x = torch.ones(4, device="cuda")
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(3)]
+    events[0].record()
+    for _ in range(5):
+        x.add_(1)
+    events[1].record()
+    events[2].record()
+    torch.cuda.synchronize()
+    return [round(events[0].elapsed_time(events[1]), 1), events[1].elapsed_time(events[2]) > 0]
+
+
+@case
 def devices():
     x = torch.tensor([5, 6, 7], device="cuda:1")
     y = x.to("cuda:0")

@@ -1,0 +1,22 @@
+"""Every event of PyTorch's allocator, in its order: training, streams, pools, threads and a graph under PyTorch's own history of
+them, which goes into the file that CUDA_STATS names."""
+
+import torch
+
+import cuda_memory
+import cuda_stats
+import cuda_examples
+
+FIELDS = ("action", "addr", "size", "stream")
+# Other entries ("snapshot", "oom", ...) are no change of memory.
+ACTIONS = {"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap"}
+
+cuda_stats.begin()
+torch.cuda.memory._record_memory_history(stacks="python", max_entries=1_000_000)
+for name in ("mlp", "checkpointed"):
+    cuda_examples.EXAMPLES[name]()
+for name in ("recorded_streams", "pools_of_streams", "own_pool", "captured_graphs", "threads", "many_sizes", "full_gpu"):
+    cuda_memory.CASES[name]()
+traces = torch.cuda.memory._snapshot()["device_traces"]
+torch.cuda.memory._record_memory_history(enabled=None)
+cuda_stats.end(traces=[[[event[field] for field in FIELDS] for event in trace if event["action"] in ACTIONS] for trace in traces])
