@@ -30,12 +30,15 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
     say(simulation.reason());
     return kUsage;
   }
-  if (!applying.on) return say_end(simulation.run(command));
   const PreloadPath preload;
+  if (!applying.on) {
+    if (!preload.reason().empty()) say(preload.reason() + "; all values of the simulated GPU are zeros");
+    return say_end(simulation.run(command, preload));
+  }
   const Rewriting rewriting(applying);
   if (const std::string reason = !preload.reason().empty() ? preload.reason() : rewriting.reason(); !reason.empty()) {
     say(reason + "; running the command as it is");
-    return say_end(simulation.on() ? simulation.run(command) : become_command(command));
+    return say_end(simulation.on() ? simulation.run(command, preload) : become_command(command));
   }
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));

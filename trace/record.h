@@ -17,7 +17,7 @@ namespace tapelens::trace {
 
 // The version of the spool: a reader reads its own major with its own minor or an older one. A new kind, field or flag
 // raises the minor, whatever an older reader would go wrong with the major. Before 0.2 nodes were shorter.
-inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 3, kOldestSpoolMinor = 2;
+inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 4, kOldestSpoolMinor = 2;
 
 enum class RecordKind : uint8_t {
   // interned: `id` of the header is the new id
@@ -57,6 +57,7 @@ enum class RecordKind : uint8_t {
   input_views = 35,  // what the operator begun last on this lane was given of each input
   rewrite = 36,      // a rewrite took a save's bytes, or left them and says why
   checksum = 37,     // of a loss, a gradient or a parameter: what `tapelens verify` compares
+  value_read = 43,   // values that nobody knows came from a simulated GPU to the program
 };
 
 // 8 bytes. `words` is the size of the whole record in units of 8 bytes, at least 1.
@@ -289,6 +290,13 @@ struct RoleRecord {  // id: string, the name: "layer1.0.conv1.weight", "exp_avg"
   uint64_t parameter;  // gradient, optimizer state: storage of the parameter it belongs to, else 0
 };
 
+struct ValueReadRecord {  // id: string, the operator that the program called for it
+  RecordHeader header;
+  uint64_t ticks;
+  uint32_t stack;  // 0: that of the operator around it, or of the node under evaluation
+  uint32_t reserved;
+};
+
 struct ForeignRecord {  // flags: device id
   RecordHeader header;
   uint64_t ticks;
@@ -358,6 +366,7 @@ inline constexpr RecordShape kRecordShapes[] = {
     detail::with_tail<InputViewsRecord, InputView>(RecordKind::input_views),
     detail::fixed<RewriteRecord>(RecordKind::rewrite),
     detail::fixed<ChecksumRecord>(RecordKind::checksum),
+    detail::fixed<ValueReadRecord>(RecordKind::value_read),
 };
 
 // By kind; of one that is not known `bytes` is 0.

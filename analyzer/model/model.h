@@ -36,6 +36,7 @@ using trace::SaveId;
 using trace::StackId;
 using trace::StringId;
 using trace::Time;
+using trace::ValueReadId;
 using trace::ViewId;
 
 // The columns of each table are those of its declaration in trace/schema.h; what is here is made of others when a
@@ -87,6 +88,8 @@ struct Rewrites : LoadedTable<trace::table::Rewrites> {
 };
 
 using Checksums = LoadedTable<trace::table::Checksums>;
+
+using ValueReads = LoadedTable<trace::table::ValueReads>;
 
 struct ModuleCalls : LoadedTable<trace::table::ModuleCalls> {
   WideColumn<ModuleCallId, Time> end;
@@ -143,6 +146,7 @@ struct Process {
   Roles roles;
   Rewrites rewrites;
   Checksums checksums;
+  ValueReads value_reads;
   ModuleCalls module_calls;
   std::vector<Backward> backwards;
   std::vector<OptimizerStep> optimizer_steps;
@@ -156,6 +160,7 @@ struct Process {
   void each_table(Visit&& visit) {
     visit(operators), visit(input_views), visit(allocations), visit(frees), visit(nodes), visit(saves);
     visit(releases), visit(evaluations), visit(roles), visit(rewrites), visit(checksums), visit(module_calls);
+    visit(value_reads);
   }
 
   // kNever while it is alive at the end of the recording.

@@ -12,6 +12,7 @@
 #include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/value_reads.h"
 
 namespace tapelens::report {
 
@@ -79,6 +80,7 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
                              device.allocations, device.frees, device.live_at_end});
   }
   facts.saves = peak::summarize_saves(process, text);
+  facts.value_reads = describe_value_reads(analysis);
   return facts;
 }
 

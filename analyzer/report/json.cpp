@@ -78,12 +78,19 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
                          {"frees", device.frees},
                          {"live_at_end_bytes", device.live_at_end.value}});
     }
+    Json value_reads = Json::array();
+    for (const ValueRead& read : process.value_reads) {
+      Json place = frame_json(read.frame);
+      place.update({{"operator", read.op}, {"count", read.count}, {"first_ns", read.first.ns}});
+      value_reads.push_back(std::move(place));
+    }
     out.push_back({{"pid", process.pid},
                    {"parent_pid", process.parent_pid},
                    {"rank", maybe(process.rank)},
                    {"finished", process.finished},
                    {"devices", std::move(devices)},
-                   {"saves", saves_json(process.saves)}});
+                   {"saves", saves_json(process.saves)},
+                   {"value_reads", std::move(value_reads)}});
   }
   return out;
 }

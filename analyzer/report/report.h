@@ -69,15 +69,25 @@ struct Device {
   Bytes live_at_end;
 };
 
+using Frame = advise::Frame;
+
+// A place at which the program read values that its simulated GPU did not compute.
+struct ValueRead {
+  std::string op;      // that the program called: "aten::item"
+  std::string source;  // "train.py:42 forward"; empty, and no frame, if it has no stack
+  Frame frame;
+  Time first;
+  uint64_t count = 0;
+};
+
 struct ProcessFacts {
   uint32_t pid = 0, parent_pid = 0;
   int32_t rank = -1;
   bool finished = false;
   std::vector<Device> devices;
   peak::SaveSummary saves;
+  std::vector<ValueRead> value_reads;
 };
-
-using Frame = advise::Frame;
 
 struct Holder {
   peak::HolderKind kind{};

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "simulated/device/known.h"
 #include "simulated/device/memory.h"
 #include "simulated/device/state.h"
 #include "simulated/device/streams.h"
@@ -254,7 +255,10 @@ TAPELENS_CUDA int ncclAllGather(const void* from, void* to, size_t count, int ty
   count_node(stream);
   const size_t bytes = count * width(type);
   const auto ranks = static_cast<size_t>(known_size(communicator(handle)));
-  if (bytes * ranks > kKeptBytes) return 0;
+  if (bytes * ranks > kKeptBytes) {
+    set_known(to, bytes * ranks, false);
+    return 0;
+  }
   for (size_t i = 0; i < ranks; ++i) copy(static_cast<char*>(to) + i * bytes, from, bytes);
   return 0;
 }
@@ -274,7 +278,10 @@ TAPELENS_CUDA int ncclAlltoAll(const void* from, void* to, size_t count, int typ
   const size_t bytes = count * width(type);
   const Communicator& of = communicator(handle);
   const auto ranks = static_cast<size_t>(known_size(of));
-  if (bytes * ranks > kKeptBytes) return 0;
+  if (bytes * ranks > kKeptBytes) {
+    set_known(to, bytes * ranks, false);
+    return 0;
+  }
   for (size_t i = 0; i < ranks; ++i) {
     copy(static_cast<char*>(to) + i * bytes, static_cast<const char*>(from) + static_cast<size_t>(of.rank) * bytes,
          bytes);
@@ -291,8 +298,9 @@ TAPELENS_CUDA int ncclSend(const void*, size_t, int, int, void*, void* stream) {
   count_node(stream);
   return 0;
 }
-TAPELENS_CUDA int ncclRecv(void*, size_t, int, int, void*, void* stream) {
+TAPELENS_CUDA int ncclRecv(void* to, size_t count, int type, int, void*, void* stream) {
   count_node(stream);
+  set_known(to, count * width(type), false);
   return 0;
 }
 
