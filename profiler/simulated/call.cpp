@@ -7,24 +7,16 @@
 
 #include <cstring>
 
-#include "profiler/simulated/device.h"
-#include "simulated/settings/settings.h"
+#include "profiler/simulated/silence.h"
 
 namespace tapelens::simulated {
 namespace {
 
 using What = OperatorFacts::What;
 
-// A warning of the CPU's kernel is none of the program's.
-class Silent final : public c10::WarningHandler {
- public:
-  void process(const c10::Warning&) override {}
-};
-
 // Nothing of the program's state reaches what is carried out, and nothing of it reaches the program's observers.
 struct Alone {
-  Silent silent;
-  c10::WarningUtils::WarningHandlerGuard warnings{&silent};
+  Silence silence;
   at::RecordFunctionGuard observers{false};
   at::AutoDispatchBelowADInplaceOrView below;
   c10::impl::ExcludeDispatchKeyGuard autocast{c10::autocast_dispatch_keyset};

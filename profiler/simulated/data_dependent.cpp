@@ -13,6 +13,7 @@
 
 #include "profiler/observe/thread.h"
 #include "profiler/simulated/call.h"
+#include "profiler/simulated/silence.h"
 #include "profiler/simulated/thread_state.h"
 
 namespace tapelens::simulated {
@@ -87,11 +88,6 @@ class Kernel final : public c10::OperatorKernel {
   bool is_nonzero_;
 };
 
-class Silent final : public c10::WarningHandler {
- public:
-  void process(const c10::Warning&) override {}
-};
-
 }  // namespace
 
 bool is_data_dependent(std::string_view name) {
@@ -104,8 +100,7 @@ void replace_data_dependent() {
   // Never destroyed: its kernels may be called until the process is gone.
   static auto* library = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__);
   // PyTorch warns of a kernel that takes the place of another.
-  Silent silent;
-  const c10::WarningUtils::WarningHandlerGuard warnings(&silent);
+  const Silence silence;
   for (const char* name : kReplaced) {
     const auto op = c10::Dispatcher::singleton().findSchema({std::string("aten::") + name, ""});
     if (!op || !op->hasKernelForDispatchKey(c10::DispatchKey::CUDA)) continue;

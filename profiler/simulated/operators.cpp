@@ -41,6 +41,8 @@ bool is_random(const c10::OperatorHandle& op) {
 }
 
 What what_of(const c10::OperatorHandle& op, std::string_view name, bool writes) {
+  // NCCL's collectives are the device's: it copies what is known.
+  if (name.starts_with("c10d::") || name.starts_with("_c10d_functional::")) return What::nothing;
   const bool is_of_pytorch = name.starts_with("aten::") || name.starts_with("prim::");
   // Composed of operators that are carried out themselves. A third party's may launch its kernels without one.
   if (!op.hasKernelForDispatchKey(c10::DispatchKey::CUDA) && name != "aten::copy_") {

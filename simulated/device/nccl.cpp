@@ -134,6 +134,40 @@ void* make(int size, int rank) {
   return made;
 }
 
+// A gather into a list is a group of broadcasts, one from each rank: what the others send is what this one does.
+struct Broadcast {
+  void* to;
+  size_t bytes;
+  bool is_root;
+};
+thread_local Broadcast* t_broadcasts = nullptr;  // of the group that is open
+thread_local size_t t_count = 0, t_room = 0;
+thread_local int t_depth = 0;
+
+void remember(const Broadcast& broadcast) {
+  if (t_count == t_room) {
+    t_room = t_room == 0 ? 64 : 2 * t_room;
+    auto* larger = static_cast<Broadcast*>(std::realloc(t_broadcasts, t_room * sizeof(Broadcast)));
+    if (larger == nullptr) abort();
+    t_broadcasts = larger;
+  }
+  t_broadcasts[t_count++] = broadcast;
+}
+
+void end_group() {
+  const Broadcast* own = nullptr;
+  for (size_t i = 0; i < t_count; ++i) {
+    if (t_broadcasts[i].is_root) own = &t_broadcasts[i];
+  }
+  for (size_t i = 0; i < t_count && own != nullptr; ++i) {
+    const Broadcast& other = t_broadcasts[i];
+    if (!other.is_root) copy(other.to, own->to, other.bytes < own->bytes ? other.bytes : own->bytes);
+  }
+  std::free(t_broadcasts);
+  t_broadcasts = nullptr;
+  t_count = t_room = 0;
+}
+
 // Ranks of which it is known that they are there.
 int known_size(const Communicator& of) { return of.size > 0 ? of.size : of.rank + 1; }
 
@@ -243,7 +277,19 @@ TAPELENS_CUDA int ncclReduce(const void* from, void* to, size_t count, int type,
 TAPELENS_CUDA int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, void* handle,
                                 void* stream) {
   count_node(stream);
-  if (communicator(handle).rank == root) copy(to, from, count * width(type));
+  const bool is_root = communicator(handle).rank == root;
+  if (is_root) copy(to, from, count * width(type));
+  if (t_depth > 0) remember({to, count * width(type), is_root});
+  return 0;
+}
+
+TAPELENS_CUDA int ncclGroupStart() {
+  ++t_depth;
+  return 0;
+}
+
+TAPELENS_CUDA int ncclGroupEnd() {
+  if (t_depth > 0 && --t_depth == 0) end_group();
   return 0;
 }
 
