@@ -123,6 +123,12 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
       }
       devices.push_back(std::move(one));
     }
+    Json value_reads = Json::array();
+    for (const ValueRead& read : process.value_reads) {
+      Json place = frame_json(read.frame);
+      place.update({{"operator", read.op}, {"count", read.count}, {"first_ns", read.first.ns}});
+      value_reads.push_back(std::move(place));
+    }
     out.push_back({{"pid", process.pid},
                    {"parent_pid", process.parent_pid},
                    {"rank", maybe(process.rank)},
@@ -130,7 +136,8 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
                    {"devices", std::move(devices)},
                    {"cuda_allocator", process.cuda_allocator.empty() ? Json(nullptr) : Json(process.cuda_allocator)},
                    {"out_of_memory", out_of_memory_json(process.out_of_memory)},
-                   {"saves", saves_json(process.saves)}});
+                   {"saves", saves_json(process.saves)},
+                   {"value_reads", std::move(value_reads)}});
   }
   return out;
 }

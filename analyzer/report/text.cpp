@@ -10,6 +10,7 @@
 #include "analyzer/report/losses.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
+#include "analyzer/report/value_reads.h"
 
 namespace tapelens::report {
 
@@ -98,6 +99,7 @@ void add_title(Page& page, const Report& r) {
   page.paragraph("", facts, Paint::dim);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty())
     page.paragraph("", simulated, Paint::yellow);
+  if (const std::string reads = value_reads_text(r); !reads.empty()) page.paragraph("", reads, Paint::yellow);
   if (const std::string hidden = hidden_text(r.processes); !hidden.empty()) page.paragraph("! ", hidden, Paint::yellow);
 }
 
