@@ -414,6 +414,10 @@ inline constexpr RecordShape kRecordShapes[] = {
     detail::fixed<FreeRecord>(RecordKind::free_request),
     detail::fixed<SegmentRecord>(RecordKind::segment),
     detail::fixed<OutOfMemoryRecord>(RecordKind::out_of_memory),
+    detail::fixed<DeviceAllocationRecord>(RecordKind::device_allocation),
+    detail::fixed<FreeRecord>(RecordKind::free_request),
+    detail::fixed<SegmentRecord>(RecordKind::segment),
+    detail::fixed<OutOfMemoryRecord>(RecordKind::out_of_memory),
     detail::fixed<ValueReadRecord>(RecordKind::value_read),
 };
 
