@@ -6,6 +6,7 @@
 #include "analyzer/report/format.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/json.h"
+#include "analyzer/report/losses.h"
 
 namespace tapelens::report {
 
@@ -158,6 +159,9 @@ std::string sarif(const Report& report, const std::vector<Rule>& rules, const So
                             {"module", f.module}};
     if (Json fixes = fixes_of(f); !fixes.is_null()) result["fixes"] = std::move(fixes);
     results.push_back(std::move(result));
+  }
+  for (const std::string& said : {simulated_text(report.recording), hidden_text(report.processes)}) {
+    if (!said.empty()) notifications.push_back(notification(said, "note"));
   }
   for (const Lost& lost : report.recording.lost) {
     if (lost.is_data) notifications.push_back(notification("the recording is not complete: " + lost.what, "warning"));

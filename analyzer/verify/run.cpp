@@ -127,6 +127,7 @@ trace::Result<Run> read_run(const std::string& path) {
     if (!text.left_out.empty() || !process.left_out.empty()) run.incomplete = true;
     if (process.checksums.rows() > 0) run.processes.push_back(process_of(process, text));
     const peak::Analysis analysis(process, text);
+    if (!analysis.information("simulated_gpu").empty()) run.was_simulated = true;
     const peak::Rewritten rewritten = peak::rewritten(analysis);
     for (const peak::RewrittenSite& site : rewritten.sites) {
       if (!site.reason.empty()) continue;

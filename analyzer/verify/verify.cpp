@@ -187,6 +187,12 @@ trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites) {
         "(see `tapelens doctor`)",
         ErrorKind::nothing_recorded};
   }
+  if (bare->was_simulated) {
+    return Error{
+        "nothing was compared: the GPU was simulated, so that what it would have computed is not known. "
+        "`tapelens record --simulate-gpu` measures peaks",
+        ErrorKind::nothing_compared};
+  }
   if (bare->processes.empty()) {
     return Error{"nothing was compared: no backward from a loss of one number and no step of an optimizer was seen",
                  ErrorKind::nothing_compared};

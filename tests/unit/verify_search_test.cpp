@@ -174,6 +174,9 @@ TEST(Verify, WhereNothingCanBeComparedTheErrorSaysOfWhichKind) {
   Program unrecorded;
   unrecorded.bare_run.was_recorded = false;
   EXPECT_EQ(kind(unrecorded), ErrorKind::nothing_recorded);
+  Program simulated;
+  simulated.bare_run.was_simulated = true;
+  EXPECT_EQ(kind(simulated), ErrorKind::nothing_compared);
   Program silent;
   silent.bare_run.processes.clear();
   EXPECT_EQ(kind(silent), ErrorKind::nothing_compared);
