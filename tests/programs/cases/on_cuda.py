@@ -148,6 +148,16 @@ def devices():
 
 
 @case
+def shared():
+    """What another process may not have: CUDA's own error."""
+    try:
+        torch.ones(4, device="cuda").untyped_storage()._share_cuda_()
+    except RuntimeError as error:  # of the runtime, or of the driver
+        return str(error).splitlines()[0]
+    return None
+
+
+@case
 def networks():
     """Each kind of layer forward and backward: the shapes that come out."""
     shapes = {}
