@@ -142,6 +142,10 @@ def test_one_process_is_rank_0_of_a_world():
     assert sharded < 4 * (4 * 2048 * 2048 / 64) + 4 * MIB, "of each layer one part of 64, and what was gathered"
 
 
+def test_groups_of_a_mesh_have_their_own_size():
+    assert simulated("meshes", "H100x8", options=["--simulate-world", "8"]) == [4, 2, 3]
+
+
 def test_torch_compile_makes_its_kernels(tmp_path):
     env = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"), "TRITON_CACHE_DIR": str(tmp_path / "triton")}
     shape, peak = simulated("compiled", env=env, timeout=600)

@@ -239,6 +239,23 @@ def ranks():
 
 
 @case
+def meshes():
+    """Groups of a mesh of two dimensions, which are split off, and one of three ranks: how many each gathers."""
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    dist.init_process_group("nccl", device_id=torch.device("cuda:0"))
+    world = dist.get_world_size()
+    mesh = init_device_mesh("cuda", (world // 2, 2), mesh_dim_names=("data", "tensor"))
+    groups = [mesh["data"].get_group(), mesh["tensor"].get_group(), dist.new_group([0, 1, 2])]
+    gathered = []
+    for group in groups:
+        each = torch.empty(group.size(), device="cuda")
+        dist.all_gather_into_tensor(each, torch.tensor([1.0], device="cuda"), group=group)
+        gathered.append(sum(each.tolist()))
+    return gathered
+
+
+@case
 def compiled():
     function = torch.compile(lambda x: (x.sin() * 2 + x.cos()).relu())
     x = torch.randn(1 << 20, device="cuda")
