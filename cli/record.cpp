@@ -46,9 +46,10 @@ std::string known_stacks(const std::string& text) {
   return "'" + text + "' is not python, cpp, python,cpp or none";
 }
 
-int run_unrecorded(const std::vector<std::string>& command, const std::string& reason, const Simulation& simulation) {
+int run_unrecorded(const std::vector<std::string>& command, const std::string& reason, const Simulation& simulation,
+                   const PreloadPath& preload) {
   say(reason + "; running the command unrecorded");
-  return say_end(simulation.on() ? simulation.run(command) : become_command(command));
+  return say_end(simulation.on() ? simulation.run(command, preload) : become_command(command));
 }
 
 // Seals, removes the spools, says the closing line. What goes wrong here never changes the command's exit code.
@@ -106,9 +107,9 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
     return kUsage;
   }
   const PreloadPath preload;
-  if (!preload.reason().empty()) return run_unrecorded(command, preload.reason(), simulation);
+  if (!preload.reason().empty()) return run_unrecorded(command, preload.reason(), simulation, preload);
   const SpoolFolder folder = make_spool_folder(options.output, options.spool_folder, options.force);
-  if (folder.state == SpoolFolder::State::cannot) return run_unrecorded(command, folder.reason, simulation);
+  if (folder.state == SpoolFolder::State::cannot) return run_unrecorded(command, folder.reason, simulation, preload);
   if (folder.state == SpoolFolder::State::holds_spools) {
     say(report::shell_quote(folder.path) + " holds a recording that was never sealed. Keep it: tapelens seal " +
         report::shell_quote(folder.path) + " -o FILE --remove. Discard it: tapelens record --force");
@@ -117,7 +118,7 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
   const Rewriting rewriting(applying);
   if (!rewriting.reason().empty()) {
     remove_spool_folder(folder.path);
-    return run_unrecorded(command, rewriting.reason(), simulation);
+    return run_unrecorded(command, rewriting.reason(), simulation, preload);
   }
 
   const uint64_t begin = monotonic_now();

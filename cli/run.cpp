@@ -30,17 +30,18 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
     say(simulation.reason());
     return kUsage;
   }
+  const PreloadPath preload;
   if (!applying.on) {
-    const ChildEnd end = simulation.run(command);
+    if (!preload.reason().empty()) say(preload.reason() + "; all values of the simulated GPU are zeros");
+    const ChildEnd end = simulation.run(command, preload);
     signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
     if (!options.quiet) simulation.explain(end);
     return say_end(end);
   }
-  const PreloadPath preload;
   const Rewriting rewriting(applying);
   if (const std::string reason = !preload.reason().empty() ? preload.reason() : rewriting.reason(); !reason.empty()) {
     say(reason + "; running the command as it is");
-    return say_end(simulation.on() ? simulation.run(command) : become_command(command));
+    return say_end(simulation.on() ? simulation.run(command, preload) : become_command(command));
   }
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));

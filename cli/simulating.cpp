@@ -150,9 +150,10 @@ Simulation::Simulation(const std::optional<Settings>& gpu, const std::vector<std
   if (const auto made = make(*gpu, command); !made) reason_ = made.error().message;
 }
 
-ChildEnd Simulation::run(const std::vector<std::string>& command) const {
+ChildEnd Simulation::run(const std::vector<std::string>& command, const PreloadPath& preload) const {
   Environment environment = environment_;
-  std::ranges::move(preloading(preloads_), std::back_inserter(environment));
+  std::ranges::move(preload.reason().empty() ? preload.environment(preloads_) : preloading(preloads_),
+                    std::back_inserter(environment));
   return run_command(command, environment);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/child.h"
+#include "cli/preload.h"
 #include "cli/temporary_folder.h"
 #include "simulated/settings/settings.h"
 #include "trace/result.h"
@@ -39,7 +40,7 @@ class Simulation {
   const std::string& preloads() const { return preloads_; }
   const Environment& environment() const { return environment_; }
   // The command on them, neither recorded nor rewritten.
-  ChildEnd run(const std::vector<std::string>& command) const;
+  ChildEnd run(const std::vector<std::string>& command, const PreloadPath& preload) const;
   // Says of a program that failed what its own message cannot know: that what kernels compute was zero.
   void explain(const ChildEnd& end) const;
 

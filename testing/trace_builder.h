@@ -256,6 +256,10 @@ class SpoolBuilder {
     return raw(ChecksumRecord{header<ChecksumRecord>(RecordKind::checksum, static_cast<uint8_t>(of), id), tick(), step,
                               value, spent_ns});
   }
+  SpoolBuilder& value_read(std::string_view op, uint32_t stack_id = 0) {
+    const uint32_t id = string(op);
+    return raw(ValueReadRecord{header<ValueReadRecord>(RecordKind::value_read, 0, id), tick(), stack_id, 0});
+  }
   SpoolBuilder& enter(std::string_view path, std::string_view type) {  // a module
     return begin(RecordKind::module_begin, 0, module(path, type));
   }

@@ -116,6 +116,14 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
                                       .spent = {static_cast<int64_t>(checksum.spent)}});
       return;
     }
+    case RecordKind::value_read: {
+      tables_.push<table::ValueReads>({.time = time,
+                                       .name = ids_.strings[record->id],
+                                       .op = lane.op(),
+                                       .evaluation = lane.evaluation(),
+                                       .stack = ids_.stacks[as<ValueReadRecord>(record).stack]});
+      return;
+    }
     default:
       return;  // no event
   }

@@ -61,6 +61,7 @@ enum class RecordKind : uint8_t {
   free_request = 39,       // of such a block, which other streams still use: its free follows
   segment = 40,            // such an allocator gets memory of the device, or gives it back
   out_of_memory = 41,      // and gets none
+  value_read = 43,         // values that nobody knows came from a simulated GPU to the program
 };
 
 // 8 bytes. `words` is the size of the whole record in units of 8 bytes, at least 1.
@@ -333,6 +334,13 @@ struct RoleRecord {  // id: string, the name: "layer1.0.conv1.weight", "exp_avg"
   uint64_t parameter;  // gradient, optimizer state: storage of the parameter it belongs to, else 0
 };
 
+struct ValueReadRecord {  // id: string, the operator that the program called for it
+  RecordHeader header;
+  uint64_t ticks;
+  uint32_t stack;  // 0: that of the operator around it, or of the node under evaluation
+  uint32_t reserved;
+};
+
 struct ForeignRecord {  // flags: device id
   RecordHeader header;
   uint64_t ticks;
@@ -406,6 +414,11 @@ inline constexpr RecordShape kRecordShapes[] = {
     detail::fixed<FreeRecord>(RecordKind::free_request),
     detail::fixed<SegmentRecord>(RecordKind::segment),
     detail::fixed<OutOfMemoryRecord>(RecordKind::out_of_memory),
+    detail::fixed<DeviceAllocationRecord>(RecordKind::device_allocation),
+    detail::fixed<FreeRecord>(RecordKind::free_request),
+    detail::fixed<SegmentRecord>(RecordKind::segment),
+    detail::fixed<OutOfMemoryRecord>(RecordKind::out_of_memory),
+    detail::fixed<ValueReadRecord>(RecordKind::value_read),
 };
 
 // By kind; of one that is not known `bytes` is 0.

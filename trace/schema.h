@@ -59,6 +59,7 @@ enum class Table : uint8_t {
   free_requests = 46,
   segment_events = 47,
   out_of_memory = 48,
+  value_reads = 50,
 };
 inline constexpr uint8_t kFirstTableOfProcess = 20;
 
@@ -448,6 +449,19 @@ struct Sources {
   Of<Plain<2, "hash", uint64_t>> hash;  // XXH3_64 of them
 };
 
+// Where values that nobody knows came from a simulated GPU to the program: `.item()`, a copy to the host.
+template <template <class> class Of>
+struct ValueReads {
+  static constexpr Table kTable = Table::value_reads;
+  static constexpr const char* kName = "value_reads";
+  using Id = ValueReadId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Plain<1, "name", StringId>> name;                  // of the operator that the program called
+  Of<Delta<2, "operator", OperatorId>> op;              // innermost open
+  Of<Delta<3, "evaluation", EvaluationId>> evaluation;  // around it
+  Of<Plain<4, "stack", StackId>> stack;                 // 0: that of its operator
+};
+
 template <template <class> class Of>
 struct ModuleCalls {
   static constexpr Table kTable = Table::module_calls;
@@ -499,7 +513,7 @@ using ProcessTableList =
               table::Evaluations, table::EvaluationEnds, table::Backwards, table::Roles, table::ModuleCalls,
               table::ModuleCallEnds, table::OptimizerSteps, table::Ranges, table::Losses, table::InputViews,
               table::Rewrites, table::Checksums, table::Sources, table::DeviceBlocks, table::FreeRequests,
-              table::SegmentEvents, table::OutOfMemory>;
+              table::SegmentEvents, table::OutOfMemory, table::ValueReads>;
 
 template <class Visit>
 constexpr void for_each_table(Visit&& visit) {

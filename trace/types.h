@@ -35,6 +35,7 @@ using EvaluationId = Id<struct EvaluationTag>;
 using RoleId = Id<struct RoleTag>;
 using RewriteId = Id<struct RewriteTag>;
 using ChecksumId = Id<struct ChecksumTag>;
+using ValueReadId = Id<struct ValueReadTag>;
 using ModuleCallId = Id<struct ModuleCallTag>;
 using DeviceBlockId = Id<struct DeviceBlockTag>;
 using FreeRequestId = Id<struct FreeRequestTag>;

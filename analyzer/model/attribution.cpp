@@ -59,13 +59,24 @@ ModuleId module_of(const Process& p, OperatorId op) {
   return walk(p, op, [&p](OperatorId at) { return own_module(p, at); });
 }
 
-StackId stack_of(const Process& p, const Text& text, AllocationId allocation) {
-  const StackId own = p.allocations.stack[allocation];
+namespace {
+StackId stack_of(const Process& p, const Text& text, StackId own, OperatorId op, EvaluationId evaluation) {
   if (own && !is_engine_call(text, own)) return own;
-  const StackId of_operator = stack_of(p, text, p.allocations.op[allocation]);
+  const StackId of_operator = stack_of(p, text, op);
   if (of_operator && !is_engine_call(text, of_operator)) return of_operator;
-  if (const StackId stack = stack_of(p, text, maker(p, p.allocations.evaluation[allocation], UINT32_MAX))) return stack;
+  if (const StackId stack = stack_of(p, text, maker(p, evaluation, UINT32_MAX))) return stack;
   return own ? own : of_operator;
+}
+}  // namespace
+
+StackId stack_of(const Process& p, const Text& text, AllocationId allocation) {
+  const Allocations& t = p.allocations;
+  return stack_of(p, text, t.stack[allocation], t.op[allocation], t.evaluation[allocation]);
+}
+
+StackId stack_of(const Process& p, const Text& text, ValueReadId read) {
+  const ValueReads& t = p.value_reads;
+  return stack_of(p, text, t.stack[read], t.op[read], t.evaluation[read]);
 }
 
 ModuleId module_of(const Process& p, AllocationId allocation) {

@@ -12,6 +12,7 @@ namespace tapelens::model {
 // engine's own threads. A custom function's backward has frames of its own, and keeps them.
 StackId stack_of(const Process& process, const Text& text, OperatorId op);
 StackId stack_of(const Process& process, const Text& text, AllocationId allocation);
+StackId stack_of(const Process& process, const Text& text, ValueReadId read);
 ModuleId module_of(const Process& process, OperatorId op);
 ModuleId module_of(const Process& process, AllocationId allocation);
 

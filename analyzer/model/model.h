@@ -41,6 +41,7 @@ using trace::SegmentEventId;
 using trace::StackId;
 using trace::StringId;
 using trace::Time;
+using trace::ValueReadId;
 using trace::ViewId;
 
 // The columns of each table are those of its declaration in trace/schema.h; what is here is made of others when a
@@ -102,6 +103,8 @@ struct Rewrites : LoadedTable<trace::table::Rewrites> {
 
 using Checksums = LoadedTable<trace::table::Checksums>;
 
+using ValueReads = LoadedTable<trace::table::ValueReads>;
+
 struct ModuleCalls : LoadedTable<trace::table::ModuleCalls> {
   WideColumn<ModuleCallId, Time> end;
 };
@@ -161,6 +164,7 @@ struct Process {
   Roles roles;
   Rewrites rewrites;
   Checksums checksums;
+  ValueReads value_reads;
   ModuleCalls module_calls;
   std::vector<Backward> backwards;
   std::vector<OptimizerStep> optimizer_steps;
@@ -175,6 +179,7 @@ struct Process {
     visit(operators), visit(input_views), visit(allocations), visit(frees), visit(nodes), visit(saves);
     visit(releases), visit(evaluations), visit(roles), visit(rewrites), visit(checksums), visit(module_calls);
     visit(device_blocks), visit(free_requests), visit(segment_events), visit(out_of_memory);
+    visit(value_reads);
   }
 
   // kNever while it is alive at the end of the recording.

@@ -97,7 +97,7 @@ class Walk {
       const bool more = gives_more(s.change[row]);
       out_.reserved.add(s.time[row], more ? s.bytes[row].value : -s.bytes[row].value);
       out_.reserved_peak.value = std::max(out_.reserved_peak.value, out_.reserved.value.back());
-      if (more) ++out_.segments;
+      if (s.change[row] == SegmentChange::allocated) ++out_.segments;
     }
   }
 

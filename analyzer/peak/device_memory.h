@@ -25,7 +25,7 @@ struct StepCurve {
 struct DeviceMemory {
   StepCurve allocated, waiting, reserved;  // bytes; active is allocated and waiting
   Bytes allocated_peak, active_peak, reserved_peak;
-  uint64_t segments = 0;  // that were allocated, or pieces that were mapped
+  uint64_t segments = 0;  // that were allocated; expandable ones are not
 };
 // Of a device that tells of no blocks: nothing.
 DeviceMemory device_memory(const Process& process, DeviceId device);

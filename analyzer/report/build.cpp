@@ -12,6 +12,7 @@
 #include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/value_reads.h"
 
 namespace tapelens::report {
 
@@ -100,6 +101,7 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
   facts.out_of_memory = describe_out_of_memory(process, text);
   facts.cuda_allocator = analysis.information("cuda_allocator");
   facts.saves = peak::summarize_saves(process, text);
+  facts.value_reads = describe_value_reads(analysis);
   return facts;
 }
 

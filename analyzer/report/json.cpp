@@ -66,9 +66,6 @@ std::string dumped(const Json& value) {
 
 namespace {
 
-// What an allocator that tells of blocks alone reserves is not known.
-bool reserved_is_known(const ProcessFacts& process) { return process.cuda_allocator.empty(); }
-
 Json out_of_memory_json(const std::vector<OutOfMemory>& all) {
   Json out = Json::array();
   for (const OutOfMemory& one : all) {
@@ -121,10 +118,16 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
       if (const auto& blocks = device.blocks) {
         one["allocated_peak_bytes"] = blocks->allocated_peak.value;
         one["active_peak_bytes"] = blocks->active_peak.value;
-        one["reserved_peak_bytes"] = reserved_is_known(process) ? Json(blocks->reserved_peak.value) : Json(nullptr);
-        one["segments"] = reserved_is_known(process) ? Json(blocks->segments) : Json(nullptr);
+        one["reserved_peak_bytes"] = blocks->reserved_peak.value;
+        one["segments"] = blocks->segments;
       }
       devices.push_back(std::move(one));
+    }
+    Json value_reads = Json::array();
+    for (const ValueRead& read : process.value_reads) {
+      Json place = frame_json(read.frame);
+      place.update({{"operator", read.op}, {"count", read.count}, {"first_ns", read.first.ns}});
+      value_reads.push_back(std::move(place));
     }
     out.push_back({{"pid", process.pid},
                    {"parent_pid", process.parent_pid},
@@ -133,7 +136,8 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
                    {"devices", std::move(devices)},
                    {"cuda_allocator", process.cuda_allocator.empty() ? Json(nullptr) : Json(process.cuda_allocator)},
                    {"out_of_memory", out_of_memory_json(process.out_of_memory)},
-                   {"saves", saves_json(process.saves)}});
+                   {"saves", saves_json(process.saves)},
+                   {"value_reads", std::move(value_reads)}});
   }
   return out;
 }

@@ -105,6 +105,15 @@ std::string simulated_text(const RecordingFacts& facts) {
          "depends on values may differ on a real one.";
 }
 
+std::string hidden_text(const std::vector<ProcessFacts>& processes) {
+  const auto hidden = std::ranges::find_if(processes, [](const ProcessFacts& p) { return !p.cuda_allocator.empty(); });
+  if (hidden == processes.end()) return {};
+  return "CUDA memory is not recorded: the program's CUDA allocator is " + hidden->cuda_allocator +
+         ", which tells nobody of what it hands out. Record with PyTorch's own (no backend: in "
+         "PYTORCH_CUDA_ALLOC_CONF, no "
+         "PYTORCH_NO_CUDA_MEMORY_CACHING, no CUDAPluggableAllocator).";
+}
+
 bool is_complete(const std::vector<Lost>& lost) { return std::ranges::none_of(lost, &Lost::is_data); }
 
 }  // namespace tapelens::report

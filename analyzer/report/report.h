@@ -88,6 +88,17 @@ struct OutOfMemory {
   std::vector<advise::Frame> stack;
 };
 
+using Frame = advise::Frame;
+
+// A place at which the program read values that its simulated GPU did not compute.
+struct ValueRead {
+  std::string op;      // that the program called: "aten::item"
+  std::string source;  // "train.py:42 forward"; empty, and no frame, if it has no stack
+  Frame frame;
+  Time first;
+  uint64_t count = 0;
+};
+
 struct ProcessFacts {
   uint32_t pid = 0, parent_pid = 0;
   int32_t rank = -1;
@@ -96,9 +107,8 @@ struct ProcessFacts {
   std::vector<OutOfMemory> out_of_memory;  // in the order of time
   std::string cuda_allocator;              // that is not PyTorch's own: "cudaMallocAsync"
   peak::SaveSummary saves;
+  std::vector<ValueRead> value_reads;
 };
-
-using Frame = advise::Frame;
 
 struct Holder {
   peak::HolderKind kind{};

@@ -10,6 +10,7 @@
 #include "analyzer/report/losses.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
+#include "analyzer/report/value_reads.h"
 
 namespace tapelens::report {
 
@@ -98,6 +99,8 @@ void add_title(Page& page, const Report& r) {
   page.paragraph("", facts, Paint::dim);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty())
     page.paragraph("", simulated, Paint::yellow);
+  if (const std::string reads = value_reads_text(r); !reads.empty()) page.paragraph("", reads, Paint::yellow);
+  if (const std::string hidden = hidden_text(r.processes); !hidden.empty()) page.paragraph("! ", hidden, Paint::yellow);
 }
 
 void add_categories(Page& page, const Report& r) {
@@ -247,11 +250,10 @@ void add_ranges(Page& page, const Report& r) {
   if (shown < sorted.size()) page.line(page.paint(Paint::dim, "  and " + count_text(sorted.size() - shown) + " more"));
 }
 
-std::string blocks_text(const ProcessFacts& process, const Device& device) {
+std::string blocks_text(const Device& device) {
   if (!device.blocks) return "";
-  std::string text = "; allocated " + bytes_text(device.blocks->allocated_peak);
-  if (process.cuda_allocator.empty()) return text + ", reserved " + bytes_text(device.blocks->reserved_peak);
-  return text + " by " + process.cuda_allocator + ", which does not tell what it reserves";
+  return "; allocated " + bytes_text(device.blocks->allocated_peak) + ", reserved " +
+         bytes_text(device.blocks->reserved_peak);
 }
 
 void add_processes(Page& page, const Report& r) {
@@ -268,7 +270,7 @@ void add_processes(Page& page, const Report& r) {
                            std::string(chosen ? "> " : "  ") + pad_right(name, 9) + "pid " +
                                pad_right(std::to_string(process.pid), 10) + pad_right(device.device, 8) +
                                pad_left(bytes_text(device.peak), 12)) +
-                "  at " + time_text(device.peak_time) + blocks_text(process, device) +
+                "  at " + time_text(device.peak_time) + blocks_text(device) +
                 (process.finished ? "" : page.paint(Paint::yellow, "  did not end by itself")));
     }
     if (process.devices.empty()) page.line("  pid " + std::to_string(process.pid) + " allocated nothing");

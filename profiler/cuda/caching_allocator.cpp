@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <string>
 
 #include "profiler/cuda/device_memory.h"
@@ -108,12 +109,14 @@ Attached attach(record::ThreadState& thread, Reported* reported) {
   Allocator* allocator = library().allocator != nullptr ? library().allocator->load() : nullptr;
   if (allocator == nullptr) return Attached::never;
   if (!allocator->initialized()) return Attached::not_yet;
-  record::g_device_deleter.store(allocator->raw_deleter(), std::memory_order_relaxed);
-  if (const std::string name = allocator->name(); name != "native") {
-    // It tells of blocks, if at all, and of nothing else.
+  // One that is not PyTorch's own tells of nothing, and nor does PyTorch's where it caches nothing.
+  const char* uncached = getenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
+  const std::string name = uncached != nullptr ? "PYTORCH_NO_CUDA_MEMORY_CACHING" : allocator->name();
+  if (name != "native") {
     record::write_information(thread, "cuda_allocator", name);
     return Attached::never;
   }
+  record::g_device_deleter.store(allocator->raw_deleter(), std::memory_order_relaxed);
   const bool had_memory = has_memory(*allocator);
   allocator->attachAllocatorTraceTracker(traced);
   if (had_memory) tell_of_older(thread, *allocator, reported);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "rewrites/variables.h"
+#include "simulated/settings/variables.h"
 #include "trace/variables.h"
 
 extern void* tapelens_slots[TAPELENS_symbol_count] __attribute__((visibility("hidden")));
@@ -78,8 +79,9 @@ __attribute__((constructor)) static void note_begin(void) {
 
 static void load_probe(void) {
   const int records = getenv(TAPELENS_SPOOL) != NULL;
-  if (!records && getenv(TAPELENS_REWRITE) == NULL) return;
-  const char* how = records ? "unrecorded" : "as it is";
+  const int rewrites = getenv(TAPELENS_REWRITE) != NULL;
+  if (!records && !rewrites && getenv(TAPELENS_SIMULATED_GPU) == NULL) return;
+  const char* how = records ? "unrecorded" : rewrites ? "as it is" : "with zeros for all values of its simulated GPU";
   void* torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
   uint64_t (*abi_version)(void) = torch ? (uint64_t(*)(void))dlsym(torch, "aoti_torch_abi_version") : NULL;
   if (abi_version == NULL) {

@@ -1,10 +1,11 @@
-// The observers of a probe: what observe tells profiler/record and profiler/rewrite, and what these tell the recording.
+// The observers of a probe: what observe tells profiler/record, profiler/rewrite and profiler/simulated, and what these
+// tell the recording.
 //
 // The functions are declared here, where they are called, and defined in those folders, which include this and are
 // included by nobody but the probe that puts them together. So who observes is settled when a probe is linked, and each
 // call is that of an ordinary function. Which calls are made is the mode's: nothing of record is called unless
-// is_recording(), nothing of rewrite unless g_rewrites. Nobody but them looks into `thread.recording` and
-// `thread.rewriting`.
+// is_recording(), nothing of rewrite unless g_rewrites, nothing of simulated unless g_simulates. Nobody but them looks
+// into `thread.recording`, `thread.rewriting` and `thread.simulating`.
 //
 // What throws is the caller's to catch (hooks.h); by themselves these throw only where there is no memory.
 #pragma once
@@ -81,6 +82,8 @@ void optimizer_begins(Thread& thread, std::string_view name);
 void optimizer_ends(Thread& thread);
 void step_ended(uint64_t steps);  // so many have; may change the mode
 void information(Thread& thread, std::string_view key, std::string_view value);
+// Bytes of a simulated GPU that nobody knows are copied to the program, inside the innermost operator of the thread.
+void value_read(Thread& thread);
 // What a hook would have told is lost.
 void hook_failed();
 // Whether step_values() are of any use, and Python that is run after python_hooks.py in the same globals; or null.
@@ -138,3 +141,14 @@ void begin_resize(c10::StorageImpl& storage);
 void end_resize(c10::StorageImpl& storage);
 
 }  // namespace tapelens::rewrite
+
+// Where g_simulates; in every mode but off.
+namespace tapelens::simulated {
+
+void thread_begins(observe::Thread& thread);
+void thread_ends(observe::Thread& thread);
+// For Frame::simulated_mark.
+uint32_t operator_begins(observe::Thread& thread, const at::RecordFunction& function, observe::OperatorName& name);
+void operator_ends(observe::Thread& thread, const at::RecordFunction& function, uint32_t mark);
+
+}  // namespace tapelens::simulated

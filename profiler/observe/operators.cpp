@@ -15,6 +15,10 @@
 namespace tapelens::observe {
 namespace {
 
+bool is_operator(at::RecordScope scope) {
+  return scope == at::RecordScope::FUNCTION || scope == at::RecordScope::TORCHSCRIPT_FUNCTION;
+}
+
 uint32_t written_arguments(const at::RecordFunction& function) {
   const auto schema = function.operator_schema();
   if (!schema) return 0;
@@ -40,6 +44,7 @@ OperatorName& operator_name(Thread& thread, const at::RecordFunction& function) 
   name.written = written_arguments(function);
   name.recorded = nullptr;
   name.rewritten = nullptr;
+  name.values = nullptr;
   return name;
 }
 
@@ -108,6 +113,13 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
     Busy busy(thread);
     frame.stack = stack_here(thread);
   }
+  if (g_simulates && !thread.carries_out && is_operator(function.scope())) {
+    const bool was_busy = thread.busy;
+    thread.busy = true;
+    frame.name = function.name();  // values may be read in it, which a recording is told
+    frame.simulated_mark = simulated::operator_begins(thread, function, operator_name(thread, function));
+    thread.busy = was_busy;
+  }
   thread.frames.push_back(frame);
   return nullptr;
 }
@@ -129,19 +141,24 @@ void end_recorded(Thread& thread, const at::RecordFunction& function, const Fram
   }
 }
 
+void end_followed(Thread& thread, const at::RecordFunction& function, const Frame& frame) {
+  thread.settling_stack = frame.own_stack;
+  if (frame.rewrite_mark != 0) rewrite::operator_ends(thread, function, frame.rewrite_mark);
+  settle_graph(thread, frame);
+  if (frame.recorded && is_recording()) end_recorded(thread, function, frame);
+}
+
 void end(const at::RecordFunction& function, at::ObserverContext*) {
   if (mode() == Mode::off) return;
   Thread& thread = this_thread();
   if (thread.frames.empty()) return;
   const Frame frame = thread.frames.back();
   thread.frames.pop_back();
-  if (!frame.is_followed) return;
+  if (!frame.is_followed && frame.simulated_mark == 0) return;
   const bool was_busy = thread.busy;  // ends are told whatever happens: their begin was
   thread.busy = true;
-  thread.settling_stack = frame.own_stack;
-  if (frame.rewrite_mark != 0) rewrite::operator_ends(thread, function, frame.rewrite_mark);
-  settle_graph(thread, frame);
-  if (frame.recorded && is_recording()) end_recorded(thread, function, frame);
+  if (frame.simulated_mark != 0) simulated::operator_ends(thread, function, frame.simulated_mark);
+  if (frame.is_followed) end_followed(thread, function, frame);
   thread.busy = was_busy;
 }
 
@@ -149,7 +166,8 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
 // named. As a registered callback we would be copied, under a lock, at each node that is evaluated, and be seen by the
 // program.
 bool observes(at::RecordScope scope) {
-  if (scope == at::RecordScope::FUNCTION || scope == at::RecordScope::TORCHSCRIPT_FUNCTION) return true;
+  if (g_simulates && this_thread().carries_out) return false;
+  if (is_operator(scope)) return true;
   // Rewrites know a backward by itself.
   return is_recording() && (scope == at::RecordScope::BACKWARD_FUNCTION || scope == at::RecordScope::USER_SCOPE);
 }
@@ -159,8 +177,8 @@ void add_ourselves(at::StepCallbacks& callbacks, at::RecordScope scope) {
   // An evaluation's inputs are of no use here, and would be copied into a list first.
   if (scope == at::RecordScope::BACKWARD_FUNCTION) return;
   const bool is_called = g_rewrites && rewrite::wants_calls();
-  if (is_called || mode() == Mode::full) callbacks.needs_inputs_ = true;
-  if (is_called) callbacks.needs_outputs_ = true;
+  if (is_called || g_simulates || mode() == Mode::full) callbacks.needs_inputs_ = true;
+  if (is_called || g_simulates) callbacks.needs_outputs_ = true;
 }
 
 using UnlessEmpty = decltype(&at::getStepCallbacksUnlessEmpty);

@@ -10,7 +10,7 @@
 namespace tapelens::observe {
 
 std::atomic<Mode> g_mode{Mode::off};
-bool g_records = false, g_rewrites = false;
+bool g_records = false, g_rewrites = false, g_simulates = false;
 const tapelens_inject_table* g_inject = nullptr;
 
 namespace {
@@ -30,6 +30,7 @@ void thread_ended(void* state) {
   thread->saves = 0;
   thread->modules.clear();
   if (g_rewrites) rewrite::thread_ends(*thread);
+  if (g_simulates) simulated::thread_ends(*thread);
   const std::lock_guard guard(pool_lock());
   thread->next = g_pool;
   g_pool = thread;
@@ -58,6 +59,7 @@ Thread& make_thread() {
   if (thread == nullptr) thread = new Thread;
   if (g_records) record::thread_begins(*thread);
   if (g_rewrites) rewrite::thread_begins(*thread);
+  if (g_simulates) simulated::thread_begins(*thread);
   *g_inject->thread_slot() = thread;
   pthread_setspecific(end_key(), thread);
   return *thread;

@@ -23,13 +23,18 @@ namespace tapelens::rewrite {
 struct ThreadState;
 struct OperatorFacts;
 }  // namespace tapelens::rewrite
+namespace tapelens::simulated {
+struct ThreadState;
+struct OperatorFacts;
+}  // namespace tapelens::simulated
 
 namespace tapelens::observe {
 
 // What hooks do at this moment. Read once per hook, relaxed. It goes up from memory to full and then only down.
 enum class Mode : uint8_t {
   off = 0,      // nothing: before the start, after the end, in a forked child
-  rewrite = 1,  // the graph is followed for the rewrites, and nothing of profiler/record is called
+  rewrite = 1,  // the graph is followed for the rewrites, a simulated GPU has its values, and nothing of
+                // profiler/record is called
   memory = 2,   // outside of --steps A:B: allocations, frees, roles, steps are recorded
   full = 3,
 };
@@ -37,8 +42,8 @@ extern std::atomic<Mode> g_mode;
 inline Mode mode() { return g_mode.load(std::memory_order_relaxed); }
 inline bool is_recording() { return mode() >= Mode::memory; }
 // Whether this process records at all, and whether it rewrites: settled before the first hook. A process that rewrites
-// follows the graph in every mode but off.
-extern bool g_records, g_rewrites;
+// follows the graph in every mode but off. `g_simulates`: its GPU is simulated, in every mode but off.
+extern bool g_records, g_rewrites, g_simulates;
 inline bool follows_graph(Mode now) { return now == Mode::full || (g_rewrites && now != Mode::off); }
 
 extern const tapelens_inject_table* g_inject;
@@ -57,6 +62,7 @@ struct Frame {
   uint32_t own_stack = 0;                 // of the operator itself
   bool recorded = false;                  // its begin is in the recording; of one that unpacks: an operator ran in it
   uint32_t rewrite_mark = 0;              // what rewrite::operator_begins() said; 0: it need not know of the end
+  uint32_t simulated_mark = 0;            // the same of simulated::operator_begins()
 };
 
 struct ModuleFrame {
@@ -74,6 +80,7 @@ struct OperatorName {
   // Null until the observer has looked at it.
   const record::OperatorFacts* recorded = nullptr;
   const rewrite::OperatorFacts* rewritten = nullptr;
+  const simulated::OperatorFacts* values = nullptr;
 };
 inline constexpr size_t kOperatorNames = 1024;  // in a thread's cache
 
@@ -91,13 +98,16 @@ struct NodeType {
 struct Thread {
   // Inside a hook that may run the program's code or ours: operators and saves are not ours to record.
   bool busy = false;
+  // Inside an operator that profiler/simulated calls for its values: neither it nor its memory is the program's.
+  bool carries_out = false;
   std::vector<Frame> frames;
   std::vector<torch::autograd::Node*> nodes;  // that are not whole yet
   uint32_t saves = 0;                         // of such nodes, that the recording was told of
   std::vector<ModuleFrame> modules;
-  uint32_t settling_stack = 0;                // of the operator that just ended
-  record::ThreadState* recording = nullptr;   // never null where the process records
-  rewrite::ThreadState* rewriting = nullptr;  // never null where it rewrites
+  uint32_t settling_stack = 0;                   // of the operator that just ended
+  record::ThreadState* recording = nullptr;      // never null where the process records
+  rewrite::ThreadState* rewriting = nullptr;     // never null where it rewrites
+  simulated::ThreadState* simulating = nullptr;  // never null where its GPU is simulated
 
   // Direct-mapped caches: a slot holds the last that fell on it.
   struct SeenNode {
@@ -154,6 +164,18 @@ class Busy {
 
  private:
   Thread& thread_;
+};
+
+class CarryingOut {
+ public:
+  explicit CarryingOut(Thread& thread) : thread_(thread), was_(thread.carries_out) { thread_.carries_out = true; }
+  ~CarryingOut() { thread_.carries_out = was_; }
+  CarryingOut(const CarryingOut&) = delete;
+  CarryingOut& operator=(const CarryingOut&) = delete;
+
+ private:
+  Thread& thread_;
+  const bool was_;
 };
 
 }  // namespace tapelens::observe

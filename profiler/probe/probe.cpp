@@ -1,5 +1,6 @@
-// Starts the recording of this process, its rewriting, or both, and ends them. The preload library loads the probe when
-// LibTorch dispatches its first operator; the static object at the end of this file is what runs then.
+// Starts the recording of this process, its rewriting, the values of its simulated GPU, and ends them. The preload
+// library loads the probe when LibTorch dispatches its first operator; the static object at the end of this file is
+// what runs then.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/operators.h"
 #include "profiler/rewrite/tally.h"
+#include "profiler/simulated/simulated.h"
 
 namespace tapelens::probe {
 namespace {
@@ -22,6 +24,7 @@ namespace {
 using observe::g_inject;
 using observe::g_records;
 using observe::g_rewrites;
+using observe::g_simulates;
 using observe::Mode;
 using observe::mode;
 
@@ -56,7 +59,8 @@ void start() {
   }
   g_records = record::open();
   g_rewrites = rewrite::start(plugins::builtin_rewrites());
-  if (!g_records && !g_rewrites) return;
+  g_simulates = simulated::start();
+  if (!g_records && !g_rewrites && !g_simulates) return;
   if (const std::string wrong = g_rewrites ? rewrite::open_tally() : ""; !wrong.empty()) {
     observe::say(wrong + "; what is rewritten is not counted");
   }
@@ -65,10 +69,13 @@ void start() {
     record::begin(thread);
     cuda::watch_device_memory(thread);
   }
-  observe::watch_graph();
-  observe::watch_backward();
-  observe::watch_cpp_programs();
+  if (g_records || g_rewrites) {
+    observe::watch_graph();
+    observe::watch_backward();
+    observe::watch_cpp_programs();
+  }
   observe::watch_operators();
+  if (g_simulates) simulated::watch();
   if (g_rewrites) {
     observe::g_follows_modules = rewrite::names_modules();
     observe::watch_resizes();

@@ -28,8 +28,9 @@ class WatchedAllocator final : public c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
     c10::DataPtr data = inner_->allocate(bytes);
     if (data.get() == nullptr || !is_recording()) return data;
-    if (!data.compare_exchange_deleter(g_inner_deleter, &memory_freed)) return data;
     observe::Thread& thread = observe::this_thread();
+    if (thread.carries_out) return data;
+    if (!data.compare_exchange_deleter(g_inner_deleter, &memory_freed)) return data;
     // Inside an operator the stack is the operator's; outside of --steps its frame has it, for there is no operator.
     uint32_t stack = 0;
     if (thread.frames.empty()) {

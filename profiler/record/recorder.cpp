@@ -90,7 +90,8 @@ Mode first_mode() { return g_window.given && g_window.first > 0 ? Mode::memory :
 
 void stop() {
   if (!is_recording()) return;
-  observe::g_mode.store(observe::g_rewrites ? Mode::rewrite : Mode::off, std::memory_order_relaxed);
+  observe::g_mode.store(observe::g_rewrites || observe::g_simulates ? Mode::rewrite : Mode::off,
+                        std::memory_order_relaxed);
   if (void* state = *observe::g_inject->thread_slot()) {
     static_cast<observe::Thread*>(state)->recording->lane.finish();
   }
@@ -113,6 +114,22 @@ void thread_begins(Thread& thread) {
 void thread_ends(Thread& thread) {
   if (is_recording()) thread.recording->lane.leave();
   thread.recording->saves.clear();
+}
+
+void value_read(Thread& thread) {
+  // The operator that the program called: not the copy that came of it. Outside of all operators it is CUDA's own.
+  const char* name = "cudaMemcpy";
+  uint32_t stack = 0;
+  for (size_t i = thread.frames.size(); i-- > 0 && thread.frames[i].name != nullptr;) {
+    name = thread.frames[i].name;
+    stack = thread.frames[i].own_stack;
+    if (i > 0 && thread.frames[i - 1].runs_python) break;
+  }
+  if (stack == 0 && (mode() == Mode::memory || thread.frames.empty())) stack = observe::stack_here(thread);
+  ThreadState& own = *thread.recording;
+  own.lane.write(
+      trace::ValueReadRecord{header<trace::ValueReadRecord>(trace::RecordKind::value_read, 0, intern_string(own, name)),
+                             trace::ticks_now(), stack, 0});
 }
 
 void hook_failed() { g_spool.count(trace::Loss::unattributed_save); }

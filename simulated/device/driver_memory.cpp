@@ -109,7 +109,7 @@ TAPELENS_CUDA int cuMemMap(Address address, size_t, size_t, Handle handle, unsig
 
 TAPELENS_CUDA int cuMemUnmap(Address address, size_t bytes) {
   if (find_range(pointer(address)).kind != Kind::reserved) return kInvalidValue;
-  madvise(pointer(address), bytes, MADV_DONTNEED);
+  make_new(pointer(address), bytes);
   return kSuccess;
 }
 

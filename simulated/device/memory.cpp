@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "simulated/device/known.h"
 #include "simulated/device/state.h"
 
 namespace tapelens::simulated {
@@ -41,9 +42,36 @@ Range* holder(const void* address) {
   return static_cast<const char*>(address) < range->begin + range->bytes ? range : nullptr;
 }
 
-bool is_on_device(const void* address) {
-  const Range range = find_range(address);
-  return range.kind == Kind::device || range.kind == Kind::pooled || range.kind == Kind::reserved;
+// Makes it zero. Of what is large whole pages are given back, which costs nothing where nobody wrote; the ends are
+// shared with other blocks.
+void clear(char* begin, size_t bytes) {
+  if (bytes <= kKeptBytes) {
+    std::memset(begin, 0, bytes);
+    return;
+  }
+  char* const end = begin + bytes;
+  const size_t before = (kPage - reinterpret_cast<uintptr_t>(begin) % kPage) % kPage;
+  const size_t after = reinterpret_cast<uintptr_t>(end) % kPage;
+  std::memset(begin, 0, before);
+  std::memset(end - after, 0, after);
+  madvise(begin + before, bytes - before - after, MADV_DONTNEED);
+}
+
+// Of a part of a range of a GPU: its bytes of Range::known. Null where there are none.
+char* known_of(const Range& range, const void* memory, size_t bytes) {
+  if (range.known == nullptr) return nullptr;
+  const auto offset = static_cast<size_t>(static_cast<const char*>(memory) - range.begin);
+  return bytes <= range.bytes - offset ? range.known + offset : nullptr;
+}
+
+void set_known(const Range& range, const void* memory, size_t bytes, bool known) {
+  char* const flags = known_of(range, memory, bytes);
+  if (flags == nullptr || bytes == 0) return;
+  if (known) {
+    std::memset(flags, 1, bytes);
+  } else {
+    clear(flags, bytes);
+  }
 }
 
 }  // namespace
@@ -89,6 +117,8 @@ uint64_t used_bytes(int device) {
 }
 
 void add_range(const Range& range) {
+  Range added = range;
+  if (range.is_on_device()) added.known = map_memory(range.bytes, 1);
   const Lock lock(g_mutex);
   if (g_count == g_room) {
     g_room = g_room == 0 ? 1024 : 2 * g_room;
@@ -98,7 +128,7 @@ void add_range(const Range& range) {
   }
   const size_t at = behind(range.begin);
   std::memmove(g_ranges + at + 1, g_ranges + at, (g_count - at) * sizeof(Range));
-  g_ranges[at] = range;
+  g_ranges[at] = added;
   ++g_count;
 }
 
@@ -116,6 +146,7 @@ Range take_range(const void* address) {
   const size_t at = static_cast<size_t>(range - g_ranges);
   std::memmove(g_ranges + at, g_ranges + at + 1, (g_count - at - 1) * sizeof(Range));
   --g_count;
+  if (taken.known != nullptr) munmap(taken.known, taken.bytes);
   return taken;
 }
 
@@ -149,25 +180,48 @@ int release(void* memory) {
   return kSuccess;
 }
 
+void make_new(void* memory, size_t bytes) {
+  clear(static_cast<char*>(memory), bytes);
+  set_known(memory, bytes, false);
+}
+
+bool is_known(const void* memory, size_t bytes) {
+  const char* const flags = known_of(find_range(memory), memory, bytes);
+  return flags != nullptr && (bytes == 0 || std::memchr(flags, 0, bytes) == nullptr);
+}
+
+void set_known(void* memory, size_t bytes, bool known) { set_known(find_range(memory), memory, bytes, known); }
+
 void copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0 || to == from) return;
-  if (bytes <= kKeptBytes) {
-    std::memmove(to, from, bytes);
-  } else if (!is_on_device(to)) {
-    if (is_on_device(from)) {
-      std::memset(to, 0, bytes);
+  const Range target = find_range(to), source = find_range(from);
+  const bool is_kept = bytes <= kKeptBytes;
+  if (is_kept || (!target.is_on_device() && !source.is_on_device())) std::memmove(to, from, bytes);
+  if (target.is_on_device()) {
+    char* const flags = known_of(target, to, bytes);
+    const char* const source_flags = known_of(source, from, bytes);
+    if (is_kept && source_flags != nullptr && flags != nullptr) {
+      std::memmove(flags, source_flags, bytes);
     } else {
-      std::memmove(to, from, bytes);
+      set_known(target, to, bytes, is_kept && !source.is_on_device());
     }
+  } else if (source.is_on_device()) {
+    if (!is_kept) std::memset(to, 0, bytes);
+    if (!is_kept || !is_known(from, bytes)) tell_read(bytes);
   }
 }
 
 void fill(void* to, int value, size_t bytes) {
-  if (bytes <= kKeptBytes || !is_on_device(to)) std::memset(to, value, bytes);
+  const Range target = find_range(to);
+  if (bytes <= kKeptBytes || !target.is_on_device()) std::memset(to, value, bytes);
+  set_known(target, to, bytes, bytes <= kKeptBytes);
 }
 
 void fill_words(void* to, unsigned value, size_t words) {
-  if (words > kKeptBytes / 4 && is_on_device(to)) return;
+  const Range target = find_range(to);
+  const bool is_kept = words <= kKeptBytes / 4;
+  set_known(target, to, 4 * words, is_kept);
+  if (!is_kept && target.is_on_device()) return;
   for (size_t i = 0; i < words; ++i) std::memcpy(static_cast<char*>(to) + 4 * i, &value, 4);
 }
 

@@ -21,7 +21,10 @@ struct Range {
   size_t bytes = 0;
   Kind kind = Kind::none;
   int device = 0;
-  bool is_ours = true;  // not memory of the program that was registered
+  bool is_ours = true;    // not memory of the program that was registered
+  char* known = nullptr;  // of a GPU: a byte for each of the range, not 0 where it is known (known.h)
+
+  bool is_on_device() const { return kind == Kind::device || kind == Kind::pooled || kind == Kind::reserved; }
 };
 
 // Address space with a range's alignment, zero until it is written. Null if the system has none.
@@ -44,6 +47,9 @@ void set_range_device(const void* address, int device);
 // cudaMalloc and cudaFree. An error of state.h.
 int allocate(int device, size_t bytes, void** memory);
 int release(void* memory);
+
+// Memory of a GPU that is handed out anew: zero, and unknown.
+void make_new(void* memory, size_t bytes);
 
 // What a copy or a fill on the device does here: see kKeptBytes. What goes to the host and is larger becomes zero.
 void copy(void* to, const void* from, size_t bytes);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "simulated/device/known.h"
 #include "simulated/device/memory.h"
 #include "simulated/device/state.h"
 #include "simulated/device/streams.h"
@@ -137,6 +138,40 @@ void* make(int size, int rank) {
 
 thread_local int t_split_ranks = 0;  // 0: not known
 
+// A gather into a list is a group of broadcasts, one from each rank: what the others send is what this one does.
+struct Broadcast {
+  void* to;
+  size_t bytes;
+  bool is_root;
+};
+thread_local Broadcast* t_broadcasts = nullptr;  // of the group that is open
+thread_local size_t t_count = 0, t_room = 0;
+thread_local int t_depth = 0;
+
+void remember(const Broadcast& broadcast) {
+  if (t_count == t_room) {
+    t_room = t_room == 0 ? 64 : 2 * t_room;
+    auto* larger = static_cast<Broadcast*>(std::realloc(t_broadcasts, t_room * sizeof(Broadcast)));
+    if (larger == nullptr) abort();
+    t_broadcasts = larger;
+  }
+  t_broadcasts[t_count++] = broadcast;
+}
+
+void end_group() {
+  const Broadcast* own = nullptr;
+  for (size_t i = 0; i < t_count; ++i) {
+    if (t_broadcasts[i].is_root) own = &t_broadcasts[i];
+  }
+  for (size_t i = 0; i < t_count && own != nullptr; ++i) {
+    const Broadcast& other = t_broadcasts[i];
+    if (!other.is_root) copy(other.to, own->to, other.bytes < own->bytes ? other.bytes : own->bytes);
+  }
+  std::free(t_broadcasts);
+  t_broadcasts = nullptr;
+  t_count = t_room = 0;
+}
+
 // Ranks of which it is known that they are there.
 int known_size(const Communicator& of) { return of.size > 0 ? of.size : of.rank + 1; }
 
@@ -250,7 +285,19 @@ TAPELENS_CUDA int ncclReduce(const void* from, void* to, size_t count, int type,
 TAPELENS_CUDA int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, void* handle,
                                 void* stream) {
   count_node(stream);
-  if (communicator(handle).rank == root) copy(to, from, count * width(type));
+  const bool is_root = communicator(handle).rank == root;
+  if (is_root) copy(to, from, count * width(type));
+  if (t_depth > 0) remember({to, count * width(type), is_root});
+  return 0;
+}
+
+TAPELENS_CUDA int ncclGroupStart() {
+  ++t_depth;
+  return 0;
+}
+
+TAPELENS_CUDA int ncclGroupEnd() {
+  if (t_depth > 0 && --t_depth == 0) end_group();
   return 0;
 }
 
@@ -262,7 +309,10 @@ TAPELENS_CUDA int ncclAllGather(const void* from, void* to, size_t count, int ty
   count_node(stream);
   const size_t bytes = count * width(type);
   const auto ranks = static_cast<size_t>(known_size(communicator(handle)));
-  if (bytes * ranks > kKeptBytes) return 0;
+  if (bytes * ranks > kKeptBytes) {
+    set_known(to, bytes * ranks, false);
+    return 0;
+  }
   for (size_t i = 0; i < ranks; ++i) copy(static_cast<char*>(to) + i * bytes, from, bytes);
   return 0;
 }
@@ -282,7 +332,10 @@ TAPELENS_CUDA int ncclAlltoAll(const void* from, void* to, size_t count, int typ
   const size_t bytes = count * width(type);
   const Communicator& of = communicator(handle);
   const auto ranks = static_cast<size_t>(known_size(of));
-  if (bytes * ranks > kKeptBytes) return 0;
+  if (bytes * ranks > kKeptBytes) {
+    set_known(to, bytes * ranks, false);
+    return 0;
+  }
   for (size_t i = 0; i < ranks; ++i) {
     copy(static_cast<char*>(to) + i * bytes, static_cast<const char*>(from) + static_cast<size_t>(of.rank) * bytes,
          bytes);
@@ -299,8 +352,9 @@ TAPELENS_CUDA int ncclSend(const void*, size_t, int, int, void*, void* stream) {
   count_node(stream);
   return 0;
 }
-TAPELENS_CUDA int ncclRecv(void*, size_t, int, int, void*, void* stream) {
+TAPELENS_CUDA int ncclRecv(void* to, size_t count, int type, int, void*, void* stream) {
   count_node(stream);
+  set_known(to, count * width(type), false);
   return 0;
 }
 

@@ -1,10 +1,8 @@
 // Functions of PyTorch's that its libraries find by name, through their procedure linkage tables and the tables of
 // virtual functions, so that these definitions take their place. Each calls the real one.
 #include <dlfcn.h>
-#include <sys/mman.h>
 
 #include <cstdlib>
-#include <cstring>
 
 #include "simulated/device/memory.h"
 #include "simulated/device/nccl.h"
@@ -14,7 +12,6 @@ using namespace tapelens::simulated;
 
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr int kCuda = 1;  // c10::DeviceType
 
 // The real function: PyTorch's libraries are seldom in the scope of the whole process.
@@ -24,33 +21,17 @@ void* real(const char* library, const char* name) {
   return handle != nullptr ? dlsym(handle, name) : nullptr;
 }
 
-// PyTorch's allocator hands out again what it got back. No kernel writes over what was there, so that it is made zero
-// here: what a program reads of a result is then zero, and not of the tensor that was there before.
-void make_zero(void* memory, size_t bytes) {
-  if (bytes <= kKeptBytes) {
-    std::memset(memory, 0, bytes);
-    return;
-  }
-  // Whole pages are given back, which costs nothing where nobody wrote; the ends are shared with other blocks.
-  char* begin = static_cast<char*>(memory);
-  char* const end = begin + bytes;
-  const size_t before = (kPage - reinterpret_cast<uintptr_t>(begin) % kPage) % kPage;
-  const size_t after = reinterpret_cast<uintptr_t>(end) % kPage;
-  std::memset(begin, 0, before);
-  std::memset(end - after, 0, after);
-  madvise(begin + before, bytes - before - after, MADV_DONTNEED);
-}
-
 }  // namespace
 
 // c10::reportMemoryUsageToProfiler(void*, int64_t, size_t, size_t, c10::Device): every block that PyTorch's allocator
-// hands out, and takes back (then `bytes` is negative). A Device is its type and its index, a byte each.
+// hands out, and takes back (then `bytes` is negative). A Device is its type and its index, a byte each. What is handed
+// out again still holds what was there before, which no kernel will write over.
 TAPELENS_CUDA void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* memory, int64_t bytes, size_t allocated,
                                                                          size_t reserved, short device) {
   using Report = void (*)(void*, int64_t, size_t, size_t, short);
   static const auto report =
       reinterpret_cast<Report>(real("libc10.so", "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
-  if (bytes > 0 && (device & 0xff) == kCuda) make_zero(memory, static_cast<size_t>(bytes));
+  if (bytes > 0 && (device & 0xff) == kCuda) make_new(memory, static_cast<size_t>(bytes));
   if (report != nullptr) report(memory, bytes, allocated, reserved, device);
 }
 

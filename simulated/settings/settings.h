@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simulated/settings/variables.h"
+
 namespace tapelens::simulated {
 
-inline constexpr const char* kSettingsVariable = "TAPELENS_SIMULATED_GPU";
+inline constexpr const char* kSettingsVariable = TAPELENS_SIMULATED_GPU;
 inline constexpr const char* kLibraryName = "libtapelens_gpu.so";
 
 // A copy between host and device, or a fill, of at most so many bytes is carried out; larger ones are not.

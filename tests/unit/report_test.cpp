@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "analyzer/report/format.h"
+#include "analyzer/report/value_reads.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/golden.h"
 #include "tests/unit/support/sample_advice.h"
@@ -199,6 +200,29 @@ TEST(Report, ThatTheGpuWasSimulatedIsSaidFirst) {
     EXPECT_EQ(value.find("\"simulated_gpu\": \"8 x NVIDIA L4\"") != std::string::npos, is_simulated) << value;
     EXPECT_EQ(value.find("\"simulated_gpu\": null") != std::string::npos, !is_simulated) << value;
   }
+}
+
+TEST(Report, PlacesWhereUnknownValuesAreReadAreNamedOnceEach) {
+  SpoolBuilder b;
+  b.information("simulated_gpu", "1 x NVIDIA L4");
+  begin_training(b);
+  const auto at = [&](uint32_t line) { return b.stack({b.frame("/code/train.py", line, "train")}); };
+  for (const uint32_t line : {7U, 8U, 9U, 10U, 11U, 12U, 7U}) b.value_read("aten::item", at(line));
+  b.value_read("aten::to", at(7)).value_read("cudaMemcpy");
+  train_step(b, 0x10000);
+  const Report r = make(b.seal());
+  const auto& reads = r.processes[0].value_reads;
+  ASSERT_EQ(reads.size(), 8U);
+  EXPECT_EQ(reads[0].count, 2U);
+  EXPECT_EQ(reads[0].frame.line, 7U);
+  EXPECT_EQ(reads[6].op, "aten::to");
+  EXPECT_EQ(reads[7].source, "") << "no stack";
+  const std::string said =
+      "The peak may depend on values that were not computed, read at train.py:7 train (item), train.py:8 train (item), "
+      "train.py:9 train (item), train.py:10 train (item) and 4 places more (all: --format json).";
+  EXPECT_EQ(value_reads_text(r), said);
+  EXPECT_NE(markdown(r, 5).find("> The peak may depend on values"), std::string::npos) << markdown(r, 5);
+  EXPECT_NE(report::json(r).find("\"operator\": \"cudaMemcpy\""), std::string::npos);
 }
 
 TEST(Report, ADeviceCanBeChosen) {

@@ -190,7 +190,15 @@ inline void write_rewritten(SpoolBuilder& b, const Scene& scene) {
     b.rewrite("expanded-save", 4, 0, "", 4 * kMiB, 50).end_op();
     b.rewrite("scan-save", 4, 0, "", 8 * kMiB, 70, "", scene.at(b, 5, "train")).leave();
     b.op("aten::sum").alloc(base + 3, 3 * kMiB).end_op();
-    b.backward().evaluate(base).free(base + 2).end_evaluation().end_backward().free(base + 3);
+    b.op("aten::item", {}, scene.at(b, 9, "validate")).value_read("aten::item").end_op();
+    b.value_read("aten::to", scene.at(b, 14, "main"));
+    b.backward()
+        .evaluate(base)
+        .value_read("aten::nonzero")
+        .free(base + 2)
+        .end_evaluation()
+        .end_backward()
+        .free(base + 3);
   }
   b.finish();
 }

@@ -1,0 +1,14 @@
+#include "profiler/simulated/device.h"
+
+#include <dlfcn.h>
+
+namespace tapelens::simulated {
+
+const KnownTable* g_device = nullptr;
+
+const KnownTable* find_device() {
+  const auto* table = static_cast<const KnownTable*>(dlsym(RTLD_DEFAULT, kKnownTable));
+  return table != nullptr && table->version == kKnownVersion ? table : nullptr;
+}
+
+}  // namespace tapelens::simulated

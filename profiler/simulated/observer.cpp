@@ -1,0 +1,91 @@
+// The observer (observe/observers.h): carries operators on small tensors out when they end, and tells the recording
+// where values that are not known flow back to the program.
+#include <cstdlib>
+#include <exception>
+
+#include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
+#include "profiler/observe/stack.h"
+#include "profiler/simulated/call.h"
+#include "profiler/simulated/data_dependent.h"
+#include "profiler/simulated/device.h"
+#include "profiler/simulated/simulated.h"
+#include "profiler/simulated/thread_state.h"
+#include "simulated/settings/settings.h"
+
+namespace tapelens::simulated {
+
+using observe::Thread;
+
+namespace {
+
+const OperatorFacts& facts_of(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
+  if (name.values != nullptr) return *name.values;
+  OperatorFacts& facts = thread.simulating->operators[static_cast<size_t>(&name - thread.names.data())];
+  const auto op = operator_of(function);
+  facts = op ? simulated::facts_of(*op, name.written) : OperatorFacts{};
+  name.values = &facts;
+  return facts;
+}
+
+// The library of the simulated GPU copies unknown bytes to the host.
+void value_read(size_t) {
+  if (!observe::is_recording()) return;
+  Thread& thread = observe::this_thread();
+  if (thread.busy || thread.carries_out || thread.simulating->reads_known) return;
+  try {
+    record::value_read(thread);
+  } catch (...) {
+    record::hook_failed();
+  }
+}
+
+}  // namespace
+
+bool start() {
+  const char* text = getenv(kSettingsVariable);
+  if (text == nullptr || *text == '\0') return false;
+  g_device = find_device();
+  if (g_device == nullptr) {
+    observe::say(
+        "the library of the simulated GPU is of another installation: the values of small tensors are not "
+        "computed");
+  }
+  return g_device != nullptr;
+}
+
+void watch() {
+  replace_data_dependent();
+  g_device->watch_reads(value_read);
+}
+
+void thread_begins(Thread& thread) {
+  if (thread.simulating == nullptr) thread.simulating = new ThreadState;
+}
+
+void thread_ends(Thread& thread) { thread.simulating->calls.clear(); }
+
+uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
+  try {
+    const OperatorFacts& facts = facts_of(thread, function, name);
+    if (facts.what == OperatorFacts::What::nothing) return 0;
+    auto& calls = thread.simulating->calls;
+    Call call(facts, function.inputs());
+    if (!call.is_on_device()) return 0;
+    calls.push_back({std::move(call), std::uncaught_exceptions()});
+    return static_cast<uint32_t>(calls.size());
+  } catch (...) {  // no memory
+    return 0;
+  }
+}
+
+void operator_ends(Thread& thread, const at::RecordFunction& function, uint32_t mark) {
+  auto& calls = thread.simulating->calls;
+  ThreadState::Open open = std::move(calls[mark - 1]);
+  calls.erase(calls.begin() + mark - 1, calls.end());
+  if (std::uncaught_exceptions() > open.exceptions) return;
+  const observe::CarryingOut here(thread);
+  open.call.end(function.outputs());
+}
+
+}  // namespace tapelens::simulated

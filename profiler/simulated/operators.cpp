@@ -1,0 +1,81 @@
+#include "profiler/simulated/operators.h"
+
+#include <ATen/core/function_schema.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace tapelens::simulated {
+namespace {
+
+using What = OperatorFacts::What;
+
+// They hand out memory, or look at it, and write no values.
+constexpr std::string_view kNoValues[] = {"aten::resize_",
+                                          "aten::_resize_output_",
+                                          "aten::set_",
+                                          "aten::record_stream",
+                                          "aten::_pin_memory",
+                                          "aten::is_set_to",
+                                          "aten::_local_scalar_dense",
+                                          "aten::_efficientzerotensor"};
+constexpr std::string_view kOverwriting[] = {"aten::fill_", "aten::zero_", "aten::copy_", "aten::_foreach_zero_",
+                                             "aten::_foreach_copy_"};
+
+template <size_t count>
+bool is_among(const std::string_view (&names)[count], std::string_view name) {
+  return std::ranges::find(names, name) != std::end(names);
+}
+
+bool is_view(const c10::FunctionSchema& schema) {
+  return std::ranges::any_of(schema.returns(), [](const c10::Argument& made) {
+    return made.alias_info() != nullptr && !made.alias_info()->isWrite();
+  });
+}
+
+bool is_random(const c10::OperatorHandle& op) {
+  return op.hasTag(at::Tag::nondeterministic_seeded) ||
+         std::ranges::any_of(op.schema().arguments(),
+                             [](const c10::Argument& argument) { return argument.name() == "generator"; });
+}
+
+What what_of(const c10::OperatorHandle& op, std::string_view name, bool writes) {
+  // NCCL's collectives are the device's: it copies what is known.
+  if (name.starts_with("c10d::") || name.starts_with("_c10d_functional::")) return What::nothing;
+  const bool is_of_pytorch = name.starts_with("aten::") || name.starts_with("prim::");
+  // Composed of operators that are carried out themselves. A third party's may launch its kernels without one.
+  if (!op.hasKernelForDispatchKey(c10::DispatchKey::CUDA) && name != "aten::copy_") {
+    return writes && !is_of_pytorch ? What::opaque : What::nothing;
+  }
+  if (is_view(op.schema()) || name.starts_with("aten::empty") || is_among(kNoValues, name) || is_data_dependent(name))
+    return What::nothing;
+  if (is_random(op) || !op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) return What::opaque;
+  return What::carried;
+}
+
+}  // namespace
+
+OperatorFacts facts_of(const c10::OperatorHandle& op, uint32_t written) {
+  OperatorFacts facts;
+  const std::string_view name = op.schema().name();
+  facts.op = op;
+  facts.written = written;
+  facts.what = what_of(op, name, written != 0);
+  const auto& arguments = op.schema().arguments();
+  facts.reads_written =
+      !is_among(kOverwriting, name) &&
+      std::ranges::none_of(arguments, [](const c10::Argument& argument) { return argument.is_out(); });
+  facts.trusts_integers = !op.hasTag(at::Tag::pointwise) && !is_among(kOverwriting, name) && name != "aten::cat" &&
+                          !name.starts_with("aten::_foreach_") && !name.starts_with("aten::_amp_");
+  facts.is_backward = name.ends_with("backward");
+  facts.has_running_stats = name.ends_with("batch_norm") || name.ends_with("batch_norm_with_update");
+  return facts;
+}
+
+std::optional<c10::OperatorHandle> operator_of(const at::RecordFunction& function) {
+  const auto name = function.operator_name();
+  return name ? c10::Dispatcher::singleton().findSchema(*name) : std::nullopt;
+}
+
+}  // namespace tapelens::simulated

@@ -1,0 +1,4 @@
+/* The variable of the environment with which a process is told which GPUs are simulated (settings.h). C too. */
+#pragma once
+
+#define TAPELENS_SIMULATED_GPU "TAPELENS_SIMULATED_GPU"
