@@ -29,6 +29,7 @@ RECORDED = {
     "examples": (["cuda_examples.py"], ("torchvision", "transformers"), 0.04),
     "models": (["cuda_models.py"], ("torchvision", "timm", "transformers"), 0.01),
     "compiled": (["cuda_compiled.py"], ("triton",), 0.001),
+    "sequence": (["cuda_sequence.py"], (), 0.02),
 }
 COMPARED = {
     "samples": (["cuda_samples.py", ROOT / "samples"], ()),
@@ -60,7 +61,7 @@ def counts(args, folder, deadline):
     print("| program | setting | PyTorch's counts in the recording | |\n| --- | --- | --- | --- |")
     wrong = 0
     for setting in cuda_counts.SETTINGS:
-        for name, (program, packages, fraction) in {**RECORDED, "sequence": (["cuda_sequence.py"], (), 0.02)}.items():
+        for name, (program, packages, fraction) in RECORDED.items():
             if setting == "async" or (name == "sequence" and setting not in ("default", "expandable")):
                 continue  # PyTorch counts little of cudaMallocAsync
             said = missing(packages) and f"left out: no {', '.join(missing(packages))}"

@@ -123,8 +123,12 @@ TAPELENS_CUDA int cuMemGetAllocationPropertiesFromHandle(void* properties, Handl
 }
 
 // Memory of a simulated GPU belongs to one process.
-TAPELENS_CUDA int cuMemExportToShareableHandle(void*, Handle, int, unsigned long long) { return kNotSupported; }
-TAPELENS_CUDA int cuMemImportFromShareableHandle(Handle*, void*, int) { return kNotSupported; }
+TAPELENS_CUDA int cuMemExportToShareableHandle(void*, Handle, int, unsigned long long) {
+  return unsupported(Unsupported::shared_memory);
+}
+TAPELENS_CUDA int cuMemImportFromShareableHandle(Handle*, void*, int) {
+  return unsupported(Unsupported::shared_memory);
+}
 TAPELENS_CUDA int cuMemRetainAllocationHandle(Handle*, void*) { return kNotSupported; }
 
 TAPELENS_CUDA int cuMemAlloc_v2(Address* address, size_t bytes) {

@@ -1,5 +1,7 @@
 // NCCL where every collective has already happened, and every rank holds what this one holds: one process is any rank
 // of any world. Small tensors (kKeptBytes) have the values that they would have then; larger ones are left as they are.
+#include "simulated/device/nccl.h"
+
 #include <cstdlib>
 #include <cstring>
 
@@ -130,9 +132,11 @@ const Communicator& communicator(void* handle) { return *static_cast<Communicato
 
 void* make(int size, int rank) {
   auto* made = make_handle<Communicator>();
-  *made = {settings().world > 0 && size > 1 ? static_cast<int>(settings().world) : size, rank, current_device()};
+  *made = {size, rank, current_device()};
   return made;
 }
+
+thread_local int t_split_ranks = 0;  // 0: not known
 
 // A gather into a list is a group of broadcasts, one from each rank: what the others send is what this one does.
 struct Broadcast {
@@ -173,6 +177,8 @@ int known_size(const Communicator& of) { return of.size > 0 ? of.size : of.rank 
 
 }  // namespace
 
+void tapelens::simulated::set_split_ranks(int ranks) { t_split_ranks = ranks; }
+
 TAPELENS_CUDA int ncclGetVersion(int* version) {
   *version = static_cast<int>(settings().nccl);
   return 0;
@@ -210,12 +216,14 @@ TAPELENS_CUDA int ncclCommInitAll(void** to, int count, const int*) {
   return 0;
 }
 
-// Which ranks go along only they know; that those before this one do follows from its number.
+// Which ranks go along only they know, and PyTorch (set_split_ranks); that those before this one do follows from its
+// number.
 TAPELENS_CUDA int ncclCommSplit(void*, int color, int key, void** to, void*) {
   *to = nullptr;
   if (color < 0) return 0;  // NCCL_SPLIT_NOCOLOR
   auto* made = make_handle<Communicator>();
-  *made = {0, key, current_device()};
+  *made = {t_split_ranks, key, current_device()};
+  t_split_ranks = 0;
   *to = made;
   return 0;
 }

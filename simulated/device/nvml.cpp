@@ -145,7 +145,25 @@ TAPELENS_CUDA int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count
 
 TAPELENS_CUDA int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, int*) { return kNvmlNotSupported; }
 TAPELENS_CUDA int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, void*) { return kNvmlNotSupported; }
-TAPELENS_CUDA int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return kNvmlNotSupported; }
+
+// From Hopper on a driver answers, here that the GPU is part of no fabric; PyTorch warns where it does not.
+TAPELENS_CUDA int nvmlDeviceGetGpuFabricInfoV(void*, void* fabric) {
+  struct Fabric {
+    unsigned version;
+    unsigned char cluster[16];
+    int status;
+    unsigned clique;
+    unsigned char state;  // 0: there is none
+  };
+  if (settings().major < 9) return kNvmlNotSupported;
+  auto* told = static_cast<Fabric*>(fabric);
+  std::memset(told->cluster, 0, sizeof(told->cluster));
+  told->status = kNvmlSuccess;
+  told->clique = 0;
+  told->state = 0;
+  return kNvmlSuccess;
+}
+
 TAPELENS_CUDA int nvmlDeviceGetP2PStatus(void*, void*, int, int* status) {
   *status = 3;  // NVML_P2P_STATUS_GPU_NOT_SUPPORTED
   return kNvmlSuccess;

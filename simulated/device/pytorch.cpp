@@ -1,8 +1,11 @@
-// Two functions of PyTorch's, which its libraries call through their procedure linkage tables, so that these
-// definitions take their place. Each calls the real one.
+// Functions of PyTorch's that its libraries find by name, through their procedure linkage tables and the tables of
+// virtual functions, so that these definitions take their place. Each calls the real one.
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 #include "simulated/device/memory.h"
+#include "simulated/device/nccl.h"
 #include "simulated/device/state.h"
 
 using namespace tapelens::simulated;
@@ -40,3 +43,31 @@ TAPELENS_CUDA void _ZN4c10d8TCPStore14waitForWorkersEv(void* store) {
   if (const auto wait = reinterpret_cast<Wait>(real("libtorch_cpu.so", "_ZN4c10d8TCPStore14waitForWorkersEv")))
     wait(store);
 }
+
+// ProcessGroupNCCL::split(store, ranks, options), of each of the two classes of this name: makes the communicator of a
+// group of this one's ranks. The result, an intrusive_ptr, is returned in memory that the caller brings.
+namespace {
+
+struct Ranks {  // std::vector<int>
+  const int *begin, *end;
+};
+
+void* split(const char* name, void* result, void* group, const void* store, const Ranks* ranks, const void* options) {
+  using Split = void* (*)(void*, void*, const void*, const Ranks*, const void*);
+  const auto split = reinterpret_cast<Split>(real("libtorch_cuda.so", name));
+  if (split == nullptr) abort();  // who called it has it
+  set_split_ranks(static_cast<int>(ranks->end - ranks->begin));
+  return split(result, group, store, ranks, options);
+}
+
+}  // namespace
+
+#define TAPELENS_SPLIT(name)                                                                                        \
+  TAPELENS_CUDA void* name(void* result, void* group, const void* store, const Ranks* ranks, const void* options) { \
+    return split(#name, result, group, store, ranks, options);                                                      \
+  }
+TAPELENS_SPLIT(
+    _ZN4c10d16ProcessGroupNCCL5splitERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_null_typeIS3_EEEERKSt6vectorIiSaIiEERKNS2_INS_7Backend7OptionsENS5_ISG_EEEE)
+TAPELENS_SPLIT(
+    _ZN4c10d5nccl216ProcessGroupNCCL5splitERKN3c1013intrusive_ptrINS_5StoreENS2_6detail34intrusive_target_default_null_typeIS4_EEEERKSt6vectorIiSaIiEERKNS3_INS_7Backend7OptionsENS6_ISH_EEEE)
+#undef TAPELENS_SPLIT

@@ -94,7 +94,9 @@ TAPELENS_CUDA int cudaGraphLaunch(void*, void* stream) {
 TAPELENS_CUDA int cudaGraphUpload(void*, void*) { return kSuccess; }
 
 // Branches and loops of a graph depend on values that nobody has.
-TAPELENS_CUDA int cudaGraphConditionalHandleCreate(void*, void*, unsigned, unsigned) { return failed(kNotSupported); }
+TAPELENS_CUDA int cudaGraphConditionalHandleCreate(void*, void*, unsigned, unsigned) {
+  return failed(unsupported(Unsupported::graph_branches));
+}
 TAPELENS_CUDA int cudaGraphAddNode(void*, ...) { return failed(kNotSupported); }
 
 TAPELENS_CUDA int cudaUserObjectCreate(void** object, void* what, void (*destroy)(void*), unsigned uses, unsigned) {

@@ -157,8 +157,8 @@ TAPELENS_CUDA int cudaMemset2DAsync(void* to, size_t pitch, int value, size_t wi
 }
 
 // Memory of a simulated GPU belongs to one process.
-TAPELENS_CUDA int cudaIpcGetMemHandle(void*, void*) { return failed(kNotSupported); }
-TAPELENS_CUDA int cudaIpcOpenMemHandle(void**, ...) { return failed(kNotSupported); }
+TAPELENS_CUDA int cudaIpcGetMemHandle(void*, void*) { return failed(unsupported(Unsupported::shared_memory)); }
+TAPELENS_CUDA int cudaIpcOpenMemHandle(void**, ...) { return failed(unsupported(Unsupported::shared_memory)); }
 TAPELENS_CUDA int cudaIpcCloseMemHandle(void*) { return failed(kNotSupported); }
-TAPELENS_CUDA int cudaIpcGetEventHandle(void*, void*) { return failed(kNotSupported); }
-TAPELENS_CUDA int cudaIpcOpenEventHandle(void**, ...) { return failed(kNotSupported); }
+TAPELENS_CUDA int cudaIpcGetEventHandle(void*, void*) { return failed(unsupported(Unsupported::shared_memory)); }
+TAPELENS_CUDA int cudaIpcOpenEventHandle(void**, ...) { return failed(unsupported(Unsupported::shared_memory)); }

@@ -107,4 +107,17 @@ void say_once(bool& said, const char* line) {
   if (length > 0 && ::write(STDERR_FILENO, text, static_cast<size_t>(length)) < 0) return;
 }
 
+int unsupported(Unsupported what) {
+  static bool said[2];
+  constexpr const char* kLines[2] = {
+      "the memory of a simulated GPU cannot be shared with another process: to the program that is CUDA's \"operation "
+      "not "
+      "supported\"",
+      "branches and loops inside a CUDA graph cannot be simulated: to the program that is CUDA's \"operation not "
+      "supported\"",
+  };
+  say_once(said[static_cast<int>(what)], kLines[static_cast<int>(what)]);
+  return kNotSupported;
+}
+
 }  // namespace tapelens::simulated

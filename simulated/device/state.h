@@ -74,4 +74,9 @@ T* make_handle() {
 // One line on standard error, at most once for each `said`.
 void say_once(bool& said, const char* line);
 
+// For what the program asked for and cannot have: says so, and answers kNotSupported, of which PyTorch's message says
+// no more.
+enum class Unsupported : uint8_t { shared_memory, graph_branches };
+int unsupported(Unsupported what);
+
 }  // namespace tapelens::simulated

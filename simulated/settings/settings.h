@@ -17,7 +17,7 @@ inline constexpr size_t kKeptBytes = 65536;
 
 struct Settings {
   uint64_t count = 1;  // GPUs that the program sees, all alike
-  uint64_t world = 0;  // ranks that NCCL tells of beside this one; 0: as many as the program says
+  uint64_t world = 0;  // ranks of the run, of which there is this one alone; 0: as many as there are processes
   // The GPU, as cudaGetDeviceProperties tells of it.
   uint64_t bytes = 0, major = 0, minor = 0, processors = 0, l2_bytes = 0, bus_bits = 0;
   uint64_t shared_per_block = 0;      // bytes, with opt-in

@@ -107,6 +107,14 @@ def test_several_gpus_have_their_own_memory():
     assert simulated("devices", "H100x2") == [2, [5, 6, 7], 0, True, [512, 512]]
 
 
+def test_memory_that_cannot_be_shared_with_a_process_is_said():
+    for setting in ("", "expandable_segments:True"):
+        run = harness.bare(command(["--simulate-gpu", "H100"], harness.PYTHON, CUDA, "shared"), env={"PYTORCH_ALLOC_CONF": setting})
+        assert json.loads(run.stdout)["shared"] in ("CUDA error: operation not supported", "CUDA driver error: operation not supported")
+        said, = run.stderr.splitlines()  # and nothing of a fabric of GPUs
+        assert said.startswith("tapelens: the memory of a simulated GPU cannot be shared with another process")
+
+
 def test_layers_of_cudnn_run_forward_and_backward():
     assert simulated("networks") == {
         "conv1d": [2, 16, 18], "conv2d": [2, 16, 32, 32], "conv3d": [2, 16, 6, 6, 6], "transposed": [2, 16, 18, 18],
@@ -132,6 +140,10 @@ def test_one_process_is_rank_0_of_a_world():
     assert total == [3.0 * 64, 4.0 * 64]
     assert gathered == 7 * 64
     assert sharded < 4 * (4 * 2048 * 2048 / 64) + 4 * MIB, "of each layer one part of 64, and what was gathered"
+
+
+def test_groups_of_a_mesh_have_their_own_size():
+    assert simulated("meshes", "H100x8", options=["--simulate-world", "8"]) == [4, 2, 3]
 
 
 def test_torch_compile_makes_its_kernels(tmp_path):

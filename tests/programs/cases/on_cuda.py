@@ -148,6 +148,16 @@ def devices():
 
 
 @case
+def shared():
+    """What another process may not have: CUDA's own error."""
+    try:
+        torch.ones(4, device="cuda").untyped_storage()._share_cuda_()
+    except RuntimeError as error:  # of the runtime, or of the driver
+        return str(error).splitlines()[0]
+    return None
+
+
+@case
 def networks():
     """Each kind of layer forward and backward: the shapes that come out."""
     shapes = {}
@@ -226,6 +236,23 @@ def ranks():
     sharded = torch.cuda.memory_allocated()
     net(torch.randn(64, 2048, device="cuda")).square().mean().backward()
     return [dist.get_rank(), world, total.tolist(), sum(every.tolist()), sharded]
+
+
+@case
+def meshes():
+    """Groups of a mesh of two dimensions, which are split off, and one of three ranks: how many each gathers."""
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    dist.init_process_group("nccl", device_id=torch.device("cuda:0"))
+    world = dist.get_world_size()
+    mesh = init_device_mesh("cuda", (world // 2, 2), mesh_dim_names=("data", "tensor"))
+    groups = [mesh["data"].get_group(), mesh["tensor"].get_group(), dist.new_group([0, 1, 2])]
+    gathered = []
+    for group in groups:
+        each = torch.empty(group.size(), device="cuda")
+        dist.all_gather_into_tensor(each, torch.tensor([1.0], device="cuda"), group=group)
+        gathered.append(sum(each.tolist()))
+    return gathered
 
 
 @case
