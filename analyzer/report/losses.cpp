@@ -101,7 +101,7 @@ std::vector<Lost> losses_of(const model::Text& text) {
 std::string simulated_text(const RecordingFacts& facts) {
   if (facts.simulated_gpu.empty()) return {};
   return "On " + facts.simulated_gpu +
-         ", simulated: kernels did nothing, so that values on the GPU and times have no meaning, and memory that "
+         ", simulated: kernels did nothing. Only small tensors have values, times have no meaning, and memory that "
          "depends on values may differ on a real one. CUDA's memory is not recorded.";
 }
 
