@@ -4,7 +4,6 @@ nobody computed is in the recording."""
 import json
 import re
 
-import pytest
 
 import harness
 from test_simulated_gpu import command, pytestmark  # noqa: F401 (the mark is of this module, too)
