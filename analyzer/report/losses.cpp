@@ -101,7 +101,7 @@ std::vector<Lost> losses_of(const model::Text& text) {
 std::string simulated_text(const RecordingFacts& facts) {
   if (facts.simulated_gpu.empty()) return {};
   return "On " + facts.simulated_gpu +
-         ", simulated: kernels did nothing, so that values on the GPU and times have no meaning, and memory that "
+         ", simulated: kernels did nothing. Only small tensors have values, times have no meaning, and memory that "
          "depends on values may differ on a real one.";
 }
 
@@ -110,8 +110,7 @@ std::string hidden_text(const std::vector<ProcessFacts>& processes) {
   if (hidden == processes.end()) return {};
   return "CUDA memory is not recorded: the program's CUDA allocator is " + hidden->cuda_allocator +
          ", which tells nobody of what it hands out. Record with PyTorch's own (no backend: in "
-         "PYTORCH_CUDA_ALLOC_CONF, no "
-         "PYTORCH_NO_CUDA_MEMORY_CACHING, no CUDAPluggableAllocator).";
+         "PYTORCH_CUDA_ALLOC_CONF, no PYTORCH_NO_CUDA_MEMORY_CACHING, no CUDAPluggableAllocator).";
 }
 
 bool is_complete(const std::vector<Lost>& lost) { return std::ranges::none_of(lost, &Lost::is_data); }

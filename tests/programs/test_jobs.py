@@ -1,4 +1,5 @@
-"""The probe has three jobs: a run that is not recorded enters no recording, and one that is not rewritten no rewrites."""
+"""The probe has three jobs: a run that is not recorded enters no recording, one that is not rewritten no rewrites, and one
+whose GPU is not simulated nothing of its values."""
 
 import harness
 
@@ -26,3 +27,10 @@ def test_a_run_with_rewrites_enters_nothing_of_the_recording_and_the_other_way_r
     _, functions, said = entered(apply, "tapelens::rewrite::")
     assert len(functions) > 20
     assert "rewrote" in said
+
+
+def test_a_run_whose_gpu_is_there_enters_nothing_of_a_simulated_one(tmp_path):
+    for own in ([harness.BINARY, "run", "--apply", "lossless", "--"], [harness.BINARY, "record", "-o", tmp_path / "run", "--"]):
+        count, functions, _ = entered(own, "tapelens::simulated::")
+        assert count > 10
+        assert {name.removeprefix("tapelens::simulated::").split("(")[0] for name in functions} == {"start"}
