@@ -43,9 +43,13 @@ class ReadsKnown {
   const bool was_;
 };
 
+// Each minor version of PyTorch has a type of its own for a kernel that is held.
+using Original =
+    std::decay_t<decltype(std::declval<c10::OperatorHandle>().getComputedKernelForDispatchKey(c10::DispatchKey::CUDA))>;
+
 class Kernel final : public c10::OperatorKernel {
  public:
-  Kernel(c10::SafeKernelFunction original, const c10::OperatorHandle& op)
+  Kernel(Original original, const c10::OperatorHandle& op)
       : original_(std::move(original)), facts_(facts_of(op, 0)), is_nonzero_(op.schema().name() == "aten::nonzero") {
     facts_.what = OperatorFacts::What::carried;
   }
@@ -83,7 +87,7 @@ class Kernel final : public c10::OperatorKernel {
   }
 
  private:
-  c10::SafeKernelFunction original_;
+  Original original_;
   OperatorFacts facts_;
   bool is_nonzero_;
 };
