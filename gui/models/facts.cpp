@@ -42,6 +42,13 @@ AllocationFacts::Save describe(const Document& document, const Process& p, model
 }  // namespace
 
 QString bytes_words(Bytes bytes) { return visible(report::bytes_text(bytes)); }
+QString address_words(uint64_t address) { return "0x" + QString::number(address, 16); }
+QString pool_words(uint64_t stream, uint32_t graph_pool, uint32_t user_pool) {
+  QString words = stream == 0 ? QStringLiteral("default stream") : "stream " + address_words(stream);
+  if (graph_pool != 0) words += QString(", graph pool %1").arg(graph_pool);
+  if (user_pool != 0) words += QString(", pool %1").arg(user_pool);
+  return words;
+}
 QString time_words(Time time) { return visible(report::time_text(time)); }
 
 AllocationFacts facts_of(const Document& document, const Subject& subject, AllocationId id, bool has_relations,
@@ -61,6 +68,12 @@ AllocationFacts facts_of(const Document& document, const Subject& subject, Alloc
   for (const model::FrameId frame : text.stack(stack)) {
     f.stack.push_back({std::string(text.string(text.frame_file[frame])),
                        std::string(text.string(text.frame_function[frame])), text.frame_line[frame]});
+  }
+  if (const model::DeviceBlockId block = p.device_blocks.of(id)) {
+    const model::DeviceBlocks& b = p.device_blocks;
+    f.block = QString("%1 at %2, %3")
+                  .arg(bytes_words(b.rounded[block]), address_words(b.address[block]),
+                       pool_words(b.stream[block], b.graph_pool[block], b.user_pool[block]));
   }
   model::LayoutId layout;
   if (has_relations) {

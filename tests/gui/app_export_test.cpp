@@ -135,7 +135,7 @@ TEST_F(Export, EveryTableIsReadAgainAsItWas) {
     show(id);
     Page& page = window_->page(id);
     if (page.table() == nullptr) {
-      EXPECT_EQ(id, PageId::timeline);
+      EXPECT_TRUE(id == PageId::timeline || id == PageId::segments) << "of a CPU there are no segments";
       continue;
     }
     const QAbstractItemModel& table = *page.table();
