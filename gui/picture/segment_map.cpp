@@ -8,6 +8,8 @@
 namespace tapelens::picture {
 
 namespace {
+constexpr int64_t kSmallestBlock = 512;
+
 auto group_of(const peak::SegmentAt& s) { return std::tuple(s.stream, s.graph_pool, s.user_pool); }
 }  // namespace
 
@@ -49,8 +51,10 @@ void SegmentMap::lay(uint32_t segment) {
     const int64_t taken = std::min<int64_t>(left, width_ - x_);
     pixels += taken;
     left -= taken;
-    const int64_t end =
-        left == 0 ? bytes : std::min(bytes, static_cast<int64_t>(static_cast<double>(pixels) * bytes_per_pixel_));
+    int64_t end = std::min(bytes, static_cast<int64_t>(static_cast<double>(pixels) * bytes_per_pixel_));
+    // A row begins where a block can, unless it is shorter than one.
+    if (const int64_t block = end / kSmallestBlock * kSmallestBlock; block > begin) end = block;
+    if (left == 0) end = bytes;
     pieces_.push_back({segment, begin, end, rows_, x_, x_ + static_cast<int>(taken)});
     begin = end;
     x_ += static_cast<int>(taken);
@@ -68,8 +72,7 @@ double SegmentMap::scale_for(const std::vector<peak::SegmentAt>& segments, int w
     sum += static_cast<double>(segment.bytes.value);
     largest = std::max(largest, static_cast<double>(segment.bytes.value));
   }
-  // A block is no smaller than 512 bytes.
-  double scale = std::max(32.0, sum / (static_cast<double>(std::max(1, width)) * std::max(1, rows)));
+  double scale = std::max(kSmallestBlock / 16.0, sum / (static_cast<double>(std::max(1, width)) * std::max(1, rows)));
   while (scale < largest && SegmentMap(segments, width, scale).rows() > rows) scale *= 1.08;
   return scale;
 }

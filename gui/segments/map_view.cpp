@@ -62,7 +62,7 @@ void MapView::show_moment(std::shared_ptr<const MomentSet> moment) {
 void MapView::lay_out() {
   const QFontMetrics metrics(small_font());
   row_height_ = metrics.height() + 8;
-  gutter_ = metrics.horizontalAdvance("0x7fffffffffff") + 2 * kGap;
+  gutter_ = metrics.horizontalAdvance("0x7d0000000000") + 2 * kGap;
   map_.reset();
   if (moment_ && !moment_->segments.empty()) {
     const int width = std::max(picture::SegmentMap::kLeast, viewport()->width() - gutter_ - kGap);

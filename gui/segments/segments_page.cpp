@@ -102,7 +102,7 @@ QWidget* SegmentsPage::make_top() {
   filter_->setPlaceholderText(tr("Search: node, field, module, file:line"));
   filter_->setAccessibleName(tr("Search"));
   filter_->setClearButtonEnabled(true);
-  filter_->setMinimumWidth(fontMetrics().averageCharWidth() * 34);
+  filter_->setMinimumWidth(fontMetrics().averageCharWidth() * 46);
   auto* words = new QVBoxLayout;
   words->setSpacing(2);
   words->addWidget(headline_);

@@ -93,14 +93,14 @@ void TimelineView::paint_out_of_memory(QPainter& p) {
     last_x = x;
     p.setPen(QPen(theme().error, 1, Qt::DashDotLine));
     p.drawLine(x, curve.top(), x, lanes_->blocks.bottom());
-    // A cross in the axis: what can be clicked wherever the words are.
-    const QPointF middle(x + 0.5, lanes_->axis.bottom() - 5.0);
+    // A cross at the top: what can be clicked where there is no room for words.
+    const QPointF middle(x + 0.5, curve.top() + 7.0);
     p.setRenderHint(QPainter::Antialiasing);
     p.setPen(QPen(theme().error, 3));
     p.drawLine(middle + QPointF(-4, -4), middle + QPointF(4, 4));
     p.drawLine(middle + QPointF(-4, 4), middle + QPointF(4, -4));
     p.setRenderHint(QPainter::Antialiasing, false);
-    out_of_memory_.push_back({QRect(x - 6, lanes_->axis.bottom() - 11, 13, 12), request});
+    out_of_memory_.push_back({QRect(x - 6, curve.top(), 13, 14), request});
     const QString words = tr("out of memory: %1").arg(bytes_words(subject.of.process.out_of_memory.bytes[request]));
     const int wide = QFontMetrics(small_font()).horizontalAdvance(words) + 15;
     const bool goes_left = x + wide > curve.right();

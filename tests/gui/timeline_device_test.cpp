@@ -152,10 +152,10 @@ TEST_F(OnDevice, ARequestThatFoundNoMemoryIsMarkedListedAndGoneTo) {
   EXPECT_EQ(session.view().at->time, facts.time);
   QTest::keyClick(&view, Qt::Key_Escape);
   EXPECT_FALSE(session.view().at);
-  // By its cross in the axis.
+  // By its cross.
   grabbed();
   const int x = static_cast<int>(view.scene().x_of(facts.time));
-  QTest::mouseClick(&view, Qt::LeftButton, {}, {x, view.lanes().axis.bottom() - 5});
+  QTest::mouseClick(&view, Qt::LeftButton, {}, {x, view.lanes().curve.top() + 7});
   ASSERT_TRUE(session.view().at);
   EXPECT_EQ(session.view().at->time, facts.time);
   EXPECT_TRUE(out_of_memory_tip(session, request).contains("5.0 MiB")) << "what the driver had";
