@@ -4,6 +4,7 @@
 
 #include "analyzer/model/attribution.h"
 #include "analyzer/report/format.h"
+#include "analyzer/report/layout.h"
 #include "gui/models/visible_text.h"
 #include "trace/record.h"
 
@@ -93,7 +94,7 @@ AllocationFacts facts_of(const Document& document, const Subject& subject, Alloc
   if (f.what.isEmpty() && !f.saves.empty()) f.what = f.saves.front().field;
   if (f.what.isEmpty()) {
     const auto kind = subject.curves[static_cast<size_t>(peak::By::category)]->grouping().of[id.value];
-    f.what = visible(peak::category_name(static_cast<peak::HolderKind>(kind)));
+    f.what = visible(report::label(static_cast<peak::HolderKind>(kind)));
   }
   return f;
 }

@@ -34,12 +34,18 @@ SegmentTotals totals_of(const std::vector<peak::SegmentAt>& segments) {
   return t;
 }
 
+QString unused_words(Bytes unused, Bytes largest_hole) {
+  if (unused.value == 0) return QStringLiteral("nothing unused");
+  return QString("%1 unused, in pieces of at most %2").arg(bytes_words(unused), bytes_words(largest_hole));
+}
+
 QString totals_words(const SegmentTotals& t) {
   QString words = QString("%1 allocated, ").arg(bytes_words(t.allocated));
   if (t.waiting.value > 0) words += QString("%1 waiting, ").arg(bytes_words(t.waiting));
-  return words + QString("%1 reserved in %2; %3 unused, in pieces of at most %4")
-                     .arg(bytes_words(t.reserved), visible(report::plural(t.segments, "segment", "segments")),
-                          bytes_words(t.unused), bytes_words(t.largest_hole));
+  return words +
+         QString("%1 reserved in %2; ")
+             .arg(bytes_words(t.reserved), visible(report::plural(t.segments, "segment", "segments"))) +
+         unused_words(t.unused, t.largest_hole);
 }
 
 void SegmentsTable::show(std::shared_ptr<const MomentSet> moment) {

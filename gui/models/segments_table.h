@@ -14,6 +14,8 @@ struct SegmentTotals {
   uint64_t segments = 0;
 };
 SegmentTotals totals_of(const std::vector<peak::SegmentAt>& segments);
+// "800 MiB unused, in pieces of at most 300 MiB", "nothing unused"
+QString unused_words(Bytes unused, Bytes largest_hole);
 // "1.2 GiB allocated, 24.0 MiB waiting, 2.0 GiB reserved in 14 segments; 800 MiB unused, in pieces of at most 300 MiB"
 QString totals_words(const SegmentTotals& totals);
 

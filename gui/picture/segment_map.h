@@ -86,11 +86,10 @@ void SegmentMap::each_block(const Piece& piece, Visit&& visit) const {
       segment.blocks, [&](const peak::BlockAt& b) { return begin_of(b) + b.rounded.value <= piece.begin; });
   int seen = piece.x0;
   for (; block != segment.blocks.end() && begin_of(*block) < piece.end; ++block) {
-    const int x0 = std::max(seen, x_of(piece, begin_of(*block)));
+    const int x0 = std::min(x_of(piece, begin_of(*block)), piece.x1 - 1);
     const int x1 = std::max(x_of(piece, begin_of(*block) + block->rounded.value), x0 + 1);
-    if (x0 >= piece.x1) continue;
     if (x1 <= seen) continue;
-    visit(*block, x0, std::min(x1, piece.x1));
+    visit(*block, std::max(x0, seen), x1);
     seen = x1;
   }
 }

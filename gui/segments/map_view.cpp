@@ -12,6 +12,7 @@
 
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
+#include "gui/models/segments_table.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
 
@@ -48,6 +49,7 @@ void MapView::show_moment(std::shared_ptr<const MomentSet> moment) {
   kinds_.clear();
   places_.clear();
   marked_ = UINT32_MAX;
+  anchor_.reset();
   if (moment_) {
     for (const peak::Member& member : moment_->set.members)
       kinds_[member.allocation.value] = main_holder(moment_->set.holders_of(member)).kind;
@@ -147,10 +149,10 @@ void MapView::paint_heading(QPainter& p, const picture::SegmentMap::Group& group
   const int wide = p.fontMetrics().horizontalAdvance(name) + 2 * kGap;
   p.setFont(small_font());
   p.setPen(theme().faint);
-  p.drawText(r.adjusted(wide, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
-             tr("%1 in %2, %3 unused, in pieces of at most %4")
-                 .arg(bytes_words(group.bytes), visible(report::plural(group.segments, "segment", "segments")),
-                      bytes_words(group.bytes - group.used), bytes_words(group.largest_hole)));
+  p.drawText(
+      r.adjusted(wide, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+      tr("%1 in %2, ").arg(bytes_words(group.bytes), visible(report::plural(group.segments, "segment", "segments"))) +
+          unused_words(group.bytes - group.used, group.largest_hole));
 }
 
 void MapView::paint_row(QPainter& p, int row) {
@@ -208,9 +210,9 @@ QString MapView::tip_of(const picture::SegmentMap::Place& place) const {
   const peak::SegmentAt& segment = moment_->segments[place.segment];
   const QString where = pool_words(segment.stream, segment.graph_pool, segment.user_pool);
   if (place.block == nullptr) {
-    return tr("unused\nsegment of %1 at %2, %3\n%4 of it unused, in pieces of at most %5")
-        .arg(bytes_words(segment.bytes), address_words(segment.address), where,
-             bytes_words(segment.bytes - segment.used), bytes_words(segment.largest_hole));
+    return tr("unused\nsegment of %1 at %2, %3\n")
+               .arg(bytes_words(segment.bytes), address_words(segment.address), where) +
+           unused_words(segment.bytes - segment.used, segment.largest_hole);
   }
   const AllocationId id = place.block->allocation;
   const auto f = facts_of(*session_.document(), session_.subject(), id, session_.has(Part::relations), 1);
@@ -259,18 +261,25 @@ void MapView::zoom(double factor) {
 // What lies at a place of the viewport stays in its row.
 void MapView::set_scale(double bytes_per_pixel, QPoint fixed) {
   if (!map_) return;
-  const auto place = place_at({std::max(fixed.x(), gutter_), fixed.y()});
+  // The notches of one wheel go on from the same place: rows end elsewhere at each of them.
+  if (!anchor_ || anchor_->at != fixed) {
+    const auto place = place_at({std::max(fixed.x(), gutter_), fixed.y()});
+    anchor_ = Anchor{fixed, place.segment, place.byte};
+  }
   double bytes = 0;
   for (const peak::SegmentAt& segment : moment_->segments) bytes += static_cast<double>(segment.bytes.value);
   scale_ = std::max({kMostDetail, bytes / kMostPixels, bytes_per_pixel});
   lay_out();
-  if (place.segment == UINT32_MAX) return;
-  const int row = map_->row_of(place.segment, place.byte);
+  if (anchor_->segment == UINT32_MAX) return;
+  const int row = map_->row_of(anchor_->segment, anchor_->byte);
   verticalScrollBar()->setValue(row * row_height_ - fixed.y() + row_height_ / 2);
 }
 
 void MapView::wheelEvent(QWheelEvent* event) {
-  if ((event->modifiers() & Qt::ControlModifier) == 0) return QAbstractScrollArea::wheelEvent(event);
+  if ((event->modifiers() & Qt::ControlModifier) == 0) {
+    anchor_.reset();
+    return QAbstractScrollArea::wheelEvent(event);
+  }
   event->accept();
   const double notches = event->angleDelta().y() / 120.0;
   set_scale(shown_scale_ / std::pow(kZoomStep, notches), event->position().toPoint());

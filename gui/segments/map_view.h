@@ -3,6 +3,7 @@
 
 #include <QAbstractScrollArea>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "gui/models/session.h"
@@ -41,6 +42,11 @@ class MapView final : public QAbstractScrollArea {
   struct BlockPlace {
     uint32_t segment, block;
   };
+  struct Anchor {
+    QPoint at;
+    uint32_t segment;
+    int64_t byte;
+  };
   void lay_out();
   void set_scale(double bytes_per_pixel, QPoint fixed);
   void scroll_to(int row);
@@ -62,6 +68,7 @@ class MapView final : public QAbstractScrollArea {
   double scale_ = 0;  // bytes a pixel; 0: all of it at once
   double shown_scale_ = 1;
   uint32_t marked_ = UINT32_MAX;  // segment
+  std::optional<Anchor> anchor_;  // what is zoomed around
   int row_height_ = 1, gutter_ = 0;
 };
 

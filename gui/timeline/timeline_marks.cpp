@@ -94,13 +94,13 @@ void TimelineView::paint_out_of_memory(QPainter& p) {
     p.setPen(QPen(theme().error, 1, Qt::DashDotLine));
     p.drawLine(x, curve.top(), x, lanes_->blocks.bottom());
     // A cross at the top: what can be clicked where there is no room for words.
-    const QPointF middle(x + 0.5, curve.top() + 7.0);
+    const QPointF middle(std::clamp(x + 0.5, curve.left() + 5.0, curve.right() - 5.0), curve.top() + 7.0);
     p.setRenderHint(QPainter::Antialiasing);
     p.setPen(QPen(theme().error, 3));
     p.drawLine(middle + QPointF(-4, -4), middle + QPointF(4, 4));
     p.drawLine(middle + QPointF(-4, 4), middle + QPointF(4, -4));
     p.setRenderHint(QPainter::Antialiasing, false);
-    out_of_memory_.push_back({QRect(x - 6, curve.top(), 13, 14), request});
+    out_of_memory_.push_back({QRect(static_cast<int>(middle.x()) - 6, curve.top(), 13, 14), request});
     const QString words = tr("out of memory: %1").arg(bytes_words(subject.of.process.out_of_memory.bytes[request]));
     const int wide = QFontMetrics(small_font()).horizontalAdvance(words) + 15;
     const bool goes_left = x + wide > curve.right();

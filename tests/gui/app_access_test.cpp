@@ -91,7 +91,7 @@ class Access : public testing::OnWindow, public ::testing::WithParamInterface<bo
   }
 
   testing::AdviceRecording recording_, other_{"python other.py"};
-  testing::DeviceRecording device_{{{"simulated_gpu", "1 x NVIDIA H100 80GB HBM3"}}};
+  testing::DeviceRecording device_{"simulated_gpu", "1 x NVIDIA H100 80GB HBM3"};
 };
 INSTANTIATE_TEST_SUITE_P(Of, Access, ::testing::Values(false, true),
                          [](const auto& of) { return of.param ? "gpu" : "cpu"; });

@@ -162,7 +162,7 @@ TEST_F(Program, AMomentThatIsNotThereIsWrongUsage) {
 }
 
 TEST_F(Program, ADeviceIsLookedAtIfItIsThere) {
-  const testing::DeviceRecording recording({{"simulated_gpu", "2 x NVIDIA H100 80GB HBM3"}});
+  const testing::DeviceRecording recording("simulated_gpu", "2 x NVIDIA H100 80GB HBM3");
   const QString picture = folder_.filePath("device.png"), other = folder_.filePath("other.png");
   const QStringList words = {recording.path(), "--page", "segments", "--size=1280x720"};
   EXPECT_EQ(run(words + QStringList{"--screenshot", picture, "--device", "cuda:0"}).code, 0);

@@ -49,7 +49,7 @@ class Window : public testing::OnWindow {
 // ---- opening
 
 TEST_F(Window, SaysThatAGpuWasSimulated) {
-  const testing::DeviceRecording simulated({{"simulated_gpu", "1 x NVIDIA H100 80GB HBM3"}}), real;
+  const testing::DeviceRecording simulated("simulated_gpu", "1 x NVIDIA H100 80GB HBM3"), real;
   open(simulated.path());
   EXPECT_TRUE(says("simulated GPU"));
   EXPECT_TRUE(window_->windowTitle().contains("simulated GPU"));

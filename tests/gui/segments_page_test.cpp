@@ -31,7 +31,11 @@ class MemoryMap : public ::testing::Test {
   }
   void open(const QString& path) {
     session_.open(path);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return session_.has(Part::advice) && session_.moment() != nullptr; }, 60'000));
+    const auto is_open = [&] {
+      return session_.document() != nullptr && session_.document()->facts().path == path &&
+             session_.has(Part::advice) && session_.moment() != nullptr;
+    };
+    ASSERT_TRUE(QTest::qWaitFor(is_open, 60'000));
     QApplication::processEvents();
     page_.take_focus();
   }
@@ -183,7 +187,7 @@ TEST_F(MemoryMap, WithoutSegmentsOneSentenceSaysWhy) {
   EXPECT_TRUE(says("There is no map of cpu: only the allocator of a CUDA device tells of segments."));
   EXPECT_EQ(page_.table(), nullptr);
   EXPECT_TRUE(QApplication::focusWidget() == page_.findChild<QLineEdit*>());
-  const testing::DeviceRecording silent({{"cuda_allocator", "cudaMallocAsync"}}, false);
+  const testing::DeviceRecording silent("cuda_allocator", "cudaMallocAsync", false);
   open(silent.path());
   EXPECT_TRUE(says("There is no map: cudaMallocAsync does not tell what it reserves."));
   open(recording_.path());

@@ -26,7 +26,11 @@ class OnDevice : public ::testing::Test {
   }
   void open(const QString& path) {
     session.open(path);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return session.has(Part::advice) && session.moment() != nullptr; }, 60'000));
+    const auto is_open = [&] {
+      return session.document() != nullptr && session.document()->facts().path == path && session.has(Part::advice) &&
+             session.moment() != nullptr;
+    };
+    ASSERT_TRUE(QTest::qWaitFor(is_open, 60'000));
     QApplication::processEvents();
     view.setFocus();
   }
@@ -182,7 +186,7 @@ TEST(DeviceColors, CategoriesDifferInColorOrPattern) {
     for (size_t k = 0; k < peak::kHolderKinds; ++k) {
       const auto kind = static_cast<peak::HolderKind>(k);
       if (kind == peak::HolderKind::allocator) continue;
-      EXPECT_GE(contrast(waiting, theme().category(kind)), 1.6) << peak::category_name(kind);
+      EXPECT_GE(contrast(waiting, theme().category(kind)), 1.5) << peak::category_name(kind);
       const Ground a = group_ground(peak::By::category, static_cast<uint8_t>(kind));
       EXPECT_NE(a.pattern, picture::Pattern::hatched) << peak::category_name(kind);
     }

@@ -17,15 +17,14 @@ class DeviceRecording {
   static constexpr uint64_t kMega = 1 << 20;
   static constexpr uint64_t kSideStream = 0x7f20;
 
-  // `information`: what the recorder noted besides: {"simulated_gpu", "1 x NVIDIA H100 80GB HBM3"}.
-  explicit DeviceRecording(const std::vector<std::pair<std::string, std::string>>& information = {},
-                           bool tells_segments = true)
+  // With one thing more that the recorder noted: "simulated_gpu", "1 x NVIDIA H100 80GB HBM3".
+  explicit DeviceRecording(const std::string& key = {}, const std::string& value = {}, bool tells_segments = true)
       : tells_segments_(tells_segments) {
     {
       trace::SpoolBuilder b(folder_, "1.spool");
       b_ = &b;
       b.information("torch_version", "2.15.0");
-      for (const auto& [key, value] : information) b.information(key, value);
+      if (!key.empty()) b.information(key, value);
       run();
       b.finish();
     }
@@ -109,8 +108,9 @@ class DeviceRecording {
     for (uint64_t step = 0; step < 3; ++step) train(step, weights);
     const uint64_t wanted = 512 * kMega;
     b.enter("Net", "Net").enter("Net.head", "Linear").op("aten::mm", {}, line(12, "Net.forward"));
-    b.out_of_memory(wanted, allocated_, reserved_, 5 * kMega, "cuda:0").end_op();
+    b.out_of_memory(wanted, allocated_, reserved_, 5 * kMega, "cuda:0");
     oom_time_ = b.now();
+    b.end_op();
     b.leave().leave();
     pass();
   }
