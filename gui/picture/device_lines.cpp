@@ -35,8 +35,10 @@ peak::StepCurve active_of(const peak::DeviceMemory& memory) {
 }  // namespace
 
 Line::Line(const peak::StepCurve& curve) : curve_(curve) {
-  most_[0] = largest_of(curve.value, kBlock);
-  most_[1] = largest_of(most_[0], kBlock);
+  for (const std::vector<int64_t>* below = &curve.value; below->size() > kBlock; below = &most_.back()) {
+    std::vector<int64_t> largest = largest_of(*below, kBlock);
+    most_.push_back(std::move(largest));
+  }
 }
 
 size_t Line::first_at_or_after(Time time, size_t from) const {
@@ -54,19 +56,17 @@ size_t Line::first_at_or_after(Time time, size_t from) const {
 
 int64_t Line::most(size_t first, size_t last) const {
   int64_t most = first == 0 ? 0 : curve_.value[first - 1];
-  for (size_t at = first; at < last;) {
-    constexpr size_t kLarge = kBlock * kBlock;
-    if (at % kLarge == 0 && at + kLarge <= last) {
-      most = std::max(most, most_[1][at / kLarge]);
-      at += kLarge;
-    } else if (at % kBlock == 0 && at + kBlock <= last) {
-      most = std::max(most, most_[0][at / kBlock]);
-      at += kBlock;
-    } else {
-      most = std::max(most, curve_.value[at++]);
-    }
+  // What is not a whole block of the next level, at both ends.
+  const std::vector<int64_t>* values = &curve_.value;
+  for (size_t level = 0;; ++level) {
+    const bool is_highest = level == most_.size();
+    while (first < last && (is_highest || first % kBlock != 0)) most = std::max(most, (*values)[first++]);
+    while (first < last && last % kBlock != 0) most = std::max(most, (*values)[--last]);
+    if (first == last) return most;
+    first /= kBlock;
+    last /= kBlock;
+    values = &most_[level];
   }
-  return most;
 }
 
 void Line::columns(const TimeAxis& axis, std::vector<Bytes>& out) const {

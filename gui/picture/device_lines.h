@@ -1,7 +1,6 @@
 // What the allocator of a device held over time, a column a pixel: lines over the live bytes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -12,7 +11,8 @@ namespace tapelens::picture {
 
 using model::Bytes;
 
-// A curve with the largest values of its blocks, so that a column costs what it shows and not what happened in it.
+// A curve with the largest values of its blocks, and of blocks of those, so that a column costs what it shows and not
+// what happened in it.
 class Line {
  public:
   // The curve stays where it is.
@@ -23,12 +23,12 @@ class Line {
   void columns(const TimeAxis& axis, std::vector<Bytes>& out) const;
 
  private:
-  static constexpr size_t kBlock = 64;
+  static constexpr size_t kBlock = 16;
   size_t first_at_or_after(Time time, size_t from) const;
   int64_t most(size_t first, size_t last) const;
 
   const peak::StepCurve& curve_;
-  std::array<std::vector<int64_t>, 2> most_;  // of kBlock values, and of kBlock of those
+  std::vector<std::vector<int64_t>> most_;  // of kBlock values, of kBlock of those, and so on
 };
 
 struct DeviceLines {

@@ -12,6 +12,7 @@
 
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
+#include "gui/models/peak_table.h"
 #include "gui/models/segments_table.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
@@ -20,6 +21,7 @@ namespace tapelens::gui {
 
 namespace {
 constexpr double kZoomStep = 1.5;
+constexpr int kLabelWidth = 64;      // of a block, for words in it
 constexpr double kMostDetail = 8;    // bytes a pixel: a block of 512 is wide enough to be clicked
 constexpr double kMostPixels = 1e7;  // of all strips one after another
 }  // namespace
@@ -46,13 +48,12 @@ MapView::MapView(Session& session, QWidget* parent) : QAbstractScrollArea(parent
 void MapView::show_moment(std::shared_ptr<const MomentSet> moment) {
   map_.reset();
   moment_ = std::move(moment);
-  kinds_.clear();
+  known_.clear();
   places_.clear();
   marked_ = UINT32_MAX;
   anchor_.reset();
   if (moment_) {
-    for (const peak::Member& member : moment_->set.members)
-      kinds_[member.allocation.value] = main_holder(moment_->set.holders_of(member)).kind;
+    for (const report::Allocation& a : moment_->described.allocations) known_[a.id] = &a;
     for (uint32_t s = 0; s < moment_->segments.size(); ++s) {
       const auto& blocks = moment_->segments[s].blocks;
       for (uint32_t b = 0; b < blocks.size(); ++b) places_[blocks[b].allocation.value] = {s, b};
@@ -168,23 +169,36 @@ void MapView::paint_row(QPainter& p, int row) {
 void MapView::paint_piece(QPainter& p, const picture::SegmentMap::Piece& piece) {
   const QRect whole = strip(piece.row, piece.x0, piece.x1);
   p.fillRect(whole, theme().surface);
-  const SearchResult* found = session_.found().get();
+  const peak::SegmentAt& segment = moment_->segments[piece.segment];
   map_->each_block(piece, [&](const peak::BlockAt& block, int x0, int x1) {
-    const QRect r = strip(piece.row, x0, x1);
-    const auto kind = kinds_.find(block.allocation.value);
-    const peak::HolderKind holder = kind == kinds_.end() ? peak::HolderKind::program : kind->second;
-    const bool is_dimmed = found != nullptr && found->is_allocation[block.allocation.value] == 0;
-    p.fillRect(r, is_dimmed ? theme().grid : theme().category(holder));
-    if (block.waits) p.fillRect(r, QBrush(is_dimmed ? theme().line : theme().ink(holder), Qt::BDiagPattern));
-    if (r.width() > 3) p.fillRect(QRect(r.right(), r.top(), 1, r.height()), theme().surface);
+    const auto begin = static_cast<int64_t>(block.address - segment.address);
+    paint_block(p, block, strip(piece.row, x0, x1), begin >= piece.begin);
   });
   // The edges of the segment, open where it goes on in another row.
-  const peak::SegmentAt& segment = moment_->segments[piece.segment];
   const QColor edge = piece.segment == marked_ ? theme().accent : theme().line;
   p.fillRect(QRect(whole.left(), whole.top() - 1, whole.width(), 1), edge);
   p.fillRect(QRect(whole.left(), whole.bottom() + 1, whole.width(), 1), edge);
   if (piece.begin == 0) p.fillRect(QRect(whole.left() - 1, whole.top() - 1, 1, whole.height() + 2), edge);
   if (piece.end == segment.bytes.value) p.fillRect(QRect(whole.right(), whole.top() - 1, 1, whole.height() + 2), edge);
+}
+
+void MapView::paint_block(QPainter& p, const peak::BlockAt& block, const QRect& where, bool begins_here) {
+  const auto at = known_.find(block.allocation.value);
+  const peak::HolderKind kind = at == known_.end() ? peak::HolderKind::program : at->second->category;
+  const SearchResult* found = session_.found().get();
+  const bool is_dimmed = found != nullptr && found->is_allocation[block.allocation.value] == 0;
+  const QColor ground = is_dimmed ? theme().grid : theme().category(kind);
+  p.fillRect(where, ground);
+  if (block.waits) p.fillRect(where, QBrush(is_dimmed ? theme().line : theme().ink(kind), Qt::BDiagPattern));
+  if (where.width() > 3) p.fillRect(QRect(where.right(), where.top(), 1, where.height()), theme().surface);
+  if (is_dimmed || !begins_here || at == known_.end() || where.width() < kLabelWidth) return;
+  const QRect words = where.adjusted(4, 0, -4, 0);
+  const QString label = p.fontMetrics().elidedText(what_text(*at->second), Qt::ElideMiddle, words.width());
+  // Over a hatching words want a ground of their own.
+  if (block.waits)
+    p.fillRect(QRect(words.topLeft(), QSize(p.fontMetrics().horizontalAdvance(label), words.height())), ground);
+  p.setPen(text_on(ground));
+  p.drawText(words, Qt::AlignLeft | Qt::AlignVCenter, label);
 }
 
 void MapView::paint_marks(QPainter& p) {
@@ -216,7 +230,8 @@ QString MapView::tip_of(const picture::SegmentMap::Place& place) const {
   }
   const AllocationId id = place.block->allocation;
   const auto f = facts_of(*session_.document(), session_.subject(), id, session_.has(Part::relations), 1);
-  QString words = bytes_words(f.bytes) + "  " + f.what;
+  const auto known = known_.find(id.value);
+  QString words = bytes_words(f.bytes) + "  " + (known == known_.end() ? f.what : what_text(*known->second));
   if (place.block->waits) words += "\n" + tr("given back by the program, another stream still uses it");
   for (const QString& line : {f.layout, f.op, f.module, f.source}) {
     if (!line.isEmpty()) words += "\n" + line;

@@ -53,6 +53,7 @@ class MapView final : public QAbstractScrollArea {
   void paint_row(QPainter& painter, int row);
   void paint_heading(QPainter& painter, const picture::SegmentMap::Group& group);
   void paint_piece(QPainter& painter, const picture::SegmentMap::Piece& piece);
+  void paint_block(QPainter& painter, const peak::BlockAt& block, const QRect& where, bool begins_here);
   void paint_marks(QPainter& painter);
   picture::SegmentMap::Place place_at(QPoint place) const;
   QString tip_of(const picture::SegmentMap::Place& place) const;
@@ -62,8 +63,8 @@ class MapView final : public QAbstractScrollArea {
 
   Session& session_;
   std::shared_ptr<const MomentSet> moment_;
-  std::unordered_map<uint32_t, peak::HolderKind> kinds_;  // by allocation
-  std::unordered_map<uint32_t, BlockPlace> places_;       // by allocation
+  std::unordered_map<uint32_t, const report::Allocation*> known_;  // by allocation
+  std::unordered_map<uint32_t, BlockPlace> places_;                // by allocation
   std::unique_ptr<const picture::SegmentMap> map_;
   double scale_ = 0;  // bytes a pixel; 0: all of it at once
   double shown_scale_ = 1;
