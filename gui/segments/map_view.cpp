@@ -34,15 +34,20 @@ MapView::MapView(Session& session, QWidget* parent) : QAbstractScrollArea(parent
   viewport()->setMouseTracking(true);
   connect(&session, &Session::foundChanged, viewport(), qOverload<>(&QWidget::update));
   connect(&session, &Session::viewChanged, this, [this](const View& before) {
-    const AllocationId now = session_.view().allocation;
-    if (before.allocation == now) return;
-    if (const auto at = places_.find(now.value); at != places_.end() && rect_of(now).isEmpty()) {
-      const peak::SegmentAt& segment = moment_->segments[at->second.segment];
-      const auto begin = static_cast<int64_t>(segment.blocks[at->second.block].address - segment.address);
-      scroll_to(map_->row_of(at->second.segment, begin));
-    }
-    viewport()->update();
+    if (before.allocation != session_.view().allocation) show_allocation();
   });
+}
+
+void MapView::show_allocation() {
+  viewport()->update();
+  const AllocationId now = session_.view().allocation;
+  const auto at = places_.find(now.value);
+  if (at == places_.end()) return setAccessibleDescription({});
+  const peak::SegmentAt& segment = moment_->segments[at->second.segment];
+  const peak::BlockAt& block = segment.blocks[at->second.block];
+  const auto begin = static_cast<int64_t>(block.address - segment.address);
+  if (rect_of(now).isEmpty()) scroll_to(map_->row_of(at->second.segment, begin));
+  setAccessibleDescription(tip_of({at->second.segment, begin, &block}).replace('\n', ", "));
 }
 
 void MapView::show_moment(std::shared_ptr<const MomentSet> moment) {

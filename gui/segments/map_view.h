@@ -48,6 +48,7 @@ class MapView final : public QAbstractScrollArea {
     int64_t byte;
   };
   void lay_out();
+  void show_allocation();
   void set_scale(double bytes_per_pixel, QPoint fixed);
   void scroll_to(int row);
   void paint_row(QPainter& painter, int row);

@@ -93,6 +93,7 @@ TEST_F(MemoryMap, ABlockIsSelectedByAClickAndToldOf) {
   const auto facts = facts_of(*session_.document(), session_.subject(), id, true);
   EXPECT_TRUE(says(facts.block.section(" at ", 0, 0)));
   EXPECT_TRUE(says("Made by " + facts.op));
+  EXPECT_TRUE(map().accessibleDescription().contains(facts.block)) << "for who does not see it";
   // Beside all segments there is nothing to select.
   QTest::mouseClick(map().viewport(), Qt::LeftButton, {}, QPoint(2, 2));
   EXPECT_FALSE(chosen());

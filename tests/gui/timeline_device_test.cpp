@@ -178,6 +178,32 @@ TEST_F(OnDevice, ARecordingWithoutADeviceHasNoneOfIt) {
   EXPECT_FALSE(session.view().at);
 }
 
+TEST_F(OnDevice, OWalksAllRequestsInTheOrderOfTimeAndShiftOBack) {
+  trace::SpoolBuilder b;
+  b.block(0x1000000, 1 << 20, 1 << 20, "cuda:0");
+  std::vector<uint64_t> times;
+  for (const uint64_t bytes : {1 << 30, 1 << 29, 1 << 28}) {
+    b.at(b.now() + 50'000).out_of_memory(bytes, 1 << 20, 2 << 20, UINT64_MAX, "cuda:0");
+    times.push_back(b.now());
+    b.out_of_memory(7, 1, 2, UINT64_MAX, "cuda:1");  // another device's are its own
+  }
+  b.alloc(0x10, 64);
+  const auto sealed = b.seal_all();
+  open(QString::fromStdString(b.folder() / "run.tapelens"));
+  ASSERT_EQ(session.subject().name, "cuda:0");
+  EXPECT_TRUE(session.subject().lines->reserved.is_flat()) << "no segment was told of";
+  std::vector<uint64_t> walked;
+  const auto walk = [&](Qt::KeyboardModifiers modifiers) {
+    QTest::keyClick(&view, Qt::Key_O, modifiers);
+    walked.push_back(static_cast<uint64_t>(session.view().at->time.ns));
+  };
+  for (int i = 0; i < 4; ++i) walk({});
+  EXPECT_EQ(walked, (std::vector{times[0], times[1], times[2], times[2]}));
+  walked.clear();
+  for (int i = 0; i < 3; ++i) walk(Qt::ShiftModifier);
+  EXPECT_EQ(walked, (std::vector{times[1], times[0], times[0]}));
+}
+
 // Categories are told apart, also by who sees no colours, and each of a device's lines from what it lies on.
 TEST(DeviceColors, CategoriesDifferInColorOrPattern) {
   for (const Scheme scheme : {Scheme::light, Scheme::dark}) {
