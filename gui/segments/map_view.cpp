@@ -215,9 +215,10 @@ void MapView::paint_marks(QPainter& p) {
   p.setBrush(Qt::NoBrush);
   for (const auto& r : map_->rectangles(at->second.segment, begin, begin + block.rounded.value)) {
     const QRect where = strip(r.row, r.x0, r.x1).adjusted(-1, -1, 0, 0);
+    // The accent is too near to the colour of what is saved for the backward.
     p.setPen(QPen(theme().surface, 4));
     p.drawRect(where);
-    p.setPen(QPen(theme().accent, 2));
+    p.setPen(QPen(theme().text, 2));
     p.drawRect(where);
   }
 }

@@ -85,10 +85,13 @@ void TimelineView::paint_out_of_memory(QPainter& p) {
   const int line_height = QFontMetrics(small_font()).height();
   out_of_memory_.clear();
   int free_from = INT_MIN, last_x = INT_MIN;
-  for (const model::OutOfMemoryId request : subject.out_of_memory) {
-    const Time time = subject.of.process.out_of_memory.time[request];
-    if (!s.axis.shown.contains(time)) continue;
-    const int x = static_cast<int>(s.x_of(time));
+  const auto& times = subject.of.process.out_of_memory.time;
+  const auto time_of = [&](model::OutOfMemoryId request) { return times[request]; };
+  const auto& all = subject.out_of_memory;
+  for (auto at = std::ranges::lower_bound(all, s.axis.shown.begin, {}, time_of);
+       at != all.end() && time_of(*at) < s.axis.shown.end; ++at) {
+    const model::OutOfMemoryId request = *at;
+    const int x = static_cast<int>(s.x_of(time_of(request)));
     if (x == last_x) continue;
     last_x = x;
     p.setPen(QPen(theme().error, 1, Qt::DashDotLine));

@@ -187,7 +187,7 @@ TEST_F(OnDevice, OWalksAllRequestsInTheOrderOfTimeAndShiftOBack) {
     times.push_back(b.now());
     b.out_of_memory(7, 1, 2, UINT64_MAX, "cuda:1");  // another device's are its own
   }
-  b.alloc(0x10, 64);
+  b.op("aten::mm").alloc(0x10, 64).end_op();
   const auto sealed = b.seal_all();
   open(QString::fromStdString(b.folder() / "run.tapelens"));
   ASSERT_EQ(session.subject().name, "cuda:0");

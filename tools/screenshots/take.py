@@ -88,7 +88,7 @@ def main():
         with Window(screen, gpu) as window:
             window.save(folder / "timeline-gpu.png")
             window.key("ctrl+6")
-            window.key("Right")  # the first block
+            window.click(330, 328)  # a block
             window.save(folder / "segments.png")
 
 
