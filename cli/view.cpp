@@ -22,7 +22,7 @@ constexpr const char* kWindow = "tapelens-gui";
 struct ViewCommand {
   std::string file, other;
   // As they are given: what they may be is the window's to know, and to say.
-  std::optional<std::string> page, at, screenshot, size, scheme;
+  std::optional<std::string> page, device, at, screenshot, size, scheme;
 };
 
 // Why a recording cannot be opened; a typed name that is wrong is said here, not in a window.
@@ -42,6 +42,7 @@ std::string as_argument(const std::string& path) { return path.starts_with("-") 
 std::vector<std::string> arguments_of(const ViewCommand& command) {
   std::vector<std::string> words;
   for (const auto& [name, value] : {std::pair{"--page", &command.page},
+                                    {"--device", &command.device},
                                     {"--at", &command.at},
                                     {"--screenshot", &command.screenshot},
                                     {"--size", &command.size},
@@ -102,7 +103,12 @@ void add_view(CLI::App& app, int& exit_code) {
   sub->add_option("OTHER", options->other, "A second one, to compare the first with")->type_name("");
   sub->add_option("--page", options->page, "What to show first; with OTHER compare, else timeline")
       ->type_name("{" TAPELENS_PAGES "}");
-  sub->add_option("--at", options->at, "The moment to look at: peak, step:N (the peak of a step), 1.5s, 250ms, 1234ns")
+  sub->add_option("--device", options->device,
+                  "The device to look at, like cuda:0; the one with the largest peak if not given")
+      ->type_name("NAME");
+  sub->add_option("--at", options->at,
+                  "The moment to look at: peak, step:N (the peak of a step), oom or oom:N (a request that found no "
+                  "memory), 1.5s, 250ms, 1234ns")
       ->type_name("MOMENT");
   sub->add_option("--screenshot", options->screenshot, "Write the page to a picture and end, without a display")
       ->type_name("PATH");

@@ -6,4 +6,5 @@ set(TAPELENS_PAGES
   advice
   steps
   compare
+  segments
 )

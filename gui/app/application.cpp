@@ -35,9 +35,7 @@ class Photographer : public QObject {
     Session& session = window.session();
     connect(&session, &Session::failed, this, [this](const QString& why) { end(why, kUnreadable); });
     connect(&session, &Session::opened, this, [this] {
-      if (options_.at) {
-        if (const auto looked = window_.look_at(*options_.at); !looked) return end(sentence(looked.error()), kUsage);
-      }
+      if (const auto looked = window_.look_at(options_); !looked) return end(sentence(looked.error()), kUsage);
       look();
     });
     for (const auto signal : {&Session::momentChanged, &Session::whatIfChanged}) {
@@ -112,8 +110,8 @@ int run_application(int argc, char** argv) {
       window.open_other(options.other);
       if (!options.page) window.show_page(PageId::compare);
     }
-    if (is_photo || !options.at) return;
-    if (const auto looked = window.look_at(*options.at); !looked) window.say(sentence(looked.error()));
+    if (is_photo) return;
+    if (const auto looked = window.look_at(options); !looked) window.say(sentence(looked.error()));
   });
   std::unique_ptr<Photographer> photographer;
   if (is_photo) photographer = std::make_unique<Photographer>(window, options);

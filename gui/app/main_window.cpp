@@ -16,6 +16,7 @@
 #include <QVBoxLayout>
 
 #include "analyzer/report/findings.h"
+#include "analyzer/report/losses.h"
 #include "gui/app/export.h"
 #include "gui/app/start_page.h"
 #include "gui/compare/compare_page.h"
@@ -165,6 +166,9 @@ QWidget* MainWindow::make_head() {
     session_.look(wanted);
   });
   row->addWidget(subject_);
+  simulated_ = new QLabel(tr("simulated GPU"));
+  simulated_->hide();
+  row->addWidget(simulated_);
   row->addStretch(1);
   headline_ = new QLabel;
   row->addWidget(headline_);
@@ -196,8 +200,11 @@ void MainWindow::follow() {
   back_action_->setEnabled(can_back);
   forward_->setEnabled(can_forward);
   forward_action_->setEnabled(can_forward);
-  setWindowTitle(is_open ? QFileInfo(session_.document()->facts().path).fileName() + QString::fromUtf8(" – Tapelens")
-                         : QString("Tapelens"));
+  QString title = "Tapelens";
+  if (is_open) title = QFileInfo(session_.document()->facts().path).fileName() + QString::fromUtf8(" – Tapelens");
+  if (is_open && !session_.document()->facts().simulated_gpu.empty()) title += tr(" (simulated GPU)");
+  setWindowTitle(title);
+  show_simulated();
   show_headline();
 }
 
@@ -212,6 +219,20 @@ void MainWindow::show_subjects() {
     for (const auto& subject : subjects) subject_->addItem(subject->name);
   }
   subject_->setCurrentIndex(static_cast<int>(session_.view().subject));
+}
+
+// Of a run on simulated GPUs nothing else is to be taken for what a real one does.
+void MainWindow::show_simulated() {
+  const bool is_open = session_.document() != nullptr;
+  report::RecordingFacts facts;
+  if (is_open) facts.simulated_gpu = session_.document()->facts().simulated_gpu;
+  const QString words = visible(report::simulated_text(facts));
+  QPalette palette = this->palette();
+  palette.setColor(QPalette::WindowText, theme().warning);
+  simulated_->setPalette(palette);
+  simulated_->setToolTip(plain_tip(words));
+  simulated_->setAccessibleDescription(words);
+  simulated_->setVisible(!words.isEmpty());
 }
 
 void MainWindow::show_headline() {
@@ -269,39 +290,6 @@ void MainWindow::open(const QString& path) { session_.open(QFileInfo(path).absol
 
 void MainWindow::open_other(const QString& path) {
   static_cast<ComparePage&>(page(PageId::compare)).open_other(QFileInfo(path).absoluteFilePath());
-}
-
-trace::Status MainWindow::look_at(const report::At& at) {
-  const Subject& subject = session_.subject();
-  View next = session_.view();
-  switch (at.kind) {
-    case report::At::Kind::peak:
-      next.at.reset();
-      break;
-    case report::At::Kind::step: {
-      const auto& steps = subject.of.bands.steps;
-      if (at.step >= steps.size()) {
-        return failure(tr("there is no step %1: the recording has steps 0 to %2").arg(at.step).arg(steps.size() - 1));
-      }
-      next.step = at.step;
-      next.at = subject.timeline.largest(subject.of.steps[at.step].when).when;
-      next.range = steps[at.step];
-      break;
-    }
-    case report::At::Kind::time: {
-      const Time duration = session_.document()->facts().duration;
-      if (at.time > duration) {
-        return failure(
-            tr("there is no moment %1: the recording is %2 long").arg(time_words(at.time), time_words(duration)));
-      }
-      peak::Moment moment = subject.timeline.at(at.time);
-      moment.time = at.time;
-      next.at = moment;
-      break;
-    }
-  }
-  session_.look(next, false);
-  return trace::Done{};
 }
 
 // ---- files
@@ -376,7 +364,10 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 }
 
 void MainWindow::changeEvent(QEvent* event) {
-  if (event->type() == QEvent::PaletteChange && headline_ != nullptr) show_headline();
+  if (event->type() == QEvent::PaletteChange && headline_ != nullptr) {
+    show_simulated();
+    show_headline();
+  }
   QMainWindow::changeEvent(event);
 }
 

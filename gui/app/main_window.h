@@ -35,7 +35,8 @@ class MainWindow final : public QMainWindow {
   void open(const QString& path);
   void open_other(const QString& path);
   void show_page(PageId page);
-  // Looks at a moment of what is open, if it has it.
+  // Looks at a device and a moment of what is open, if it has them.
+  trace::Status look_at(const WindowOptions& options);
   trace::Status look_at(const report::At& at);
   // Says it over the page until it is dismissed.
   void say(const QString& sentence);
@@ -56,6 +57,8 @@ class MainWindow final : public QMainWindow {
   QAction* add(QMenu& menu, const QString& text, const QKeySequence& keys, const std::function<void()>& run);
   void follow();
   void show_headline();
+  void show_simulated();
+  trace::Status look_at_device(const QString& name);
   void show_subjects();
   void show_progress(const QString& what, double share);
   void ask_file();
@@ -75,7 +78,7 @@ class MainWindow final : public QMainWindow {
   std::array<QToolButton*, kPages> tabs_{};
   QComboBox* subject_ = nullptr;
   QToolButton *back_ = nullptr, *forward_ = nullptr, *cancel_ = nullptr;
-  QLabel *headline_ = nullptr, *problem_ = nullptr, *doing_ = nullptr;
+  QLabel *headline_ = nullptr, *simulated_ = nullptr, *problem_ = nullptr, *doing_ = nullptr;
   QWidget *banner_ = nullptr, *working_ = nullptr;
   QProgressBar* progress_ = nullptr;
   QMenu* recent_menu_ = nullptr;

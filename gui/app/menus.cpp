@@ -74,10 +74,13 @@ void MainWindow::show_keys() {
       {"F", "the whole run"},
       {"[ and ]", "the step before, the next step"},
       {", and .", "the allocation before, the next allocation"},
+      {"O and Shift+O", "the next time out of memory, the time before"},
       {"/", "search; Enter and Shift+Enter walk the results"},
       {"", ""},
       {"Space", "advice: tick a finding"},
       {"Enter, Backspace", "icicle: zoom into a piece, and out"},
+      {"+ −, Ctrl and wheel, F", "memory map: zoom in and out, all of it at once"},
+      {"Left Right Up Down", "the block before and behind, above and below; Enter shows it in the timeline"},
   };
   QString rows;
   for (const auto& [keys, what] : keys_of) {

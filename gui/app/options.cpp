@@ -49,8 +49,13 @@ const std::vector<Option>& options_with_values() {
   static const std::vector<Option> all = {
       {"page", "PAGE", "Begin with: " + joined(kPageNames), "is no page: " + joined(kPageNames),
        [](WindowOptions& o, const QString& value) { return (o.page = among<PageId>(kPageNames, value)).has_value(); }},
-      {"at", "MOMENT", "Look at: peak, step:N (the peak of a step), 1.5s, 250ms, 1234ns",
-       "is no moment: peak, step:N, or a time like 1.5s",
+      {"device", "NAME", "Look at this one, like cuda:0; the one with the largest peak if not given", "is no device",
+       [](WindowOptions& o, const QString& value) {
+         o.device = value;
+         return !value.isEmpty();
+       }},
+      {"at", "MOMENT", "Look at: peak, step:N (the peak of a step), oom, oom:N, 1.5s, 250ms, 1234ns",
+       "is no moment: peak, step:N, oom, oom:N, or a time like 1.5s",
        [](WindowOptions& o, const QString& value) {
          return (o.at = report::parse_at(value.toStdString())).has_value();
        }},
@@ -107,8 +112,11 @@ trace::Result<WindowOptions> parse_options(const QStringList& arguments) {
   if (files.size() > 2) return failure(QString("'%1' is a third file: one to open, one to compare with").arg(files[2]));
   options.file = files.value(0);
   options.other = files.value(1);
-  if (options.file.isEmpty() && (options.at || !options.screenshot.isEmpty())) {
-    return failure(QString("%1 needs a FILE").arg(options.at ? "--at" : "--screenshot"));
+  if (options.file.isEmpty() && (options.at || !options.device.isEmpty() || !options.screenshot.isEmpty())) {
+    return failure(QString("%1 needs a FILE")
+                       .arg(options.at                  ? "--at"
+                            : !options.device.isEmpty() ? "--device"
+                                                        : "--screenshot"));
   }
   return options;
 }
@@ -131,6 +139,7 @@ Options:
 Examples:
   tapelens-gui run.tapelens
   tapelens-gui run.tapelens --page advice
+  tapelens-gui run.tapelens --device cuda:1 --page segments --at oom
   tapelens-gui before.tapelens after.tapelens --page compare
   tapelens-gui run.tapelens --page peak --at step:2 --screenshot peak.png --size 1920x1080
 

@@ -17,6 +17,7 @@ struct WindowOptions {
   QString file, other;  // other: to compare with
   std::optional<PageId> page;
   std::optional<report::At> at;
+  QString device;      // "cuda:0"; empty: the one with the largest peak
   QString screenshot;  // where to write a picture of the window; empty: the window stays open
   std::optional<QSize> size;
   std::optional<Scheme> scheme;  // none: that of the last time

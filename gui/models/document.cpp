@@ -52,6 +52,12 @@ Subject::Subject(ProcessView& view, const peak::DevicePeak& found, QString calle
   const auto category = static_cast<size_t>(peak::By::category);
   curves[category] = std::make_unique<const picture::Curve>(
       timeline, picture::group(view.process, view.analysis.text(), view.steps, peak, peak::By::category));
+  if (peak::has_blocks(view.process, found.device)) {
+    lines = std::make_unique<const picture::DeviceLines>(view.analysis.memory(found.device));
+  }
+  for (const model::OutOfMemoryId row : view.process.out_of_memory.ids()) {
+    if (view.process.out_of_memory.device[row] == found.device) out_of_memory.push_back(row);
+  }
 }
 
 Interval Subject::busy() const {
@@ -97,6 +103,7 @@ Loaded Document::load(const QString& path, const Progress& progress) try {
     document->processes_.push_back(std::make_unique<ProcessView>(std::move(process), trace::ProcessIndex{i}, words));
     const peak::Analysis& analysis = document->processes_.back()->analysis;
     if (facts.torch_version.isEmpty()) facts.torch_version = text_of(analysis.information("torch_version"));
+    if (facts.simulated_gpu.empty()) facts.simulated_gpu = analysis.information("simulated_gpu");
     for (const peak::DevicePeak& device : analysis.devices()) found.push_back({i, device});
   }
   facts.complete = report::is_complete(facts.lost);

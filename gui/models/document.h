@@ -20,6 +20,7 @@
 #include "gui/picture/bands.h"
 #include "gui/picture/blocks.h"
 #include "gui/picture/curve.h"
+#include "gui/picture/device_lines.h"
 #include "gui/picture/grouping.h"
 #include "gui/picture/tracks.h"
 #include "trace/recording.h"
@@ -73,6 +74,8 @@ struct Subject {
   const peak::PeakSet& peak;                                       // of analysis, as the timeline
   peak::DevicePeak device;                                         // at that peak
   std::array<std::unique_ptr<const picture::Curve>, kBys> curves;  // by peak::By; that of By::category is always there
+  std::unique_ptr<const picture::DeviceLines> lines;               // null: the device tells of no blocks
+  std::vector<model::OutOfMemoryId> out_of_memory;  // requests that it had no memory for, in the order of time
   std::unique_ptr<const picture::Blocks> blocks;
   std::unique_ptr<const Advised> advised;
 };
@@ -81,6 +84,7 @@ enum class Part : uint8_t { tracks, blocks, curves, relations, advice };
 
 struct DocumentFacts {
   QString path, command, torch_version;
+  std::string simulated_gpu;  // "8 x NVIDIA H100 80GB HBM3"; empty: what is there
   Time duration;
   uint64_t events = 0, file_bytes = 0;
   std::vector<report::Lost> lost;

@@ -4,6 +4,7 @@
 
 #include "analyzer/model/attribution.h"
 #include "analyzer/report/format.h"
+#include "analyzer/report/layout.h"
 #include "gui/models/visible_text.h"
 #include "trace/record.h"
 
@@ -42,6 +43,13 @@ AllocationFacts::Save describe(const Document& document, const Process& p, model
 }  // namespace
 
 QString bytes_words(Bytes bytes) { return visible(report::bytes_text(bytes)); }
+QString address_words(uint64_t address) { return "0x" + QString::number(address, 16); }
+QString pool_words(uint64_t stream, uint32_t graph_pool, uint32_t user_pool) {
+  QString words = stream == 0 ? QStringLiteral("default stream") : "stream " + address_words(stream);
+  if (graph_pool != 0) words += QString(", graph pool %1").arg(graph_pool);
+  if (user_pool != 0) words += QString(", pool %1").arg(user_pool);
+  return words;
+}
 QString time_words(Time time) { return visible(report::time_text(time)); }
 
 AllocationFacts facts_of(const Document& document, const Subject& subject, AllocationId id, bool has_relations,
@@ -62,6 +70,12 @@ AllocationFacts facts_of(const Document& document, const Subject& subject, Alloc
     f.stack.push_back({std::string(text.string(text.frame_file[frame])),
                        std::string(text.string(text.frame_function[frame])), text.frame_line[frame]});
   }
+  if (const model::DeviceBlockId block = p.device_blocks.of(id)) {
+    const model::DeviceBlocks& b = p.device_blocks;
+    f.block = QString("%1 at %2, %3")
+                  .arg(bytes_words(b.rounded[block]), address_words(b.address[block]),
+                       pool_words(b.stream[block], b.graph_pool[block], b.user_pool[block]));
+  }
   model::LayoutId layout;
   if (has_relations) {
     for (const model::SaveId save : subject.of.analysis.provenance().saves(id)) {
@@ -80,7 +94,7 @@ AllocationFacts facts_of(const Document& document, const Subject& subject, Alloc
   if (f.what.isEmpty() && !f.saves.empty()) f.what = f.saves.front().field;
   if (f.what.isEmpty()) {
     const auto kind = subject.curves[static_cast<size_t>(peak::By::category)]->grouping().of[id.value];
-    f.what = visible(peak::category_name(static_cast<peak::HolderKind>(kind)));
+    f.what = visible(report::label(static_cast<peak::HolderKind>(kind)));
   }
   return f;
 }

@@ -17,6 +17,7 @@ struct AllocationFacts {
   QString layout;                    // "float32 [8, 64, 56, 56]", if a save saw it
   QString op, module;                // that made it; empty: not known
   QString source;                    // "train.py:42 forward"
+  QString block;                     // "10.0 MiB at 0x1000000, stream 7": what the device's own allocator gave for it
   std::vector<report::Frame> stack;  // innermost first
 
   struct Save {
@@ -38,6 +39,9 @@ AllocationFacts facts_of(const Document& document, const Subject& subject, Alloc
                          size_t most = 200);
 
 QString bytes_words(Bytes bytes);
+QString address_words(uint64_t address);
+// "default stream", "stream 0x7, graph pool 1, pool 2": where blocks of a segment may be given out.
+QString pool_words(uint64_t stream, uint32_t graph_pool, uint32_t user_pool);
 QString time_words(Time time);
 
 }  // namespace tapelens::gui

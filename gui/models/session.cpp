@@ -225,6 +225,7 @@ void Session::find_moment() {
             view.at ? peak_set(subject.of.process, document->text(), subject.device.device, *view.at) : subject.peak;
         const report::Options options;
         found->described = describe_peak(subject.of.analysis, found->set, options);
+        found->segments = segments_at(subject.of.process, subject.device.device, found->set.when);
         return [this, number, found] {
           if (number != moment_number_) return;
           moment_ = found;

@@ -38,7 +38,8 @@ struct View {
 // What was alive at a moment, in words, by the same code as `tapelens report`.
 struct MomentSet {
   peak::PeakSet set;
-  report::Peak described;  // all allocations
+  report::Peak described;                 // all allocations
+  std::vector<peak::SegmentAt> segments;  // of a device that tells of them, by address
 };
 
 class Session : public QObject {

@@ -12,9 +12,9 @@
 
 #include "analyzer/report/format.h"
 #include "gui/models/visible_text.h"
-#include "gui/peak/category_bar.h"
 #include "gui/peak/groups_view.h"
 #include "gui/peak/peak_list.h"
+#include "gui/widgets/category_bar.h"
 #include "gui/widgets/source_pane.h"
 #include "gui/widgets/theme.h"
 

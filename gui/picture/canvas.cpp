@@ -20,6 +20,8 @@ bool is_ink(Pattern pattern, int x, int y) {
       return (y & 7) == 0;
     case Pattern::upright:
       return (x & 7) == 0;
+    case Pattern::hatched:
+      return ((x - y) & 3) == 0;
   }
   return false;
 }

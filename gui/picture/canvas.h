@@ -8,7 +8,7 @@ namespace tapelens::picture {
 using Pixel = uint32_t;  // 0xffRRGGBB
 
 // What tells grounds apart without their colour.
-enum class Pattern : uint8_t { plain, rising, falling, dots, crosses, level, upright };
+enum class Pattern : uint8_t { plain, rising, falling, dots, crosses, level, upright, hatched };
 
 struct Canvas {
   Pixel* pixels;

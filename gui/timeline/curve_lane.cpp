@@ -38,12 +38,11 @@ void paint_grid(Surface& surface, const Scene& scene, const QRect& lane) {
 
 // The top of each column as one line, in device independent pixels.
 template <class Value>
-QPolygonF outline(const Scene& scene, const QRect& lane, Value value) {
+QPolygonF outline(const Scene& scene, const QRect& lane, Bytes top, Value value) {
   QPolygonF line;
   double before = -1;
   for (int c = 0; c < scene.axis.width; ++c) {
-    const double y =
-        lane.bottom() + 1 - static_cast<double>(value(c)) / static_cast<double>(scene.top.value) * lane.height();
+    const double y = lane.bottom() + 1 - static_cast<double>(value(c)) / static_cast<double>(top.value) * lane.height();
     const double x = lane.left() + c / scene.ratio;
     if (y == before && c + 1 < scene.axis.width) continue;
     if (before >= 0) line << QPointF(x, before);
@@ -90,6 +89,42 @@ void paint_stack(Surface& surface, const QRect& area, const std::vector<picture:
   if (!columns.empty()) fill(first, columns.size(), shown);
 }
 
+// Seen on any ground: each line has an edge.
+void paint_line(QPainter& p, const QPolygonF& line, const QColor& color, double width) {
+  p.setPen(QPen(theme().surface, width + 2));
+  p.drawPolyline(line);
+  p.setPen(QPen(color, width));
+  p.drawPolyline(line);
+}
+
+// What the device's own allocator held: allocated, what waits for a stream on top of it, reserved. Those of bytes that
+// are empty are not there.
+void paint_device_lines(QPainter& p, const Scene& scene, const QRect& lane, Bytes top,
+                        const std::vector<Bytes>& allocated, const std::vector<Bytes>& active,
+                        const std::vector<Bytes>& reserved) {
+  const auto line_of = [&](const std::vector<Bytes>& bytes) {
+    return outline(scene, lane, top, [&](int c) { return bytes[static_cast<size_t>(c)].value; });
+  };
+  p.save();
+  p.setRenderHint(QPainter::Antialiasing, false);
+  if (!reserved.empty()) paint_line(p, line_of(reserved), theme().reserved, 2);
+  if (!allocated.empty()) {
+    const QPolygonF line = line_of(allocated);
+    if (!active.empty()) {
+      const QPolygonF above = line_of(active);
+      QPolygonF between = above;
+      for (auto at = line.crbegin(); at != line.crend(); ++at) between << *at;
+      p.setPen(Qt::NoPen);
+      p.setBrush(QBrush(theme().text, Qt::BDiagPattern));
+      p.drawPolygon(between);
+      p.setPen(QPen(theme().text, 1, Qt::DotLine));
+      p.drawPolyline(above);
+    }
+    paint_line(p, line, theme().text, 1);
+  }
+  p.restore();
+}
+
 }  // namespace
 
 void paint_curve(Surface& surface, const Scene& scene, const QRect& lane) {
@@ -97,15 +132,13 @@ void paint_curve(Surface& surface, const Scene& scene, const QRect& lane) {
   const QRect area = surface.device(lane);
   const double scale = static_cast<double>(area.height()) / static_cast<double>(scene.top.value);
   paint_stack(surface, area, scene.columns, scale, scene.grounds);
-  if (scene.lowered.empty()) return;
   QPainter& p = surface.painter();
+  paint_device_lines(p, scene, lane, scene.top, scene.allocated, scene.active, scene.reserved);
+  if (scene.lowered.empty()) return;
   p.save();
   p.setRenderHint(QPainter::Antialiasing, false);
-  const QPolygonF line = outline(scene, lane, [&](int c) { return scene.lowered[static_cast<size_t>(c)].value; });
-  p.setPen(QPen(theme().surface, 4));
-  p.drawPolyline(line);
-  p.setPen(QPen(theme().what_if, 2));
-  p.drawPolyline(line);
+  paint_line(p, outline(scene, lane, scene.top, [&](int c) { return scene.lowered[static_cast<size_t>(c)].value; }),
+             theme().what_if, 2);
   p.restore();
 }
 
@@ -113,11 +146,26 @@ void paint_other_curve(Surface& surface, const Scene& scene, const Subject& othe
   std::vector<picture::Column> columns;
   other.curves[static_cast<size_t>(peak::By::category)]->columns(scene.axis, columns);
   const QRect area = surface.device(lane);
-  const double scale =
-      static_cast<double>(area.height()) / static_cast<double>(std::max<int64_t>(1, other.device.peak.value));
+  const Bytes top{std::max<int64_t>(1, highest_of(other).value)};
+  const double scale = static_cast<double>(area.height()) / static_cast<double>(top.value);
   std::array<Ground, picture::Grouping::kGroups> grounds{};
   for (uint8_t group = 0; group < peak::kHolderKinds; ++group) grounds[group] = group_ground(peak::By::category, group);
   paint_stack(surface, area, columns, scale, grounds);
+  QPainter& p = surface.painter();
+  if (other.lines) {
+    std::vector<Bytes> allocated, active, reserved;
+    other.lines->allocated.columns(scene.axis, allocated);
+    if (!other.lines->active.is_flat()) other.lines->active.columns(scene.axis, active);
+    if (!other.lines->reserved.is_flat()) other.lines->reserved.columns(scene.axis, reserved);
+    paint_device_lines(p, scene, lane, top, allocated, active, reserved);
+  }
+  p.setPen(QPen(theme().error, 2));
+  for (const model::OutOfMemoryId request : other.out_of_memory) {
+    const Time time = other.of.process.out_of_memory.time[request];
+    if (!scene.axis.shown.contains(time)) continue;
+    const int x = static_cast<int>(scene.x_of(time));
+    p.drawLine(x, lane.top(), x, lane.bottom());
+  }
 }
 
 void paint_minimap(Surface& surface, const Session& session, const QRect& lane, std::vector<Bytes>& most) {

@@ -6,6 +6,7 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
+#include "gui/models/out_of_memory.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
 
@@ -36,6 +37,7 @@ QString html_of(const AllocationFacts& f, Time duration, bool has_relations) {
   html += fact(QObject::tr("made by"), f.op.toHtmlEscaped());
   html += fact(QObject::tr("module"), f.module.toHtmlEscaped());
   html += fact(QObject::tr("line"), f.source.toHtmlEscaped());
+  html += fact(QObject::tr("block"), f.block.toHtmlEscaped());
   html += fact(QObject::tr("born"), link(f.life.begin));
   html +=
       fact(QObject::tr("freed"), f.is_freed ? link(f.life.end) : QObject::tr("never, in %1").arg(time_words(duration)));
@@ -69,7 +71,7 @@ QString html_of(const AllocationFacts& f, Time duration, bool has_relations) {
   return html;
 }
 
-constexpr size_t kMostGroups = 5, kMostFindings = 4;
+constexpr size_t kMostGroups = 5, kMostFindings = 4, kMostRequests = 8;
 
 QString row(const QString& left, const QString& right) {
   return QString("<tr><td>%1</td><td align=right style='padding-left:8px'>%2</td></tr>").arg(left, right);
@@ -91,6 +93,39 @@ QString group_words(const std::string& key) {
     }
   }
   return visible(key);
+}
+
+// What the device's own allocator held at the peak, and the requests that it had no memory for.
+QString device_summary(const Session& session) {
+  const Subject& subject = session.subject();
+  QString html;
+  if (subject.lines) {
+    const peak::DeviceMemory& memory = subject.lines->memory;
+    const Time at = subject.device.when.time;
+    html += heading(QObject::tr("What the allocator of %1 held then").arg(subject.label)) +
+            "<table width='100%' cellspacing=0 cellpadding=1>";
+    html += row(QObject::tr("allocated, in blocks"), unbroken(bytes_words(Bytes{memory.allocated.at(at)})));
+    if (const int64_t waiting = memory.waiting.at(at); waiting > 0)
+      html += row(QObject::tr("freed, waits for a stream"), unbroken(bytes_words(Bytes{waiting})));
+    if (!subject.lines->reserved.is_flat())
+      html += row(QObject::tr("reserved, in segments"), unbroken(bytes_words(Bytes{memory.reserved.at(at)})));
+    html +=
+        "</table><p style='margin:4px 0'><a href='page:segments'>" + QObject::tr("Its segments as a map") + "</a></p>";
+  }
+  const auto& requests = subject.out_of_memory;
+  if (requests.empty()) return html;
+  html += heading(QObject::tr("Out of memory")) + "<table width='100%' cellspacing=0 cellpadding=1>";
+  for (size_t i = 0; i < std::min(requests.size(), kMostRequests); ++i) {
+    const auto f = out_of_memory_facts(*session.document(), subject, requests[i]);
+    html += QString("<tr><td><a href='oom:%1'>%2</a> &nbsp;%3</td></tr>")
+                .arg(requests[i].value)
+                .arg(unbroken(time_words(f.time)).toHtmlEscaped(), out_of_memory_words(f).toHtmlEscaped());
+  }
+  html += "</table>";
+  if (requests.size() > kMostRequests) {
+    html += remark(QObject::tr("and %1 more: O goes to the next").arg(requests.size() - kMostRequests));
+  }
+  return html;
 }
 
 // What there is to know before anything is clicked: what held the peak, and what to do about it.
@@ -117,6 +152,7 @@ QString summary_of(const Session& session) {
   html += "</table><p style='margin:4px 0'><a href='page:peak'>" + QObject::tr("All of it, by module and line") +
           "</a></p>";
 
+  html += device_summary(session);
   html += heading(QObject::tr("What to do about it"));
   if (!session.has(Part::advice)) return html + remark(QObject::tr("Being worked out …"));
   const auto& findings = subject.advised->advice.findings;
@@ -154,7 +190,11 @@ Inspector::Inspector(Session& session, QWidget* parent) : QTextBrowser(parent), 
       return;
     }
     View next = session_.view();
-    next.page = url.path() == "peak" ? PageId::peak : PageId::advice;
+    if (url.scheme() == "oom") {
+      session_.look(at_out_of_memory(session_, model::OutOfMemoryId{url.path().toUInt()}));
+      return;
+    }
+    next.page = url.path() == "peak" ? PageId::peak : url.path() == "segments" ? PageId::segments : PageId::advice;
     if (url.scheme() == "finding") next.finding = url.path();
     session_.look(next);
   });

@@ -38,8 +38,13 @@ Lanes::Lanes(const Session& session, QSize size, int text_height, int gutter_wid
   bands = take(2 * (text_height + 2), kGap);
   curve = take(rest * 9 / 20, kGap);
   blocks = take(rest - rest * 9 / 20, kGap);
-  for (size_t i = 0; i < subjects; ++i) {
-    if (i != session.view().subject) others.push_back({take(other_height, kGap), i});
+  // The other devices of this process, then those of the others.
+  const Document& document = *session.document();
+  for (const bool of_this : {true, false}) {
+    for (size_t i = 0; i < subjects; ++i) {
+      if (i == session.view().subject || (&document.subject(i).of == &session.subject().of) != of_this) continue;
+      others.push_back({take(other_height, kGap), i});
+    }
   }
   for (const picture::Track& track : tracks) {
     threads.push_back({take(static_cast<int>(track.rows.size()) * row_height, kGap), &track});

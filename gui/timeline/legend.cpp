@@ -42,10 +42,7 @@ std::vector<Legend::Entry> Legend::entries(int width) const {
   const QFontMetrics metrics(small_font());
   int x = 0, y = 0;
   const int height = metrics.height() + 2;
-  for (uint8_t group = 0; group < grouping.names.size(); ++group) {
-    QString name = group_label(grouping, group);
-    if (name.size() > kMostWords) name = name.left(kMostWords / 2) + QChar(0x2026) + name.right(kMostWords / 2);
-    const QString words = name + "  " + bytes_words(Bytes{at_peak[group]});
+  const auto add = [&](const QString& words, uint8_t group) {
     const int wide = kSwatch + 5 + metrics.horizontalAdvance(words);
     if (x > 0 && x + wide > width) {
       x = 0;
@@ -53,6 +50,22 @@ std::vector<Legend::Entry> Legend::entries(int width) const {
     }
     out.push_back({words, QRect(x, y, wide, height), group});
     x += wide + 2 * kGap;
+  };
+  for (uint8_t group = 0; group < grouping.names.size(); ++group) {
+    // Of a device that tells of no blocks nothing can wait.
+    const bool can_be = grouping.by != peak::By::category || subject.lines ||
+                        group != static_cast<uint8_t>(peak::HolderKind::allocator);
+    if (!can_be) continue;
+    QString name = group_label(grouping, group);
+    if (name.size() > kMostWords) name = name.left(kMostWords / 2) + QChar(0x2026) + name.right(kMostWords / 2);
+    add(name + "  " + bytes_words(Bytes{at_peak[group]}), group);
+  }
+  if (subject.lines) {
+    const Time at = subject.device.when.time;
+    const peak::DeviceMemory& memory = subject.lines->memory;
+    add(tr("allocated") + "  " + bytes_words(Bytes{memory.allocated.at(at)}), kAllocated);
+    if (!subject.lines->reserved.is_flat())
+      add(tr("reserved") + "  " + bytes_words(Bytes{memory.reserved.at(at)}), kReserved);
   }
   return out;
 }
@@ -73,10 +86,16 @@ void Legend::paintEvent(QPaintEvent*) {
   PainterSurface surface(p);
   for (const Entry& entry : all) {
     const QRect swatch(entry.where.left(), entry.where.center().y() - kSwatch / 2, kSwatch, kSwatch);
-    surface.fill(swatch, group_ground(by, entry.group));
-    p.setPen(theme().line);
-    p.setBrush(Qt::NoBrush);
-    p.drawRect(swatch.adjusted(0, 0, -1, -1));
+    if (entry.group == kAllocated || entry.group == kReserved) {
+      const bool is_reserved = entry.group == kReserved;
+      const int y = swatch.center().y();
+      p.fillRect(QRect(swatch.left(), y, kSwatch, is_reserved ? 2 : 1), is_reserved ? theme().reserved : theme().text);
+    } else {
+      surface.fill(swatch, group_ground(by, entry.group));
+      p.setPen(theme().line);
+      p.setBrush(Qt::NoBrush);
+      p.drawRect(swatch.adjusted(0, 0, -1, -1));
+    }
     p.setPen(theme().text);
     p.drawText(entry.where.adjusted(kSwatch + 5, 0, 2, 0), Qt::AlignLeft | Qt::AlignVCenter, entry.words);
   }

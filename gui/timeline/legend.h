@@ -19,10 +19,11 @@ class Legend final : public QWidget {
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  static constexpr uint8_t kAllocated = 254, kReserved = 255;
   struct Entry {
     QString words;
     QRect where;
-    uint8_t group;
+    uint8_t group;  // or, of a line over the curve, kAllocated and kReserved
   };
   std::vector<Entry> entries(int width) const;
 

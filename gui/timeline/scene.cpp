@@ -15,6 +15,10 @@ Bytes with_room(Bytes peak) { return Bytes{std::max<int64_t>(1, peak.value + pea
 
 }  // namespace
 
+Bytes highest_of(const Subject& subject) {
+  return subject.lines ? std::max(subject.device.peak, subject.lines->most) : subject.device.peak;
+}
+
 picture::Pixel pixel(const QColor& color) { return color.rgba(); }
 
 const picture::Curve& curve_of(const Session& session, const Subject& subject) {
@@ -30,11 +34,11 @@ Ground group_ground(peak::By by, uint8_t group) {
   const QColor color = group_color(by, group);
   using picture::Pattern;
   // By HolderKind: what most pictures are full of is plain.
-  constexpr std::array<Pattern, peak::kHolderKinds> kPatterns = {Pattern::plain,   Pattern::rising, Pattern::dots,
-                                                                 Pattern::crosses, Pattern::level,  Pattern::plain,
-                                                                 Pattern::upright, Pattern::dots,   Pattern::falling};
-  const Pattern pattern = by == peak::By::category ? kPatterns[group] : Pattern::plain;
-  return {pixel(color), pixel(theme().is_dark ? color.lighter(130) : color.darker(118)), pattern};
+  constexpr std::array<Pattern, peak::kHolderKinds> kPatterns = {Pattern::plain,   Pattern::rising,  Pattern::dots,
+                                                                 Pattern::crosses, Pattern::level,   Pattern::plain,
+                                                                 Pattern::upright, Pattern::hatched, Pattern::falling};
+  if (by != peak::By::category) return {pixel(color), 0, Pattern::plain};
+  return {pixel(color), pixel(theme().ink(static_cast<peak::HolderKind>(group))), kPatterns[group]};
 }
 
 QString group_label(const picture::Grouping& grouping, uint8_t group) {
@@ -49,9 +53,14 @@ Scene::Scene(const Session& shown, int from, int across, double device_ratio)
       width(across),
       axis{shown.view().range, std::max(1, static_cast<int>(across * device_ratio))},
       curve(curve_of(shown, subject)),
-      top(with_room(subject.device.peak)),
+      top(with_room(highest_of(subject))),
       ratio(device_ratio) {
   curve.columns(axis, columns);
+  if (subject.lines) {
+    subject.lines->allocated.columns(axis, allocated);
+    if (!subject.lines->active.is_flat()) subject.lines->active.columns(axis, active);
+    if (!subject.lines->reserved.is_flat()) subject.lines->reserved.columns(axis, reserved);
+  }
   if (const auto& what_if = shown.what_if()) {
     what_if->curve.columns(subject.timeline, axis, lowered);
     top = std::max(top, with_room(what_if->after));

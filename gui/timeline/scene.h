@@ -22,7 +22,9 @@ struct Scene {
   const picture::Curve& curve;
   std::vector<picture::Column> columns;
   std::vector<Bytes> lowered;  // without what is ticked; empty: nothing is
-  Bytes top;                   // of the lanes of curves
+  // Of a device that tells of blocks; empty: it does not, or nothing ever waited, or what is reserved is not known.
+  std::vector<Bytes> allocated, active, reserved;
+  Bytes top;  // of the lane of the curve
   std::array<Ground, picture::Grouping::kGroups> grounds, dimmed;
 
   const Ground& name_ground(model::StringId name) const;  // of modules, operators and nodes
@@ -36,6 +38,8 @@ struct Scene {
 
 picture::Pixel pixel(const QColor& color);
 
+// The largest of all curves of a device.
+Bytes highest_of(const Subject& subject);
 // The curve for the grouping that is chosen, or that of the categories until it is there.
 const picture::Curve& curve_of(const Session& session, const Subject& subject);
 QColor group_color(peak::By by, uint8_t group);

@@ -17,7 +17,7 @@ void PainterSurface::fill(const QRect& r, const Ground& ground) {
   painter_.fillRect(r, QColor(ground.pixel));
   // Qt's nearest to the patterns of canvas.h.
   constexpr Qt::BrushStyle kStyles[] = {Qt::NoBrush,          Qt::BDiagPattern, Qt::FDiagPattern, Qt::Dense6Pattern,
-                                        Qt::DiagCrossPattern, Qt::HorPattern,   Qt::VerPattern};
+                                        Qt::DiagCrossPattern, Qt::HorPattern,   Qt::VerPattern,   Qt::Dense4Pattern};
   if (ground.pattern == picture::Pattern::plain || r.width() < 3 || r.height() < 3) return;
   painter_.fillRect(r, QBrush(QColor(ground.ink), kStyles[static_cast<size_t>(ground.pattern)]));
 }

@@ -10,6 +10,7 @@
 
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
+#include "gui/models/out_of_memory.h"
 #include "gui/timeline/timeline_view.h"
 #include "gui/timeline/tooltips.h"
 #include "gui/widgets/theme.h"
@@ -122,6 +123,10 @@ void TimelineView::click(QPoint place) {
   if (chosen_) {
     chosen_.reset();
     Q_EMIT hintChanged();
+  }
+  if (const model::OutOfMemoryId request = out_of_memory_at(place)) {
+    session_.look(at_out_of_memory(session_, request));
+    return;
   }
   switch (lanes_->at(place)) {
     case Lane::blocks:
@@ -241,6 +246,8 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
       return next_allocation(-1);
     case Qt::Key_Period:
       return next_allocation(1);
+    case Qt::Key_O:
+      return next_out_of_memory((event->modifiers() & Qt::ShiftModifier) != 0 ? -1 : 1);
     case Qt::Key_Return:
     case Qt::Key_Enter:
       if (chosen_) {
@@ -279,36 +286,44 @@ void TimelineView::changeEvent(QEvent* event) {
 
 void TimelineView::hover(QPoint place) {
   hovered_ = hit().allocation_at(place);
-  tell_what_is_there(place, mapToGlobal(place));
+  if (const QString words = tip_at(place); words.isEmpty()) {
+    QToolTip::hideText();
+  } else {
+    QToolTip::showText(mapToGlobal(place) + QPoint(12, 12), words, this);
+  }
   Q_EMIT hintChanged();
   update();
 }
 
-void TimelineView::tell_what_is_there(QPoint place, QPoint global) {
-  QString words;
+model::OutOfMemoryId TimelineView::out_of_memory_at(QPoint place) const {
+  for (const RequestMark& mark : out_of_memory_) {
+    if (mark.where.contains(place)) return mark.request;
+  }
+  return {};
+}
+
+QString TimelineView::tip_at(QPoint place) const {
+  if (const model::OutOfMemoryId request = out_of_memory_at(place)) return out_of_memory_tip(session_, request);
   switch (lanes_->at(place)) {
     case Lane::blocks:
-      if (hovered_) words = allocation_tip(session_, hovered_);
-      break;
+      return hovered_ ? allocation_tip(session_, hovered_) : QString();
     case Lane::curve:
-      words = column_tip(*scene_, hit().column_at(place.x()));
-      break;
-    case Lane::bands:
-      if (const Interval* step = hit().step_at(place)) words = step_tip(session_, *step, hit().time_at(place.x()));
-      break;
-    case Lane::track:
-      if (const uint32_t span = hit().span_at(place); span != UINT32_MAX) words = span_tip(session_, span);
-      break;
+      return column_tip(*scene_, hit().column_at(place.x()));
+    case Lane::bands: {
+      const Interval* step = hit().step_at(place);
+      return step == nullptr ? QString() : step_tip(session_, *step, hit().time_at(place.x()));
+    }
+    case Lane::track: {
+      const uint32_t span = hit().span_at(place);
+      return span == UINT32_MAX ? QString() : span_tip(session_, span);
+    }
     case Lane::other:
-      words = tr("Click to look at this device");
-      break;
+      for (const Lanes::Other& other : lanes_->others) {
+        if (other.where.contains(place)) return subject_tip(session_.document()->subject(other.subject));
+      }
+      return {};
     default:
-      break;
-  }
-  if (words.isEmpty()) {
-    QToolTip::hideText();
-  } else {
-    QToolTip::showText(global + QPoint(12, 12), words, this);
+      return {};
   }
 }
 
@@ -324,7 +339,16 @@ QString TimelineView::hint() const {
   }
   if (!cursor_ || cursor_->x() < lanes_->picture_left()) return {};
   const Time time = hit().time_at(cursor_->x());
-  return tr("%1: %2 alive").arg(time_words(time), bytes_words(subject.timeline.live(subject.timeline.at(time))));
+  QString words =
+      tr("%1: %2 alive").arg(time_words(time), bytes_words(subject.timeline.live(subject.timeline.at(time))));
+  if (!subject.lines) return words;
+  const peak::DeviceMemory& memory = subject.lines->memory;
+  words += tr(", %1 allocated").arg(bytes_words(Bytes{memory.allocated.at(time)}));
+  if (const int64_t waiting = memory.waiting.at(time); waiting > 0)
+    words += tr(", %1 wait for a stream").arg(bytes_words(Bytes{waiting}));
+  if (!subject.lines->reserved.is_flat())
+    words += tr(", %1 reserved").arg(bytes_words(Bytes{memory.reserved.at(time)}));
+  return words;
 }
 
 }  // namespace tapelens::gui

@@ -11,8 +11,8 @@ namespace tapelens::gui {
 
 namespace {
 
-// A label on a ground of its own, inside of `bounds`, beside x.
-void flag(QPainter& p, const QRect& bounds, int x, int y, const QString& text, const QColor& color) {
+// A label on a ground of its own, inside of `bounds`, beside x: where it is.
+QRect flag(QPainter& p, const QRect& bounds, int x, int y, const QString& text, const QColor& color) {
   p.setFont(small_font());
   const QFontMetrics metrics = p.fontMetrics();
   QRect r(x + 5, y, metrics.horizontalAdvance(text) + 10, metrics.height() + 2);
@@ -23,6 +23,7 @@ void flag(QPainter& p, const QRect& bounds, int x, int y, const QString& text, c
   p.drawRect(r.adjusted(0, 0, -1, -1));
   p.setPen(color);
   p.drawText(r, Qt::AlignCenter, text);
+  return r;
 }
 
 }  // namespace
@@ -76,6 +77,42 @@ void TimelineView::paint_chosen(QPainter& p) {
   p.drawLine(r.topRight(), r.bottomRight());
 }
 
+// A line at each request that the device had no memory for, with words where they do not cover others.
+void TimelineView::paint_out_of_memory(QPainter& p) {
+  const Scene& s = *scene_;
+  const Subject& subject = session_.subject();
+  const QRect& curve = lanes_->curve;
+  const int line_height = QFontMetrics(small_font()).height();
+  out_of_memory_.clear();
+  int free_from = INT_MIN, last_x = INT_MIN;
+  const auto& times = subject.of.process.out_of_memory.time;
+  const auto time_of = [&](model::OutOfMemoryId request) { return times[request]; };
+  const auto& all = subject.out_of_memory;
+  for (auto at = std::ranges::lower_bound(all, s.axis.shown.begin, {}, time_of);
+       at != all.end() && time_of(*at) < s.axis.shown.end; ++at) {
+    const model::OutOfMemoryId request = *at;
+    const int x = static_cast<int>(s.x_of(time_of(request)));
+    if (x == last_x) continue;
+    last_x = x;
+    p.setPen(QPen(theme().error, 1, Qt::DashDotLine));
+    p.drawLine(x, curve.top(), x, lanes_->blocks.bottom());
+    // A cross at the top: what can be clicked where there is no room for words.
+    const QPointF middle(std::clamp(x + 0.5, curve.left() + 5.0, curve.right() - 5.0), curve.top() + 7.0);
+    p.setRenderHint(QPainter::Antialiasing);
+    p.setPen(QPen(theme().error, 3));
+    p.drawLine(middle + QPointF(-4, -4), middle + QPointF(4, 4));
+    p.drawLine(middle + QPointF(-4, 4), middle + QPointF(4, -4));
+    p.setRenderHint(QPainter::Antialiasing, false);
+    out_of_memory_.push_back({QRect(static_cast<int>(middle.x()) - 6, curve.top(), 13, 14), request});
+    const QString words = tr("out of memory: %1").arg(bytes_words(subject.of.process.out_of_memory.bytes[request]));
+    const int wide = QFontMetrics(small_font()).horizontalAdvance(words) + 15;
+    const bool goes_left = x + wide > curve.right();
+    if ((goes_left ? x - wide : x) < free_from) continue;
+    out_of_memory_.push_back({flag(p, curve, x, curve.top() + 2 * (line_height + 6), words, theme().error), request});
+    free_from = goes_left ? x : x + wide;
+  }
+}
+
 void TimelineView::paint_marks(QPainter& p) {
   if (!scene_) scene();
   const Scene& s = *scene_;
@@ -114,6 +151,7 @@ void TimelineView::paint_marks(QPainter& p) {
     flag(p, curve, static_cast<int>(s.x_of(what_if->when)), y + 2,
          tr("%1 with what is ticked").arg(bytes_words(what_if->after)), theme().what_if);
   }
+  paint_out_of_memory(p);
   const View& view = session_.view();
   if (view.at && is_seen(view.at->time)) {
     const int x = static_cast<int>(s.x_of(view.at->time));

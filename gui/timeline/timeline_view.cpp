@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gui/models/facts.h"
+#include "gui/models/out_of_memory.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -24,6 +25,7 @@ TimelineView::TimelineView(Session& session, QWidget* parent) : QWidget(parent),
     scene_.reset();
     lanes_.reset();
     hovered_ = {};
+    out_of_memory_.clear();
     refresh();
   });
   connect(&session, &Session::viewChanged, this, &TimelineView::follow);
@@ -268,6 +270,12 @@ void TimelineView::next_step(int by) {
   }
   next.range = steps[next.step];
   session_.look(next);
+}
+
+void TimelineView::next_out_of_memory(int by) {
+  if (!lanes_) return;
+  if (const model::OutOfMemoryId request = gui::next_out_of_memory(session_, by))
+    session_.look(at_out_of_memory(session_, request));
 }
 
 void TimelineView::next_allocation(int by) {

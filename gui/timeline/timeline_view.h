@@ -36,6 +36,7 @@ class TimelineView final : public QWidget {
   void show_allocation(AllocationId allocation);  // selects it, and sees to it that its life is seen
   void next_step(int by);
   void next_allocation(int by);  // by birth, of those that a block can be seen of
+  void next_out_of_memory(int by);
 
   const Lanes& lanes() const { return *lanes_; }
   const Scene& scene();
@@ -65,12 +66,14 @@ class TimelineView final : public QWidget {
   void paint_lanes(Surface& surface);
   void paint_names(QPainter& painter);
   void paint_marks(QPainter& painter);
+  void paint_out_of_memory(QPainter& painter);
   void paint_chosen(QPainter& painter);
   void paint_life(QPainter& painter, AllocationId allocation, bool is_selected);
   void look_at(Interval range, bool is_step = true);
   void click(QPoint place);
   void hover(QPoint place);
-  void tell_what_is_there(QPoint place, QPoint global);
+  model::OutOfMemoryId out_of_memory_at(QPoint place) const;
+  QString tip_at(QPoint place) const;
 
   picture::ByteAxis byte_axis() const;  // wants Part::blocks
   HitTest hit() const;                  // wants scene()
@@ -80,6 +83,11 @@ class TimelineView final : public QWidget {
   std::unique_ptr<Scene> scene_;
   QImage frame_;
   std::vector<Bytes> whole_;  // the minimap's columns
+  struct RequestMark {
+    QRect where;
+    model::OutOfMemoryId request;
+  };
+  std::vector<RequestMark> out_of_memory_;  // that were painted
   bool is_stale_ = true;
 
   std::optional<std::pair<int64_t, int64_t>> bytes_;  // that the lane of blocks shows; none: all

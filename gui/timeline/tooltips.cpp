@@ -5,6 +5,7 @@
 #include "analyzer/model/attribution.h"
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
+#include "gui/models/out_of_memory.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
 
@@ -43,6 +44,7 @@ QString allocation_tip(const Session& session, AllocationId allocation) {
   rows.add(QObject::tr("made by"), f.op);
   rows.add(QObject::tr("module"), f.module);
   rows.add(QObject::tr("line"), f.source);
+  rows.add(QObject::tr("block"), f.block);
   rows.add(QObject::tr("alive"), span_words(f.life) + (f.is_freed ? "" : QObject::tr(", never freed")));
   for (size_t i = 0; i < std::min(f.saves.size(), kMostSaves); ++i) {
     const auto& save = f.saves[i];
@@ -78,7 +80,44 @@ QString column_tip(const Scene& scene, size_t at) {
              QString("%1  %2").arg(bytes_words(Bytes{column.bytes[group]}),
                                    visible(report::percent_text(Bytes{column.bytes[group]}, column.most))));
   }
+  if (const auto& lines = scene.subject.lines) {
+    const peak::DeviceMemory& memory = lines->memory;
+    rows.add(QObject::tr("allocated"), bytes_words(Bytes{memory.allocated.at(time)}));
+    if (const int64_t waiting = memory.waiting.at(time); waiting > 0) {
+      rows.add(QObject::tr("active"),
+               QObject::tr("%1: %2 more wait for a stream")
+                   .arg(bytes_words(Bytes{memory.allocated.at(time) + waiting}), bytes_words(Bytes{waiting})));
+    }
+    if (!lines->reserved.is_flat()) rows.add(QObject::tr("reserved"), bytes_words(Bytes{memory.reserved.at(time)}));
+  }
   if (!scene.lowered.empty()) rows.add(QObject::tr("with what is ticked"), bytes_words(scene.lowered[at]));
+  return rows.html();
+}
+
+QString subject_tip(const Subject& subject) {
+  Rows rows(subject.name);
+  rows.add(QObject::tr("peak"), bytes_words(subject.device.peak));
+  if (subject.lines) {
+    rows.add(QObject::tr("allocated at most"), bytes_words(subject.lines->memory.allocated_peak));
+    if (!subject.lines->reserved.is_flat())
+      rows.add(QObject::tr("reserved at most"), bytes_words(subject.lines->memory.reserved_peak));
+  }
+  if (!subject.out_of_memory.empty()) {
+    rows.add(QObject::tr("out of memory"), visible(report::plural(subject.out_of_memory.size(), "time", "times")));
+  }
+  return rows.html() + QObject::tr("Click to look at this device");
+}
+
+QString out_of_memory_tip(const Session& session, model::OutOfMemoryId request) {
+  const auto f = out_of_memory_facts(*session.document(), session.subject(), request);
+  Rows rows(QObject::tr("out of memory at %1").arg(time_words(f.time)));
+  rows.add(QObject::tr("asked for"), bytes_words(f.bytes));
+  rows.add(QObject::tr("by"), f.op);
+  rows.add(QObject::tr("module"), f.module);
+  rows.add(QObject::tr("line"), f.source);
+  rows.add(QObject::tr("allocated"), bytes_words(f.allocated));
+  rows.add(QObject::tr("reserved"), bytes_words(f.reserved));
+  if (f.free) rows.add(QObject::tr("free on the device"), bytes_words(*f.free));
   return rows.html();
 }
 

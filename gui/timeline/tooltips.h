@@ -9,6 +9,8 @@ namespace tapelens::gui {
 
 QString allocation_tip(const Session& session, AllocationId allocation);
 QString column_tip(const Scene& scene, size_t column);
+QString subject_tip(const Subject& subject);  // that is not looked at
+QString out_of_memory_tip(const Session& session, model::OutOfMemoryId request);
 QString step_tip(const Session& session, const Interval& step, Time time);
 QString span_tip(const Session& session, uint32_t span);
 

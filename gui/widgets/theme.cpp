@@ -24,9 +24,9 @@ Theme& current() {
 // Okabe and Ito's colours, which people with any kind of colour vision tell apart, moved to where text on them and
 // they themselves on the ground can be read. In the order of HolderKind.
 constexpr std::array<QRgb, peak::kHolderKinds> kCategoriesLight = {
-    0xff2f74c0, 0xff1b9e77, 0xffd55e00, 0xffb565a7, 0xff56b4e9, 0xff8c6d31, 0xffe6a117, 0xff5f6b7a, 0xff9aa3b0};
+    0xff2f74c0, 0xff1b9e77, 0xffd55e00, 0xffb565a7, 0xff56b4e9, 0xff8c6d31, 0xffe6a117, 0xff343b45, 0xff9aa3b0};
 constexpr std::array<QRgb, peak::kHolderKinds> kCategoriesDark = {
-    0xff4e93dd, 0xff2bb38a, 0xffe8772e, 0xffc77fbb, 0xff74c3f0, 0xffb8935a, 0xfff0b53c, 0xffb9c2cf, 0xff79828f};
+    0xff4e93dd, 0xff2bb38a, 0xffe8772e, 0xffc77fbb, 0xff74c3f0, 0xffb8935a, 0xfff0b53c, 0xffe8ecf1, 0xff79828f};
 // Paul Tol's muted scheme in an order in which neighbours differ, and a grey for the rest.
 constexpr std::array<QRgb, Theme::kGroupColors + 1> kGroupsLight = {0xff4477aa, 0xffcc6677, 0xffddcc77, 0xff117733,
                                                                     0xff88ccee, 0xff882255, 0xff44aa99, 0xff999933,
@@ -118,6 +118,7 @@ Theme Theme::light() {
   t.selection = 0xffd3e5f8;
   t.peak = 0xffb3261e;
   t.what_if = 0xff0f6e4f;
+  t.reserved = 0xff7a35a8;
   t.error = 0xffb3261e;
   t.warning = 0xff8a5200;
   t.info = 0xff0b5cad;
@@ -141,6 +142,7 @@ Theme Theme::dark() {
   t.selection = 0xff203f61;
   t.peak = 0xffff8a80;
   t.what_if = 0xff6fdcb4;
+  t.reserved = 0xffcf9bff;
   t.error = 0xffff8a80;
   t.warning = 0xfff0b53c;
   t.info = 0xff6cb2ff;
@@ -151,6 +153,13 @@ Theme Theme::dark() {
 
 QColor Theme::category(peak::HolderKind kind) const {
   return QColor((is_dark ? kCategoriesDark : kCategoriesLight)[static_cast<size_t>(kind)]);
+}
+
+QColor Theme::ink(peak::HolderKind kind) const {
+  const QColor ground = category(kind);
+  // That of the allocator is all but black, or white: its pattern is of the other side.
+  if (kind == peak::HolderKind::allocator) return is_dark ? ground.darker(190) : ground.lighter(280);
+  return is_dark ? ground.lighter(130) : ground.darker(118);
 }
 
 QColor Theme::group(size_t place) const {

@@ -19,11 +19,13 @@ struct Theme {
   QColor text, faint;                          // both WCAG AA on window, surface and raised
   QColor accent, accent_text, selection;       // accent: marks and links; accent_text: on a ground of accent
   QColor peak, what_if;                        // the peak's mark; the curve without what is ticked
+  QColor reserved;                             // the line of what a device's allocator has of it
   QColor error, warning, info;                 // severities, as text on surface
   QColor added, removed;                       // grounds of lines of a diff
 
   QColor category(peak::HolderKind kind) const;
-  QColor group(size_t place) const;  // a grouping's groups by rank; from kGroupColors on: that of the rest
+  QColor ink(peak::HolderKind kind) const;  // of the pattern on that ground
+  QColor group(size_t place) const;         // a grouping's groups by rank; from kGroupColors on: that of the rest
   QColor phase(model::Phase phase) const;
   QColor name(std::string_view named) const;  // of a module, an operator, a node: the same name, the same colour
   QColor severity(check::Severity severity) const;

@@ -10,6 +10,7 @@
 #include <QProcess>
 
 #include "tests/gui/app_window.h"
+#include "tests/gui/support/device_recording.h"
 
 namespace tapelens::gui {
 namespace {
@@ -29,11 +30,13 @@ bool is_scrolled(const QWidget& widget) {
   return false;
 }
 
-class Access : public testing::OnWindow {
+// Of a training on a CPU, and of one on simulated GPUs, whose pages have more to show.
+class Access : public testing::OnWindow, public ::testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {
     OnWindow::SetUp();
-    open_all(recording_.path(), other_.path());
+    open_all(GetParam() ? device_.path() : recording_.path(), other_.path());
+    if (GetParam()) return;
     session().tick(QString::fromStdString(session().subject().advised->advice.findings[0].id), true);
     ASSERT_TRUE(QTest::qWaitFor([&] { return session().what_if() != nullptr; }, 10'000));
   }
@@ -88,9 +91,12 @@ class Access : public testing::OnWindow {
   }
 
   testing::AdviceRecording recording_, other_{"python other.py"};
+  testing::DeviceRecording device_{"simulated_gpu", "1 x NVIDIA H100 80GB HBM3"};
 };
+INSTANTIATE_TEST_SUITE_P(Of, Access, ::testing::Values(false, true),
+                         [](const auto& of) { return of.param ? "gpu" : "cpu"; });
 
-TEST_F(Access, EveryControlHasAName) {
+TEST_P(Access, EveryControlHasAName) {
   for (const PageId page : testing::kAllPages) {
     show(page);
     for (QWidget* widget : shown<QWidget>()) {
@@ -101,7 +107,7 @@ TEST_F(Access, EveryControlHasAName) {
   }
 }
 
-TEST_F(Access, TabReachesEveryControl) {
+TEST_P(Access, TabReachesEveryControl) {
   for (const PageId page : testing::kAllPages) {
     show(page);
     QSet<QWidget*> reached;
@@ -132,7 +138,7 @@ TEST_F(Access, TabReachesEveryControl) {
   }
 }
 
-TEST_F(Access, EveryMnemonicIsOnce) {
+TEST_P(Access, EveryMnemonicIsOnce) {
   for (const PageId page : testing::kAllPages) {
     show(page);
     QStringList seen;
@@ -150,7 +156,7 @@ TEST_F(Access, EveryMnemonicIsOnce) {
   }
 }
 
-TEST_F(Access, NothingIsCutAt720Lines) { expect_room(); }
+TEST_P(Access, NothingIsCutAt720Lines) { expect_room(); }
 
 // The same in a child process: Qt reads the scale when it starts.
 TEST(AccessScaled, NothingIsCutAt200Percent) {
@@ -159,14 +165,15 @@ TEST(AccessScaled, NothingIsCutAt200Percent) {
   environment.insert("QT_SCALE_FACTOR", "2");
   child.setProcessEnvironment(environment);
   child.setProcessChannelMode(QProcess::MergedChannels);
-  child.start("/proc/self/exe", {"--gtest_filter=Access.NothingIsCutAt720Lines:Access.AFrameHasThePixelsOfTheScreen"});
+  child.start("/proc/self/exe",
+              {"--gtest_filter=*Access.NothingIsCutAt720Lines*:*Access.AFrameHasThePixelsOfTheScreen*"});
   ASSERT_TRUE(child.waitForFinished(120'000));
   const QByteArray said = child.readAll();
   EXPECT_EQ(child.exitCode(), 0) << said.toStdString();
-  EXPECT_TRUE(said.contains("2 tests ran") || said.contains("[  PASSED  ] 2 tests.")) << said.toStdString();
+  EXPECT_TRUE(said.contains("4 tests ran") || said.contains("[  PASSED  ] 4 tests.")) << said.toStdString();
 }
 
-TEST_F(Access, AFrameHasThePixelsOfTheScreen) {
+TEST_P(Access, AFrameHasThePixelsOfTheScreen) {
   const double ratio = qEnvironmentVariable("QT_SCALE_FACTOR", "1").toDouble();
   for (const PageId page : testing::kAllPages) {
     show(page);

@@ -10,6 +10,7 @@
 #include "gui/app/export.h"
 #include "gui/widgets/table_text.h"
 #include "tests/gui/app_window.h"
+#include "tests/gui/support/device_recording.h"
 
 namespace tapelens::gui {
 namespace {
@@ -72,6 +73,7 @@ class Export : public testing::OnWindow {
   }
 
   testing::AdviceRecording recording_, other_{"python other.py"};
+  testing::DeviceRecording device_;
 };
 
 TEST_F(Export, EveryPageAsAPicture) {
@@ -87,6 +89,7 @@ TEST_F(Export, EveryPageAsAPicture) {
 
 TEST_F(Export, EveryPageAsADrawing) {
   for (const PageId id : testing::kAllPages) {
+    if (id == PageId::segments) open(device_.path());  // of a CPU there are none
     show(id);
     Page& page = window_->page(id);
     EXPECT_EQ(testing::problem_of(export_page(page, path("page.svg"))), "");
@@ -132,6 +135,7 @@ TEST_F(Export, ADrawingOfTheTimelineLooksLikeIt) {
 
 TEST_F(Export, EveryTableIsReadAgainAsItWas) {
   for (const PageId id : testing::kAllPages) {
+    if (id == PageId::segments) open(device_.path());
     show(id);
     Page& page = window_->page(id);
     if (page.table() == nullptr) {

@@ -35,17 +35,15 @@ TEST(Options, OneFileOrTwo) {
 }
 
 TEST(Options, PagesByName) {
-  const std::pair<const char*, PageId> pages[] = {{"timeline", PageId::timeline},
-                                                  {"peak", PageId::peak},
-                                                  {"advice", PageId::advice},
-                                                  {"steps", PageId::steps},
-                                                  {"compare", PageId::compare}};
+  const std::pair<const char*, PageId> pages[] = {{"timeline", PageId::timeline}, {"peak", PageId::peak},
+                                                  {"advice", PageId::advice},     {"steps", PageId::steps},
+                                                  {"compare", PageId::compare},   {"segments", PageId::segments}};
   for (const auto& [name, page] : pages) {
     EXPECT_EQ(right({"--page", name}).page, page);
     EXPECT_EQ(right({QString("--page=") + name}).page, page);
   }
-  EXPECT_EQ(wrong({"--page", "peaks"}), "--page: 'peaks' is no page: timeline, peak, advice, steps, compare");
-  EXPECT_EQ(wrong({"--page="}), "--page: '' is no page: timeline, peak, advice, steps, compare");
+  EXPECT_EQ(wrong({"--page", "peaks"}), "--page: 'peaks' is no page: timeline, peak, advice, steps, compare, segments");
+  EXPECT_EQ(wrong({"--page="}), "--page: '' is no page: timeline, peak, advice, steps, compare, segments");
 }
 
 TEST(Options, MomentsAsTheReportHasThem) {
@@ -59,9 +57,17 @@ TEST(Options, MomentsAsTheReportHasThem) {
   EXPECT_EQ(time.at->time.ns, 250'000'000);
   for (const char* no : {"", "step:", "step:x", "-1s", "soon"}) {
     EXPECT_EQ(wrong({"run", "--at", no}),
-              "--at: '" + std::string(no) + "' is no moment: peak, step:N, or a time like 1.5s");
+              "--at: '" + std::string(no) + "' is no moment: peak, step:N, oom, oom:N, or a time like 1.5s");
   }
+  EXPECT_EQ(right({"run", "--at", "oom"}).at->kind, Kind::out_of_memory);
+  EXPECT_EQ(right({"run", "--at", "oom:3"}).at->step, 3U);
   EXPECT_EQ(wrong({"--at", "peak"}), "--at needs a FILE");
+}
+
+TEST(Options, ADevice) {
+  EXPECT_EQ(right({"run", "--device", "cuda:1"}).device, "cuda:1");
+  EXPECT_EQ(wrong({"run", "--device="}), "--device: '' is no device");
+  EXPECT_EQ(wrong({"--device", "cpu"}), "--device needs a FILE");
 }
 
 TEST(Options, Sizes) {
@@ -89,7 +95,7 @@ TEST(Options, WhatIsNotThereIsNamed) {
   EXPECT_EQ(wrong({"--colour", "dark"}), "there is no option '--colour': see --help");
   EXPECT_EQ(wrong({"--colour=dark"}), "there is no option '--colour': see --help");
   EXPECT_EQ(wrong({"-x"}), "there is no option '-x': see --help");
-  for (const char* name : {"--page", "--at", "--screenshot", "--size", "--scheme"}) {
+  for (const char* name : {"--page", "--device", "--at", "--screenshot", "--size", "--scheme"}) {
     EXPECT_EQ(wrong({"run", name}), std::string(name) + " needs a value");
   }
 }
@@ -100,7 +106,7 @@ TEST(Options, HelpNamesEachOfThem) {
   EXPECT_TRUE(right({"--version"}).wants_version);
   const QString help = help_text();
   for (const char* name :
-       {"FILE", "OTHER", "--page", "--at", "--screenshot", "--size", "--scheme", "--help", "--version"}) {
+       {"FILE", "OTHER", "--page", "--device", "--at", "--screenshot", "--size", "--scheme", "--help", "--version"}) {
     EXPECT_TRUE(help.contains(name)) << name;
   }
   for (const QString& line : help.split('\n')) EXPECT_LE(line.size(), 100) << line.toStdString();

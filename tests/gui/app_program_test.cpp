@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "gui/widgets/theme.h"
+#include "tests/gui/support/device_recording.h"
 #include "tests/gui/support/recording.h"
 
 namespace tapelens::gui {
@@ -131,7 +132,7 @@ TEST_F(Program, AScreenshotIsTheSameWhateverTheWindowWasLike) {
 TEST_F(Program, EachPageHasAPictureInBothSchemes) {
   const QString path = folder_.filePath("page.png");
   QImage before;
-  for (const char* page : {"timeline", "peak", "advice", "steps", "compare"}) {
+  for (const char* page : {"timeline", "peak", "advice", "steps", "compare", "segments"}) {
     for (const char* scheme : {"light", "dark"}) {
       const Ran ran = run({testing::synthetic_recording(), testing::synthetic_recording(40'000), "--page", page,
                            "--scheme", scheme, "--screenshot", path, "--size", "1280x720"});
@@ -158,6 +159,28 @@ TEST_F(Program, AMomentThatIsNotThereIsWrongUsage) {
   const Ran there = run({testing::synthetic_recording(), "--at", "step:1", "--page", "peak", "--screenshot", picture});
   EXPECT_EQ(there.code, 0);
   EXPECT_TRUE(QFile::exists(picture));
+}
+
+TEST_F(Program, ADeviceIsLookedAtIfItIsThere) {
+  const testing::DeviceRecording recording("simulated_gpu", "2 x NVIDIA H100 80GB HBM3");
+  const QString picture = folder_.filePath("device.png"), other = folder_.filePath("other.png");
+  const QStringList words = {recording.path(), "--page", "segments", "--size=1280x720"};
+  EXPECT_EQ(run(words + QStringList{"--screenshot", picture, "--device", "cuda:0"}).code, 0);
+  EXPECT_EQ(run(words + QStringList{"--screenshot", other, "--device", "cuda:1"}).code, 0);
+  EXPECT_NE(QImage(picture), QImage(other));
+  const Ran none = view(words + QStringList{"--screenshot", folder_.filePath("no.png"), "--device=cuda:7"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_EQ(none.error.toStdString(),
+            "tapelens-gui: there is no memory of 'cuda:7': the recording has cpu, cuda:0, cuda:1\n");
+  const Ran oom = run(words + QStringList{"--screenshot", other, "--device=cuda:0", "--at", "oom:0"});
+  EXPECT_EQ(oom.code, 0);
+  EXPECT_NE(QImage(picture), QImage(other));
+  const Ran never = run(words + QStringList{"--screenshot", other, "--device=cuda:1", "--at", "oom"});
+  EXPECT_EQ(never.code, 2);
+  EXPECT_EQ(never.error.toStdString(), "tapelens-gui: cuda:1 never ran out of memory\n");
+  const Ran beyond = run(words + QStringList{"--screenshot", other, "--at", "oom:4"});
+  EXPECT_EQ(beyond.code, 2);
+  EXPECT_TRUE(beyond.error.contains("there is no oom:4: 1 request found no memory on cuda:0"));
 }
 
 TEST_F(Program, WhatCannotBeReadIsOneSentenceAndThree) {

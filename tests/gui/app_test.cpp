@@ -17,6 +17,7 @@
 #include "analyzer/report/format.h"
 #include "gui/timeline/timeline_page.h"
 #include "tests/gui/app_window.h"
+#include "tests/gui/support/device_recording.h"
 
 namespace tapelens::gui {
 namespace {
@@ -46,6 +47,20 @@ class Window : public testing::OnWindow {
 };
 
 // ---- opening
+
+TEST_F(Window, SaysThatAGpuWasSimulated) {
+  const testing::DeviceRecording simulated("simulated_gpu", "1 x NVIDIA H100 80GB HBM3"), real;
+  open(simulated.path());
+  EXPECT_TRUE(says("simulated GPU"));
+  EXPECT_TRUE(window_->windowTitle().contains("simulated GPU"));
+  bool is_told = false;
+  for (const QLabel* label : window_->findChildren<QLabel*>())
+    is_told |= label->isVisible() && label->toolTip().contains("NVIDIA H100");
+  EXPECT_TRUE(is_told);
+  open(real.path());
+  EXPECT_FALSE(says("simulated GPU"));
+  EXPECT_FALSE(window_->windowTitle().contains("simulated"));
+}
 
 TEST_F(Window, IsEmptyUntilSomethingIsOpened) {
   EXPECT_TRUE(says("Open a recording, or drop one here."));

@@ -1,5 +1,5 @@
-"""take.py RECORDING OTHER FOLDER: the pictures of docs/gui.md, of the real window on a desktop of its own. OTHER is what
-RECORDING is compared with. scripts/screenshots makes both."""
+"""take.py RECORDING OTHER GPU FOLDER: the pictures of docs/gui.md, of the real window on a desktop of its own. OTHER is
+what RECORDING is compared with, GPU is of a training on one. scripts/screenshots makes all of them."""
 
 import pathlib
 import subprocess
@@ -64,7 +64,7 @@ class Window:
 
 
 def main():
-    recording, other, folder = map(pathlib.Path, sys.argv[1:])
+    recording, other, gpu, folder = map(pathlib.Path, sys.argv[1:])
     with desktop.Desktop() as screen:
         with Window(screen, recording, scheme="dark") as window:
             window.save(folder / "timeline-dark.png")
@@ -85,6 +85,11 @@ def main():
             window.save(folder / "advice.png")
             window.key("ctrl+4")
             window.save(folder / "steps.png")
+        with Window(screen, gpu) as window:
+            window.save(folder / "timeline-gpu.png")
+            window.key("ctrl+6")
+            window.click(330, 328)  # a block
+            window.save(folder / "segments.png")
 
 
 main()

@@ -1,4 +1,4 @@
-#include "gui/peak/category_bar.h"
+#include "gui/widgets/category_bar.h"
 
 #include <QHelpEvent>
 #include <QPainter>

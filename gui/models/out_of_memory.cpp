@@ -1,0 +1,73 @@
+#include "gui/models/out_of_memory.h"
+
+#include <algorithm>
+
+#include "analyzer/model/attribution.h"
+#include "gui/models/facts.h"
+#include "gui/models/visible_text.h"
+
+namespace tapelens::gui {
+
+OutOfMemoryFacts out_of_memory_facts(const Document& document, const Subject& subject, model::OutOfMemoryId request) {
+  const Process& p = subject.of.process;
+  const Text& text = document.text();
+  const model::OutOfMemory& all = p.out_of_memory;
+  const model::OperatorId op = all.op[request];
+  OutOfMemoryFacts f;
+  f.time = all.time[request];
+  f.bytes = all.bytes[request];
+  f.allocated = all.allocated[request];
+  f.reserved = all.reserved[request];
+  if (all.free[request] != UINT64_MAX) f.free = Bytes{static_cast<int64_t>(all.free[request])};
+  f.op = visible(text.string(p.operators.name[op]));
+  const model::ModuleId module =
+      all.module_call[request] ? p.module_calls.module[all.module_call[request]] : module_of(p, op);
+  f.module = visible(text.string(text.module_path[module]));
+  const model::StackId stack = all.stack[request] ? all.stack[request] : stack_of(p, text, op);
+  if (const model::FrameId frame = source_frame(text, stack)) f.source = visible(peak::frame_text(text, frame));
+  return f;
+}
+
+QString out_of_memory_words(const OutOfMemoryFacts& f) {
+  QString words = QString("no memory for %1").arg(bytes_words(f.bytes));
+  if (!f.op.isEmpty() || !f.source.isEmpty()) words += ", asked for";
+  if (!f.op.isEmpty()) words += " by " + f.op;
+  if (!f.source.isEmpty()) words += " at " + f.source;
+  return words;
+}
+
+peak::Moment out_of_memory_moment(const Subject& subject, model::OutOfMemoryId request) {
+  const Time time = subject.of.process.out_of_memory.time[request];
+  peak::Moment moment = subject.timeline.at(time);
+  moment.time = time;
+  return moment;
+}
+
+View at_out_of_memory(const Session& session, model::OutOfMemoryId request) {
+  View next = session.view();
+  next.at = out_of_memory_moment(session.subject(), request);
+  if (!next.range.contains(next.at->time)) {
+    const int64_t length = next.range.end.ns - next.range.begin.ns;
+    const Interval around{Time{next.at->time.ns - length / 2}, Time{next.at->time.ns + length / 2}};
+    next.range = picture::inside(around, Time{std::max(length, session.document()->facts().duration.ns)});
+  }
+  return next;
+}
+
+model::OutOfMemoryId next_out_of_memory(const Session& session, int by) {
+  const Subject& subject = session.subject();
+  const auto& all = subject.out_of_memory;
+  const auto& times = subject.of.process.out_of_memory.time;
+  if (all.empty()) return {};
+  const auto time_of = [&](model::OutOfMemoryId row) { return times[row]; };
+  if (!session.view().at) return by > 0 ? all.front() : all.back();
+  const Time now = session.view().at->time;
+  if (by > 0) {
+    const auto after = std::ranges::upper_bound(all, now, {}, time_of);
+    return after == all.end() ? model::OutOfMemoryId{} : *after;
+  }
+  const auto first = std::ranges::lower_bound(all, now, {}, time_of);
+  return first == all.begin() ? model::OutOfMemoryId{} : *(first - 1);
+}
+
+}  // namespace tapelens::gui
