@@ -41,10 +41,6 @@ def compared(counted, report):
     wanted = {number: {figure: counts[name] for figure, name in FIGURES.items()}
               for number, counts in enumerate(counted["devices"]) if counts["allocation.all.allocated"]}
     found = {number: {figure: figures.get(figure) for figure in FIGURES} for number, figures in of_gpus(report, counted["pid"]).items()}
-    for number, figures in wanted.items():
-        # PyTorch does not count the pieces of expandable segments, which a recording has.
-        if figures["segments"] == 0 and found.get(number, {}).get("segments"):
-            figures["segments"] = found[number]["segments"]
     return wanted, found
 
 
