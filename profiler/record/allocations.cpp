@@ -43,7 +43,11 @@ class WatchedAllocator final : public c10::Allocator {
                                 trace::ticks_now(), address_of(data.get()), bytes});
     return data;
   }
-  c10::DeleterFnPtr raw_deleter() const override { return g_inner_deleter != nullptr ? &memory_freed : nullptr; }
+  c10::DeleterFnPtr raw_deleter() const override {
+    if (g_inner_deleter == nullptr) return nullptr;
+    // raw_deallocate() asks: what was not recorded is not recorded as freed.
+    return is_recording() && observe::this_thread().carries_out ? g_inner_deleter : &memory_freed;
+  }
   void copy_data(void* destination, const void* source, std::size_t count) const override {
     inner_->copy_data(destination, source, count);
   }
