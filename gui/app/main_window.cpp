@@ -16,7 +16,6 @@
 #include <QVBoxLayout>
 
 #include "analyzer/report/findings.h"
-#include "analyzer/report/losses.h"
 #include "gui/app/export.h"
 #include "gui/app/start_page.h"
 #include "gui/compare/compare_page.h"
@@ -166,9 +165,9 @@ QWidget* MainWindow::make_head() {
     session_.look(wanted);
   });
   row->addWidget(subject_);
-  simulated_ = new QLabel(tr("simulated GPU"));
-  simulated_->hide();
-  row->addWidget(simulated_);
+  note_ = new QLabel;
+  note_->hide();
+  row->addWidget(note_);
   row->addStretch(1);
   headline_ = new QLabel;
   row->addWidget(headline_);
@@ -202,9 +201,9 @@ void MainWindow::follow() {
   forward_action_->setEnabled(can_forward);
   QString title = "Tapelens";
   if (is_open) title = QFileInfo(session_.document()->facts().path).fileName() + QString::fromUtf8(" – Tapelens");
-  if (is_open && !session_.document()->facts().simulated_gpu.empty()) title += tr(" (simulated GPU)");
+  if (is_open && !session_.document()->facts().simulated.isEmpty()) title += tr(" (simulated GPU)");
   setWindowTitle(title);
-  show_simulated();
+  show_note();
   show_headline();
 }
 
@@ -221,18 +220,23 @@ void MainWindow::show_subjects() {
   subject_->setCurrentIndex(static_cast<int>(session_.view().subject));
 }
 
-// Of a run on simulated GPUs nothing else is to be taken for what a real one does.
-void MainWindow::show_simulated() {
-  const bool is_open = session_.document() != nullptr;
-  report::RecordingFacts facts;
-  if (is_open) facts.simulated_gpu = session_.document()->facts().simulated_gpu;
-  const QString words = visible(report::simulated_text(facts));
+// What nothing that is shown is to be taken without.
+void MainWindow::show_note() {
+  QStringList notes, sentences;
+  if (session_.document() != nullptr) {
+    const DocumentFacts& facts = session_.document()->facts();
+    if (!facts.simulated.isEmpty()) notes << tr("simulated GPU");
+    if (!facts.hidden.isEmpty()) notes << tr("CUDA memory is not recorded");
+    sentences << facts.simulated << facts.hidden;
+    sentences.removeAll({});
+  }
   QPalette palette = this->palette();
   palette.setColor(QPalette::WindowText, theme().warning);
-  simulated_->setPalette(palette);
-  simulated_->setToolTip(plain_tip(words));
-  simulated_->setAccessibleDescription(words);
-  simulated_->setVisible(!words.isEmpty());
+  note_->setPalette(palette);
+  note_->setText(notes.join(", "));
+  note_->setToolTip(plain_tip(sentences.join("\n")));
+  note_->setAccessibleDescription(sentences.join(" "));
+  note_->setVisible(!notes.isEmpty());
 }
 
 void MainWindow::show_headline() {
@@ -365,7 +369,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 
 void MainWindow::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange && headline_ != nullptr) {
-    show_simulated();
+    show_note();
     show_headline();
   }
   QMainWindow::changeEvent(event);

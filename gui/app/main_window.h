@@ -57,7 +57,7 @@ class MainWindow final : public QMainWindow {
   QAction* add(QMenu& menu, const QString& text, const QKeySequence& keys, const std::function<void()>& run);
   void follow();
   void show_headline();
-  void show_simulated();
+  void show_note();
   trace::Status look_at_device(const QString& name);
   void show_subjects();
   void show_progress(const QString& what, double share);
@@ -78,7 +78,7 @@ class MainWindow final : public QMainWindow {
   std::array<QToolButton*, kPages> tabs_{};
   QComboBox* subject_ = nullptr;
   QToolButton *back_ = nullptr, *forward_ = nullptr, *cancel_ = nullptr;
-  QLabel *headline_ = nullptr, *simulated_ = nullptr, *problem_ = nullptr, *doing_ = nullptr;
+  QLabel *headline_ = nullptr, *note_ = nullptr, *problem_ = nullptr, *doing_ = nullptr;
   QWidget *banner_ = nullptr, *working_ = nullptr;
   QProgressBar* progress_ = nullptr;
   QMenu* recent_menu_ = nullptr;

@@ -7,6 +7,7 @@
 #include "analyzer/model/load.h"
 #include "analyzer/model/threads.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/report/value_reads.h"
 #include "gui/models/error.h"
 #include "gui/models/visible_text.h"
 #include "plugins/builtin.h"
@@ -96,6 +97,7 @@ Loaded Document::load(const QString& path, const Progress& progress) try {
     peak::DevicePeak device;
   };
   std::vector<Found> found;
+  report::Report said;  // what its first lines would say
   for (uint32_t i = 0; i < r.processes().size(); ++i) {
     tell("Reading", 0.1 + 0.5 * i / static_cast<double>(r.processes().size()));
     model::Process process = model::load_process(r, words, trace::ProcessIndex{i});
@@ -103,14 +105,21 @@ Loaded Document::load(const QString& path, const Progress& progress) try {
     document->processes_.push_back(std::make_unique<ProcessView>(std::move(process), trace::ProcessIndex{i}, words));
     const peak::Analysis& analysis = document->processes_.back()->analysis;
     if (facts.torch_version.isEmpty()) facts.torch_version = text_of(analysis.information("torch_version"));
-    if (facts.simulated_gpu.empty()) facts.simulated_gpu = analysis.information("simulated_gpu");
+    if (said.recording.simulated_gpu.empty()) said.recording.simulated_gpu = analysis.information("simulated_gpu");
+    report::ProcessFacts& of_process = said.processes.emplace_back();
+    of_process.cuda_allocator = analysis.information("cuda_allocator");
+    of_process.value_reads = report::describe_value_reads(analysis);
     for (const peak::DevicePeak& device : analysis.devices()) found.push_back({i, device});
   }
   facts.complete = report::is_complete(facts.lost);
+  facts.simulated = text_of(report::simulated_text(said.recording));
+  if (const std::string reads = report::value_reads_text(said); !reads.empty()) facts.simulated += " " + text_of(reads);
+  facts.hidden = text_of(report::hidden_text(said.processes));
   if (found.empty()) {
     for (const report::Lost& lost : facts.lost) {
       if (lost.kind == "table_left_out") return fail(lost.what);
     }
+    if (!facts.hidden.isEmpty()) return fail(facts.hidden.toStdString());
     return fail("the recording holds no memory of any device: nothing was allocated while it was recorded");
   }
   std::ranges::stable_sort(found, [](const Found& a, const Found& b) { return a.device.peak > b.device.peak; });

@@ -84,7 +84,8 @@ enum class Part : uint8_t { tracks, blocks, curves, relations, advice };
 
 struct DocumentFacts {
   QString path, command, torch_version;
-  std::string simulated_gpu;  // "8 x NVIDIA H100 80GB HBM3"; empty: what is there
+  QString simulated;  // of a run on simulated GPUs, in a sentence or more: what that means for what is shown
+  QString hidden;     // CUDA's memory is not in the recording, and why, in a sentence or more
   Time duration;
   uint64_t events = 0, file_bytes = 0;
   std::vector<report::Lost> lost;

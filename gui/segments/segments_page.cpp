@@ -227,10 +227,11 @@ QString SegmentsPage::why_nothing() const {
   if (session_.moment() == nullptr) return tr("Working out what was alive …");
   const Subject& subject = session_.subject();
   if (!subject.lines) {
-    return tr("There is no map of %1: only the allocator of a CUDA device tells of segments.").arg(subject.label);
+    const QString& hidden = session_.document()->facts().hidden;
+    return hidden.isEmpty()
+               ? tr("There is no map of %1: only the allocator of a CUDA device tells of segments.").arg(subject.label)
+               : hidden;
   }
-  const QString allocator = visible(subject.of.analysis.information("cuda_allocator"));
-  if (!allocator.isEmpty()) return tr("There is no map: %1 does not tell what it reserves.").arg(allocator);
   return tr("Nothing was reserved on %1 at this moment.").arg(subject.label);
 }
 

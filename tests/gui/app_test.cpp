@@ -48,7 +48,7 @@ class Window : public testing::OnWindow {
 
 // ---- opening
 
-TEST_F(Window, SaysThatAGpuWasSimulated) {
+TEST_F(Window, SaysThatAGpuWasSimulatedOrItsMemoryIsNotThere) {
   const testing::DeviceRecording simulated("simulated_gpu", "1 x NVIDIA H100 80GB HBM3"), real;
   open(simulated.path());
   EXPECT_TRUE(says("simulated GPU"));
@@ -57,7 +57,13 @@ TEST_F(Window, SaysThatAGpuWasSimulated) {
   for (const QLabel* label : window_->findChildren<QLabel*>())
     is_told |= label->isVisible() && label->toolTip().contains("NVIDIA H100");
   EXPECT_TRUE(is_told);
+  trace::SpoolBuilder silent;
+  silent.information("cuda_allocator", "cudaMallocAsync").op("aten::mm").alloc(0x10, 64).end_op();
+  const auto sealed = silent.seal_all();
+  open(QString::fromStdString(silent.folder() / "run.tapelens"));
+  EXPECT_TRUE(says("CUDA memory is not recorded"));
   open(real.path());
+  EXPECT_FALSE(says("CUDA memory is not recorded"));
   EXPECT_FALSE(says("simulated GPU"));
   EXPECT_FALSE(window_->windowTitle().contains("simulated"));
 }

@@ -188,9 +188,11 @@ TEST_F(MemoryMap, WithoutSegmentsOneSentenceSaysWhy) {
   EXPECT_TRUE(says("There is no map of cpu: only the allocator of a CUDA device tells of segments."));
   EXPECT_EQ(page_.table(), nullptr);
   EXPECT_TRUE(QApplication::focusWidget() == page_.findChild<QLineEdit*>());
-  const testing::DeviceRecording silent("cuda_allocator", "cudaMallocAsync", false);
-  open(silent.path());
-  EXPECT_TRUE(says("There is no map: cudaMallocAsync does not tell what it reserves."));
+  trace::SpoolBuilder silent;
+  silent.information("cuda_allocator", "cudaMallocAsync").op("aten::mm").alloc(0x10, 64).end_op();
+  const auto sealed = silent.seal_all();
+  open(QString::fromStdString(silent.folder() / "run.tapelens"));
+  EXPECT_TRUE(says("CUDA memory is not recorded: the program's CUDA allocator is cudaMallocAsync"));
   open(recording_.path());
   EXPECT_NE(page_.table(), nullptr);
   look_at(Time{1});

@@ -18,8 +18,7 @@ class DeviceRecording {
   static constexpr uint64_t kSideStream = 0x7f20;
 
   // With one thing more that the recorder noted: "simulated_gpu", "1 x NVIDIA H100 80GB HBM3".
-  explicit DeviceRecording(const std::string& key = {}, const std::string& value = {}, bool tells_segments = true)
-      : tells_segments_(tells_segments) {
+  explicit DeviceRecording(const std::string& key = {}, const std::string& value = {}) {
     {
       trace::SpoolBuilder b(folder_, "1.spool");
       b_ = &b;
@@ -70,7 +69,7 @@ class DeviceRecording {
                                                  : (rounded + 2 * kMega - 1) / (2 * kMega) * 2 * kMega;
     const uint64_t address = next_;
     next_ += (size + 31 * kMega) / (32 * kMega) * 32 * kMega;
-    if (tells_segments_) b_->segment(trace::SegmentChange::allocated, address, size, "cuda:0", stream);
+    b_->segment(trace::SegmentChange::allocated, address, size, "cuda:0", stream);
     reserved_ += size;
     Segment& segment = segments_[address] = {size, stream, {}};
     return put(segment, address, bytes, rounded, stream);
@@ -160,7 +159,6 @@ class DeviceRecording {
 
   trace::TestFolder folder_;
   trace::SpoolBuilder* b_ = nullptr;
-  bool tells_segments_;
   std::map<uint64_t, Segment> segments_;
   std::vector<uint64_t> gradients_;
   uint64_t next_ = 0x7f1200000000, allocated_ = 0, reserved_ = 0, oom_time_ = 0;
