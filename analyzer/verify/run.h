@@ -21,10 +21,10 @@ struct Checksum {
 
 struct Run {
   Figures figures;
-  bool was_recorded = false;  // some process of it
-  bool incomplete = false;    // data was lost
+  bool was_recorded = false;   // some process of it
+  bool incomplete = false;     // data was lost
   bool was_simulated = false;  // on a GPU that was not there
-  bool is_cut = false;        // only some of its steps were recorded
+  bool is_cut = false;         // only some of its steps were recorded
   struct Process {
     int32_t rank = -1;                                         // in the default process group, or RANK
     std::vector<Checksum> checksums;                           // in the order of time

@@ -1,7 +1,7 @@
 // Which memory the tensors of a call share.
-#include "profiler/simulated/regions.h"
-
 #include <gtest/gtest.h>
+
+#include "profiler/simulated/regions.h"
 
 namespace tapelens::simulated {
 namespace {
@@ -12,15 +12,18 @@ Extent extent(uintptr_t begin, uintptr_t end, bool is_written = false) { return 
 using Extents = std::vector<Extent>;
 
 TEST(Regions, WhatOverlapsIsOneAndInTheOrderOfAddresses) {
-  EXPECT_EQ(regions_of({extent(300, 400), extent(100, 200), extent(150, 250)}), (Extents{extent(100, 250), extent(300, 400)}));
+  EXPECT_EQ(regions_of({extent(300, 400), extent(100, 200), extent(150, 250)}),
+            (Extents{extent(100, 250), extent(300, 400)}));
 }
 
 TEST(Regions, WhatOnlyTouchesIsApart) {
-  EXPECT_EQ(regions_of({extent(100, 200), extent(200, 300, true)}), (Extents{extent(100, 200), extent(200, 300, true)}));
+  EXPECT_EQ(regions_of({extent(100, 200), extent(200, 300, true)}),
+            (Extents{extent(100, 200), extent(200, 300, true)}));
 }
 
 TEST(Regions, OneThatIsWrittenMakesItsRegionWritten) {
-  EXPECT_EQ(regions_of({extent(100, 500), extent(200, 300, true), extent(400, 450)}), (Extents{extent(100, 500, true)}));
+  EXPECT_EQ(regions_of({extent(100, 500), extent(200, 300, true), extent(400, 450)}),
+            (Extents{extent(100, 500, true)}));
 }
 
 TEST(Regions, ExtentsWithoutBytesAreLeftOut) {

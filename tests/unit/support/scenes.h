@@ -232,12 +232,16 @@ inline void write_device(SpoolBuilder& b, const Scene& scene) {
   b.block(0x1000000, 9 * kMiB, 10 * kMiB, gpu, 7, {1, 2}).end_op();
   b.op("aten::relu", {}, scene.at(b, 9, "validate")).block(0x8000000, 3 * kMiB, 4 * kMiB, gpu, 9, {3, 4}).end_op();
   b.op("aten::exp").block(0x1000000 + 12 * kMiB, 2 * kMiB, 3 * kMiB, gpu, 7).end_op();
-  b.request_free(0x8000000);
+  b.request_free(0x8000000).op("aten::neg").block(0x8400000, kMiB, 2 * kMiB, gpu, 9).end_op();
   b.enter("Net.head", "Linear").op("aten::mm", {}, scene.at(b, 5, "train"));
   b.out_of_memory(64 * kMiB, 13 * kMiB, 26 * kMiB, 5 * kMiB, gpu).end_op();
   b.out_of_memory(32 * kMiB, 13 * kMiB, 26 * kMiB, UINT64_MAX, gpu, scene.at(b, 9, "validate")).leave().leave();
   b.alloc(0x10, kMiB).out_of_memory(1, 2, 3, 4, "cpu", scene.at(b, 14, "main"));
-  b.free(0x8000000, gpu).segment(SegmentChange::unmapped, 0x8400000, 2 * kMiB, gpu, 9).free(0x1000000, gpu);
+  b.free(0x8000000, gpu)
+      .free(0x8400000, gpu)
+      .segment(SegmentChange::unmapped, 0x8400000, 2 * kMiB, gpu, 9)
+      .request_free(0x1000000)
+      .free(0x1000000, gpu);
   b.finish();
 }
 
