@@ -211,7 +211,7 @@ void SegmentsPage::take_focus() {
   if (map_->isVisible()) {
     map_->setFocus();
   } else {
-    filter_->setFocus();
+    setFocus();
   }
 }
 
