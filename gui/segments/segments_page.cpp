@@ -33,7 +33,7 @@ namespace {
 
 constexpr qint32 kStateVersion = 1;
 // In average characters.
-constexpr std::array<int, SegmentsTable::kColumns> kWidths = {28, 13, 13, 13, 13, 14, 9, 30};
+constexpr std::array<int, SegmentsTable::kColumns> kWidths = {32, 13, 13, 13, 13, 14, 9, 30};
 
 QLabel* label(QWidget* parent) {
   auto* made = new QLabel(parent);
@@ -211,7 +211,7 @@ void SegmentsPage::take_focus() {
   if (map_->isVisible()) {
     map_->setFocus();
   } else {
-    filter_->setFocus();
+    setFocus();
   }
 }
 

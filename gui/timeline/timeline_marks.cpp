@@ -80,20 +80,22 @@ void TimelineView::paint_chosen(QPainter& p) {
 // A line at each request that the device had no memory for, with words where they do not cover others.
 void TimelineView::paint_out_of_memory(QPainter& p) {
   const Scene& s = *scene_;
-  const Subject& subject = session_.subject();
   const QRect& curve = lanes_->curve;
-  const int line_height = QFontMetrics(small_font()).height();
-  out_of_memory_.clear();
-  int free_from = INT_MIN, last_x = INT_MIN;
-  const auto& times = subject.of.process.out_of_memory.time;
-  const auto time_of = [&](model::OutOfMemoryId request) { return times[request]; };
-  const auto& all = subject.out_of_memory;
+  const model::OutOfMemory& requests = session_.subject().of.process.out_of_memory;
+  const auto time_of = [&](model::OutOfMemoryId request) { return requests.time[request]; };
+  struct Mark {
+    int x;
+    model::OutOfMemoryId request;
+  };
+  std::vector<Mark> marks;  // the first in each pixel
+  const auto& all = session_.subject().out_of_memory;
   for (auto at = std::ranges::lower_bound(all, s.axis.shown.begin, {}, time_of);
        at != all.end() && time_of(*at) < s.axis.shown.end; ++at) {
-    const model::OutOfMemoryId request = *at;
-    const int x = static_cast<int>(s.x_of(time_of(request)));
-    if (x == last_x) continue;
-    last_x = x;
+    const int x = static_cast<int>(s.x_of(time_of(*at)));
+    if (marks.empty() || marks.back().x != x) marks.push_back({x, *at});
+  }
+  out_of_memory_.clear();
+  for (const auto& [x, request] : marks) {
     p.setPen(QPen(theme().error, 1, Qt::DashDotLine));
     p.drawLine(x, curve.top(), x, lanes_->blocks.bottom());
     // A cross at the top: what can be clicked where there is no room for words.
@@ -104,11 +106,16 @@ void TimelineView::paint_out_of_memory(QPainter& p) {
     p.drawLine(middle + QPointF(-4, 4), middle + QPointF(4, -4));
     p.setRenderHint(QPainter::Antialiasing, false);
     out_of_memory_.push_back({QRect(static_cast<int>(middle.x()) - 6, curve.top(), 13, 14), request});
-    const QString words = tr("out of memory: %1").arg(bytes_words(subject.of.process.out_of_memory.bytes[request]));
-    const int wide = QFontMetrics(small_font()).horizontalAdvance(words) + 15;
+  }
+  const QFontMetrics metrics(small_font());
+  const int y = curve.top() + 2 * (metrics.height() + 6);
+  int free_from = INT_MIN;
+  for (const auto& [x, request] : marks) {
+    const QString words = tr("out of memory: %1").arg(bytes_words(requests.bytes[request]));
+    const int wide = metrics.horizontalAdvance(words) + 15;
     const bool goes_left = x + wide > curve.right();
     if ((goes_left ? x - wide : x) < free_from) continue;
-    out_of_memory_.push_back({flag(p, curve, x, curve.top() + 2 * (line_height + 6), words, theme().error), request});
+    out_of_memory_.push_back({flag(p, curve, x, y, words, theme().error), request});
     free_from = goes_left ? x : x + wide;
   }
 }
@@ -134,6 +141,7 @@ void TimelineView::paint_marks(QPainter& p) {
   p.setBrush(Qt::NoBrush);
   p.drawRect(QRectF(from, map.top(), std::max(2.0, to - from), map.height() - 1));
 
+  paint_out_of_memory(p);
   if (is_seen(subject.device.when.time)) {
     const int x = static_cast<int>(s.x_of(subject.device.when.time));
     const double scale = static_cast<double>(curve.height()) / static_cast<double>(s.top.value);
@@ -151,7 +159,6 @@ void TimelineView::paint_marks(QPainter& p) {
     flag(p, curve, static_cast<int>(s.x_of(what_if->when)), y + 2,
          tr("%1 with what is ticked").arg(bytes_words(what_if->after)), theme().what_if);
   }
-  paint_out_of_memory(p);
   const View& view = session_.view();
   if (view.at && is_seen(view.at->time)) {
     const int x = static_cast<int>(s.x_of(view.at->time));

@@ -187,7 +187,9 @@ TEST_F(MemoryMap, WithoutSegmentsOneSentenceSaysWhy) {
   open(testing::synthetic_recording(12'000));
   EXPECT_TRUE(says("There is no map of cpu: only the allocator of a CUDA device tells of segments."));
   EXPECT_EQ(page_.table(), nullptr);
-  EXPECT_TRUE(QApplication::focusWidget() == page_.findChild<QLineEdit*>());
+  EXPECT_EQ(QApplication::focusWidget(), &page_);
+  page_.find();
+  EXPECT_EQ(QApplication::focusWidget(), page_.findChild<QLineEdit*>());
   trace::SpoolBuilder silent;
   silent.information("cuda_allocator", "cudaMallocAsync").op("aten::mm").alloc(0x10, 64).end_op();
   const auto sealed = silent.seal_all();

@@ -8,7 +8,7 @@ import desktop
 import harness
 
 SAMPLE = [harness.PYTHON, harness.SAMPLES / "resnet_finetune.py", "--size", "small"]
-PAGES = 5
+PAGES = 6
 TABS = 41  # the middle of the row with the pages' names, in pixels from above
 
 
@@ -38,7 +38,7 @@ def test_a_recording_is_looked_at_and_its_plan_is_verified(target, tmp_path):
             screen.key("alt+Left")
             assert body(screen.settled(window)) == pictures[-2]
             clicked = set()
-            for x in range(110, 450, 30):
+            for x in range(110, 530, 30):
                 screen.click(window, x, TABS)
                 screen.rest()
                 clicked.add(body(screen.settled(window, 0.2)))
