@@ -79,6 +79,7 @@ void add_report(CLI::App& app, int& exit_code) {
       "  tapelens report run.tapelens --by source            the lines that made those bytes\n"
       "  tapelens report run.tapelens --at step:2 --top 20   the peak of one training step\n"
       "  tapelens report run.tapelens --at 1.5s              what was alive at a moment\n"
+      "  tapelens report run.tapelens --device cuda:0 --at oom    what was alive when the GPU was full\n"
       "  tapelens report run.tapelens --format json | jq '.peak.groups[0]'\n"
       "  tapelens report run.tapelens --format markdown --fail-above 8GiB    in CI\n\n"
       "Exit codes: 0 fine, 1 the peak is above --fail-above, 2 wrong usage, 3 the file cannot be read,\n"
@@ -86,11 +87,14 @@ void add_report(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<ReportCommand>();
   sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
   add_format_option(*sub, options->format, "For a person, a program or a pull request", &report::Format::report);
-  sub->add_option("--at", options->at, "The moment to look at: peak, step:N (the peak of a step), 1.5s, 250ms, 1234ns")
+  sub->add_option(
+         "--at", options->at,
+         "The moment to look at: peak, step:N (the peak of a step), oom (the last request that found no memory, "
+         "oom:0 the first), 1.5s, 250ms, 1234ns")
       ->type_name("MOMENT")
       ->check([](const std::string& text) {
         return report::parse_at(text) ? std::string()
-                                      : "'" + text + "' is no moment: peak, step:N, or a time like 1.5s";
+                                      : "'" + text + "' is no moment: peak, step:N, oom, oom:N, or a time like 1.5s";
       })
       ->capture_default_str();
   sub->add_option("--by", options->by, "What to group the bytes by")
@@ -106,7 +110,8 @@ void add_report(CLI::App& app, int& exit_code) {
       sub->add_option("--process", options->process, "A process by its pid; the one with the largest peak if not given")
           ->type_name("PID")
           ->check(CLI::Range(int64_t{1}, int64_t{UINT32_MAX}));
-  sub->add_option("--device", options->device, "A device, like cpu; the one with the largest peak if not given")
+  sub->add_option("--device", options->device,
+                  "A device, like cpu or cuda:0; the one with the largest peak if not given")
       ->type_name("NAME");
   sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("FILE");
   sub->add_option("--color", options->color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
