@@ -37,6 +37,9 @@ class Walk {
         asked_(process.allocations.rows() + 1) {}
 
   DeviceMemory run() {
+    // Each block comes and goes: those of other devices make it no more than that.
+    out_.allocated.time.reserve(2 * size_t{p_.device_blocks.rows()});
+    out_.allocated.value.reserve(2 * size_t{p_.device_blocks.rows()});
     for (const AllocationId id : p_.allocations.ids()) {
       give_back_until(p_.allocations.time[id], id);
       if (!is_mine(id)) continue;

@@ -131,22 +131,26 @@ void watch_device_memory(observe::Thread& thread) {
 void operator_begins(observe::Thread& thread) { look(*thread.recording, nullptr); }
 
 void allocation_traced(uint64_t address, uint64_t requested, uint64_t stream, trace::PoolNumbers pool) {
-  if (is_recording()) this_thread().device_call = {Call::Kind::allocation, false, address, requested, stream, pool};
+  if (!is_recording()) return;
+  guarded([&] { this_thread().device_call = {Call::Kind::allocation, false, address, requested, stream, pool}; });
 }
 
 void free_requested(uint64_t address) {
-  if (is_recording()) this_thread().device_call = {Call::Kind::free, false, address, 0, 0, {}};
+  if (!is_recording()) return;
+  guarded([&] { this_thread().device_call = {Call::Kind::free, false, address, 0, 0, {}}; });
 }
 
 void free_completed(uint64_t address, c10::Device device) {
   if (!is_recording()) return;
-  ThreadState& thread = this_thread();
-  Call& call = thread.device_call;
-  if (call.kind == Call::Kind::free && call.address == address) {
-    call.is_complete = true;  // within the same call, as almost always
-  } else {
-    guarded([&] { write_free(thread, RecordKind::free, address, device); });
-  }
+  guarded([&] {
+    ThreadState& thread = this_thread();
+    Call& call = thread.device_call;
+    if (call.kind == Call::Kind::free && call.address == address) {
+      call.is_complete = true;  // within the same call, as almost always
+    } else {
+      write_free(thread, RecordKind::free, address, device);
+    }
+  });
 }
 
 void segment_changed(trace::SegmentChange change, c10::Device device, uint64_t address, uint64_t bytes, uint64_t stream,
@@ -162,7 +166,8 @@ void segment_changed(trace::SegmentChange change, c10::Device device, uint64_t a
 }
 
 void out_of_memory_traced(uint64_t device_free) {
-  if (is_recording()) this_thread().device_call = {Call::Kind::out_of_memory, false, 0, device_free, 0, {}};
+  if (!is_recording()) return;
+  guarded([&] { this_thread().device_call = {Call::Kind::out_of_memory, false, 0, device_free, 0, {}}; });
 }
 
 void older_block(ThreadState& thread, const OlderBlock& block, c10::Device device) {
