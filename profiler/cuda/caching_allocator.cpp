@@ -39,6 +39,8 @@ const Library& library() {
   return found;
 }
 
+Allocator* allocator_now() { return library().allocator != nullptr ? library().allocator->load() : nullptr; }
+
 c10::Device cuda_device(c10::DeviceIndex index) { return {c10::DeviceType::CUDA, index}; }
 
 trace::PoolNumbers pool_of(const c10::MempoolId_t& id) {
@@ -105,22 +107,25 @@ void tell_of_older(record::ThreadState& thread, Allocator& allocator, Reported* 
 
 }  // namespace
 
-Attached attach(record::ThreadState& thread, Reported* reported) {
-  Allocator* allocator = library().allocator != nullptr ? library().allocator->load() : nullptr;
-  if (allocator == nullptr) return Attached::never;
-  if (!allocator->initialized()) return Attached::not_yet;
+bool can_attach() {
+  Allocator* allocator = allocator_now();
+  return allocator == nullptr || allocator->initialized();
+}
+
+void attach(record::ThreadState& thread, Reported* reported) {
+  Allocator* allocator = allocator_now();
+  if (allocator == nullptr) return;
   // One that is not PyTorch's own tells of nothing, and nor does PyTorch's where it caches nothing.
   const char* uncached = getenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
   const std::string name = uncached != nullptr ? "PYTORCH_NO_CUDA_MEMORY_CACHING" : allocator->name();
   if (name != "native") {
     record::write_information(thread, "cuda_allocator", name);
-    return Attached::never;
+    return;
   }
   record::g_device_deleter.store(allocator->raw_deleter(), std::memory_order_relaxed);
   const bool had_memory = has_memory(*allocator);
   allocator->attachAllocatorTraceTracker(traced);
   if (had_memory) tell_of_older(thread, *allocator, reported);
-  return Attached::done;
 }
 
 }  // namespace tapelens::cuda

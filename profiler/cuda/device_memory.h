@@ -2,13 +2,15 @@
 //
 // Two sources of one call, in this order, on the thread that called, under the allocator's lock of that device:
 //   the trace tracker (CUDA's own allocator): bytes asked for, stream, pool, segments, when a free is complete;
-//   c10::reportMemoryUsageToProfiler, which every such allocator calls: bytes of the block, and whose device.
-// What the first told waits in the thread's state until the second comes, which writes the record. An allocator without
-// a tracker (cudaMallocAsync, another device's) has the second alone.
+//   c10::reportMemoryUsageToProfiler: bytes of the block, and whose device.
+// What the first told waits in the thread's state until the second comes, which writes the record. Allocators of other
+// devices have the second alone; CUDA's that are not PyTorch's own have neither.
 //
-// Under that lock nothing here takes a lock that is ever held around it: none of the interpreter's, no call of
-// LibTorch. Locks that are taken there and by nobody around the allocator's: that of the device names
-// (record/storage.h), those of the interned texts and of the spool's growth.
+// Under that lock nothing here takes a lock that is ever held around it, above all not the interpreter's. Locks that
+// are taken there and by nobody around the allocator's: that of the device names (record/storage.h), those of the
+// interned texts and of the spool's growth. LibTorch is called there in attach() alone, once: where the first
+// allocation of a program comes before an operator could attach, the allocator is asked for a snapshot; its locks can
+// be taken again by the thread that has them, and no other thread waits for one of them while it holds another.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -22,19 +24,16 @@ namespace tapelens::cuda {
 // Once, when the recording of the process has begun.
 void watch_device_memory(observe::Thread& thread);
 
-enum class Attached : uint8_t {
-  not_yet,  // the program has not begun to use the device
-  done,
-  never,  // this allocator has no tracker, or there is none
-};
-
-// caching_allocator.cpp. `reported`: the block whose allocation is being reported, of which the tracker knew nothing
-// yet; its requested bytes are filled in. Or null.
+// caching_allocator.cpp. Whether attach() can settle what there is to watch: false until the program begins to use a
+// device. Asked at operators until then, so it reads and writes nothing.
+bool can_attach();
+// Once. `reported`: the block whose allocation is being reported, of which the tracker knew nothing yet; its requested
+// bytes are filled in. Or null.
 struct Reported {
   uint64_t address = 0;
   uint64_t requested = 0;  // 0: not known
 };
-Attached attach(record::ThreadState& thread, Reported* reported);
+void attach(record::ThreadState& thread, Reported* reported);
 
 // The tracker's events, from reports.cpp's point of view.
 void allocation_traced(uint64_t address, uint64_t requested, uint64_t stream, trace::PoolNumbers pool);

@@ -6,14 +6,15 @@
 
 namespace tapelens::cuda {
 
-Attached attach(record::ThreadState&, Reported*) {
+bool can_attach() { return true; }
+
+void attach(record::ThreadState&, Reported*) {
   if (void* cuda = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_LAZY)) {
     dlclose(cuda);
     observe::say(
         "this Tapelens was built without the headers of CUDA: sizes of CUDA memory are those of blocks, "
         "and its segments are not recorded");
   }
-  return Attached::never;
 }
 
 }  // namespace tapelens::cuda

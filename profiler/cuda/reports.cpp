@@ -1,5 +1,7 @@
 // See device_memory.h.
+#include <atomic>
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "profiler/cuda/device_memory.h"
@@ -33,16 +35,14 @@ void guarded(Do what) noexcept {
   }
 }
 
-// Whether an allocator can be watched yet. Any thread may ask.
+// Attaches once it can. Any thread may ask.
 void look(ThreadState& thread, Reported* reported) {
+  if (!can_attach()) return;
   static std::atomic_flag is_looking = ATOMIC_FLAG_INIT;
   if (is_looking.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
   try {
-    if (g_waits.load(std::memory_order_relaxed) && attach(thread, reported) != Attached::not_yet) {
-      g_waits.store(false, std::memory_order_relaxed);
-    }
+    if (g_waits.exchange(false, std::memory_order_relaxed)) attach(thread, reported);
   } catch (const std::exception& failed) {
-    g_waits.store(false, std::memory_order_relaxed);
     observe::say(std::string("PyTorch's CUDA allocator cannot be watched: ") + failed.what());
   }
   is_looking.clear(std::memory_order_release);

@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "profiler/observe/mode_keys.h"
+
 namespace tapelens::rewrite {
 
 namespace guards {
@@ -14,20 +16,6 @@ namespace guards {
 // a key besides. An inference tensor lacks two of these.
 inline constexpr c10::DispatchKeySet kPlainKeys({c10::DispatchKey::CPU, c10::DispatchKey::ADInplaceOrView,
                                                  c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU});
-
-// What a mode of this thread adds to every call: a TorchDispatchMode, torch.func, make_fx, torch.jit.trace.
-inline constexpr c10::DispatchKeySet kModeKeys({
-    c10::DispatchKey::Python,
-    c10::DispatchKey::PythonTLSSnapshot,
-    c10::DispatchKey::PreDispatch,
-    c10::DispatchKey::PythonDispatcher,
-    c10::DispatchKey::Functionalize,
-    c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
-    c10::DispatchKey::FuncTorchDynamicLayerBackMode,
-    c10::DispatchKey::FuncTorchVmapMode,
-    c10::DispatchKey::VmapMode,
-    c10::DispatchKey::Tracer,
-});
 
 bool has_forward_gradient(const at::Tensor& tensor);
 
@@ -43,6 +31,6 @@ inline bool is_plain(const at::Tensor& tensor) {
 }
 
 // No mode is active that sees the operators of this thread or stands between them and their kernels.
-inline bool is_plain_moment() { return !c10::impl::tls_local_dispatch_key_set().included_.has_any(guards::kModeKeys); }
+inline bool is_plain_moment() { return !c10::impl::tls_local_dispatch_key_set().included_.has_any(observe::kModeKeys); }
 
 }  // namespace tapelens::rewrite

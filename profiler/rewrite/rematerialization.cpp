@@ -58,7 +58,7 @@ std::unique_ptr<RecordedCall> the_same_as(std::shared_ptr<versions::Version> ver
 struct Alone {
   at::AutoDispatchBelowADInplaceOrView below;
   c10::impl::ExcludeDispatchKeyGuard autocast{c10::autocast_dispatch_keyset};
-  c10::impl::ExcludeDispatchKeyGuard modes{guards::kModeKeys};
+  c10::impl::ExcludeDispatchKeyGuard modes{observe::kModeKeys};
   at::NoGradGuard no_grad;
 };
 

@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "profiler/observe/mode_keys.h"
 #include "profiler/simulated/silence.h"
 
 namespace tapelens::simulated {
@@ -20,18 +21,7 @@ struct Alone {
   at::RecordFunctionGuard observers{false};
   at::AutoDispatchBelowADInplaceOrView below;
   c10::impl::ExcludeDispatchKeyGuard autocast{c10::autocast_dispatch_keyset};
-  c10::impl::ExcludeDispatchKeyGuard modes{c10::DispatchKeySet({
-      c10::DispatchKey::Python,
-      c10::DispatchKey::PythonTLSSnapshot,
-      c10::DispatchKey::PreDispatch,
-      c10::DispatchKey::PythonDispatcher,
-      c10::DispatchKey::Functionalize,
-      c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
-      c10::DispatchKey::FuncTorchDynamicLayerBackMode,
-      c10::DispatchKey::FuncTorchVmapMode,
-      c10::DispatchKey::VmapMode,
-      c10::DispatchKey::Tracer,
-  })};
+  c10::impl::ExcludeDispatchKeyGuard modes{observe::kModeKeys};
   at::NoGradGuard no_grad;
 };
 
