@@ -161,7 +161,8 @@ void Simulation::explain(const ChildEnd& end) const {
   const bool was_asked_to_end = end.exit_code == 128 + SIGINT || end.exit_code == 128 + SIGTERM;
   if (!on_ || !end.started || end.exit_code == 0 || was_asked_to_end) return;
   say("the program ended with exit code " + std::to_string(end.exit_code) +
-      " on a simulated GPU, where whatever a kernel computes is zero: if such a value is why, only a real GPU has it "
+      " on a simulated GPU, where what kernels compute of large tensors is zero: if such a value is why, only a real "
+      "GPU has it "
       "(docs/simulated-gpu.md)");
 }
 

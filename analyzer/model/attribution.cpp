@@ -79,6 +79,16 @@ StackId stack_of(const Process& p, const Text& text, ValueReadId read) {
   return stack_of(p, text, t.stack[read], t.op[read], t.evaluation[read]);
 }
 
+StackId stack_of(const Process& p, const Text& text, OutOfMemoryId request) {
+  const StackId own = p.out_of_memory.stack[request];
+  return own ? own : stack_of(p, text, p.out_of_memory.op[request]);
+}
+
+ModuleId module_of(const Process& p, OutOfMemoryId request) {
+  const ModuleCallId call = p.out_of_memory.module_call[request];
+  return call ? p.module_calls.module[call] : module_of(p, p.out_of_memory.op[request]);
+}
+
 ModuleId module_of(const Process& p, AllocationId allocation) {
   if (const ModuleCallId call = p.allocations.module_call[allocation]) return p.module_calls.module[call];
   if (const ModuleId module = module_of(p, p.allocations.op[allocation])) return module;

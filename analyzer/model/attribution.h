@@ -13,8 +13,10 @@ namespace tapelens::model {
 StackId stack_of(const Process& process, const Text& text, OperatorId op);
 StackId stack_of(const Process& process, const Text& text, AllocationId allocation);
 StackId stack_of(const Process& process, const Text& text, ValueReadId read);
+StackId stack_of(const Process& process, const Text& text, OutOfMemoryId request);
 ModuleId module_of(const Process& process, OperatorId op);
 ModuleId module_of(const Process& process, AllocationId allocation);
+ModuleId module_of(const Process& process, OutOfMemoryId request);
 
 // Made by a hook of the program on a saved tensor, in a backward: computed again, or copied back.
 bool is_unpacked(const Process& process, AllocationId allocation);

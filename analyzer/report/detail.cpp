@@ -137,12 +137,9 @@ std::vector<OutOfMemory> describe_out_of_memory(const Process& p, const Text& te
     if (o.free[row] != UINT64_MAX) one.free = Bytes{static_cast<int64_t>(o.free[row])};
     for (const peak::SegmentAt& segment : segments_at(p, o.device[row], peak::moment_at(p, one.time)))
       one.largest_hole = std::max(one.largest_hole, segment.largest_hole);
-    const model::OperatorId op = o.op[row];
-    one.op = text.string(p.operators.name[op]);
-    const model::ModuleId module =
-        o.module_call[row] ? p.module_calls.module[o.module_call[row]] : model::module_of(p, op);
-    one.module = text.string(text.module_path[module]);
-    const model::StackId stack = o.stack[row] ? o.stack[row] : model::stack_of(p, text, op);
+    one.op = text.string(p.operators.name[o.op[row]]);
+    one.module = text.string(text.module_path[model::module_of(p, row)]);
+    const model::StackId stack = model::stack_of(p, text, row);
     if (const model::FrameId frame = source_frame(text, stack)) one.source = peak::frame_text(text, frame);
     one.stack = frames_of(text, stack);
     out.push_back(std::move(one));

@@ -12,19 +12,16 @@ OutOfMemoryFacts out_of_memory_facts(const Document& document, const Subject& su
   const Process& p = subject.of.process;
   const Text& text = document.text();
   const model::OutOfMemory& all = p.out_of_memory;
-  const model::OperatorId op = all.op[request];
   OutOfMemoryFacts f;
   f.time = all.time[request];
   f.bytes = all.bytes[request];
   f.allocated = all.allocated[request];
   f.reserved = all.reserved[request];
   if (all.free[request] != UINT64_MAX) f.free = Bytes{static_cast<int64_t>(all.free[request])};
-  f.op = visible(text.string(p.operators.name[op]));
-  const model::ModuleId module =
-      all.module_call[request] ? p.module_calls.module[all.module_call[request]] : module_of(p, op);
-  f.module = visible(text.string(text.module_path[module]));
-  const model::StackId stack = all.stack[request] ? all.stack[request] : stack_of(p, text, op);
-  if (const model::FrameId frame = source_frame(text, stack)) f.source = visible(peak::frame_text(text, frame));
+  f.op = visible(text.string(p.operators.name[all.op[request]]));
+  f.module = visible(text.string(text.module_path[module_of(p, request)]));
+  if (const model::FrameId frame = source_frame(text, stack_of(p, text, request)))
+    f.source = visible(peak::frame_text(text, frame));
   return f;
 }
 

@@ -120,8 +120,13 @@ def test_recording_changes_and_loses_nothing_and_counts_every_save(name, target,
     if not feature.oracle:
         return
     folder = tmp_path / "oracle"
-    folder.mkdir()
-    hooked = harness.in_order(lambda: harness.bare(feature.command, env={**env, "ORACLE_SAVES": str(folder)}))
+
+    def counting():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return harness.bare(feature.command, env={**env, "ORACLE_SAVES": str(folder)})
+
+    hooked = harness.in_order(counting)
     assert hooked.stdout == alone.stdout, "the oracle itself changed the program"
     counted = [json.loads(path.read_text()) for path in folder.iterdir()]
     assert len(counted) == feature.processes
