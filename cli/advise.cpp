@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "analyzer/report/combined_patch.h"
 #include "analyzer/report/escape.h"
 #include "analyzer/report/findings.h"
-#include "analyzer/report/patches.h"
 #include "cli/applying.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
@@ -71,7 +71,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
     if (const int code = write_output(report::plan(report), command.plan)) return code;
   }
   if (!command.patch.empty()) {
-    const report::Patch patch = report::all_patches(*report.advice);
+    const report::CombinedPatch patch = report::combined_patch(*report.advice);
     for (const std::string& left_out : patch.left_out) say(left_out);
     if (patch.diff.empty()) say("no finding has a patch: " + command.patch + " is empty");
     if (const int code = write_output(patch.diff, command.patch)) return code;

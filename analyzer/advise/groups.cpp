@@ -59,10 +59,10 @@ peak::WhatIf share(const Process& process, const peak::WhatIf& change, std::vect
 }
 
 Bytes most_at_once(const std::vector<Occurrence>& occurrences) {
-  std::vector<model::Span> spans;
-  spans.reserve(occurrences.size());
-  for (const Occurrence& o : occurrences) spans.push_back({o.allocation, o.bytes, o.when});
-  return model::most_at_once(std::move(spans));
+  std::vector<model::Presence> presences;
+  presences.reserve(occurrences.size());
+  for (const Occurrence& o : occurrences) presences.push_back({o.allocation, o.bytes, o.when});
+  return model::most_at_once(std::move(presences));
 }
 
 }  // namespace tapelens::advise

@@ -5,22 +5,22 @@
 
 namespace tapelens::model {
 
-Bytes most_at_once(std::vector<Span> spans) {
-  std::erase_if(spans, [](const Span& span) { return span.when.begin >= span.when.end; });
-  std::ranges::sort(spans, {}, [](const Span& s) { return std::tuple(s.allocation, s.when.begin); });
+Bytes most_at_once(std::vector<Presence> presences) {
+  std::erase_if(presences, [](const Presence& one) { return one.when.begin >= one.when.end; });
+  std::ranges::sort(presences, {}, [](const Presence& s) { return std::tuple(s.allocation, s.when.begin); });
   struct Change {
     Time time;
     int64_t bytes;
   };
   std::vector<Change> changes;
-  changes.reserve(2 * spans.size());
-  for (size_t i = 0; i < spans.size();) {
-    Span whole = spans[i++];
-    for (; i < spans.size() && whole.allocation && spans[i].allocation == whole.allocation &&
-           spans[i].when.begin <= whole.when.end;
+  changes.reserve(2 * presences.size());
+  for (size_t i = 0; i < presences.size();) {
+    Presence whole = presences[i++];
+    for (; i < presences.size() && whole.allocation && presences[i].allocation == whole.allocation &&
+           presences[i].when.begin <= whole.when.end;
          ++i) {
-      whole.bytes = std::max(whole.bytes, spans[i].bytes);
-      whole.when.end = std::max(whole.when.end, spans[i].when.end);
+      whole.bytes = std::max(whole.bytes, presences[i].bytes);
+      whole.when.end = std::max(whole.when.end, presences[i].when.end);
     }
     changes.push_back({whole.when.begin, whole.bytes.value});
     if (whole.when.end != kNever) changes.push_back({whole.when.end, -whole.bytes.value});

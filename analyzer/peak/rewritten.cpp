@@ -34,7 +34,7 @@ class Describer {
  private:
   struct Total {
     RewrittenTotal total;
-    std::vector<model::Span> bytes, kept;
+    std::vector<model::Presence> bytes, kept;
   };
 
   void add(RewriteId row) {

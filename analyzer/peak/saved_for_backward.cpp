@@ -68,14 +68,14 @@ class Summing {
     }
   }
 
-  Bytes most() { return model::most_at_once(std::move(spans_)); }
+  Bytes most() { return model::most_at_once(std::move(presences_)); }
 
  private:
   bool is_on_device(AllocationId allocation) const { return timeline_.event_of(allocation) < timeline_.events(); }
 
   void add(AllocationId allocation, Bytes bytes, Interval when) {
     when.begin = std::max(when.begin, since_);
-    if (when.begin < when.end) spans_.push_back({allocation, bytes, begins_.within(when)});
+    if (when.begin < when.end) presences_.push_back({allocation, bytes, begins_.within(when)});
   }
 
   const Process& p_;
@@ -84,7 +84,7 @@ class Summing {
   Time since_;
   model::BackwardBegins begins_;
   std::vector<uint8_t> has_role_;  // by allocation
-  std::vector<model::Span> spans_;
+  std::vector<model::Presence> presences_;
 };
 
 }  // namespace

@@ -169,22 +169,14 @@ QWidget* AdvicePage::make_list() {
   connect(tick_none_, &QPushButton::clicked, this, [this] { session_.tick_all({}); });
 
   view_ = new QTableView;
-  view_->setModel(&filter_);
-  view_->setHorizontalHeader(new TableHeader(view_));
-  view_->setAccessibleName(tr("Findings"));
-  view_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  view_->setSelectionMode(QAbstractItemView::SingleSelection);
+  set_up_table(*view_, filter_, tr("Findings"), 2 * fontMetrics().lineSpacing() + kGap);
+  view_->setWordWrap(true);
   view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  view_->setShowGrid(false);
   view_->setItemDelegateForColumn(FindingsTable::title, new TickDelegate(view_));
   view_->setItemDelegateForColumn(FindingsTable::reduction, new ReductionDelegate(view_));
   view_->setItemDelegateForColumn(FindingsTable::severity, new SeverityDelegate(view_));
-  view_->setTabKeyNavigation(false);
-  view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
-  view_->setSortingEnabled(true);
   view_->sortByColumn(-1, Qt::AscendingOrder);
-  view_->verticalHeader()->hide();
-  view_->verticalHeader()->setDefaultSectionSize(2 * fontMetrics().lineSpacing() + kGap);
+  view_->horizontalHeader()->setStretchLastSection(false);
   view_->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   view_->installEventFilter(this);
   view_->viewport()->installEventFilter(this);

@@ -145,22 +145,13 @@ QWidget* ComparePage::make_content() {
   });
 
   view_ = new QTableView;
-  view_->setModel(&filter_);
-  view_->setHorizontalHeader(new TableHeader(view_));
-  view_->setAccessibleName(tr("Differences"));
-  view_->setSelectionBehavior(QAbstractItemView::SelectRows);
+  set_up_table(*view_, filter_, tr("Differences"), fontMetrics().height() + kGap);
+  view_->setSelectionMode(QAbstractItemView::ExtendedSelection);
   view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  view_->setShowGrid(false);
-  view_->setWordWrap(false);
-  view_->setTabKeyNavigation(false);
   view_->setTextElideMode(Qt::ElideMiddle);
-  view_->setSortingEnabled(true);
   view_->sortByColumn(-1, Qt::AscendingOrder);
-  view_->verticalHeader()->hide();
-  view_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + kGap);
   // Last, beside its numbers: before them, a wide window would leave a gap that the eye has to jump.
   view_->horizontalHeader()->moveSection(CompareTable::group, CompareTable::kColumns - 1);
-  view_->horizontalHeader()->setStretchLastSection(true);
   for (const int at : {CompareTable::difference, CompareTable::fate}) {
     view_->setItemDelegateForColumn(at, new ChangeDelegate(view_));
   }

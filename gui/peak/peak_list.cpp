@@ -44,22 +44,9 @@ PeakList::PeakList(QWidget* parent)
   group_->setToolTip(QStringLiteral("Show all groups again"));
   group_->hide();
   count_->setForegroundRole(QPalette::PlaceholderText);
-  view_->setModel(rows_);
-  view_->setHorizontalHeader(new TableHeader(view_));
-  view_->setAccessibleName(QStringLiteral("Allocations that were alive"));
-  view_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  view_->setSelectionMode(QAbstractItemView::SingleSelection);
-  view_->setShowGrid(false);
-  view_->setWordWrap(false);
-  view_->setTabKeyNavigation(false);
-  view_->setSortingEnabled(true);
+  set_up_table(*view_, *rows_, QStringLiteral("Allocations that were alive"), fontMetrics().height() + kGap);
   view_->sortByColumn(PeakTable::bytes, Qt::DescendingOrder);
-  view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
-  view_->verticalHeader()->hide();
-  view_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-  view_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + kGap);
   view_->horizontalHeader()->setSectionsMovable(true);
-  view_->horizontalHeader()->setStretchLastSection(true);
   for (int column = 0; column < PeakTable::kColumns; ++column)
     view_->setColumnWidth(column, kWidths[static_cast<size_t>(column)] * fontMetrics().averageCharWidth() + 2 * kGap);
   view_->viewport()->installEventFilter(this);

@@ -91,19 +91,19 @@ std::pair<size_t, size_t> SegmentMap::pieces_of(int first_row, int last_row) con
   return {static_cast<size_t>(first - pieces_.begin()), static_cast<size_t>(last - pieces_.begin())};
 }
 
-SegmentMap::Place SegmentMap::at(int row, int x) const {
+SegmentMap::Hit SegmentMap::at(int row, int x) const {
   const auto [first, last] = pieces_of(row, row);
   for (size_t i = first; i < last; ++i) {
     const Piece& piece = pieces_[i];
     if (x < piece.x0 || x >= piece.x1) continue;
     const double share = (x - piece.x0 + 0.5) / (piece.x1 - piece.x0);
-    Place place{piece.segment, piece.begin + static_cast<int64_t>(share * static_cast<double>(piece.end - piece.begin)),
-                nullptr};
+    Hit hit{piece.segment, piece.begin + static_cast<int64_t>(share * static_cast<double>(piece.end - piece.begin)),
+            nullptr};
     // What is painted there, which of several blocks in one pixel is the first.
     each_block(piece, [&](const peak::BlockAt& block, int x0, int x1) {
-      if (x0 <= x && x < x1) place.block = &block;
+      if (x0 <= x && x < x1) hit.block = &block;
     });
-    return place;
+    return hit;
   }
   return {};
 }

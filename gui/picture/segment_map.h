@@ -32,7 +32,7 @@ class SegmentMap {
     Bytes bytes, used, largest_hole;
     int row = 0;  // of its name
   };
-  struct Place {
+  struct Hit {
     uint32_t segment = UINT32_MAX;  // UINT32_MAX: there is none
     int64_t byte = 0;               // from its begin
     const peak::BlockAt* block = nullptr;
@@ -53,7 +53,7 @@ class SegmentMap {
 
   // The pieces of some rows.
   std::pair<size_t, size_t> pieces_of(int first_row, int last_row) const;
-  Place at(int row, int x) const;
+  Hit at(int row, int x) const;
   // Of that byte of a segment, counted from its begin.
   int row_of(uint32_t segment, int64_t byte) const;
   // A piece of a block a row; several if it goes over the end of one.

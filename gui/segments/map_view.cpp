@@ -91,7 +91,7 @@ QRect MapView::strip(int row, int x0, int x1) const {
   return {gutter_ + x0, row * row_height_ - verticalScrollBar()->value() + 2, x1 - x0, row_height_ - 4};
 }
 
-picture::SegmentMap::Place MapView::place_at(QPoint place) const {
+picture::SegmentMap::Hit MapView::place_at(QPoint place) const {
   if (!map_ || place.x() < gutter_) return {};
   return map_->at((place.y() + verticalScrollBar()->value()) / row_height_, place.x() - gutter_);
 }
@@ -225,7 +225,7 @@ void MapView::paint_marks(QPainter& p) {
 
 // ---- mouse and keys
 
-QString MapView::tip_of(const picture::SegmentMap::Place& place) const {
+QString MapView::tip_of(const picture::SegmentMap::Hit& place) const {
   if (place.segment == UINT32_MAX) return {};
   const peak::SegmentAt& segment = moment_->segments[place.segment];
   const QString where = pool_words(segment.stream, segment.graph_pool, segment.user_pool);

@@ -39,7 +39,7 @@ class MapView final : public QAbstractScrollArea {
   void focusOutEvent(QFocusEvent* event) override;
 
  private:
-  struct BlockPlace {
+  struct BlockIndex {
     uint32_t segment, block;
   };
   struct Anchor {
@@ -56,8 +56,8 @@ class MapView final : public QAbstractScrollArea {
   void paint_piece(QPainter& painter, const picture::SegmentMap::Piece& piece);
   void paint_block(QPainter& painter, const peak::BlockAt& block, const QRect& where, bool begins_here);
   void paint_marks(QPainter& painter);
-  picture::SegmentMap::Place place_at(QPoint place) const;
-  QString tip_of(const picture::SegmentMap::Place& place) const;
+  picture::SegmentMap::Hit place_at(QPoint place) const;
+  QString tip_of(const picture::SegmentMap::Hit& place) const;
   void step(int by);                           // to the next block, by address
   void step_row(int by);                       // to the block below or above
   QRect strip(int row, int x0, int x1) const;  // on the viewport
@@ -65,7 +65,7 @@ class MapView final : public QAbstractScrollArea {
   Session& session_;
   std::shared_ptr<const MomentSet> moment_;
   std::unordered_map<uint32_t, const report::Allocation*> known_;  // by allocation
-  std::unordered_map<uint32_t, BlockPlace> places_;                // by allocation
+  std::unordered_map<uint32_t, BlockIndex> places_;                // by allocation
   std::unique_ptr<const picture::SegmentMap> map_;
   double scale_ = 0;  // bytes a pixel; 0: all of it at once
   double shown_scale_ = 1;

@@ -134,20 +134,8 @@ QWidget* SegmentsPage::make_content() {
   below->addWidget(fit);
 
   view_ = new QTableView;
-  view_->setModel(rows_);
-  view_->setHorizontalHeader(new TableHeader(view_));
-  view_->setAccessibleName(tr("Segments"));
-  view_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  view_->setSelectionMode(QAbstractItemView::SingleSelection);
-  view_->setShowGrid(false);
-  view_->setWordWrap(false);
-  view_->setTabKeyNavigation(false);
-  view_->setSortingEnabled(true);
+  set_up_table(*view_, *rows_, tr("Segments"), fontMetrics().height() + kGap);
   view_->sortByColumn(SegmentsTable::address, Qt::AscendingOrder);
-  view_->verticalHeader()->hide();
-  view_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-  view_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + kGap);
-  view_->horizontalHeader()->setStretchLastSection(true);
   for (int column = 0; column < SegmentsTable::kColumns; ++column)
     view_->setColumnWidth(column, kWidths[static_cast<size_t>(column)] * fontMetrics().averageCharWidth() + kGap);
 

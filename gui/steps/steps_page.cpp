@@ -110,24 +110,11 @@ void StepsPage::lay_out() {
   filter_->setPlaceholderText(QStringLiteral("Filter: number, above, grows …"));
   filter_->setClearButtonEnabled(true);
   filter_->setAccessibleName(QStringLiteral("Filter of the steps"));
-  view_->setModel(rows_);
-  view_->setHorizontalHeader(new TableHeader(view_));
-  view_->setAccessibleName(QStringLiteral("Steps"));
-  view_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  view_->setSelectionMode(QAbstractItemView::SingleSelection);
-  view_->setShowGrid(false);
-  view_->setWordWrap(false);
-  view_->setTabKeyNavigation(false);
-  view_->setSortingEnabled(true);
+  set_up_table(*view_, *rows_, QStringLiteral("Steps"), fontMetrics().height() + kGap + kGap / 2);
   view_->sortByColumn(StepsTable::step, Qt::AscendingOrder);
-  view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
   view_->setItemDelegate(new OutstandingDelegate(view_));
   view_->setItemDelegateForColumn(StepsTable::shape,
                                   new SparklineDelegate(StepsTable::sparkline_role, StepsTable::most_role, view_));
-  view_->verticalHeader()->hide();
-  view_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-  view_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + kGap + kGap / 2);
-  view_->horizontalHeader()->setStretchLastSection(true);
   for (int column = 0; column < StepsTable::kColumns; ++column)
     view_->setColumnWidth(column, kWidths[static_cast<size_t>(column)] * fontMetrics().averageCharWidth() + 2 * kGap);
   view_->viewport()->installEventFilter(this);

@@ -2,6 +2,7 @@
 
 #include <QPainter>
 #include <QStyleOptionHeader>
+#include <QTableView>
 
 #include "gui/widgets/theme.h"
 
@@ -44,6 +45,23 @@ void TableHeader::paintSection(QPainter* painter, const QRect& rect, int section
   painter->setBrush(theme().accent);
   painter->drawPolygon(corners, 3);
   painter->restore();
+}
+
+void set_up_table(QTableView& view, QAbstractItemModel& rows, const QString& name, int row_height) {
+  view.setModel(&rows);
+  view.setHorizontalHeader(new TableHeader(&view));
+  view.setAccessibleName(name);
+  view.setSelectionBehavior(QAbstractItemView::SelectRows);
+  view.setSelectionMode(QAbstractItemView::SingleSelection);
+  view.setShowGrid(false);
+  view.setWordWrap(false);
+  view.setTabKeyNavigation(false);
+  view.setSortingEnabled(true);
+  view.setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  view.verticalHeader()->hide();
+  view.verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+  view.verticalHeader()->setDefaultSectionSize(row_height);
+  view.horizontalHeader()->setStretchLastSection(true);
 }
 
 }  // namespace tapelens::gui

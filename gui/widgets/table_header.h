@@ -4,6 +4,9 @@
 
 #include <QHeaderView>
 
+class QAbstractItemModel;
+class QTableView;
+
 namespace tapelens::gui {
 
 class TableHeader : public QHeaderView {
@@ -15,5 +18,9 @@ class TableHeader : public QHeaderView {
   void paintSection(QPainter* painter, const QRect& rect, int section) const override;
   QSize sectionSizeFromContents(int section) const override;
 };
+
+// What the tables of all pages have in common: rows are chosen one at a time and sorted by a click on a title. Height
+// of a row in pixels.
+void set_up_table(QTableView& view, QAbstractItemModel& rows, const QString& name, int row_height);
 
 }  // namespace tapelens::gui

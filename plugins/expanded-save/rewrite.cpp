@@ -16,7 +16,7 @@ namespace {
 
 using plugins::expanded_save::kRewrite;
 
-constexpr Place kPlace = {.operator_name = "aten::matmul"};
+constexpr RewriteSite kSite = {.operator_name = "aten::matmul"};
 
 using at::DimVector;
 using at::Tensor;
@@ -199,14 +199,14 @@ std::optional<Fold> fold_of(const Tensor& a, const Tensor& b) {
   const uint64_t least = settings().min_bytes;
   // To put the result in order takes a second one for a moment: not where that is more than what the copies were.
   const uint64_t extra = fold.in_order ? 0 : bytes_of(a, product(fold.out));
-  if (fold.saves < least || fold.saves < extra || !applies_here(kRewrite, kPlace.operator_name)) return std::nullopt;
-  applied(kRewrite.id, kRewrite.level, kPlace, fold.saves + fold.kept, fold.kept);
+  if (fold.saves < least || fold.saves < extra || !applies_here(kRewrite, kSite.operator_name)) return std::nullopt;
+  applied(kRewrite.id, kRewrite.level, kSite, fold.saves + fold.kept, fold.kept);
   return fold;
 }
 
 Tensor matmul(c10::DispatchKeySet keys, const Tensor& a, const Tensor& b) {
   std::optional<Fold> fold;
-  const bool is_known = attempt({kRewrite.id, kRewrite.level, kPlace}, [&] { fold = fold_of(a, b); });
+  const bool is_known = attempt({kRewrite.id, kRewrite.level, kSite}, [&] { fold = fold_of(a, b); });
   return is_known && fold ? run(*fold) : stock_matmul(keys, a, b);
 }
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/check/graphs.h"
-#include "analyzer/check/patches.h"
+#include "analyzer/check/patch_maker.h"
 
 namespace tapelens::check {
 namespace {
@@ -90,7 +90,7 @@ class GraphWithoutBackward final : public Check {
     if (group.variant != kGradients) {
       const Graphs all(context.process, context.text);
       const auto is_free = [&](NodeId node) { return is_candidate_[node.value] || !all.is_inner(node); };
-      d.fix.use_edits(Patches(context).no_grad(group.biggest().place.stack, is_free));
+      d.fix.use_edits(PatchMaker(context).no_grad(group.biggest().place.stack, is_free));
     }
     std::vector<uint64_t> roots;
     for (const Occurrence& occurrence : group.occurrences) roots.push_back(occurrence.number);

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "analyzer/check/content.h"
-#include "analyzer/check/patches.h"
+#include "analyzer/check/patch_maker.h"
 
 namespace tapelens::check {
 
@@ -19,51 +19,54 @@ constexpr std::array kOptions = {
 
 enum Variant : uint32_t { kOutsideOfGraph = 0, kInGraph = 1 };
 
-using Chain = std::vector<AllocationId>;  // results, each of which holds the one before it
+using Growth = std::vector<AllocationId>;  // results, each of which holds the one before it
 
-// Finds chains while it is shown the results of concatenations in the order of time.
-class Chains {
+// Finds growths: results that each hold the one before, while it is shown the results of concatenations in the order of
+// time.
+class Growths {
  public:
-  explicit Chains(const Contents& contents) : contents_(contents) {}
+  explicit Growths(const Contents& contents) : contents_(contents) {}
 
   void add(AllocationId result) {
     const Copied copied = contents_.copied(result, kMostParts);
     if (copied.parts.size() < 2) return;
-    uint32_t chain = none();
+    uint32_t growth = none();
     for (const View& part : copied.parts) {
       if (const auto at = by_result_.find(part.allocation.value); at != by_result_.end())
-        chain = longer(chain, at->second);
+        growth = longer(growth, at->second);
     }
     const auto same_start = by_first_part_.find(copied.parts[0].allocation.value);
-    if (chain == none() && same_start != by_first_part_.end()) {
-      const Copied before = contents_.copied(chains_[same_start->second].back(), kMostParts);
+    if (growth == none() && same_start != by_first_part_.end()) {
+      const Copied before = contents_.copied(growths_[same_start->second].back(), kMostParts);
       // The same tensors again, and more of them.
       if (before.parts.size() < copied.parts.size() &&
           std::equal(before.parts.begin(), before.parts.end(), copied.parts.begin())) {
-        chain = same_start->second;
+        growth = same_start->second;
       }
     }
-    if (chain == none()) {
-      chain = static_cast<uint32_t>(chains_.size());
-      chains_.emplace_back();
+    if (growth == none()) {
+      growth = static_cast<uint32_t>(growths_.size());
+      growths_.emplace_back();
     } else {
-      by_result_.erase(chains_[chain].back().value);  // the next of a chain holds its last
+      by_result_.erase(growths_[growth].back().value);  // the next of a growth holds its last
     }
-    chains_[chain].push_back(result);
-    by_result_[result.value] = chain;
-    by_first_part_[copied.parts[0].allocation.value] = chain;
+    growths_[growth].push_back(result);
+    by_result_[result.value] = growth;
+    by_first_part_[copied.parts[0].allocation.value] = growth;
   }
 
-  const std::vector<Chain>& all() const { return chains_; }
+  const std::vector<Growth>& all() const { return growths_; }
 
  private:
   static constexpr uint32_t kMostParts = 4096;
   static constexpr uint32_t none() { return UINT32_MAX; }
-  uint32_t longer(uint32_t a, uint32_t b) const { return a == none() || chains_[b].size() > chains_[a].size() ? b : a; }
+  uint32_t longer(uint32_t a, uint32_t b) const {
+    return a == none() || growths_[b].size() > growths_[a].size() ? b : a;
+  }
 
   const Contents& contents_;
-  std::vector<Chain> chains_;
-  std::unordered_map<uint32_t, uint32_t> by_result_, by_first_part_;  // allocation to chain
+  std::vector<Growth> growths_;
+  std::unordered_map<uint32_t, uint32_t> by_result_, by_first_part_;  // allocation to growth
 };
 
 class GrowingConcat final : public Check {
@@ -85,13 +88,13 @@ class GrowingConcat final : public Check {
     const NameSet joining(context.text, {"aten::cat", "aten::_cat"});
     const Bytes least = options.bytes("min-bytes");
     const auto shortest = static_cast<size_t>(std::max<int64_t>(2, options.number("min-length")));
-    Chains chains(contents);
+    Growths growths(contents);
     for (const AllocationId result : context.allocations(least)) {
       if (!joining.has(p.operators.name[p.allocations.op[result]]) || contents.is_of_backward(result)) continue;
-      if (contents.is_called_copy(context.provenance.maker(result))) chains.add(result);
+      if (contents.is_called_copy(context.provenance.maker(result))) growths.add(result);
     }
-    for (const Chain& chain : chains.all()) {
-      if (chain.size() >= shortest) emit(context, chain, sink);
+    for (const Growth& growth : growths.all()) {
+      if (growth.size() >= shortest) emit(context, growth, sink);
     }
   }
 
@@ -120,7 +123,7 @@ class GrowingConcat final : public Check {
           {},
           "Allocate the final size once and write each part into its slice; if the size is not known, double it."};
     }
-    words.fix.use_edits(Patches(context).join_once(group.biggest().place.stack));
+    words.fix.use_edits(PatchMaker(context).join_once(group.biggest().place.stack));
     return words;
   }
 
@@ -131,21 +134,21 @@ class GrowingConcat final : public Check {
     return bytes;
   }
 
-  static void emit(const Context& context, const Chain& chain, Sink& sink) {
+  static void emit(const Context& context, const Growth& growth, Sink& sink) {
     const Process& p = context.process;
     const auto is_in_graph = [&](AllocationId result) {
       return !context.provenance.saves(result).empty() ||
              !context.provenance.nodes(context.provenance.maker(result)).empty();
     };
-    const Variant variant = std::ranges::any_of(chain, is_in_graph) ? kInGraph : kOutsideOfGraph;
-    const AllocationId last = chain.back();
-    for (const AllocationId result : chain) {
+    const Variant variant = std::ranges::any_of(growth, is_in_graph) ? kInGraph : kOutsideOfGraph;
+    const AllocationId last = growth.back();
+    for (const AllocationId result : growth) {
       if (result == last) break;
       const Time birth = p.allocations.time[result];
       peak::WhatIf change;
       change.ends.push_back({result, Time{birth.ns - 1}});
       // The one buffer is there from the first result on, and is what the last one was.
-      if (result == chain.front())
+      if (result == growth.front())
         change.extras.push_back({result, {birth, p.allocations.time[last]}, p.allocations.bytes[last]});
       sink.add({.place = place_of(context, result),
                 .allocation = result,

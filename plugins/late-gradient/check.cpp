@@ -5,7 +5,7 @@
 #include <map>
 
 #include "analyzer/check/graphs.h"
-#include "analyzer/check/patches.h"
+#include "analyzer/check/patch_maker.h"
 #include "plugins/late-gradient/waits.h"
 #include "plugins/late-gradient/zeroed.h"
 
@@ -76,7 +76,7 @@ class LateGradient final : public Check {
       d.notes.emplace_back("each is accumulated again in every step: no parameter would be left out of one");
       d.fix.text =
           "Give them back: optimizer.zero_grad(set_to_none=True), which is PyTorch's default, or p.grad = None.";
-      d.fix.use_edits(Patches(context).set_to_none(group.biggest().place.stack));
+      d.fix.use_edits(PatchMaker(context).set_to_none(group.biggest().place.stack));
     } else {
       d.title = "gradients wait for the optimizer step";
       d.message = bytes_text(group.bytes) + " of gradients wait together for the step" + at +

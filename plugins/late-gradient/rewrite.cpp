@@ -131,15 +131,15 @@ const char* reason_against(c10::TensorImpl* impl) {
 
 // ---- the functions that the Python part calls; `self` is unused
 
-int number_at(PyObject* arguments, int place) {
+int number_at(PyObject* arguments, int argument) {
   const Python& api = *cpython::python();
-  return static_cast<int>(api.AsLong(api.GetTupleItem(arguments, place)));
+  return static_cast<int>(api.AsLong(api.GetTupleItem(arguments, argument)));
 }
 c10::TensorImpl* tensor_from(PyObject* object) {
   return static_cast<c10::TensorImpl*>(cpython::python()->AsVoidPtr(object));
 }
-c10::TensorImpl* tensor_at(PyObject* arguments, int place) {
-  return tensor_from(cpython::python()->GetTupleItem(arguments, place));
+c10::TensorImpl* tensor_at(PyObject* arguments, int argument) {
+  return tensor_from(cpython::python()->GetTupleItem(arguments, argument));
 }
 at::Tensor gradient_of(c10::TensorImpl* impl) {
   return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl)).grad();
@@ -207,13 +207,13 @@ PyObject* may_step(PyObject*, PyObject* parameter) {
   return impl != nullptr ? python_text(reason_against(impl)) : nullptr;
 }
 
-Place place_of(int number) { return {.operator_name = "Optimizer.step", .site = static_cast<uint64_t>(number)}; }
+RewriteSite site_of(int number) { return {.operator_name = "Optimizer.step", .where = static_cast<uint64_t>(number)}; }
 
 PyObject* stepping(PyObject*, PyObject* arguments) {  // number, parameter
   c10::TensorImpl* parameter = tensor_at(arguments, 1);
   if (parameter == nullptr) return nullptr;
   observe::steps_early(parameter);
-  applied(kRewrite.id, kRewrite.level, place_of(number_at(arguments, 0)), gradient_of(parameter).nbytes(), 0);
+  applied(kRewrite.id, kRewrite.level, site_of(number_at(arguments, 0)), gradient_of(parameter).nbytes(), 0);
   return python_none();
 }
 
@@ -221,7 +221,7 @@ PyObject* tell_skipped(PyObject*, PyObject* arguments) {  // number, reason, byt
   const Python& api = *cpython::python();
   const char* reason = api.AsUTF8(api.GetTupleItem(arguments, 1));
   if (reason == nullptr) return nullptr;
-  skipped(kRewrite.id, kRewrite.level, place_of(number_at(arguments, 0)), reason,
+  skipped(kRewrite.id, kRewrite.level, site_of(number_at(arguments, 0)), reason,
           static_cast<uint64_t>(api.AsLong(api.GetTupleItem(arguments, 2))));
   return python_none();
 }

@@ -403,8 +403,8 @@ void Recomputed::settle(AllocationId allocation, Time at, std::vector<Found>& fo
   }
   if (!may_recompute || !chain) return;
   const StringId node_op = p.operators.name[p.nodes.op[p.saves.node[held.front()]]];
-  const uint64_t site = recompute::site_of(*chain, context_.text.string(node_op));
-  if (!budget_allows(site, bytes, recompute::cost_of(*chain, dependents), at)) return;
+  const uint64_t candidate = recompute::candidate_of(*chain, context_.text.string(node_op));
+  if (!budget_allows(candidate, bytes, recompute::cost_of(*chain, dependents), at)) return;
   secure(version, at, last_release(context_, allocation));
   gone_.emplace(allocation.value, Gone::recomputed);
   found.push_back({.allocation = allocation,
@@ -414,14 +414,14 @@ void Recomputed::settle(AllocationId allocation, Time at, std::vector<Found>& fo
                    .sources = {}});
 }
 
-bool Recomputed::budget_allows(uint64_t site, uint64_t bytes, uint64_t cost, Time at) {
+bool Recomputed::budget_allows(uint64_t candidate, uint64_t bytes, uint64_t cost, Time at) {
   for (; backwards_done_ < backward_ends_.size() && backward_ends_[backwards_done_] < at.ns; ++backwards_done_) {
     for (; next_ran_ < ran_.size() && ran_[next_ran_].when.ns < backward_ends_[backwards_done_]; ++next_ran_) {
       budget_.ran(ran_[next_ran_].cost);
     }
     budget_.backward_ended();
   }
-  return budget_.allows(site, bytes, cost);
+  return budget_.allows(candidate, bytes, cost);
 }
 
 // In the backward, of what does not go: a save has it, or a clone that was made of it.

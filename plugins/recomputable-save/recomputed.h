@@ -112,7 +112,7 @@ class Recomputed {
   void secure(const Version& version, Time at, Time until);
   // When it is written next.
   Time written(const Version& version) const;
-  bool budget_allows(uint64_t site, uint64_t bytes, uint64_t cost, Time at);
+  bool budget_allows(uint64_t candidate, uint64_t bytes, uint64_t cost, Time at);
   // What it takes in the backward, when all is decided.
   Made make(const Version& version, Found& found, bool is_own);
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "analyzer/check/graphs.h"
-#include "analyzer/check/patches.h"
+#include "analyzer/check/patch_maker.h"
 #include "plugins/retained-graph/past.h"
 
 namespace tapelens::check {
@@ -100,7 +100,7 @@ class RetainedGraph final : public Check {
   FileEdits edits(const Context& context, const Group& group) const {
     if (differentiates_past_) return {};
     const Place& place = group.biggest().place;
-    const Patches patches(context);
+    const PatchMaker patches(context);
     const bool is_number = makes_number(context, place.op);
     if (group.variant == kCollected) return patches.detach_collected(place.stack, is_number);
     FileEdits edits = patches.detach_summand(place.stack, is_number);

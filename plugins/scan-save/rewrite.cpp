@@ -20,7 +20,7 @@ using cpython::PyMethodDef;
 using cpython::PyObject;
 using cpython::Python;
 
-constexpr Place kPlace = {.operator_name = "aten::scatter_"};  // that fills the stack
+constexpr RewriteSite kSite = {.operator_name = "aten::scatter_"};  // that fills the stack
 
 // ---- the functions that the Python part calls; `self` is unused. They answer None for no.
 
@@ -36,22 +36,22 @@ PyObject* is_plain_now(PyObject*, PyObject* tensor) {
 
 PyObject* wants_bytes(PyObject*, PyObject* bytes) {
   const auto stacked = static_cast<uint64_t>(cpython::python()->AsLong(bytes));
-  return answer(stacked >= settings().min_bytes && applies_here(kRewrite, kPlace.operator_name));
+  return answer(stacked >= settings().min_bytes && applies_here(kRewrite, kSite.operator_name));
 }
 
 PyObject* tell_applied(PyObject*, PyObject* arguments) {  // bytes of the stack, bytes that are kept
   const Python& api = *cpython::python();
-  const auto number_at = [&](int place) {
-    return static_cast<uint64_t>(api.AsLong(api.GetTupleItem(arguments, place)));
+  const auto number_at = [&](int argument) {
+    return static_cast<uint64_t>(api.AsLong(api.GetTupleItem(arguments, argument)));
   };
-  applied(kRewrite.id, kRewrite.level, kPlace, number_at(0), number_at(1));
+  applied(kRewrite.id, kRewrite.level, kSite, number_at(0), number_at(1));
   return python_none();
 }
 
 PyObject* tell_skipped(PyObject*, PyObject* reason) {
   const char* why = cpython::python()->AsUTF8(reason);
   if (why == nullptr) return nullptr;
-  skipped(kRewrite.id, kRewrite.level, kPlace, why, 0);
+  skipped(kRewrite.id, kRewrite.level, kSite, why, 0);
   return python_none();
 }
 

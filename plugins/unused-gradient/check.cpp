@@ -5,7 +5,7 @@
 #include <map>
 
 #include "analyzer/check/graphs.h"
-#include "analyzer/check/patches.h"
+#include "analyzer/check/patch_maker.h"
 #include "plugins/unused-gradient/accumulations.h"
 #include "trace/record.h"
 
@@ -75,7 +75,7 @@ class UnusedGradient final : public Check {
       const auto is_free = [&](NodeId node) {
         return !graphs.is_inner(node) || (entry_[node.value] != 0 && !is_needed_[node.value]);
       };
-      const Patches patches(context);
+      const PatchMaker patches(context);
       const StackId stack = group.biggest().place.stack;
       FileEdits edits = patches.detach_argument(stack, is_free);
       if (edits.empty()) edits = patches.no_grad(stack, is_free);

@@ -17,15 +17,15 @@
 // What the observers (observers.h) keep of a thread and of an operator. Only they look into it.
 namespace tapelens::record {
 struct ThreadState;
-struct OperatorFacts;
+struct OperatorTraits;
 }  // namespace tapelens::record
 namespace tapelens::rewrite {
 struct ThreadState;
-struct OperatorFacts;
+struct OperatorTraits;
 }  // namespace tapelens::rewrite
 namespace tapelens::simulated {
 struct ThreadState;
-struct OperatorFacts;
+struct OperatorTraits;
 }  // namespace tapelens::simulated
 
 namespace tapelens::observe {
@@ -78,9 +78,9 @@ struct OperatorName {
   uint32_t written = 0;  // bit i: the operator changes its argument i; bit 31: any from the 32nd on
   bool runs_python = false;
   // Null until the observer has looked at it.
-  const record::OperatorFacts* recorded = nullptr;
-  const rewrite::OperatorFacts* rewritten = nullptr;
-  const simulated::OperatorFacts* values = nullptr;
+  const record::OperatorTraits* recorded = nullptr;
+  const rewrite::OperatorTraits* rewritten = nullptr;
+  const simulated::OperatorTraits* values = nullptr;
 };
 inline constexpr size_t kOperatorNames = 1024;  // in a thread's cache
 

@@ -23,10 +23,10 @@ using trace::RecordKind;
 constexpr std::string_view kCopying[] = {"aten::clone", "aten::_to_copy", "aten::cat",   "aten::stack",
                                          "aten::copy_", "aten::repeat",   "aten::_stack"};
 
-const OperatorFacts& facts_of(Thread& thread, OperatorName& name) {
+const OperatorTraits& facts_of(Thread& thread, OperatorName& name) {
   if (name.recorded != nullptr) return *name.recorded;
   ThreadState& own = *thread.recording;
-  OperatorFacts& facts = own.operators[static_cast<size_t>(&name - thread.names.data())];
+  OperatorTraits& facts = own.operators[static_cast<size_t>(&name - thread.names.data())];
   const std::string_view text = name.text;
   facts.name = intern_string(own, text);
   const bool is_product = recompute::product(text) != recompute::Product::none;
@@ -105,7 +105,7 @@ bool writes_a_part(const at::RecordFunction& function) {
 
 bool operator_begins(Thread& thread, const at::RecordFunction& function, OperatorName& name, uint32_t stack) {
   ThreadState& own = *thread.recording;
-  const OperatorFacts& facts = facts_of(thread, name);
+  const OperatorTraits& facts = facts_of(thread, name);
   constexpr size_t kRoom = 24;
   uint64_t few[kRoom];
   std::vector<uint64_t> many;

@@ -30,7 +30,7 @@ struct PendingSave {
 };
 
 // What is recorded of an operator, by its name.
-struct OperatorFacts {
+struct OperatorTraits {
   uint32_t name = 0;               // string
   bool has_views = false;          // what it was given of each input, too
   bool is_cheap_in_place = false;  // of one that writes a part of a storage, too
@@ -72,7 +72,7 @@ struct ThreadState {
     trace::PoolNumbers pool{};
   };
   DeviceCall device_call;
-  std::array<OperatorFacts, observe::kOperatorNames> operators;  // as Thread::names
+  std::array<OperatorTraits, observe::kOperatorNames> operators;  // as Thread::names
   std::array<Stack, 1024> stacks;
   std::array<Layout, 1024> layouts;
   std::array<Foreign, 64> foreigns;

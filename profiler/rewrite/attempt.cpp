@@ -37,7 +37,7 @@ void count_failure(const Attempted& what) noexcept {
       observe::say(std::string(what.rewrite) + ": an error inside Tapelens: " + thrown_text() +
                    "; what it was about is left as it is, and the program goes on (please report this)");
     }
-    skipped(what.rewrite, what.level, what.place, "an error inside Tapelens", what.bytes);
+    skipped(what.rewrite, what.level, what.site, "an error inside Tapelens", what.bytes);
   } catch (...) {  // no memory to say it with
   }
 }

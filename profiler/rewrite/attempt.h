@@ -14,7 +14,7 @@ namespace tapelens::rewrite {
 struct Attempted {
   std::string_view rewrite;
   Level level;
-  Place place{};
+  RewriteSite site{};
   uint64_t bytes = 0;
 };
 

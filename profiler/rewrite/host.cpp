@@ -149,7 +149,7 @@ const Candidates* candidates(std::string_view type, std::string_view field) {
 
 void offer(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates) {
   Attempted asked = following();
-  asked.place = {&save.node, save.type, save.field, save.index, save.operator_name};
+  asked.site = {&save.node, save.type, save.field, save.index, save.operator_name};
   attempt(asked, [&] { offer_save(state, saved, save, candidates, asked); });
 }
 

@@ -22,7 +22,7 @@ namespace tapelens::rewrite {
 // Nothing below throws: what goes wrong in a rewrite is left as it is, said once and counted (attempt.h).
 
 // What is known of an operator by its name.
-struct OperatorFacts {
+struct OperatorTraits {
   const CheapOperator* cheap = nullptr;
   recompute::Product product = recompute::Product::none;
   bool is_collective = false;
@@ -34,7 +34,7 @@ struct ThreadState {
   std::vector<Call> calls;                 // of cheap operators, under way
   std::vector<StorageVersionPtr> written;  // by the operators that are under way
   uint32_t sweeps = 0;
-  std::array<OperatorFacts, observe::kOperatorNames> operators;  // as Thread::names
+  std::array<OperatorTraits, observe::kOperatorNames> operators;  // as Thread::names
 };
 
 // Reads the settings and loads the rewrites: Tapelens' own, which the caller knows, and those of shared libraries.

@@ -23,9 +23,9 @@ using torch::autograd::SavedVariable;
 constexpr std::string_view kCollectives[] = {
     "c10d::", "_c10d_functional::", "_c10d_functional_autograd::", "fsdp::", "symm_mem::"};
 
-const OperatorFacts& facts_of(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
+const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
   if (name.rewritten != nullptr) return *name.rewritten;
-  OperatorFacts& facts = thread.rewriting->operators[static_cast<size_t>(&name - thread.names.data())];
+  OperatorTraits& facts = thread.rewriting->operators[static_cast<size_t>(&name - thread.names.data())];
   const std::string_view text = name.text;
   facts.cheap = cheap_operator(function);
   facts.product = recompute::product(text);
@@ -117,7 +117,7 @@ void thread_ends(Thread& thread) {
 uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
   if (!wants_calls()) return 0;
   ThreadState& state = *thread.rewriting;
-  const OperatorFacts& facts = facts_of(thread, function, name);
+  const OperatorTraits& facts = facts_of(thread, function, name);
   uint32_t mark = kMark | static_cast<uint32_t>(state.written.size()) << kWrittenShift;
   if (facts.cheap != nullptr) {
     state.calls.push_back(begin(*facts.cheap, function));

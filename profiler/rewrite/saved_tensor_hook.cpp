@@ -58,11 +58,11 @@ void SavedTensorHook::call_pack_hook(const at::Tensor& tensor) {
   // What is thrown here would leave a save that cannot be unpacked.
   tensor_ = tensor;
   const RewriteInfo info = rewrite_ != nullptr ? info_of(*rewrite_) : recomputation(true);
-  attempt({info.id, info.level, place(), geometry_.storage_bytes}, [&] {
+  attempt({info.id, info.level, site(), geometry_.storage_bytes}, [&] {
     if (version_ != nullptr) {
       version_->add(*this);
     } else if ((unneeded_ = rewrite_->encode(save(tensor))) != nullptr) {
-      applied(info.id, info.level, place(), geometry_.storage_bytes, unneeded_->bytes());
+      applied(info.id, info.level, site(), geometry_.storage_bytes, unneeded_->bytes());
       tensor_.reset();
     }
   });
@@ -71,7 +71,7 @@ void SavedTensorHook::call_pack_hook(const at::Tensor& tensor) {
 std::shared_ptr<const versions::Encoded> SavedTensorHook::encode() {
   std::unique_ptr<Encoding> encoding = rewrite_->encode(save(tensor_));
   if (encoding == nullptr) {
-    skipped(rewrite_->info().id, rewrite_->info().level, place(), "its values have no shorter form", version_->bytes());
+    skipped(rewrite_->info().id, rewrite_->info().level, site(), "its values have no shorter form", version_->bytes());
     return nullptr;
   }
   return std::make_shared<EncodedTensor>(std::move(encoding), geometry_.offset == 0);
@@ -80,7 +80,7 @@ std::shared_ptr<const versions::Encoded> SavedTensorHook::encode() {
 void SavedTensorHook::release(uint64_t bytes, uint64_t kept) {
   const RewriteInfo info =
       encoded() != nullptr ? rewrite_->info() : RewriteInfo{version_->rematerialized_by(), Level::recomputed, {}};
-  applied(info.id, info.level, place(), bytes, kept);
+  applied(info.id, info.level, site(), bytes, kept);
   tensor_.reset();
 }
 
@@ -155,6 +155,6 @@ Save SavedTensorHook::save(const at::Tensor& tensor) const {
   return {*node_, type_, field_, index_, operator_name_, outer_operator_, {}, wanted_, tensor};
 }
 
-Place SavedTensorHook::place() const { return {node_, type_, field_, index_, operator_name_, site_}; }
+RewriteSite SavedTensorHook::site() const { return {node_, type_, field_, index_, operator_name_, site_}; }
 
 }  // namespace tapelens::rewrite

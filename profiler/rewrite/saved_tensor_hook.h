@@ -34,7 +34,7 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks, public
   const Geometry& geometry() const { return geometry_; }
   std::string_view operator_name() const { return operator_name_; }
   const Rewrite* rewrite() const { return rewrite_; }
-  Place place() const;
+  RewriteSite site() const;
 
  private:
   std::shared_ptr<const versions::Encoded> encode() override;

@@ -240,7 +240,7 @@ versions::Version::Holders StorageVersion::holders() const {
 }
 
 bool StorageVersion::is_worth(const recompute::Chain& chain, uint64_t cost) {
-  return budget().allows(recompute::site_of(chain, as_saved(all_hooks().front()).operator_name()), bytes(), cost);
+  return budget().allows(recompute::candidate_of(chain, as_saved(all_hooks().front()).operator_name()), bytes(), cost);
 }
 
 // The first of each kind are recomputed at once and compared: a kernel that gives other bits the second time, a tensor
@@ -262,14 +262,14 @@ bool StorageVersion::is_right(const recompute::Chain& chain) {
 }
 
 void StorageVersion::skipped(const char* reason) {
-  rewrite::skipped(rematerialized_by_, Level::recomputed, as_saved(all_hooks().front()).place(), reason, bytes());
+  rewrite::skipped(rematerialized_by_, Level::recomputed, as_saved(all_hooks().front()).site(), reason, bytes());
 }
 
 void StorageVersion::failed() noexcept {
   const SavedTensorHook& hook = as_saved(all_hooks().front());
   const RewriteInfo info =
       hook.rewrite() != nullptr ? info_of(*hook.rewrite()) : RewriteInfo{rematerialized_by_, Level::recomputed, {}};
-  count_failure({info.id, info.level, hook.place(), bytes()});
+  count_failure({info.id, info.level, hook.site(), bytes()});
 }
 
 }  // namespace tapelens::rewrite

@@ -19,29 +19,29 @@ namespace {
 // Null: not wanted, or this is a forked child. Never destroyed: other threads may count until the process is gone.
 std::atomic<rewrites::Tally*> g_tally{nullptr};
 
-uint64_t hash_of(const Place& place) {
+uint64_t hash_of(const RewriteSite& site) {
   const std::hash<std::string_view> hash;
-  return ((hash(place.type) * 31 + hash(place.field)) * 31 + hash(place.operator_name)) * 31 + place.site;
+  return ((hash(site.type) * 31 + hash(site.field)) * 31 + hash(site.operator_name)) * 31 + site.where;
 }
 
-void count(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes,
+void count(std::string_view rewrite, Level level, const RewriteSite& site, std::string_view reason, uint64_t bytes,
            uint64_t kept) {
   if (rewrites::Tally* tally = g_tally.load(std::memory_order_acquire)) {
-    tally->count(rewrite, level, reason, hash_of(place), bytes, kept);
+    tally->count(rewrite, level, reason, hash_of(site), bytes, kept);
   }
   if (observe::mode() != observe::Mode::full) return;
   record::rewritten(observe::this_thread(),
-                    {rewrite, static_cast<uint8_t>(level), place.node, place.field, place.index, reason, bytes, kept});
+                    {rewrite, static_cast<uint8_t>(level), site.node, site.field, site.index, reason, bytes, kept});
 }
 
 }  // namespace
 
-void applied(std::string_view rewrite, Level level, const Place& place, uint64_t bytes, uint64_t kept) {
-  count(rewrite, level, place, {}, bytes, kept);
+void applied(std::string_view rewrite, Level level, const RewriteSite& site, uint64_t bytes, uint64_t kept) {
+  count(rewrite, level, site, {}, bytes, kept);
 }
 
-void skipped(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes) {
-  count(rewrite, level, place, reason, bytes, 0);
+void skipped(std::string_view rewrite, Level level, const RewriteSite& site, std::string_view reason, uint64_t bytes) {
+  count(rewrite, level, site, reason, bytes, 0);
 }
 
 std::string open_tally() {
@@ -51,12 +51,12 @@ std::string open_tally() {
   trace::SpoolFile file;
   if (const int error = file.create(path.c_str()); error != 0) return path + ": " + strerror(error);
   trace::Loss why{};
-  void* place = file.extend(0, sizeof(rewrites::TallyFile), why);
-  if (place == nullptr) {
+  void* mapped = file.extend(0, sizeof(rewrites::TallyFile), why);
+  if (mapped == nullptr) {
     file.remove();
     return path + ": there is no room for it";
   }
-  g_tally.store(new rewrites::Tally(*static_cast<rewrites::TallyFile*>(place)), std::memory_order_release);
+  g_tally.store(new rewrites::Tally(*static_cast<rewrites::TallyFile*>(mapped)), std::memory_order_release);
   return {};
 }
 

@@ -10,18 +10,18 @@
 
 namespace tapelens::rewrite {
 
-// Where a rewrite did or did not take place. Two of one place are one site.
-struct Place {
+// Where a rewrite was done, or was not.
+struct RewriteSite {
   const torch::autograd::Node* node = nullptr;  // null: of an operator, or of the optimizer
   std::string_view type{}, field{};             // of the node; empty without one
   uint32_t index = 0;
   std::string_view operator_name{};
-  uint64_t site = 0;  // tells places apart further: a hash of the module and the line, where they are known
+  uint64_t where = 0;  // tells sites apart further: a hash of the module and the line, where they are known
 };
 
-void applied(std::string_view rewrite, Level level, const Place& place, uint64_t bytes, uint64_t kept);
+void applied(std::string_view rewrite, Level level, const RewriteSite& site, uint64_t bytes, uint64_t kept);
 // `reason`: a few words for the user: "the gradients are accumulated". One of a few texts.
-void skipped(std::string_view rewrite, Level level, const Place& place, std::string_view reason, uint64_t bytes);
+void skipped(std::string_view rewrite, Level level, const RewriteSite& site, std::string_view reason, uint64_t bytes);
 
 // Makes the file of this process's counts (rewrites/tally.h) in Settings::tally, if they were asked for. Counting
 // is writing to it: nothing is left to do when the process ends. Says what went wrong, for the user; empty if nothing

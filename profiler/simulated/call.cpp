@@ -13,7 +13,7 @@
 namespace tapelens::simulated {
 namespace {
 
-using What = OperatorFacts::What;
+using What = OperatorTraits::What;
 
 // Nothing of the program's state reaches what is carried out, and nothing of it reaches the program's observers.
 struct Alone {
@@ -32,7 +32,7 @@ bool names_cuda(std::span<const c10::IValue> arguments) {
 
 }  // namespace
 
-Call::Call(const OperatorFacts& facts, std::span<const c10::IValue> arguments) : facts_(facts) {
+Call::Call(const OperatorTraits& facts, std::span<const c10::IValue> arguments) : facts_(facts) {
   bool is_small = true, has_tensors = false, has_unknown_integers = false;
   const bool is_plain = each_tensor(arguments, [&](const at::Tensor& tensor, size_t argument) {
     const Sort sort = sort_of(tensor);

@@ -15,7 +15,7 @@ class Call {
  public:
   // At the begin, before its kernels write anything. What it is going to write is unknown from now on, unless it is
   // carried out.
-  Call(const OperatorFacts& facts, std::span<const c10::IValue> arguments);
+  Call(const OperatorTraits& facts, std::span<const c10::IValue> arguments);
 
   // Has it anything to do with the GPU? If not, its end need not be told.
   bool is_on_device() const { return is_on_device_; }
@@ -40,7 +40,7 @@ class Call {
   void carry_out(std::span<const c10::IValue> outputs);
   void give_all(const c10::IValue& tensors, const c10::IValue& computed) const;
 
-  OperatorFacts facts_;
+  OperatorTraits facts_;
   bool is_on_device_ = false, is_carried_ = false, is_known_ = true;
   std::vector<c10::IValue> arguments_;  // of a call that is carried out
   std::vector<Extent> extents_;         // of its tensors, as it began

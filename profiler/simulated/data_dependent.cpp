@@ -51,7 +51,7 @@ class Kernel final : public c10::OperatorKernel {
  public:
   Kernel(Original original, const c10::OperatorHandle& op)
       : original_(std::move(original)), facts_(facts_of(op, 0)), is_nonzero_(op.schema().name() == "aten::nonzero") {
-    facts_.what = OperatorFacts::What::carried;
+    facts_.what = OperatorTraits::What::carried;
   }
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -88,7 +88,7 @@ class Kernel final : public c10::OperatorKernel {
 
  private:
   Original original_;
-  OperatorFacts facts_;
+  OperatorTraits facts_;
   bool is_nonzero_;
 };
 

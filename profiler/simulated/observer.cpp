@@ -19,11 +19,11 @@ using observe::Thread;
 
 namespace {
 
-const OperatorFacts& facts_of(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
+const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
   if (name.values != nullptr) return *name.values;
-  OperatorFacts& facts = thread.simulating->operators[static_cast<size_t>(&name - thread.names.data())];
+  OperatorTraits& facts = thread.simulating->operators[static_cast<size_t>(&name - thread.names.data())];
   const auto op = operator_of(function);
-  facts = op ? simulated::facts_of(*op, name.written) : OperatorFacts{};
+  facts = op ? simulated::facts_of(*op, name.written) : OperatorTraits{};
   name.values = &facts;
   return facts;
 }
@@ -67,8 +67,8 @@ void thread_ends(Thread& thread) { thread.simulating->calls.clear(); }
 
 uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
   try {
-    const OperatorFacts& facts = facts_of(thread, function, name);
-    if (facts.what == OperatorFacts::What::nothing) return 0;
+    const OperatorTraits& facts = facts_of(thread, function, name);
+    if (facts.what == OperatorTraits::What::nothing) return 0;
     auto& calls = thread.simulating->calls;
     Call call(facts, function.inputs());
     if (!call.is_on_device()) return 0;

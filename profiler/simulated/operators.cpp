@@ -9,7 +9,7 @@
 namespace tapelens::simulated {
 namespace {
 
-using What = OperatorFacts::What;
+using What = OperatorTraits::What;
 
 // They hand out memory, or look at it, and write no values.
 constexpr std::string_view kNoValues[] = {"aten::resize_",
@@ -56,8 +56,8 @@ What what_of(const c10::OperatorHandle& op, std::string_view name, bool writes) 
 
 }  // namespace
 
-OperatorFacts facts_of(const c10::OperatorHandle& op, uint32_t written) {
-  OperatorFacts facts;
+OperatorTraits facts_of(const c10::OperatorHandle& op, uint32_t written) {
+  OperatorTraits facts;
   const std::string_view name = op.schema().name();
   facts.op = op;
   facts.written = written;

@@ -8,7 +8,7 @@
 
 namespace tapelens::simulated {
 
-struct OperatorFacts {
+struct OperatorTraits {
   enum class What : uint8_t {
     nothing,  // it makes no values: a view, a composite of others, what hands out memory
     carried,  // it has a kernel for CUDA, which does nothing, and one for the CPU, which is called in its stead
@@ -25,7 +25,7 @@ struct OperatorFacts {
   bool writes(size_t argument) const { return (written >> std::min<size_t>(argument, 31) & 1) != 0; }
 };
 
-OperatorFacts facts_of(const c10::OperatorHandle& op, uint32_t written);
+OperatorTraits facts_of(const c10::OperatorHandle& op, uint32_t written);
 std::optional<c10::OperatorHandle> operator_of(const at::RecordFunction& function);
 
 // Operators whose results have as many elements as values say: see data_dependent.cpp.

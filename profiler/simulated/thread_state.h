@@ -10,7 +10,7 @@
 namespace tapelens::simulated {
 
 struct ThreadState {
-  std::array<OperatorFacts, observe::kOperatorNames> operators;  // as Thread::names
+  std::array<OperatorTraits, observe::kOperatorNames> operators;  // as Thread::names
   struct Open {
     Call call;
     int exceptions;  // that were under way when it began

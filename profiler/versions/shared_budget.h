@@ -14,9 +14,9 @@ class SharedBudget {
  public:
   explicit SharedBudget(double share) : budget_(share) {}
   void ran(uint64_t cost) { ran_.fetch_add(cost, std::memory_order_relaxed); }
-  bool allows(uint64_t site, uint64_t bytes, uint64_t cost) {
+  bool allows(uint64_t candidate, uint64_t bytes, uint64_t cost) {
     const std::lock_guard guard(lock_);
-    return budget_.allows(site, bytes, cost);
+    return budget_.allows(candidate, bytes, cost);
   }
   void backward_ended() {
     const std::lock_guard guard(lock_);

@@ -8,7 +8,7 @@ constexpr uint32_t kSizesTried = 16;
 
 Trials::State Trials::state(uint64_t chain, uint64_t key) {
   const std::lock_guard guard(lock_);
-  const Chain& known = chains_[chain];
+  const Outcome& known = outcomes_[chain];
   if (known.wrong) return State::wrong;
   return known.right >= kSizesTried || tried_.contains(key) ? State::right : State::untried;
 }
@@ -16,7 +16,7 @@ Trials::State Trials::state(uint64_t chain, uint64_t key) {
 void Trials::learn(uint64_t chain, uint64_t key, bool is_right) {
   const std::lock_guard guard(lock_);
   tried_.insert(key);
-  Chain& known = chains_[chain];
+  Outcome& known = outcomes_[chain];
   known.wrong = known.wrong || !is_right;
   known.right += is_right ? 1 : 0;
 }

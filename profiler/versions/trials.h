@@ -19,12 +19,12 @@ class Trials {
   void learn(uint64_t chain, uint64_t key, bool is_right);
 
  private:
-  struct Chain {
+  struct Outcome {
     uint32_t right = 0;
     bool wrong = false;
   };
   std::mutex lock_;
-  std::unordered_map<uint64_t, Chain> chains_;
+  std::unordered_map<uint64_t, Outcome> outcomes_;
   std::unordered_set<uint64_t> tried_;  // keys
 };
 

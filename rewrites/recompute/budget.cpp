@@ -9,36 +9,36 @@ constexpr double kStepsOfForward = 3;
 }
 
 bool Budget::allows(uint64_t key, uint64_t bytes, uint64_t cost) {
-  const auto [at, is_new] = by_key_.try_emplace(key, sites_.size());
-  if (is_new) sites_.push_back({key});
-  Site& site = sites_[at->second];
-  site.bytes += bytes;
-  site.cost += cost;
-  return site.is_on;
+  const auto [at, is_new] = by_key_.try_emplace(key, candidates_.size());
+  if (is_new) candidates_.push_back({key});
+  Candidate& candidate = candidates_[at->second];
+  candidate.bytes += bytes;
+  candidate.cost += cost;
+  return candidate.is_on;
 }
 
 void Budget::backward_ended() {
   double left = share_ * kStepsOfForward * static_cast<double>(ran_);
-  std::vector<Site*> undecided;
-  for (Site& site : sites_) {
-    if (!site.is_decided) {
-      undecided.push_back(&site);
-    } else if (site.is_on) {
-      left -= static_cast<double>(site.cost);
+  std::vector<Candidate*> undecided;
+  for (Candidate& candidate : candidates_) {
+    if (!candidate.is_decided) {
+      undecided.push_back(&candidate);
+    } else if (candidate.is_on) {
+      left -= static_cast<double>(candidate.cost);
     }
   }
   // Equal ones by their keys: not by which came first, which may be a matter of threads.
-  std::ranges::sort(undecided, [](const Site* a, const Site* b) {
+  std::ranges::sort(undecided, [](const Candidate* a, const Candidate* b) {
     const double of_a = static_cast<double>(a->bytes) * static_cast<double>(b->cost);
     const double of_b = static_cast<double>(b->bytes) * static_cast<double>(a->cost);
     return of_a != of_b ? of_a > of_b : a->key < b->key;
   });
-  for (Site* site : undecided) {
-    site->is_decided = true;
-    site->is_on = static_cast<double>(site->cost) <= left;
-    if (site->is_on) left -= static_cast<double>(site->cost);
+  for (Candidate* candidate : undecided) {
+    candidate->is_decided = true;
+    candidate->is_on = static_cast<double>(candidate->cost) <= left;
+    if (candidate->is_on) left -= static_cast<double>(candidate->cost);
   }
-  for (Site& site : sites_) site.bytes = site.cost = 0;
+  for (Candidate& candidate : candidates_) candidate.bytes = candidate.cost = 0;
   ran_ = 0;
 }
 

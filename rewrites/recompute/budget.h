@@ -11,18 +11,19 @@ namespace tapelens::recompute {
 // Costs are estimates (operators.h), so the same program takes the same decisions in every run. A step is taken to cost
 // three times its forward: what counts are the products and the cheap operators that ran outside of a backward.
 //
-// A site is what is recomputed, for whom. One that has not been met before is allowed. When the backward ends, the
-// sites that were new are taken in the order of bytes for their cost until the share is spent; what was decided stays.
+// A candidate is what is recomputed, for whom. One that has not been met before is allowed. When the backward ends, the
+// candidates that were new are taken in the order of bytes for their cost until the share is spent; what was decided
+// stays.
 class Budget {
  public:
   explicit Budget(double share) : share_(share) {}
   // An operator ran in the forward.
   void ran(uint64_t cost) { ran_ += cost; }
-  bool allows(uint64_t site, uint64_t bytes, uint64_t cost);
+  bool allows(uint64_t candidate, uint64_t bytes, uint64_t cost);
   void backward_ended();
 
  private:
-  struct Site {
+  struct Candidate {
     uint64_t key = 0;
     uint64_t bytes = 0, cost = 0;  // since the last backward
     bool is_decided = false, is_on = true;
@@ -30,7 +31,7 @@ class Budget {
 
   double share_;
   uint64_t ran_ = 0;  // since the last backward
-  std::vector<Site> sites_;
+  std::vector<Candidate> candidates_;
   std::unordered_map<uint64_t, std::size_t> by_key_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace tapelens::recompute {
 
-// So many operators are run at most to make a content again: a block or two of a residual network.
+// So many operators are run at most to make a version again: a block or two of a residual network.
 inline constexpr uint32_t kMostOperators = 12;
 // What has to be made on the way may be so many times larger: a slice is not worth the whole.
 inline constexpr uint64_t kMostLarger = 4;
@@ -30,31 +30,31 @@ constexpr uint64_t hash_of(std::string_view text) {
 }
 
 // What the budget decides about together: what is recomputed by these operators for such a node.
-inline uint64_t site_of(const Chain& chain, std::string_view operator_of_node) {
+inline uint64_t candidate_of(const Chain& chain, std::string_view operator_of_node) {
   return mixed(mixed(chain.key, hash_of(operator_of_node)), chain.bytes);
 }
 
 constexpr bool is_too_large(uint64_t bytes, uint64_t beside) { return bytes / kMostLarger > beside; }
 
-// A view has, for what it calls a Content (a reference or a number):
-//   uint64_t bytes(content)
-//   bool is_encoded(content)       whether the content itself comes back from an encoding
-//   bool has_recipe(content)
-//   Cheap cheap(content)           of its recipe's operator; none: the one source as it is
-//   bool all_sources(content, f)   f(source) for each source that is followed, until one is false
+// A view has, for what it calls a Version (a reference or a number):
+//   uint64_t bytes(version)
+//   bool is_encoded(version)       whether the version itself comes back from an encoding
+//   bool has_recipe(version)
+//   Cheap cheap(version)           of its recipe's operator; none: the one source as it is
+//   bool all_sources(version, f)   f(source) for each source that is followed, until one is false
 //   bool is_there(source)          and stays as long as it has to
-template <class View, class Content>
-bool can_be_made(const View& view, const Content& content, Chain& chain) {
-  const uint64_t bytes = view.bytes(content);
+template <class View, class Version>
+bool can_be_made(const View& view, const Version& version, Chain& chain) {
+  const uint64_t bytes = view.bytes(version);
   if (is_too_large(bytes, chain.bytes)) return false;
-  if (view.is_encoded(content)) return true;
-  if (!view.has_recipe(content)) return false;
-  const Cheap cheap = view.cheap(content);
+  if (view.is_encoded(version)) return true;
+  if (!view.has_recipe(version)) return false;
+  const Cheap cheap = view.cheap(version);
   if (cheap && ++chain.operators > kMostOperators) return false;
   chain.cost += cheap.cost * bytes;
   chain.key = mixed(chain.key, cheap.number) + chain.operators;
   return view.all_sources(
-      content, [&](const auto& source) { return view.is_there(source) || can_be_made(view, source, chain); });
+      version, [&](const auto& source) { return view.is_there(source) || can_be_made(view, source, chain); });
 }
 
 }  // namespace tapelens::recompute

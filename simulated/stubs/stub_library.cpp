@@ -139,10 +139,10 @@ std::string node_table(const std::vector<std::string>& nodes, Strings& strings) 
 }
 
 // Where each section is in memory, which is also where it is in the file.
-struct Place {
+struct Extent {
   uint64_t address = 0, bytes = 0;
 };
-using Places = Place[kSections];
+using Extents = Extent[kSections];
 
 std::string code(size_t count, uint64_t text, uint64_t counters) {
   Bytes bytes;
@@ -155,19 +155,19 @@ std::string code(size_t count, uint64_t text, uint64_t counters) {
   return bytes;
 }
 
-std::string dynamic_table(const StubLibrary& library, const Places& places, size_t nodes, Strings& strings) {
+std::string dynamic_table(const StubLibrary& library, const Extents& extents, size_t nodes, Strings& strings) {
   std::vector<Elf64_Dyn> entries;
   const auto put = [&](int64_t tag, uint64_t value) { entries.push_back({tag, {value}}); };
   for (const std::string& needed : library.needed) put(DT_NEEDED, strings(needed));
   put(DT_SONAME, strings(library.soname));
-  put(DT_GNU_HASH, places[kHash].address);
-  put(DT_STRTAB, places[kStrings].address);
-  put(DT_SYMTAB, places[kSymbols].address);
+  put(DT_GNU_HASH, extents[kHash].address);
+  put(DT_STRTAB, extents[kStrings].address);
+  put(DT_SYMTAB, extents[kSymbols].address);
   put(DT_STRSZ, strings.bytes.size());
   put(DT_SYMENT, sizeof(Elf64_Sym));
   if (nodes > 0) {
-    put(DT_VERSYM, places[kVersions].address);
-    put(DT_VERDEF, places[kNodes].address);
+    put(DT_VERSYM, extents[kVersions].address);
+    put(DT_VERDEF, extents[kNodes].address);
     put(DT_VERDEFNUM, nodes);
   }
   put(DT_NULL, 0);
@@ -176,7 +176,7 @@ std::string dynamic_table(const StubLibrary& library, const Places& places, size
   return table;
 }
 
-std::string symbol_table(const StubLibrary& library, const Order& order, const Places& places, Strings& strings) {
+std::string symbol_table(const StubLibrary& library, const Order& order, const Extents& extents, Strings& strings) {
   Bytes table;
   table.put(Elf64_Sym{});
   for (const uint32_t index : order.indices) {
@@ -185,14 +185,14 @@ std::string symbol_table(const StubLibrary& library, const Order& order, const P
       symbol.st_name = strings(library.functions[index].name);
       symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
       symbol.st_shndx = kText;
-      symbol.st_value = places[kText].address + index * kCode;
+      symbol.st_value = extents[kText].address + index * kCode;
       symbol.st_size = kCode;
     } else {
       symbol.st_name = strings(kStubCalls);
       symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
       symbol.st_shndx = kCounters;
-      symbol.st_value = places[kCounters].address;
-      symbol.st_size = places[kCounters].bytes;
+      symbol.st_value = extents[kCounters].address;
+      symbol.st_size = extents[kCounters].bytes;
     }
     table.put(symbol);
   }
@@ -227,9 +227,9 @@ Elf64_Phdr segment(uint32_t type, uint32_t flags, uint64_t begin, uint64_t file_
 
 constexpr size_t kSegments = 5;
 
-void put_segments(Bytes& file, const Places& places) {
-  const Place &text = places[kText], &dynamic = places[kDynamic], &counters = places[kCounters];
-  const uint64_t head = places[kNodes].address + places[kNodes].bytes;
+void put_segments(Bytes& file, const Extents& extents) {
+  const Extent &text = extents[kText], &dynamic = extents[kDynamic], &counters = extents[kCounters];
+  const uint64_t head = extents[kNodes].address + extents[kNodes].bytes;
   const uint64_t data = counters.address + counters.bytes - dynamic.address;
   file.put(segment(PT_LOAD, PF_R, 0, head, head, kPage));
   file.put(segment(PT_LOAD, PF_R | PF_X, text.address, text.bytes, text.bytes, kPage));
@@ -239,7 +239,7 @@ void put_segments(Bytes& file, const Places& places) {
 }
 
 // The linker wants sections, the loader does not.
-void put_sections(Bytes& file, const Places& places, size_t nodes) {
+void put_sections(Bytes& file, const Extents& extents, size_t nodes) {
   struct Kind {
     const char* name;
     uint32_t type;
@@ -274,9 +274,9 @@ void put_sections(Bytes& file, const Places& places, size_t nodes) {
       header = {names(kind.name),
                 kind.type,
                 kind.flags,
-                is_names ? 0 : places[i].address,
-                is_names ? names_at : places[i].address,
-                is_names ? names.bytes.size() : places[i].bytes,
+                is_names ? 0 : extents[i].address,
+                is_names ? names_at : extents[i].address,
+                is_names ? names.bytes.size() : extents[i].bytes,
                 kind.link,
                 kind.info,
                 kind.align,
@@ -314,19 +314,19 @@ Elf64_Ehdr elf_header() {
 std::string stub_library(const StubLibrary& library) {
   const Order order(library.functions);
   const std::vector<std::string> nodes = nodes_of(library);
-  Places places{};
+  Extents extents{};
   // Strings are entered as the tables are made; how large a table is does not depend on where another one is, so all
   // are made once for their sizes and once for good.
   Strings strings;
   const std::string hash = hash_table(order), versions = nodes.empty() ? "" : version_table(library, order, nodes);
   const std::string node_bytes = node_table(nodes, strings);
-  const uint64_t symbol_bytes = symbol_table(library, order, places, strings).size();
-  const uint64_t dynamic_bytes = dynamic_table(library, places, nodes.size(), strings).size();
+  const uint64_t symbol_bytes = symbol_table(library, order, extents, strings).size();
+  const uint64_t dynamic_bytes = dynamic_table(library, extents, nodes.size(), strings).size();
 
   uint64_t end = sizeof(Elf64_Ehdr) + kSegments * sizeof(Elf64_Phdr);
   const auto lay = [&](Section section, uint64_t bytes, uint64_t align) {
-    places[section] = {(end + align - 1) / align * align, bytes};
-    end = places[section].address + bytes;
+    extents[section] = {(end + align - 1) / align * align, bytes};
+    end = extents[section].address + bytes;
   };
   lay(kHash, hash.size(), 8);
   lay(kSymbols, symbol_bytes, 8);
@@ -339,19 +339,19 @@ std::string stub_library(const StubLibrary& library) {
 
   Bytes file;
   file.put(elf_header());
-  put_segments(file, places);
+  put_segments(file, extents);
   const auto put = [&](Section section, const std::string& bytes) {
-    file.resize(places[section].address, '\0');
+    file.resize(extents[section].address, '\0');
     file += bytes;
   };
   put(kHash, hash);
-  put(kSymbols, symbol_table(library, order, places, strings));
+  put(kSymbols, symbol_table(library, order, extents, strings));
   put(kStrings, strings.bytes);
   put(kVersions, versions);
   put(kNodes, node_bytes);
-  put(kText, code(library.functions.size(), places[kText].address, places[kCounters].address));
-  put(kDynamic, dynamic_table(library, places, nodes.size(), strings));
-  put_sections(file, places, nodes.size());
+  put(kText, code(library.functions.size(), extents[kText].address, extents[kCounters].address));
+  put(kDynamic, dynamic_table(library, extents, nodes.size(), strings));
+  put_sections(file, extents, nodes.size());
   return file;
 }
 

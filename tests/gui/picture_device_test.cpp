@@ -147,7 +147,7 @@ TEST(PictureSegments, WhatIsPaintedIsFoundWhereItIs) {
         last = x1;
         ++seen;
         for (const int x : {x0, x1 - 1}) {
-          const SegmentMap::Place place = map.at(piece.row, x);
+          const SegmentMap::Hit place = map.at(piece.row, x);
           EXPECT_EQ(place.segment, piece.segment);
           ASSERT_EQ(place.block, &block);
         }

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <set>
 
-#include "analyzer/check/patches.h"
+#include "analyzer/check/patch_maker.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/analysis.h"
-#include "analyzer/report/patches.h"
+#include "analyzer/report/combined_patch.h"
 #include "testing/model_builder.h"
 #include "trace/checksum.h"
 
@@ -65,7 +65,7 @@ TEST(AllPatches, WhatChangesTheSameLinesIsLeftOut) {
   advice.findings.push_back(with_patch("4", edit({2, 0, {"new\n"}})));
   advice.findings.emplace_back();  // it has none
   advice.findings.push_back(with_patch("6", {"x.py", {{1, "other\n"}}, {{1, 1, {"y\n"}}}}));
-  const report::Patch all = report::all_patches(advice);
+  const report::CombinedPatch all = report::combined_patch(advice);
   EXPECT_EQ(all.diff, "--- a/x.py\n+++ b/x.py\n@@ -1,8 +1,9 @@\n 0\n 1\n+new\n 2\n 3\n-4\n+four\n 5\n 6\n 7\n");
   ASSERT_EQ(all.left_out.size(), 2U);
   EXPECT_NE(all.left_out[0].find("finding 2 (title)"), std::string::npos);
@@ -113,7 +113,7 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
         process, text, analysis.steps(), analysis.phases(), analysis.provenance(), analysis.lifetimes(), kCpu, timeline,
         peak,    "",   nullptr,          &sources};
     std::string lines;
-    for (const FileEdit& file : ask(Patches(context))) {
+    for (const FileEdit& file : ask(PatchMaker(context))) {
       EXPECT_EQ(file.path, "train.py");
       for (const Edit& edit : file.edits) {
         for (const std::string& line : edit.added) lines += line;
@@ -121,7 +121,7 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
     }
     return lines;
   }
-  Patches::IsFree is_free() {
+  PatchMaker::IsFree is_free() {
     return [this](NodeId node) { return free_.contains(node.value); };
   }
 
@@ -136,12 +136,12 @@ TEST_F(Patching, AFileThatMayNotBeTheOneThatRanIsLeftAlone) {
   const StackId line2 = here(2);
   is_recorded_ = false;
   const std::string program = "total = 0\ntotal += loss\nprint(float(total))\n";
-  EXPECT_EQ(changed(program, [&](const Patches& p) { return p.detach_summand(line2, true); }), "");
+  EXPECT_EQ(changed(program, [&](const PatchMaker& p) { return p.detach_summand(line2, true); }), "");
 }
 
 TEST_F(Patching, ASumOfLossesBecomesASumOfNumbersWhereNothingElseIsDoneWithIt) {
   const StackId line2 = here(2);
-  const auto sum = [&](const Patches& p) { return p.detach_summand(line2, true); };
+  const auto sum = [&](const PatchMaker& p) { return p.detach_summand(line2, true); };
   EXPECT_EQ(changed("total = 0.0\ntotal += loss\nprint(float(total))\n", sum), "total += loss.item()\n");
   EXPECT_EQ(changed("total = 0.0\ntotal = total + out.loss  # all\n", sum), "total = total + out.loss.item()  # all\n");
   EXPECT_EQ(changed("total = 0.0\ntotal += loss\nprint(total.item())\n", sum), "total += loss.detach()\n");
@@ -149,7 +149,7 @@ TEST_F(Patching, ASumOfLossesBecomesASumOfNumbersWhereNothingElseIsDoneWithIt) {
   EXPECT_EQ(changed("total = 0.0\ntotal += loss\nreturn_it(total)\n", sum), "total += loss.detach()\n");
   EXPECT_EQ(changed("total = torch.zeros(())\ntotal += loss\n", sum), "total += loss.detach()\n");
   EXPECT_EQ(changed("self.total = 0\nself.total += loss\n", sum), "self.total += loss.detach()\n");
-  const auto tensors = [&](const Patches& p) { return p.detach_summand(line2, false); };
+  const auto tensors = [&](const PatchMaker& p) { return p.detach_summand(line2, false); };
   EXPECT_EQ(changed("total = 0.0\ntotal += loss\n", tensors), "total += loss.detach()\n");
 }
 
@@ -158,14 +158,14 @@ TEST_F(Patching, OtherSumsAreLeftToAPerson) {
   for (const char* program : {"t = 0\nt += loss * 2\n", "t = 0\nt += f(loss)\n", "t = 0\nt = loss + other\n",
                               "t = 0\nt += loss; n += 1\n", "if t:\n  pass\nelse: t += loss\n", "t = 0\nt -= loss\n",
                               "t = 0\nt = t + t\n", "t = (0\n", "\n\n\n", "t = 0\ng = lambda: t + loss\n"}) {
-    EXPECT_EQ(changed(program, [&](const Patches& p) { return p.detach_summand(line2, true); }), "") << program;
+    EXPECT_EQ(changed(program, [&](const PatchMaker& p) { return p.detach_summand(line2, true); }), "") << program;
   }
 }
 
 TEST_F(Patching, FilesOutsideOfTheRepositoryAreNotLookedAt) {
   const StackId elsewhere = stack({frame("/etc/hostname.py", 1, "f")}),
                 library = stack({frame((root_ / "lib/python3.11/a.py").string(), 1, "f")});
-  changed("t += loss\n", [&](const Patches& p) {
+  changed("t += loss\n", [&](const PatchMaker& p) {
     EXPECT_TRUE(p.detach_summand(elsewhere, true).empty());
     EXPECT_TRUE(p.detach_summand(library, true).empty());
     EXPECT_TRUE(p.detach_summand({}, true).empty());
@@ -175,7 +175,7 @@ TEST_F(Patching, FilesOutsideOfTheRepositoryAreNotLookedAt) {
 
 TEST_F(Patching, AListOfLossesBecomesAListOfNumbers) {
   const StackId line3 = here(3);
-  const auto ask = [&](const Patches& p) { return p.detach_collected(line3, true); };
+  const auto ask = [&](const PatchMaker& p) { return p.detach_collected(line3, true); };
   EXPECT_EQ(changed("losses = []\nfor x in data:\n    loss = f(x)\n    loss.backward()\n    losses.append(loss)\n"
                     "print(sum(losses) / len(losses))\n",
                     ask),
@@ -190,8 +190,8 @@ TEST_F(Patching, AListOfLossesBecomesAListOfNumbers) {
 
 TEST_F(Patching, WhatIsCarriedOnIsDetachedBehindItsStatement) {
   const StackId line2 = here(2);
-  const auto ask = [&](const Patches& p) { return p.detach_carried(line2, "aten::add"); };
-  const auto lstm = [&](const Patches& p) { return p.detach_carried(line2, "aten::lstm"); };
+  const auto ask = [&](const PatchMaker& p) { return p.detach_carried(line2, "aten::add"); };
+  const auto lstm = [&](const PatchMaker& p) { return p.detach_carried(line2, "aten::lstm"); };
   EXPECT_EQ(changed("if x:\n\taverage = 0.9 * average + loss\n", ask), "\taverage = average.detach()\n");
   EXPECT_EQ(changed("\nself.h = f(self.h)", ask), "self.h = f(self.h)\nself.h = self.h.detach()\n");
   EXPECT_EQ(changed("\nout, hidden = rnn(x, hidden)\n", lstm), "hidden = tuple(each.detach() for each in hidden)\n");
@@ -203,7 +203,7 @@ TEST_F(Patching, AFunctionOfWhichNothingIsDifferentiatedIsDecorated) {
   at({{4, "evaluate"}, {9, "main"}}, true, "aten::add");
   const StackId shown = stack_;
   here(8, false, "main");
-  const auto ask = [&](const Patches& p) { return p.no_grad(shown, is_free()); };
+  const auto ask = [&](const PatchMaker& p) { return p.no_grad(shown, is_free()); };
   const std::string head = "import torch\n@static\ndef evaluate(x):\n    return x + 1\n\n";
   EXPECT_EQ(changed(head + "def main():\n    x = 1\n    train(x)\n    evaluate(x)\n", ask), "@torch.no_grad()\n");
   EXPECT_EQ(
@@ -217,7 +217,7 @@ TEST_F(Patching, AFunctionOfWhichNothingIsDifferentiatedIsDecorated) {
 TEST_F(Patching, ALoopOfWhichNothingIsDifferentiatedIsWrapped) {
   const StackId shown = here(6);
   here(3, false);
-  const auto ask = [&](const Patches& p) { return p.no_grad(shown, is_free()); };
+  const auto ask = [&](const PatchMaker& p) { return p.no_grad(shown, is_free()); };
   EXPECT_EQ(
       changed("import torch\nfor e in range(3):\n    train(x)\n    for x in data:\n        # seen\n        s += f(\n"
               "            x)\n\n        n += 1\n    print(s)\n",
@@ -235,7 +235,7 @@ TEST_F(Patching, ALoopOfWhichNothingIsDifferentiatedIsWrapped) {
 
 TEST_F(Patching, AConcatenationInALoopIsMadeOnceBehindIt) {
   const StackId line3 = here(3);
-  const auto ask = [&](const Patches& p) { return p.join_once(line3); };
+  const auto ask = [&](const PatchMaker& p) { return p.join_once(line3); };
   EXPECT_EQ(changed("outs = e\nfor x in data:\n    outs = torch.cat([outs, f(x)], dim=1)\n    g()\nh(outs)\n", ask),
             "outs_parts = [outs]\n    outs_parts.append(f(x))\nouts = torch.cat(outs_parts, dim=1)\n");
   for (const char* loop :
@@ -249,7 +249,7 @@ TEST_F(Patching, AConcatenationInALoopIsMadeOnceBehindIt) {
 
 TEST_F(Patching, GradientsThatAreZeroedAreGivenBackInstead) {
   const StackId line2 = here(2);
-  const auto ask = [&](const Patches& p) { return p.set_to_none(line2); };
+  const auto ask = [&](const PatchMaker& p) { return p.set_to_none(line2); };
   EXPECT_EQ(changed("o.step()\nself.o.zero_grad(set_to_none=False)  # why\n", ask),
             "self.o.zero_grad(set_to_none=True)  # why\n");
   for (const char* program : {"o.zero_grad()\n", "o.zero_grad(False)\n", "o.zero_grad(set_to_none=none)\n",

@@ -217,8 +217,8 @@ class Rewritten {
  public:
   explicit Rewritten(const Program& program)
       : program_(program), budget_(program.budget), held_(program.tensors.size()) {
-    rules_.is_worth = [this](uint64_t site, uint64_t bytes, uint64_t cost) {
-      return budget_.allows(site, bytes, cost);
+    rules_.is_worth = [this](uint64_t candidate, uint64_t bytes, uint64_t cost) {
+      return budget_.allows(candidate, bytes, cost);
     };
     for (uint32_t tensor = 0; tensor < program.tensors.size(); ++tensor) {
       if (!program.tensors[tensor].is_parameter) continue;

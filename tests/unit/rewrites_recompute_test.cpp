@@ -79,25 +79,26 @@ TEST(Recompute, WhatComesLaterGetsWhatIsLeft) {
   EXPECT_EQ(step(), (std::array{true, false, true}));
 }
 
-TEST(Recompute, DecisionsDoNotDependOnTheOrderInWhichSitesCome) {
+TEST(Recompute, DecisionsDoNotDependOnTheOrderInWhichCandidatesCome) {
   std::mt19937 random(1);
   for (int round = 0; round < 100; ++round) {
-    struct Site {
+    struct Candidate {
       uint64_t key, bytes, cost;
     };
-    std::vector<Site> sites;
-    for (uint64_t key = 1; key <= 30; ++key) sites.push_back({key, 1 + random() % 4, 1 + random() % 4});
+    std::vector<Candidate> candidates;
+    for (uint64_t key = 1; key <= 30; ++key) candidates.push_back({key, 1 + random() % 4, 1 + random() % 4});
     const auto decided = [&] {
       Budget budget(0.5);
       budget.ran(20);
-      for (const Site& site : sites) budget.allows(site.key, site.bytes, site.cost);
+      for (const Candidate& candidate : candidates) budget.allows(candidate.key, candidate.bytes, candidate.cost);
       budget.backward_ended();
       std::vector<bool> on(31);
-      for (const Site& site : sites) on[site.key] = budget.allows(site.key, site.bytes, site.cost);
+      for (const Candidate& candidate : candidates)
+        on[candidate.key] = budget.allows(candidate.key, candidate.bytes, candidate.cost);
       return on;
     };
     const auto before = decided();
-    std::ranges::shuffle(sites, random);
+    std::ranges::shuffle(candidates, random);
     EXPECT_EQ(decided(), before);
   }
 }

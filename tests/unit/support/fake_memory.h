@@ -96,7 +96,7 @@ class FakeVersion final : public Version {
     return storage->memory.use_count() == 1 ? Holders::hooks : Holders::never_alone;
   }
   bool is_worth(const recompute::Chain& chain, uint64_t cost) override {
-    return !rules_.is_worth || rules_.is_worth(recompute::site_of(chain, name), bytes(), cost);
+    return !rules_.is_worth || rules_.is_worth(recompute::candidate_of(chain, name), bytes(), cost);
   }
   bool is_right(const recompute::Chain&) override {
     const ValuesPtr made = rematerialize();

@@ -1,6 +1,6 @@
-// Patches of the program's own source, where a statement has exactly a form that is known: what a check cannot rewrite,
-// but a person would fix with one line. Everything here answers without an edit if it has any doubt: then the check's
-// sentence has to do.
+// Patches of the program's own source, where a statement has exactly a form that is known: what a check cannot
+// rewrite, but a person would fix with one line. Everything here answers without an edit if it has any doubt: then the
+// check's sentence has to do.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@
 
 namespace tapelens::check {
 
-class Patches {
+class PatchMaker {
  public:
-  explicit Patches(const Context& context) : context_(context) {}
+  explicit PatchMaker(const Context& context) : context_(context) {}
 
   // total += loss, total = total + loss: the value without its graph. `is_number`: it has one element.
   FileEdits detach_summand(StackId stack, bool is_number) const;

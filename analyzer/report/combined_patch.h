@@ -8,11 +8,11 @@
 
 namespace tapelens::report {
 
-struct Patch {
+struct CombinedPatch {
   std::string diff;
   std::vector<std::string> left_out;  // a line for each finding whose patch does not fit with those before it
 };
 // Of all findings, in their order.
-Patch all_patches(const advise::Advice& advice);
+CombinedPatch combined_patch(const advise::Advice& advice);
 
 }  // namespace tapelens::report

@@ -1,4 +1,4 @@
-#include "analyzer/check/patches.h"
+#include "analyzer/check/patch_maker.h"
 
 #include <algorithm>
 #include <set>
@@ -174,7 +174,7 @@ bool makes_number(const Context& context, OperatorId op) {
 
 // ---- where
 
-std::optional<Patches::Spot> Patches::spot(FrameId frame) const {
+std::optional<PatchMaker::Spot> PatchMaker::spot(FrameId frame) const {
   namespace fs = std::filesystem;
   const Text& text = context_.text;
   if (context_.sources == nullptr || !frame || text.frame_line[frame] == 0) return std::nullopt;
@@ -195,15 +195,17 @@ std::optional<Patches::Spot> Patches::spot(FrameId frame) const {
   return Spot{path, std::move(*source), statement, frame};
 }
 
-std::optional<Patches::Spot> Patches::spot(StackId stack) const { return spot(source_frame(context_.text, stack)); }
+std::optional<PatchMaker::Spot> PatchMaker::spot(StackId stack) const {
+  return spot(source_frame(context_.text, stack));
+}
 
-FileEdits Patches::edits(const Spot& spot, std::vector<Edit> edits) {
+FileEdits PatchMaker::edits(const Spot& spot, std::vector<Edit> edits) {
   return {file_edit(spot.path, spot.source.all_lines(), std::move(edits))};
 }
 
 // ---- what keeps a graph
 
-FileEdits Patches::detach_summand(StackId stack, bool is_number) const {
+FileEdits PatchMaker::detach_summand(StackId stack, bool is_number) const {
   const auto at = spot(stack);
   if (!at) return {};
   const Tokens tokens(at->source.begin(at->here()), at->source.end(at->here()));
@@ -229,7 +231,7 @@ FileEdits Patches::detach_summand(StackId stack, bool is_number) const {
   return edits(*at, {put_behind(at->source, tokens[begin + count - 1], as_number ? ".item()" : ".detach()")});
 }
 
-FileEdits Patches::detach_collected(StackId stack, bool is_number) const {
+FileEdits PatchMaker::detach_collected(StackId stack, bool is_number) const {
   const auto at = spot(stack);
   if (!at) return {};
   const PythonSource& source = at->source;
@@ -275,7 +277,7 @@ FileEdits Patches::detach_collected(StackId stack, bool is_number) const {
   return edits(*at, {put_behind(source, what.back(), as_number ? ".item()" : ".detach()")});
 }
 
-FileEdits Patches::detach_carried(StackId stack, std::string_view op) const {
+FileEdits PatchMaker::detach_carried(StackId stack, std::string_view op) const {
   const bool is_tuple = op == "aten::lstm";
   const FrameId shown = source_frame(context_.text, stack);
   for (const FrameId frame : context_.text.stack(stack)) {
@@ -315,7 +317,7 @@ FileEdits Patches::detach_carried(StackId stack, std::string_view op) const {
 
 // ---- what needs no graph
 
-std::vector<uint8_t> Patches::needed_frames(const IsFree& is_free) const {
+std::vector<uint8_t> PatchMaker::needed_frames(const IsFree& is_free) const {
   const Process& p = context_.process;
   const Text& text = context_.text;
   std::vector<uint8_t> frames(text.frame_file.raw.size()), seen(text.stack_begin.size());
@@ -328,7 +330,7 @@ std::vector<uint8_t> Patches::needed_frames(const IsFree& is_free) const {
   return frames;
 }
 
-bool Patches::is_function_needed(FrameId frame, const std::vector<uint8_t>& needed) const {
+bool PatchMaker::is_function_needed(FrameId frame, const std::vector<uint8_t>& needed) const {
   const Text& text = context_.text;
   for (uint32_t row = 1; row < needed.size(); ++row) {
     const FrameId other{row};
@@ -340,7 +342,7 @@ bool Patches::is_function_needed(FrameId frame, const std::vector<uint8_t>& need
   return false;
 }
 
-bool Patches::is_needed(const Spot& spot, size_t first, size_t end, const std::vector<uint8_t>& needed) const {
+bool PatchMaker::is_needed(const Spot& spot, size_t first, size_t end, const std::vector<uint8_t>& needed) const {
   const Text& text = context_.text;
   const auto& all = spot.source.statements();
   for (uint32_t row = 1; row < needed.size(); ++row) {
@@ -352,7 +354,7 @@ bool Patches::is_needed(const Spot& spot, size_t first, size_t end, const std::v
   return false;
 }
 
-FileEdits Patches::decorated(const Spot& spot) const {
+FileEdits PatchMaker::decorated(const Spot& spot) const {
   const PythonSource& source = spot.source;
   std::string_view name = context_.text.string(context_.text.frame_function[spot.frame]);
   name = name.substr(name.rfind('.') + 1);
@@ -372,7 +374,7 @@ FileEdits Patches::decorated(const Spot& spot) const {
   return {};
 }
 
-FileEdits Patches::wrapped(const Spot& spot, const std::vector<uint8_t>& needed) const {
+FileEdits PatchMaker::wrapped(const Spot& spot, const std::vector<uint8_t>& needed) const {
   const PythonSource& source = spot.source;
   size_t first = spot.statement, end = first + 1;
   const auto take_loop = [&](size_t header) {
@@ -408,7 +410,7 @@ FileEdits Patches::wrapped(const Spot& spot, const std::vector<uint8_t>& needed)
   return edits(spot, {std::move(edit)});
 }
 
-FileEdits Patches::no_grad(StackId stack, const IsFree& is_free) const {
+FileEdits PatchMaker::no_grad(StackId stack, const IsFree& is_free) const {
   if (context_.sources == nullptr) return {};
   const std::vector<uint8_t> needed = needed_frames(is_free);
   const auto frames = context_.text.stack(stack);
@@ -428,7 +430,7 @@ FileEdits Patches::no_grad(StackId stack, const IsFree& is_free) const {
   return {};
 }
 
-FileEdits Patches::detach_argument(StackId stack, const IsFree& is_free) const {
+FileEdits PatchMaker::detach_argument(StackId stack, const IsFree& is_free) const {
   if (context_.sources == nullptr) return {};
   const Process& p = context_.process;
   const Text& text = context_.text;
@@ -482,7 +484,7 @@ FileEdits Patches::detach_argument(StackId stack, const IsFree& is_free) const {
 
 // ---- what is made anew
 
-FileEdits Patches::join_once(StackId stack) const {
+FileEdits PatchMaker::join_once(StackId stack) const {
   const auto at = spot(stack);
   if (!at) return {};
   const PythonSource& source = at->source;
@@ -520,7 +522,7 @@ FileEdits Patches::join_once(StackId stack) const {
                           {std::string(all[loop].indent) + name + " = torch.cat(" + parts + text_of(rest) + ")"})});
 }
 
-FileEdits Patches::set_to_none(StackId stack) const {
+FileEdits PatchMaker::set_to_none(StackId stack) const {
   const auto at = spot(stack);
   if (!at) return {};
   const Tokens tokens(at->source.begin(at->here()), at->source.end(at->here()));

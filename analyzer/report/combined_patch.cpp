@@ -1,4 +1,4 @@
-#include "analyzer/report/patches.h"
+#include "analyzer/report/combined_patch.h"
 
 #include <algorithm>
 #include <map>
@@ -41,8 +41,8 @@ bool fits(FileEdits& patch, const std::map<std::string, FileEdit>& files) {
 
 }  // namespace
 
-Patch all_patches(const advise::Advice& advice) {
-  Patch all;
+CombinedPatch combined_patch(const advise::Advice& advice) {
+  CombinedPatch all;
   std::map<std::string, FileEdit> files;  // by path
   for (const advise::Finding& finding : advice.findings) {
     FileEdits patch = finding.fix.edits;
