@@ -97,6 +97,10 @@ std::string describe(const trace::SealSummary& summary, const std::string& outpu
       line += ", of " + std::to_string(summary.processes.size()) + " processes)";
     }
   }
+  uint64_t out_of_memory = 0;
+  for (const trace::ProcessSeal& process : summary.processes) out_of_memory += process.out_of_memory;
+  if (out_of_memory > 0) line += ", out of memory";
+  if (out_of_memory > 1) line += " " + report::count_text(out_of_memory) + " times";
   line += ", " + report::count_text(summary.events) + " events, " + report::shell_quote(output) + " (" +
           report::bytes_text(trace::Bytes{static_cast<int64_t>(summary.file_bytes)}) + ")";
   std::string lost;

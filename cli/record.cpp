@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 
 #include "analyzer/report/escape.h"
@@ -52,9 +53,10 @@ int run_unrecorded(const std::vector<std::string>& command, const std::string& r
   return say_end(simulation.on() ? simulation.run(command, preload) : become_command(command));
 }
 
-// Seals, removes the spools, says the closing line. What goes wrong here never changes the command's exit code.
+// Seals, removes the spools, says the closing lines. What goes wrong here never changes the command's exit code.
+// `explain`: says why a program may have failed, unless it was for memory.
 void finish(const RecordOptions& options, const std::vector<std::string>& command, const std::string& folder,
-            int64_t duration_ns, const std::string& rewritten) {
+            int64_t duration_ns, const std::string& rewritten, const std::function<void()>& explain) {
   trace::SealOptions sealing;
   sealing.directory = folder;
   sealing.output = options.output;
@@ -68,6 +70,9 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   const trace::Result<trace::SealSummary> sealed =
       spools_in(folder).empty() ? trace::SealSummary{} : trace::seal(sealing);
   clear_progress_line();
+  const bool is_out_of_memory =
+      sealed && std::ranges::any_of(sealed->processes, [](const auto& process) { return process.out_of_memory > 0; });
+  if (!options.quiet && !is_out_of_memory) explain();
   const std::string by_hand =
       (options.mode == "0600" ? "tapelens seal " : "tapelens seal --mode " + options.mode + " ") +
       report::shell_quote(folder) + " -o " + report::shell_quote(options.output);
@@ -138,9 +143,9 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
     remove_spool_folder(folder.path);
     return say_end(end);
   }
-  if (!options.quiet) simulation.explain(end);
   const std::string rewritten = applying.on ? "; " + describe(rewriting.tally()) : "";
-  finish(options, command, folder.path, static_cast<int64_t>(monotonic_now() - begin), rewritten);
+  finish(options, command, folder.path, static_cast<int64_t>(monotonic_now() - begin), rewritten,
+         [&] { simulation.explain(end); });
   return end.exit_code;
 }
 

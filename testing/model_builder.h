@@ -122,6 +122,20 @@ class ProcessBuilder : public TextBuilder {
     return AllocationId{t.rows()};
   }
 
+  // A request that `device` had no memory for.
+  void out_of_memory(int64_t time, int64_t bytes, DeviceId device) {
+    OutOfMemory& t = process.out_of_memory;
+    push(t.time, time);
+    t.device.raw.push_back(static_cast<uint8_t>(device.value));
+    push(t.bytes, bytes);
+    push(t.allocated, 0);
+    push(t.reserved, 0);
+    t.free.raw.push_back(UINT64_MAX);
+    t.op.raw.push_back(0);
+    t.stack.raw.push_back(0);
+    t.module_call.raw.push_back(0);
+  }
+
   void free(int64_t time, AllocationId allocation) {
     process.frees.of.raw.push_back(allocation.value);
     push(process.frees.time, time);

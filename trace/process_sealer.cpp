@@ -53,7 +53,7 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
     case RecordKind::segment:
       return segment(as<SegmentRecord>(record), time);
     case RecordKind::out_of_memory:
-      return out_of_memory(as<OutOfMemoryRecord>(record), lane, time);
+      return full(as<OutOfMemoryRecord>(record), lane, time);
     case RecordKind::free:
       return free(as<FreeRecord>(record), time);
     case RecordKind::node:
@@ -248,7 +248,8 @@ void ProcessSealer::segment(const SegmentRecord& record, Time time) {
                                       .user_pool = record.pool.user});
 }
 
-void ProcessSealer::out_of_memory(const OutOfMemoryRecord& record, const Lane& lane, Time time) {
+void ProcessSealer::full(const OutOfMemoryRecord& record, const Lane& lane, Time time) {
+  ++out_of_memory_;
   tables_.push<table::OutOfMemory>({.time = time,
                                     .device = ids_.devices[record.header.flags],
                                     .bytes = bytes_of(record.bytes),

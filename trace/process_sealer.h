@@ -41,6 +41,7 @@ class ProcessSealer {
     Bytes bytes;
   };
   std::vector<Peak> peaks() const;  // of each device that was asked for memory
+  uint64_t out_of_memory() const { return out_of_memory_; }
 
  private:
   struct Live {  // an allocation
@@ -93,7 +94,7 @@ class ProcessSealer {
   void device_allocation(const DeviceAllocationRecord& record, const Lane& lane, Time time);
   void free_request(const FreeRecord& record, Time time);
   void segment(const SegmentRecord& record, Time time);
-  void out_of_memory(const OutOfMemoryRecord& record, const Lane& lane, Time time);
+  void full(const OutOfMemoryRecord& record, const Lane& lane, Time time);
   void foreign(const ForeignRecord& record, const Lane& lane, Time time);
   void free(const FreeRecord& record, Time time);
   void node(const NodeRecord& record, const Lane& lane, uint32_t lane_number, Time time);
@@ -125,6 +126,7 @@ class ProcessSealer {
   ProcessSinks& tables_;
   const Interned& ids_;
   std::vector<Lane> lanes_;
+  uint64_t out_of_memory_ = 0;  // requests
   AddressMap<Live> live_;
   AddressMap<LiveNode> nodes_;
   std::array<Device, 256> devices_{};

@@ -17,7 +17,7 @@ namespace tapelens::trace {
 
 // The version of the spool: a reader reads its own major with its own minor or an older one. A new kind, field or flag
 // raises the minor, whatever an older reader would go wrong with the major. Before 0.2 nodes were shorter.
-inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 4, kOldestSpoolMinor = 2;
+inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 5, kOldestSpoolMinor = 2;
 
 enum class RecordKind : uint8_t {
   // interned: `id` of the header is the new id

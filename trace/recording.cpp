@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <set>
 #include <tuple>
@@ -143,9 +144,12 @@ Status Recording::Mapped::read_item(ItemTag tag, uint64_t offset, size_t count) 
       totals = load<TotalsItem>(from);
       return Done{};
     case ItemTag::process: {
-      if (count < sizeof(ProcessItem)) return wrong(offset, "the facts of a process are too short");
-      const auto item = load<ProcessItem>(from);
-      processes.push_back({item.pid, item.parent_pid, item.rank, item.finished != 0, item.wall_ns});
+      if (count < offsetof(ProcessItem, exit_code)) return wrong(offset, "the facts of a process are too short");
+      ProcessItem item{};
+      memcpy(&item, from, std::min(count, sizeof(item)));
+      ProcessSummary& process = processes.emplace_back();
+      process = {item.pid, item.parent_pid, item.rank, item.finished != 0, item.wall_ns, {}};
+      if (item.exit_code - 1 <= UINT8_MAX) process.exit_code = static_cast<uint8_t>(item.exit_code - 1);
       return Done{};
     }
     case ItemTag::rows:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ struct ProcessSummary {
   int32_t rank = -1;      // in the default process group, or RANK of torchrun; -1: neither was there
   bool finished = false;  // false: it was killed, or crashed
   uint64_t wall_ns = 0;   // since 1970, when it began to record
+  std::optional<uint8_t> exit_code;
 };
 
 // A table that contradicts itself or the directory: it is left out, and reads as one without rows.

@@ -139,6 +139,7 @@ ProcessSeal seal_process(const Spool& spool, uint32_t process, SealedWriter& wri
   ProcessSeal seal{facts.pid, spool.rank, {}};
   for (const auto& peak : sealer->peaks())
     seal.devices.push_back({std::string(device_name(spool.reader, ids, peak.device)), peak.bytes});
+  seal.out_of_memory = sealer->out_of_memory();
   return seal;
 }
 
@@ -190,7 +191,7 @@ Result<SealSummary> seal(const SealOptions& options) {
     const SpoolFacts& facts = spool->reader.facts();
     summary.processes.push_back(seal_process(*spool, static_cast<uint32_t>(processes.size()), writer, shared, progress,
                                              std::exchange(torn, 0), lost, last));
-    processes.push_back({facts.pid, facts.parent_pid, spool->rank, facts.finished, facts.wall_ns});
+    processes.push_back({facts.pid, facts.parent_pid, spool->rank, facts.finished, facts.wall_ns, facts.exit_code});
   }
   shared.flush();
   const std::string command =

@@ -27,6 +27,7 @@ struct ProcessSeal {
   uint32_t pid = 0;
   int32_t rank = -1;
   std::vector<DeviceSeal> devices;
+  uint64_t out_of_memory = 0;  // requests that a device had no memory for
 };
 struct SealLoss {
   Loss kind{};

@@ -67,6 +67,8 @@ struct ProcessItem {
   int32_t rank;
   uint32_t finished;
   uint64_t wall_ns;
+  uint32_t exit_code;  // and 1 besides; 0: not known. Older files end before it
+  uint32_t reserved;
 };
 
 struct RowsItem {    // an array of these is the payload

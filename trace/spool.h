@@ -40,6 +40,7 @@ struct SpoolHeader {
   std::atomic<uint64_t> lost[32];         // by Loss: how many
   std::atomic<uint64_t> lost_since_ticks[32];
   uint64_t end_ticks, end_ns;  // the clock's last anchor, when the state became another than recording; 0 before
+  uint32_t exit_code;          // of a process that finished, and 1 besides; 0: not known
 };
 static_assert(sizeof(SpoolHeader) <= kSpoolHeaderBytes);
 

@@ -62,6 +62,10 @@ Result<SpoolReader> SpoolReader::open(const std::string& path) {
   f.epoch_ns = header->epoch_ns;
   const SpoolState state{header->state.load(std::memory_order_acquire)};
   f.finished = state == SpoolState::finished || state == SpoolState::replaced;
+  // 256 and above: no such code is written.
+  if (const uint32_t code = header->exit_code; state == SpoolState::finished && code - 1 <= UINT8_MAX) {
+    f.exit_code = static_cast<uint8_t>(code - 1);
+  }
   f.forked_children = header->forked_children.load(std::memory_order_relaxed);
   for (size_t i = 0; i < f.lost.size(); ++i) {
     f.lost[i] = header->lost[i].load(std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ namespace tapelens::trace {
 struct SpoolFacts {
   uint32_t pid = 0, parent_pid = 0;
   uint64_t wall_ns = 0, epoch_ns = 0;
-  bool finished = false;  // or became another program: it ended in good order
+  bool finished = false;  // or became another program: it ended by itself
+  std::optional<uint8_t> exit_code;
   uint32_t forked_children = 0;
   std::array<uint64_t, 32> lost{}, lost_since_ticks{};
   ClockAnchor start{}, end{};

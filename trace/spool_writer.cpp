@@ -288,7 +288,7 @@ void SpoolWriter::finish_left_overs() {
 
 // ---- the end --------------------------------------------------------------------------------------------------
 
-void SpoolWriter::finish() {
+void SpoolWriter::finish(std::optional<int> exit_code) {
   if (header_ == nullptr) return;
   stop();
   finish_left_overs();
@@ -307,6 +307,7 @@ void SpoolWriter::finish() {
     header_->claimed_blocks.store(kept, std::memory_order_release);
   }
   end_clock();
+  if (exit_code) header_->exit_code = (static_cast<uint32_t>(*exit_code) & 0xff) + 1;  // as a parent would see it
   header_->state.store(static_cast<uint32_t>(SpoolState::finished), std::memory_order_release);
   if (guard) file_.cut(kSpoolHeaderBytes + kept * kBlockBytes);
 }

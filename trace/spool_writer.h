@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include "trace/record.h"
 #include "trace/spool.h"
@@ -68,8 +69,9 @@ class SpoolWriter {
   // Any thread; gives the lane its number. Of a spool that was not opened: one that writes nowhere.
   void attach(Lane& lane, uint32_t os_thread);
   void count(Loss loss, uint64_t how_many = 1);  // any thread
-  // The process ends in good order: its lanes were finished before, as far as they are at rest. Async-signal-safe.
-  void finish();
+  // The process ends by itself, with this exit code if it is known: its lanes were finished before, as far as they are
+  // at rest. Async-signal-safe.
+  void finish(std::optional<int> exit_code = {});
   // Another program takes the place of this one: said before exec, and taken back if that failed. Async-signal-safe.
   void replaced(bool is_replaced);
   // After fork, async-signal-safe: counts the child in the shared header, then never writes again. Lanes that the

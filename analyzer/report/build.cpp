@@ -84,6 +84,7 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
   facts.parent_pid = process.summary.parent_pid;
   facts.rank = process.summary.rank;
   facts.finished = process.summary.finished;
+  facts.exit_code = process.summary.exit_code;
   for (const peak::DevicePeak& device : analysis.devices()) {
     Device described{std::string(text.string(text.device_name[device.device])),
                      device.peak,

@@ -133,6 +133,7 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
                    {"parent_pid", process.parent_pid},
                    {"rank", maybe(process.rank)},
                    {"finished", process.finished},
+                   {"exit_code", process.exit_code ? Json(*process.exit_code) : Json(nullptr)},
                    {"devices", std::move(devices)},
                    {"cuda_allocator", process.cuda_allocator.empty() ? Json(nullptr) : Json(process.cuda_allocator)},
                    {"out_of_memory", out_of_memory_json(process.out_of_memory)},

@@ -103,6 +103,7 @@ struct ProcessFacts {
   uint32_t pid = 0, parent_pid = 0;
   int32_t rank = -1;
   bool finished = false;
+  std::optional<uint8_t> exit_code;  // of one that finished, where it is known
   std::vector<Device> devices;
   std::vector<OutOfMemory> out_of_memory;  // in the order of time
   std::string cuda_allocator;              // that is not PyTorch's own: "cudaMallocAsync"

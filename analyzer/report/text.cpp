@@ -263,6 +263,10 @@ void add_processes(Page& page, const Report& r) {
   page.heading(r.processes.size() < 2 ? "Devices" : "Processes",
                "peaks; the one that this report is about is marked: --device, --process choose another");
   for (const ProcessFacts& process : r.processes) {
+    const bool has_failed = process.exit_code.value_or(0) != 0;
+    const std::string ending = !process.finished ? "did not end by itself"
+                               : has_failed      ? "ended with exit code " + std::to_string(*process.exit_code)
+                                                 : std::string();
     for (const Device& device : process.devices) {
       const bool chosen = process.pid == r.peak.pid && device.device == r.peak.device;
       const std::string name = process.rank >= 0 ? "rank " + std::to_string(process.rank) : "";
@@ -271,7 +275,7 @@ void add_processes(Page& page, const Report& r) {
                                pad_right(std::to_string(process.pid), 10) + pad_right(device.device, 8) +
                                pad_left(bytes_text(device.peak), 12)) +
                 "  at " + time_text(device.peak_time) + blocks_text(device) +
-                (process.finished ? "" : page.paint(Paint::yellow, "  did not end by itself")));
+                (ending.empty() ? "" : "  " + page.paint(Paint::yellow, ending)));
     }
     if (process.devices.empty()) page.line("  pid " + std::to_string(process.pid) + " allocated nothing");
   }

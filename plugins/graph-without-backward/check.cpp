@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/check/graphs.h"
+#include "analyzer/check/interruptions.h"
 #include "analyzer/check/patch_maker.h"
 
 namespace tapelens::check {
@@ -37,15 +38,15 @@ class GraphWithoutBackward final : public Check {
     const Graphs graphs(p, context.text);
     find_candidates(p, graphs);
     join_graphs(p);
-    const Time cut = cut_off(p);
+    const Interruptions interruptions(p);
     std::vector<SaveId> found;
     std::unordered_map<uint32_t, Bytes> saved;  // by root
     for (const SaveId save : p.saves.ids()) {
       const NodeId node = p.saves.node[save];
       if (!is_candidate_[node.value] || !keeps_memory(context, save)) continue;
       const NodeId root{root_of(node.value)};
-      // A graph that is alive when the recording is cut off may yet be differentiated.
-      if (graphs.died(root) == kNever && p.nodes.time[root] >= cut) continue;
+      // It may have been meant for a backward that the program did not come to.
+      if (interruptions.cut({p.nodes.time[root], graphs.died(root)})) continue;
       found.push_back(save);
       saved[root.value] += p.allocations.bytes[p.saves.allocation[save]];
     }
@@ -155,24 +156,6 @@ class GraphWithoutBackward final : public Check {
   Variant variant(const Process& p, NodeId root) const {
     if (p.operators.evaluation[p.nodes.op[root]]) return kGradients;
     return leads_to_evaluated_[root.value] ? kBranch : kWhole;
-  }
-
-  // What was made from here on and still lives may have been meant for a backward after the recording: the program was
-  // killed, or only some steps were recorded, so that the end of a step is the last thing there is.
-  static Time cut_off(const Process& p) {
-    Time last{0};
-    for (const OptimizerStep& step : p.optimizer_steps) {
-      if (step.when.end != kNever) last = std::max(last, step.when.end);
-    }
-    const bool ends_with_step =
-        !p.optimizer_steps.empty() &&
-        (p.operators.rows() == 0 || Time{static_cast<int64_t>(p.operators.begin.raw.back())} < last);
-    if (p.summary.finished && !ends_with_step) return kNever;
-    Time begin{0};
-    for (const OptimizerStep& step : p.optimizer_steps) {
-      if (step.when.end < last) begin = std::max(begin, step.when.end);
-    }
-    return ends_with_step ? begin : last;
   }
 
   std::vector<bool> is_candidate_, leads_to_evaluated_;  // by node; the latter of its graph's root in the end

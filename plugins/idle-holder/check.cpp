@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "analyzer/check/graphs.h"
+#include "analyzer/check/interruptions.h"
 
 namespace tapelens::check {
 namespace {
@@ -45,6 +46,8 @@ class IdleHolder final : public Check {
     const Bytes least{context.peak.bytes.value / 100 * options.number("min-percent")};
     const Time prepared = first_node(p, Time{0});
 
+    const Interruptions interruptions(p);
+
     std::map<Key, Variant> found;
     for (const peak::Member& member : context.peak.members) {
       if (member.bytes < least) break;  // the biggest come first
@@ -56,6 +59,8 @@ class IdleHolder final : public Check {
       const Time last = last_use(context, allocation);
       // Still in use, or used after the peak.
       if (last > peak || operators_between(p, last, peak) < idle) continue;
+      // It may have been meant for what the program did not come to: the labels of a batch that did not fit.
+      if (interruptions.cut({p.allocations.time[allocation], p.freed(allocation)})) continue;
       // What was there before the training began and stays may be for another day: a data set, a second model.
       if (p.freed(allocation) == kNever && p.allocations.time[allocation] < prepared) continue;
       if (is_used_in_several_steps(context, allocation) || !is_of_program(context, place_of(context, allocation)))

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define TAPELENS_INJECT_VERSION 4
+#define TAPELENS_INJECT_VERSION 5
 
 enum tapelens_symbol {
 #define X(name, symbol) TAPELENS_##name,
@@ -33,7 +33,7 @@ struct tapelens_inject_table {
    * thread-local storage without a call. */
   void** (*thread_slot)(void);
   /* Called, if set, before _exit() and _Exit(), which run no exit handlers. Perhaps in a signal handler. */
-  void (*before_exit)(void);
+  void (*before_exit)(int status);
   /* Called, if set, with 1 before another program takes the place of this one, and with 0 when that failed. Perhaps in
    * a signal handler, or in a child of vfork(), which runs in our memory. */
   void (*around_exec)(int begins);

@@ -30,8 +30,8 @@ __attribute__((constructor)) static void find_real(void) {
 }
 
 EXPORT __attribute__((noreturn)) void _exit(int status) {
-  void (*before)(void) = __atomic_load_n(&tapelens_inject.before_exit, __ATOMIC_ACQUIRE);
-  if (before != NULL) before();
+  void (*before)(int) = __atomic_load_n(&tapelens_inject.before_exit, __ATOMIC_ACQUIRE);
+  if (before != NULL) before(status);
   if (real_exit != NULL) real_exit(status);
   for (;;) syscall(SYS_exit_group, status);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "plugins/builtin_rewrites.h"
@@ -30,10 +31,10 @@ using observe::mode;
 
 pid_t g_process = 0;
 
-void finish() {
+void finish(std::optional<int> exit_code) {
   // A child of vfork() runs in our memory until it executes or exits.
   if (getpid() != g_process || mode() == Mode::off) return;
-  if (g_records) record::stop();
+  if (g_records) record::stop(exit_code);
   observe::g_mode.store(Mode::off, std::memory_order_relaxed);
 }
 
@@ -83,11 +84,11 @@ void start() {
   }
   pthread_atfork(nullptr, nullptr, in_forked_child);
   // Python is finalised before exit handlers run; what static objects free after them is not recorded.
-  atexit(finish);
-  at_quick_exit(finish);
+  on_exit([](int status, void*) { finish(status); }, nullptr);
+  at_quick_exit([] { finish({}); });
   g_process = getpid();
   auto* inject = const_cast<tapelens_inject_table*>(g_inject);
-  inject->before_exit = finish;
+  inject->before_exit = [](int status) { finish(status); };
   inject->around_exec = around_exec;
   observe::g_mode.store(g_records ? record::first_mode() : Mode::rewrite, std::memory_order_relaxed);
 }

@@ -88,14 +88,14 @@ void begin(observe::Thread& thread) {
 
 Mode first_mode() { return g_window.given && g_window.first > 0 ? Mode::memory : Mode::full; }
 
-void stop() {
+void stop(std::optional<int> exit_code) {
   if (!is_recording()) return;
   observe::g_mode.store(observe::g_rewrites || observe::g_simulates ? Mode::rewrite : Mode::off,
                         std::memory_order_relaxed);
   if (void* state = *observe::g_inject->thread_slot()) {
     static_cast<observe::Thread*>(state)->recording->lane.finish();
   }
-  g_spool.finish();
+  g_spool.finish(exit_code);
 }
 
 void around_exec(bool begins) { g_spool.replaced(begins); }
@@ -150,7 +150,7 @@ void step_ended(uint64_t steps) {
   if (steps == g_window.first && mode() == Mode::memory) {
     observe::g_mode.store(Mode::full, std::memory_order_relaxed);
   }
-  if (steps == g_window.last) stop();
+  if (steps == g_window.last) stop({});
 }
 
 void rewritten(Thread& thread, const observe::Rewritten& what) {

@@ -14,7 +14,7 @@ void begin(observe::Thread& thread);
 // What hooks do at first.
 observe::Mode first_mode();
 // Nothing is recorded after this; the spool is whole. Rewrites go on. Async-signal-safe.
-void stop();
+void stop(std::optional<int> exit_code);
 // Another program takes the place of this one, or that failed.
 void around_exec(bool begins);
 void abandon_in_child();  // after fork

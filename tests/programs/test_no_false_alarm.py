@@ -49,5 +49,38 @@ def test_a_well_written_program_has_no_finding_above_info(name, pool):
             for f in value["findings"] if f["severity"] != "info"] == []
 
 
+TRAINING = """
+import os, signal, torch
+from torch import nn
+from torch.nn import functional as F
+model = nn.Sequential(*(layer for _ in range(4) for layer in (nn.Linear(256, 256), nn.Sigmoid())))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    inputs, labels = torch.randn(1024, 256), torch.randn(1024, 256)
+    outputs = model(inputs)
+    if step == STEP:
+        END
+    F.mse_loss(outputs, labels).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+ENDS = {"exception": ("raise ValueError(step)", 1), "exit": ("raise SystemExit(3)", 3), "os_exit": ("os._exit(3)", 3),
+        "killed": ("os.kill(os.getpid(), signal.SIGKILL)", 137),
+        "interrupted": ("os.kill(os.getpid(), signal.SIGINT)", 130)}
+
+
+@pytest.mark.parametrize("step", [0, 2])
+@pytest.mark.parametrize("end", ENDS)
+def test_a_training_that_is_cut_short_before_its_backward_is_no_finding(end, step, target):
+    statement, code = ENDS[end]
+    program = TRAINING.replace("STEP", str(step)).replace("END", statement)
+    run = harness.record([harness.PYTHON, "-c", program], target)
+    assert run.code == code, run.stderr
+    process, = harness.report(target)["processes"]
+    assert process["finished"] == (code < 128) and process["exit_code"] == (code if code < 128 else None)
+    assert [(f["check"], f["severity"]) for f in harness.advise(target)["findings"] if f["severity"] != "info"] == []
+    assert not any(f["check"] in ("graph-without-backward", "idle-holder") for f in harness.advise(target)["findings"])
+
+
 def test_there_are_enough_of_them():
     assert len(PROGRAMS) >= 20

@@ -177,6 +177,17 @@ def test_a_program_that_fails_is_told_that_values_were_zero(target):
     assert "ended with" not in harness.bare(command(["--simulate-gpu", "H100", "--quiet"], *program)).stderr
 
 
+def test_a_training_that_runs_out_of_memory_in_its_forward_is_told_that_and_no_finding(target):
+    run = harness.record([harness.PYTHON, harness.SAMPLES / "cuda" / "gpt.py"], target, ["--simulate-gpu", "H100:2GiB"],
+                         quiet=False)
+    assert run.code == 1 and "torch.OutOfMemoryError" in run.stderr
+    said = [line for line in run.stderr.splitlines() if line.startswith("tapelens: ")]
+    assert len(said) == 1 and "peak 2.0 GiB on cuda:0, out of memory, " in said[0]
+    process, = harness.report(target)["processes"]
+    assert process["exit_code"] == 1 and len(process["out_of_memory"]) == 1
+    assert [f for f in harness.advise(target)["findings"] if f["severity"] != "info"] == []
+
+
 def test_a_pytorch_without_cuda_is_one_line_that_says_what_to_install(tmp_path):
     for name, text in {"torch/__init__.py": "", "torch/version.py": "__version__ = '2.15.0+cpu'\ncuda: str = None\n",
                        "torch-2.15.0+cpu.dist-info/METADATA": "Metadata-Version: 2.1\nName: torch\nVersion: 2.15.0+cpu\n"}.items():

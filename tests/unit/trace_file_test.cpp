@@ -129,7 +129,7 @@ TEST(SealedFile, ColumnsAndTablesThatAreNotKnownAreSkippedAndAbsentOnesAreZero) 
     writer.write_chunk(column<table::Operators>.begin, 0, begins, 3);
     writer.write_chunk(Column<uint32_t>(Table::operators, 99, Transform::plain, "future"), 0, of_the_future, 3);
     writer.write_chunk(Column<uint8_t>(Table{200}, 0, Transform::plain, "future"), 0, &one, 1);
-    ASSERT_TRUE(writer.finish("", 5, 6, {ProcessSummary{1, 2, 3, true, 4}}));
+    ASSERT_TRUE(writer.finish("", 5, 6, {ProcessSummary{1, 2, 3, true, 4, 7}}));
   }
   auto r = Recording::open(folder / "new.tapelens");
   ASSERT_TRUE(r) << r.error().message;
@@ -143,6 +143,7 @@ TEST(SealedFile, ColumnsAndTablesThatAreNotKnownAreSkippedAndAbsentOnesAreZero) 
   EXPECT_EQ(r->processes()[0].rank, 3);
   EXPECT_TRUE(r->processes()[0].finished);
   EXPECT_EQ(r->processes()[0].wall_ns, 4U);
+  EXPECT_EQ(r->processes()[0].exit_code, 7);
 }
 
 TEST(SealedFile, ColumnsOfUnequalLengthAreABugThatIsTold) {
