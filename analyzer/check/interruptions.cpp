@@ -22,23 +22,22 @@ Time last_step(const Process& p, Time time) {
 Interruptions::Interruptions(const Process& p) {
   for (const OutOfMemoryId request : p.out_of_memory.time.ids()) {
     const Time time = p.out_of_memory.time[request];
-    all_.push_back({last_step(p, time), time});
+    all_.push_back({{last_step(p, time), time}, time});
   }
   // An exception keeps what its frames refer to until it is handled, which is after the last operator. A recording that
   // ends with a step may be of some steps only: what lives then may be used in the next.
   const Time last_operator = p.operators.rows() == 0 ? Time{0} : p.operators.begin[OperatorId{p.operators.rows()}];
   const Time last = last_step(p, kNever);
   if (last > last_operator) {
-    all_.push_back({last_step(p, last), Time{kNever.ns - 1}});
+    all_.push_back({{last_step(p, last), kNever}, Time{kNever.ns - 1}});
   } else if (!p.summary.finished || p.summary.exit_code.value_or(0) != 0) {
-    all_.push_back({last, last_operator});
+    all_.push_back({{last, kNever}, last_operator});
   }
 }
 
 bool Interruptions::cut(Interval life) const {
-  return std::ranges::any_of(all_, [&](const Interruption& one) {
-    return life.begin >= one.since && life.begin <= one.at && life.end > one.at;
-  });
+  return std::ranges::any_of(
+      all_, [&](const Interruption& one) { return one.making.contains(life.begin) && life.end > one.alive; });
 }
 
 }  // namespace tapelens::check

@@ -18,7 +18,8 @@ class Interruptions {
 
  private:
   struct Interruption {
-    model::Time since, at;
+    model::Interval making;  // what was made then
+    model::Time alive;       // and lived then
   };
   std::vector<Interruption> all_;
 };
