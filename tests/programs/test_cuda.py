@@ -84,6 +84,25 @@ def test_of_the_drivers_own_pool_nothing_is_said_that_is_not_known(target, tmp_p
             assert figures.get(figure) in (None, counted["devices"][number][name]), figure
 
 
+@pytest.mark.sampled(9)
+@pytest.mark.parametrize("time", range(12))
+@pytest.mark.parametrize("how", ["warm", "cold", "older"])
+def test_threads_that_begin_to_use_cuda_at_once_are_counted_as_pytorch_does(how, time, target, tmp_path):
+    """The allocator's watch begins in one of them; no block of another is missed, seen twice, or has its rounded size."""
+    out = tmp_path / "stats.json"
+    setting = "expandable" if time % 2 else "default"
+    run = harness.record([harness.PYTHON, harness.CASES / "cuda_first_use.py", how], target, ["--simulate-gpu", "H100x2"],
+                         env=environment(setting, out, tmp_path, 1), timeout=120)
+    assert run.code == 0, run.stderr
+    report = harness.report(target)
+    assert harness.lost(report) == []
+    wanted, found = compared(json.loads(out.read_text(encoding="utf-8")), report)
+    if how != "warm":  # what was there before the watch began is no allocation of it
+        for figures in (*wanted.values(), *found.values()):
+            del figures["allocations"], figures["segments"]
+    assert found == wanted
+
+
 @pytest.mark.parametrize("setting", ["default", "expandable"])
 def test_the_events_are_those_of_pytorchs_own_history_in_its_order(setting, target, tmp_path):
     counted, _ = recorded("sequence", setting, target, tmp_path)
