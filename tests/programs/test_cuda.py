@@ -84,6 +84,23 @@ def test_of_the_drivers_own_pool_nothing_is_said_that_is_not_known(target, tmp_p
             assert figures.get(figure) in (None, counted["devices"][number][name]), figure
 
 
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("how", [["--compile"], []])
+def test_an_8b_model_as_rank_0_of_8_is_counted_as_pytorch_does(how, target, tmp_path):
+    """The sample, whole: 20 GiB of a GPU. Compiled it takes a minute on a slow machine, half of which is the compiler's."""
+    out = tmp_path / "stats.json"
+    program = [harness.CASES / "cuda_run.py", harness.SAMPLES / "cuda/fsdp_llama8b.py", *how]
+    run = harness.record([harness.PYTHON, *program], target, ["--simulate-gpu", "H100", "--simulate-world", "8"],
+                         env=environment("default", out, tmp_path, 1), timeout=600)
+    assert run.code == 0, run.stderr
+    report = harness.report(target)
+    assert harness.lost(report) == []
+    wanted, found = compared(json.loads(out.read_text(encoding="utf-8")), report)
+    assert found == wanted
+    assert wanted[0]["peak_bytes"] > 20 << 30
+    assert report["processes"][0]["outside_pytorch"]["nccl_communicators"] == [8]
+
+
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("time", range(12))
 @pytest.mark.parametrize("how", ["warm", "cold", "older"])
