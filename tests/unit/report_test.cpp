@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -207,23 +208,29 @@ TEST(Report, ThatTheGpuWasSimulatedIsSaidFirst) {
 void use_gpu(SpoolBuilder& b, uint64_t bytes) {
   b.information("simulated_gpu", "1 x NVIDIA H100").information("simulated_gpu_processors", "132");
   b.information("simulated_gpu_bytes", std::to_string(80ULL << 30));
-  b.segment(trace::SegmentChange::allocated, 0x1000, bytes).block(0x1000, bytes, bytes);
+  begin_training(b);
+  b.segment(trace::SegmentChange::allocated, 0x10, bytes).block(0x10, bytes, bytes);
+  train_step(b, 0x10000);
 }
 
 TEST(Report, WhatIsOutsideOfPyTorchOnASimulatedGpuIsEstimatedByName) {
-  SpoolBuilder b;
-  use_gpu(b, 1 << 20);
-  const Report alone = make(b.seal());
-  EXPECT_EQ(outside_text(alone),
-            "Outside of PyTorch, estimated and in no figure here: CUDA's context, about 396.0 MiB and the kernels that "
-            "are loaded.");
-  EXPECT_EQ(alone.processes[0].devices[0].blocks->reserved_peak.value, 1 << 20) << "in no figure";
-
-  for (const char* ranks : {"cuda:0 2", "cuda:0 8", "cuda:0 1", "cuda:0 2"}) b.information("nccl_communicator", ranks);
-  const Report r = make(b.seal());
-  EXPECT_EQ(outside_text(r),
-            "Outside of PyTorch, estimated and in no figure here: CUDA's context, about 396.0 MiB and the kernels that "
-            "are loaded; NCCL, 1.5 GiB to 6.0 GiB for 1 communicator of 8 ranks, 2 of 2 ranks, 1 of 1 rank.");
+  Report r;
+  for (const bool has_communicators : {false, true}) {
+    SpoolBuilder b;
+    for (const char* ranks : {"cuda:0 2", "cuda:0 8", "cuda:0 1", "cuda:0 2"}) {
+      if (has_communicators) b.information("nccl_communicator", ranks);
+    }
+    use_gpu(b, kMiB);
+    r = make(b.seal());
+    const std::string nccl =
+        has_communicators ? "; NCCL, 1.5 GiB to 6.0 GiB for 1 communicator of 8 ranks, 2 of 2 ranks, 1 of 1 rank." : ".";
+    EXPECT_EQ(outside_text(r),
+              "Outside of PyTorch, estimated and in no figure here: CUDA's context, about 396.0 MiB and the kernels that "
+              "are loaded" +
+                  nccl);
+    const auto gpu = std::ranges::find(r.processes[0].devices, "cuda:0", &Device::device);
+    EXPECT_EQ(gpu->blocks->reserved_peak.value, kMiB) << "in no figure";
+  }
   EXPECT_EQ(r.processes[0].outside->communicators, (std::vector<uint64_t>{8, 2, 2, 1}));
   EXPECT_NE(text(r, {}).find("Outside of PyTorch"), std::string::npos) << text(r, {});
   EXPECT_NE(markdown(r, 5).find("> Outside of PyTorch"), std::string::npos) << markdown(r, 5);
@@ -241,7 +248,9 @@ TEST(Report, AGpuThatHasNoRoomForItIsNamed) {
 
 TEST(Report, OfARealGpuNothingIsEstimated) {
   SpoolBuilder b;
-  b.segment(trace::SegmentChange::allocated, 0x1000, 1 << 20).block(0x1000, 1 << 20, 1 << 20);
+  begin_training(b);
+  b.segment(trace::SegmentChange::allocated, 0x10, kMiB).block(0x10, kMiB, kMiB);
+  train_step(b, 0x10000);
   const Report r = make(b.seal());
   EXPECT_EQ(outside_text(r), "");
   EXPECT_NE(report::json(r).find("\"outside_pytorch\": null"), std::string::npos);
