@@ -16,6 +16,7 @@ PROGRAMS = {
     "samples": (["cuda_samples.py", harness.SAMPLES], "H100", 0.002),
     "models": (["cuda_models.py"], "H100", 0.02),
     "examples": (["cuda_examples.py"], "A100-80GB", 0.05),
+    "loops": (["cuda_loops.py"], "H100", 0.02),
     "memory": (["cuda_memory.py"], "H100:2GiBx2", 0.5),
     "full": (["cuda_memory.py", "many_sizes", "full_gpu"], "T4:2GiB", 0.5),
     "compiled": (["cuda_compiled.py"], "H100", 0.002),
@@ -48,7 +49,7 @@ def recorded(name, setting, target, tmp_path):
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("setting", COUNTED)
-@pytest.mark.parametrize("name", ["samples", "models", "examples", "compiled"])
+@pytest.mark.parametrize("name", ["samples", "models", "examples", "loops", "compiled"])
 def test_a_program_has_the_peaks_and_counts_of_pytorchs_allocator(name, setting, target, tmp_path):
     counted, report = recorded(name, setting, target, tmp_path)
     assert counted["devices"][0]["allocation.all.allocated"] > 100
