@@ -223,11 +223,13 @@ TEST(Report, WhatIsOutsideOfPyTorchOnASimulatedGpuIsEstimatedByName) {
     use_gpu(b, kMiB);
     r = make(b.seal());
     const std::string nccl =
-        has_communicators ? "; NCCL, 1.5 GiB to 6.0 GiB for 1 communicator of 8 ranks, 2 of 2 ranks, 1 of 1 rank." : ".";
-    EXPECT_EQ(outside_text(r),
-              "Outside of PyTorch, estimated and in no figure here: CUDA's context, about 396.0 MiB and the kernels that "
-              "are loaded" +
-                  nccl);
+        has_communicators ? "; NCCL, 1.5 GiB to 6.0 GiB for 1 communicator of 8 ranks, 2 of 2 ranks, 1 of 1 rank."
+                          : ".";
+    EXPECT_EQ(
+        outside_text(r),
+        "Outside of PyTorch, estimated and in no figure here: CUDA's context, about 396.0 MiB and the kernels that "
+        "are loaded" +
+            nccl);
     const auto gpu = std::ranges::find(r.processes[0].devices, "cuda:0", &Device::device);
     EXPECT_EQ(gpu->blocks->reserved_peak.value, kMiB) << "in no figure";
   }
