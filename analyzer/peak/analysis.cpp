@@ -40,6 +40,14 @@ std::string_view Analysis::information(std::string_view key) const {
   return "";
 }
 
+std::vector<std::string_view> Analysis::all_information(std::string_view key) const {
+  std::vector<std::string_view> values;
+  for (const Information& entry : process_.information) {
+    if (text_.string(entry.key) == key) values.push_back(text_.string(entry.value));
+  }
+  return values;
+}
+
 Time Analysis::since() const {
   const std::string_view window = information("steps");
   uint32_t first = 0;

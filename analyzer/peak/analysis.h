@@ -61,6 +61,8 @@ class Analysis {
 
   // What the recorder noted under a key: "torch_version". Empty: nothing.
   std::string_view information(std::string_view key) const;
+  // What it noted under a key that it may have noted more than once, in the order of time.
+  std::vector<std::string_view> all_information(std::string_view key) const;
   // The begin of the first step that was watched as a whole (`tapelens record --steps`): before it only memory was, so
   // that nothing there has a holder, and peaks are looked for from here on.
   Time since() const;

@@ -11,6 +11,7 @@
 #include "analyzer/report/detail.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/report/outside.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/value_reads.h"
 
@@ -103,6 +104,7 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
   facts.cuda_allocator = analysis.information("cuda_allocator");
   facts.saves = peak::summarize_saves(process, text);
   facts.value_reads = describe_value_reads(analysis);
+  facts.outside = describe_outside(analysis);
   return facts;
 }
 

@@ -5,6 +5,7 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/report/outside.h"
 #include "analyzer/report/value_reads.h"
 
 namespace tapelens::report {
@@ -74,7 +75,9 @@ std::string advice_markdown(const Report& r, size_t rows) {
   if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty()) {
     out += "\n\n> **Simulated:** " + cell(simulated) + "\n";
-    if (const std::string reads = value_reads_text(r); !reads.empty()) out += ">\n> " + cell(reads) + "\n";
+    for (const std::string& more : {outside_text(r), value_reads_text(r)}) {
+      if (!more.empty()) out += ">\n> " + cell(more) + "\n";
+    }
   }
   out += "\n" + findings_table(r);
   const size_t shown = std::min(rows, advice.findings.size());

@@ -4,6 +4,7 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/report/outside.h"
 #include "analyzer/report/value_reads.h"
 
 namespace tapelens::report {
@@ -238,7 +239,9 @@ std::string advice_text(const Report& r, const Style& style) {
   page.paragraph("", facts, Paint::dim);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty())
     page.paragraph("", simulated, Paint::yellow);
-  if (const std::string reads = value_reads_text(r); !reads.empty()) page.paragraph("", reads, Paint::yellow);
+  for (const std::string& more : {outside_text(r), value_reads_text(r)}) {
+    if (!more.empty()) page.paragraph("", more, Paint::yellow);
+  }
   if (advice.peak_after_all < advice.peak_before) page.paragraph("Left then: ", left_text(advice));
   if (advice.findings.empty()) {
     page.line("");

@@ -129,6 +129,14 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
       place.update({{"operator", read.op}, {"count", read.count}, {"first_ns", read.first.ns}});
       value_reads.push_back(std::move(place));
     }
+    Json outside = nullptr;
+    if (const auto& o = process.outside) {
+      outside = {{"cuda_context_bytes", o->context.value},
+                 {"nccl_communicators", o->communicators},
+                 {"nccl_least_bytes", o->least_nccl.value},
+                 {"nccl_most_bytes", o->most_nccl.value},
+                 {"gpu_bytes", o->gpu.value}};
+    }
     out.push_back({{"pid", process.pid},
                    {"parent_pid", process.parent_pid},
                    {"rank", maybe(process.rank)},
@@ -138,7 +146,8 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
                    {"cuda_allocator", process.cuda_allocator.empty() ? Json(nullptr) : Json(process.cuda_allocator)},
                    {"out_of_memory", out_of_memory_json(process.out_of_memory)},
                    {"saves", saves_json(process.saves)},
-                   {"value_reads", std::move(value_reads)}});
+                   {"value_reads", std::move(value_reads)},
+                   {"outside_pytorch", std::move(outside)}});
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include "analyzer/report/format.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/report/outside.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
 #include "analyzer/report/value_reads.h"
@@ -69,7 +70,9 @@ std::string markdown(const Report& r, size_t rows) {
   if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty()) {
     out += "\n\n> **Simulated:** " + cell(simulated) + "\n";
-    if (const std::string reads = value_reads_text(r); !reads.empty()) out += ">\n> " + cell(reads) + "\n";
+    for (const std::string& more : {outside_text(r), value_reads_text(r)}) {
+      if (!more.empty()) out += ">\n> " + cell(more) + "\n";
+    }
   }
   out += "\n\n| held as | bytes | of the peak |\n|:--|--:|--:|\n";
   for (const peak::Category& c : p.by_category) {

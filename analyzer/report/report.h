@@ -99,6 +99,14 @@ struct ValueRead {
   uint64_t count = 0;
 };
 
+// What a process on a simulated GPU would have of a real one beside PyTorch's allocator. Estimates: outside.h.
+struct OutsidePyTorch {
+  Bytes context;                        // of CUDA, on each GPU that the process uses
+  std::vector<uint64_t> communicators;  // of NCCL that were made: ranks, the largest first; 0: not known
+  Bytes least_nccl, most_nccl;          // for all of them
+  Bytes gpu;                            // what each GPU has
+};
+
 struct ProcessFacts {
   uint32_t pid = 0, parent_pid = 0;
   int32_t rank = -1;
@@ -109,6 +117,7 @@ struct ProcessFacts {
   std::string cuda_allocator;              // that is not PyTorch's own: "cudaMallocAsync"
   peak::SaveSummary saves;
   std::vector<ValueRead> value_reads;
+  std::optional<OutsidePyTorch> outside;  // only on simulated GPUs
 };
 
 struct Holder {

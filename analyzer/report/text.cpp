@@ -8,6 +8,7 @@
 #include "analyzer/report/formats.h"
 #include "analyzer/report/layout.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/report/outside.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
 #include "analyzer/report/value_reads.h"
@@ -99,7 +100,9 @@ void add_title(Page& page, const Report& r) {
   page.paragraph("", facts, Paint::dim);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty())
     page.paragraph("", simulated, Paint::yellow);
-  if (const std::string reads = value_reads_text(r); !reads.empty()) page.paragraph("", reads, Paint::yellow);
+  for (const std::string& more : {outside_text(r), value_reads_text(r)}) {
+    if (!more.empty()) page.paragraph("", more, Paint::yellow);
+  }
   if (const std::string hidden = hidden_text(r.processes); !hidden.empty()) page.paragraph("! ", hidden, Paint::yellow);
 }
 

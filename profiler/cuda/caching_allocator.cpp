@@ -2,12 +2,15 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <dlfcn.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "profiler/cuda/device_memory.h"
 #include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
 #include "profiler/record/intern.h"
 #include "profiler/record/storage.h"
 
@@ -22,7 +25,6 @@ using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
 // What this process has of c10_cuda; null where it has none.
 struct Library {
   std::atomic<Allocator*>* allocator = nullptr;
-  c10::DeviceIndex (*device_count)() = nullptr;
 };
 
 const Library& library() {
@@ -32,7 +34,6 @@ const Library& library() {
     if (handle == nullptr) return made;
     made.allocator =
         static_cast<std::atomic<Allocator*>*>(dlsym(handle, "_ZN3c104cuda20CUDACachingAllocator9allocatorE"));
-    made.device_count = reinterpret_cast<c10::DeviceIndex (*)()>(dlsym(handle, "_ZN3c104cuda12device_countEv"));
     dlclose(handle);  // the program keeps it
     return made;
   }();
@@ -47,8 +48,34 @@ trace::PoolNumbers pool_of(const c10::MempoolId_t& id) {
   return {static_cast<uint32_t>(id.first), static_cast<uint32_t>(id.second)};
 }
 
+// Of the tracker: whether there is one, and of which GPUs it is listened to, each written under the GPU's lock.
+std::atomic<bool> g_tracks{false};
+std::array<std::atomic<bool>, 256> g_is_watched{};
+
+bool listens_to(c10::DeviceIndex device) {
+  return g_is_watched[static_cast<uint8_t>(device)].load(std::memory_order_relaxed);
+}
+
+// The attach() that runs on this thread.
+struct Attaching {
+  record::ThreadState& thread;
+  Allocator& allocator;
+  Reported* reported;
+  c10::DeviceIndex next = 0;  // whose snapshot is the next to be told of
+};
+thread_local Attaching* t_attaching = nullptr;
+
+void begin_watch(const Attaching& attaching, c10::DeviceIndex device);
+
 // Called by the allocator under the lock of a device.
 void traced(const TraceEntry& entry) {
+  if (entry.action_ == TraceEntry::SNAPSHOT && t_attaching != nullptr) {
+    // A snapshot of all GPUs tells of each under its lock, in their order, and does not say which.
+    Attaching* attaching = std::exchange(t_attaching, nullptr);  // not for the snapshot that begin_watch() takes
+    begin_watch(*attaching, attaching->next++);
+    t_attaching = attaching;
+  }
+  if (!listens_to(entry.device_)) return;
   const auto stream = reinterpret_cast<uint64_t>(entry.stream_);
   const auto segment = [&](trace::SegmentChange change) {
     segment_changed(change, cuda_device(entry.device_), entry.addr_, entry.size_, stream, pool_of(entry.mempool_));
@@ -75,34 +102,28 @@ void traced(const TraceEntry& entry) {
   }
 }
 
-bool has_memory(Allocator& allocator) {
-  constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  const c10::DeviceIndex devices = library().device_count != nullptr ? library().device_count() : 1;
-  for (c10::DeviceIndex device = 0; device < devices; ++device) {
-    if (allocator.getDeviceStats(device).reserved_bytes[kAll].current != 0) return true;
-  }
-  return false;
-}
-
-// What it handed out before.
-void tell_of_older(record::ThreadState& thread, Allocator& allocator, Reported* reported) {
-  const auto snapshot = allocator.snapshot({0, 0}, /*include_traces=*/false);
+// Under the lock of the device: what it has, and from here on what is told of it.
+void begin_watch(const Attaching& attaching, c10::DeviceIndex index) {
+  const c10::Device device = cuda_device(index);
+  const auto snapshot = attaching.allocator.snapshot({0, 0}, /*include_traces=*/false);
   for (const SegmentInfo& segment : snapshot.segments) {
-    const c10::Device device = cuda_device(segment.device);
+    if (segment.device != index) continue;
     const auto stream = reinterpret_cast<uint64_t>(segment.stream);
     const trace::PoolNumbers pool = pool_of(segment.owner_private_pool_id);
     segment_changed(segment.is_expandable ? trace::SegmentChange::mapped : trace::SegmentChange::allocated, device,
                     segment.address, segment.total_size, stream, pool);
     uint64_t address = segment.address;
     for (const BlockInfo& block : segment.blocks) {
-      if (reported != nullptr && reported->address == address && block.allocated) {
-        reported->requested = block.requested_size;
+      if (attaching.reported != nullptr && attaching.reported->address == address && block.allocated) {
+        attaching.reported->requested = block.requested_size;
       } else if (block.active) {
-        older_block(thread, {address, block.requested_size, block.size, stream, pool, !block.allocated}, device);
+        older_block(attaching.thread, {address, block.requested_size, block.size, stream, pool, !block.allocated},
+                    device);
       }
       address += block.size;
     }
   }
+  g_is_watched[static_cast<uint8_t>(index)].store(true, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -123,9 +144,23 @@ void attach(record::ThreadState& thread, Reported* reported) {
     return;
   }
   record::g_device_deleter.store(allocator->raw_deleter(), std::memory_order_relaxed);
-  const bool had_memory = has_memory(*allocator);
+  g_tracks.store(true, std::memory_order_relaxed);
   allocator->attachAllocatorTraceTracker(traced);
-  if (had_memory) tell_of_older(thread, *allocator, reported);
+  Attaching attaching{thread, *allocator, reported};
+  t_attaching = &attaching;
+  try {
+    allocator->snapshot({0, 0}, /*include_traces=*/false);
+  } catch (...) {
+    t_attaching = nullptr;
+    throw;
+  }
+  t_attaching = nullptr;
+}
+
+bool is_watched(c10::Device device) {
+  if (!device.is_cuda() || listens_to(device.index())) return true;
+  // Nobody else can have begun to listen meanwhile: that takes the device's lock.
+  return !g_waits.load(std::memory_order_acquire) && !g_tracks.load(std::memory_order_relaxed);
 }
 
 }  // namespace tapelens::cuda

@@ -8,9 +8,13 @@
 //
 // Under that lock nothing here takes a lock that is ever held around it, above all not the interpreter's. Locks that
 // are taken there and by nobody around the allocator's: that of the device names (record/storage.h), those of the
-// interned texts and of the spool's growth. LibTorch is called there in attach() alone, once: where the first
-// allocation of a program comes before an operator could attach, the allocator is asked for a snapshot; its locks can
-// be taken again by the thread that has them, and no other thread waits for one of them while it holds another.
+// interned texts and of the spool's growth. LibTorch is called there in attach() alone, once: it asks the allocator for
+// snapshots under the lock of a device; the allocator's locks can be taken again by the thread that has them, and no
+// other thread waits for one of them while it holds another.
+//
+// The watch over a GPU begins under its lock, with a snapshot of what it has: what came before is in the snapshot, what
+// comes after is told. Of a thread that allocates on another GPU in that moment nothing is taken but the snapshot; one
+// that begins an operator waits until the watch has begun, so that no operator allocates unseen.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -21,8 +25,8 @@
 
 namespace tapelens::cuda {
 
-// Once, when the recording of the process has begun.
-void watch_device_memory(observe::Thread& thread);
+// Once, before the recording of the process begins.
+void watch_device_memory();
 
 // caching_allocator.cpp. Whether attach() can settle what there is to watch: false until the program begins to use a
 // device. Asked at operators until then, so it reads and writes nothing.
@@ -34,6 +38,8 @@ struct Reported {
   uint64_t requested = 0;  // 0: not known
 };
 void attach(record::ThreadState& thread, Reported* reported);
+// Whether what is reported of that device is to be written: not what a snapshot will have. Under the device's lock.
+bool is_watched(c10::Device device);
 
 // The tracker's events, from reports.cpp's point of view.
 void allocation_traced(uint64_t address, uint64_t requested, uint64_t stream, trace::PoolNumbers pool);

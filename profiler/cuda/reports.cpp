@@ -35,17 +35,24 @@ void guarded(Do what) noexcept {
   }
 }
 
-// Attaches once it can. Any thread may ask.
-void look(ThreadState& thread, Reported* reported) {
-  if (!can_attach()) return;
+// Attaches once it can. Any thread may ask; false: another one is at it.
+bool look(ThreadState& thread, Reported* reported) {
+  if (!can_attach()) return true;
   static std::atomic_flag is_looking = ATOMIC_FLAG_INIT;
-  if (is_looking.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
-  try {
-    if (g_waits.exchange(false, std::memory_order_relaxed)) attach(thread, reported);
-  } catch (const std::exception& failed) {
-    observe::say(std::string("PyTorch's CUDA allocator cannot be watched: ") + failed.what());
+  if (is_looking.test_and_set(std::memory_order_acquire)) return false;
+  if (g_waits.load(std::memory_order_relaxed)) {
+    try {
+      attach(thread, reported);
+    } catch (const std::exception& failed) {
+      observe::say(std::string("PyTorch's CUDA allocator cannot be watched: ") + failed.what());
+    } catch (...) {
+      observe::say("PyTorch's CUDA allocator cannot be watched");
+    }
+    g_waits.store(false, std::memory_order_release);
+    g_waits.notify_all();
   }
   is_looking.clear(std::memory_order_release);
+  return true;
 }
 
 void write_allocation(ThreadState& thread, const trace::DeviceAllocationRecord& fields, c10::Device device) {
@@ -67,7 +74,8 @@ void allocated(uint64_t address, uint64_t rounded, c10::Device device) {
   if (call.kind != Call::Kind::allocation || call.address != address) {
     call = {};
     Reported reported{address, 0};
-    if (g_waits.load(std::memory_order_relaxed)) look(thread, &reported);
+    if (g_waits.load(std::memory_order_acquire)) look(thread, &reported);
+    if (!is_watched(device)) return;  // the snapshot will have it
     call.bytes = reported.requested != 0 ? reported.requested : rounded;
   }
   write_allocation(thread, {{}, 0, address, call.bytes, rounded, call.stream, call.pool, 0, 0}, device);
@@ -76,6 +84,7 @@ void allocated(uint64_t address, uint64_t rounded, c10::Device device) {
 void freed(uint64_t address, c10::Device device) {
   ThreadState& thread = this_thread();
   const Call call = std::exchange(thread.device_call, {});
+  if (!is_watched(device)) return;
   const bool waits = call.kind == Call::Kind::free && call.address == address && !call.is_complete;
   write_free(thread, waits ? RecordKind::free_request : RecordKind::free, address, device);
 }
@@ -117,18 +126,21 @@ void report_out_of_memory(int64_t bytes, size_t allocated_bytes, size_t reserved
 
 }  // namespace
 
-void watch_device_memory(observe::Thread& thread) {
+void watch_device_memory() {
   const tapelens_inject_table& inject = *observe::g_inject;
   g_report_memory = reinterpret_cast<ReportMemory>(inject.real(TAPELENS_report_memory));
   g_report_out_of_memory = reinterpret_cast<ReportOutOfMemory>(inject.real(TAPELENS_report_out_of_memory));
   if (g_report_memory == nullptr || g_report_out_of_memory == nullptr) return;
+  // Looked at from the first operator on. Not here: nothing is recorded yet, and this thread has the dynamic loader's
+  // lock, which a thread may wait for that has the allocator's.
+  g_waits.store(true, std::memory_order_relaxed);
   inject.replace(TAPELENS_report_memory, reinterpret_cast<void*>(&report_memory));
   inject.replace(TAPELENS_report_out_of_memory, reinterpret_cast<void*>(&report_out_of_memory));
-  g_waits.store(true, std::memory_order_relaxed);
-  look(*thread.recording, nullptr);
 }
 
-void operator_begins(observe::Thread& thread) { look(*thread.recording, nullptr); }
+void operator_begins(observe::Thread& thread) {
+  if (!look(*thread.recording, nullptr)) g_waits.wait(true, std::memory_order_acquire);
+}
 
 void allocation_traced(uint64_t address, uint64_t requested, uint64_t stream, trace::PoolNumbers pool) {
   if (!is_recording()) return;

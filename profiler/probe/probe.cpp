@@ -68,7 +68,7 @@ void start() {
   observe::Thread& thread = observe::this_thread();
   if (g_records) {
     record::begin(thread);
-    cuda::watch_device_memory(thread);
+    cuda::watch_device_memory();
   }
   if (g_records || g_rewrites) {
     observe::watch_graph();
@@ -76,7 +76,6 @@ void start() {
     observe::watch_cpp_programs();
   }
   observe::watch_operators();
-  if (g_simulates) simulated::watch();
   if (g_rewrites) {
     observe::g_follows_modules = rewrite::names_modules();
     observe::watch_resizes();
@@ -91,6 +90,7 @@ void start() {
   inject->before_exit = [](int status) { finish(status); };
   inject->around_exec = around_exec;
   observe::g_mode.store(g_records ? record::first_mode() : Mode::rewrite, std::memory_order_relaxed);
+  if (g_simulates) simulated::watch();  // tells what was before, so that a recording has to have begun
 }
 
 // Last in the file: everything else here is made before it.

@@ -81,6 +81,8 @@ void begin(observe::Thread& thread) {
   simulated::Settings gpu;
   if (const char* text = getenv(simulated::kSettingsVariable); text != nullptr && simulated::read(text, gpu)) {
     write_information(own, "simulated_gpu", std::to_string(gpu.count) + " x " + gpu.name);
+    write_information(own, "simulated_gpu_bytes", std::to_string(gpu.bytes));
+    write_information(own, "simulated_gpu_processors", std::to_string(gpu.processors));
   }
   if (g_window.given) write_information(own, "steps", getenv(TAPELENS_STEPS));
   watch_allocations(own);

@@ -2,6 +2,7 @@
 // where values that are not known flow back to the program.
 #include <cstdlib>
 #include <exception>
+#include <string>
 
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
@@ -40,6 +41,17 @@ void value_read(size_t) {
   }
 }
 
+// The library of the simulated GPU makes a communicator of NCCL: what it takes of a GPU PyTorch does not know.
+void communicator_made(int device, int ranks) {
+  if (!observe::is_recording()) return;
+  try {
+    record::information(observe::this_thread(), "nccl_communicator",
+                        "cuda:" + std::to_string(device) + " " + std::to_string(ranks));
+  } catch (...) {
+    record::hook_failed();
+  }
+}
+
 }  // namespace
 
 bool start() {
@@ -57,6 +69,7 @@ bool start() {
 void watch() {
   replace_data_dependent();
   g_device->watch_reads(value_read);
+  g_device->watch_communicators(communicator_made);
 }
 
 void thread_begins(Thread& thread) {

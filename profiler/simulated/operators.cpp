@@ -23,6 +23,12 @@ constexpr std::string_view kNoValues[] = {"aten::resize_",
 constexpr std::string_view kOverwriting[] = {"aten::fill_", "aten::zero_", "aten::copy_", "aten::_foreach_zero_",
                                              "aten::_foreach_copy_"};
 
+// Beside those that go element by element: of their tensors' integers none is an index.
+constexpr std::string_view kNoIndices[] = {
+    "aten::cat",  "aten::sum",  "aten::prod", "aten::cumsum",  "aten::any",    "aten::all",    "aten::max",
+    "aten::min",  "aten::amax", "aten::amin", "aten::aminmax", "aten::argmax", "aten::argmin", "aten::isin",
+    "aten::sort", "aten::topk", "aten::tril", "aten::triu",    "aten::flip",   "aten::roll"};
+
 template <size_t count>
 bool is_among(const std::string_view (&names)[count], std::string_view name) {
   return std::ranges::find(names, name) != std::end(names);
@@ -66,8 +72,9 @@ OperatorTraits facts_of(const c10::OperatorHandle& op, uint32_t written) {
   facts.reads_written =
       !is_among(kOverwriting, name) &&
       std::ranges::none_of(arguments, [](const c10::Argument& argument) { return argument.is_out(); });
-  facts.trusts_integers = !op.hasTag(at::Tag::pointwise) && !is_among(kOverwriting, name) && name != "aten::cat" &&
-                          !name.starts_with("aten::_foreach_") && !name.starts_with("aten::_amp_");
+  facts.trusts_integers = !op.hasTag(at::Tag::pointwise) && !is_among(kOverwriting, name) &&
+                          !is_among(kNoIndices, name) && !name.starts_with("aten::_foreach_") &&
+                          !name.starts_with("aten::_amp_");
   facts.is_backward = name.ends_with("backward");
   facts.has_running_stats = name.ends_with("batch_norm") || name.ends_with("batch_norm_with_update");
   return facts;

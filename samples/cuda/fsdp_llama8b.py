@@ -72,6 +72,7 @@ def main():
     parser.add_argument("--layers", type=int, default=32)
     parser.add_argument("--length", type=int, default=4096)
     parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--compile", action="store_true", help="each layer with torch.compile")
     args = parser.parse_args()
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
@@ -81,6 +82,8 @@ def main():
         model = Llama(layers=args.layers)
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     for layer in model.layers:
+        if args.compile:
+            layer.compile()
         fully_shard(layer, mp_policy=policy)
     fully_shard(model, mp_policy=policy)
     model.to_empty(device="cuda")

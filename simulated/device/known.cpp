@@ -2,6 +2,7 @@
 #include "simulated/known/known.h"
 
 #include "simulated/device/known.h"
+#include "simulated/device/nccl.h"
 #include "simulated/device/state.h"
 
 namespace tapelens::simulated {
@@ -19,6 +20,6 @@ void tell_read(size_t bytes) {
 }
 
 extern "C" __attribute__((visibility("default"))) const KnownTable tapelens_gpu_known;
-extern "C" const KnownTable tapelens_gpu_known = {kKnownVersion, is_known, set_known, watch_reads};
+extern "C" const KnownTable tapelens_gpu_known = {kKnownVersion, is_known, set_known, watch_reads, watch_communicators};
 
 }  // namespace tapelens::simulated

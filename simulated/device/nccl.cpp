@@ -128,11 +128,27 @@ void reduce(void* data, size_t count, int type, int operation, const Communicato
   }
 }
 
+// Those that were made, for who asks later.
+pthread_mutex_t g_made_mutex = PTHREAD_MUTEX_INITIALIZER;
+Communicator* g_made = nullptr;
+size_t g_made_count = 0;
+CommunicatorMade g_tell = nullptr;
+
 const Communicator& communicator(void* handle) { return *static_cast<Communicator*>(handle); }
 
 void* make(int size, int rank) {
   auto* made = make_handle<Communicator>();
   *made = {size, rank, current_device()};
+  CommunicatorMade tell = nullptr;
+  {
+    const Lock lock(g_made_mutex);
+    auto* larger = static_cast<Communicator*>(std::realloc(g_made, (g_made_count + 1) * sizeof(Communicator)));
+    if (larger == nullptr) abort();
+    g_made = larger;
+    g_made[g_made_count++] = *made;
+    tell = g_tell;
+  }
+  if (tell != nullptr) tell(made->device, size);
   return made;
 }
 
@@ -179,6 +195,12 @@ int known_size(const Communicator& of) { return of.size > 0 ? of.size : of.rank 
 
 void tapelens::simulated::set_split_ranks(int ranks) { t_split_ranks = ranks; }
 
+void tapelens::simulated::watch_communicators(CommunicatorMade made) {
+  const Lock lock(g_made_mutex);
+  g_tell = made;
+  for (size_t i = 0; i < g_made_count; ++i) made(g_made[i].device, g_made[i].size);
+}
+
 TAPELENS_CUDA int ncclGetVersion(int* version) {
   *version = static_cast<int>(settings().nccl);
   return 0;
@@ -221,10 +243,8 @@ TAPELENS_CUDA int ncclCommInitAll(void** to, int count, const int*) {
 TAPELENS_CUDA int ncclCommSplit(void*, int color, int key, void** to, void*) {
   *to = nullptr;
   if (color < 0) return 0;  // NCCL_SPLIT_NOCOLOR
-  auto* made = make_handle<Communicator>();
-  *made = {t_split_ranks, key, current_device()};
+  *to = make(t_split_ranks, key);
   t_split_ranks = 0;
-  *to = made;
   return 0;
 }
 

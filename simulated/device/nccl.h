@@ -7,4 +7,8 @@ namespace tapelens::simulated {
 // alone, and counts who comes with it.
 void set_split_ranks(int ranks);
 
+// known.h: watch_communicators. `made` is called under a lock for those that there are; it may make no communicator.
+using CommunicatorMade = void (*)(int device, int ranks);
+void watch_communicators(CommunicatorMade made);
+
 }  // namespace tapelens::simulated

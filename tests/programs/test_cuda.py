@@ -16,6 +16,7 @@ PROGRAMS = {
     "samples": (["cuda_samples.py", harness.SAMPLES], "H100", 0.002),
     "models": (["cuda_models.py"], "H100", 0.02),
     "examples": (["cuda_examples.py"], "A100-80GB", 0.05),
+    "loops": (["cuda_loops.py"], "H100", 0.02),
     "memory": (["cuda_memory.py"], "H100:2GiBx2", 0.5),
     "full": (["cuda_memory.py", "many_sizes", "full_gpu"], "T4:2GiB", 0.5),
     "compiled": (["cuda_compiled.py"], "H100", 0.002),
@@ -48,7 +49,7 @@ def recorded(name, setting, target, tmp_path):
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("setting", COUNTED)
-@pytest.mark.parametrize("name", ["samples", "models", "examples", "compiled"])
+@pytest.mark.parametrize("name", ["samples", "models", "examples", "loops", "compiled"])
 def test_a_program_has_the_peaks_and_counts_of_pytorchs_allocator(name, setting, target, tmp_path):
     counted, report = recorded(name, setting, target, tmp_path)
     assert counted["devices"][0]["allocation.all.allocated"] > 100
@@ -82,6 +83,42 @@ def test_of_the_drivers_own_pool_nothing_is_said_that_is_not_known(target, tmp_p
     for number, figures in of_gpus(report, counted["pid"]).items():
         for figure, name in FIGURES.items():
             assert figures.get(figure) in (None, counted["devices"][number][name]), figure
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("how", [["--compile"], []])
+def test_an_8b_model_as_rank_0_of_8_is_counted_as_pytorch_does(how, target, tmp_path):
+    """The sample, whole: 20 GiB of a GPU. Compiled it takes a minute on a slow machine, half of which is the compiler's."""
+    out = tmp_path / "stats.json"
+    program = [harness.CASES / "cuda_run.py", harness.SAMPLES / "cuda/fsdp_llama8b.py", *how]
+    run = harness.record([harness.PYTHON, *program], target, ["--simulate-gpu", "H100", "--simulate-world", "8"],
+                         env=environment("default", out, tmp_path, 1), timeout=600)
+    assert run.code == 0, run.stderr
+    report = harness.report(target)
+    assert harness.lost(report) == []
+    wanted, found = compared(json.loads(out.read_text(encoding="utf-8")), report)
+    assert found == wanted
+    assert wanted[0]["peak_bytes"] > 20 << 30
+    assert report["processes"][0]["outside_pytorch"]["nccl_communicators"] == [8]
+
+
+@pytest.mark.sampled(9)
+@pytest.mark.parametrize("time", range(12))
+@pytest.mark.parametrize("how", ["warm", "cold", "older"])
+def test_threads_that_begin_to_use_cuda_at_once_are_counted_as_pytorch_does(how, time, target, tmp_path):
+    """The allocator's watch begins in one of them; no block of another is missed, seen twice, or has its rounded size."""
+    out = tmp_path / "stats.json"
+    setting = "expandable" if time % 2 else "default"
+    run = harness.record([harness.PYTHON, harness.CASES / "cuda_first_use.py", how], target, ["--simulate-gpu", "H100x2"],
+                         env=environment(setting, out, tmp_path, 1), timeout=120)
+    assert run.code == 0, run.stderr
+    report = harness.report(target)
+    assert harness.lost(report) == []
+    wanted, found = compared(json.loads(out.read_text(encoding="utf-8")), report)
+    if how != "warm":  # what was there before the watch began is no allocation of it
+        for figures in (*wanted.values(), *found.values()):
+            del figures["allocations"], figures["segments"]
+    assert found == wanted
 
 
 @pytest.mark.parametrize("setting", ["default", "expandable"])

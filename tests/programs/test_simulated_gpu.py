@@ -167,6 +167,43 @@ def test_a_program_on_a_simulated_gpu_is_recorded(target):
     assert report["recording"]["simulated_gpu"] == "1 x NVIDIA H100 80GB HBM3"
 
 
+COMMUNICATORS = """
+import torch, torch.distributed as dist
+x = torch.ones(1, device="cuda")
+dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=8, device_id=torch.device("cuda:0"))
+group = dist.new_group([0, 1])
+dist.all_reduce(x, group=group)
+big = torch.empty(3 << 30, dtype=torch.uint8, device="cuda")
+free, every = torch.cuda.mem_get_info()
+print(every - free == torch.cuda.memory_reserved())
+"""
+
+
+def test_what_is_outside_of_pytorch_is_estimated_and_in_no_figure(target):
+    """The GPU has all of its memory for PyTorch: what `mem_get_info` says is no estimate."""
+    run = harness.record([harness.PYTHON, "-c", COMMUNICATORS], target, ["--simulate-gpu", "H100:4GiB"])
+    assert (run.code, run.stdout) == (0, "True\n"), run.stderr
+    report = harness.report(target)
+    process, = report["processes"]
+    assert process["outside_pytorch"] == {
+        "cuda_context_bytes": 396 * MIB, "nccl_communicators": [8, 2], "nccl_least_bytes": 1 << 30, "nccl_most_bytes": 4 << 30,
+        "gpu_bytes": 4 << 30}
+    device, = process["devices"]
+    assert device["peak_bytes"] == (3 << 30) + 4
+    said = " ".join(harness.bare([harness.BINARY, "report", target]).stdout.split())
+    assert "NCCL, 1.0 GiB to 4.0 GiB for 1 communicator of 8 ranks, 1 of 2 ranks." in said
+    assert "With these the GPU's 4.0 GiB would not be enough." in said
+
+
+def test_communicators_from_before_the_first_operator_are_known(target):
+    program = ("import torch, torch.distributed as dist; "
+               "dist.init_process_group('nccl', store=dist.HashStore(), rank=0, world_size=4, device_id=torch.device('cuda:0')); "
+               "torch.ones(1, device='cuda')")
+    run = harness.record([harness.PYTHON, "-c", program], target, ["--simulate-gpu", "H100"])
+    assert run.code == 0, run.stderr
+    assert harness.report(target)["processes"][0]["outside_pytorch"]["nccl_communicators"] == [4]
+
+
 def test_a_program_that_fails_is_told_that_values_were_zero(target):
     program = [harness.PYTHON, "-c", "import torch; assert torch.ones(1 << 20, device='cuda').sum() > 0"]
     for run in (harness.bare(command(["--simulate-gpu", "H100"], *program)),

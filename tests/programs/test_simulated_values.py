@@ -53,6 +53,10 @@ def test_neither_random_numbers_nor_the_gpus_memory_are_disturbed():
     assert carried["same"]
 
 
+def test_a_loop_over_tokens_that_nobody_computed_goes_to_its_end():
+    assert simulated("generation") == {"length": 5, "open": [1, 1, 1, 1]}
+
+
 def test_a_grad_scaler_goes_on_without_values():
     seen = simulated("scaler")
     assert seen["scale"] == 65536.0

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "analyzer/report/format.h"
+#include "analyzer/report/outside.h"
 #include "analyzer/report/value_reads.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/golden.h"
@@ -200,6 +202,60 @@ TEST(Report, ThatTheGpuWasSimulatedIsSaidFirst) {
     EXPECT_EQ(value.find("\"simulated_gpu\": \"8 x NVIDIA L4\"") != std::string::npos, is_simulated) << value;
     EXPECT_EQ(value.find("\"simulated_gpu\": null") != std::string::npos, !is_simulated) << value;
   }
+}
+
+// A process that had `bytes` of a GPU of 80 GiB with 132 multiprocessors.
+void use_gpu(SpoolBuilder& b, uint64_t bytes) {
+  b.information("simulated_gpu", "1 x NVIDIA H100").information("simulated_gpu_processors", "132");
+  b.information("simulated_gpu_bytes", std::to_string(80ULL << 30));
+  begin_training(b);
+  b.segment(trace::SegmentChange::allocated, 0x10, bytes).block(0x10, bytes, bytes);
+  train_step(b, 0x10000);
+}
+
+TEST(Report, WhatIsOutsideOfPyTorchOnASimulatedGpuIsEstimatedByName) {
+  Report r;
+  for (const bool has_communicators : {false, true}) {
+    SpoolBuilder b;
+    for (const char* ranks : {"cuda:0 2", "cuda:0 8", "cuda:0 1", "cuda:0 2"}) {
+      if (has_communicators) b.information("nccl_communicator", ranks);
+    }
+    use_gpu(b, kMiB);
+    r = make(b.seal());
+    const std::string nccl =
+        has_communicators ? "; NCCL, 1.5 GiB to 6.0 GiB for 1 communicator of 8 ranks, 2 of 2 ranks, 1 of 1 rank."
+                          : ".";
+    EXPECT_EQ(
+        outside_text(r),
+        "Outside of PyTorch, estimated and in no figure here: CUDA's context, about 396.0 MiB and the kernels that "
+        "are loaded" +
+            nccl);
+    const auto gpu = std::ranges::find(r.processes[0].devices, "cuda:0", &Device::device);
+    EXPECT_EQ(gpu->blocks->reserved_peak.value, kMiB) << "in no figure";
+  }
+  EXPECT_EQ(r.processes[0].outside->communicators, (std::vector<uint64_t>{8, 2, 2, 1}));
+  EXPECT_NE(text(r, {}).find("Outside of PyTorch"), std::string::npos) << text(r, {});
+  EXPECT_NE(markdown(r, 5).find("> Outside of PyTorch"), std::string::npos) << markdown(r, 5);
+  EXPECT_NE(report::json(r).find("\"cuda_context_bytes\": 415236096"), std::string::npos) << report::json(r);
+}
+
+TEST(Report, AGpuThatHasNoRoomForItIsNamed) {
+  for (const uint64_t free : {395ULL << 20, 396ULL << 20}) {
+    SpoolBuilder b;
+    use_gpu(b, (80ULL << 30) - free);
+    const std::string said = outside_text(make(b.seal()));
+    EXPECT_EQ(said.ends_with(" With these the GPU's 80.0 GiB would not be enough."), free < 396ULL << 20) << said;
+  }
+}
+
+TEST(Report, OfARealGpuNothingIsEstimated) {
+  SpoolBuilder b;
+  begin_training(b);
+  b.segment(trace::SegmentChange::allocated, 0x10, kMiB).block(0x10, kMiB, kMiB);
+  train_step(b, 0x10000);
+  const Report r = make(b.seal());
+  EXPECT_EQ(outside_text(r), "");
+  EXPECT_NE(report::json(r).find("\"outside_pytorch\": null"), std::string::npos);
 }
 
 TEST(Report, PlacesWhereUnknownValuesAreReadAreNamedOnceEach) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "simulated/known/known.h"
@@ -118,6 +119,23 @@ TEST_F(Known, MemoryOfTheHostIsNotOfTheGpu) {
   EXPECT_FALSE(gpu().known->is_known(host, sizeof(host)));
   gpu().known->set_known(host, sizeof(host), true);
   EXPECT_FALSE(gpu().known->is_known(host, sizeof(host)));
+}
+
+TEST_F(Known, EachCommunicatorOfNcclIsToldOnce) {
+  int (*make_all)(void**, int, const int*) = nullptr;
+  int (*split)(void*, int, int, void**, void*) = nullptr;
+  int (*destroy)(void*) = nullptr;
+  gpu().find(make_all, "ncclCommInitAll"), gpu().find(split, "ncclCommSplit"), gpu().find(destroy, "ncclCommDestroy");
+  void *before[2] = {}, *after = nullptr, *nobody = nullptr;
+  ASSERT_EQ(make_all(before, 2, nullptr), 0);
+  static std::vector<std::pair<int, int>> made;
+  gpu().known->watch_communicators([](int device, int ranks) { made.emplace_back(device, ranks); });
+  EXPECT_EQ(made, (std::vector<std::pair<int, int>>{{0, 2}, {0, 2}})) << "those that were made before";
+  ASSERT_EQ(split(before[0], 0, 0, &after, nullptr), 0);
+  ASSERT_EQ(split(before[0], -1, 0, &nobody, nullptr), 0);
+  EXPECT_EQ(nobody, nullptr) << "this rank is in no part";
+  EXPECT_EQ(made, (std::vector<std::pair<int, int>>{{0, 2}, {0, 2}, {0, 0}}));
+  for (void* communicator : {before[0], before[1], after}) destroy(communicator);
 }
 
 }  // namespace

@@ -132,6 +132,20 @@ def padded():
 
 
 @case
+def generation():
+    """Tokens that a model chose are not known; which sentences are at their end is worked out of them, element by element and by
+    reductions: none of those that are open, so that the loop goes on to its end."""
+    open_ones = torch.ones(4, dtype=torch.long, device=D)
+    ends = torch.tensor([7, 9], device=D)
+    for length in range(1, 6):
+        token = torch.randn(4, 1 << 15, device=D).argmax(-1)
+        open_ones = open_ones & ~torch.isin(token, ends)
+        if open_ones.max() == 0 or not open_ones.any() or open_ones.sum() == 0 or (open_ones == 0).all():
+            break
+    return {"length": length, "open": open_ones.tolist()}
+
+
+@case
 def ddp():
     """DistributedDataParallel over NCCL, one process as rank 0 of 8."""
     import torch.distributed as dist

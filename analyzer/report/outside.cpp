@@ -1,0 +1,89 @@
+#include "analyzer/report/outside.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+
+#include "analyzer/report/format.h"
+
+namespace tapelens::report {
+namespace {
+
+// Contexts in which no kernel was loaded yet took 107 MiB of a GPU of 34 multiprocessors, 426 of one of 142, 555 of
+// one of 188.
+constexpr int64_t kContextOfProcessor = int64_t{3} << 20;
+// Communicators of a machine's GPUs took half a GB to 2 GB each, depending on links, channels and algorithms; one of a
+// single rank connects to nobody.
+constexpr int64_t kLeastOfCommunicator = int64_t{1} << 29, kMostOfCommunicator = int64_t{1} << 31;
+
+// 0 for what is no number.
+int64_t number_of(std::string_view text) {
+  int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// Whether what PyTorch's allocator had in use leaves too little of a GPU.
+bool is_too_much(const ProcessFacts& process) {
+  const OutsidePyTorch& outside = *process.outside;
+  return std::ranges::any_of(process.devices, [&](const Device& device) {
+    return device.blocks && device.blocks->active_peak + outside.context + outside.least_nccl > outside.gpu;
+  });
+}
+
+// "1 communicator of 8 ranks, 2 of 2 ranks".
+std::string communicators_text(const std::vector<uint64_t>& all) {
+  std::string out;
+  for (auto from = all.begin(); from != all.end();) {
+    const auto to = std::ranges::find_if(from, all.end(), [&](uint64_t ranks) { return ranks != *from; });
+    const auto count = static_cast<uint64_t>(to - from);
+    out += out.empty() ? plural(count, "communicator", "communicators") : ", " + count_text(count);
+    out += *from != 0 ? " of " + plural(*from, "rank", "ranks") : " of unknown size";
+    from = to;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<OutsidePyTorch> describe_outside(const peak::Analysis& analysis) {
+  OutsidePyTorch out;
+  out.context = {number_of(analysis.information("simulated_gpu_processors")) * kContextOfProcessor};
+  out.gpu = {number_of(analysis.information("simulated_gpu_bytes"))};
+  const auto uses_one = [&](const peak::DevicePeak& device) {
+    return analysis.text().string(analysis.text().device_name[device.device]).starts_with("cuda:");
+  };
+  if (out.context.value == 0 || std::ranges::none_of(analysis.devices(), uses_one)) return std::nullopt;
+  for (const std::string_view made : analysis.all_information("nccl_communicator")) {  // "cuda:0 8"
+    out.communicators.push_back(static_cast<uint64_t>(number_of(made.substr(made.find(' ') + 1))));
+  }
+  std::ranges::sort(out.communicators, std::greater<>());
+  const int64_t count = std::ranges::count_if(out.communicators, [](uint64_t ranks) { return ranks != 1; });
+  out.least_nccl = {count * kLeastOfCommunicator};
+  out.most_nccl = {count * kMostOfCommunicator};
+  return out;
+}
+
+std::string outside_text(const Report& report) {
+  const ProcessFacts* most = nullptr;
+  bool too_much = false;
+  for (const ProcessFacts& process : report.processes) {
+    if (!process.outside) continue;
+    too_much = too_much || is_too_much(process);
+    if (most != nullptr && process.outside->communicators.size() <= most->outside->communicators.size()) continue;
+    most = &process;
+  }
+  if (most == nullptr) return {};
+  const OutsidePyTorch& outside = *most->outside;
+  std::string out = "Outside of PyTorch, estimated and in no figure here: CUDA's context, about " +
+                    bytes_text(outside.context) + " and the kernels that are loaded";
+  if (!outside.communicators.empty()) {
+    out += "; NCCL, " + bytes_text(outside.least_nccl) + " to " + bytes_text(outside.most_nccl) + " for " +
+           communicators_text(outside.communicators);
+  }
+  out += ".";
+  if (too_much) out += " With these the GPU's " + bytes_text(outside.gpu) + " would not be enough.";
+  return out;
+}
+
+}  // namespace tapelens::report

@@ -1,0 +1,20 @@
+// What a simulated GPU's program would have of the GPU besides what PyTorch's allocator hands out: estimates of what
+// others measured on real ones, by name, in no sum. docs/simulated-gpu.md has the sources.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analyzer/peak/analysis.h"
+#include "analyzer/report/report.h"
+
+namespace tapelens::report {
+
+// None: the GPU is real, or the process used none.
+std::optional<OutsidePyTorch> describe_outside(const peak::Analysis& analysis);
+
+// Of the process that made the most communicators: one sentence, and a second one where a GPU's memory is not enough
+// for both. Empty: there is nothing to say.
+std::string outside_text(const Report& report);
+
+}  // namespace tapelens::report
