@@ -80,8 +80,8 @@ std::string answer_text(const Series& series) {
   const Point *fits = largest(series), *full = too_large(series);
   const std::string rest = is_settled(series) ? "" : " Of " + open_text(series) + " it is not known.";
   if (fits == nullptr) {
-    return full != nullptr ? "None is known to fit: " + text_of(full->size) + " does not." + rest
-                           : "None is known to fit." + rest;
+    if (rest.empty()) return "None fits: " + text_of(full->size) + " does not.";
+    return "None is known to fit" + (full != nullptr ? ": " + text_of(full->size) + " does not." : ".") + rest;
   }
   if (!rest.empty()) {
     return "At least " + text_of(fits->size) + " fits" +

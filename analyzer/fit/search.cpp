@@ -64,8 +64,11 @@ std::optional<uint64_t> next_size(const Series& series, std::span<const Known> h
   const auto guess = where_memory_ends(std::move(known), series.setting.memory);
   size_t wanted = open.low + (open.high - open.low) / 2;
   // Where it says that what was seen not to fit does, the line is too hopeful.
-  const bool is_hopeful = guess && open.high < series.sizes.size() && *guess >= series.sizes[open.high];
-  if (guess && !is_hopeful && series.points.size() % 4 != 3) {
+  const bool is_hopeful = guess.has_value() && open.high < series.sizes.size() && *guess >= series.sizes[open.high];
+  if (is_hopeful && series.points.size() % 4 != 3) {
+    // By what no block could use, some percent of the memory: the end is nearer to what does not fit.
+    wanted = open.high - std::max<size_t>(1, (open.high - open.low) / 4);
+  } else if (guess && series.points.size() % 4 != 3) {
     const auto beyond = std::ranges::upper_bound(series.sizes, *guess);
     const auto place = static_cast<size_t>(beyond - series.sizes.begin());
     wanted = std::clamp(place == 0 ? 0 : place - 1, open.low, open.high - 1);
