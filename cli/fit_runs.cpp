@@ -171,7 +171,6 @@ trace::Result<std::optional<Point>> SimulatedRuns::run(const fit::Setting& setti
   }
 
   Point point;
-  for (const std::string& spool : spools_in(spools.path)) point.steps = std::max(point.steps, steps_in_spool(spool));
   trace::SealOptions sealing;
   sealing.directory = spools.path;
   sealing.output = files.recording;
@@ -190,6 +189,8 @@ trace::Result<std::optional<Point>> SimulatedRuns::run(const fit::Setting& setti
   point.reserved = reading.reserved;
   point.was_ended = end.was_ended;
   point.exit_code = end.was_ended ? 0 : end.exit_code;
+  point.steps = reading.steps;
+  point.fewest_steps = reading.fewest_steps;
   point.grew = end.was_ended && reading.grew;
   point.value_reads = reading.value_reads;
   if (!setting.apply.empty()) {

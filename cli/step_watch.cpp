@@ -7,7 +7,9 @@
 #include "trace/spool_reader.h"
 
 namespace tapelens::cli {
+namespace {
 
+// Of the optimizer that stepped first, as profiler/observe/steps.h counts them.
 uint64_t steps_in_spool(const std::string& spool) {
   const auto reader = trace::SpoolReader::open(spool);
   if (!reader) return 0;
@@ -25,6 +27,8 @@ uint64_t steps_in_spool(const std::string& spool) {
       [&](size_t lane) { open[lane].clear(); });
   return steps;
 }
+
+}  // namespace
 
 bool StepWatch::is_enough() {
   const Clock::time_point now = Clock::now();
@@ -47,7 +51,7 @@ bool StepWatch::is_enough() {
   }
   if (done_.empty()) return false;
   if (!first_) first_ = now;
-  return others == 0 || now - *first_ >= *first_ - begin_;
+  return (others == 0 && ended_.empty()) || now - *first_ >= *first_ - begin_;
 }
 
 }  // namespace tapelens::cli

@@ -10,9 +10,6 @@
 
 namespace tapelens::cli {
 
-// Steps of the optimizer that stepped first, as profiler/observe/steps.h counts them.
-uint64_t steps_in_spool(const std::string& spool);
-
 class StepWatch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -20,8 +17,9 @@ class StepWatch {
   StepWatch(std::string folder, uint64_t steps, std::chrono::nanoseconds limit)
       : folder_(std::move(folder)), steps_(steps), limit_(limit) {}
 
-  // Whether the command can be ended. Ranks that have not come so far are waited for, for as long again as the first
-  // took: other processes record too (workers that load data), and make no steps.
+  // Whether the command can be ended. Where other processes record and have not come so far, it is waited as long again
+  // as the first took: they may be slower ranks, or workers that make no steps, and one that ended too early may be a
+  // rank that failed, by which the command is about to end.
   bool is_enough();
   bool is_late() const { return is_late_; }  // the limit was what made it so
 

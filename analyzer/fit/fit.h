@@ -28,15 +28,16 @@ struct Point {
   Outcome outcome{};
   // The largest of a device of a process, by the allocator's count; 0 where it was used by none.
   Bytes allocated, reserved;
-  uint64_t steps = 0;       // that ended, of the process with the largest peak
-  bool was_ended = false;   // by us, after those steps; else it ended by itself
-  int exit_code = 0;        // of one that ended by itself
-  bool went_on = false;     // after a request that found the GPU full
-  bool grew = false;        // the last step has a larger peak than all before it
-  std::string why;          // of what does not fit or is not known: a phrase
-  std::string last_words;   // of one that failed: the end of what it wrote
-  std::string rewritten;    // with rewrites: what was applied, a phrase; empty: nothing was
-  std::string value_reads;  // what its peak may depend on, a sentence; empty: nothing is known
+  uint64_t steps = 0;         // of the optimizer that ended, of the process that made the most
+  uint64_t fewest_steps = 0;  // the same of the process that made the fewest, of those that use a GPU
+  bool was_ended = false;     // by us, after those steps; else it ended by itself
+  int exit_code = 0;          // of one that ended by itself
+  bool went_on = false;       // after a request that found the GPU full
+  bool grew = false;          // the last step has a larger peak than all before it
+  std::string why;            // of what does not fit or is not known: a phrase
+  std::string last_words;     // of one that failed: the end of what it wrote
+  std::string rewritten;      // with rewrites: what was applied, a phrase; empty: nothing was
+  std::string value_reads;    // what its peak may depend on, a sentence; empty: nothing is known
   int64_t duration_ns = 0;
 };
 

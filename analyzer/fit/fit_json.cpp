@@ -36,6 +36,7 @@ Json point_json(const Point& point, Bytes memory) {
           {"reserved_bytes", point.reserved.value},
           {"headroom_bytes", point.outcome == Outcome::fits ? Json((memory - point.reserved).value) : Json(nullptr)},
           {"steps", point.steps},
+          {"fewest_steps", point.fewest_steps},
           {"ended_by_tapelens", point.was_ended},
           {"exit_code", point.was_ended ? Json(nullptr) : Json(point.exit_code)},
           {"went_on", point.went_on},

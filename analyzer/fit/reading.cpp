@@ -24,6 +24,14 @@ bool grew_in_last_step(const peak::Analysis& analysis, model::DeviceId id) {
   return device.timeline().largest(steps.back().when).bytes > before;
 }
 
+// Of the optimizer whose steps are borders: the first that stepped.
+uint64_t steps_of(const model::Process& process) {
+  const auto& all = process.optimizer_steps;
+  return static_cast<uint64_t>(std::ranges::count_if(all, [&](const model::OptimizerStep& step) {
+    return step.optimizer == all.front().optimizer && step.when.end != model::kNever;
+  }));
+}
+
 std::string phrase(const report::OutOfMemory& full) {
   const std::string where = !full.source.empty() ? full.source : full.op;
   return full.device + " had no room for " + report::bytes_text(full.bytes) +
@@ -45,9 +53,12 @@ trace::Result<Reading> read_recording(const std::string& path) {
   for (uint32_t index = 0; index < recording->processes().size(); ++index) {
     const model::Process process = model::load_process(*recording, text, trace::ProcessIndex{index});
     leave_out(process.left_out);
+    const uint64_t steps = steps_of(process);
+    reading.steps = std::max(reading.steps, steps);
     const peak::Analysis analysis(process, text);
     for (const peak::DevicePeak& device : analysis.devices()) {
       if (!peak::has_blocks(process, device.device)) continue;
+      reading.fewest_steps = reading.uses_gpu ? std::min(reading.fewest_steps, steps) : steps;
       reading.uses_gpu = true;
       const peak::DeviceMemory& memory = analysis.memory(device.device);
       reading.reserved = std::max(reading.reserved, memory.reserved_peak);

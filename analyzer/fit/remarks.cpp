@@ -38,6 +38,8 @@ std::string answer_of_one(const Series& series) {
   }
 }
 
+bool is_failed(const Point& point) { return point.outcome == Outcome::failed; }
+
 void add_order(const Series& series, std::vector<std::string>& all) {
   const Point* fits = largest(series);
   if (fits == nullptr) return;
@@ -96,6 +98,11 @@ std::vector<std::string> remarks(const Series& series, uint64_t steps) {
   if (series.was_given_up) {
     all.push_back("The search was given up: too many runs said nothing of the memory.");
   }
+  if (std::ranges::any_of(series.points, [](const Point& point) { return point.exit_code != 0 && is_failed(point); })) {
+    all.push_back(
+        "On a simulated GPU what kernels compute of large tensors is zero: if such a value is why a run failed, only a "
+        "real GPU has it (docs/simulated-gpu.md).");
+  }
   add_order(series, all);
   const Point* fits = largest(series);
   if (fits == nullptr) return all;
@@ -103,6 +110,10 @@ std::vector<std::string> remarks(const Series& series, uint64_t steps) {
   if (fits->grew) {
     all.push_back("The peak" + of + " still grew in the last of " + report::plural(fits->steps, "step", "steps") +
                   ": a longer run may not fit (--steps).");
+  }
+  if (fits->was_ended && fits->fewest_steps < steps) {
+    all.push_back("A process that uses a GPU had made " + report::plural(fits->fewest_steps, "step", "steps") + " of " +
+                  text_of(steps) + of + " when the run was ended: its own peak may be larger.");
   }
   if (fits->steps == 0 && !fits->was_ended && steps > 0) {
     all.push_back("No step of an optimizer ended" + of + ": this is the peak of the whole run, to its end.");

@@ -40,7 +40,7 @@ class Program : public Runs {
     if (run_sizes.size() == interrupted_after) return std::optional<Point>();
     run_sizes.push_back(size);
     Point point;
-    point.steps = 3;
+    point.steps = point.fewest_steps = 3;
     point.was_ended = true;
     if (failing.contains(size)) {
       point.outcome = Outcome::failed;
@@ -186,6 +186,7 @@ TEST(Fit, RunsThatFailAreGoneAroundAndNeverCounted) {
   EXPECT_FALSE(is_settled(series));
   EXPECT_EQ(answer_text(series), "At least 30 fits, 32 does not. Of 31 it is not known.");
   const std::string text = fit_text(fit);
+  EXPECT_NE(text.find("if such a value is why a run failed, only a real GPU has it"), std::string::npos) << text;
   EXPECT_NE(text.find("failed: exit code 1\n"), std::string::npos) << text;
   EXPECT_NE(text.find("What the run with 1 wrote last:\nValueError: no such size\n"), std::string::npos) << text;
 }
@@ -245,7 +246,7 @@ TEST(Fit, WhatAReaderMayTakeForTooMuchIsSaid) {
   point.size = 8;
   point.outcome = Outcome::fits;
   point.allocated = point.reserved = Bytes{1000 * kMiB};
-  point.steps = 3;
+  point.steps = point.fewest_steps = 3;
   point.was_ended = true;
   series.points = {point};
   EXPECT_TRUE(remarks(series, 3).empty());
@@ -258,6 +259,9 @@ TEST(Fit, WhatAReaderMayTakeForTooMuchIsSaid) {
   EXPECT_EQ(all[1], "The peak may depend on values.");
   EXPECT_EQ(all[2], "The headroom at 8, 512.0 MiB, may not hold what is outside of PyTorch's allocator on a real GPU.");
   series.points[0] = point;
+  series.points[0].fewest_steps = 1;
+  EXPECT_EQ(remarks(series, 3).at(0),
+            "A process that uses a GPU had made 1 step of 3 at 8 when the run was ended: its own peak may be larger.");
   series.points[0].was_ended = false;
   series.points[0].steps = 0;
   EXPECT_EQ(remarks(series, 3).at(0),
