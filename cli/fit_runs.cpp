@@ -195,7 +195,8 @@ trace::Result<std::optional<Point>> SimulatedRuns::run(const fit::Setting& setti
   point.value_reads = reading.value_reads;
   if (!setting.apply.empty()) {
     const Tally tally = rewriting.tally();
-    if (!tally.applied.empty()) point.rewritten = describe(tally);
+    point.was_rewritten = !tally.applied.empty();
+    point.rewritten = describe(tally);
   }
   judge(point, end, end.was_ended && watch.is_late(), unknown(*sealed, reading), common_.steps, reading,
         end_of_file(files.log));

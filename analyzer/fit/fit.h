@@ -36,8 +36,9 @@ struct Point {
   bool grew = false;          // the last step has a larger peak than all before it
   std::string why;            // of what does not fit or is not known: a phrase
   std::string last_words;     // of one that failed: the end of what it wrote
-  std::string rewritten;      // with rewrites: what was applied, a phrase; empty: nothing was
-  std::string value_reads;    // what its peak may depend on, a sentence; empty: nothing is known
+  bool was_rewritten = false;
+  std::string rewritten;    // with rewrites: what was and what was left alone, a phrase
+  std::string value_reads;  // what its peak may depend on, a sentence; empty: nothing is known
   int64_t duration_ns = 0;
 };
 

@@ -43,6 +43,7 @@ Json point_json(const Point& point, Bytes memory) {
           {"peak_still_grew", point.grew},
           {"why", point.why},
           {"last_words", point.last_words},
+          {"was_rewritten", point.was_rewritten},
           {"rewritten", point.rewritten},
           {"duration_ns", point.duration_ns}};
 }

@@ -63,8 +63,6 @@ std::string table(const Series& series, uint64_t steps) {
   for (const Point& point : series.points) text += row(point, series, width);
   text += "  " + answer_text(series) + "\n";
   for (const std::string& remark : remarks(series, steps)) text += "  " + remark + "\n";
-  const Point* fits = largest(series);
-  if (fits != nullptr && !fits->rewritten.empty()) text += "  Of the largest: " + fits->rewritten + ".\n";
   return text + last_words(series) + "\n";
 }
 
@@ -79,6 +77,9 @@ std::string overview(const Fit& fit) {
     std::string answer = fits == nullptr ? (is_open ? "not known" : "none") : std::to_string(fits->size);
     if (fits != nullptr && fits->size == 0) answer = "it fits";
     if (fits != nullptr && is_open) answer += " or more";
+    if (fits != nullptr && fits->size != 0 && !is_open && too_large(series) == nullptr) {
+      answer += ", and more were not asked for";
+    }
     text += "  " + pad_right(label(series.setting), width) + "  " + answer + "\n";
   }
   return text + "\n";

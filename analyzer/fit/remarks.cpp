@@ -119,8 +119,9 @@ std::vector<std::string> remarks(const Series& series, uint64_t steps) {
     all.push_back("No step of an optimizer ended" + of + ": this is the peak of the whole run, to its end.");
   }
   if (!fits->value_reads.empty()) all.push_back(fits->value_reads);
-  if (!series.setting.apply.empty() && fits->rewritten.empty()) {
-    all.push_back("Nothing was rewritten" + of + ": this is what fits without --apply.");
+  if (!series.setting.apply.empty()) {
+    all.push_back("Rewrites" + of + ": " + fits->rewritten +
+                  (fits->was_rewritten ? "." : "; this is what fits without --apply."));
   }
   if (const Bytes left = series.setting.memory - fits->reserved; left < kOutside) {
     all.push_back("The headroom" + of + ", " + bytes_text(left) +
