@@ -163,6 +163,7 @@ trace::Result<std::optional<Point>> SimulatedRuns::run(const fit::Setting& setti
     }
     return watch.is_enough();
   });
+  signal(SIGPIPE, SIG_IGN);  // a reader of ours that is gone must not end the search
   if (is_line) clear_progress_line();
   if (end.interrupted_by != 0 || !end.started) {
     remove_spool_folder(spools.path);

@@ -6,11 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "cli/child.h"
+#include "cli/step_watch.h"
 #include "cli/text.h"
+#include "testing/trace_builder.h"
 #include "tests/unit/support/cli_process.h"
 
 namespace tapelens::test {
@@ -121,6 +125,57 @@ TEST(Watched, ASignalEndsItAlsoWhenItComesBetweenTwoCommands) {
     if (during.interrupted_by != SIGTERM || !during.was_ended) return 1;
     return between.interrupted_by == SIGINT && between.was_ended ? 0 : 2;
   });
+}
+
+// ---- whether a run has made its steps
+
+void make_steps(trace::SpoolBuilder& spool, int steps) {
+  spool.op("aten::mm").end_op();
+  for (int i = 0; i < steps; ++i) {
+    spool.optimizer("Adam").end_optimizer();
+    spool.optimizer("SGD of another net").end_optimizer();
+  }
+}
+
+TEST(StepWatch, ARecordingThatEndsWithItsStepsIsEnough) {
+  const trace::TestFolder folder;
+  trace::SpoolBuilder spool(folder, "1.spool");
+  cli::StepWatch watch(folder.path(), 3, std::chrono::hours(1));
+  EXPECT_FALSE(watch.is_enough());
+  make_steps(spool, 3);
+  EXPECT_FALSE(watch.is_enough()) << "it still records";
+  spool.finish();
+  EXPECT_TRUE(watch.is_enough());
+  EXPECT_FALSE(watch.is_late());
+}
+
+TEST(StepWatch, AProcessThatEndsByItselfBeforeIsLetEnd) {
+  const trace::TestFolder folder;
+  trace::SpoolBuilder spool(folder, "1.spool");
+  make_steps(spool, 2);
+  spool.finish();
+  cli::StepWatch watch(folder.path(), 3, std::chrono::hours(1));
+  EXPECT_FALSE(watch.is_enough());
+}
+
+TEST(StepWatch, OthersAreWaitedForAsLongAsTheFirstTook) {
+  const trace::TestFolder folder;
+  trace::SpoolBuilder fast(folder, "1.spool"), slow(folder, "2.spool");
+  cli::StepWatch watch(folder.path(), 3, std::chrono::hours(1));
+  EXPECT_FALSE(watch.is_enough());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  make_steps(fast, 3);
+  fast.finish();
+  EXPECT_FALSE(watch.is_enough()) << "the other rank still records";
+  EXPECT_TRUE(eventually([&] { return watch.is_enough(); }));
+  EXPECT_FALSE(watch.is_late());
+}
+
+TEST(StepWatch, TheLimitIsSaid) {
+  const trace::TestFolder folder;
+  cli::StepWatch watch(folder.path(), 0, std::chrono::milliseconds(1));
+  EXPECT_TRUE(eventually([&] { return watch.is_enough(); }));
+  EXPECT_TRUE(watch.is_late());
 }
 
 }  // namespace
