@@ -36,9 +36,16 @@ std::optional<size_t> nearest_open(const Series& series, Bracket open, size_t wa
   return std::nullopt;
 }
 
-// The size at which the peaks of those that are known reach the memory: on the line between the two that are on either
-// side of it, else between the two largest.
-std::optional<uint64_t> where_memory_ends(std::vector<Known> known, Bytes memory) {
+// Peaks of sizes: through the two that are known on either side of the memory's end, else the two largest.
+struct Line {
+  double bytes, size, slope;
+  double bytes_at(uint64_t at) const { return bytes + slope * (static_cast<double>(at) - size); }
+  uint64_t size_at(double at) const {
+    return static_cast<uint64_t>(std::clamp(size + (at - bytes) / slope, 1.0, 1e15));
+  }
+};
+
+std::optional<Line> line_of(std::vector<Known> known, Bytes memory) {
   std::ranges::sort(known, {}, &Known::size);
   const auto again = std::ranges::unique(known, {}, &Known::size);
   known.erase(again.begin(), again.end());
@@ -47,9 +54,31 @@ std::optional<uint64_t> where_memory_ends(std::vector<Known> known, Bytes memory
   while (above + 1 < known.size() && known[above].allocated <= memory) ++above;
   const Known &a = known[above - 1], &b = known[above];
   if (b.allocated <= a.allocated) return std::nullopt;
-  const double slope = static_cast<double>((b.allocated - a.allocated).value) / static_cast<double>(b.size - a.size);
-  const double size = static_cast<double>(a.size) + static_cast<double>((memory - a.allocated).value) / slope;
-  return size < 1 ? 1 : size > 1e15 ? uint64_t{1} << 50 : static_cast<uint64_t>(size);
+  return Line{static_cast<double>(a.allocated.value), static_cast<double>(a.size),
+              static_cast<double>((b.allocated - a.allocated).value) / static_cast<double>(b.size - a.size)};
+}
+
+// The last place whose size is not larger.
+size_t last_place(const Series& series, uint64_t size) {
+  const auto beyond = std::ranges::upper_bound(series.sizes, size) - series.sizes.begin();
+  return beyond == 0 ? 0 : static_cast<size_t>(beyond) - 1;
+}
+
+// Where the line says that the memory ends. Not all of the memory can be used: where the line says that what was seen
+// not to fit does, one percent of the memory before that, then two, four and so on. None: halve what is left.
+std::optional<size_t> place_on(const Line& line, const Series& series, Bracket open) {
+  const auto memory = static_cast<double>(series.setting.memory.value);
+  double less = memory / 100;
+  bool is_hopeful = false;
+  for (const Point& point : series.points) {
+    if (point.outcome != Outcome::does_not_fit || line.bytes_at(point.size) > memory) continue;
+    if (is_hopeful) less *= 2;
+    is_hopeful = true;
+  }
+  if (!is_hopeful) return std::clamp(last_place(series, line.size_at(memory)), open.low, open.high - 1);
+  const double end = line.bytes_at(series.sizes[std::min(open.high, series.sizes.size() - 1)]);
+  const size_t place = std::min(last_place(series, line.size_at(end - less)), open.high - 1);
+  return place > open.low ? std::optional(place) : std::nullopt;
 }
 
 }  // namespace
@@ -61,23 +90,15 @@ std::optional<uint64_t> next_size(const Series& series, std::span<const Known> h
   for (const Point& point : series.points) {
     if (point.outcome == Outcome::fits) known.push_back({point.size, point.allocated});
   }
-  const auto guess = where_memory_ends(std::move(known), series.setting.memory);
-  size_t wanted = open.low + (open.high - open.low) / 2;
-  // Where it says that what was seen not to fit does, the line is too hopeful.
-  const bool is_hopeful = guess.has_value() && open.high < series.sizes.size() && *guess >= series.sizes[open.high];
-  if (is_hopeful && series.points.size() % 4 != 3) {
-    // By what no block could use, some percent of the memory: the end is nearer to what does not fit.
-    wanted = open.high - std::max<size_t>(1, (open.high - open.low) / 4);
-  } else if (guess && series.points.size() % 4 != 3) {
-    const auto beyond = std::ranges::upper_bound(series.sizes, *guess);
-    const auto place = static_cast<size_t>(beyond - series.sizes.begin());
-    wanted = std::clamp(place == 0 ? 0 : place - 1, open.low, open.high - 1);
-  } else if (series.points.empty()) {
-    wanted = 0;
-  } else if (series.points.size() == 1 && largest(series) != nullptr) {
+  const auto line = line_of(std::move(known), series.setting.memory);
+  std::optional<size_t> wanted;
+  // Peaks that are on no line would lead on and on: now and then what is left is halved.
+  if (line && series.points.size() % 6 != 5) wanted = place_on(*line, series, open);
+  if (!line && series.points.empty()) wanted = 0;
+  if (!line && series.points.size() == 1 && largest(series) != nullptr) {
     wanted = std::clamp(place_of(series, kFirstStride * series.sizes[0]), open.low, open.high - 1);
   }
-  const auto place = nearest_open(series, open, wanted);
+  const auto place = nearest_open(series, open, wanted.value_or(open.low + (open.high - open.low) / 2));
   return place ? std::optional(series.sizes[*place]) : std::nullopt;
 }
 

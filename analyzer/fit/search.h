@@ -1,5 +1,5 @@
 // Which size to run next. A run takes seconds, so few are made: where peaks of two sizes are known, a line through them
-// says where the memory ends; where it was wrong, and now and then in any case, what is left is halved.
+// says where the memory ends, or nearly: some percent of it no block can use. Now and then what is left is halved.
 #pragma once
 
 #include <cstdint>

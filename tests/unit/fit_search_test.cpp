@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "analyzer/fit/fit.h"
 #include "analyzer/fit/fit_json.h"
@@ -29,6 +30,7 @@ class Program : public Runs {
   std::function<int64_t(uint64_t)> mebibytes = [](uint64_t size) { return 100 + 10 * static_cast<int64_t>(size); };
   std::set<uint64_t> failing, slow;
   size_t interrupted_after = SIZE_MAX;
+  double usable = 1;      // of the memory: the rest is in holes that no block fits into
   std::string rewritten;  // of runs that are to be rewritten, which then need half
 
   std::vector<uint64_t> run_sizes;
@@ -61,7 +63,8 @@ class Program : public Runs {
       point.was_rewritten = !rewritten.empty();
       point.rewritten = rewritten.empty() ? "nothing was rewritten; skipped 2 sites" : rewritten;
     }
-    point.outcome = needed <= setting.memory ? Outcome::fits : Outcome::does_not_fit;
+    const auto most = static_cast<int64_t>(static_cast<double>(setting.memory.value) * usable);
+    point.outcome = needed.value <= most ? Outcome::fits : Outcome::does_not_fit;
     point.allocated = std::min(needed, setting.memory);
     point.reserved = point.allocated;
     if (point.outcome == Outcome::does_not_fit) point.why = "cuda:0 had no room for 8.0 MiB, train.py:7 forward";
@@ -115,6 +118,18 @@ TEST(Fit, TheLargestIsBetweenOneRunThatFitsAndOneThatDoesNot) {
     EXPECT_EQ(size_of(too_large(series)), wanted == 64 ? 0 : wanted + 1) << memory;
     EXPECT_TRUE(is_settled(series)) << memory;
     EXPECT_LE(series.points.size(), 6U) << memory;  // peaks on a line are followed
+  }
+}
+
+TEST(Fit, MemoryThatIsLostInHolesCostsFewRuns) {
+  for (const auto& [usable, most] : {std::pair(0.99, 7U), {0.97, 9U}, {0.9, 14U}}) {
+    Program program;
+    program.mebibytes = [](uint64_t size) { return 300 + 83 * static_cast<int64_t>(size); };
+    program.usable = usable;
+    const Fit fit = found(program, {card(40 * 1024)}, sizes(1, 1024));
+    EXPECT_EQ(size_of(largest(fit.series.front())), static_cast<uint64_t>((40 * 1024 * usable - 300) / 83));
+    EXPECT_TRUE(is_settled(fit.series.front()));
+    EXPECT_LE(fit.series.front().points.size(), most) << usable;
   }
 }
 
