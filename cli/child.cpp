@@ -3,19 +3,25 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 namespace tapelens::cli {
 namespace {
 
 // Passed on unless this process was started with them ignored (nohup): then the command ignores them too.
 constexpr std::array kForwarded = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+// What ends a command that is watched over.
+constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr timespec kWatchEvery = {0, 20'000'000};
 // The terminal sends these to the command as well.
 constexpr std::array kLeftToTheCommand = {SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU};
 
@@ -88,28 +94,79 @@ ChildEnd become_command(const std::vector<std::string>& command) {
   return not_started(command[0], errno);
 }
 
-ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams) {
+namespace {
+
+// A command that is being started, from what is allocated before the fork to the word that exec failed.
+class Start {
+ public:
+  Start(const std::vector<std::string>& command, const Environment& extra) : argv_(arguments(command)) {
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string_view text = *entry;
+      const std::string_view name = text.substr(0, text.find('='));
+      bool replaced = false;
+      for (const auto& [key, value] : extra) replaced |= key == name;
+      if (!replaced) settings_.emplace_back(text);
+    }
+    for (const auto& [key, value] : extra) {
+      if (!value.empty()) settings_.push_back(key + "=" + value);
+    }
+    for (std::string& setting : settings_) envp_.push_back(setting.data());
+    envp_.push_back(nullptr);
+    error_ = pipe2(news_, O_CLOEXEC) == 0 ? 0 : errno;  // closed by a successful exec, else carries errno
+  }
+  Start(const Start&) = delete;
+  Start& operator=(const Start&) = delete;
+
+  // The child; 0 or less: there is none. In the child `before` is called first, which must be async-signal-safe.
+  template <class Before>
+  pid_t fork(const Dispositions& at_first, const Streams& streams, Before before) {
+    if (error_ != 0) return -1;
+    const pid_t child = ::fork();
+    if (child == 0) {
+      before();
+      at_first.restore();
+      sigprocmask(SIG_SETMASK, &at_first.mask, nullptr);
+      if (streams.input >= 0) dup2(streams.input, STDIN_FILENO);
+      if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
+      if (streams.error >= 0) dup2(streams.error, STDERR_FILENO);
+      execvpe(argv_[0], argv_.data(), envp_.data());
+      const int error = errno;
+      if (write(news_[1], &error, sizeof(error)) < 0) _exit(126);
+      _exit(127);
+    }
+    error_ = child < 0 ? errno : 0;
+    close(news_[1]);
+    if (child < 0) close(news_[0]);
+    return child;
+  }
+  // After fork(): waits until the command runs, or did not.
+  void wait_for_exec() {
+    int error = 0;
+    ssize_t got;
+    while ((got = read(news_[0], &error, sizeof(error))) < 0 && errno == EINTR) {
+    }
+    close(news_[0]);
+    if (got == sizeof(error)) error_ = error;
+  }
+  int error() const { return error_; }
+
+ private:
+  std::vector<char*> argv_, envp_;
+  std::vector<std::string> settings_;
+  int news_[2] = {-1, -1};
+  int error_ = 0;
+};
+
+const Dispositions& dispositions_at_first() {
   static const Dispositions at_first;
-  // Everything that allocates is done before the fork.
-  const std::vector<char*> argv = arguments(command);
-  std::vector<std::string> settings;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view name = text.substr(0, text.find('='));
-    bool replaced = false;
-    for (const auto& [key, value] : extra) replaced |= key == name;
-    if (!replaced) settings.emplace_back(text);
-  }
-  for (const auto& [key, value] : extra) {
-    if (!value.empty()) settings.push_back(key + "=" + value);
-  }
-  std::vector<char*> envp;
-  for (std::string& setting : settings) envp.push_back(setting.data());
-  envp.push_back(nullptr);
+  return at_first;
+}
 
-  int news[2];  // closed by a successful exec, else carries errno
-  if (pipe2(news, O_CLOEXEC) != 0) return not_started(command[0], errno);
+}  // namespace
 
+ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams) {
+  const Dispositions& at_first = dispositions_at_first();
+  Start start(command, extra);  // everything that allocates is done before the fork
   sigset_t watched, before;
   sigemptyset(&watched);
   sigaddset(&watched, SIGCHLD);
@@ -122,25 +179,11 @@ ChildEnd run_command(const std::vector<std::string>& command, const Environment&
   sigprocmask(SIG_BLOCK, &all, &before);
   dispose(SIGCHLD, SIG_DFL);  // ignored, it would take the exit status away
 
-  const pid_t child = fork();
-  if (child == 0) {
-    at_first.restore();
-    sigprocmask(SIG_SETMASK, &at_first.mask, nullptr);
-    if (streams.input >= 0) dup2(streams.input, STDIN_FILENO);
-    if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
-    if (streams.error >= 0) dup2(streams.error, STDERR_FILENO);
-    execvpe(argv[0], argv.data(), envp.data());
-    const int error = errno;
-    if (write(news[1], &error, sizeof(error)) < 0) _exit(126);
-    _exit(127);
-  }
-  const int fork_error = errno;
-  close(news[1]);
+  const pid_t child = start.fork(at_first, streams, [] {});
   if (child < 0) {
-    close(news[0]);
     at_first.restore();
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    return not_started(command[0], fork_error);
+    return not_started(command[0], start.error());
   }
   for (const int signal : kLeftToTheCommand) dispose(signal, SIG_IGN);
   sigset_t left;
@@ -148,19 +191,96 @@ ChildEnd run_command(const std::vector<std::string>& command, const Environment&
   for (const int signal : kLeftToTheCommand) sigaddset(&left, signal);
   sigprocmask(SIG_UNBLOCK, &left, nullptr);
 
-  int exec_error = 0;
-  ssize_t got;
-  while ((got = read(news[0], &exec_error, sizeof(exec_error))) < 0 && errno == EINTR) {
-  }
-  close(news[0]);
+  start.wait_for_exec();
   ChildEnd end;
   end.exit_code = wait_for(child, watched);
-  end.started = got != sizeof(exec_error);
-  if (!end.started) end = not_started(command[0], exec_error);
+  end.started = start.error() == 0;
+  if (!end.started) end = not_started(command[0], start.error());
 
   for (const int signal : kForwarded) dispose(signal, SIG_IGN);
   dispose(SIGQUIT, SIG_DFL);
   sigprocmask(SIG_UNBLOCK, &watched, nullptr);
+  return end;
+}
+
+// ---- a command that is watched over
+
+namespace {
+
+// Processes whose parent this one is: those that it started, and those whose own parent ended.
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    FILE* file = fopen((entry.path() / "stat").c_str(), "re");
+    if (file == nullptr) continue;
+    char line[512] = {};
+    const size_t got = fread(line, 1, sizeof(line) - 1, file);
+    fclose(file);
+    // "12 (a name) S 11": the name may hold anything.
+    const char* behind = got > 0 ? strrchr(line, ')') : nullptr;
+    int parent = 0;
+    if (behind != nullptr && sscanf(behind + 1, " %*c %d", &parent) == 1 && parent == getpid()) {
+      found.push_back(static_cast<pid_t>(strtol(name.c_str(), nullptr, 10)));
+    }
+  }
+  return found;
+}
+
+// Until there are none: whose parent is killed becomes ours. A number is nobody else's before it is waited for.
+void end_children() {
+  for (std::vector<pid_t> all = children(); !all.empty(); all = children()) {
+    for (const pid_t child : all) kill(child, SIGKILL);
+    for (const pid_t child : all) {
+      while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+  }
+}
+
+}  // namespace
+
+WatchedEnd run_watched(const std::vector<std::string>& command, const Environment& extra, const Streams& streams,
+                       const std::function<bool()>& is_enough) {
+  const Dispositions& at_first = dispositions_at_first();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  Start start(command, extra);
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int signal : kEnding) {
+    if (at_first.of(signal).sa_handler != SIG_IGN) sigaddset(&watched, signal);
+  }
+  sigprocmask(SIG_BLOCK, &watched, nullptr);  // and stay so: what comes between two commands ends the next
+  dispose(SIGCHLD, SIG_DFL);
+  const pid_t parent = getpid();
+  const pid_t child = start.fork(at_first, streams, [parent] {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+  });
+  WatchedEnd end;
+  if (child < 0) {
+    static_cast<ChildEnd&>(end) = not_started(command[0], start.error());
+    return end;
+  }
+  start.wait_for_exec();
+  end.started = start.error() == 0;
+  for (int status = 0;;) {
+    if (waitpid(child, &status, WNOHANG) == child) {
+      end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      break;
+    }
+    const int signal = sigtimedwait(&watched, nullptr, &kWatchEvery);
+    if (signal > 0) end.interrupted_by = signal;
+    if (signal > 0 || is_enough()) {
+      end.was_ended = true;
+      break;
+    }
+  }
+  end_children();
+  if (!end.started) static_cast<ChildEnd&>(end) = not_started(command[0], start.error());
   return end;
 }
 

@@ -1,7 +1,8 @@
-// Runs a command as if it had been started alone, and waits for it as a shell would. Used by `record`, `run` and
-// `verify`.
+// Runs a command as if it had been started alone, and waits for it as a shell would: `record`, `run` and `verify`. Or
+// watches over it and ends it: `fit`.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,18 @@ struct Streams {
 // SIGINT, SIGTERM and SIGHUP stay ignored, so that the recording is sealed; SIGQUIT ends this process. Another command
 // that is run then has the dispositions that the first one had.
 ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams = {});
+
+struct WatchedEnd : ChildEnd {
+  bool was_ended = false;  // by us: the exit code says nothing
+  int interrupted_by = 0;  // the signal that this process was sent
+};
+
+// The command in a process group of its own, with everything that it starts: `is_enough` is asked every 20 ms, and once
+// it says so all of these are killed, so that no handler of the program runs. The same when SIGINT, SIGTERM, SIGHUP or
+// SIGQUIT comes, also between two commands, and when this process dies. What the command leaves running when it ends is
+// killed too. This process becomes the parent of whoever loses its own, and may have no other children.
+WatchedEnd run_watched(const std::vector<std::string>& command, const Environment& extra, const Streams& streams,
+                       const std::function<bool()>& is_enough);
 
 // Becomes the command. Comes back only if that failed.
 ChildEnd become_command(const std::vector<std::string>& command);

@@ -12,19 +12,19 @@ namespace tapelens::cli {
 // Documented in README.md. `record` and `run` return their command's exit code instead.
 enum ExitCode : int {
   kFine = 0,
-  kNo = 1,  // report --fail-above, advise --fail-on: it is so; verify: different; doctor: recording will not work;
-            // view: no window
+  kNo = 1,  // report --fail-above, advise --fail-on: it is so; verify: different; fit: no size fits; doctor: recording
+            // will not work; view: no window
   kUsage = 2,
   kUnreadable = 3,  // input that cannot be read, output that cannot be written
   kDataLost = 4,    // and --strict was given; verify: and the recording is needed whole
   // verify only:
   kNothingCompared = 5,  // or two bare runs differ
-  kCommandFailed = 6,    // the bare command: its own exit code is told
+  kCommandFailed = 6,    // the bare command: its own exit code is told; fit: every run of it
 };
 
 // What a command takes after `--`, as its usage line says it; null if it takes no such thing.
 inline const char* after_dashes(std::string_view name) {
-  if (name == "record" || name == "run" || name == "verify") return "-- COMMAND [ARGUMENTS...]";
+  if (name == "record" || name == "run" || name == "verify" || name == "fit") return "-- COMMAND [ARGUMENTS...]";
   if (name == "doctor") return "[-- PROGRAM]";
   return nullptr;
 }
@@ -33,6 +33,7 @@ inline const char* after_dashes(std::string_view name) {
 void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
+void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_report(CLI::App& app, int& exit_code);
 void add_advise(CLI::App& app, int& exit_code);
 void add_view(CLI::App& app, int& exit_code);

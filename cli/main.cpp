@@ -95,6 +95,7 @@ int run(int argc, char** argv) {
   add_record(app, exit_code, command);
   add_run(app, exit_code, command);
   add_verify(app, exit_code, command);
+  add_fit(app, exit_code, command);
   add_report(app, exit_code);
   add_advise(app, exit_code);
   add_view(app, exit_code);

@@ -14,6 +14,7 @@ namespace tapelens::cli {
 namespace {
 
 bool shown = false;
+constexpr unsigned kProgressColumns = 68;  // a line that a narrow terminal breaks could not be taken back
 
 std::string loss_text(const trace::SealLoss& loss) {
   const auto text = [&loss](const char* one, const char* many) { return report::plural(loss.count, one, many); };
@@ -55,7 +56,7 @@ std::string loss_text(const trace::SealLoss& loss) {
 }  // namespace
 
 std::function<void(std::string_view, double)> progress_of_parts() {
-  if (isatty(STDERR_FILENO) == 0) return {};
+  if (!has_progress_line()) return {};
   const auto begin = std::chrono::steady_clock::now();
   auto last = std::make_shared<int>(-1);
   return [begin, last](std::string_view what, double fraction) {
@@ -71,6 +72,13 @@ std::function<void(double)> progress_line() {
   auto parts = progress_of_parts();
   if (!parts) return {};
   return [parts = std::move(parts)](double fraction) { parts("sealing the recording", fraction); };
+}
+
+bool has_progress_line() { return isatty(STDERR_FILENO) != 0; }
+
+void show_progress_line(std::string_view text) {
+  shown = true;
+  dprintf(STDERR_FILENO, "\r\033[Ktapelens: %s", report::fit(report::printable(text), kProgressColumns).c_str());
 }
 
 void clear_progress_line() {
@@ -116,6 +124,35 @@ bool lost_data(const trace::SealSummary& summary) {
     if (loss.kind != trace::Loss::forked_child && loss.count != 0) return true;
   }
   return false;
+}
+
+bool leaves_events_out(trace::Loss kind) {
+  switch (kind) {
+    case trace::Loss::disk_full:
+    case trace::Loss::size_limit:
+    case trace::Loss::torn_block:
+    case trace::Loss::unwritable:
+    case trace::Loss::no_memory:
+    case trace::Loss::unreachable:
+    case trace::Loss::no_descriptor:
+    case trace::Loss::disk_reserve:
+    case trace::Loss::file_size_limit:
+    case trace::Loss::unknown_record:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string end_of_file(const std::string& path) {
+  constexpr size_t kMost = 2000;
+  FILE* file = fopen(path.c_str(), "r");
+  if (file == nullptr) return {};
+  std::string text(kMost, '\0');
+  if (fseek(file, -static_cast<long>(kMost), SEEK_END) != 0) rewind(file);
+  text.resize(fread(text.data(), 1, kMost, file));
+  fclose(file);
+  return text;
 }
 
 void say(const std::string& line) { dprintf(STDERR_FILENO, "tapelens: %s\n", report::printable(line).c_str()); }

@@ -15,6 +15,9 @@ namespace tapelens::cli {
 std::function<void(double)> progress_line();
 // The same for work that says what it is doing.
 std::function<void(std::string_view, double)> progress_of_parts();
+// The same for work that says so itself: where `has_progress_line()`, this in its place.
+bool has_progress_line();
+void show_progress_line(std::string_view text);
 void clear_progress_line();
 
 // "peak 92.1 MiB on cpu (rank 1), 1,234 events, run.tapelens (4.2 MiB)", and what was lost.
@@ -22,6 +25,12 @@ std::string describe(const trace::SealSummary& summary, const std::string& outpu
 
 // Data that the recording should hold and does not; forked children, which are never recorded, aside.
 bool lost_data(const trace::SealSummary& summary);
+
+// Whether what is lost so is events that were to be recorded.
+bool leaves_events_out(trace::Loss kind);
+
+// The end of what a command wrote into a file, for the user to see why it failed; empty: nothing.
+std::string end_of_file(const std::string& path);
 
 // One line on standard error; a closed one does not end the process.
 void say(const std::string& line);

@@ -100,20 +100,9 @@ void add_simulating_options(CLI::App& sub, SimulatingOptions& options) {
       ->capture_default_str();
 }
 
-std::optional<Settings> read_simulating(const CLI::App& sub, const SimulatingOptions& options) {
-  if (options.gpu.empty()) {
-    for (const char* dependent : {"--simulate-world", "--cudnn-workspace"}) {
-      if (sub.get_option(dependent)->count() > 0) {
-        throw CLI::ValidationError(dependent, "nothing is simulated without --simulate-gpu");
-      }
-    }
-    if (sub.get_option("--simulate-gpu")->count() > 0) {
-      throw CLI::ValidationError("--simulate-gpu", "'' is no GPU: tapelens gpus lists them");
-    }
-    return {};
-  }
+Settings settings_of(const SimulatingOptions& options, const char* gpu_option, const char* world_option) {
   const auto request = simulated::read_request(options.gpu, parse_bytes);
-  if (!request) throw CLI::ValidationError("--simulate-gpu", request.error().message);
+  if (!request) throw CLI::ValidationError(gpu_option, request.error().message);
   Settings gpu;
   gpu.count = request->count;
   gpu.bytes = request->bytes;
@@ -133,7 +122,7 @@ std::optional<Settings> read_simulating(const CLI::App& sub, const SimulatingOpt
     const char* end = options.world.data() + options.world.size();
     const auto read = std::from_chars(options.world.data(), end, gpu.world);
     if (read.ec != std::errc() || read.ptr != end || gpu.world == 0 || gpu.world > kMostRanks) {
-      throw CLI::ValidationError("--simulate-world", "'" + options.world + "' is no number of ranks, like 1024");
+      throw CLI::ValidationError(world_option, "'" + options.world + "' is no number of ranks, like 1024");
     }
   }
   const auto workspace = parse_bytes(options.workspace);
@@ -142,6 +131,19 @@ std::optional<Settings> read_simulating(const CLI::App& sub, const SimulatingOpt
   }
   gpu.cudnn_workspace = *workspace;
   return gpu;
+}
+
+std::optional<Settings> read_simulating(const CLI::App& sub, const SimulatingOptions& options) {
+  if (!options.gpu.empty()) return settings_of(options, "--simulate-gpu", "--simulate-world");
+  for (const char* dependent : {"--simulate-world", "--cudnn-workspace"}) {
+    if (sub.get_option(dependent)->count() > 0) {
+      throw CLI::ValidationError(dependent, "nothing is simulated without --simulate-gpu");
+    }
+  }
+  if (sub.get_option("--simulate-gpu")->count() > 0) {
+    throw CLI::ValidationError("--simulate-gpu", "'' is no GPU: tapelens gpus lists them");
+  }
+  return {};
 }
 
 Simulation::Simulation(const std::optional<Settings>& gpu, const std::vector<std::string>& command) {

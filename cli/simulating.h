@@ -23,6 +23,9 @@ struct SimulatingOptions {
 // Declares --simulate-gpu, --simulate-world and --cudnn-workspace.
 void add_simulating_options(CLI::App& sub, SimulatingOptions& options);
 
+// The GPUs that are asked for, for options of these names. Throws CLI::ValidationError with one sentence.
+simulated::Settings settings_of(const SimulatingOptions& options, const char* gpu_option, const char* world_option);
+
 // The GPUs that are asked for; none without --simulate-gpu. Throws CLI::ValidationError with one sentence.
 std::optional<simulated::Settings> read_simulating(const CLI::App& sub, const SimulatingOptions& options);
 

@@ -10,8 +10,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "trace/spool.h"
-
 namespace tapelens::cli {
 
 namespace fs = std::filesystem;
@@ -26,6 +24,14 @@ std::string wrong_with(const std::string& path) {
   if (facts.st_uid != geteuid()) return "it is another user's";
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "other users can write into it";
   return {};
+}
+
+bool read_header(const std::string& spool, trace::SpoolHeader& header) {
+  const int file = open(spool.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return false;
+  const ssize_t got = pread(file, static_cast<void*>(&header), sizeof(header), 0);
+  close(file);
+  return got == sizeof(header) && header.magic == trace::kSpoolMagic;
 }
 
 }  // namespace
@@ -79,15 +85,16 @@ std::vector<std::string> spools_in(const std::string& folder) {
   return spools;
 }
 
+trace::SpoolState state_of(const std::string& spool) {
+  trace::SpoolHeader header{};
+  return read_header(spool, header) ? trace::SpoolState{header.state.load()} : trace::SpoolState::recording;
+}
+
 std::vector<uint32_t> living_processes(const std::string& folder) {
   std::vector<uint32_t> living;
   for (const std::string& spool : spools_in(folder)) {
-    const int file = open(spool.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (file < 0) continue;
     trace::SpoolHeader header{};
-    const ssize_t got = pread(file, static_cast<void*>(&header), sizeof(header), 0);
-    close(file);
-    if (got != sizeof(header) || header.magic != trace::kSpoolMagic) continue;
+    if (!read_header(spool, header)) continue;
     if (header.state.load() != static_cast<uint32_t>(trace::SpoolState::recording) || header.pid == 0) continue;
     if (kill(static_cast<pid_t>(header.pid), 0) == 0 || errno == EPERM) living.push_back(header.pid);
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "trace/spool.h"
+
 namespace tapelens::cli {
 
 struct SpoolFolder {
@@ -19,6 +21,9 @@ struct SpoolFolder {
 SpoolFolder make_spool_folder(const std::string& output, const std::string& where, bool discard);
 
 std::vector<std::string> spools_in(const std::string& folder);  // paths, sorted
+
+// What a spool's header says; `recording` where it has none yet.
+trace::SpoolState state_of(const std::string& spool);
 
 // Processes that were recording when last seen, and still run.
 std::vector<uint32_t> living_processes(const std::string& folder);

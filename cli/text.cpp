@@ -52,6 +52,16 @@ std::optional<uint32_t> parse_mode(std::string_view text) {
   return mode;
 }
 
+std::optional<int64_t> parse_duration(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc() || !(number > 0)) return std::nullopt;
+  const std::string_view unit(end, text.data() + text.size());
+  const double scale = unit.empty() || unit == "s" ? 1e9 : unit == "m" ? 60e9 : unit == "h" ? 3600e9 : 0;
+  if (scale == 0 || number * scale < 1 || number * scale > 9e18) return std::nullopt;
+  return static_cast<int64_t>(number * scale);
+}
+
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
   std::string text;
   for (const std::string& word : words) {

@@ -1,12 +1,10 @@
 #include "cli/verify_runs.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -15,6 +13,7 @@
 #include "cli/applying.h"
 #include "cli/child.h"
 #include "cli/messages.h"
+#include "cli/open_file.h"
 #include "cli/preload.h"
 #include "cli/recording_environment.h"
 #include "cli/spool_folder.h"
@@ -27,40 +26,6 @@ namespace fs = std::filesystem;
 using trace::Error;
 using trace::ErrorKind;
 using trace::Result;
-
-// Closed with the object.
-class File {
- public:
-  File() = default;
-  File(const std::string& path, int flags) : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_ = -1;
-};
-
-bool is_lost(trace::Loss kind) {
-  switch (kind) {
-    case trace::Loss::disk_full:
-    case trace::Loss::size_limit:
-    case trace::Loss::torn_block:
-    case trace::Loss::unwritable:
-    case trace::Loss::no_memory:
-    case trace::Loss::unreachable:
-    case trace::Loss::no_descriptor:
-    case trace::Loss::disk_reserve:
-    case trace::Loss::file_size_limit:
-    case trace::Loss::unknown_record:
-      return true;
-    default:
-      return false;
-  }
-}
 
 // The one process of a run that wrote gradients; empty: none did, or several.
 std::string only_file(const std::string& folder) {
@@ -78,16 +43,7 @@ std::string only_file(const std::string& folder) {
 
 void CommandRuns::tell(const std::string& line) { say(line); }
 
-std::string CommandRuns::last_words(const std::string& name) const {
-  constexpr size_t kMost = 2000;
-  FILE* file = fopen(path(name, ".log").c_str(), "r");
-  if (file == nullptr) return {};
-  std::string text(kMost, '\0');
-  if (fseek(file, -static_cast<long>(kMost), SEEK_END) != 0) rewind(file);
-  text.resize(fread(text.data(), 1, kMost, file));
-  fclose(file);
-  return text;
-}
+std::string CommandRuns::last_words(const std::string& name) const { return end_of_file(path(name, ".log")); }
 
 Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const Wanted& wanted) {
   const PreloadPath preload;
@@ -113,10 +69,10 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
       std::back_inserter(environment));
   environment.emplace_back("PYTHONHASHSEED", "0");
   // No run may take input away from another.
-  const File nothing("/dev/null", O_RDWR);
+  const OpenFile nothing("/dev/null", O_RDWR);
   Streams streams{nothing.descriptor(), -1, -1};
   const std::string log = path(wanted.name, ".log");
-  const File written(wanted.is_shown ? "/dev/null" : log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  const OpenFile written(wanted.is_shown ? "/dev/null" : log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
   if (wanted.is_shown) {
     if (setting_.output_to_error) streams.output = STDERR_FILENO;
   } else {
@@ -143,7 +99,7 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
     run = std::move(*read);
     run.is_cut = setting_.steps.has_value();
     run.incomplete |=
-        std::ranges::any_of(sealed->losses, [](const trace::SealLoss& loss) { return is_lost(loss.kind); });
+        std::ranges::any_of(sealed->losses, [](const trace::SealLoss& loss) { return leaves_events_out(loss.kind); });
     if (wanted.values) run.values = only_file(values);
   }
   run.figures.exit_code = end.exit_code;

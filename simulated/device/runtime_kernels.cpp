@@ -60,6 +60,13 @@ int blocks_that_fit(int threads, size_t shared) {
   return static_cast<int>(blocks);
 }
 
+// The architecture whose code a GPU runs: 8.9 runs that of 8.6, since no PyTorch has code of its own for it, and CUB
+// refuses to sort for an architecture that it was not compiled for.
+int architecture_of_code() {
+  const auto own = static_cast<int>(10 * settings().major + settings().minor);
+  return own == 89 ? 86 : own;
+}
+
 }  // namespace
 
 TAPELENS_CUDA unsigned __cudaPushCallConfiguration(Dimensions grid, Dimensions block, size_t shared, void* stream) {
@@ -162,7 +169,7 @@ TAPELENS_CUDA int cudaFuncGetAttributes(void* to, const void*) {
   } attributes{};
   attributes.most_threads = 1024;
   attributes.registers = 32;
-  attributes.ptx = attributes.binary = static_cast<int>(10 * settings().major + settings().minor);
+  attributes.ptx = attributes.binary = architecture_of_code();
   attributes.most_dynamic_shared = 49152;
   attributes.carveout = -1;
   std::memset(to, 0, 144);  // all of the struct, which only grew at its end

@@ -99,6 +99,11 @@ def test_streams_and_captured_graphs():
     assert simulated("streams") == [True, 0]
 
 
+@pytest.mark.parametrize("gpu", ["L4", "RTX-3090", "T4", "B200", "RTX-5090"])
+def test_every_architecture_finds_its_kernels(gpu):
+    assert simulated("sorts", gpu) == [[100_000], [100, 8]]
+
+
 def test_a_launch_takes_a_millisecond_so_that_autotuning_chooses_the_same_each_time():
     assert simulated("times") == [5.0, True]
 

@@ -48,8 +48,8 @@ TEST(Usage, WrongValuesAreRefusedBeforeTheCommandRuns) {
 }
 
 TEST(Usage, EveryCommandHasHelpWithExamplesAndAVersion) {
-  for (const char* command :
-       {"record", "run", "verify", "report", "advise", "view", "checks", "gpus", "seal", "doctor", "completion"}) {
+  for (const char* command : {"record", "run", "verify", "fit", "report", "advise", "view", "checks", "gpus", "seal",
+                              "doctor", "completion"}) {
     const Outcome help = tapelens({command, "--help"}), version = tapelens({command, "--version"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_EQ(help.err, "") << command;
@@ -72,8 +72,8 @@ TEST(Completion, EveryCommandAndOptionIsInEveryScript) {
     const Outcome script = tapelens({"completion", shell});
     EXPECT_EQ(script.exit_code, 0);
     for (const char* word :
-         {"record", "run", "verify", "report", "advise", "view", "checks", "seal", "doctor", "completion", "max-size",
-          "keep-spool", "strict", "trivial-concat", "recompute-budget", "bitwise"}) {
+         {"record", "run", "verify", "fit", "report", "advise", "view", "checks", "seal", "doctor", "completion",
+          "max-size", "keep-spool", "strict", "trivial-concat", "recompute-budget", "bitwise"}) {
       EXPECT_NE(script.out.find(word), std::string::npos) << shell << ": " << word;
     }
   }
@@ -101,6 +101,7 @@ TEST(Completion, BashCompletesCommandsOptionsValuesAndRecordings) {
   EXPECT_EQ(completed({"tapelens", "record", "--stacks", "p"}, folder.path()), "python\n");
   EXPECT_EQ(completed({"tapelens", "run", "--apply", "bit"}, folder.path()), "bitwise\n");
   EXPECT_EQ(completed({"tapelens", "verify", "--allow", "trivial"}, folder.path()), "trivial-concat\n");
+  EXPECT_EQ(completed({"tapelens", "fit", "--plac"}, folder.path()), "--placeholder\n");
   EXPECT_EQ(completed({"tapelens", "report", ""}, folder.path()), "run.tapelens\n");
   EXPECT_EQ(completed({"tapelens", "report", "--format", "js"}, folder.path()), "json\n");
   EXPECT_EQ(completed({"tapelens", "view", ""}, folder.path()), "run.tapelens\n");

@@ -127,6 +127,15 @@ def streams():
 
 
 @case
+def sorts():
+    """As many as CUB sorts by kernels that it looks for by architecture."""
+    keys = torch.randint(0, 100, (100_000,), device="cuda")
+    embedding = torch.nn.Embedding(100, 8, device="cuda")
+    embedding(keys).sum().backward()
+    return [list(keys.sort().values.shape), list(embedding.weight.grad.shape)]
+
+
+@case
 def times():
     x = torch.ones(4, device="cuda")
     events = [torch.cuda.Event(enable_timing=True) for _ in range(3)]

@@ -1,0 +1,101 @@
+#include "analyzer/fit/fit_text.h"
+
+#include <algorithm>
+
+#include "analyzer/report/escape.h"
+#include "analyzer/report/format.h"
+
+namespace tapelens::fit {
+namespace {
+
+using report::bytes_text;
+using report::pad_left;
+using report::pad_right;
+
+constexpr unsigned kFigure = 12;
+
+std::string label(const Setting& setting) {
+  return setting.gpu + (setting.apply.empty() ? "" : " with " + setting.apply);
+}
+
+std::string verdict(const Point& point, const Series& series) {
+  switch (point.outcome) {
+    case Outcome::fits:
+      return &point == largest(series) && series.points.size() > 1 ? "yes, the largest" : "yes";
+    case Outcome::does_not_fit:
+      return "no: " + point.why + (point.went_on ? "; the program went on without it" : "");
+    case Outcome::failed:
+      return "failed: " + point.why;
+    case Outcome::cut_off:
+      break;
+  }
+  return "not known: " + point.why;
+}
+
+std::string row(const Point& point, const Series& series, unsigned width) {
+  const bool is_known = point.allocated.value > 0;
+  const auto figure = [&](bool is_shown, Bytes bytes) { return pad_left(is_shown ? bytes_text(bytes) : "-", kFigure); };
+  const std::string size = point.size == 0 ? "" : std::to_string(point.size);
+  return "  " + pad_left(size, width) + figure(is_known, point.allocated) + figure(is_known, point.reserved) +
+         figure(point.outcome == Outcome::fits, series.setting.memory - point.reserved) + "   " +
+         verdict(point, series) + "\n";
+}
+
+std::string last_words(const Series& series) {
+  for (const Point& point : series.points) {
+    if (point.outcome != Outcome::failed || point.last_words.empty()) continue;
+    const std::string of = point.size == 0 ? "" : " with " + std::to_string(point.size);
+    return "\n  What the run" + of + " wrote last:\n" + point.last_words +
+           (point.last_words.ends_with('\n') ? "" : "\n");
+  }
+  return {};
+}
+
+std::string table(const Series& series, uint64_t steps) {
+  unsigned width = 4;
+  for (const Point& point : series.points) {
+    width = std::max(width, static_cast<unsigned>(std::to_string(point.size).size()));
+  }
+  std::string text =
+      label(series.setting) + ": " + series.setting.name + ", " + bytes_text(series.setting.memory) + "\n";
+  text += "  " + pad_left(series.sizes.front() == 0 ? "" : "size", width) + pad_left("allocated", kFigure) +
+          pad_left("reserved", kFigure) + pad_left("headroom", kFigure) + "   fits\n";
+  for (const Point& point : series.points) text += row(point, series, width);
+  text += "  " + answer_text(series) + "\n";
+  for (const std::string& remark : remarks(series, steps)) text += "  " + remark + "\n";
+  return text + last_words(series) + "\n";
+}
+
+// The answers of several searches beside each other.
+std::string overview(const Fit& fit) {
+  std::string text = "Largest that fits\n";
+  unsigned width = 0;
+  for (const Series& series : fit.series) width = std::max(width, report::columns(label(series.setting)));
+  for (const Series& series : fit.series) {
+    const Point* fits = largest(series);
+    const bool is_open = !is_settled(series);
+    std::string answer = fits == nullptr ? (is_open ? "not known" : "none") : std::to_string(fits->size);
+    if (fits != nullptr && fits->size == 0) answer = "it fits";
+    if (fits != nullptr && is_open) answer += " or more";
+    if (fits != nullptr && fits->size != 0 && !is_open && too_large(series) == nullptr) {
+      answer += ", and more were not asked for";
+    }
+    text += "  " + pad_right(label(series.setting), width) + "  " + answer + "\n";
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string fit_text(const Fit& fit) {
+  std::string text;
+  for (const Series& series : fit.series) text += table(series, fit.steps);
+  if (fit.series.size() > 1) text += overview(fit);
+  if (fit.was_interrupted) text += "Interrupted: what was run so far.\n";
+  return text +
+         "Headroom is what PyTorch's allocator leaves of the GPU's memory. CUDA's context (some 500 MiB), NCCL's "
+         "buffers "
+         "and\nwhat other libraries allocate themselves are not simulated and have to fit in it.\n";
+}
+
+}  // namespace tapelens::fit

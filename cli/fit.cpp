@@ -1,0 +1,212 @@
+// tapelens fit: runs a command with several sizes on simulated GPUs, and says which of them fit.
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "analyzer/fit/fit_json.h"
+#include "analyzer/fit/fit_text.h"
+#include "analyzer/fit/sizes.h"
+#include "analyzer/report/escape.h"
+#include "cli/applying.h"
+#include "cli/commands.h"
+#include "cli/fit_runs.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/temporary_folder.h"
+#include "cli/text.h"
+
+namespace tapelens::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct FitOptions {
+  std::vector<std::string> gpus;
+  std::string vary, placeholder = "{}", steps = "3", limit = "10m", format = "text", output, keep;
+  bool every = false, verbose = false;
+  SimulatingOptions simulating;
+  ApplyingOptions applying;
+};
+
+// "lossless", "plan.json and shared-save"
+std::string what_is_applied(const ApplyingOptions& options) {
+  std::vector<std::string> words = options.apply;
+  words.insert(words.end(), options.plans.begin(), options.plans.end());
+  words.insert(words.end(), options.allow.begin(), options.allow.end());
+  return joined(words, " and ");
+}
+
+std::vector<uint64_t> read_sizes(const FitOptions& options, const std::vector<std::string>& command) {
+  if (options.placeholder.empty()) throw CLI::ValidationError("--placeholder", "'' stands nowhere");
+  const bool has_place = std::ranges::any_of(
+      command, [&](const std::string& word) { return word.find(options.placeholder) != std::string::npos; });
+  if (options.vary.empty()) {
+    if (options.every) throw CLI::ValidationError("--all", "nothing varies without --vary");
+    const bool is_forgotten =
+        std::ranges::any_of(command, [](const std::string& word) { return word == "{}" || word.ends_with("={}"); });
+    if (is_forgotten) {
+      throw CLI::ValidationError("--vary", "is missing: the command has a {}, and nothing says what goes there");
+    }
+    return {0};
+  }
+  const auto sizes = fit::parse_sizes(options.vary);
+  if (!sizes) throw CLI::ValidationError("--vary", sizes.error().message);
+  if (!has_place) {
+    throw CLI::ValidationError("--vary", "no argument of the command has " + options.placeholder +
+                                             " where the size goes: python train.py --batch-size {}");
+  }
+  return *sizes;
+}
+
+uint64_t read_steps(const std::string& text) {
+  if (text == "all") return 0;
+  uint64_t steps = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, steps);
+  // What an optimizer keeps is made at the end of the first step: only from the second on is it in the peak.
+  if (error != std::errc() || rest != end || steps < 2) {
+    throw CLI::ValidationError("--steps", "'" + text + "' is neither 2 or more nor all");
+  }
+  return steps;
+}
+
+int exit_code_of(const fit::Fit& found) {
+  if (found.was_interrupted) return 130;
+  bool any_fits = false, any_known = false;
+  for (const fit::Series& series : found.series) {
+    any_fits |= fit::largest(series) != nullptr;
+    any_known |= fit::largest(series) != nullptr || fit::too_large(series) != nullptr;
+  }
+  return any_fits ? kFine : any_known ? kNo : kCommandFailed;
+}
+
+int fit_command(const FitOptions& options, SimulatedRuns::Common common, fit::Wanted wanted,
+                const std::vector<simulated::Settings>& gpus) {
+  std::optional<TemporaryFolder> temporary;
+  if (options.keep.empty()) {
+    temporary.emplace();
+    if (!*temporary) return fail({temporary->reason()});
+    common.folder = temporary->path();
+  } else {
+    std::error_code error;
+    fs::create_directories(options.keep, error);
+    if (error) return fail({options.keep + ": " + error.message()});
+    common.folder = fs::absolute(options.keep, error).string();
+    common.is_kept = true;
+  }
+  fit::Fit found;
+  {
+    const std::string command = report::shell_quote(common.command);
+    const uint64_t steps = common.steps;
+    SimulatedRuns runs(std::move(common));
+    if (!runs.reason().empty()) return fail({runs.reason(), trace::ErrorKind::usage});
+    for (size_t i = 0; i < gpus.size(); ++i) {
+      const std::string why = runs.add_gpu(options.gpus[i], gpus[i]);
+      if (!why.empty()) return fail({why, trace::ErrorKind::usage});
+    }
+    auto result = fit::find(runs, wanted);
+    if (!result) return fail(result.error());
+    found = std::move(*result);
+    found.command = command;
+    found.steps = steps;
+  }
+  const std::string text = options.format == "json" ? fit_json(found) : report::printable_lines(fit_text(found));
+  if (const int code = write_output(text, options.output)) return code;
+  return exit_code_of(found);
+}
+
+}  // namespace
+
+void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
+  CLI::App* sub = app.add_subcommand("fit", "Find the largest batch that fits on a GPU that is not there");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens fit --gpu A100-40GB -- python train.py                              does it fit?\n"
+      "  tapelens fit --gpu A100-40GB --vary 1..256 -- python train.py --batch-size {}\n"
+      "  tapelens fit --gpu H100,A100-40GB,T4 --vary 8..512:8 -- python train.py batch={}\n"
+      "  tapelens fit --gpu H100 --vary 512,1024,2048 --all -- python train.py --context {}\n"
+      "  tapelens fit --gpu L4 --vary 1..64 --apply lossless -- python train.py -b {}   also with rewrites\n"
+      "  tapelens fit --gpu H100x8 --vary 1..64 -- torchrun --nproc-per-node 8 train.py -b {}\n\n"
+      "Each size is one run on a simulated GPU (tapelens run --simulate-gpu), which is killed after --steps: what the\n"
+      "program writes in its first steps it writes. The memory is PyTorch's own allocator's; a size fits if no "
+      "request\n"
+      "found the GPU full. Exit codes: 0 a size fits, 1 none does, 2 wrong usage, 3 a file cannot be read or written,\n"
+      "6 the command failed in every run. More: docs/fit.md");
+  const auto options = std::make_shared<FitOptions>();
+  sub->add_option("--gpu", options->gpus,
+                  "The GPUs to ask for, a list: of `tapelens gpus`, with their memory and how many (H100, H100:24GiB, "
+                  "H100x8)")
+      ->type_name("GPU")
+      ->delimiter(',')
+      ->required();
+  sub->add_option("--vary", options->vary,
+                  "The sizes: 1..256, 8..512:8 (multiples of 8), 8,16,32. Without it the command runs as it is")
+      ->type_name("SIZES");
+  sub->add_option("--placeholder", options->placeholder, "What stands for the size in the command")
+      ->type_name("TEXT")
+      ->capture_default_str();
+  sub->add_flag("--all", options->every, "Run every size, not only those that the search needs");
+  sub->add_option("--steps", options->steps, "End each run after so many steps of the optimizer; all: let it end")
+      ->type_name("N|all")
+      ->capture_default_str();
+  sub->add_option("--limit", options->limit, "Give a run no more time than this: 120s, 10m")
+      ->type_name("TIME")
+      ->capture_default_str();
+  sub->add_option("--world", options->simulating.world,
+                  "The program is rank 0 of so many: NCCL's collectives return at once")
+      ->type_name("RANKS");
+  sub->add_option("--cudnn-workspace", options->simulating.workspace,
+                  "What cuDNN asks for with each convolution, which only the real one knows")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  add_choosing_options(*sub, options->applying);
+  sub->add_option("--format", options->format, "For a person or a program")
+      ->check(one_of({"text", "json"}))
+      ->type_name("{text,json}")
+      ->capture_default_str();
+  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
+  sub->add_option("--keep", options->keep, "Keep the recordings of all runs, and what they wrote, here")
+      ->type_name("DIR");
+  sub->add_flag("--verbose", options->verbose, "Show what the command writes, on standard error");
+  sub->callback([sub, options, &exit_code, &command] {
+    if (command.empty()) {
+      throw CLI::ParseError("no command to run: tapelens fit --gpu A100-40GB -- python train.py", kUsage);
+    }
+    const rewrites::Settings applying = read_applying(*sub, options->applying);
+    fit::Wanted wanted;
+    wanted.sizes = read_sizes(*options, command);
+    wanted.every = options->every;
+    std::vector<simulated::Settings> gpus;
+    for (const std::string& gpu : options->gpus) {
+      if (std::ranges::count(options->gpus, gpu) > 1) {
+        throw CLI::ValidationError("--gpu", "'" + gpu + "' was given more than once");
+      }
+      SimulatingOptions one = options->simulating;
+      one.gpu = gpu;
+      gpus.push_back(settings_of(one, "--gpu", "--world"));
+      wanted.settings.push_back({gpu, gpus.back().name, trace::Bytes{static_cast<int64_t>(gpus.back().bytes)}, ""});
+    }
+    if (applying.on) {
+      for (size_t i = gpus.size(); i-- > 0;) {
+        fit::Setting rewritten = wanted.settings[i];
+        rewritten.apply = what_is_applied(options->applying);
+        wanted.settings.insert(wanted.settings.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(rewritten));
+      }
+    }
+    SimulatedRuns::Common common{.command = command,
+                                 .placeholder = options->placeholder,
+                                 .folder = {},
+                                 .steps = read_steps(options->steps),
+                                 .limit = {},
+                                 .is_shown = options->verbose,
+                                 .rewrites = applying};
+    const auto limit = parse_duration(options->limit);
+    if (!limit) throw CLI::ValidationError("--limit", "'" + options->limit + "' is no time, like 120s or 10m");
+    common.limit = std::chrono::nanoseconds(*limit);
+    exit_code = fit_command(*options, std::move(common), std::move(wanted), gpus);
+  });
+}
+
+}  // namespace tapelens::cli
