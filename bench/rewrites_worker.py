@@ -1,6 +1,10 @@
 """One net of bench/rewrites.py: rewrites_worker.py NET STEPS|turns [--memsave-torch CHECKOUT], the latter with memsave_torch's
-layers. Prints the loss of each step; with `turns` the wall clock and processor time of as many steps as each line of standard input says, ns."""
+layers. Prints the loss of each step; with `turns` the wall clock and processor time of as many steps as each line of standard input says, ns.
+rewrites_worker.py NET STEPS --cuda: on CUDA, with deterministic algorithms; prints one line of JSON of the last step: bytes that PyTorch's
+allocator counted above those before it, when its backward began ("saved") and at the most ("peak"), its time, its gradients by the bit."""
+import hashlib
 import json
+import os
 import sys
 import time
 
@@ -145,6 +149,8 @@ NETS = {
     "resnet18-affine-frozen": lambda: resnet(18, 224, lambda i, n: "bn" not in n and "downsample.1" not in n, training=False),
     "resnet18-every-4th": lambda: resnet(18, 224, lambda i, n: i % 4 == 0),
     "resnet18-all": lambda: resnet(18, 224, lambda i, n: True),
+    "resnet101-64": lambda: resnet(101, 224, lambda i, n: True, batch=64),
+    "resnet101-64-first": lambda: resnet(101, 224, lambda i, n: n == "conv1.weight", training=False, batch=64),
     "resnet101-first": lambda: resnet(101, 224, lambda i, n: n == "conv1.weight", training=False, batch=2),
     "transformer-eager": lambda: transformer(0.1, False),
     "transformer-sdpa": lambda: transformer(0.0, True),
@@ -161,8 +167,28 @@ NETS = {
 WANTS_INPUT = {"resnet18-input"}
 
 
+def on_cuda(step, trained, steps):
+    """`step(saved)`: saved() is to be called when its backward begins."""
+    requested = lambda of: torch.cuda.memory_stats()[f"requested_bytes.all.{of}"]
+    for _ in range(steps):
+        torch.cuda.reset_peak_memory_stats()
+        before, told = requested("current"), []
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        step(lambda: told.append(requested("current") - before))
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - begin
+    digest = hashlib.sha256(b"".join(p.detach().cpu().numpy().tobytes() for p in trained)).hexdigest()[:16]
+    print(json.dumps({"saved": told[0], "peak": requested("peak") - before, "seconds": seconds, "digest": digest}), flush=True)
+    os._exit(0)  # the interpreter's end is no part of it
+
+
 def main():
     name, steps = sys.argv[1:3]
+    device = "cuda" if "--cuda" in sys.argv else "cpu"
+    if device == "cuda":
+        torch.set_default_device(device)
+        torch.use_deterministic_algorithms(True)
     torch.manual_seed(0)
     model, x = NETS[name]()
     if "--memsave-torch" in sys.argv:
@@ -175,15 +201,19 @@ def main():
         trained = [x]
     optimizer = torch.optim.SGD(trained, lr=1e-3)
 
-    def step():
+    def step(begins_backward=None):
         begin, cpu = time.perf_counter_ns(), time.process_time_ns()
-        with torch.autocast("cpu", torch.bfloat16, enabled="autocast" in name):
+        with torch.autocast(device, torch.bfloat16, enabled="autocast" in name):
             loss = model(x).float().mean()
+        if begins_backward is not None:
+            loss.register_hook(lambda _: begins_backward())
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         return time.perf_counter_ns() - begin, time.process_time_ns() - cpu, loss.item()
 
+    if device == "cuda":
+        on_cuda(step, trained, int(steps))
     if steps != "turns":
         for _ in range(int(steps)):
             print("loss", step()[-1])

@@ -89,6 +89,7 @@ struct Context {
   // Where the program's files are, for patches; null: they are not looked at.
   const SourceTree* sources = nullptr;
 
+  bool is_on_cuda() const { return text.string(text.device_name[device]).starts_with("cuda"); }
   // Whether an allocation is on the device that is looked at, and of so many bytes or more.
   bool is_looked_at(AllocationId allocation, Bytes least) const {
     return process.allocations.device[allocation] == device && process.allocations.bytes[allocation] >= least;

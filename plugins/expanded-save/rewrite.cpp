@@ -172,7 +172,8 @@ Tensor run(const Fold& fold) {
 }
 
 bool may_fold(const Tensor& a, const Tensor& b) {
-  return a.dim() >= 3 && b.dim() >= 3 && is_plain(a) && is_plain(b) && a.scalar_type() == b.scalar_type() &&
+  return a.dim() >= 3 && b.dim() >= 3 && is_plain_on_cpu(a) && is_plain_on_cpu(b) &&
+         a.scalar_type() == b.scalar_type() &&
          (at::isFloatingType(a.scalar_type()) || at::isComplexType(a.scalar_type())) && a.size(-1) == b.size(-2) &&
          a.numel() != 0 && b.numel() != 0 && is_plain_moment();
 }

@@ -114,7 +114,7 @@ constexpr uint32_t kHoldersOfParameter = 2;
 const char* reason_against(c10::TensorImpl* impl) {
   const auto parameter = at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl));
   const at::Tensor& gradient = parameter.grad();
-  if (!is_plain_moment() || !is_plain(parameter) || !is_plain(gradient)) {
+  if (!is_plain_moment() || !is_plain_on_cpu(parameter) || !is_plain_on_cpu(gradient)) {
     return "a parameter or its gradient is no ordinary tensor of the CPU";
   }
   if (at::GradMode::is_enabled()) return "the backward makes a graph of its own";

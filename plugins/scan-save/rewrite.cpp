@@ -31,7 +31,7 @@ PyObject* is_plain_now(PyObject*, PyObject* tensor) {
   if (impl == nullptr) return nullptr;
   return answer(
       is_plain_moment() &&
-      is_plain(at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl))));
+      is_plain_on_cpu(at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl))));
 }
 
 PyObject* wants_bytes(PyObject*, PyObject* bytes) {

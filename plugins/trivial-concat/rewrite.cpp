@@ -32,7 +32,8 @@ bool is_written_by_nobody_else(const Tensor& tensor) {
 // Is the tensor all of its storage, and can that be shared? LibTorch's copy-on-write has no gradient for complex
 // numbers.
 bool can_share(const Tensor& tensor) {
-  if (!is_plain(tensor) || tensor.is_complex() || tensor.numel() == 0 || tensor.storage_offset() != 0) return false;
+  if (!is_plain_on_cpu(tensor) || tensor.is_complex() || tensor.numel() == 0 || tensor.storage_offset() != 0)
+    return false;
   const c10::StorageImpl& storage = *tensor.storage().unsafeGetStorageImpl();
   if (storage.nbytes() != tensor.nbytes() || storage.nbytes() < settings().min_bytes) return false;
   return c10::impl::cow::is_cow_data_ptr(storage.data_ptr()) || c10::impl::cow::has_simple_data_ptr(storage);
@@ -53,8 +54,8 @@ bool has_strides_of(const Tensor& tensor, at::MemoryFormat format) {
 
 // torch.empty(0), which every concatenation leaves out.
 bool is_left_out(const Tensor& tensor, const Tensor& of) {
-  return is_plain(tensor) && tensor.dim() == 1 && tensor.numel() == 0 && tensor.scalar_type() == of.scalar_type() &&
-         !tensor.requires_grad();
+  return is_plain_on_cpu(tensor) && tensor.dim() == 1 && tensor.numel() == 0 &&
+         tensor.scalar_type() == of.scalar_type() && !tensor.requires_grad();
 }
 
 // The only tensor that gives the result anything, or null.

@@ -17,13 +17,17 @@ class UnneededSave final : public Rewrite {
   UnneededSave() : rows_(needs_of(TORCH_VERSION).value_or(std::span<const Need>())) {}
 
   RewriteInfo info() const override { return kRewrite; }
+  bool is_for(c10::DeviceType device) const override { return device == c10::kCPU || device == c10::kCUDA; }
   bool may_match(std::string_view type, std::string_view field) const override {
     return !needs_of(rows_, type, field).empty();
   }
   bool matches(const Save& save) const override {
-    return StandIn::has_room(save.tensor.storage().nbytes()) &&
-           std::ranges::any_of(needs_of(rows_, save.type, save.field),
-                               [&](const Need& need) { return holds(need, save.wanted, save.attributes); });
+    const bool on_cuda = save.tensor.is_cuda();
+    return std::ranges::any_of(needs_of(rows_, save.type, save.field),
+                               [&](const Need& need) {
+                                 return (!on_cuda || need.on_cuda) && holds(need, save.wanted, save.attributes);
+                               }) &&
+           StandIn::has_room(save.tensor.device(), save.tensor.storage().nbytes());
   }
   std::unique_ptr<Encoding> encode(const Save& save) const override {
     return std::make_unique<StandIn>(save.tensor, settings().poison);

@@ -21,6 +21,7 @@ struct Need {
   std::string_view node, field;
   uint64_t wanted;             // bit i: the gradient along edge i is wanted; kAnyWanted: of nodes with lists of inputs
   std::string_view when;       // "training=False": attributes that the node must have, as the recording spells them
+  bool on_cuda;                // it holds for the kernels of CUDA, too (cuda.json)
   uint32_t samples;            // of the experiment
   std::string_view operators;  // of PyTorch's tests that made such nodes
 };

@@ -1,6 +1,6 @@
 """Makes a constant array of the rows "never" of the tables of needs.
 
-usage: table.py OUTPUT.cpp needs-MINOR.json...
+usage: table.py OUTPUT.cpp cuda.json needs-MINOR.json...
 """
 import json
 import re
@@ -18,25 +18,40 @@ def text(value):
     return json.dumps(value)
 
 
-def row_of(row):
+def row_of(row, cuda):
     if row["wanted"] != "any" and any(edge >= MOST_EDGES for edge in row["wanted"]):
         return None
     wanted = "kAnyWanted" if row["wanted"] == "any" else hex(sum(1 << edge for edge in row["wanted"])) + "ULL"
     when = ",".join(f"{name}={spelled(value)}" for name, value in sorted(row["when"].items()))
     return (row["node"], row["field"],
-            f'{{{text(row["node"])}, {text(row["field"])}, {wanted}, {text(when)}, {row["samples"]}, '
+            f'{{{text(row["node"])}, {text(row["field"])}, {wanted}, {text(when)}, {str(is_on_cuda(row, cuda)).lower()}, {row["samples"]}, '
             f'{text(", ".join(row["operators"]))}}}')
 
 
-def main(output, *tables):
+def is_on_cuda(row, cuda):
+    return row["field"] in cuda["fields"].get(row["node"], [])
+
+
+def with_own_nodes(rows, cuda):
+    """The rows, and those of nodes that only CUDA has."""
+    own = ({**row, "node": node} for node, like in cuda["as"].items() for row in rows if row["node"] == like)
+    return [*rows, *(row for row in own if is_on_cuda(row, cuda))]
+
+
+def main(output, cuda_file, *tables):
     arrays, minors = [], []
+    with open(cuda_file, encoding="utf-8") as file:
+        cuda = json.load(file)
     for path in tables:
         minor = re.fullmatch(r"needs-(\d+\.\d+)\.json", path.rpartition("/")[2]).group(1)
         with open(path, encoding="utf-8") as file:
             table = json.load(file)
         if table["format"] != 1 or not table["torch"].startswith(minor + "."):
             sys.exit(f"{path}: format {table['format']} of PyTorch {table['torch']}")
-        rows = sorted(filter(None, (row_of(row) for row in table["rows"] if row["need"] == "never")))
+        never = with_own_nodes([row for row in table["rows"] if row["need"] == "never"], cuda)
+        if unknown := {(node, field) for node in cuda["fields"] for field in cuda["fields"][node]} - {(row["node"], row["field"]) for row in never}:
+            sys.exit(f"{cuda_file}: {path} has no rows of {sorted(unknown)}")
+        rows = sorted(filter(None, (row_of(row, cuda) for row in never)))
         name = "kNeeds" + minor.replace(".", "_")
         arrays.append(f"constexpr Need {name}[] = {{\n" + "".join(f"    {row},\n" for _, _, row in rows) + "};\n")
         minors.append(f'    {{"{minor}", {name}}},\n')
@@ -48,6 +63,6 @@ def main(output, *tables):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -35,7 +35,9 @@ const Need* Unneeded::of(SaveId save) {
   if (at->second.empty()) return nullptr;
   const std::string_view attributes = context_.text.string(p.nodes.attributes[node]);
   const uint64_t wanted = wanted_of(p.nodes.edges_of(node));
-  const auto row = std::ranges::find_if(at->second, [&](const Need& n) { return holds(n, wanted, attributes); });
+  const bool is_for_cuda = context_.applied != nullptr && context_.is_on_cuda();
+  const auto row = std::ranges::find_if(
+      at->second, [&](const Need& n) { return (n.on_cuda || !is_for_cuda) && holds(n, wanted, attributes); });
   return row == at->second.end() ? nullptr : &*row;
 }
 

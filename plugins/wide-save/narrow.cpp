@@ -32,13 +32,15 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
   const Bytes as_bits{(count + 7) / 8};
   const bool is_predicted = context_.applied != nullptr;
   if (is_predicted && !is_dense(context_.text, s.layout[save])) return std::nullopt;
+  // To look at values on a GPU would be to wait for it: there the rewrite takes what needs no look.
+  const bool is_blind = is_predicted && context_.is_on_cuda();
   using enum plugins::wide_save::Kind;
   switch (kind_of(type, field)) {
     case mask:
       if (is_predicted && !floats_.has(dtype)) return std::nullopt;
       return Form{kMask, as_bits, false};
     case noise:
-      if (!is_of_dropout(save)) return std::nullopt;
+      if (!is_of_dropout(save) || (is_blind && !bools_.has(dtype))) return std::nullopt;
       return Form{kNoise, as_bits, true};
     case bools:
       if (!is_predicted || !bools_.has(dtype)) return std::nullopt;
@@ -50,7 +52,7 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
       return Form{kIndices, Bytes{count * (plane <= uint64_t{1} << 15 ? 2 : 4)}, true};
     }
     case other_indices: {
-      if (!is_predicted || !longs_.has(dtype)) return std::nullopt;
+      if (!is_predicted || is_blind || !longs_.has(dtype)) return std::nullopt;
       // The values are not recorded. They point into one dimension: of what was sorted that is one of their own.
       const auto sizes = context_.text.sizes(s.layout[save]);
       const bool is_short = std::ranges::all_of(sizes, [](uint64_t size) { return size <= uint64_t{1} << 15; });

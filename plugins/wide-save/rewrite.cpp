@@ -26,7 +26,7 @@ const Node& as(const Save& save) {
 }
 
 // Open: the gradient passes between the bounds. `inside` must be neither of them.
-Interval open(double low, double high) { return {low, high, false, low + (high - low) / 2, high}; }
+Interval open(double low, double high) { return {low, high, false, low + (high - low) / 2, high, true}; }
 
 Interval clamped(std::optional<double> low, std::optional<double> high) {
   const double from = low.value_or(-kInfinity), to = high.value_or(kInfinity);
@@ -43,17 +43,15 @@ std::optional<double> number(const std::optional<at::Scalar>& scalar) {
   return scalar ? std::optional(number(*scalar)) : std::nullopt;
 }
 
-// What the backward of each of kMasks asks of an element.
+// What the backward of each of kMasks asks of an element. What CUDA's kernels make of a NaN is read off their source
+// (aten/src/ATen/native/cuda/Activation*Kernel.cu); that of clamp is made of comparisons on every device.
 struct Asked {
   std::string_view type;
   Interval (*interval)(const Save& save);
 };
 constexpr Interval kNone{0, 0, false, 0, 0};
 constexpr std::array kAsked = {
-    Asked{"ReluBackward0",
-          [](const Save&) {
-            return Interval{0, kInfinity, false, 1, 0};
-          }},
+    Asked{"ReluBackward0", [](const Save&) { return Interval{0, kInfinity, false, 1, 0, true}; }},
     Asked{"LeakyReluBackward0",
           [](const Save&) {
             return Interval{0, kInfinity, false, 1, -1};
@@ -73,7 +71,7 @@ constexpr std::array kAsked = {
     Asked{"ThresholdBackward0",
           [](const Save& s) {
             const double at = number(as<generated::ThresholdBackward0>(s).threshold);
-            return Interval{at, kInfinity, false, kMost, at};
+            return Interval{at, kInfinity, false, kMost, at, true};
           }},
     Asked{"HardsigmoidBackward0",
           [](const Save&) {
@@ -99,6 +97,7 @@ static_assert(std::ranges::all_of(kMasks, [](const Field& field) { return asked(
 class Masks final : public Rewrite {
  public:
   RewriteInfo info() const override { return kRewrite; }
+  bool is_for(c10::DeviceType device) const override { return device == c10::kCPU || device == c10::kCUDA; }
   bool may_match(std::string_view type, std::string_view field) const override {
     return kind_of(type, field) == Kind::mask;
   }
@@ -114,12 +113,14 @@ class Masks final : public Rewrite {
 class TwoValues final : public Rewrite {
  public:
   RewriteInfo info() const override { return kRewrite; }
+  bool is_for(c10::DeviceType device) const override { return device == c10::kCPU || device == c10::kCUDA; }
   bool may_match(std::string_view type, std::string_view field) const override {
     const Kind kind = kind_of(type, field);
     return kind == Kind::noise || kind == Kind::bools;
   }
   bool matches(const Save& save) const override {
     if (!save.tensor.is_non_overlapping_and_dense()) return false;
+    if (save.tensor.is_cuda() && save.tensor.scalar_type() != at::kBool) return false;  // to look would be to wait
     return save.type == "MulBackward0" ? save.outer_operator.find("dropout") != std::string_view::npos
                                        : save.tensor.scalar_type() == at::kBool;
   }
@@ -129,14 +130,38 @@ class TwoValues final : public Rewrite {
 class Indices final : public Rewrite {
  public:
   RewriteInfo info() const override { return kRewrite; }
+  bool is_for(c10::DeviceType device) const override { return device == c10::kCPU || device == c10::kCUDA; }
   bool may_match(std::string_view type, std::string_view field) const override {
     const Kind kind = kind_of(type, field);
     return kind == Kind::pool_indices || kind == Kind::other_indices;
   }
   bool matches(const Save& save) const override {
+    if (save.tensor.is_cuda() && kind_of(save.type, save.field) != Kind::pool_indices) return false;
     return save.tensor.scalar_type() == at::kLong && save.tensor.is_non_overlapping_and_dense();
   }
-  std::unique_ptr<Encoding> encode(const Save& save) const override { return encode_narrow(save.tensor); }
+  std::unique_ptr<Encoding> encode(const Save& save) const override {
+    return encode_narrow(save.tensor, plane_of(save));
+  }
+
+ private:
+  // What an index of a pool is less than: the gradient of what was pooled has its sizes. 0: not known.
+  static int64_t plane_of(const Save& save) {
+    const auto pool = std::ranges::find(kPools, save.type, &Pool::type);
+    if (pool == kPools.end()) return 0;
+    const torch::autograd::Edge& edge = save.node.next_edge(0);
+    if (!edge.is_valid() || edge.input_nr >= edge.function->num_inputs()) return 0;
+    const auto& metadata = edge.function->input_metadata(edge.input_nr);
+    if (metadata.is_nested_tensor()) return 0;
+    const auto sizes = metadata.shape_as_dim_vector();
+    if (sizes.size() < pool->dimensions) return 0;
+    int64_t plane = 1;
+    for (size_t i = sizes.size() - pool->dimensions; i < sizes.size(); ++i) {
+      const auto size = sizes[i].maybe_as_int();
+      if (!size) return 0;
+      plane *= *size;
+    }
+    return plane;
+  }
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 // The versions of a function for several machines are chosen when the library is loaded, before ThreadSanitizer is
 // there.
@@ -69,9 +70,11 @@ __attribute__((always_inline)) inline bool pack(const Value* values, size_t coun
         bad |= static_cast<uint8_t>(v != v);                                                                          \
         return static_cast<uint8_t>((v >= low) & (v <= high));                                                        \
       });                                                                                                             \
+    const bool has_low = low > -std::numeric_limits<Value>::infinity();                                               \
+    const bool has_high = high < std::numeric_limits<Value>::infinity();                                              \
     return pack(values, count, bits, [=](Value v, uint8_t& bad) {                                                     \
       bad |= static_cast<uint8_t>(v != v);                                                                            \
-      return static_cast<uint8_t>((v > low) & (v < high));                                                            \
+      return static_cast<uint8_t>(((v > low) | !has_low) & ((v < high) | !has_high));                                 \
     });                                                                                                               \
   }
 TAPELENS_BETWEEN(float)

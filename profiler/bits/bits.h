@@ -10,7 +10,8 @@ namespace tapelens::bits {
 
 inline size_t bit_bytes(size_t count) { return (count + 7) / 8; }
 
-// bit i = low < v < high, or low <= v <= high where `closed`. False: a NaN was among them, `bits` holds nothing of use.
+// bit i = low < v < high, or low <= v <= high where `closed`; an infinite bound is none. False: a NaN was among them,
+// `bits` holds nothing of use.
 template <class Value>  // float, double
 bool pack_between(const Value* values, size_t count, Value low, Value high, bool closed, uint8_t* bits);
 // The same for types of 16 bits that are converted to float: a few hundred values at a time.

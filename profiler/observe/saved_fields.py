@@ -1,7 +1,7 @@
 """Generates the table of saved fields from a PyTorch's own torch/csrc/autograd/generated/Functions.h, and the formatters
 of the attributes that the table of needs of this minor asks for (its key "attributes").
 
-usage: saved_fields.py Functions.h NEEDS.json|- OUTPUT.cpp
+usage: saved_fields.py Functions.h NEEDS.json|- NEEDS_ON_CUDA.json OUTPUT.cpp
 """
 import json
 import re
@@ -27,13 +27,15 @@ def attribute_calls(header, node, body, wanted):
         yield f'  text.add("{name}", node.{member});'
 
 
-def main(header, needs, output):
+def main(header, needs, on_cuda, output):
     with open(header, encoding="utf-8") as file:
         source = file.read()
     asked = {}
     if needs != "-":
         with open(needs, encoding="utf-8") as file:
             asked = json.load(file)["attributes"]
+        with open(on_cuda, encoding="utf-8") as file:
+            asked |= {node: asked[like] for node, like in json.load(file)["as"].items() if like in asked}
     visits, rows, names, found = [], [], [], set()
     for node, body in STRUCT.findall(source):
         fields = FIELD.findall(body)
@@ -79,6 +81,6 @@ def main(header, needs, output):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 5:
         sys.exit(__doc__)
     main(*sys.argv[1:])

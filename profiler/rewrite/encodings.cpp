@@ -1,10 +1,13 @@
 #include "profiler/rewrite/encodings.h"
 
+#include <c10/core/CPUAllocator.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "profiler/bits/bits.h"
+#include "profiler/rewrite/device_encodings.h"
 
 namespace tapelens::rewrite {
 namespace {
@@ -116,6 +119,20 @@ std::unique_ptr<Encoding> between(const at::Tensor& tensor, const Interval& of) 
   return made;
 }
 
+// Kernels of CUDA compare 16 bits as float, with bounds that are not rounded to 16 bits; operators round them.
+template <class Value>
+bool has_bounds(const Interval& of) {
+  const auto is_value = [](double v) { return sizeof(Value) > 2 || static_cast<double>(static_cast<Value>(v)) == v; };
+  return is_value(of.low) && is_value(of.high);
+}
+
+template <class Value>
+std::unique_ptr<Encoding> between_on_device(const at::Tensor& tensor, const Interval& of) {
+  if (!tells_apart<Value>(of) || !has_bounds<Value>(of)) return nullptr;
+  return encode_between_on_device(tensor, of, pattern(static_cast<Value>(of.outside)),
+                                  pattern(static_cast<Value>(of.inside)));
+}
+
 template <class W>
 std::unique_ptr<Encoding> two_valued(const at::Tensor& tensor) {
   const auto* values = static_cast<const W*>(tensor.const_data_ptr());
@@ -135,15 +152,16 @@ bool is_usable(const at::Tensor& tensor) { return tensor.numel() > 0 && tensor.i
 
 std::unique_ptr<Encoding> encode_between(const at::Tensor& tensor, const Interval& interval) {
   if (!is_usable(tensor)) return nullptr;
+  const bool on_cuda = tensor.is_cuda();
   switch (tensor.scalar_type()) {
     case at::kFloat:
-      return between<float>(tensor, interval);
+      return on_cuda ? between_on_device<float>(tensor, interval) : between<float>(tensor, interval);
     case at::kDouble:
-      return between<double>(tensor, interval);
+      return on_cuda ? between_on_device<double>(tensor, interval) : between<double>(tensor, interval);
     case at::kBFloat16:
-      return between<c10::BFloat16>(tensor, interval);
+      return on_cuda ? between_on_device<c10::BFloat16>(tensor, interval) : between<c10::BFloat16>(tensor, interval);
     case at::kHalf:
-      return between<c10::Half>(tensor, interval);
+      return on_cuda ? between_on_device<c10::Half>(tensor, interval) : between<c10::Half>(tensor, interval);
     default:
       return nullptr;
   }
@@ -151,6 +169,7 @@ std::unique_ptr<Encoding> encode_between(const at::Tensor& tensor, const Interva
 
 std::unique_ptr<Encoding> encode_two_valued(const at::Tensor& tensor) {
   if (!is_usable(tensor)) return nullptr;
+  if (tensor.is_cuda()) return tensor.scalar_type() == at::kBool ? encode_bools_on_device(tensor) : nullptr;
   switch (tensor.element_size()) {
     case 1:
       return two_valued<uint8_t>(tensor);
@@ -165,8 +184,9 @@ std::unique_ptr<Encoding> encode_two_valued(const at::Tensor& tensor) {
   }
 }
 
-std::unique_ptr<Encoding> encode_narrow(const at::Tensor& tensor) {
+std::unique_ptr<Encoding> encode_narrow(const at::Tensor& tensor, int64_t below) {
   if (!is_usable(tensor) || tensor.scalar_type() != at::kLong) return nullptr;
+  if (tensor.is_cuda()) return below > 0 ? encode_narrow_on_device(tensor, below) : nullptr;
   const auto* values = static_cast<const int64_t*>(tensor.const_data_ptr());
   int64_t least = values[0], most = values[0];
   for (int64_t i = 0; i < tensor.numel(); ++i) {

@@ -1,16 +1,23 @@
-// Where in its storage a tensor lies, so that it can be laid over another storage of the same bytes.
+// Where in its storage a tensor lies, and on which device, so that it can be laid over another storage of the same
+// bytes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/CPUAllocator.h>
 
 #include <cstdint>
 
 namespace tapelens::rewrite {
 
+// Memory of LibTorch's allocator of that device; of CUDA's for the current stream.
+c10::Storage new_storage(c10::Device device, size_t bytes);
+// A copy of all of it, made on the current stream. Throws while a graph is captured: there it would not be made.
+c10::Storage copy_of(const c10::Storage& storage);
+bool has_same_bits(const c10::Storage& a, const c10::Storage& b);  // of equal size; waits for the device
+
 struct Geometry {
   c10::SmallVector<int64_t, 5> sizes, strides;
   int64_t offset = 0;  // in elements
+  c10::Device device = c10::kCPU;
   caffe2::TypeMeta dtype;
   uint64_t storage_bytes = 0;
 
@@ -19,12 +26,13 @@ struct Geometry {
       : sizes(tensor.sizes().begin(), tensor.sizes().end()),
         strides(tensor.strides().begin(), tensor.strides().end()),
         offset(tensor.storage_offset()),
+        device(tensor.device()),
         dtype(tensor.dtype()),
         storage_bytes(tensor.storage().nbytes()) {}
 
   at::Tensor over(c10::Storage storage) const {
-    auto impl =
-        c10::make_intrusive<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), dtype);
+    const auto key = device.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU;
+    auto impl = c10::make_intrusive<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(key), dtype);
     impl->set_storage_offset(offset);
     impl->set_sizes_and_strides(sizes, strides);
     return at::Tensor(std::move(impl));
@@ -33,9 +41,17 @@ struct Geometry {
   at::Tensor fresh() const {
     Geometry here = *this;
     here.offset = 0;
-    c10::Allocator* allocator = c10::GetCPUAllocator();
-    const size_t bytes = extent();
-    return here.over(c10::Storage(c10::Storage::use_byte_size_t(), bytes, allocator->allocate(bytes), allocator, true));
+    return here.over(new_storage(device, extent()));
+  }
+  // The storage's memory from the first element on, as so many elements of a type one behind the other.
+  at::Tensor flat(const c10::Storage& storage, at::ScalarType type, int64_t count) const {
+    Geometry here;
+    here.sizes = {count};
+    here.strides = {1};
+    here.dtype = c10::scalarTypeToTypeMeta(type);
+    here.offset = offset * static_cast<int64_t>(dtype.itemsize()) / static_cast<int64_t>(here.dtype.itemsize());
+    here.device = device;
+    return here.over(storage);
   }
   bool operator==(const Geometry& other) const {
     return sizes == other.sizes && strides == other.strides && offset == other.offset && dtype == other.dtype;

@@ -11,23 +11,36 @@ namespace tapelens::rewrite {
 
 namespace guards {
 
-// All that an ordinary CPU tensor is dispatched by. A subclass with __torch_dispatch__, a fake, batched, functional or
-// dual-level tensor, a sparse, nested, quantized or oneDNN one, one with names, a lazy conjugate or negative: each has
-// a key besides. An inference tensor lacks two of these.
+// All that an ordinary tensor of the CPU, or of CUDA, is dispatched by. A subclass with __torch_dispatch__, a fake,
+// batched, functional or dual-level tensor, a sparse, nested, quantized or oneDNN one, one with names, a lazy conjugate
+// or negative: each has a key besides. An inference tensor lacks two of these.
 inline constexpr c10::DispatchKeySet kPlainKeys({c10::DispatchKey::CPU, c10::DispatchKey::ADInplaceOrView,
                                                  c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU});
+inline constexpr c10::DispatchKeySet kPlainCudaKeys({c10::DispatchKey::CUDA, c10::DispatchKey::ADInplaceOrView,
+                                                     c10::DispatchKey::AutogradCUDA, c10::DispatchKey::AutocastCUDA});
 
 bool has_forward_gradient(const at::Tensor& tensor);
+
+inline bool has_plain_shape(const c10::TensorImpl& impl, const at::Tensor& tensor) {
+  if (!impl.has_storage() || impl.has_symbolic_sizes_strides()) return false;
+  return impl.autograd_meta() == nullptr || !has_forward_gradient(tensor);
+}
 
 }  // namespace guards
 
 // Strided, on the CPU, with a storage and sizes that are numbers, of no kind that is dispatched differently, neither an
 // inference tensor nor one with a forward-mode gradient. False for undefined tensors.
+inline bool is_plain_on_cpu(const at::Tensor& tensor) {
+  if (!tensor.defined()) return false;
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  return impl.key_set() == guards::kPlainKeys && guards::has_plain_shape(impl, tensor);
+}
+// The same, on the CPU or on a CUDA device.
 inline bool is_plain(const at::Tensor& tensor) {
   if (!tensor.defined()) return false;
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  if (impl.key_set() != guards::kPlainKeys || !impl.has_storage() || impl.has_symbolic_sizes_strides()) return false;
-  return impl.autograd_meta() == nullptr || !guards::has_forward_gradient(tensor);
+  return (impl.key_set() == guards::kPlainKeys || impl.key_set() == guards::kPlainCudaKeys) &&
+         guards::has_plain_shape(impl, tensor);
 }
 
 // No mode is active that sees the operators of this thread or stands between them and their kernels.

@@ -125,7 +125,8 @@ bool start(std::span<const RewriteEntry> builtin) {
   return true;
 }
 
-bool wants_calls() { return host().recomputes; }
+bool wants_calls() { return follows_calls() || streams::may_be_used(); }
+bool follows_calls() { return host().recomputes; }
 
 const Candidates* candidates(std::string_view type, std::string_view field) {
   static const auto* none = new Candidates;
@@ -173,17 +174,27 @@ namespace {
 void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save,
                 const Candidates& candidates, Attempted& asked) {
   if (!is_plain(save.tensor) || save.tensor.storage().nbytes() < settings().min_bytes || !is_plain_moment()) return;
+  const c10::Device device = save.tensor.device();
+  if (streams::has_streams(device) && streams::moment() != streams::Moment::ordinary)
+    touch(*save.tensor.storage().unsafeGetStorageImpl(), streams::moment(), false);
+  const char* const reason_against =
+      streams::has_streams(device) ? touched(*save.tensor.storage().unsafeGetStorageImpl()) : nullptr;
   const Rewrite* encodes = nullptr;
   bool may_encode = false;
   for (const Rewrite* rewrite : candidates) {
     const RewriteInfo info = info_of(*rewrite);
     asked.rewrite = info.id;
     asked.level = info.level;
-    if (!rewrite->matches(save)) continue;
+    if (!rewrite->is_for(device.type()) || !rewrite->matches(save)) continue;
+    if (reason_against != nullptr) {
+      skipped(info.id, info.level, asked.site, reason_against, save.tensor.storage().nbytes());
+      return;
+    }
     if (info.level == Level::never_read) {
       if (!is_asked_for(info.id, info.level, save, false)) continue;
-      saved.register_hooks(
-          std::make_unique<SavedTensorHook>(save, rewrite, nullptr, observe::place_now(), false, false));
+      saved.register_hooks(std::make_unique<SavedTensorHook>(
+          save, rewrite, streams::has_streams(device) ? version_of(save.tensor) : nullptr, observe::place_now(), false,
+          false));
       return;
     }
     if (encodes == nullptr) {
@@ -246,6 +257,11 @@ void begin_write(ThreadState& state, const c10::IValue& argument) {
 
 void begin_collective(const c10::IValue& argument) {
   attempt(following(), [&] { each_storage(argument, leave_alone); });
+}
+
+void touch(streams::Moment moment, const c10::IValue& argument, bool is_output) {
+  attempt(following(),
+          [&] { each_storage(argument, [&](c10::StorageImpl& storage) { touch(storage, moment, is_output); }); });
 }
 
 void begin_resize(c10::StorageImpl& storage) {

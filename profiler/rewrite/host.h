@@ -64,6 +64,10 @@ void product(recompute::Product product, const at::RecordFunction& function);
 void begin_write(ThreadState& state, const c10::IValue& argument);
 // A collective is about to read or write them, perhaps on another thread and later.
 void begin_collective(const c10::IValue& argument);
+// An operator begins, or ends, at a moment that is not ordinary, with this argument or output.
+void touch(streams::Moment moment, const c10::IValue& argument, bool is_output);
+// Whether what operators do is followed, so that it can be done again.
+bool follows_calls();
 // The operator ends that began when so many were written.
 void end_writes(ThreadState& state, size_t since);
 

@@ -22,6 +22,8 @@ using torch::autograd::SavedVariable;
 // perhaps.
 constexpr std::string_view kCollectives[] = {
     "c10d::", "_c10d_functional::", "_c10d_functional_autograd::", "fsdp::", "symm_mem::"};
+// So does another stream, which the program names by this.
+constexpr std::string_view kRecordStream = "aten::record_stream";
 
 const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
   if (name.rewritten != nullptr) return *name.rewritten;
@@ -29,8 +31,9 @@ const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& functio
   const std::string_view text = name.text;
   facts.cheap = cheap_operator(function);
   facts.product = recompute::product(text);
-  facts.is_collective =
-      std::ranges::any_of(kCollectives, [&](std::string_view prefix) { return text.starts_with(prefix); });
+  facts.is_collective = text == kRecordStream || std::ranges::any_of(kCollectives, [&](std::string_view prefix) {
+                          return text.starts_with(prefix);
+                        });
   name.rewritten = &facts;
   return facts;
 }
@@ -117,9 +120,12 @@ void thread_ends(Thread& thread) {
 uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
   if (!wants_calls()) return 0;
   ThreadState& state = *thread.rewriting;
-  const OperatorTraits& facts = facts_of(thread, function, name);
   uint32_t mark = kMark | static_cast<uint32_t>(state.written.size()) << kWrittenShift;
-  if (facts.cheap != nullptr) {
+  if (const auto moment = streams::moment(); moment != streams::Moment::ordinary) {
+    for (const c10::IValue& input : function.inputs()) touch(moment, input, false);
+  }
+  const OperatorTraits& facts = facts_of(thread, function, name);
+  if (facts.cheap != nullptr && follows_calls()) {
     state.calls.push_back(begin(*facts.cheap, function));
     mark |= kIsCall;
   }
@@ -127,6 +133,7 @@ uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, obs
     for (const c10::IValue& input : function.inputs()) begin_collective(input);
     return mark;
   }
+  if (!follows_calls()) return mark;
   if (facts.product != recompute::Product::none) product(facts.product, function);
   if (name.written == 0) return mark;
   size_t argument = 0;
@@ -138,6 +145,12 @@ uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, obs
 
 void operator_ends(Thread& thread, const at::RecordFunction& function, uint32_t mark) {
   ThreadState& state = *thread.rewriting;
+  if (streams::may_be_used()) {
+    streams::outputs_made(function.outputs());
+    if (const auto moment = streams::moment(); moment != streams::Moment::ordinary) {
+      for (const c10::IValue& output : function.outputs()) touch(moment, output, true);
+    }
+  }
   end_writes(state, mark >> kWrittenShift);
   if ((mark & kIsCall) == 0 || state.calls.empty()) return;
   Call call = std::move(state.calls.back());

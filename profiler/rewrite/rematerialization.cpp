@@ -1,10 +1,8 @@
 #include "profiler/rewrite/rematerialization.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/generated/Functions.h>
-#include <torch/csrc/autograd/grad_mode.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <unordered_map>
 
 #include "profiler/observe/stack.h"
+#include "profiler/rewrite/alone.h"
 #include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
@@ -54,14 +53,6 @@ std::unique_ptr<RecordedCall> the_same_as(std::shared_ptr<versions::Version> ver
   return call;
 }
 
-// Nothing of the program's state reaches what is run again: no autograd, no autocast, no modes.
-struct Alone {
-  at::AutoDispatchBelowADInplaceOrView below;
-  c10::impl::ExcludeDispatchKeyGuard autocast{c10::autocast_dispatch_keyset};
-  c10::impl::ExcludeDispatchKeyGuard modes{observe::kModeKeys};
-  at::NoGradGuard no_grad;
-};
-
 const torch::autograd::generated::GeluBackward0* gelu_node(const at::Tensor& output) {
   return dynamic_cast<const torch::autograd::generated::GeluBackward0*>(torch::autograd::impl::grad_fn_unsafe(output));
 }
@@ -86,7 +77,7 @@ const CheapOperator* cheap_operator(const at::RecordFunction& function) {
   made->is_in_place = is_in_place;
   made->copies = name == "aten::clone" || name == "aten::_to_copy";
   made->is_gelu = name == "aten::gelu";
-  made->drops_running_stats = name == "aten::native_batch_norm";
+  made->drops_running_stats = name == "aten::native_batch_norm" || name == "aten::cudnn_batch_norm";
   return made.get();
 }
 
@@ -254,7 +245,7 @@ versions::ValuesPtr RecordedCall::run(std::vector<Input> inputs) {
   torch::jit::Stack stack(arguments);
   for (const Small& source : small) stack[source.argument] = source.tensor;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    c10::Storage storage = storage_of(inputs[i].values);
+    c10::Storage storage = storage_here(inputs[i].values);
     if (op->is_in_place && large[i].argument == 0 && !inputs[i].is_ours) storage = copy_of(storage);
     stack[large[i].argument] = large[i].geometry.over(std::move(storage));
   }

@@ -36,7 +36,7 @@ struct Save {
   std::string_view outer_operator;  // that the program called: "aten::dropout" around "aten::mul"
   std::string_view attributes;      // "training=False", as the table of needs spells them; empty where it asks for none
   uint64_t wanted;                  // bit i: the gradient along edge i is wanted
-  const at::Tensor& tensor;         // strided, on the CPU, of no subclass; not to be kept
+  const at::Tensor& tensor;         // strided, of no subclass, on a device that the rewrite is for; not to be kept
 };
 
 // What is kept instead of a tensor. Threads of a backward may decode at once.
@@ -65,6 +65,9 @@ class Rewrite {
   virtual ~Rewrite() = default;
   virtual RewriteInfo info() const = 0;
 
+  // Whether its tensors may be on such a device: the CPU, or CUDA, where encode() and decode() run operators of
+  // LibTorch on the current stream and wait for nothing that the device does.
+  virtual bool is_for(c10::DeviceType device) const { return device == c10::kCPU; }
   // By type and field alone: asked once for each pair, so that other saves cost nothing.
   virtual bool may_match(std::string_view /*type*/, std::string_view /*field*/) const { return false; }
   // Whether this save is one of its kind. Cheap: asked for each save of that type and field.
@@ -84,7 +87,7 @@ class Rewrite {
 struct RewriteInterface {
   using Made = const Rewrite;  // never destroyed
   // Raised with every change of this file, or of operators.h, that a compiled rewrite would notice.
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
   using BuiltFor = const char*;  // PyTorch's version: another minor is refused
   static constexpr BuiltFor kBuiltFor = TORCH_VERSION;
 };

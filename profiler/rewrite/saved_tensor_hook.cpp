@@ -29,12 +29,17 @@ class EncodedTensor final : public versions::Encoded {
   bool is_exact_;
 };
 
+bool is_never_read(const Rewrite* rewrite) {
+  return rewrite != nullptr && info_of(*rewrite).level == Level::never_read;
+}
+
 }  // namespace
 
 SavedTensorHook::SavedTensorHook(const Save& save, const Rewrite* rewrite, StorageVersionPtr version, uint64_t site,
                                  bool may_encode, bool may_rematerialize)
     : Hook(may_encode, may_rematerialize),
-      version_(std::move(version)),
+      version_(is_never_read(rewrite) ? nullptr : version),
+      was_version_(is_never_read(rewrite) ? std::move(version) : nullptr),
       rewrite_(rewrite),
       geometry_(save.tensor),
       counter_(save.tensor.unsafeGetTensorImpl()->version_counter()),
@@ -52,6 +57,7 @@ SavedTensorHook::SavedTensorHook(const Save& save, const Rewrite* rewrite, Stora
 
 SavedTensorHook::~SavedTensorHook() {
   if (version_ != nullptr) version_->remove(*this);
+  if (was_version_ != nullptr) was_version_->remove_without(*this);
 }
 
 void SavedTensorHook::call_pack_hook(const at::Tensor& tensor) {
@@ -63,6 +69,7 @@ void SavedTensorHook::call_pack_hook(const at::Tensor& tensor) {
       version_->add(*this);
     } else if ((unneeded_ = rewrite_->encode(save(tensor))) != nullptr) {
       applied(info.id, info.level, site(), geometry_.storage_bytes, unneeded_->bytes());
+      if (was_version_ != nullptr) was_version_->add_without(*this);
       tensor_.reset();
     }
   });
@@ -108,7 +115,8 @@ void SavedTensorHook::check_version() const {
   // LibTorch's own words: whoever reads them knows them.
   std::ostringstream text;
   text << "one of the variables needed for gradient computation has been modified by an inplace operation: ["
-       << geometry_.over(c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, c10::kCPU))).toString()
+       << geometry_.over(c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, geometry_.device)))
+              .toString()
        << " " << at::IntArrayRef(geometry_.sizes) << "]";
   text << made_by();
   text << " is at version " << now << "; expected version " << counter_was_ << " instead.";
@@ -141,7 +149,15 @@ at::Tensor SavedTensorHook::call_unpack_hook() {
   }
   // Enough was kept for it to be made. Where it cannot be all the same, an error is better than a wrong gradient.
   try {
-    return encoding != nullptr ? encoding->decode() : geometry_.over(storage_of(version_->unpack()));
+    if (version_ == nullptr || !version_->stream()) return made_again(encoding);
+    // All that it is made of belongs to the stream of the version.
+    at::Tensor made;
+    {
+      const streams::On its(version_->stream());
+      made = made_again(encoding);
+    }
+    streams::Memory(made.storage(), version_->stream()).here();
+    return made;
   } catch (const c10::OutOfMemoryError&) {
     throw;
   } catch (...) {
@@ -149,6 +165,10 @@ at::Tensor SavedTensorHook::call_unpack_hook() {
                 " saved cannot be recomputed: ", thrown_text(),
                 ". Run the program without --apply, and please report this.");
   }
+}
+
+at::Tensor SavedTensorHook::made_again(const Encoding* encoding) const {
+  return encoding != nullptr ? encoding->decode() : geometry_.over(storage_here(version_->unpack()));
 }
 
 Save SavedTensorHook::save(const at::Tensor& tensor) const {

@@ -17,7 +17,8 @@ namespace tapelens::rewrite {
 
 class SavedTensorHook final : public torch::autograd::SavedVariableHooks, public versions::Hook {
  public:
-  // `rewrite`: null for one that can only be rematerialized. `version`: null for what is never read.
+  // `rewrite`: null for one that can only be rematerialized. `version`: of what is never read null, or where the device
+  // has streams the version of which the tensor was.
   SavedTensorHook(const Save& save, const Rewrite* rewrite, StorageVersionPtr version, uint64_t site, bool may_encode,
                   bool may_rematerialize);
   ~SavedTensorHook() override;
@@ -35,6 +36,8 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks, public
   std::string_view operator_name() const { return operator_name_; }
   const Rewrite* rewrite() const { return rewrite_; }
   RewriteSite site() const;
+  // Of what is never read: as long as this lives, as it would have been without the rewrite.
+  void hold(c10::Storage storage) { held_ = std::move(storage); }
 
  private:
   std::shared_ptr<const versions::Encoded> encode() override;
@@ -43,9 +46,12 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks, public
 
   Save save(const at::Tensor& tensor) const;
   void check_version() const;
-  std::string made_by() const;  // ", which is output 0 of Relu,", for the version error
+  at::Tensor made_again(const Encoding* encoding) const;  // null: rematerialized
+  std::string made_by() const;                            // ", which is output 0 of Relu,", for the version error
 
-  StorageVersionPtr version_;
+  StorageVersionPtr version_;      // null: never read
+  StorageVersionPtr was_version_;  // of what is never read, where the device has streams
+  c10::Storage held_;              // with its lock
   const Rewrite* rewrite_;
   at::Tensor tensor_;                         // until it is released
   std::shared_ptr<const Encoding> unneeded_;  // of what is never read: what stands for it

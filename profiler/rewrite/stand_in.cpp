@@ -5,6 +5,10 @@
 
 #include <limits>
 
+#include "profiler/rewrite/alone.h"
+#include "profiler/rewrite/device_zeros.h"
+#include "profiler/rewrite/streams.h"
+
 namespace tapelens::rewrite {
 namespace {
 
@@ -22,13 +26,18 @@ void* zeros() {
 
 }  // namespace
 
-bool StandIn::has_room(uint64_t bytes) { return bytes <= kRegion && zeros() != nullptr; }
+bool StandIn::has_room(c10::Device device, uint64_t bytes) {
+  return streams::has_streams(device) ? device_zeros(device, bytes) != nullptr : bytes <= kRegion && zeros() != nullptr;
+}
 
 at::Tensor StandIn::decode() const {
+  const c10::Device device = geometry_.device;
   if (!poison_) {
+    void* const memory = streams::has_streams(device) ? device_zeros(device, geometry_.storage_bytes) : zeros();
     return geometry_.over(c10::Storage(c10::Storage::use_byte_size_t(), geometry_.storage_bytes,
-                                       c10::DataPtr(zeros(), c10::kCPU), nullptr, false));
+                                       c10::DataPtr(memory, device), nullptr, false));
   }
+  const Alone alone;
   at::Tensor made = geometry_.fresh();
   const at::ScalarType type = made.scalar_type();
   if (c10::isFloatingType(type) || c10::isComplexType(type)) {

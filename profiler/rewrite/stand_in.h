@@ -6,16 +6,17 @@
 
 namespace tapelens::rewrite {
 
-// Everything that is never read shares one region of read-only zero pages. With `poison` each decode is filled with NaN
-// (integers: 0) instead, which shows at once in a gradient if it is read after all.
+// Everything that is never read shares one region of zeros: on the CPU read-only pages that are not there; on a GPU one
+// page of its memory, which is mapped again and again by the driver (device_zeros.h). With `poison` each decode is
+// filled with NaN (integers: 0) instead, which shows at once in a gradient if it is read after all.
 class StandIn final : public Encoding {
  public:
   StandIn(const at::Tensor& tensor, bool poison) : geometry_(tensor), poison_(poison) {}
   at::Tensor decode() const override;
   uint64_t bytes() const override { return 0; }
 
-  // Whether a tensor of so many bytes can be stood in for.
-  static bool has_room(uint64_t bytes);
+  // Whether a tensor with so many bytes can be stood in for on that device.
+  static bool has_room(c10::Device device, uint64_t bytes);
 
  private:
   Geometry geometry_;

@@ -1,22 +1,24 @@
 #include "profiler/rewrite/storage_versions.h"
 
-#include <ATen/ATen.h>
 #include <c10/core/impl/COW.h>
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/budget.h"
+#include "profiler/rewrite/geometry.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/rematerialization.h"
 #include "profiler/rewrite/saved_tensor_hook.h"
 
 namespace tapelens::rewrite {
 namespace {
+
+constexpr const char* kOnAnotherStream = "it is used on another stream";
+constexpr const char* kCaptured = "it is used inside a CUDA graph";
 
 struct Table {
   std::mutex lock;
@@ -51,6 +53,13 @@ void clean_locked(Table& t, std::vector<StorageVersionPtr>& dead) {
 
 StorageVersionPtr known_version(const c10::StorageImpl* storage);
 
+template <class Storage>
+void forget_materializer(Storage& storage) {
+  if constexpr (requires { storage.clear_materializer(); }) {
+    if (storage.has_materializer() && !is_copy_on_write(storage)) storage.clear_materializer();
+  }
+}
+
 // The program's storage is to keep its memory whatever happens, for numpy, DLPack or another library may know the
 // address: where the storage is written after all, by whatever means, it is the clone that gets a copy. LibTorch's own
 // way would be the other one. `Storage` is a parameter because LibTorch has this since 2.15; before, this is done for
@@ -58,10 +67,25 @@ StorageVersionPtr known_version(const c10::StorageImpl* storage);
 template <class Storage>
 void materialize(Storage* storage) {
   using namespace c10::impl::cow;  // not qualified below: LibTorch before 2.15 has no such function
+  // What copies it must not come here again.
+  if (!is_copy_on_write(*storage)) forget_materializer(*storage);
   attempt({recomputation(true).id, Level::recomputed}, [&] {
     if (const auto version = known_version(storage)) version->about_to_be_written();
   });
   if (is_copy_on_write(*storage)) materialize_cow(storage);
+}
+
+// Who is about to write it, by whatever means, is to come to materialize() first. False: LibTorch cannot do that.
+// A copy-on-write clone would not do for CUDA: its memory is not known to be the allocator's, so that neither
+// record_stream() nor LibTorch's own uses on other streams would reach the allocator.
+template <class Storage>
+bool watch_writes(Storage& storage) {
+  if constexpr (requires { storage.set_materializer(&materialize<Storage>); }) {
+    if (is_copy_on_write(storage)) return false;
+    if (!storage.has_materializer()) storage.set_materializer(&materialize<Storage>);
+    return true;
+  }
+  return false;
 }
 
 template <class Storage>
@@ -77,13 +101,6 @@ c10::Storage share(Storage& storage) {
   return clone;
 }
 
-template <class Storage>
-void forget_materializer(Storage& storage) {
-  if constexpr (requires { storage.clear_materializer(); }) {
-    if (storage.has_materializer() && !is_copy_on_write(storage)) storage.clear_materializer();
-  }
-}
-
 StorageVersionPtr known_version(const c10::StorageImpl* storage) {
   Table& t = table();
   const std::lock_guard guard(t.lock);
@@ -95,13 +112,6 @@ StorageVersionPtr known_version(const c10::StorageImpl* storage) {
 
 bool is_copy_on_write(const c10::StorageImpl& storage) {
   return c10::impl::cow::is_cow_data_ptr(const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks());
-}
-
-c10::Storage copy_of(const c10::Storage& storage) {
-  c10::Allocator* allocator = c10::GetCPUAllocator();
-  c10::DataPtr data = allocator->allocate(storage.nbytes());
-  std::memcpy(data.get(), storage.data(), storage.nbytes());
-  return {c10::Storage::use_byte_size_t(), storage.nbytes(), std::move(data), allocator, true};
 }
 
 // ---- the table
@@ -118,6 +128,8 @@ StorageVersionPtr version_of(const at::Tensor& tensor) {
 
 StorageVersionPtr new_version(const at::Tensor& tensor, std::unique_ptr<RecordedCall> call) {
   auto made = std::make_shared<StorageVersion>(tensor);
+  if (const auto former = known_version(storage_of(tensor)); former != nullptr && !former->is_storage_gone())
+    made->follow(*former);
   if (call != nullptr) made->set_rematerialization(std::move(call));
   Table& t = table();
   StorageVersionPtr former = made;
@@ -144,15 +156,23 @@ void note_write(const c10::StorageImpl& storage, std::vector<StorageVersionPtr>&
   }
 }
 
-void leave_alone(c10::StorageImpl& storage) {
+namespace {
+
+StorageVersionPtr known_or_mark(c10::StorageImpl& storage) {
   StorageVersionPtr version = known_version(&storage);
-  if (version == nullptr || version->is_storage_gone()) {
-    version = std::make_shared<StorageVersion>(storage);
-    Table& t = table();
-    StorageVersionPtr former = version;
-    const std::lock_guard guard(t.lock);
-    std::swap(t.versions[&storage], former);
-  }
+  if (version != nullptr && !version->is_storage_gone()) return version;
+  version = std::make_shared<StorageVersion>(storage);
+  Table& t = table();
+  StorageVersionPtr former = version;
+  const std::lock_guard guard(t.lock);
+  std::swap(t.versions[&storage], former);
+  return version;
+}
+
+}  // namespace
+
+void leave_alone(c10::StorageImpl& storage) {
+  const StorageVersionPtr version = known_or_mark(storage);
   struct Losing {
     StorageVersion& version;
     ~Losing() { version.overwritten(); }
@@ -161,6 +181,30 @@ void leave_alone(c10::StorageImpl& storage) {
   version->about_to_be_written();
   // Whoever writes it does so on another thread, or gives it other memory.
   if (is_copy_on_write(storage)) storage.mutable_data_ptr();
+}
+
+void touch(c10::StorageImpl& storage, streams::Moment moment, bool is_output) {
+  if (!streams::has_streams(storage.device())) return;
+  StorageVersionPtr version = known_version(&storage);
+  if (version != nullptr && version->is_storage_gone()) version = nullptr;
+  const bool is_captured = moment == streams::Moment::is_capturing && streams::is_capturing(storage.device());
+  const auto now = streams::current(storage.device());
+  if (!is_captured && version == nullptr && is_output) {
+    if (now != streams::first(storage.device())) known_or_mark(storage);
+    return;
+  }
+  if (!is_captured && now == (version != nullptr ? version->stream() : streams::first(storage.device()))) return;
+  if (version != nullptr) version->hold_again(storage);
+  if (version != nullptr && version->is_left_alone()) return;
+  const char* const reason = is_captured ? kCaptured : kOnAnotherStream;
+  known_or_mark(storage)->set_touched(reason);
+  if (version != nullptr) version->tell_left_alone(reason);
+  leave_alone(storage);
+}
+
+const char* touched(c10::StorageImpl& storage) {
+  const StorageVersionPtr version = known_version(&storage);
+  return version != nullptr && !version->is_storage_gone() ? version->touched() : nullptr;
 }
 
 void forget_sharing(c10::StorageImpl& storage) { forget_materializer(storage); }
@@ -187,10 +231,13 @@ StorageVersion::StorageVersion(const at::Tensor& tensor)
     : Version(tensor.storage().nbytes()),
       storage_(tensor.storage().getWeakStorageImpl()),
       counter_(tensor.unsafeGetTensorImpl()->version_counter()),
-      version_(counter_.current_version()) {}
+      version_(counter_.current_version()),
+      stream_(streams::first(tensor.device())) {}
 
 StorageVersion::StorageVersion(c10::StorageImpl& storage)
-    : Version(0), storage_(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(&storage)) {
+    : Version(0),
+      storage_(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(&storage)),
+      stream_(streams::current(storage.device())) {
   overwritten();
 }
 
@@ -212,17 +259,18 @@ bool StorageVersion::is_steady() const {
 
 versions::ValuesPtr StorageVersion::storage() {
   auto storage = storage_.lock();
-  return storage != nullptr ? std::make_shared<StorageValues>(c10::Storage(std::move(storage)), true) : nullptr;
+  return storage != nullptr ? std::make_shared<StorageValues>(c10::Storage(std::move(storage)), stream_) : nullptr;
 }
 
 versions::ValuesPtr StorageVersion::clone() {
   const auto storage = storage_.lock();
+  if (storage != nullptr && stream_) return watch_writes(*storage) ? this->storage() : nullptr;
   c10::Storage made = storage != nullptr ? share(*storage) : c10::Storage();
   return made ? std::make_shared<StorageValues>(std::move(made)) : nullptr;
 }
 
 versions::ValuesPtr StorageVersion::copy(const versions::Values& values) {
-  return std::make_shared<StorageValues>(copy_of(static_cast<const StorageValues&>(values).storage()));
+  return std::make_shared<StorageValues>(copy_of(static_cast<const StorageValues&>(values).memory().here()));
 }
 
 namespace {
@@ -236,6 +284,9 @@ versions::Version::Holders StorageVersion::holders() const {
   if (use_count(storage) != hooks.size()) return Holders::others_too;
   for (const auto* hook : hooks)
     if (as_saved(hook).tensor().use_count() != 1) return Holders::others_too;
+  // Its memory is given back to its stream, and read there before.
+  if (stream_ && (streams::current(stream_->device()) != stream_ || streams::is_capturing(stream_->device())))
+    return Holders::others_too;
   return is_copy_on_write(*storage) ? Holders::never_alone : Holders::hooks;  // others have the same memory
 }
 
@@ -254,11 +305,45 @@ bool StorageVersion::is_right(const recompute::Chain& chain) {
   if (known != State::untried) return known == State::right;
   const Quiet quiet;
   const versions::ValuesPtr made = rematerialize();
-  const c10::Storage &again = rewrite::storage_of(made), &original = hook.tensor().storage();
-  const bool is_right =
-      again.nbytes() == original.nbytes() && std::memcmp(again.data(), original.data(), again.nbytes()) == 0;
+  const c10::Storage &again = storage_here(made), &original = hook.tensor().storage();
+  const bool is_as_long = again.nbytes() == original.nbytes();
+  // A simulated GPU runs no kernels: what it would compare says nothing, neither way. The memory is that of a real one.
+  const bool is_right = is_as_long && (has_same_bits(again, original) || (stream_ && observe::g_simulates));
   trials().learn(chain.key, key, is_right);
   return is_right;
+}
+
+void StorageVersion::follow(const StorageVersion& former) {
+  stream_ = former.stream_;
+  set_touched(former.touched());
+}
+
+void StorageVersion::add_without(SavedTensorHook& hook) {
+  const std::lock_guard guard(lock());
+  without_.push_back(&hook);
+}
+
+void StorageVersion::remove_without(SavedTensorHook& hook) {
+  const std::lock_guard guard(lock());
+  std::erase(without_, &hook);
+}
+
+void StorageVersion::hold_again(c10::StorageImpl& storage) {
+  const std::lock_guard guard(lock());
+  for (SavedTensorHook* hook : without_)
+    hook->hold(c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(&storage)));
+}
+
+void StorageVersion::tell_left_alone(const char* reason) {
+  const std::lock_guard guard(lock());
+  for (const versions::Hook* of : all_hooks()) {
+    const SavedTensorHook& hook = as_saved(of);
+    if (!hook.tensor().defined()) continue;
+    const RewriteInfo info =
+        hook.rewrite() != nullptr ? info_of(*hook.rewrite()) : RewriteInfo{rematerialized_by_, Level::recomputed, {}};
+    rewrite::skipped(info.id, info.level, hook.site(), reason, bytes());
+    return;
+  }
 }
 
 void StorageVersion::skipped(const char* reason) {

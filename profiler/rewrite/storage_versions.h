@@ -8,34 +8,46 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/impl/COW.h>
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "profiler/rewrite/rewrite.h"
+#include "profiler/rewrite/streams.h"
 #include "profiler/versions/version.h"
 
 namespace tapelens::rewrite {
 
 struct RecordedCall;
+class SavedTensorHook;
 
 bool is_copy_on_write(const c10::StorageImpl& storage);
 
 class StorageValues final : public versions::Values {
  public:
-  // `is_storage`: of the version itself, which the program may write.
-  explicit StorageValues(c10::Storage storage, bool is_storage = false)
-      : storage_(std::move(storage)), is_storage_(is_storage) {}
-  const c10::Storage& storage() const { return storage_; }
-  uint64_t bytes() const override { return storage_.nbytes(); }
-  bool is_shared() const override { return is_storage_ || is_copy_on_write(*storage_.unsafeGetStorageImpl()); }
+  // Made just now, by this thread.
+  explicit StorageValues(c10::Storage storage)
+      : memory_(std::move(storage)), is_captured_(streams::is_capturing(memory_.storage().device())) {}
+  // The storage of the version itself, which the program may write, with the stream that it was made on.
+  StorageValues(c10::Storage storage, std::optional<c10::Stream> stream)
+      : memory_(std::move(storage), stream), is_storage_(true) {}
+  const streams::Memory& memory() const { return memory_; }
+  uint64_t bytes() const override { return memory_.storage().nbytes(); }
+  // What was captured has no values yet, and others each time that the graph is replayed.
+  bool is_shared() const override {
+    return is_storage_ || is_captured_ || is_copy_on_write(*memory_.storage().unsafeGetStorageImpl());
+  }
+  bool is_storage() const override { return is_storage_; }
 
  private:
-  c10::Storage storage_;
-  bool is_storage_;
+  streams::Memory memory_;
+  bool is_storage_ = false, is_captured_ = false;
 };
-inline const c10::Storage& storage_of(const versions::ValuesPtr& values) {
-  return static_cast<const StorageValues&>(*values).storage();
+// For the operators that this thread runs next.
+inline const c10::Storage& storage_here(const versions::ValuesPtr& values) {
+  return static_cast<const StorageValues&>(*values).memory().here();
 }
 
 class StorageVersion final : public versions::Version {
@@ -52,6 +64,18 @@ class StorageVersion final : public versions::Version {
   bool is_of(const at::Tensor& tensor) const;
   bool is_storage_gone() const { return storage_.expired(); }
   bool is_storage(const c10::StorageImpl* storage) const { return storage_._unsafe_get_target() == storage; }
+  // On which the storage was made; none: on the CPU.
+  const std::optional<c10::Stream>& stream() const { return stream_; }
+  // Whoever has tensors of it keeps them: counted, with the reason.
+  void tell_left_alone(const char* reason);
+  // A hook gave its tensor of it up at once, and would have to hold it where another stream uses it: nobody else may.
+  void add_without(SavedTensorHook& hook);
+  void remove_without(SavedTensorHook& hook);
+  void hold_again(c10::StorageImpl& storage);
+  const char* touched() const { return touched_.load(std::memory_order_relaxed); }
+  void set_touched(const char* reason) { touched_.store(reason, std::memory_order_relaxed); }
+  // Of the same storage, before it was written. Before anybody else has this one.
+  void follow(const StorageVersion& former);
 
  private:
   bool has_values() const override;
@@ -68,11 +92,12 @@ class StorageVersion final : public versions::Version {
   c10::weak_intrusive_ptr<c10::StorageImpl> storage_;
   c10::VariableVersion counter_;
   uint32_t version_ = 0;
+  std::optional<c10::Stream> stream_;
+  std::atomic<const char*> touched_{nullptr};  // touch()
+  std::vector<SavedTensorHook*> without_;      // with the lock
   std::string_view rematerialized_by_;
 };
 using StorageVersionPtr = std::shared_ptr<StorageVersion>;
-
-c10::Storage copy_of(const c10::Storage& storage);
 
 // The version that a tensor holds. Versions of storages that died are forgotten now and then.
 StorageVersionPtr find_version(const at::Tensor& tensor);  // null: it is not known
@@ -88,6 +113,11 @@ void forget_dead_versions();
 // frees and refills its unsharded parameters), or a collective writes it, which may be under way on another thread.
 // What depends on its version is given a copy first; the storage itself no longer shares its memory.
 void leave_alone(c10::StorageImpl& storage);
+// An operator reads or writes it, or made it, at a moment that is not ordinary. It is left alone if another stream
+// touches it than has made it, or while a graph is captured.
+void touch(c10::StorageImpl& storage, streams::Moment moment, bool is_output);
+// Why touch() left it alone; null: it did not.
+const char* touched(c10::StorageImpl& storage);
 // It was given other memory: what would copy the old when the new is first written (LibTorch's lazy clones up to 2.15
 // fail with an internal assertion there) goes.
 void forget_sharing(c10::StorageImpl& storage);

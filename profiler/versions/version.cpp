@@ -178,8 +178,9 @@ struct Version::View {
   static bool has_hooks(const Source& source) { return !source.version->hooks_.empty(); }
   static bool pin(Source& source) {
     source.version->pin_ = source.version->clone();
-    source.version->pin_is_storage_ = false;
-    return source.version->pin_ != nullptr;
+    const bool has_pin = source.version->pin_ != nullptr;
+    source.version->pin_is_storage_ = has_pin && source.version->pin_->is_storage();
+    return has_pin;
   }
   static bool pin_sources(Source& source, uint64_t& copied) { return source.version->pin_sources(copied); }
 };

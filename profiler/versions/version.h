@@ -39,6 +39,7 @@ class Values {
   virtual uint64_t bytes() const = 0;
   // A copy-on-write clone, or the storage itself: somebody else's writes have to be kept from it.
   virtual bool is_shared() const = 0;
+  virtual bool is_storage() const { return false; }  // of the version
 };
 using ValuesPtr = std::shared_ptr<Values>;
 
@@ -162,7 +163,8 @@ class Version {
   // What is there is expected to stay: it may be pinned.
   virtual bool is_steady() const = 0;
   virtual ValuesPtr storage() = 0;                   // itself; null: it is gone
-  virtual ValuesPtr clone() = 0;                     // copy-on-write; null: it is gone, or cannot be cloned
+  virtual ValuesPtr clone() = 0;                     // copy-on-write, or itself, where its writes are told of before;
+                                                     // null: it is gone, or neither can be had
   virtual ValuesPtr copy(const Values& values) = 0;  // never null
   enum class Holders : uint8_t { hooks, others_too, never_alone };
   virtual Holders holders() const = 0;  // of the storage, of which there are hooks; never_alone: not to be asked again

@@ -53,6 +53,7 @@ constexpr std::array kCheap = {
     Entry{"aten::softplus", 8},
     Entry{"aten::mish", 8},
     Entry{"aten::pow", 4},
+    Entry{"aten::cudnn_batch_norm", 4},
 };
 
 struct Multiplies {
@@ -66,6 +67,9 @@ constexpr std::array kProducts = {
     Multiplies{"aten::baddbmm", Product::added_matrix},
     Multiplies{"aten::convolution", Product::convolution},
     Multiplies{"aten::_scaled_dot_product_flash_attention_for_cpu", Product::attention},
+    Multiplies{"aten::_scaled_dot_product_flash_attention", Product::attention},
+    Multiplies{"aten::_scaled_dot_product_efficient_attention", Product::attention},
+    Multiplies{"aten::_scaled_dot_product_cudnn_attention", Product::attention},
     Multiplies{"aten::mkldnn_rnn_layer", Product::recurrent},
 };
 

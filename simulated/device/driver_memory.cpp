@@ -138,6 +138,12 @@ TAPELENS_CUDA int cuMemAlloc_v2(Address* address, size_t bytes) {
   return error;
 }
 
+TAPELENS_CUDA int cuMemsetD8_v2(Address address, unsigned char value, size_t bytes) {
+  if (!find_range(pointer(address)).is_on_device()) return kInvalidValue;
+  fill(pointer(address), value, bytes);
+  return kSuccess;
+}
+
 TAPELENS_CUDA int cuMemFree_v2(Address address) { return release(pointer(address)); }
 
 TAPELENS_CUDA int cuMemGetInfo_v2(size_t* free_bytes, size_t* all) {

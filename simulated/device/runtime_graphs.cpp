@@ -57,6 +57,7 @@ TAPELENS_CUDA int cudaThreadExchangeStreamCaptureMode(int* mode) {
   *mode = before;
   return kSuccess;
 }
+TAPELENS_CUDA int cuThreadExchangeStreamCaptureMode(int* mode) { return cudaThreadExchangeStreamCaptureMode(mode); }
 
 TAPELENS_CUDA int cudaGraphCreate(void** graph, unsigned) {
   *graph = make_handle<Graph>();

@@ -33,15 +33,15 @@ class Figure:
         return f"{self.least:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
 
 
-def compare(command, folder, level, options=()):
-    """Records the program bare (once a folder) and with the rewrites of `level`: its figures."""
+def compare(command, folder, level, options=(), recording=()):
+    """Records the program bare (once a folder) and with the rewrites of `level`: its figures. `recording`: options of that alone."""
     bare = folder / "bare"
     if not bare.exists():
-        run = harness.record(command, bare, timeout=900)
+        run = harness.record(command, bare, recording, timeout=900)
         assert run.code == 0, run.stderr
         (folder / "said").write_text(run.stdout)
     plan = harness.advise(bare, ["--apply", level, *options])["advice"]["plan"]
-    rewritten = harness.record(command, folder / level, ["--apply", level, *options], timeout=900)
+    rewritten = harness.record(command, folder / level, [*recording, "--apply", level, *options], timeout=900)
     assert (rewritten.code, rewritten.stdout) == (0, (folder / "said").read_text()), f"{level}: {rewritten.stderr}"
     report = harness.report(folder / level, ["--top", "0"])
     measured = {"peak": report["peak"]["bytes"], "saved": report["rewritten"]["saved_peak_bytes"] if "rewritten" in report else plan["saved_peak_before_bytes"]}

@@ -1,0 +1,233 @@
+"""cuda_rewrites.py FUNCTION: programs whose saved tensors are rewritten on CUDA. Each prints what its gradients are, by the bit,
+or one line of JSON: what PyTorch's allocator counted at the begin of a backward, and at its peak, above what was there
+before the step."""
+
+import hashlib
+import json
+import os
+import sys
+import threading
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+SIDE = 64
+
+
+def digest(*tensors):
+    return hashlib.sha256(b"".join(t.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() for t in tensors)).hexdigest()[:16]
+
+
+def tell(net, loss):
+    grads = [p.grad for p in net.parameters() if p.grad is not None]
+    print(loss.item().hex(), digest(*grads), sum(g.abs().sum().item() for g in grads) > 0)
+
+
+def trained(net, x, steps=3):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(steps):
+        loss = net(x).float().square().mean()
+        loss.backward()
+        tell(net, loss)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+class Branches(nn.Module):
+    """What is kept as bits, as small integers, as nothing, made again, or found twice: of tensors that a simulated GPU has
+    values of."""
+
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(SIDE, SIDE), nn.Linear(SIDE, SIDE)
+        self.norm, self.frozen = nn.LayerNorm(SIDE), nn.Linear(SIDE, SIDE).requires_grad_(False)
+
+    def forward(self, x):
+        h = F.relu(self.up(x))
+        h = F.leaky_relu(self.down(F.gelu(self.norm(h))), 0.2) + F.hardtanh(self.up(h), -0.5, 0.25)
+        h = self.frozen(F.relu6(h.clamp(-0.75, 0.5) + h.clamp_min(0.1) * 2))
+        h = torch.where(h > 0.1, h, h * h.sigmoid()).masked_fill(h < -1, 0.5)
+        pooled = F.max_pool2d(h.view(1, 1, SIDE, SIDE), 2).flatten()
+        padded = F.avg_pool2d(F.pad(h.view(1, 1, SIDE, SIDE), (1, 1, 1, 1), mode="reflect"), 2).flatten()
+        return torch.cat([pooled, padded, (h.clone() * h.clone()).flatten()])
+
+
+def values():
+    torch.manual_seed(0)
+    net, x = Branches(), torch.randn(SIDE, SIDE)
+    x[0, 0], x[1, 1], x[2, 2] = 100, -100, 0
+    trained(net.cuda(), x.cuda())
+
+
+def autocast():
+    torch.manual_seed(0)
+    net, x = Branches().cuda(), torch.randn(SIDE, SIDE).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = net(x).float().square().mean()
+        with torch.no_grad():
+            net.up.weight += 0.125  # of the copies that were saved nothing may change
+        loss.backward()
+        tell(net, loss)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def threads():
+    """A forward on each of two threads; the backwards on a third, and by the engine on its own."""
+    torch.manual_seed(0)
+    nets, inputs, losses = [Branches().cuda() for _ in range(2)], [torch.randn(SIDE, SIDE).cuda() for _ in range(2)], [None, None]
+
+    def forward(i):
+        losses[i] = nets[i](inputs[i]).square().mean()
+
+    for _ in range(3):
+        for work in ([threading.Thread(target=forward, args=(i,)) for i in range(2)],
+                     [threading.Thread(target=lambda: [loss.backward() for loss in losses])]):
+            for thread in work:
+                thread.start()
+            for thread in work:
+                thread.join()
+        for net, loss in zip(nets, losses):
+            tell(net, loss)
+            net.zero_grad()
+
+
+def side_stream():
+    """Everything on a stream of the program's own."""
+    torch.manual_seed(0)
+    net, x = Branches().cuda(), torch.randn(SIDE, SIDE).cuda()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        trained(net, x)
+
+
+def two_streams():
+    """What one stream has made another one reads, and it is saved on both."""
+    torch.manual_seed(0)
+    net, x, side = Branches().cuda(), torch.randn(SIDE, SIDE).cuda(), torch.cuda.Stream()
+    for _ in range(3):
+        h = F.relu(net.up(x))
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            other = F.relu(net.down(h))
+        torch.cuda.current_stream().wait_stream(side)
+        loss = (F.relu(net.down(h)) * other).square().mean()
+        del h, other
+        loss.backward()
+        tell(net, loss)
+        net.zero_grad()
+
+
+def graphed():
+    """A part of the net is captured, forward and backward, and replayed."""
+    torch.manual_seed(0)
+    net, x = Branches().cuda(), torch.randn(SIDE, SIDE).cuda()
+    part = nn.Sequential(nn.Linear(SIDE, SIDE), nn.ReLU(), nn.Linear(SIDE, SIDE), nn.ReLU()).cuda()
+    part = torch.cuda.make_graphed_callables(part, (x.clone().requires_grad_(),))
+    for _ in range(3):
+        loss = net(part(F.relu(net.up(x)))).square().mean()
+        loss.backward()
+        tell(net, loss)
+        net.zero_grad()
+
+
+def double():
+    torch.manual_seed(0)
+    net, x = Branches().cuda(), torch.randn(SIDE, SIDE).cuda().requires_grad_()
+    for _ in range(2):
+        slope, = torch.autograd.grad(net(x).square().mean(), x, create_graph=True)
+        loss = slope.square().sum()
+        loss.backward()
+        tell(net, loss)
+        net.zero_grad()
+
+
+# ---- bytes: kernels did nothing, memory is what it would be
+
+def requested(what):
+    return torch.cuda.memory_stats()[f"requested_bytes.all.{what}"]
+
+
+def measured(forward):
+    """Three steps: what is saved when the backward begins, and the peak, of the last."""
+    for _ in range(3):
+        torch.cuda.reset_peak_memory_stats()
+        before, saved = requested("current"), []
+        loss = forward()
+        loss.register_hook(lambda _: saved.append(requested("current") - before))
+        loss.backward()
+        del loss
+    print(json.dumps({"saved": saved[0], "peak": requested("peak") - before}))
+
+
+def images():
+    return torch.randn(4, 8, 128, 128, device="cuda")
+
+
+def frozen_convolutions():
+    first, *others = (nn.Conv2d(8, 8, 3, padding=1, bias=False, device="cuda") for _ in range(4))
+    for layer in others:
+        layer.requires_grad_(False)
+    x = images()
+    measured(lambda: nn.Sequential(first, *others)(x).sum())
+
+
+def relus():
+    weight, x = nn.Parameter(torch.ones((), device="cuda")), images()
+    measured(lambda: F.relu(F.relu(x + weight) + weight).sum())
+
+
+def dropouts():
+    weight, x = nn.Parameter(torch.ones((), device="cuda")), images()
+    measured(lambda: F.dropout(F.dropout(x + weight, 0.5), 0.5).sum())
+
+
+def copies():
+    """The product of two copies saves both."""
+    weight, x = nn.Parameter(torch.ones((), device="cuda")), images()
+
+    def forward():
+        h = (x + weight).exp()
+        return (h.clone() * h.clone()).sum()
+
+    measured(forward)
+
+
+def pooled():
+    weight, x = nn.Parameter(torch.ones((), device="cuda")), images()
+    measured(lambda: F.max_pool2d(x + weight, 2).sum())
+
+
+# ---- nets of which is predicted what rewrites do to them
+
+def stepped(net, x, steps=3):
+    optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(steps):
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = net(x).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def convolutions():
+    def block(inner, outer):
+        return nn.Sequential(nn.Conv2d(inner, outer, 3, padding=1, bias=False), nn.BatchNorm2d(outer), nn.ReLU())
+
+    net = nn.Sequential(block(8, 16), nn.MaxPool2d(2), block(16, 16), block(16, 16).requires_grad_(False), nn.Dropout(0.1), nn.Conv2d(16, 4, 1))
+    stepped(net.cuda(), images())
+
+
+def transformer():
+    layers = [nn.TransformerEncoderLayer(256, 8, 1024, 0.1, activation=activation, batch_first=True, norm_first=True)
+              for activation in ("gelu", "relu", "gelu")]
+    stepped(nn.Sequential(*layers).cuda(), torch.randn(8, 256, 256, device="cuda"))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
+    sys.stdout.flush()
+    os._exit(0)  # the interpreter's end is another test's

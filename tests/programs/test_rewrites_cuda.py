@@ -1,0 +1,89 @@
+"""Rewrites on CUDA, on a simulated GPU: of small tensors every bit, of large ones every byte (cases/cuda_rewrites.py)."""
+
+import json
+
+import pytest
+
+import harness
+import predictions
+from test_cuda import has_cuda
+
+PROGRAM = harness.CASES / "cuda_rewrites.py"
+IMAGES = 4 * 8 * 128 * 128  # elements
+EAGER = ["--rewrite-min-bytes", "256", "--recompute-budget", "100%"]
+
+pytestmark = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
+
+
+def run(function, *options):
+    done = harness.bare([harness.BINARY, "run", "--simulate-gpu", "H100", *options, "--", harness.PYTHON, PROGRAM, function])
+    assert done.code == 0, done.stderr
+    return done
+
+
+def same(function, apply, *options):
+    """What the run with rewrites said; it printed what the bare program prints."""
+    bare, rewritten = run(function), run(function, "--apply", apply, *EAGER, *options)
+    assert bare.stdout == rewritten.stdout
+    assert bare.stdout.endswith("True\n"), "the gradients are all zero: nothing was compared"
+    assert "error inside Tapelens" not in rewritten.stderr, rewritten.stderr
+    return rewritten.stderr
+
+
+@pytest.mark.parametrize("apply", ["lossless", "bitwise"])
+@pytest.mark.parametrize("function", ["values", "autocast", "threads", "double"])
+def test_gradients_are_the_same_bits(function, apply):
+    said = same(function, apply)
+    assert "rewrote" in said, said
+
+
+@pytest.mark.parametrize("apply", ["lossless", "bitwise"])
+def test_a_training_on_a_stream_of_its_own_is_rewritten_there(apply):
+    assert "rewrote" in same("side_stream", apply)
+
+
+@pytest.mark.parametrize("apply", ["lossless", "bitwise"])
+def test_what_another_stream_uses_is_left_alone(apply):
+    assert "it is used on another stream" in same("two_streams", apply)
+
+
+@pytest.mark.parametrize("apply", ["lossless", "bitwise"])
+def test_what_a_graph_is_captured_of_is_left_alone(apply):
+    said = same("graphed", apply)
+    assert "it is used inside a CUDA graph" in said
+    assert "rewrote" in said, "what is outside of the graph is rewritten"
+
+
+def test_a_stand_in_of_nans_reaches_no_gradient():
+    same("values", "lossless", "--poison")
+
+
+# What is saved less when the backward begins, and how much lower the peak is. Of what comes back in the backward there is then
+# what is kept of it besides: the bits of a mask, short indices. Each of the peaks is where one of them has come back.
+FEWER = {
+    ("frozen_convolutions", "lossless"): (3 * 4 * IMAGES, 3 * 4 * IMAGES),
+    ("relus", "lossless"): (2 * (4 * IMAGES - IMAGES // 8), -IMAGES // 8),
+    ("dropouts", "lossless"): (2 * (IMAGES - IMAGES // 8), IMAGES - IMAGES // 8),
+    ("pooled", "lossless"): (4 * IMAGES + (8 - 2) * IMAGES // 4, 4 * IMAGES - 2 * IMAGES // 4),
+    ("copies", "lossless"): (0, 0),
+    ("copies", "bitwise"): (2 * 4 * IMAGES, 4 * IMAGES),
+}
+SCALAR = 8  # a loss and its gradient may be there at one peak and not at the other
+
+
+@pytest.mark.parametrize("function, apply", FEWER)
+def test_so_many_bytes_are_saved_less(function, apply):
+    bare, rewritten = json.loads(run(function).stdout), json.loads(run(function, "--apply", apply).stdout)
+    saved, peak = FEWER[function, apply]
+    assert bare["saved"] - rewritten["saved"] == saved
+    assert abs(bare["peak"] - rewritten["peak"] - peak) <= SCALAR
+
+
+@pytest.mark.parametrize("level", ["lossless", "bitwise"])
+@pytest.mark.parametrize("net", ["convolutions", "transformer"])
+def test_what_is_predicted_of_a_cuda_recording_comes_true(net, level, tmp_path):
+    figures = list(predictions.compare([harness.PYTHON, PROGRAM, net], tmp_path, level, recording=["--simulate-gpu", "H100"]))
+    assert {figure.of for figure in figures} == {"peak", "saved"}
+    assert all(figure.is_right() for figure in figures), figures
+    saved, = (figure for figure in figures if figure.of == "saved")
+    assert saved.measured < 0.9 * saved.bare, "hardly anything was rewritten"
