@@ -2,8 +2,11 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <dlfcn.h>
 
+#include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <string>
 
 #include "profiler/cuda/device_memory.h"
@@ -17,12 +20,14 @@ namespace {
 using c10::CachingDeviceAllocator::BlockInfo;
 using c10::CachingDeviceAllocator::SegmentInfo;
 using c10::CachingDeviceAllocator::TraceEntry;
+using c10::cuda::CUDACachingAllocator::SnapshotInfo;
 using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
 
 // What this process has of c10_cuda; null where it has none.
 struct Library {
   std::atomic<Allocator*>* allocator = nullptr;
   c10::DeviceIndex (*device_count)() = nullptr;
+  int (*memory_info)(size_t* free, size_t* total) = nullptr;  // cudaMemGetInfo; of the current device
 };
 
 const Library& library() {
@@ -33,6 +38,7 @@ const Library& library() {
     made.allocator =
         static_cast<std::atomic<Allocator*>*>(dlsym(handle, "_ZN3c104cuda20CUDACachingAllocator9allocatorE"));
     made.device_count = reinterpret_cast<c10::DeviceIndex (*)()>(dlsym(handle, "_ZN3c104cuda12device_countEv"));
+    made.memory_info = reinterpret_cast<int (*)(size_t*, size_t*)>(dlsym(handle, "cudaMemGetInfo"));
     dlclose(handle);  // the program keeps it
     return made;
   }();
@@ -47,11 +53,45 @@ trace::PoolNumbers pool_of(const c10::MempoolId_t& id) {
   return {static_cast<uint32_t>(id.first), static_cast<uint32_t>(id.second)};
 }
 
+// What a device has, and what the process may have of it. Each is written by whoever has the lock of its allocator.
+struct Limits {
+  uint64_t total = 0;
+  double fraction = 0;
+};
+std::array<Limits, 256> g_limits;
+// Garbage collection goes by what the process may have: where it is on, that is asked for at each segment, since a
+// program may change it at any time.
+std::atomic<bool> g_collects{false};
+
+// After a segment was allocated, outside of any capture: the device is the current one, and may be asked.
+void note_limits(c10::DeviceIndex device) try {
+  Limits& limits = g_limits[static_cast<uint8_t>(device)];
+  const std::string number = std::to_string(static_cast<int>(device));
+  if (limits.total == 0) {
+    size_t free = 0, total = 0;
+    if (library().memory_info == nullptr || library().memory_info(&free, &total) != 0 || total == 0) return;
+    limits.total = total;
+    note("cuda_memory:" + number, total);
+  }
+  Allocator* allocator = g_collects.load(std::memory_order_relaxed) ? allocator_now() : nullptr;
+  if (allocator == nullptr) return;
+  const double fraction = allocator->getMemoryFraction(device);
+  if (fraction == limits.fraction) return;
+  limits.fraction = fraction;
+  note("cuda_memory_allowed:" + number,
+       static_cast<uint64_t>(std::round(fraction * static_cast<double>(limits.total))));
+} catch (const std::exception&) {
+  // The fraction is not known then, and what is collected by it is not foretold.
+}
+
 // Called by the allocator under the lock of a device.
 void traced(const TraceEntry& entry) {
   const auto stream = reinterpret_cast<uint64_t>(entry.stream_);
   const auto segment = [&](trace::SegmentChange change) {
-    segment_changed(change, cuda_device(entry.device_), entry.addr_, entry.size_, stream, pool_of(entry.mempool_));
+    const trace::PoolNumbers pool = pool_of(entry.mempool_);
+    segment_changed(change, cuda_device(entry.device_), entry.addr_, entry.size_, stream, pool);
+    const bool is_more = change == trace::SegmentChange::allocated || change == trace::SegmentChange::mapped;
+    if (is_more && pool.graph == 0 && pool.user == 0) note_limits(entry.device_);
   };
   switch (entry.action_) {
     case TraceEntry::ALLOC:
@@ -85,8 +125,7 @@ bool has_memory(Allocator& allocator) {
 }
 
 // What it handed out before.
-void tell_of_older(record::ThreadState& thread, Allocator& allocator, Reported* reported) {
-  const auto snapshot = allocator.snapshot({0, 0}, /*include_traces=*/false);
+void tell_of_older(record::ThreadState& thread, const SnapshotInfo& snapshot, Reported* reported) {
   for (const SegmentInfo& segment : snapshot.segments) {
     const c10::Device device = cuda_device(segment.device);
     const auto stream = reinterpret_cast<uint64_t>(segment.stream);
@@ -125,7 +164,11 @@ void attach(record::ThreadState& thread, Reported* reported) {
   record::g_device_deleter.store(allocator->raw_deleter(), std::memory_order_relaxed);
   const bool had_memory = has_memory(*allocator);
   allocator->attachAllocatorTraceTracker(traced);
-  if (had_memory) tell_of_older(thread, *allocator, reported);
+  const SnapshotInfo snapshot = allocator->snapshot({0, 0}, /*include_traces=*/false);
+  const std::string& settings = snapshot.config_metadata.last_allocator_settings;
+  if (!settings.empty()) record::write_information(thread, "cuda_allocator_settings", settings);
+  g_collects.store(snapshot.config_metadata.garbage_collection_threshold > 0, std::memory_order_relaxed);
+  if (had_memory) tell_of_older(thread, snapshot, reported);
 }
 
 }  // namespace tapelens::cuda

@@ -16,6 +16,7 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <string>
 
 #include "profiler/record/thread_state.h"
 
@@ -42,6 +43,8 @@ void free_completed(uint64_t address, c10::Device device);
 void segment_changed(trace::SegmentChange change, c10::Device device, uint64_t address, uint64_t bytes, uint64_t stream,
                      trace::PoolNumbers pool);
 void out_of_memory_traced(uint64_t device_free);
+// What the recording is to know of a device, by a name.
+void note(const std::string& key, uint64_t bytes);
 
 // What was there before the tracker.
 struct OlderBlock {
