@@ -60,20 +60,22 @@ struct Limits {
 };
 std::array<Limits, 256> g_limits;
 // Garbage collection goes by what the process may have: where it is on, that is asked for at each segment, since a
-// program may change it at any time.
+// program may change it at any time; else once.
 std::atomic<bool> g_collects{false};
 
 // After a segment was allocated, outside of any capture: the device is the current one, and may be asked.
 void note_limits(c10::DeviceIndex device) try {
   Limits& limits = g_limits[static_cast<uint8_t>(device)];
   const std::string number = std::to_string(static_cast<int>(device));
-  if (limits.total == 0) {
+  const bool is_first = limits.total == 0;
+  if (is_first) {
     size_t free = 0, total = 0;
     if (library().memory_info == nullptr || library().memory_info(&free, &total) != 0 || total == 0) return;
     limits.total = total;
     note("cuda_memory:" + number, total);
   }
-  Allocator* allocator = g_collects.load(std::memory_order_relaxed) ? allocator_now() : nullptr;
+  if (!is_first && !g_collects.load(std::memory_order_relaxed)) return;
+  Allocator* allocator = allocator_now();
   if (allocator == nullptr) return;
   const double fraction = allocator->getMemoryFraction(device);
   if (fraction == limits.fraction) return;

@@ -8,9 +8,11 @@
 //
 // Under that lock nothing here takes a lock that is ever held around it, above all not the interpreter's. Locks that
 // are taken there and by nobody around the allocator's: that of the device names (record/storage.h), those of the
-// interned texts and of the spool's growth. LibTorch is called there in attach() alone, once: where the first
-// allocation of a program comes before an operator could attach, the allocator is asked for a snapshot; its locks can
-// be taken again by the thread that has them, and no other thread waits for one of them while it holds another.
+// interned texts and of the spool's growth. LibTorch is called there in two places. In attach(), once: where the first
+// allocation of a program comes before an operator could attach, the allocator is asked for a snapshot. And at the
+// first segment of a device (where garbage is collected, at each) it is asked what part of the device the process may
+// have. Its locks can be taken again by the thread that has them, and no other thread waits for one of them while it
+// holds another.
 #pragma once
 
 #include <c10/core/Device.h>
