@@ -1,7 +1,6 @@
 #include "analyzer/advise/allocator_advice.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "analyzer/advise/advice.h"
@@ -93,8 +92,8 @@ class Trying {
   std::optional<Together> together_;
 };
 
-// The fewest findings with which it fits, those that lower the peak most first; of more than one, none can be left out.
-std::optional<Way> fewest(const Trying& trying, const std::string& settings, uint64_t card) {
+// One finding that is enough, or some of which none can be left out; those that lower the peak most are tried first.
+std::optional<Way> few(const Trying& trying, const std::string& settings, uint64_t card) {
   std::vector<size_t> all = trying.all();
   if (all.size() > kMostFindings) all.resize(kMostFindings);
   const auto way = [&](const std::vector<size_t>& findings) -> std::optional<Way> {
@@ -107,10 +106,14 @@ std::optional<Way> fewest(const Trying& trying, const std::string& settings, uin
   for (const size_t one : all) {
     if (auto alone = way({one})) return alone;
   }
-  for (size_t i = all.size(); i-- > 0 && found->findings.size() > 2;) {
+  // What helps least is left out first, until no more can be. Of two both are needed: each alone was not enough.
+  for (size_t place = found->findings.size(); place-- > 0 && found->findings.size() > 2;) {
     std::vector<size_t> others = found->findings;
-    std::erase(others, all[i]);
-    if (auto without = way(others)) found = std::move(without);
+    others.erase(others.begin() + static_cast<int64_t>(place));
+    if (auto without = way(others)) {
+      found = std::move(without);
+      place = found->findings.size();
+    }
   }
   return found;
 }
@@ -122,32 +125,27 @@ Fits find_fits(const Trying& trying, const AllocatorAdvice& advice, uint64_t car
   const peak::ReservedOutcome as_is = trying.run({}, advice.settings, card);
   if (!as_is.failed) return fits;
   fits.failed = {as_is.failed->request.time, as_is.failed->bytes, as_is.failed->reserved};
-  std::vector<std::string> settings{advice.settings};
+  const auto tell = [&](double share) {
+    if (progress) progress("what would fit", share);
+  };
   for (const std::string_view one : kSettings) {
-    settings.push_back(with_setting(advice.settings, one));
+    const std::string settings = with_setting(advice.settings, one);
+    const peak::ReservedOutcome outcome = trying.run({}, settings, card);
+    if (!outcome.failed) fits.ways.push_back({{}, settings, outcome.peak});
   }
-  double done = 0;
-  for (const std::string& under : settings) {
-    if (progress) progress("what would fit", done++ / static_cast<double>(settings.size()));
-    std::optional<Way> found;
-    if (const peak::ReservedOutcome alone = trying.run({}, under, card); !alone.failed) {
-      found = Way{{}, under, alone.peak};
-    } else {
-      found = fewest(trying, under, card);
-    }
-    if (!found) continue;
-    if (under == advice.settings) found->settings.clear();
-    fits.ways.push_back(std::move(*found));
-  }
-  const auto changes = [](const Way& way) { return way.findings.size() + (way.settings.empty() ? 0 : 1); };
-  std::ranges::stable_sort(fits.ways, {}, [&](const Way& way) { return std::pair(changes(way), way.reserved_peak); });
-  // One of each number of findings is enough: the settings that are named first are those that are of use most often.
-  std::map<std::vector<size_t>, int> seen;
-  std::erase_if(fits.ways, [&](const Way& way) { return seen[way.findings]++ > 1; });
-  // Settings beside findings only where that takes fewer findings than these alone.
-  const auto alone = std::ranges::find_if(fits.ways, [](const Way& way) { return way.settings.empty(); });
-  const size_t most = alone == fits.ways.end() ? SIZE_MAX : alone->findings.size();
-  std::erase_if(fits.ways, [&](const Way& way) { return !way.settings.empty() && way.findings.size() >= most; });
+  std::ranges::stable_sort(fits.ways, {}, &Way::reserved_peak);
+  tell(0.2);
+  std::optional<Way> alone = few(trying, advice.settings, card);
+  if (alone) alone->settings.clear();
+  tell(0.6);
+  // A setting beside findings where no setting is enough, and that takes fewer of them.
+  const bool is_worth_it = fits.ways.empty() && !advice.tried.empty() && (!alone || alone->findings.size() > 1);
+  std::optional<Way> both;
+  if (is_worth_it) both = few(trying, advice.tried.front().settings, card);
+  const bool is_less = both && (!alone || both->findings.size() + 1 < alone->findings.size());
+  if (alone) fits.ways.push_back(std::move(*alone));
+  if (is_less) fits.ways.push_back(std::move(*both));
+  std::ranges::stable_sort(fits.ways, {}, [](const Way& way) { return way.findings.size() + !way.settings.empty(); });
   return fits;
 }
 
