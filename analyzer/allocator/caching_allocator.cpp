@@ -69,8 +69,8 @@ bool CachingAllocator::allocate(Number number, uint64_t bytes, uint64_t stream, 
     for (const Index old : garbage()) release_segment(old);
     block = new_segment(asked);
     if (block == 0 && release_for(asked)) block = new_segment(asked);
-    // Nothing is given back while a graph is captured.
-    if (block == 0 && !pool.is_private()) {
+    // Nothing is given back while a graph is captured. (PyTorch before 2.15: nor for a torch.cuda.MemPool.)
+    if (block == 0 && pool.graph == 0) {
       release_cached();
       block = new_segment(asked);
     }

@@ -56,7 +56,7 @@ trace::PoolNumbers pool_of(const c10::MempoolId_t& id) {
 // What a device has, and what the process may have of it. Each is written by whoever has the lock of its allocator.
 struct Limits {
   uint64_t total = 0;
-  double fraction = 0;
+  double fraction = 1;  // also where the program set none: then nothing is collected
 };
 std::array<Limits, 256> g_limits;
 // Garbage collection goes by what the process may have: where it is on, that is asked for at each segment, since a
