@@ -10,10 +10,10 @@ namespace {
 
 constexpr int kFirstPower = 20;  // 1 MiB
 
-// Of memory of the host, or of how the device is asked.
+// Of memory of the host, of how the device is asked, or of what the process may have, which CachingAllocator is told.
 bool changes_nothing(std::string_view key) {
   return key.starts_with("pinned_") || key.starts_with("release_lock_on_") || key == "backend" ||
-         key == "expandable_segments_handle_type";
+         key == "expandable_segments_handle_type" || key == "per_process_memory_fraction";
 }
 
 // Words, and the characters between them: one token each.
@@ -90,7 +90,6 @@ bool read_value(const std::string& key, const std::vector<std::string>& value, S
   if (key == "max_non_split_rounding_mb") return read_megabytes(word, settings.max_non_split_rounding);
   if (key == "large_segment_size_mb") return read_megabytes(word, settings.large_segment_size);
   if (key == "garbage_collection_threshold") return read(word, settings.garbage_collection_threshold);
-  if (key == "per_process_memory_fraction") return read(word, settings.per_process_memory_fraction);
   uint64_t divisions = 0;
   if (key != "roundup_power2_divisions" || !read(word, divisions)) return false;
   settings.roundup_divisions.fill(divisions);

@@ -20,7 +20,6 @@ struct Settings {
   uint64_t max_non_split_rounding = 20 * kMiB;   // by how much such a block may be larger than what it is given out for
   uint64_t large_segment_size = 20 * kMiB;       // of segments for requests between 1 and 10 MiB
   double garbage_collection_threshold = 0;       // a part of what the process may have; 0: never
-  double per_process_memory_fraction = 0;        // the part of the device that it may have; 0: nothing is said
   std::array<uint64_t, 16> roundup_divisions{};  // of each power of two, from 1 MiB on; 0: multiples of 512 bytes
 
   // The divisions for requests of so many bytes.
