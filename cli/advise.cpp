@@ -19,7 +19,7 @@ namespace tapelens::cli {
 namespace {
 
 struct AdviseCommand {
-  std::string file, format = "text", device, output, color = "auto", min_bytes, plan, patch, fail_on;
+  std::string file, format = "text", device, output, color = "auto", min_bytes, fits, plan, patch, fail_on;
   std::vector<std::string> checks, options, plugins;
   ApplyingOptions applying;
   int64_t process = 0, top = 0;
@@ -54,12 +54,17 @@ int64_t grave(const advise::Advice& advice, const std::string& fail_on) {
   });
 }
 
+advise::AllocatorWanted allocator_of(const AdviseCommand& command) {
+  if (command.fits.empty()) return {};
+  return {model::Bytes{static_cast<int64_t>(*parse_bytes(command.fits))}};
+}
+
 int advise_command(const AdviseCommand& command, const report::Options& options, const advise::Wanted& wanted,
                    advise::Checks& checks) {
   stay_within_memory();
   const auto recording = trace::Recording::open(command.file);
   if (!recording) return fail(recording.error());
-  const report::Advising advising{checks, wanted, progress_of_parts()};
+  const report::Advising advising{checks, wanted, progress_of_parts(), allocator_of(command)};
   auto built = report::build(*recording, options, &advising);
   clear_progress_line();
   if (!built) return fail({command.file + ": " + built.error().message, built.error().kind});
@@ -121,6 +126,7 @@ void add_advise(CLI::App& app, int& exit_code) {
       "  tapelens advise run.tapelens --write-plan plan.json      what a rewrite can fix, to edit\n"
       "  tapelens advise run.tapelens --patch fix.patch           for git apply\n"
       "  tapelens advise run.tapelens --plan plan.json            the peak with exactly that applied\n"
+      "  tapelens advise run.tapelens --fits 24GiB                what would make it fit a GPU of so much\n"
       "  tapelens advise run.tapelens --format sarif -o tapelens.sarif --fail-on warning    in CI\n\n"
       "tapelens checks lists the checks and explains each; shared libraries with more are found in the folders\n"
       "of TAPELENS_PLUGIN_PATH.\n"
@@ -147,6 +153,8 @@ void add_advise(CLI::App& app, int& exit_code) {
       ->type_name("PATH");
   sub->add_option("--option", options->options, "An option of a check; may be given more than once")
       ->type_name("CHECK.NAME=VALUE");
+  sub->add_option("--fits", options->fits, "Also say what would make the run fit into so much memory of a CUDA device")
+      ->type_name("SIZE");
   CLI::Option* process =
       sub->add_option("--process", options->process, "A process by its pid; the one with the largest peak if not given")
           ->type_name("PID")
@@ -170,6 +178,11 @@ void add_advise(CLI::App& app, int& exit_code) {
       const auto bytes = parse_bytes(options->min_bytes);
       if (!bytes) throw CLI::ValidationError("--min-bytes", "'" + options->min_bytes + "' is not a size, like 1MiB");
       wanted.min_bytes.value = static_cast<int64_t>(*bytes);
+    }
+    if (!options->fits.empty()) {
+      const auto bytes = parse_bytes(options->fits);
+      if (!bytes || *bytes == 0)
+        throw CLI::ValidationError("--fits", "'" + options->fits + "' is not a size, like 24GiB");
     }
     for (const std::string& option : options->options) wanted.options.push_back(option_of(option));
     wanted.applying = applied(*sub, options->applying);

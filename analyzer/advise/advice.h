@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/advise/allocator_advice.h"
 #include "analyzer/advise/applying.h"
 #include "analyzer/advise/checks.h"
 #include "analyzer/check/check.h"
@@ -86,6 +87,8 @@ struct Advice {
   check::SourceTree sources;         // that of Wanted::sources that the patches are of
   // If rewrites were applied: then findings are theirs, and peak_after_all is with them.
   std::optional<Prediction> predicted;
+  // Of a device whose allocator tells of segments; whoever wants it asks allocator_advice() for it.
+  std::optional<AllocatorAdvice> allocator;
 };
 
 struct Wanted {

@@ -23,6 +23,7 @@ class SortedTimes {
     sparse_.shrink_to_fit();
   }
   size_t size() const { return all_.size(); }
+  bool empty() const { return all_.empty(); }
   int64_t operator[](size_t row) const { return all_[row]; }
 
   // The first row at or after a time, of those from `from` on; size() if there is none. The nearer, the faster.

@@ -29,6 +29,30 @@ const DeviceMemory& Analysis::memory(DeviceId device) const {
   return memories_[device.value].get([&] { return device_memory(process_, device); });
 }
 
+namespace {
+
+// "cuda:1" -> "1"
+std::string_view number_of(std::string_view device) {
+  return device.substr(std::min(device.size(), device.find(':') + 1));
+}
+
+}  // namespace
+
+const DeviceRequests& Analysis::requests(DeviceId device) const {
+  return requests_[device.value].get([&] {
+    const std::string number(number_of(text_.string(text_.device_name[device])));
+    return device_requests(process_, device, information("cuda_allocator_settings"),
+                           bytes_noted("cuda_memory_allowed:" + number));
+  });
+}
+
+uint64_t Analysis::bytes_noted(std::string_view key) const {
+  const std::string_view noted = information(key);
+  uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(noted.data(), noted.data() + noted.size(), bytes);
+  return error == std::errc() && !noted.empty() ? bytes : allocator::kNoLimit;
+}
+
 const std::vector<DevicePeak>& Analysis::devices() const {
   return devices_.get([&] { return device_peaks(process_); });
 }

@@ -18,6 +18,7 @@
 #include "analyzer/peak/device_memory.h"
 #include "analyzer/peak/holders.h"
 #include "analyzer/peak/replay.h"
+#include "analyzer/peak/requests.h"
 #include "analyzer/peak/timeline.h"
 
 namespace tapelens::peak {
@@ -58,11 +59,15 @@ class Analysis {
   const std::vector<DevicePeak>& devices() const;
   // Blocks and segments of one of them; of a device that tells of none, nothing.
   const DeviceMemory& memory(DeviceId device) const;
+  // What was asked of its allocator; of a device that tells of no segments, nothing.
+  const DeviceRequests& requests(DeviceId device) const;
 
   // What the recorder noted under a key: "torch_version". Empty: nothing.
   std::string_view information(std::string_view key) const;
   // What it noted under a key that it may have noted more than once, in the order of time.
   std::vector<std::string_view> all_information(std::string_view key) const;
+  // Likewise, of a number of bytes; allocator::kNoLimit: nothing.
+  uint64_t bytes_noted(std::string_view key) const;
   // The begin of the first step that was watched as a whole (`tapelens record --steps`): before it only memory was, so
   // that nothing there has a holder, and peaks are looked for from here on.
   Time since() const;
@@ -75,7 +80,9 @@ class Analysis {
   Lazy<Provenance> provenance_;
   Lazy<Lifetimes> lifetimes_, longest_lifetimes_;
   Lazy<std::vector<DevicePeak>> devices_;
-  std::array<Lazy<DeviceMemory>, 256> memories_;  // by device
+  // By device.
+  std::array<Lazy<DeviceMemory>, 256> memories_;
+  std::array<Lazy<DeviceRequests>, 256> requests_;
 };
 
 // The memory of one device of a process. The Analysis outlives it.

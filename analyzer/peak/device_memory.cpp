@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/peak/device_events.h"
+
 namespace tapelens::peak {
 
 int64_t StepCurve::at(Time when) const {
-  const auto after = std::ranges::upper_bound(time, when.ns);
-  return after == time.begin() ? 0 : value[static_cast<size_t>(after - time.begin()) - 1];
+  const size_t after = time.after(when.ns);
+  return after == 0 ? 0 : value[after - 1];
 }
 
 void StepCurve::add(Time when, int64_t change) {
@@ -166,25 +168,25 @@ class Pieces {
   std::map<uint64_t, SegmentAt> pieces_;
 };
 
+void change(Pieces& pieces, const SegmentEvents& s, SegmentEventId row) {
+  if (!gives_more(s.change[row])) return pieces.remove(s.address[row], s.bytes[row].value);
+  pieces.add({s.address[row],
+              s.bytes[row],
+              s.stream[row],
+              s.graph_pool[row],
+              s.user_pool[row],
+              s.change[row] == SegmentChange::mapped,
+              {},
+              {},
+              {}});
+}
+
 Pieces pieces_at(const Process& p, DeviceId device, Time when) {
   Pieces pieces;
   const SegmentEvents& s = p.segment_events;
   for (const SegmentEventId row : s.ids()) {
     if (s.time[row] > when) break;
-    if (s.device[row] != device) continue;
-    if (gives_more(s.change[row])) {
-      pieces.add({s.address[row],
-                  s.bytes[row],
-                  s.stream[row],
-                  s.graph_pool[row],
-                  s.user_pool[row],
-                  s.change[row] == SegmentChange::mapped,
-                  {},
-                  {},
-                  {}});
-    } else {
-      pieces.remove(s.address[row], s.bytes[row].value);
-    }
+    if (s.device[row] == device) change(pieces, s, row);
   }
   return pieces;
 }
@@ -202,12 +204,28 @@ void find_holes(SegmentAt& segment) {
   segment.largest_hole.value = largest;
 }
 
+// Each block into its segment; both by address.
+void put_into(std::vector<SegmentAt>& segments, const std::vector<BlockAt>& blocks) {
+  auto block = blocks.begin();
+  for (SegmentAt& segment : segments) {
+    const uint64_t end = segment.address + static_cast<uint64_t>(segment.bytes.value);
+    while (block != blocks.end() && block->address < segment.address) ++block;
+    for (; block != blocks.end() && block->address < end; ++block) segment.blocks.push_back(*block);
+    find_holes(segment);
+  }
+}
+
 }  // namespace
 
 bool has_blocks(const Process& p, DeviceId device) {
   return std::ranges::any_of(p.device_blocks.ids(), [&](DeviceBlockId row) {
     return p.allocations.device[p.device_blocks.allocation[row]] == device;
   });
+}
+
+bool has_segments(const Process& p, DeviceId device) {
+  return std::ranges::any_of(p.segment_events.ids(),
+                             [&](SegmentEventId row) { return p.segment_events.device[row] == device; });
 }
 
 DeviceMemory device_memory(const Process& process, DeviceId device) {
@@ -231,14 +249,45 @@ std::vector<SegmentAt> segments_at(const Process& p, DeviceId device, const Mome
     blocks.push_back({id, b.address[row], b.rounded[row], std::ranges::binary_search(waiting, id.value)});
   }
   std::ranges::sort(blocks, {}, &BlockAt::address);
-  auto block = blocks.begin();
-  for (SegmentAt& segment : segments) {
-    const uint64_t end = segment.address + static_cast<uint64_t>(segment.bytes.value);
-    while (block != blocks.end() && block->address < segment.address) ++block;
-    for (; block != blocks.end() && block->address < end; ++block) segment.blocks.push_back(*block);
-    find_holes(segment);
-  }
+  put_into(segments, blocks);
   return segments;
+}
+
+std::vector<Bytes> largest_holes_out_of_memory(const Process& p, DeviceId device) {
+  std::vector<Bytes> holes;
+  Pieces pieces;
+  std::map<uint64_t, BlockAt> alive;  // by address
+  DeviceEvents events(p, device);
+  const auto address = [&](const DeviceEvent& event) {
+    return p.device_blocks.address[events.block_of(AllocationId{event.row})];
+  };
+  while (const auto event = events.next()) {
+    switch (event->kind) {
+      case DeviceEvent::Kind::segment:
+        change(pieces, p.segment_events, SegmentEventId{event->row});
+        break;
+      case DeviceEvent::Kind::allocate: {
+        const DeviceBlockId block = events.block_of(AllocationId{event->row});
+        alive[address(*event)] = {AllocationId{event->row}, address(*event), p.device_blocks.rounded[block], false};
+        break;
+      }
+      case DeviceEvent::Kind::free:
+        alive.erase(address(*event));
+        break;
+      case DeviceEvent::Kind::request_free:
+        break;
+      case DeviceEvent::Kind::out_of_memory: {
+        std::vector<SegmentAt> segments = pieces.joined();
+        std::vector<BlockAt> blocks;
+        for (const auto& [at, block] : alive) blocks.push_back(block);
+        put_into(segments, blocks);
+        Bytes& largest = holes.emplace_back();
+        for (const SegmentAt& segment : segments) largest = std::max(largest, segment.largest_hole);
+        break;
+      }
+    }
+  }
+  return holes;
 }
 
 }  // namespace tapelens::peak

@@ -16,7 +16,8 @@ namespace tapelens::peak {
 
 // Values that hold from their times on; before the first one 0. Several of one time: the last holds.
 struct StepCurve {
-  std::vector<int64_t> time, value;
+  SortedTimes time;
+  std::vector<int64_t> value;
 
   int64_t at(Time when) const;
   void add(Time when, int64_t change);
@@ -30,6 +31,8 @@ struct DeviceMemory {
 // Of a device that tells of no blocks: nothing.
 DeviceMemory device_memory(const Process& process, DeviceId device);
 bool has_blocks(const Process& process, DeviceId device);
+// False: what it reserved is not known (an allocator that tells of blocks alone).
+bool has_segments(const Process& process, DeviceId device);
 
 struct BlockAt {
   AllocationId allocation;
@@ -52,5 +55,8 @@ struct SegmentAt {
 
 // By address. A block that lies in no segment (a damaged recording) is in none.
 std::vector<SegmentAt> segments_at(const Process& process, DeviceId device, const Moment& when);
+
+// The longest piece of a segment without a block at each request of the device that found no memory, in their order.
+std::vector<Bytes> largest_holes_out_of_memory(const Process& process, DeviceId device);
 
 }  // namespace tapelens::peak

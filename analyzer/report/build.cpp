@@ -96,7 +96,10 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
                      {}};
     if (peak::has_blocks(process, device.device)) {
       const peak::DeviceMemory& memory = analysis.memory(device.device);
-      described.blocks = {memory.allocated_peak, memory.active_peak, memory.reserved_peak, memory.segments};
+      described.blocks = {memory.allocated_peak, memory.active_peak, {}};
+      if (peak::has_segments(process, device.device)) {
+        described.blocks->segments = {memory.reserved_peak, memory.segments};
+      }
     }
     facts.devices.push_back(std::move(described));
   }
@@ -227,7 +230,16 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
     report.saved_peak = saved_for_backward(analysis.lifetimes(), device.timeline(), analysis.since());
   }
   if (advising != nullptr) {
-    report.advice = advise::advise(device, advising->checks, advising->wanted, advising->progress);
+    std::vector<advise::Change> changes;
+    report.advice = advise::advise(device, advising->checks, advising->wanted, advising->progress, &changes);
+    if (const auto& wanted = advising->allocator) {
+      report.advice->allocator = advise::allocator_advice(device, *report.advice, changes, *wanted, advising->progress);
+      if (wanted->fits && !report.advice->allocator) {
+        return Error{"what was reserved on " + report.peak.device +
+                         " is not recorded: --fits is for GPUs with PyTorch's own CUDA allocator",
+                     ErrorKind::usage};
+      }
+    }
   }
   return report;
 }

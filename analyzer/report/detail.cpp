@@ -5,6 +5,7 @@
 
 #include "analyzer/model/attribution.h"
 #include "analyzer/peak/device_memory.h"
+#include "analyzer/peak/fragmentation.h"
 
 namespace tapelens::report {
 
@@ -107,17 +108,30 @@ std::string holder_text(const Holder& h) {
 
 namespace {
 
-std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const peak::PeakSet& set) {
+constexpr size_t kPins = 5;
+
+std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const peak::PeakSet& set,
+                                          const std::unordered_map<uint32_t, StringId>& names) {
   if (!peak::has_blocks(analysis.process(), set.device)) return std::nullopt;
   const peak::DeviceMemory& memory = analysis.memory(set.device);
   Reserved out;
   out.allocated.value = memory.allocated.at(set.when.time);
   out.waiting.value = memory.waiting.at(set.when.time);
-  out.reserved.value = memory.reserved.at(set.when.time);
-  for (const peak::SegmentAt& s : peak::segments_at(analysis.process(), set.device, set.when)) {
+  if (peak::has_segments(analysis.process(), set.device)) out.reserved = Bytes{memory.reserved.at(set.when.time)};
+  const std::vector<peak::SegmentAt> segments = peak::segments_at(analysis.process(), set.device, set.when);
+  for (const peak::SegmentAt& s : segments) {
     out.largest_hole = std::max(out.largest_hole, s.largest_hole);
     out.segments.push_back({s.address, s.bytes, s.used, s.largest_hole, s.stream, s.blocks.size(), s.graph_pool,
                             s.user_pool, s.is_expandable});
+  }
+  const peak::Fragmentation pieces = fragmentation(analysis.process(), analysis.text(), set, segments, kPins);
+  out.empty = pieces.empty;
+  out.unusable = pieces.unusable;
+  for (const peak::Fragmentation::Pin& pin : pieces.pins) {
+    const Allocation largest =
+        describe(analysis.process(), analysis.text(), analysis.steps(), set, set.members[pin.member], names);
+    out.pins.push_back({holder_text(main_holder(largest)), largest.module, largest.source, pin.allocations,
+                        pin.segments, pin.bytes, pin.unused});
   }
   return out;
 }
@@ -127,6 +141,11 @@ std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const 
 std::vector<OutOfMemory> describe_out_of_memory(const Process& p, const Text& text) {
   std::vector<OutOfMemory> out;
   const model::OutOfMemory& o = p.out_of_memory;
+  struct Holes {
+    std::vector<Bytes> all;
+    size_t next = 0;
+  };
+  std::unordered_map<uint32_t, Holes> holes;  // by device
   for (const model::OutOfMemoryId row : o.ids()) {
     OutOfMemory one;
     one.device = text.string(text.device_name[o.device[row]]);
@@ -135,8 +154,9 @@ std::vector<OutOfMemory> describe_out_of_memory(const Process& p, const Text& te
     one.allocated = o.allocated[row];
     one.reserved = o.reserved[row];
     if (o.free[row] != UINT64_MAX) one.free = Bytes{static_cast<int64_t>(o.free[row])};
-    for (const peak::SegmentAt& segment : segments_at(p, o.device[row], peak::moment_at(p, one.time)))
-      one.largest_hole = std::max(one.largest_hole, segment.largest_hole);
+    const auto [of_device, is_first] = holes.try_emplace(o.device[row].value);
+    if (is_first) of_device->second.all = peak::largest_holes_out_of_memory(p, o.device[row]);
+    one.largest_hole = of_device->second.all[of_device->second.next++];
     one.op = text.string(p.operators.name[o.op[row]]);
     one.module = text.string(text.module_path[model::module_of(p, row)]);
     const model::StackId stack = model::stack_of(p, text, row);
@@ -168,8 +188,8 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
     out.groups_left_out.bytes += out.groups.back().bytes;
     out.groups.pop_back();
   }
-  out.reserved = describe_reserved(analysis, set);
   const auto names = parameter_names(process, set);
+  out.reserved = describe_reserved(analysis, set, names);
   for (const peak::Member& member : set.members) {
     if (out.allocations.size() < top) {
       out.allocations.push_back(describe(process, text, steps, set, member, names));

@@ -34,6 +34,9 @@ void add_findings(Page& page, const Report& report);
 // The same for Markdown: a table of those that lower the peak or are more than info, what else there is in one line.
 std::string findings_table(const Report& report);
 
+// What its allocator would have reserved, and what makes the recording fit; nothing for a device without.
+void add_allocator(Page& page, const Report& report);
+
 // What Advice::peak_after_all is without: "all findings", "the finding", "4 of 6 findings"; empty: there is none.
 std::string fixed_text(const advise::Advice& advice);
 // "peak 174.0 MiB -> 130.2 MiB (-43.8 MiB, -25.2 %)", or that it does not move and why.

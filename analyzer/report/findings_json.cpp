@@ -51,6 +51,46 @@ Json finding_json(const advise::Finding& f) {
             {"text", f.fix.text}}}};
 }
 
+Json way_json(const advise::Way& way, const advise::Advice& advice) {
+  Json findings = Json::array();
+  for (const size_t place : way.findings) findings.push_back(advice.findings[place].id);
+  return {{"findings", std::move(findings)},
+          {"settings", way.settings.empty() ? Json(nullptr) : Json(way.settings)},
+          {"reserved_peak_bytes", way.reserved_peak.value}};
+}
+
+Json fits_json(const advise::Fits& fits, const advise::Advice& advice) {
+  Json ways = Json::array();
+  for (const advise::Way& way : fits.ways) ways.push_back(way_json(way, advice));
+  Json failed = nullptr;
+  if (const auto& first = fits.failed) {
+    failed = {{"time_ns", first->time.ns}, {"bytes", first->bytes.value}, {"reserved_bytes", first->reserved.value}};
+  }
+  return {{"card_bytes", fits.card.value},
+          {"failed", std::move(failed)},
+          {"ways", std::move(ways)},
+          {"ran_out_of_memory", fits.ends_out_of_memory}};
+}
+
+Json allocator_json(const advise::Advice& advice) {
+  const auto& allocator = advice.allocator;
+  if (!allocator) return nullptr;
+  Json tried = Json::array();
+  for (const advise::SettingTried& one : allocator->tried) {
+    tried.push_back(
+        {{"settings", one.settings}, {"reserved_peak_bytes", one.reserved_peak.value}, {"served", one.is_served}});
+  }
+  const bool is_known = allocator->is_known();
+  return {{"settings", allocator->settings},
+          {"replay_differs", is_known ? Json(nullptr) : Json(allocator->differs)},
+          {"compared_events", allocator->compared},
+          {"card_bytes", allocator->card ? Json(allocator->card->value) : Json(nullptr)},
+          {"reserved_peak_before_bytes", allocator->reserved_before.value},
+          {"reserved_peak_after_all_bytes", is_known ? Json(allocator->reserved_after_all.value) : Json(nullptr)},
+          {"tried", std::move(tried)},
+          {"fits", allocator->fits ? fits_json(*allocator->fits, advice) : Json(nullptr)}};
+}
+
 }  // namespace
 
 void add_advice(Json& object, const advise::Advice& advice) {
@@ -77,6 +117,7 @@ void add_advice(Json& object, const advise::Advice& advice) {
                                 {"saved_peak_after_bytes", predicted->saved_after.value},
                                 {"saved_peak_after_at_most_bytes", predicted->saved_at_most.value}};
   }
+  object["advice"]["allocator"] = allocator_json(advice);
   object["findings"] = std::move(findings);
 }
 

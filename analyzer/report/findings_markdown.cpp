@@ -68,6 +68,20 @@ std::string findings_table(const Report& r) {
   return out;
 }
 
+namespace {
+
+// What a setting of the allocator is worth, where it is worth something.
+std::string allocator_markdown(const Report& r) {
+  const auto& allocator = r.advice->allocator;
+  if (!allocator || !allocator->is_known()) return "";
+  const advise::SettingTried* better = allocator->better();
+  if (better == nullptr) return "";
+  return "\nReserved on " + code(r.peak.device) + ": " + bytes_text(allocator->reserved_before) + "; with " +
+         code("PYTORCH_CUDA_ALLOC_CONF=" + better->settings) + " " + bytes_text(better->reserved_peak) + "\n";
+}
+
+}  // namespace
+
 std::string advice_markdown(const Report& r, size_t rows) {
   const Advice& advice = *r.advice;
   std::string out = "### Memory: " + bytes_text(advice.peak_before) + " on " + code(r.peak.device) + after_all(advice) +
@@ -85,6 +99,7 @@ std::string advice_markdown(const Report& r, size_t rows) {
   if (shown < advice.findings.size()) {
     out += "\nand " + plural(advice.findings.size() - shown, "finding more", "findings more") + "\n";
   }
+  out += allocator_markdown(r);
   for (const std::string& refused : advice.refused) out += "\n> **Not checked:** " + cell(refused) + "\n";
   for (const Lost& lost : r.recording.lost) {
     if (lost.is_data) out += "\n> **Not complete:** " + cell(lost.what) + "\n";

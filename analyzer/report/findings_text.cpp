@@ -263,6 +263,7 @@ std::string advice_text(const Report& r, const Style& style) {
     }
     add_block(page, f, ++number);
   }
+  add_allocator(page, r);
   add_refused(page, advice);
   for (const Lost& lost : r.recording.lost) {
     if (!lost.is_data) continue;

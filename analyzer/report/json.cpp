@@ -97,10 +97,23 @@ Json reserved_json(const std::optional<Reserved>& reserved) {
                         {"user_pool", s.user_pool},
                         {"expandable", s.is_expandable}});
   }
+  Json pins = Json::array();
+  for (const Reserved::Pin& pin : reserved->pins) {
+    pins.push_back({{"holder", pin.holder},
+                    {"module", pin.module},
+                    {"source", pin.source},
+                    {"allocations", pin.allocations},
+                    {"bytes", pin.bytes.value},
+                    {"segments", pin.segments},
+                    {"unused_bytes", pin.unused.value}});
+  }
   return {{"allocated_bytes", reserved->allocated.value},
           {"waiting_bytes", reserved->waiting.value},
-          {"reserved_bytes", reserved->reserved.value},
-          {"largest_unused_bytes", reserved->largest_hole.value},
+          {"reserved_bytes", reserved->reserved ? Json(reserved->reserved->value) : Json(nullptr)},
+          {"largest_unused_bytes", reserved->reserved ? Json(reserved->largest_hole.value) : Json(nullptr)},
+          {"empty_segments_bytes", reserved->empty.value},
+          {"unusable_bytes", reserved->unusable.value},
+          {"pinned_by", std::move(pins)},
           {"segments", std::move(segments)}};
 }
 
@@ -118,8 +131,9 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
       if (const auto& blocks = device.blocks) {
         one["allocated_peak_bytes"] = blocks->allocated_peak.value;
         one["active_peak_bytes"] = blocks->active_peak.value;
-        one["reserved_peak_bytes"] = blocks->reserved_peak.value;
-        one["segments"] = blocks->segments;
+        const auto& segments = blocks->segments;
+        one["reserved_peak_bytes"] = segments ? Json(segments->reserved_peak.value) : Json(nullptr);
+        one["segments"] = segments ? Json(segments->count) : Json(nullptr);
       }
       devices.push_back(std::move(one));
     }

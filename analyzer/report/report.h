@@ -70,8 +70,12 @@ struct Device {
   Bytes live_at_end;
   // Of a device whose allocator tells of blocks and segments: peak/device_memory.h.
   struct Blocks {
-    Bytes allocated_peak, active_peak, reserved_peak;
-    uint64_t segments = 0;
+    Bytes allocated_peak, active_peak;
+    struct Segments {
+      Bytes reserved_peak;
+      uint64_t count = 0;
+    };
+    std::optional<Segments> segments;  // none: not known
   };
   std::optional<Blocks> blocks;
 };
@@ -166,9 +170,18 @@ struct Segment {
   bool is_expandable = false;
 };
 struct Reserved {
-  Bytes allocated, waiting, reserved;
+  Bytes allocated, waiting;
+  std::optional<Bytes> reserved;  // none, and no segment: not known
   Bytes largest_hole;
   std::vector<Segment> segments;  // by address
+  // Of what is unused: peak/fragmentation.h.
+  Bytes empty, unusable;
+  struct Pin {
+    std::string holder, module, source;
+    uint64_t allocations = 0, segments = 0;
+    Bytes bytes, unused;
+  };
+  std::vector<Pin> pins;
 };
 
 struct Peak {
@@ -226,6 +239,8 @@ struct Advising {
   advise::Checks& checks;
   advise::Wanted wanted;
   advise::Progress progress;
+  // What the allocator of a CUDA device would reserve: replays of all requests, a second for some millions of them.
+  std::optional<advise::AllocatorWanted> allocator{};
 };
 // An error is of kind usage where an option asks for what the recording does not have; its sentence does not name the
 // file.

@@ -26,11 +26,30 @@ std::string process_name(const Report& r, uint32_t pid, int32_t rank) {
 std::string reserved_text(const Reserved& reserved) {
   std::string text = "in blocks of " + bytes_text(reserved.allocated);
   if (reserved.waiting.value > 0) text += ", " + bytes_text(reserved.waiting) + " more still used by other streams";
-  if (reserved.segments.empty()) return text;
-  const Bytes unused{reserved.reserved.value - reserved.allocated.value - reserved.waiting.value};
-  return text + ", " + bytes_text(reserved.reserved) + " reserved in " +
+  if (!reserved.reserved || reserved.segments.empty()) return text;
+  const Bytes unused{reserved.reserved->value - reserved.allocated.value - reserved.waiting.value};
+  return text + ", " + bytes_text(*reserved.reserved) + " reserved in " +
          plural(reserved.segments.size(), "segment", "segments") + "; " + bytes_text(unused) +
-         " of that unused, in pieces of at most " + bytes_text(reserved.largest_hole);
+         " of that unused, in pieces of at most " + bytes_text(reserved.largest_hole) +
+         (reserved.unusable > Bytes{}
+              ? ", " + bytes_text(reserved.unusable) + " in pieces that no request of the program is small enough for"
+              : "");
+}
+
+// What keeps segments that are not full, where they are worth a word.
+void add_pins(Page& page, const Reserved& reserved) {
+  constexpr int64_t kWorth = 50;  // one of so many of the reserved bytes
+  if (!reserved.reserved || reserved.pins.empty()) return;
+  if (reserved.pins.front().unused.value < reserved.reserved->value / kWorth) return;
+  page.heading("What holds unused memory in place", "the segments that it lies in cannot be given back");
+  for (const Reserved::Pin& pin : reserved.pins) {
+    std::string text = bytes_text(pin.unused) + " unused in " + plural(pin.segments, "segment", "segments") + " of " +
+                       bytes_text(pin.bytes) + " " + pin.holder;
+    if (pin.allocations > 1) text += " (" + plural(pin.allocations, "allocation", "allocations") + ")";
+    if (!pin.module.empty()) text += " in " + pin.module;
+    if (!pin.source.empty()) text += ", " + pin.source;
+    page.paragraph("  ", text);
+  }
 }
 
 void add_out_of_memory(Page& page, const Report& r) {
@@ -255,8 +274,9 @@ void add_ranges(Page& page, const Report& r) {
 
 std::string blocks_text(const Device& device) {
   if (!device.blocks) return "";
-  return "; allocated " + bytes_text(device.blocks->allocated_peak) + ", reserved " +
-         bytes_text(device.blocks->reserved_peak);
+  const auto& segments = device.blocks->segments;
+  return "; allocated " + bytes_text(device.blocks->allocated_peak) +
+         (segments ? ", reserved " + bytes_text(segments->reserved_peak) : "");
 }
 
 void add_processes(Page& page, const Report& r) {
@@ -340,6 +360,7 @@ std::string text(const Report& report, const Style& style) {
   add_title(page, report);
   add_out_of_memory(page, report);
   add_categories(page, report);
+  if (report.peak.reserved) add_pins(page, *report.peak.reserved);
   add_groups(page, report);
   add_allocations(page, report);
   add_rewritten(page, report.rewritten);

@@ -41,19 +41,6 @@ Line::Line(const peak::StepCurve& curve) : curve_(curve) {
   }
 }
 
-size_t Line::first_at_or_after(Time time, size_t from) const {
-  // The next column is near: in steps that double, then between the last two.
-  const std::vector<int64_t>& times = curve_.time;
-  size_t step = 1, low = from;
-  while (low + step < times.size() && times[low + step] < time.ns) {
-    low += step;
-    step *= 2;
-  }
-  const auto begin = times.begin() + static_cast<int64_t>(low);
-  const auto end = times.begin() + static_cast<int64_t>(std::min(times.size(), low + step + 1));
-  return static_cast<size_t>(std::lower_bound(begin, end, time.ns) - times.begin());
-}
-
 int64_t Line::most(size_t first, size_t last) const {
   int64_t most = first == 0 ? 0 : curve_.value[first - 1];
   // What is not a whole block of the next level, at both ends.
@@ -71,9 +58,9 @@ int64_t Line::most(size_t first, size_t last) const {
 
 void Line::columns(const TimeAxis& axis, std::vector<Bytes>& out) const {
   out.resize(static_cast<size_t>(axis.width));
-  size_t first = first_at_or_after(axis.time_of(0), 0);
+  size_t first = curve_.time.at_or_after(axis.time_of(0).ns);
   for (int c = 0; c < axis.width; ++c) {
-    const size_t last = std::max(first, first_at_or_after(axis.time_of(c + 1), first));
+    const size_t last = std::max(first, curve_.time.at_or_after(axis.time_of(c + 1).ns, first));
     out[static_cast<size_t>(c)] = Bytes{most(first, last)};
     first = last;
   }

@@ -24,7 +24,6 @@ class Line {
 
  private:
   static constexpr size_t kBlock = 16;
-  size_t first_at_or_after(Time time, size_t from) const;
   int64_t most(size_t first, size_t last) const;
 
   const peak::StepCurve& curve_;

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -20,11 +22,13 @@ namespace {
 using c10::CachingDeviceAllocator::BlockInfo;
 using c10::CachingDeviceAllocator::SegmentInfo;
 using c10::CachingDeviceAllocator::TraceEntry;
+using c10::cuda::CUDACachingAllocator::SnapshotInfo;
 using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
 
 // What this process has of c10_cuda; null where it has none.
 struct Library {
   std::atomic<Allocator*>* allocator = nullptr;
+  int (*memory_info)(size_t* free, size_t* total) = nullptr;  // cudaMemGetInfo; of the current device
 };
 
 const Library& library() {
@@ -34,6 +38,7 @@ const Library& library() {
     if (handle == nullptr) return made;
     made.allocator =
         static_cast<std::atomic<Allocator*>*>(dlsym(handle, "_ZN3c104cuda20CUDACachingAllocator9allocatorE"));
+    made.memory_info = reinterpret_cast<int (*)(size_t*, size_t*)>(dlsym(handle, "cudaMemGetInfo"));
     dlclose(handle);  // the program keeps it
     return made;
   }();
@@ -67,6 +72,39 @@ thread_local Attaching* t_attaching = nullptr;
 
 void begin_watch(const Attaching& attaching, c10::DeviceIndex device);
 
+// What a device has, and what the process may have of it. Each is written by whoever has the lock of its allocator.
+struct Limits {
+  uint64_t total = 0;
+  double fraction = 1;  // also where the program set none: then nothing is collected
+};
+std::array<Limits, 256> g_limits;
+// Garbage collection goes by what the process may have: where it is on, that is asked for at each segment, since a
+// program may change it at any time; else once.
+std::atomic<bool> g_collects{false};
+
+// After a segment was allocated, outside of any capture: the device is the current one, and may be asked.
+void note_limits(c10::DeviceIndex device) try {
+  Limits& limits = g_limits[static_cast<uint8_t>(device)];
+  const std::string number = std::to_string(static_cast<int>(device));
+  const bool is_first = limits.total == 0;
+  if (is_first) {
+    size_t free = 0, total = 0;
+    if (library().memory_info == nullptr || library().memory_info(&free, &total) != 0 || total == 0) return;
+    limits.total = total;
+    note("cuda_memory:" + number, total);
+  }
+  if (!is_first && !g_collects.load(std::memory_order_relaxed)) return;
+  Allocator* allocator = allocator_now();
+  if (allocator == nullptr) return;
+  const double fraction = allocator->getMemoryFraction(device);
+  if (fraction == limits.fraction) return;
+  limits.fraction = fraction;
+  note("cuda_memory_allowed:" + number,
+       static_cast<uint64_t>(std::round(fraction * static_cast<double>(limits.total))));
+} catch (const std::exception&) {
+  // The fraction is not known then, and what is collected by it is not foretold.
+}
+
 // Called by the allocator under the lock of a device.
 void traced(const TraceEntry& entry) {
   if (entry.action_ == TraceEntry::SNAPSHOT && t_attaching != nullptr) {
@@ -78,7 +116,10 @@ void traced(const TraceEntry& entry) {
   if (!listens_to(entry.device_)) return;
   const auto stream = reinterpret_cast<uint64_t>(entry.stream_);
   const auto segment = [&](trace::SegmentChange change) {
-    segment_changed(change, cuda_device(entry.device_), entry.addr_, entry.size_, stream, pool_of(entry.mempool_));
+    const trace::PoolNumbers pool = pool_of(entry.mempool_);
+    segment_changed(change, cuda_device(entry.device_), entry.addr_, entry.size_, stream, pool);
+    const bool is_more = change == trace::SegmentChange::allocated || change == trace::SegmentChange::mapped;
+    if (is_more && pool.graph == 0 && pool.user == 0) note_limits(entry.device_);
   };
   switch (entry.action_) {
     case TraceEntry::ALLOC:
@@ -149,7 +190,10 @@ void attach(record::ThreadState& thread, Reported* reported) {
   Attaching attaching{thread, *allocator, reported};
   t_attaching = &attaching;
   try {
-    allocator->snapshot({0, 0}, /*include_traces=*/false);
+    const SnapshotInfo snapshot = allocator->snapshot({0, 0}, /*include_traces=*/false);
+    const std::string& settings = snapshot.config_metadata.last_allocator_settings;
+    if (!settings.empty()) record::write_information(thread, "cuda_allocator_settings", settings);
+    g_collects.store(snapshot.config_metadata.garbage_collection_threshold > 0, std::memory_order_relaxed);
   } catch (...) {
     t_attaching = nullptr;
     throw;

@@ -8,9 +8,10 @@
 //
 // Under that lock nothing here takes a lock that is ever held around it, above all not the interpreter's. Locks that
 // are taken there and by nobody around the allocator's: that of the device names (record/storage.h), those of the
-// interned texts and of the spool's growth. LibTorch is called there in attach() alone, once: it asks the allocator for
-// snapshots under the lock of a device; the allocator's locks can be taken again by the thread that has them, and no
-// other thread waits for one of them while it holds another.
+// interned texts and of the spool's growth. LibTorch is called there in two places. In attach(), once: it asks the
+// allocator for snapshots under the lock of a device. And at the first segment of a device (where garbage is collected,
+// at each) it is asked what part of the device the process may have. The allocator's locks can be taken again by the
+// thread that has them, and no other thread waits for one of them while it holds another.
 //
 // The watch over a GPU begins under its lock, with a snapshot of what it has: what came before is in the snapshot, what
 // comes after is told. Of a thread that allocates on another GPU in that moment nothing is taken but the snapshot; one
@@ -20,6 +21,7 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <string>
 
 #include "profiler/record/thread_state.h"
 
@@ -48,6 +50,8 @@ void free_completed(uint64_t address, c10::Device device);
 void segment_changed(trace::SegmentChange change, c10::Device device, uint64_t address, uint64_t bytes, uint64_t stream,
                      trace::PoolNumbers pool);
 void out_of_memory_traced(uint64_t device_free);
+// What the recording is to know of a device, by a name.
+void note(const std::string& key, uint64_t bytes);
 
 // What was there before the tracker.
 struct OlderBlock {

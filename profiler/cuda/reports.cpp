@@ -7,6 +7,7 @@
 #include "profiler/cuda/device_memory.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
+#include "profiler/record/intern.h"
 #include "profiler/record/storage.h"
 
 namespace tapelens::cuda {
@@ -180,6 +181,11 @@ void segment_changed(trace::SegmentChange change, c10::Device device, uint64_t a
 void out_of_memory_traced(uint64_t device_free) {
   if (!is_recording()) return;
   guarded([&] { this_thread().device_call = {Call::Kind::out_of_memory, false, 0, device_free, 0, {}}; });
+}
+
+void note(const std::string& key, uint64_t bytes) {
+  if (!is_recording()) return;
+  guarded([&] { record::write_information(this_thread(), key, std::to_string(bytes)); });
 }
 
 void older_block(ThreadState& thread, const OlderBlock& block, c10::Device device) {

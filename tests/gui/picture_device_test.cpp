@@ -33,7 +33,7 @@ TEST(PictureDeviceLines, EachColumnIsTheMostOfItsTimes) {
     const peak::StepCurve curve = random_curve(random, values);
     const Line line(curve);
     EXPECT_EQ(line.is_flat(), values == 0);
-    const int64_t whole = values == 0 ? 1000 : curve.time.back() + 100;
+    const int64_t whole = values == 0 ? 1000 : curve.time[curve.time.size() - 1] + 100;
     for (int i = 0; i < 12; ++i) {
       const int64_t length = std::max<int64_t>(1, whole >> (i % 6)), begin = static_cast<int64_t>(random()) % whole;
       const TimeAxis axis({Time{begin}, Time{begin + length}}, 1 + static_cast<int>(random() % 300));

@@ -138,6 +138,7 @@ TEST_F(Advising, WrongUsageIsExitCode2AndSaysWhatThereIs) {
       {{"--option", "trivial-concat.much=1"}, "it has min-bytes"},
       {{"--option", "nothing.much=1"}, "no CHECK.OPTION"},
       {{"--min-bytes", "much"}, "1MiB"},
+      {{"--fits", "much"}, "24GiB"},
       {{"--format", "xml"}, "sarif"},
       {{"--fail-on", "fatal"}, "warning"},
       {{"--process", "1"}, "pid"},

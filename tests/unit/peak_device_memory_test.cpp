@@ -134,6 +134,32 @@ TEST(Segments, AreWhatIsReservedAtAMomentWithItsBlocksAndItsHoles) {
   EXPECT_EQ(after[0].bytes, Bytes{0x3000});
 }
 
+TEST(Segments, AreNotKnownOfAnAllocatorThatTellsOfBlocksAlone) {
+  SpoolBuilder b;
+  b.block(0x10000, 100, 512).segment(SegmentChange::allocated, 0x90000, 4096, "cuda:1");
+  const Loaded l(b);
+  EXPECT_FALSE(has_segments(l.process, l.device("cuda:0")));
+  EXPECT_TRUE(has_segments(l.process, l.device("cuda:1")));
+}
+
+TEST(Segments, HaveTheirLargestHoleAtEachRequestThatFoundNoMemory) {
+  SpoolBuilder b;
+  b.out_of_memory(1, 0, 0).segment(SegmentChange::allocated, 0x10000, 0x4000).block(0x11000, 0x1000, 0x1000);
+  b.out_of_memory(1, 0, 0).out_of_memory(1, 0, 0, UINT64_MAX, "cuda:1").request_free(0x11000).out_of_memory(1, 0, 0);
+  b.free(0x11000, "cuda:0")
+      .out_of_memory(1, 0, 0)
+      .segment(SegmentChange::freed, 0x10000, 0x4000)
+      .out_of_memory(1, 0, 0);
+  const Loaded l(b);
+  EXPECT_EQ(largest_holes_out_of_memory(l.process, l.device("cuda:0")),
+            (std::vector<Bytes>{Bytes{0}, Bytes{0x2000}, Bytes{0x2000}, Bytes{0x4000}, Bytes{0}}));
+  // As of any moment.
+  const model::OutOfMemory& all = l.process.out_of_memory;
+  EXPECT_EQ(
+      segments_at(l.process, l.device("cuda:0"), moment_at(l.process, all.time[OutOfMemoryId{2}]))[0].largest_hole,
+      Bytes{0x2000});
+}
+
 // Against counts that are kept beside, as PyTorch keeps them.
 TEST(DeviceMemory, AddsUpWhateverTheOrder) {
   for (uint32_t seed = 0; seed < 50; ++seed) {

@@ -1,0 +1,216 @@
+#include "analyzer/advise/allocator_advice.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/advise/together.h"
+
+namespace tapelens::advise {
+namespace {
+
+using allocator::kNoLimit;
+
+// What is tried, what is most often of use first.
+constexpr std::string_view kSettings[] = {"expandable_segments:True",    "max_split_size_mb:128",
+                                          "max_split_size_mb:512",       "roundup_power2_divisions:8",
+                                          "roundup_power2_divisions:16", "garbage_collection_threshold:0.8"};
+// Of a recording with more findings, those that lower the peak most.
+constexpr size_t kMostFindings = 24;
+
+Bytes bytes_of(uint64_t bytes) { return Bytes{static_cast<int64_t>(bytes)}; }
+
+// What segments can have: what they had when there was no more, or, where that never was, what the device has.
+uint64_t card_of(const peak::Analysis& analysis, DeviceId device) {
+  const OutOfMemory& all = analysis.process().out_of_memory;
+  uint64_t card = kNoLimit;
+  for (const OutOfMemoryId row : all.ids()) {
+    if (all.device[row] != device || all.free[row] == UINT64_MAX) continue;
+    card = std::min(card, static_cast<uint64_t>(all.reserved[row].value) + all.free[row]);
+  }
+  if (card != kNoLimit) return card;
+  const std::string_view name = analysis.text().string(analysis.text().device_name[device]);
+  return analysis.bytes_noted("cuda_memory:" + std::string(name.substr(name.find(':') + 1)));
+}
+
+bool ran_out_of_memory(const peak::DeviceRequests& requests) {
+  return std::ranges::any_of(requests.all,
+                             [](const auto& one) { return one.kind == peak::Request::Kind::out_of_memory; });
+}
+
+class Trying {
+ public:
+  Trying(const peak::DeviceAnalysis& device, const Advice& advice, std::span<const Change> changes)
+      : p_(device.of().process()),
+        requests_(device.of().requests(device.device())),
+        replay_(device.replay()),
+        reserved_(p_, requests_),
+        advice_(advice),
+        place_(changes.size()) {
+    // Those that drop the same saves share them in the order of their places.
+    std::vector<size_t> order(changes.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::sort(order, {}, [&](size_t at) { return changes[at].place; });
+    std::vector<const peak::WhatIf*> whats;
+    for (size_t i = 0; i < order.size(); ++i) {
+      place_[order[i]] = i;
+      whats.push_back(&changes[order[i]].what);
+    }
+    together_.emplace(p_, replay_, std::move(whats));
+  }
+
+  // With those findings fixed; places in Advice::findings.
+  peak::ReservedOutcome run(std::span<const size_t> findings, const std::string& settings, uint64_t card) const {
+    // On a smaller card the process may have no more than it.
+    const uint64_t allowed = requests_.allowed == kNoLimit ? kNoLimit : std::min(requests_.allowed, card);
+    const peak::ReservedSettings under{allocator::parse_settings(settings).settings, card, allowed};
+    if (findings.empty()) return reserved_.run(under);
+    std::vector<bool> has(place_.size());
+    for (const size_t finding : findings) has[place_[finding]] = true;
+    const Together::Set set = together_->of(has);
+    const std::vector<const peak::WhatIf*> changes = set.changes();
+    const peak::Replayed replayed{set.outcome, changes};
+    return reserved_.run(under, &replayed);
+  }
+
+  // What Advice::peak_after_all is without.
+  std::vector<size_t> all() const {
+    std::vector<size_t> fixed;
+    for (size_t i = 0; i < advice_.findings.size(); ++i) {
+      if (advice_.findings[i].is_in_all && !advice_.findings[i].is_alternative) fixed.push_back(i);
+    }
+    return fixed;
+  }
+
+ private:
+  const Process& p_;
+  const peak::DeviceRequests& requests_;
+  const peak::Replay replay_;
+  const peak::ReservedReplay reserved_;
+  const Advice& advice_;
+  std::vector<size_t> place_;  // in the order of sharing, by finding
+  std::optional<Together> together_;
+};
+
+// One finding that is enough, or some of which none can be left out; those that lower the peak most are tried first.
+std::optional<Way> few(const Trying& trying, const std::string& settings, uint64_t card) {
+  std::vector<size_t> all = trying.all();
+  if (all.size() > kMostFindings) all.resize(kMostFindings);
+  const auto way = [&](const std::vector<size_t>& findings) -> std::optional<Way> {
+    const peak::ReservedOutcome outcome = trying.run(findings, settings, card);
+    if (outcome.failed) return std::nullopt;
+    return Way{findings, settings, outcome.peak};
+  };
+  std::optional<Way> found = way(all);
+  if (!found || all.empty()) return found;
+  for (const size_t one : all) {
+    if (auto alone = way({one})) return alone;
+  }
+  // What helps least is left out first, until no more can be. Of two both are needed: each alone was not enough.
+  for (size_t place = found->findings.size(); place-- > 0 && found->findings.size() > 2;) {
+    std::vector<size_t> others = found->findings;
+    others.erase(others.begin() + static_cast<int64_t>(place));
+    if (auto without = way(others)) {
+      found = std::move(without);
+      place = found->findings.size();
+    }
+  }
+  return found;
+}
+
+Fits find_fits(const Trying& trying, const AllocatorAdvice& advice, uint64_t card,
+               const std::function<void(std::string_view, double)>& progress) {
+  Fits fits;
+  fits.card = bytes_of(card);
+  const peak::ReservedOutcome as_is = trying.run({}, advice.settings, card);
+  if (!as_is.failed) return fits;
+  fits.failed = {as_is.failed->request.time, as_is.failed->bytes, as_is.failed->reserved};
+  const auto tell = [&](double share) {
+    if (progress) progress("what would fit", share);
+  };
+  for (const std::string_view one : kSettings) {
+    const std::string settings = with_setting(advice.settings, one);
+    const peak::ReservedOutcome outcome = trying.run({}, settings, card);
+    if (!outcome.failed) fits.ways.push_back({{}, settings, outcome.peak});
+  }
+  std::ranges::stable_sort(fits.ways, {}, &Way::reserved_peak);
+  tell(0.2);
+  std::optional<Way> alone = few(trying, advice.settings, card);
+  if (alone) alone->settings.clear();
+  tell(0.6);
+  // A setting beside findings where no setting is enough, and that takes fewer of them.
+  const bool is_worth_it = fits.ways.empty() && !advice.tried.empty() && (!alone || alone->findings.size() > 1);
+  std::optional<Way> both;
+  if (is_worth_it) both = few(trying, advice.tried.front().settings, card);
+  const bool is_less = both && (!alone || both->findings.size() + 1 < alone->findings.size());
+  if (alone) fits.ways.push_back(std::move(*alone));
+  if (is_less) fits.ways.push_back(std::move(*both));
+  std::ranges::stable_sort(fits.ways, {}, [](const Way& way) { return way.findings.size() + !way.settings.empty(); });
+  return fits;
+}
+
+}  // namespace
+
+const SettingTried* AllocatorAdvice::better() const {
+  const auto least = std::ranges::find_if(tried, &SettingTried::is_served);
+  if (least == tried.end() || least->reserved_peak.value > reserved_before.value - reserved_before.value / 100) {
+    return nullptr;
+  }
+  return &*least;
+}
+
+std::string with_setting(std::string_view settings, std::string_view key_and_value) {
+  const std::string_view key = key_and_value.substr(0, key_and_value.find(':'));
+  std::string all;
+  // Commas within brackets are part of a value.
+  for (size_t begin = 0; begin < settings.size();) {
+    size_t end = begin;
+    for (int depth = 0; end < settings.size() && (depth > 0 || settings[end] != ','); ++end) {
+      depth += settings[end] == '[' ? 1 : settings[end] == ']' ? -1 : 0;
+    }
+    std::string_view one = settings.substr(begin, end - begin);
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    begin = end + 1;
+    if (one.substr(0, one.find(':')) == key || one.empty()) continue;
+    all += (all.empty() ? "" : ",") + std::string(one);
+  }
+  return all + (all.empty() ? "" : ",") + std::string(key_and_value);
+}
+
+std::optional<AllocatorAdvice> allocator_advice(const peak::DeviceAnalysis& device, const Advice& advice,
+                                                std::span<const Change> changes, const AllocatorWanted& wanted,
+                                                const std::function<void(std::string_view, double)>& progress) {
+  const peak::Analysis& analysis = device.of();
+  if (!peak::has_segments(analysis.process(), device.device())) return std::nullopt;
+  if (progress) progress("allocator", 0);
+  const peak::DeviceRequests& requests = analysis.requests(device.device());
+  AllocatorAdvice out;
+  out.settings = analysis.information("cuda_allocator_settings");
+  out.differs = requests.differs;
+  out.compared = requests.compared;
+  out.reserved_before = analysis.memory(device.device()).reserved_peak;
+  const uint64_t card = card_of(analysis, device.device());
+  if (card != kNoLimit) out.card = bytes_of(card);
+  if (!out.is_known()) return out;
+  const Trying trying(device, advice, changes);
+  out.reserved_after_all = trying.run(trying.all(), out.settings, card).peak;
+  for (const std::string_view one : kSettings) {
+    if (progress) progress("allocator", static_cast<double>(out.tried.size() + 1) / (std::size(kSettings) + 1));
+    // Without what the process may have there is nothing to collect by.
+    const bool collects = one.starts_with("garbage");
+    if (collects && requests.allowed == kNoLimit) continue;
+    const std::string settings = with_setting(out.settings, one);
+    const peak::ReservedOutcome outcome = trying.run({}, settings, card);
+    out.tried.push_back({settings, outcome.peak, !outcome.failed});
+  }
+  std::ranges::stable_sort(out.tried, {}, &SettingTried::reserved_peak);
+  const bool ended = ran_out_of_memory(requests);
+  if (wanted.fits || ended) {
+    const uint64_t bytes = wanted.fits ? static_cast<uint64_t>(wanted.fits->value) : card;
+    out.fits = find_fits(trying, out, bytes, progress);
+    out.fits->ends_out_of_memory = ended;
+  }
+  return out;
+}
+
+}  // namespace tapelens::advise

@@ -1,0 +1,80 @@
+// What a device's allocator would reserve with findings fixed and under other settings, and what would make a recording
+// fit into so many bytes: by the replay of what the program asked of it, and only where that replay does with the
+// recorded requests exactly what was recorded (peak/requests.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/check/check.h"
+#include "analyzer/peak/analysis.h"
+#include "analyzer/peak/reserved.h"
+
+namespace tapelens::advise {
+
+using namespace model;
+
+struct Advice;
+struct Change;
+
+// A value of PYTORCH_CUDA_ALLOC_CONF.
+struct SettingTried {
+  std::string settings;  // all of it, with what the program had: "max_split_size_mb:64,expandable_segments:True"
+  Bytes reserved_peak;   // of what is served
+  bool is_served = true;
+};
+
+// What makes all requests find memory. Nothing of it can be left out.
+struct Way {
+  std::vector<size_t> findings;  // places in Advice::findings, in their order
+  std::string settings;          // as in SettingTried; empty: as the program had them
+  Bytes reserved_peak;
+};
+
+struct Fits {
+  Bytes card;  // that segments may have
+  // The first request that would find no memory as things are; none: it fits.
+  struct Failure {
+    Time time;
+    Bytes bytes, reserved;  // of the block; of segments then
+  };
+  std::optional<Failure> failed;
+  std::vector<Way> ways;  // the fewest changes first; empty: nothing that was tried is enough
+  // The recording itself ran out of memory there: what the program asks for after it is not known.
+  bool ends_out_of_memory = false;
+};
+
+struct AllocatorAdvice {
+  std::string settings;       // that the program had; empty: none
+  std::string differs;        // why there are no figures; empty: there are
+  uint64_t compared = 0;      // events that the replay did as recorded
+  std::optional<Bytes> card;  // what segments could have in the recorded run, if known
+  Bytes reserved_before;
+  Bytes reserved_after_all;         // with what Advice::peak_after_all is without
+  std::vector<SettingTried> tried;  // the lowest first; of alike ones the least change
+  std::optional<Fits> fits;
+
+  bool is_known() const { return differs.empty(); }
+  // The settings with which less is reserved than before, by a hundredth at least; null: none of those that were tried.
+  const SettingTried* better() const;
+};
+
+// What it does to segments: "expandable_segments:True" in the place of what was said of that before.
+std::string with_setting(std::string_view settings, std::string_view key_and_value);
+
+struct AllocatorWanted {
+  std::optional<Bytes>
+      fits{};  // the bytes of a card to fit into; none: asked only where the recording ran out of memory
+};
+
+// None: of a device whose allocator tells of no segments.
+std::optional<AllocatorAdvice> allocator_advice(const peak::DeviceAnalysis& device, const Advice& advice,
+                                                std::span<const Change> changes, const AllocatorWanted& wanted,
+                                                const std::function<void(std::string_view, double)>& progress);
+
+}  // namespace tapelens::advise

@@ -1,0 +1,36 @@
+// What PYTORCH_CUDA_ALLOC_CONF says of how the caching allocator gives out memory.
+//
+// https://pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapelens::allocator {
+
+inline constexpr uint64_t kMiB = uint64_t{1} << 20;
+inline constexpr uint64_t kNoLimit = UINT64_MAX;
+
+struct Settings {
+  bool expandable_segments = false;
+  uint64_t max_split_size = kNoLimit;            // blocks of so many bytes and more are not split
+  uint64_t max_non_split_rounding = 20 * kMiB;   // by how much such a block may be larger than what it is given out for
+  uint64_t large_segment_size = 20 * kMiB;       // of segments for requests between 1 and 10 MiB
+  double garbage_collection_threshold = 0;       // a part of what the process may have; 0: never
+  std::array<uint64_t, 16> roundup_divisions{};  // of each power of two, from 1 MiB on; 0: multiples of 512 bytes
+
+  // The divisions for requests of so many bytes.
+  uint64_t divisions_of(uint64_t bytes) const;
+};
+
+// Keys that are about pinned memory and the like change nothing of it and are skipped.
+struct ParsedSettings {
+  Settings settings;
+  std::vector<std::string> unknown;  // keys that are not modelled, and what could not be read
+};
+ParsedSettings parse_settings(std::string_view text);
+
+}  // namespace tapelens::allocator

@@ -1,0 +1,44 @@
+// What happened to the memory of one device that tells of its blocks, in order: the tables of a process as one
+// sequence. Of one nanosecond what was given back comes first, then segments, then blocks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analyzer/model/model.h"
+
+namespace tapelens::peak {
+
+using namespace model;
+
+struct DeviceEvent {
+  // Of one time, in this order.
+  enum class Kind : uint8_t { request_free, free, segment, out_of_memory, allocate };
+  Kind kind = Kind::free;
+  uint32_t row = 0;  // AllocationId; SegmentEventId; OutOfMemoryId
+  Time time;
+};
+
+class DeviceEvents {
+ public:
+  DeviceEvents(const Process& process, DeviceId device);
+
+  // None: that was the last.
+  std::optional<DeviceEvent> next();
+  // Of an allocation of the device; none: it is in no block.
+  DeviceBlockId block_of(AllocationId allocation) const;
+
+ private:
+  bool is_mine(AllocationId allocation) const;
+  void skip();
+
+  const Process& p_;
+  const DeviceId device_;
+  std::vector<uint32_t> block_of_;  // by allocation
+  std::vector<bool> is_asked_;      // likewise: the program gave it back
+  // The next row of each table that is of this device.
+  uint32_t block_ = 1, request_ = 1, free_ = 1, segment_ = 1, failure_ = 1;
+};
+
+}  // namespace tapelens::peak

@@ -1,0 +1,230 @@
+#include "analyzer/peak/requests.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "analyzer/peak/device_events.h"
+
+namespace tapelens::peak {
+namespace {
+
+using allocator::CachingAllocator;
+using allocator::PoolId;
+
+bool gives_back(SegmentChange change) { return change == SegmentChange::freed || change == SegmentChange::unmapped; }
+
+// Gives what the recorded device gave, and notes the first request that it was not asked for then.
+class RecordedDevice : public allocator::Device {
+ public:
+  explicit RecordedDevice(const SegmentEvents& events) : events_(events) {}
+
+  // What happened until the next request.
+  void begin(std::span<SegmentEventId> rows) { rows_ = rows; }
+  std::span<const SegmentEventId> left() const { return rows_; }
+  bool differs() const { return differs_; }
+
+  std::optional<uint64_t> allocate(uint64_t bytes) override {
+    // It had no memory where the allocator gave some back, or gave up.
+    if (rows_.empty() || gives_back(events_.change[rows_[0]])) return std::nullopt;
+    const SegmentEventId row = take(0);
+    differs_ |= events_.change[row] != SegmentChange::allocated || bytes_of(row) != bytes;
+    return events_.address[row];
+  }
+  void free(uint64_t address, uint64_t bytes) override { given_back(SegmentChange::freed, address, bytes); }
+  uint64_t reserve_addresses() override {
+    const bool is_told = !rows_.empty() && events_.change[rows_[0]] == SegmentChange::mapped;
+    return is_told ? events_.address[rows_[0]] : UINT64_MAX / 2;
+  }
+  bool map(uint64_t address, uint64_t bytes) override {
+    if (rows_.empty() || gives_back(events_.change[rows_[0]])) return false;
+    const SegmentEventId row = take(0);
+    differs_ |=
+        events_.change[row] != SegmentChange::mapped || events_.address[row] != address || bytes_of(row) != bytes;
+    return true;
+  }
+  void unmap(uint64_t address, uint64_t bytes) override { given_back(SegmentChange::unmapped, address, bytes); }
+
+  uint64_t bytes_of(SegmentEventId row) const { return static_cast<uint64_t>(events_.bytes[row].value); }
+
+ private:
+  SegmentEventId take(size_t place) {
+    const SegmentEventId row = rows_[place];
+    std::rotate(rows_.begin(), rows_.begin() + static_cast<int64_t>(place),
+                rows_.begin() + static_cast<int64_t>(place) + 1);
+    rows_ = rows_.subspan(1);
+    return row;
+  }
+  // In which order the segments of one moment are given back makes no difference.
+  void given_back(SegmentChange change, uint64_t address, uint64_t bytes) {
+    for (size_t place = 0; place < rows_.size() && gives_back(events_.change[rows_[place]]); ++place) {
+      const SegmentEventId row = rows_[place];
+      if (events_.address[row] != address || events_.change[row] != change || bytes_of(row) != bytes) continue;
+      take(place);
+      return;
+    }
+    differs_ = true;
+  }
+
+  const SegmentEvents& events_;
+  std::span<SegmentEventId> rows_;
+  bool differs_ = false;
+};
+
+class Comparison {
+ public:
+  Comparison(const Process& process, DeviceId device, DeviceRequests& out)
+      : p_(process),
+        out_(out),
+        events_(process, device),
+        recorded_(process.segment_events),
+        allocator_(out.settings, recorded_, process.allocations.rows() + 1, out.allowed) {}
+
+  void run() {
+    while (const std::optional<DeviceEvent> event = events_.next()) {
+      if (event->kind == DeviceEvent::Kind::segment) {
+        waiting_.push_back(SegmentEventId{event->row});
+        continue;
+      }
+      out_.compared += waiting_.size() + 1;
+      recorded_.begin(waiting_);
+      happens(*event);
+      if (out_.differs.empty() && !recorded_.left().empty()) {
+        const SegmentChange change = p_.segment_events.change[recorded_.left()[0]];
+        differs(gives_back(change)
+                    ? "a segment was given back that is in use"
+                    : "a segment was reserved that no request needed (memory from before the recording)");
+      }
+      if (out_.differs.empty() && recorded_.differs()) differs("another segment was reserved or given back");
+      if (!out_.differs.empty()) return;
+      waiting_.clear();
+    }
+    recorded_.begin(waiting_);
+    out_.compared += waiting_.size();
+    give_back_whole_pools();
+    if (recorded_.differs() || !recorded_.left().empty()) differs("the last segments were given back otherwise");
+  }
+
+ private:
+  void differs(const char* what) {
+    if (out_.differs.empty()) out_.differs = what;
+  }
+
+  void happens(const DeviceEvent& event) {
+    time_ = event.time;
+    switch (event.kind) {
+      case DeviceEvent::Kind::allocate:
+        return allocate(AllocationId{event.row});
+      case DeviceEvent::Kind::out_of_memory:
+        return out_of_memory(OutOfMemoryId{event.row});
+      case DeviceEvent::Kind::request_free:
+        give_back_whole_pools();
+        add(Request::Kind::request_free, event.row);
+        return allocator_.request_free(event.row);
+      case DeviceEvent::Kind::free:
+        give_back_whole_pools();
+        add(Request::Kind::free, event.row);
+        return allocator_.free(event.row);
+      case DeviceEvent::Kind::segment:
+        return;
+    }
+  }
+
+  void add(Request::Kind kind, uint32_t row) { out_.all.push_back({time_, row, kind}); }
+
+  void allocate(AllocationId id) {
+    const DeviceBlockId block = events_.block_of(id);
+    const DeviceBlocks& b = p_.device_blocks;
+    const auto bytes = static_cast<uint64_t>(p_.allocations.bytes[id].value);
+    const PoolId pool{b.graph_pool[block], b.user_pool[block]};
+    before_request(bytes, b.stream[block], pool);
+    add(Request::Kind::allocate, id.value);
+    if (!allocator_.allocate(id.value, bytes, b.stream[block], pool)) {
+      return differs("a segment would be reserved that was not");
+    }
+    if (allocator_.address_of(id.value) != b.address[block]) return differs("a block lies elsewhere");
+    if (allocator_.bytes_of(id.value) != static_cast<uint64_t>(b.rounded[block].value)) {
+      differs("a block has another size");
+    }
+  }
+
+  void out_of_memory(OutOfMemoryId row) {
+    const auto bytes = static_cast<uint64_t>(p_.out_of_memory.bytes[row].value);
+    add(Request::Kind::out_of_memory, row.value);
+    if (allocator_.allocate(p_.allocations.rows() + 1, bytes, 0, {})) differs("a request was served that failed");
+  }
+
+  // Segments that were given back before a block was: because the program emptied the cache, or, with no block cached
+  // for it, by the allocator for this very request. The second is known by what is left: not all was given back.
+  void before_request(uint64_t bytes, uint64_t stream, PoolId pool) {
+    if (waiting_.empty() || !gives_back(p_.segment_events.change[waiting_[0]])) return;
+    if (allocator_.is_cached(bytes, stream, pool) || (!is_garbage() && is_whole_pools())) give_back_whole_pools();
+  }
+
+  bool is_garbage() const {
+    uint64_t bytes = 0;
+    for (const SegmentEventId row : given_back()) bytes += recorded_.bytes_of(row);
+    return bytes == allocator_.could_collect();
+  }
+
+  std::span<const SegmentEventId> given_back() const {
+    const auto rows = recorded_.left();
+    size_t count = 0;
+    while (count < rows.size() && gives_back(p_.segment_events.change[rows[count]])) ++count;
+    return rows.first(count);
+  }
+
+  PoolId pool_of(SegmentEventId row) const {
+    return {p_.segment_events.graph_pool[row], p_.segment_events.user_pool[row]};
+  }
+
+  std::vector<PoolId> pools_given_back() const {
+    std::vector<PoolId> pools;
+    for (const SegmentEventId row : given_back()) {
+      if (std::ranges::find(pools, pool_of(row)) == pools.end()) pools.push_back(pool_of(row));
+    }
+    return pools;
+  }
+
+  bool is_whole_pools() const {
+    for (const PoolId pool : pools_given_back()) {
+      uint64_t bytes = 0;
+      for (const SegmentEventId row : given_back()) bytes += pool_of(row) == pool ? recorded_.bytes_of(row) : 0;
+      if (bytes != allocator_.could_give_back(pool)) return false;
+    }
+    return true;
+  }
+
+  void give_back_whole_pools() {
+    for (const PoolId pool : pools_given_back()) {
+      add(Request::Kind::give_back, static_cast<uint32_t>(out_.pools.size()));
+      out_.pools.push_back(pool);
+      allocator_.give_back(pool);
+    }
+  }
+
+  const Process& p_;
+  DeviceRequests& out_;
+  DeviceEvents events_;
+  RecordedDevice recorded_;
+  CachingAllocator allocator_;
+  std::vector<SegmentEventId> waiting_;  // since the last request
+  Time time_;
+};
+
+}  // namespace
+
+DeviceRequests device_requests(const Process& process, DeviceId device, std::string_view settings, uint64_t allowed) {
+  DeviceRequests out;
+  const allocator::ParsedSettings parsed = allocator::parse_settings(settings);
+  out.settings = parsed.settings;
+  out.allowed = allowed;
+  if (!parsed.unknown.empty()) {
+    out.differs = "the setting " + parsed.unknown.front() + " is not modelled";
+    return out;
+  }
+  Comparison(process, device, out).run();
+  return out;
+}
+
+}  // namespace tapelens::peak

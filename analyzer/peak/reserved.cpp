@@ -1,0 +1,177 @@
+#include "analyzer/peak/reserved.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+namespace tapelens::peak {
+namespace {
+
+using allocator::CachingAllocator;
+using allocator::PoolId;
+
+// A card of so many bytes. Each segment lies above those before it.
+class Card : public allocator::Device {
+ public:
+  explicit Card(uint64_t bytes) : bytes_(bytes) {}
+
+  std::optional<uint64_t> allocate(uint64_t bytes) override {
+    if (!take(bytes)) return std::nullopt;
+    const uint64_t address = next_;
+    next_ += bytes;
+    return address;
+  }
+  void free(uint64_t, uint64_t bytes) override { used_ -= bytes; }
+  uint64_t reserve_addresses() override {
+    const uint64_t address = expandable_;
+    expandable_ += allocator::kExpandableAddresses;
+    return address;
+  }
+  bool map(uint64_t, uint64_t bytes) override { return take(bytes); }
+  void unmap(uint64_t, uint64_t bytes) override { used_ -= bytes; }
+
+ private:
+  bool take(uint64_t bytes) {
+    if (bytes > bytes_ - used_) return false;
+    used_ += bytes;
+    return true;
+  }
+  const uint64_t bytes_;
+  uint64_t used_ = 0, next_ = uint64_t{1} << 32, expandable_ = uint64_t{1} << 60;
+};
+
+// What is given back or made at another time than recorded, in the order of time.
+struct Moved {
+  Time time;
+  uint32_t number = 0;  // of the allocator
+  bool is_made = false;
+  uint32_t row = 0;  // made: the allocation that it is there instead of; else that it is
+  uint64_t bytes = 0;
+};
+
+class Run {
+ public:
+  Run(const Process& process, const DeviceRequests& requests, const ReservedSettings& settings, const Replayed* changed)
+      : p_(process),
+        requests_(requests),
+        changed_(changed),
+        numbers_(process.allocations.rows() + 1),
+        moved_(moves()),
+        card_(settings.card),
+        allocator_(settings.settings, card_, numbers_, settings.allowed),
+        block_of_(process.allocations.rows() + 1) {
+    for (uint32_t row = 1; row <= p_.device_blocks.rows(); ++row) block_of_[p_.device_blocks.allocation.raw[row]] = row;
+  }
+
+  ReservedOutcome run() {
+    for (const Request& request : requests_.all) {
+      while (next_ < moved_.size() && moved_[next_].time <= request.time) {
+        if (!happens(moved_[next_++], request)) return out_;
+      }
+      if (!happens(request)) return out_;
+    }
+    return out_;
+  }
+
+ private:
+  // The allocations that live otherwise, and what is there instead of some.
+  std::vector<Moved> moves() {
+    std::vector<Moved> moved;
+    if (changed_ == nullptr) return moved;
+    is_changed_.resize(p_.allocations.rows() + 1);
+    for (const auto& [allocation, end] : changed_->outcome.changed) {
+      const bool is_made = end > p_.allocations.time[allocation];
+      is_changed_[allocation.value] = is_made ? kEndsElsewhere : kNeverMade;
+      if (is_made && end != kNever) moved.push_back({end, allocation.value, false, allocation.value, 0});
+    }
+    for (const WhatIf* change : changed_->changes) {
+      for (const WhatIf::Extra& extra : change->extras) {
+        if (extra.bytes.value <= 0 || extra.when.begin >= extra.when.end) continue;
+        if (extra.instead_of && changed_->outcome.end(p_, extra.instead_of) >= p_.freed(extra.instead_of)) continue;
+        ++numbers_;
+        moved.push_back(
+            {extra.when.begin, numbers_, true, extra.instead_of.value, static_cast<uint64_t>(extra.bytes.value)});
+        if (extra.when.end != kNever) moved.push_back({extra.when.end, numbers_, false, 0, 0});
+      }
+    }
+    std::ranges::stable_sort(moved, {}, &Moved::time);
+    return moved;
+  }
+
+  bool allocate(uint32_t number, uint64_t bytes, uint32_t like, const Request& request) {
+    const DeviceBlocks& b = p_.device_blocks;
+    const DeviceBlockId block{block_of_[like]};
+    const uint64_t stream = block ? b.stream[block] : 0;
+    const PoolId pool = block ? PoolId{b.graph_pool[block], b.user_pool[block]} : PoolId{};
+    const bool is_served = allocator_.allocate(number, bytes, stream, pool);
+    if (const Bytes peak{static_cast<int64_t>(allocator_.reserved_peak())}; peak > out_.peak) {
+      out_.peak = peak;
+      out_.when = request.time;
+    }
+    if (is_served) return true;
+    if (!out_.failed) {
+      out_.failed = {request, Bytes{static_cast<int64_t>(allocator_.rounded(bytes))},
+                     Bytes{static_cast<int64_t>(allocator_.reserved())}};
+    }
+    return false;
+  }
+
+  bool happens(const Moved& moved, const Request& before) {
+    if (moved.is_made) return allocate(moved.number, moved.bytes, moved.row, before);
+    allocator_.free(moved.number);
+    return true;
+  }
+
+  bool happens(const Request& request) {
+    const uint8_t changed =
+        is_changed_.empty() || request.kind == Request::Kind::out_of_memory || request.kind == Request::Kind::give_back
+            ? uint8_t{0}
+            : is_changed_[request.row];
+    switch (request.kind) {
+      case Request::Kind::allocate:
+        if (changed == kNeverMade) return true;
+        return allocate(request.row, static_cast<uint64_t>(p_.allocations.bytes[AllocationId{request.row}].value),
+                        request.row, request);
+      case Request::Kind::request_free:
+        if (changed == 0) allocator_.request_free(request.row);
+        return true;
+      case Request::Kind::free:
+        if (changed == 0) allocator_.free(request.row);
+        return true;
+      case Request::Kind::give_back:
+        allocator_.give_back(requests_.pools[request.row]);
+        return true;
+      case Request::Kind::out_of_memory:
+        break;
+    }
+    const auto bytes = static_cast<uint64_t>(p_.out_of_memory.bytes[OutOfMemoryId{request.row}].value);
+    const uint32_t number = p_.allocations.rows() + 1;
+    if (allocate(number, bytes, 0, request)) {
+      allocator_.free(number);
+      ++out_.served;
+    }
+    return true;  // else as recorded: the program goes on, or ends
+  }
+
+  static constexpr uint8_t kNeverMade = 1, kEndsElsewhere = 2;
+
+  const Process& p_;
+  const DeviceRequests& requests_;
+  const Replayed* changed_;
+  std::vector<uint8_t> is_changed_;  // by allocation; empty: none is
+  uint32_t numbers_;                 // how many; one for requests that found no memory, then what is made instead
+  const std::vector<Moved> moved_;
+  size_t next_ = 0;
+  Card card_;
+  CachingAllocator allocator_;
+  std::vector<uint32_t> block_of_;  // by allocation
+  ReservedOutcome out_;
+};
+
+}  // namespace
+
+ReservedOutcome ReservedReplay::run(const ReservedSettings& settings, const Replayed* changed) const {
+  return Run(p_, requests_, settings, changed).run();
+}
+
+}  // namespace tapelens::peak

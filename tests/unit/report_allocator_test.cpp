@@ -1,0 +1,79 @@
+// What is said of a device's allocator, in every format.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/report/findings.h"
+#include "tests/unit/support/golden.h"
+#include "tests/unit/support/sample_advice.h"
+#include "tests/unit/support/schema.h"
+
+namespace tapelens::report {
+namespace {
+
+Bytes mib(int64_t count) { return Bytes{count << 20}; }
+
+Report sample() {
+  Report r;
+  r.recording.file = "run.tapelens";
+  r.recording.command = "python train.py";
+  ProcessFacts process;
+  process.pid = 101;
+  r.processes.push_back(process);
+  r.peak.pid = 101;
+  r.peak.device = "cuda:0";
+  r.advice = testing::sample_advice();
+  advise::AllocatorAdvice& a = r.advice->allocator.emplace();
+  a.settings = "max_split_size_mb:64";
+  a.compared = 1000;
+  a.card = mib(2000);
+  a.reserved_before = mib(1500);
+  a.reserved_after_all = mib(1300);
+  a.tried = {{"max_split_size_mb:64,expandable_segments:True", mib(1100), true},
+             {"max_split_size_mb:128", mib(1500), true}};
+  advise::Fits& fits = a.fits.emplace();
+  fits.card = mib(1200);
+  fits.failed = {Time{3'000'000}, mib(40), mib(1180)};
+  fits.ways = {{{}, "max_split_size_mb:64,expandable_segments:True", mib(1100)}, {{0, 2, 1}, "", mib(1150)}};
+  fits.ends_out_of_memory = true;
+  return r;
+}
+
+std::string text_of(const Report& r) {
+  Style style;
+  style.rows = 0;
+  return advice_text(r, style);
+}
+
+TEST(AllocatorReport, Text) { testing::expect_golden("advise_allocator.txt", text_of(sample())); }
+
+TEST(AllocatorReport, TextWhereTheReplayDiffers) {
+  Report r = sample();
+  advise::AllocatorAdvice differs;
+  differs.differs = "a block lies elsewhere";
+  differs.reserved_before = mib(1500);
+  r.advice->allocator = differs;
+  testing::expect_golden("advise_allocator_differs.txt", text_of(r));
+}
+
+TEST(AllocatorReport, JsonIsWhatItsSchemaSays) {
+  const nlohmann::json all = nlohmann::json::parse(advice_json(sample()));
+  const auto schema =
+      nlohmann::json::parse(testing::file_text(std::string(TAPELENS_GOLDEN_DIR) + "/../../docs/report.schema.json"));
+  EXPECT_EQ(testing::against_schema(schema, schema["$defs"]["advise"], all, "$"), "");
+  const nlohmann::json& allocator = all["advice"]["allocator"];
+  EXPECT_EQ(allocator["fits"]["ways"].size(), 2u);
+  EXPECT_EQ(allocator["fits"]["ways"][1]["findings"].size(), 3u);
+  EXPECT_TRUE(allocator["fits"]["ways"][1]["settings"].is_null());
+  EXPECT_EQ(allocator["reserved_peak_after_all_bytes"], mib(1300).value);
+  EXPECT_TRUE(allocator["replay_differs"].is_null());
+}
+
+TEST(AllocatorReport, MarkdownNamesTheSettingThatIsWorthIt) {
+  EXPECT_NE(
+      advice_markdown(sample(), 0).find("`PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64,expandable_segments:True`"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace tapelens::report
