@@ -100,6 +100,7 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
   }
   facts.out_of_memory = describe_out_of_memory(process, text);
   facts.cuda_allocator = analysis.information("cuda_allocator");
+  facts.cupti = analysis.information("cupti");
   facts.saves = peak::summarize_saves(process, text);
   facts.value_reads = describe_value_reads(analysis);
   return facts;
@@ -217,6 +218,8 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
   } else {
     report.peak = describe_peak(analysis, peak_set(analysis.process(), text, device.device(), *moment), options);
   }
+  report.peak.outside =
+      peak::outside_memory(analysis.process(), text, largest.device, analysis.memory(largest.device), report.peak.time);
   report.steps = describe_steps(analysis, device.timeline());
   report.ranges = describe_ranges(analysis, device.timeline());
   report.rewritten = rewritten(analysis);

@@ -99,6 +99,9 @@ struct ValueRead {
   uint64_t count = 0;
 };
 
+// Memory of a device that PyTorch's allocator knows nothing of: peak/outside.h.
+using Outside = peak::Outside;
+
 struct ProcessFacts {
   uint32_t pid = 0, parent_pid = 0;
   int32_t rank = -1;
@@ -106,6 +109,7 @@ struct ProcessFacts {
   std::vector<Device> devices;
   std::vector<OutOfMemory> out_of_memory;  // in the order of time
   std::string cuda_allocator;              // that is not PyTorch's own: "cudaMallocAsync"
+  std::string cupti;                       // of --cupti: "on", or why not; empty: it was not asked for
   peak::SaveSummary saves;
   std::vector<ValueRead> value_reads;
 };
@@ -175,6 +179,7 @@ struct Peak {
   std::vector<Allocation> allocations;         // biggest first
   Left groups_left_out, allocations_left_out;  // by --top
   std::optional<Reserved> reserved;            // of a device that tells of segments
+  std::optional<Outside> outside;              // of a recording with --cupti
 };
 
 struct Step {

@@ -8,6 +8,7 @@
 #include "analyzer/report/formats.h"
 #include "analyzer/report/layout.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/report/outside_text.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
 #include "analyzer/report/value_reads.h"
@@ -147,6 +148,26 @@ void add_groups(Page& page, const Report& r) {
     row("and " + count_text(rest.count) + " more", rest.bytes, r.peak.live_allocations - allocations, false,
         Paint::dim);
   }
+}
+
+void add_outside(Page& page, const Report& r) {
+  const std::vector<std::string> sentences = outside_sentences(r);
+  if (sentences.empty()) return;
+  page.heading("Outside of PyTorch's allocator");
+  if (const auto& outside = r.peak.outside; outside && !outside->libraries.empty()) {
+    page.line("  " + bytes_text(outside->at_peak) + " then, " + bytes_text(outside->peak) + " at most, " +
+              time_text(outside->peak_time) + " after the start. By library: then, and the most of each");
+    const size_t shown = std::min(outside->libraries.size(), page.rows());
+    for (size_t i = 0; i < shown; ++i) {
+      const peak::OutsideLibrary& one = outside->libraries[i];
+      page.line("  " + pad_right(fit(library_name(one.library), 34), 34) + pad_left(bytes_text(one.at_peak), 12) +
+                pad_left(bytes_text(one.peak), 12) + pad_left("x" + count_text(one.allocations), 9));
+    }
+    if (shown < outside->libraries.size()) {
+      page.line(page.paint(Paint::dim, "  and " + count_text(outside->libraries.size() - shown) + " more"));
+    }
+  }
+  for (const std::string& sentence : sentences) page.paragraph("  ", sentence);
 }
 
 std::string holders_text(const Allocation& a) {
@@ -333,6 +354,7 @@ std::string text(const Report& report, const Style& style) {
   add_title(page, report);
   add_out_of_memory(page, report);
   add_categories(page, report);
+  add_outside(page, report);
   add_groups(page, report);
   add_allocations(page, report);
   add_rewritten(page, report.rewritten);

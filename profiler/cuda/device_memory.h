@@ -23,6 +23,8 @@ namespace tapelens::cuda {
 
 // Once, when the recording of the process has begun.
 void watch_device_memory(observe::Thread& thread);
+// The process ends, by an exit handler: what is still under way is told.
+void finish_device_memory();
 
 // caching_allocator.cpp. Whether attach() can settle what there is to watch: false until the program begins to use a
 // device. Asked at operators until then, so it reads and writes nothing.

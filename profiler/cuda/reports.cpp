@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "profiler/cuda/device_memory.h"
+#include "profiler/cuda/outside.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/storage.h"
@@ -35,13 +36,32 @@ void guarded(Do what) noexcept {
   }
 }
 
+bool g_wants_outside = false;         // --cupti
+std::atomic<bool> g_attached{false};  // or found that there is nothing to attach to
+std::atomic<uint64_t> g_usage_ticks{0};
+constexpr uint64_t kUsageTicks = 10'000'000;  // between two looks at what is in use: some milliseconds
+
+// After memory was taken or given back: what is in use then, soon.
+void look_outside(ThreadState& thread) {
+  begin_outside(thread);
+  const uint64_t now = trace::ticks_now(), before = g_usage_ticks.load(std::memory_order_relaxed);
+  if (now - before < kUsageTicks) return g_waits.store(true, std::memory_order_relaxed);
+  g_usage_ticks.store(now, std::memory_order_relaxed);
+  write_device_usage(thread);
+}
+
 // Attaches once it can. Any thread may ask.
 void look(ThreadState& thread, Reported* reported) {
   if (!can_attach()) return;
   static std::atomic_flag is_looking = ATOMIC_FLAG_INIT;
   if (is_looking.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
   try {
-    if (g_waits.exchange(false, std::memory_order_relaxed)) attach(thread, reported);
+    if (g_waits.exchange(false, std::memory_order_relaxed)) {
+      if (!g_attached.exchange(true, std::memory_order_relaxed)) attach(thread, reported);
+      // The rest at an operator, where no lock of the allocator is held.
+      if (g_wants_outside && reported != nullptr) g_waits.store(true, std::memory_order_relaxed);
+      if (g_wants_outside && reported == nullptr) look_outside(thread);
+    }
   } catch (const std::exception& failed) {
     observe::say(std::string("PyTorch's CUDA allocator cannot be watched: ") + failed.what());
   }
@@ -67,7 +87,7 @@ void allocated(uint64_t address, uint64_t rounded, c10::Device device) {
   if (call.kind != Call::Kind::allocation || call.address != address) {
     call = {};
     Reported reported{address, 0};
-    if (g_waits.load(std::memory_order_relaxed)) look(thread, &reported);
+    if (!g_attached.load(std::memory_order_relaxed)) look(thread, &reported);
     call.bytes = reported.requested != 0 ? reported.requested : rounded;
   }
   write_allocation(thread, {{}, 0, address, call.bytes, rounded, call.stream, call.pool, 0, 0}, device);
@@ -124,11 +144,20 @@ void watch_device_memory(observe::Thread& thread) {
   if (g_report_memory == nullptr || g_report_out_of_memory == nullptr) return;
   inject.replace(TAPELENS_report_memory, reinterpret_cast<void*>(&report_memory));
   inject.replace(TAPELENS_report_out_of_memory, reinterpret_cast<void*>(&report_out_of_memory));
+  g_wants_outside = watch_outside();
   g_waits.store(true, std::memory_order_relaxed);
   look(*thread.recording, nullptr);
 }
 
 void operator_begins(observe::Thread& thread) { look(*thread.recording, nullptr); }
+
+void finish_device_memory() {
+  if (!g_wants_outside) return;
+  guarded([] {
+    finish_outside();
+    if (g_attached.load(std::memory_order_relaxed)) write_device_usage(this_thread());
+  });
+}
 
 void allocation_traced(uint64_t address, uint64_t requested, uint64_t stream, trace::PoolNumbers pool) {
   if (!is_recording()) return;
@@ -162,6 +191,7 @@ void segment_changed(trace::SegmentChange change, c10::Device device, uint64_t a
     thread.lane.write(
         trace::SegmentRecord{header<trace::SegmentRecord>(RecordKind::segment, id, static_cast<uint32_t>(change)),
                              trace::ticks_now(), address, bytes, stream, pool});
+    if (g_wants_outside) g_waits.store(true, std::memory_order_relaxed);
   });
 }
 
