@@ -11,6 +11,7 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/groups.h"
+#include "analyzer/peak/outside.h"
 #include "analyzer/peak/rewritten.h"
 #include "analyzer/peak/saves.h"
 #include "trace/recording.h"

@@ -39,7 +39,7 @@ void guarded(Do what) noexcept {
 bool g_wants_outside = false;         // --cupti
 std::atomic<bool> g_attached{false};  // or found that there is nothing to attach to
 std::atomic<uint64_t> g_usage_ticks{0};
-constexpr uint64_t kUsageTicks = 10'000'000;  // between two looks at what is in use: some milliseconds
+constexpr uint64_t kUsageTicks = 100'000'000;  // between two looks at what is in use: some 30 ms
 
 // After memory was taken or given back: what is in use then, soon.
 void look_outside(ThreadState& thread) {

@@ -9,7 +9,7 @@
 namespace tapelens::cupti {
 namespace {
 
-TEST(CuptiLayout, is_that_of_the_headers) {
+TEST(CuptiLayout, IsThatOfTheHeaders) {
   EXPECT_EQ(sizeof(MemoryActivity), sizeof(CUpti_ActivityMemory4));
   EXPECT_EQ(offsetof(MemoryActivity, operation), offsetof(CUpti_ActivityMemory4, memoryOperationType));
   EXPECT_EQ(offsetof(MemoryActivity, memory_kind), offsetof(CUpti_ActivityMemory4, memoryKind));
@@ -39,7 +39,7 @@ TEST(CuptiLayout, is_that_of_the_headers) {
 #endif
 }
 
-TEST(CuptiLayout, older_versions_are_shorter) {
+TEST(CuptiLayout, OlderVersionsAreShorter) {
   EXPECT_EQ(kShortest, sizeof(CUpti_ActivityMemory2));
   EXPECT_EQ(kWithoutSource, sizeof(CUpti_ActivityMemory3));
 }

@@ -150,7 +150,7 @@ class CuptiSession : public testing::Test {
   Told told_;
 };
 
-TEST_F(CuptiSession, tells_what_is_in_a_buffer) {
+TEST_F(CuptiSession, TellsWhatIsInABuffer) {
   ASSERT_EQ(begin(functions(), told_), "");
   std::vector<uint8_t> records;
   append(records, memory(Operation::allocation, 0x100, 64, "/lib/libnccl.so.2"));
@@ -169,7 +169,7 @@ TEST_F(CuptiSession, tells_what_is_in_a_buffer) {
   EXPECT_EQ(told_.lost, 0U);
 }
 
-TEST_F(CuptiSession, a_time_that_is_not_yet_is_now) {
+TEST_F(CuptiSession, ATimeThatIsNotYetIsNow) {
   g_fake.now = 100;
   ASSERT_EQ(begin(functions(), told_), "");
   std::vector<uint8_t> records;
@@ -179,7 +179,7 @@ TEST_F(CuptiSession, a_time_that_is_not_yet_is_now) {
   EXPECT_EQ(told_.all[0].age_ns, 0U);
 }
 
-TEST_F(CuptiSession, other_kinds_and_operations_are_passed_over) {
+TEST_F(CuptiSession, OtherKindsAndOperationsArePassedOver) {
   ASSERT_EQ(begin(functions(), told_), "");
   std::vector<uint8_t> records;
   MemoryActivity other = memory(Operation::allocation, 1, 1);
@@ -193,7 +193,7 @@ TEST_F(CuptiSession, other_kinds_and_operations_are_passed_over) {
 }
 
 // Versions without the name of the library have shorter records, the first the shortest.
-TEST_F(CuptiSession, older_versions_have_shorter_records) {
+TEST_F(CuptiSession, OlderVersionsHaveShorterRecords) {
   for (const size_t stride : {kShortest, kWithoutSource}) {
     g_fake = Fake();
     g_fake.stride = stride;
@@ -213,7 +213,7 @@ TEST_F(CuptiSession, older_versions_have_shorter_records) {
   }
 }
 
-TEST_F(CuptiSession, a_record_that_is_cut_ends_the_buffer) {
+TEST_F(CuptiSession, ARecordThatIsCutEndsTheBuffer) {
   ASSERT_EQ(begin(functions(), told_), "");
   std::vector<uint8_t> records;
   append(records, memory(Operation::allocation, 1, 1));
@@ -225,7 +225,7 @@ TEST_F(CuptiSession, a_record_that_is_cut_ends_the_buffer) {
   }
 }
 
-TEST_F(CuptiSession, a_library_that_goes_round_in_a_buffer_comes_to_an_end) {
+TEST_F(CuptiSession, ALibraryThatGoesRoundInABufferComesToAnEnd) {
   Functions round = functions();
   round.get_next_record = [](uint8_t* buffer, size_t, ActivityHeader** record) {
     *record = reinterpret_cast<ActivityHeader*>(buffer);
@@ -238,7 +238,7 @@ TEST_F(CuptiSession, a_library_that_goes_round_in_a_buffer_comes_to_an_end) {
   EXPECT_EQ(told_.all.size(), 1U);
 }
 
-TEST_F(CuptiSession, what_was_dropped_is_counted) {
+TEST_F(CuptiSession, WhatWasDroppedIsCounted) {
   ASSERT_EQ(begin(functions(), told_), "");
   g_fake.dropped = 7;
   give({});
@@ -246,7 +246,7 @@ TEST_F(CuptiSession, what_was_dropped_is_counted) {
   EXPECT_TRUE(told_.all.empty());
 }
 
-TEST_F(CuptiSession, giving_way_leaves_cupti_as_it_was) {
+TEST_F(CuptiSession, GivingWayLeavesCuptiAsItWas) {
   ASSERT_EQ(begin(functions(), told_), "");
   EXPECT_EQ(g_fake.subscribers, 1);
   EXPECT_EQ(g_fake.kinds, 1);
@@ -266,7 +266,7 @@ TEST_F(CuptiSession, giving_way_leaves_cupti_as_it_was) {
   EXPECT_EQ(told_.all.size(), 1U);
 }
 
-TEST_F(CuptiSession, the_end_tells_what_waits) {
+TEST_F(CuptiSession, TheEndTellsWhatWaits) {
   ASSERT_EQ(begin(functions(), told_), "");
   append(g_fake.waiting, memory(Operation::allocation, 5, 5));
   finish();
@@ -275,7 +275,7 @@ TEST_F(CuptiSession, the_end_tells_what_waits) {
   EXPECT_EQ(g_fake.flushes, 1);
 }
 
-TEST_F(CuptiSession, refusals_are_one_sentence_and_leave_nothing_behind) {
+TEST_F(CuptiSession, RefusalsAreOneSentenceAndLeaveNothingBehind) {
   g_fake.subscribed = Result::multiple_subscribers;
   g_fake.holder = "CUPTI for Nsight";
   EXPECT_NE(begin(functions(), told_).find("(CUPTI for Nsight)"), std::string::npos);
@@ -294,7 +294,7 @@ TEST_F(CuptiSession, refusals_are_one_sentence_and_leave_nothing_behind) {
   EXPECT_FALSE(give_way());
 }
 
-TEST_F(CuptiSession, buffers_from_several_threads_are_told_one_after_another) {
+TEST_F(CuptiSession, BuffersFromSeveralThreadsAreToldOneAfterAnother) {
   ASSERT_EQ(begin(functions(), told_), "");
   constexpr uint64_t kEach = 200;
   std::vector<std::thread> threads;
