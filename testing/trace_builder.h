@@ -266,7 +266,8 @@ class SpoolBuilder {
   }
   SpoolBuilder& device_usage(uint64_t used, uint64_t total, std::string_view device_name = "cuda:0") {
     const uint8_t device_id = device(device_name);
-    return raw(DeviceUsageRecord{header<DeviceUsageRecord>(RecordKind::device_usage, device_id), tick(), used, total});
+    return raw(
+        DeviceUsageRecord{header<DeviceUsageRecord>(RecordKind::device_usage, device_id, 0), tick(), used, total});
   }
   SpoolBuilder& value_read(std::string_view op, uint32_t stack_id = 0) {
     const uint32_t id = string(op);

@@ -5,6 +5,7 @@
 #include <torch/csrc/profiler/orchestration/observer.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <string_view>
 
 #include "profiler/cuda/device_memory.h"
+#include "profiler/cupti/clocks.h"
 #include "profiler/cupti/library.h"
 #include "profiler/cupti/session.h"
 #include "profiler/observe/observe.h"
@@ -54,10 +56,11 @@ class Recorder : public cupti::Sink {
     if (!record::is_recording()) return;
     try {
       const std::lock_guard lock(lock_);
+      const auto now = cupti::same_moment(trace::ticks_now);
       for (const cupti::Activity& a : activities) {
         write({.header = header(a.device, a.library.empty() ? 0 : record::intern_string(own_, a.library)),
-               .ticks = trace::ticks_now(),
-               .age = a.age_ns,
+               .ticks = now.other,
+               .age = now.ns - std::min(now.ns, a.happened_ns),
                .address = a.address,
                .bytes = a.bytes,
                .change = a.is_allocation ? OutsideChange::allocated : OutsideChange::freed,

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "profiler/cupti/clocks.h"
+
 namespace tapelens::cupti {
 namespace {
 
-void add(const MemoryActivity& record, uint64_t now_ns, std::vector<Activity>& activities) {
+void add(const MemoryActivity& record, const Moment<uint64_t>& now, std::vector<Activity>& activities) {
   const auto operation = static_cast<Operation>(record.operation);
   if (operation != Operation::allocation && operation != Operation::release) return;
   activities.push_back({.is_allocation = operation == Operation::allocation,
@@ -14,7 +16,8 @@ void add(const MemoryActivity& record, uint64_t now_ns, std::vector<Activity>& a
                         .device = record.device,
                         .address = record.address,
                         .bytes = record.bytes,
-                        .age_ns = now_ns > record.timestamp ? now_ns - record.timestamp : 0,
+                        // Nothing happens later than now.
+                        .happened_ns = now.ns - std::min(now.ns, now.other - std::min(now.other, record.timestamp)),
                         .library = record.source != nullptr ? std::string_view(record.source) : std::string_view()});
 }
 
@@ -22,8 +25,10 @@ void add(const MemoryActivity& record, uint64_t now_ns, std::vector<Activity>& a
 
 void read_records(const Functions& functions, std::span<uint8_t> buffer, bool names_sources,
                   std::vector<Activity>& activities) {
-  uint64_t now_ns = 0;
-  if (functions.get_timestamp(&now_ns) != Result::success) now_ns = 0;
+  const Moment<uint64_t> now = same_moment([&] {
+    uint64_t ns = 0;
+    return functions.get_timestamp(&ns) == Result::success ? ns : 0;
+  });
   const size_t wanted = names_sources ? sizeof(MemoryActivity) : kShortest;
   ActivityHeader* at = nullptr;
   const uint8_t* last = nullptr;
@@ -40,7 +45,7 @@ void read_records(const Functions& functions, std::span<uint8_t> buffer, bool na
     MemoryActivity record{};
     std::memcpy(&record, begin, wanted);
     if (!names_sources) record.source = nullptr;
-    add(record, now_ns, activities);
+    add(record, now, activities);
   }
 }
 

@@ -22,7 +22,7 @@ struct Activity {
   uint32_t device;  // as CUDA numbers those that the process sees
   uint64_t address;
   uint64_t bytes;
-  uint64_t age_ns;           // how long before it is told
+  uint64_t happened_ns;      // CLOCK_MONOTONIC
   std::string_view library;  // that asked for it: its path; empty: not known
 };
 
