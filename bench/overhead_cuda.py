@@ -29,6 +29,7 @@ def ways(case, binary, folder, simulated):
     return [overhead.Way("bare", case, run),
             overhead.Way("bare again", case, run),
             overhead.Way("tapelens", case, record(f"{case}-stacks")),
+            overhead.Way("tapelens --cupti", case, record(f"{case}-cupti", "--cupti")),
             overhead.Way("tapelens, no stacks", case, record(f"{case}-none", "--stacks", "none")),
             overhead.Way("_record_memory_history", case, run, "history"),
             overhead.Way("_record_memory_history, python stacks", case, run, "history python"),

@@ -47,6 +47,8 @@ std::string loss_text(const trace::SealLoss& loss) {
       return text("event", "events") + " past the program's file size limit";
     case trace::Loss::unknown_record:
       return text("record", "records") + " of an unknown kind";
+    case trace::Loss::dropped_activity:
+      return text("allocation or free", "allocations and frees") + " that CUPTI dropped";
     case trace::Loss::truncated_spool:
       return text("process", "processes") + " did not end in good order";
   }

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 struct RecordOptions {
   std::string output = "run.tapelens";
   std::string steps, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
-  bool quiet = false, keep_spool = false, force = false, redact = false;
+  bool quiet = false, keep_spool = false, force = false, redact = false, cupti = false;
   ApplyingOptions applying;
   SimulatingOptions simulating;
 };
@@ -135,6 +135,7 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
                                                      .steps = options.steps,
                                                      .max_bytes = options.max_size,
                                                      .stacks = options.stacks,
+                                                     .cupti = options.cupti,
                                                      .quiet = options.quiet}),
                     std::back_inserter(environment));
   const ChildEnd end = run_command(command, environment);
@@ -160,6 +161,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "  tapelens record --stacks none --max-size 500MiB -- ./trainer\n"
       "  tapelens record --apply lossless -- python train.py\n"
       "  tapelens record --simulate-gpu H100 -- python train.py\n"
+      "  tapelens record --cupti -- python train.py\n"
       "  tapelens record --apply plan.json --allow expanded-save -- python train.py\n\n"
       "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
       "A file that cannot be written, or a program that cannot be recorded, is said in one line and the command runs\n"
@@ -187,6 +189,8 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
                   "Where the processes write while they run, FILE.spool/ in this folder; by default beside FILE")
       ->type_name("DIR");
   add_mode_option(*sub, options->mode);
+  sub->add_flag("--cupti", options->cupti,
+                "Also memory outside of PyTorch's allocator, by library (NCCL, cuBLAS, ...): docs/cuda.md");
   sub->add_flag("--redact", options->redact, "Keep the arguments of the command out of the recording");
   sub->add_flag("--quiet", options->quiet, "No closing line");
   sub->add_flag("--keep-spool", options->keep_spool, "Keep what the processes wrote, FILE.spool/, after sealing");

@@ -12,6 +12,7 @@ struct RecordingSettings {
   std::string spool{}, epoch_ns{}, steps{}, max_bytes{}, stacks{}, values{};
   bool checksums = false;
   bool float64 = false;
+  bool cupti = false;
   bool quiet = false;
 };
 

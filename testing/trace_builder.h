@@ -256,6 +256,19 @@ class SpoolBuilder {
     return raw(ChecksumRecord{header<ChecksumRecord>(RecordKind::checksum, static_cast<uint8_t>(of), id), tick(), step,
                               value, spent_ns});
   }
+  SpoolBuilder& outside(trace::OutsideChange change, uint64_t address, uint64_t bytes, std::string_view library,
+                        std::string_view device_name = "cuda:0", uint64_t age_ns = 0,
+                        trace::OutsideMemory memory = trace::OutsideMemory::device) {
+    const uint8_t device_id = device(device_name);
+    const uint32_t id = library.empty() ? 0 : string(library);
+    return raw(OutsideRecord{
+        header<OutsideRecord>(RecordKind::outside, device_id, id), tick(), age_ns, address, bytes, change, memory, {}});
+  }
+  SpoolBuilder& device_usage(uint64_t used, uint64_t total, std::string_view device_name = "cuda:0") {
+    const uint8_t device_id = device(device_name);
+    return raw(
+        DeviceUsageRecord{header<DeviceUsageRecord>(RecordKind::device_usage, device_id, 0), tick(), used, total});
+  }
   SpoolBuilder& value_read(std::string_view op, uint32_t stack_id = 0) {
     const uint32_t id = string(op);
     return raw(ValueReadRecord{header<ValueReadRecord>(RecordKind::value_read, 0, id), tick(), stack_id, 0});

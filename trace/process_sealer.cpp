@@ -52,6 +52,10 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
       return free_request(as<FreeRecord>(record), time);
     case RecordKind::segment:
       return segment(as<SegmentRecord>(record), time);
+    case RecordKind::outside:
+      return outside(as<OutsideRecord>(record), time);
+    case RecordKind::device_usage:
+      return device_usage(as<DeviceUsageRecord>(record), time);
     case RecordKind::out_of_memory:
       return full(as<OutOfMemoryRecord>(record), lane, time);
     case RecordKind::free:
@@ -246,6 +250,26 @@ void ProcessSealer::segment(const SegmentRecord& record, Time time) {
                                       .stream = record.stream,
                                       .graph_pool = record.pool.graph,
                                       .user_pool = record.pool.user});
+}
+
+void ProcessSealer::outside(const OutsideRecord& record, Time time) {
+  // It cannot have happened before the recording began.
+  const auto age = static_cast<int64_t>(std::min(record.age, static_cast<uint64_t>(std::max<int64_t>(0, time.ns))));
+  tables_.push<table::OutsideEvents>({.time = time,
+                                      .age = Time{age},
+                                      .device = ids_.devices[record.header.flags],
+                                      .change = record.change,
+                                      .memory = record.memory,
+                                      .address = record.address,
+                                      .bytes = bytes_of(record.bytes),
+                                      .library = ids_.strings[record.header.id]});
+}
+
+void ProcessSealer::device_usage(const DeviceUsageRecord& record, Time time) {
+  tables_.push<table::DeviceUsage>({.time = time,
+                                    .device = ids_.devices[record.header.flags],
+                                    .used = bytes_of(record.used),
+                                    .total = bytes_of(record.total)});
 }
 
 void ProcessSealer::full(const OutOfMemoryRecord& record, const Lane& lane, Time time) {

@@ -94,6 +94,8 @@ class ProcessSealer {
   void device_allocation(const DeviceAllocationRecord& record, const Lane& lane, Time time);
   void free_request(const FreeRecord& record, Time time);
   void segment(const SegmentRecord& record, Time time);
+  void outside(const OutsideRecord& record, Time time);
+  void device_usage(const DeviceUsageRecord& record, Time time);
   void full(const OutOfMemoryRecord& record, const Lane& lane, Time time);
   void foreign(const ForeignRecord& record, const Lane& lane, Time time);
   void free(const FreeRecord& record, Time time);

@@ -62,6 +62,8 @@ enum class RecordKind : uint8_t {
   segment = 40,            // such an allocator gets memory of the device, or gives it back
   out_of_memory = 41,      // and gets none
   value_read = 43,         // values that nobody knows came from a simulated GPU to the program
+  outside = 52,            // the driver handed memory out, or took it back: to PyTorch's allocator and to all others
+  device_usage = 53,       // how much of a device is in use, whoever uses it
 };
 
 // 8 bytes. `words` is the size of the whole record in units of 8 bytes, at least 1.
@@ -252,6 +254,10 @@ struct DeviceAllocationRecord {  // id: stack, 0 as for an operator; flags: devi
 // It was there before the allocator was watched: no operator is known to have made it.
 enum DeviceAllocationFlags : uint32_t { kDeviceAllocationIsOlder = 1 };
 
+// `ended`: nothing more is told from then on, since another tool of the program wanted CUPTI.
+enum class OutsideChange : uint8_t { allocated = 0, freed = 1, ended = 2 };
+enum class OutsideMemory : uint8_t { unknown = 0, device = 1, managed = 2, host = 3 };
+
 struct SegmentRecord {  // id: SegmentChange; flags: device id
   RecordHeader header;
   uint64_t ticks;
@@ -270,6 +276,24 @@ struct OutOfMemoryRecord {  // id: stack, 0 as for an operator; flags: device id
   uint64_t allocated;  // by the allocator's own count
   uint64_t reserved;   // likewise
   uint64_t free;       // on the device, as its driver says; UINT64_MAX: not known
+};
+
+struct OutsideRecord {  // id: string, the path of the library that asked, 0: not known; flags: device id
+  RecordHeader header;
+  uint64_t ticks;  // when it was told
+  uint64_t age;    // ns: how long before it happened
+  uint64_t address;
+  uint64_t bytes;
+  OutsideChange change;
+  OutsideMemory memory;
+  uint8_t reserved[6];
+};
+
+struct DeviceUsageRecord {  // flags: device id
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t used;   // bytes of the device, by all processes
+  uint64_t total;  // that it has
 };
 
 struct NodeRecord {  // id: string, "ConvolutionBackward0"; flags: NodeFlags; NodeEdge[] follow to the end
@@ -419,6 +443,8 @@ inline constexpr RecordShape kRecordShapes[] = {
     detail::fixed<SegmentRecord>(RecordKind::segment),
     detail::fixed<OutOfMemoryRecord>(RecordKind::out_of_memory),
     detail::fixed<ValueReadRecord>(RecordKind::value_read),
+    detail::fixed<OutsideRecord>(RecordKind::outside),
+    detail::fixed<DeviceUsageRecord>(RecordKind::device_usage),
 };
 
 // By kind; of one that is not known `bytes` is 0.

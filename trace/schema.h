@@ -60,6 +60,8 @@ enum class Table : uint8_t {
   segment_events = 47,
   out_of_memory = 48,
   value_reads = 50,
+  outside_events = 60,
+  device_usage = 61,
 };
 inline constexpr uint8_t kFirstTableOfProcess = 20;
 
@@ -275,6 +277,35 @@ struct SegmentEvents {
   Of<Plain<5, "stream", uint64_t>> stream;
   Of<Plain<6, "graph_pool", uint32_t>> graph_pool;
   Of<Plain<7, "user_pool", uint32_t>> user_pool;
+};
+
+// What the driver handed out and took back, of memory of any library; and, with `ended`, from when on that is not
+// known.
+template <template <class> class Of>
+struct OutsideEvents {
+  static constexpr Table kTable = Table::outside_events;
+  static constexpr const char* kName = "outside_events";
+  using Id = OutsideEventId;
+  Of<Delta<0, "time", Time>> time;  // when it was told
+  Of<Plain<1, "age", Time>> age;    // how long before it happened
+  Of<Plain<2, "device", DeviceId>> device;
+  Of<Plain<3, "change", OutsideChange>> change;
+  Of<Plain<4, "memory", OutsideMemory>> memory;
+  Of<Delta<5, "address", uint64_t>> address;
+  Of<Plain<6, "bytes", Bytes>> bytes;
+  Of<Plain<7, "library", StringId>> library;  // that asked for it; 0: not known
+};
+
+// How much of a device was in use, by all processes.
+template <template <class> class Of>
+struct DeviceUsage {
+  static constexpr Table kTable = Table::device_usage;
+  static constexpr const char* kName = "device_usage";
+  using Id = DeviceUsageId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Plain<1, "device", DeviceId>> device;
+  Of<Plain<2, "used", Bytes>> used;
+  Of<Plain<3, "total", Bytes>> total;
 };
 
 template <template <class> class Of>
@@ -513,7 +544,7 @@ using ProcessTableList =
               table::Evaluations, table::EvaluationEnds, table::Backwards, table::Roles, table::ModuleCalls,
               table::ModuleCallEnds, table::OptimizerSteps, table::Ranges, table::Losses, table::InputViews,
               table::Rewrites, table::Checksums, table::Sources, table::DeviceBlocks, table::FreeRequests,
-              table::SegmentEvents, table::OutOfMemory, table::ValueReads>;
+              table::SegmentEvents, table::OutOfMemory, table::ValueReads, table::OutsideEvents, table::DeviceUsage>;
 
 template <class Visit>
 constexpr void for_each_table(Visit&& visit) {

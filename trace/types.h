@@ -40,6 +40,8 @@ using ModuleCallId = Id<struct ModuleCallTag>;
 using DeviceBlockId = Id<struct DeviceBlockTag>;
 using FreeRequestId = Id<struct FreeRequestTag>;
 using SegmentEventId = Id<struct SegmentEventTag>;
+using OutsideEventId = Id<struct OutsideEventTag>;
+using DeviceUsageId = Id<struct DeviceUsageTag>;
 using OutOfMemoryId = Id<struct OutOfMemoryTag>;
 
 // Nanoseconds since the recording began.
@@ -89,6 +91,7 @@ enum class Loss : uint8_t {
   disk_reserve = 13,      // events for which the disk had no more than the reserve that is left to the program
   file_size_limit = 14,   // events past the program's own limit of file sizes (ulimit -f)
   unknown_record = 15,    // records of a kind that the sealer did not know
+  dropped_activity = 24,  // records of memory outside of PyTorch's allocator that CUPTI had no room for
 };
 
 struct ProcessIndex {

@@ -7,6 +7,7 @@
 #define TAPELENS_STEPS "TAPELENS_STEPS"         /* "A:B", "A:" or ":B": optimizer steps in full, else memory alone */
 #define TAPELENS_MAX_BYTES "TAPELENS_MAX_BYTES" /* of a process's spool */
 #define TAPELENS_STACKS "TAPELENS_STACKS"       /* "python", "cpp", both or "none" */
+#define TAPELENS_CUPTI "TAPELENS_CUPTI"         /* memory outside of PyTorch's allocator, by CUPTI */
 #define TAPELENS_CHECKSUMS "TAPELENS_CHECKSUMS" /* of gradients and parameters, at each step */
 #define TAPELENS_VALUES "TAPELENS_VALUES"       /* the folder for the gradients themselves */
 #define TAPELENS_FLOAT64 "TAPELENS_FLOAT64"     /* beside TAPELENS_VALUES: those of every operator run on float64 too */

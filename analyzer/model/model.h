@@ -19,6 +19,7 @@ using trace::Bytes;
 using trace::ChecksumId;
 using trace::DeviceBlockId;
 using trace::DeviceId;
+using trace::DeviceUsageId;
 using trace::EvaluationId;
 using trace::FreeId;
 using trace::FreeRequestId;
@@ -31,6 +32,9 @@ using trace::NodeId;
 using trace::OperatorId;
 using trace::Origin;
 using trace::OutOfMemoryId;
+using trace::OutsideChange;
+using trace::OutsideEventId;
+using trace::OutsideMemory;
 using trace::ReleaseId;
 using trace::RewriteId;
 using trace::Role;
@@ -67,6 +71,8 @@ struct DeviceBlocks : LoadedTable<trace::table::DeviceBlocks> {
 
 using FreeRequests = LoadedTable<trace::table::FreeRequests>;
 using SegmentEvents = LoadedTable<trace::table::SegmentEvents>;
+using OutsideEvents = LoadedTable<trace::table::OutsideEvents>;
+using DeviceUsage = LoadedTable<trace::table::DeviceUsage>;
 using OutOfMemory = LoadedTable<trace::table::OutOfMemory>;
 
 struct Nodes : LoadedTable<trace::table::Nodes> {
@@ -156,6 +162,8 @@ struct Process {
   DeviceBlocks device_blocks;
   FreeRequests free_requests;
   SegmentEvents segment_events;
+  OutsideEvents outside_events;
+  DeviceUsage device_usage;
   OutOfMemory out_of_memory;
   Nodes nodes;
   Saves saves;
@@ -179,7 +187,7 @@ struct Process {
     visit(operators), visit(input_views), visit(allocations), visit(frees), visit(nodes), visit(saves);
     visit(releases), visit(evaluations), visit(roles), visit(rewrites), visit(checksums), visit(module_calls);
     visit(device_blocks), visit(free_requests), visit(segment_events), visit(out_of_memory);
-    visit(value_reads);
+    visit(value_reads), visit(outside_events), visit(device_usage);
   }
 
   // kNever while it is alive at the end of the recording.

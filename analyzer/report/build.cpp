@@ -9,9 +9,9 @@
 #include "analyzer/model/load.h"
 #include "analyzer/peak/saved_for_backward.h"
 #include "analyzer/report/detail.h"
+#include "analyzer/report/estimates.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
-#include "analyzer/report/outside.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/value_reads.h"
 
@@ -105,9 +105,10 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
   }
   facts.out_of_memory = describe_out_of_memory(process, text);
   facts.cuda_allocator = analysis.information("cuda_allocator");
+  facts.cupti = analysis.information("cupti");
   facts.saves = peak::summarize_saves(process, text);
   facts.value_reads = describe_value_reads(analysis);
-  facts.outside = describe_outside(analysis);
+  facts.outside = estimate_outside(analysis);
   return facts;
 }
 
@@ -223,6 +224,8 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
   } else {
     report.peak = describe_peak(analysis, peak_set(analysis.process(), text, device.device(), *moment), options);
   }
+  report.peak.outside =
+      peak::outside_memory(analysis.process(), text, largest.device, analysis.memory(largest.device), report.peak.time);
   report.steps = describe_steps(analysis, device.timeline());
   report.ranges = describe_ranges(analysis, device.timeline());
   report.rewritten = rewritten(analysis);

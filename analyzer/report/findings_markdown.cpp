@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "analyzer/report/escape.h"
+#include "analyzer/report/estimates.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
-#include "analyzer/report/outside.h"
 #include "analyzer/report/value_reads.h"
 
 namespace tapelens::report {
@@ -89,7 +89,7 @@ std::string advice_markdown(const Report& r, size_t rows) {
   if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty()) {
     out += "\n\n> **Simulated:** " + cell(simulated) + "\n";
-    for (const std::string& more : {outside_text(r), value_reads_text(r)}) {
+    for (const std::string& more : {estimates_text(r), value_reads_text(r)}) {
       if (!more.empty()) out += ">\n> " + cell(more) + "\n";
     }
   }

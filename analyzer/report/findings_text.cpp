@@ -1,10 +1,10 @@
 // Findings for a terminal: what the peak would be without them, then one block each, what helps most first.
 #include <algorithm>
 
+#include "analyzer/report/estimates.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
-#include "analyzer/report/outside.h"
 #include "analyzer/report/value_reads.h"
 
 namespace tapelens::report {
@@ -239,7 +239,7 @@ std::string advice_text(const Report& r, const Style& style) {
   page.paragraph("", facts, Paint::dim);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty())
     page.paragraph("", simulated, Paint::yellow);
-  for (const std::string& more : {outside_text(r), value_reads_text(r)}) {
+  for (const std::string& more : {estimates_text(r), value_reads_text(r)}) {
     if (!more.empty()) page.paragraph("", more, Paint::yellow);
   }
   if (advice.peak_after_all < advice.peak_before) page.paragraph("Left then: ", left_text(advice));

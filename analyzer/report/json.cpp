@@ -117,6 +117,31 @@ Json reserved_json(const std::optional<Reserved>& reserved) {
           {"segments", std::move(segments)}};
 }
 
+Json outside_json(const std::optional<Outside>& outside) {
+  if (!outside) return nullptr;
+  Json libraries = Json::array();
+  for (const peak::OutsideLibrary& one : outside->libraries) {
+    libraries.push_back({{"library", one.library.empty() ? Json(nullptr) : Json(one.library)},
+                         {"bytes", one.at_peak.value},
+                         {"peak_bytes", one.peak.value},
+                         {"allocations", one.allocations}});
+  }
+  Json use = nullptr;
+  if (const auto& most = outside->use) {
+    use = {{"time_ns", most->time.ns},
+           {"total_bytes", most->total.value},
+           {"used_bytes", most->used.value},
+           {"reserved_bytes", most->reserved.value},
+           {"outside_bytes", most->outside.value},
+           {"not_accounted_bytes", most->rest().value}};
+  }
+  return {
+      {"bytes", outside->at_peak.value},       {"peak_bytes", outside->peak.value},
+      {"peak_time_ns", outside->peak_time.ns}, {"host_peak_bytes", outside->host_peak.value},
+      {"unmatched_frees", outside->unmatched}, {"until_ns", outside->until ? Json(outside->until->ns) : Json(nullptr)},
+      {"libraries", std::move(libraries)},     {"device_use", std::move(use)}};
+}
+
 Json processes_json(const std::vector<ProcessFacts>& processes) {
   Json out = Json::array();
   for (const ProcessFacts& process : processes) {
@@ -158,6 +183,7 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
                    {"exit_code", process.exit_code ? Json(*process.exit_code) : Json(nullptr)},
                    {"devices", std::move(devices)},
                    {"cuda_allocator", process.cuda_allocator.empty() ? Json(nullptr) : Json(process.cuda_allocator)},
+                   {"cupti", process.cupti.empty() ? Json(nullptr) : Json(process.cupti)},
                    {"out_of_memory", out_of_memory_json(process.out_of_memory)},
                    {"saves", saves_json(process.saves)},
                    {"value_reads", std::move(value_reads)},
@@ -216,6 +242,7 @@ Json peak_json(const Report& report) {
           {"phase", phase_name(p.phase)},
           {"live_allocations", p.live_allocations},
           {"reserved", reserved_json(p.reserved)},
+          {"outside", outside_json(p.outside)},
           {"by_category", std::move(categories)},
           {"by", by_name(report.options.by)},
           {"groups", std::move(groups)},

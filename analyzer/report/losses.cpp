@@ -59,6 +59,9 @@ Words words(model::Loss kind) {
     case file_size_limit:
       return {"file_size_limit", "event", "events",
               "came after the spool had reached the program's limit of file sizes: raise it (ulimit -f)"};
+    case dropped_activity:
+      return {"dropped_activity", "allocation or free", "allocations and frees",
+              "outside of PyTorch's allocator were dropped by CUPTI: what is said of that memory is not whole"};
     case unknown_record:
       return {"unknown_record", "record", "records",
               "of the spool are of a kind that the tapelens that sealed it did not know: the spool is damaged"};

@@ -2,11 +2,12 @@
 #include <algorithm>
 
 #include "analyzer/report/escape.h"
+#include "analyzer/report/estimates.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/losses.h"
-#include "analyzer/report/outside.h"
+#include "analyzer/report/outside_text.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
 #include "analyzer/report/value_reads.h"
@@ -55,6 +56,18 @@ void add_allocations(std::string& out, const Report& r, size_t rows) {
   out += "\n</details>\n";
 }
 
+void add_outside(std::string& out, const Report& r, size_t rows) {
+  if (const auto& outside = r.peak.outside; outside && !outside->libraries.empty()) {
+    out += "\n| outside of PyTorch's allocator, by | then | at most |\n|:--|--:|--:|\n";
+    for (size_t i = 0; i < std::min(rows, outside->libraries.size()); ++i) {
+      const peak::OutsideLibrary& one = outside->libraries[i];
+      out += "| " + cell(library_name(one.library)) + " | " + bytes_text(one.at_peak) + " | " + bytes_text(one.peak) +
+             " |\n";
+    }
+  }
+  for (const std::string& sentence : outside_sentences(r)) out += "\n" + cell(sentence) + "\n";
+}
+
 }  // namespace
 
 std::string markdown(const Report& r, size_t rows) {
@@ -70,7 +83,7 @@ std::string markdown(const Report& r, size_t rows) {
   if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty()) {
     out += "\n\n> **Simulated:** " + cell(simulated) + "\n";
-    for (const std::string& more : {outside_text(r), value_reads_text(r)}) {
+    for (const std::string& more : {estimates_text(r), value_reads_text(r)}) {
       if (!more.empty()) out += ">\n> " + cell(more) + "\n";
     }
   }
@@ -79,6 +92,7 @@ std::string markdown(const Report& r, size_t rows) {
     out += "| " + cell(category_name(c.kind)) + " | " + bytes_text(c.bytes) + " | " + percent_text(c.bytes, p.bytes) +
            " |\n";
   }
+  add_outside(out, r, rows);
   add_groups(out, r, rows);
   add_allocations(out, r, rows);
   out += rewritten_table(r.rewritten);

@@ -11,6 +11,7 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/groups.h"
+#include "analyzer/peak/outside.h"
 #include "analyzer/peak/rewritten.h"
 #include "analyzer/peak/saves.h"
 #include "trace/recording.h"
@@ -103,13 +104,15 @@ struct ValueRead {
   uint64_t count = 0;
 };
 
-// What a process on a simulated GPU would have of a real one beside PyTorch's allocator. Estimates: outside.h.
+// What a process on a simulated GPU would have of a real one beside PyTorch's allocator. Estimates: estimates.h.
 struct OutsidePyTorch {
   Bytes context;                        // of CUDA, on each GPU that the process uses
   std::vector<uint64_t> communicators;  // of NCCL that were made: ranks, the largest first; 0: not known
   Bytes least_nccl, most_nccl;          // for all of them
   Bytes gpu;                            // what each GPU has
 };
+// Memory of a device that PyTorch's allocator knows nothing of: peak/outside.h.
+using Outside = peak::Outside;
 
 struct ProcessFacts {
   uint32_t pid = 0, parent_pid = 0;
@@ -119,6 +122,7 @@ struct ProcessFacts {
   std::vector<Device> devices;
   std::vector<OutOfMemory> out_of_memory;  // in the order of time
   std::string cuda_allocator;              // that is not PyTorch's own: "cudaMallocAsync"
+  std::string cupti;                       // of --cupti: "on", or why not; empty: it was not asked for
   peak::SaveSummary saves;
   std::vector<ValueRead> value_reads;
   std::optional<OutsidePyTorch> outside;  // only on simulated GPUs
@@ -198,6 +202,7 @@ struct Peak {
   std::vector<Allocation> allocations;         // biggest first
   Left groups_left_out, allocations_left_out;  // by --top
   std::optional<Reserved> reserved;            // of a device that tells of segments
+  std::optional<Outside> outside;              // of a recording with --cupti
 };
 
 struct Step {

@@ -3,12 +3,13 @@
 #include <map>
 #include <span>
 
+#include "analyzer/report/estimates.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/layout.h"
 #include "analyzer/report/losses.h"
-#include "analyzer/report/outside.h"
+#include "analyzer/report/outside_text.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
 #include "analyzer/report/value_reads.h"
@@ -119,7 +120,7 @@ void add_title(Page& page, const Report& r) {
   page.paragraph("", facts, Paint::dim);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty())
     page.paragraph("", simulated, Paint::yellow);
-  for (const std::string& more : {outside_text(r), value_reads_text(r)}) {
+  for (const std::string& more : {estimates_text(r), value_reads_text(r)}) {
     if (!more.empty()) page.paragraph("", more, Paint::yellow);
   }
   if (const std::string hidden = hidden_text(r.processes); !hidden.empty()) page.paragraph("! ", hidden, Paint::yellow);
@@ -169,6 +170,26 @@ void add_groups(Page& page, const Report& r) {
     row("and " + count_text(rest.count) + " more", rest.bytes, r.peak.live_allocations - allocations, false,
         Paint::dim);
   }
+}
+
+void add_outside(Page& page, const Report& r) {
+  const std::vector<std::string> sentences = outside_sentences(r);
+  if (sentences.empty()) return;
+  page.heading("Outside of PyTorch's allocator");
+  if (const auto& outside = r.peak.outside; outside && !outside->libraries.empty()) {
+    page.line("  " + bytes_text(outside->at_peak) + " then, " + bytes_text(outside->peak) + " at most, " +
+              time_text(outside->peak_time) + " after the start. By library: then, and the most of each");
+    const size_t shown = std::min(outside->libraries.size(), page.rows());
+    for (size_t i = 0; i < shown; ++i) {
+      const peak::OutsideLibrary& one = outside->libraries[i];
+      page.line("  " + pad_right(fit(library_name(one.library), 34), 34) + pad_left(bytes_text(one.at_peak), 12) +
+                pad_left(bytes_text(one.peak), 12) + pad_left("x" + count_text(one.allocations), 9));
+    }
+    if (shown < outside->libraries.size()) {
+      page.line(page.paint(Paint::dim, "  and " + count_text(outside->libraries.size() - shown) + " more"));
+    }
+  }
+  for (const std::string& sentence : sentences) page.paragraph("  ", sentence);
 }
 
 std::string holders_text(const Allocation& a) {
@@ -361,6 +382,7 @@ std::string text(const Report& report, const Style& style) {
   add_out_of_memory(page, report);
   add_categories(page, report);
   if (report.peak.reserved) add_pins(page, *report.peak.reserved);
+  add_outside(page, report);
   add_groups(page, report);
   add_allocations(page, report);
   add_rewritten(page, report.rewritten);

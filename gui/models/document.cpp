@@ -6,8 +6,8 @@
 
 #include "analyzer/model/load.h"
 #include "analyzer/model/threads.h"
+#include "analyzer/report/estimates.h"
 #include "analyzer/report/losses.h"
-#include "analyzer/report/outside.h"
 #include "analyzer/report/value_reads.h"
 #include "gui/models/error.h"
 #include "gui/models/visible_text.h"
@@ -110,12 +110,12 @@ Loaded Document::load(const QString& path, const Progress& progress) try {
     report::ProcessFacts& of_process = said.processes.emplace_back();
     of_process.cuda_allocator = analysis.information("cuda_allocator");
     of_process.value_reads = report::describe_value_reads(analysis);
-    of_process.outside = report::describe_outside(analysis);
+    of_process.outside = report::estimate_outside(analysis);
     for (const peak::DevicePeak& device : analysis.devices()) found.push_back({i, device});
   }
   facts.complete = report::is_complete(facts.lost);
   facts.simulated = text_of(report::simulated_text(said.recording));
-  for (const std::string& more : {report::outside_text(said), report::value_reads_text(said)}) {
+  for (const std::string& more : {report::estimates_text(said), report::value_reads_text(said)}) {
     if (!more.empty()) facts.simulated += " " + text_of(more);
   }
   facts.hidden = text_of(report::hidden_text(said.processes));

@@ -204,7 +204,7 @@ void attach(record::ThreadState& thread, Reported* reported) {
 bool is_watched(c10::Device device) {
   if (!device.is_cuda() || listens_to(device.index())) return true;
   // Nobody else can have begun to listen meanwhile: that takes the device's lock.
-  return !g_waits.load(std::memory_order_acquire) && !g_tracks.load(std::memory_order_relaxed);
+  return !g_is_unwatched.load(std::memory_order_acquire) && !g_tracks.load(std::memory_order_relaxed);
 }
 
 }  // namespace tapelens::cuda

@@ -20,6 +20,7 @@
 
 #include <c10/core/Device.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -29,6 +30,11 @@ namespace tapelens::cuda {
 
 // Once, before the recording of the process begins.
 void watch_device_memory();
+// The process ends, by an exit handler: what is still under way is told.
+void finish_device_memory();
+
+// From watch_device_memory() until attach() is done: operators on a device wait for it.
+extern std::atomic<bool> g_is_unwatched;
 
 // caching_allocator.cpp. Whether attach() can settle what there is to watch: false until the program begins to use a
 // device. Asked at operators until then, so it reads and writes nothing.

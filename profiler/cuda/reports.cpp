@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "profiler/cuda/device_memory.h"
+#include "profiler/cuda/outside.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/intern.h"
@@ -12,7 +13,7 @@
 
 namespace tapelens::cuda {
 
-std::atomic<bool> g_waits{false};
+std::atomic<bool> g_waits{false}, g_is_unwatched{false};
 
 namespace {
 
@@ -36,12 +37,32 @@ void guarded(Do what) noexcept {
   }
 }
 
+bool g_wants_outside = false;  // --cupti
+std::atomic<uint64_t> g_usage_ticks{0};
+constexpr uint64_t kUsageTicks = 100'000'000;  // between two looks at what is in use: some 30 ms
+
+// After memory was taken or given back: what is in use then, soon. One thread at a time.
+void look_outside(ThreadState& thread) {
+  g_waits.store(false, std::memory_order_relaxed);
+  if (!g_wants_outside) return;
+  static std::atomic_flag is_looking = ATOMIC_FLAG_INIT;
+  if (is_looking.test_and_set(std::memory_order_acquire)) return g_waits.store(true, std::memory_order_relaxed);
+  guarded([&] {
+    begin_outside(thread);
+    const uint64_t now = trace::ticks_now(), before = g_usage_ticks.load(std::memory_order_relaxed);
+    if (now - before < kUsageTicks) return g_waits.store(true, std::memory_order_relaxed);
+    g_usage_ticks.store(now, std::memory_order_relaxed);
+    write_device_usage(thread);
+  });
+  is_looking.clear(std::memory_order_release);
+}
+
 // Attaches once it can. Any thread may ask; false: another one is at it.
 bool look(ThreadState& thread, Reported* reported) {
   if (!can_attach()) return true;
   static std::atomic_flag is_looking = ATOMIC_FLAG_INIT;
   if (is_looking.test_and_set(std::memory_order_acquire)) return false;
-  if (g_waits.load(std::memory_order_relaxed)) {
+  if (g_is_unwatched.load(std::memory_order_relaxed)) {
     try {
       attach(thread, reported);
     } catch (const std::exception& failed) {
@@ -49,8 +70,8 @@ bool look(ThreadState& thread, Reported* reported) {
     } catch (...) {
       observe::say("PyTorch's CUDA allocator cannot be watched");
     }
-    g_waits.store(false, std::memory_order_release);
-    g_waits.notify_all();
+    g_is_unwatched.store(false, std::memory_order_release);
+    g_is_unwatched.notify_all();
   }
   is_looking.clear(std::memory_order_release);
   return true;
@@ -75,7 +96,7 @@ void allocated(uint64_t address, uint64_t rounded, c10::Device device) {
   if (call.kind != Call::Kind::allocation || call.address != address) {
     call = {};
     Reported reported{address, 0};
-    if (g_waits.load(std::memory_order_acquire)) look(thread, &reported);
+    if (g_is_unwatched.load(std::memory_order_acquire)) look(thread, &reported);
     if (!is_watched(device)) return;  // the snapshot will have it
     call.bytes = reported.requested != 0 ? reported.requested : rounded;
   }
@@ -134,13 +155,27 @@ void watch_device_memory() {
   if (g_report_memory == nullptr || g_report_out_of_memory == nullptr) return;
   // Looked at from the first operator on. Not here: nothing is recorded yet, and this thread has the dynamic loader's
   // lock, which a thread may wait for that has the allocator's.
+  g_wants_outside = watch_outside();
+  g_is_unwatched.store(true, std::memory_order_relaxed);
   g_waits.store(true, std::memory_order_relaxed);
   inject.replace(TAPELENS_report_memory, reinterpret_cast<void*>(&report_memory));
   inject.replace(TAPELENS_report_out_of_memory, reinterpret_cast<void*>(&report_out_of_memory));
 }
 
 void operator_begins(observe::Thread& thread) {
-  if (!look(*thread.recording, nullptr)) g_waits.wait(true, std::memory_order_acquire);
+  if (g_is_unwatched.load(std::memory_order_acquire)) {
+    if (!look(*thread.recording, nullptr)) g_is_unwatched.wait(true, std::memory_order_acquire);
+    if (g_is_unwatched.load(std::memory_order_acquire)) return;  // no device is used yet
+  }
+  look_outside(*thread.recording);
+}
+
+void finish_device_memory() {
+  if (!g_wants_outside) return;
+  guarded([] {
+    finish_outside();
+    if (!g_is_unwatched.load(std::memory_order_relaxed)) write_device_usage(this_thread());
+  });
 }
 
 void allocation_traced(uint64_t address, uint64_t requested, uint64_t stream, trace::PoolNumbers pool) {
@@ -175,6 +210,7 @@ void segment_changed(trace::SegmentChange change, c10::Device device, uint64_t a
     thread.lane.write(
         trace::SegmentRecord{header<trace::SegmentRecord>(RecordKind::segment, id, static_cast<uint32_t>(change)),
                              trace::ticks_now(), address, bytes, stream, pool});
+    if (g_wants_outside) g_waits.store(true, std::memory_order_relaxed);
   });
 }
 

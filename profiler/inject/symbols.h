@@ -1,5 +1,5 @@
-/* The functions of LibTorch that the preload library stands in front of: X(name, mangled symbol). C, C++ and
- * assembler. */
+/* The functions of LibTorch, and of CUPTI, which it calls, that the preload library stands in front of: X(name, mangled
+ * symbol). C, C++ and assembler. */
 #pragma once
 
 /* The assembler joins no string literals. */
@@ -26,4 +26,7 @@
   X(rmsprop_step, "_ZN5torch5optim7RMSprop4stepESt8functionIFN2at6TensorEvEE")                                       \
   X(sgd_step, "_ZN5torch5optim3SGD4stepESt8functionIFN2at6TensorEvEE")                                               \
   X(report_memory, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")                                          \
-  X(report_out_of_memory, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")
+  X(report_out_of_memory, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                                     \
+  X(cupti_subscribe, "cuptiSubscribe")                                                                               \
+  X(cupti_subscribe_v2, "cuptiSubscribe_v2")                                                                         \
+  X(cupti_register, "cuptiActivityRegisterCallbacks")

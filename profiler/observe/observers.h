@@ -114,7 +114,7 @@ void rewritten(Thread& thread, const observe::Rewritten& what);
 // Where is_recording(): the allocators of devices, which programs begin to use at some operator.
 namespace tapelens::cuda {
 
-extern std::atomic<bool> g_waits;  // for one to be used
+extern std::atomic<bool> g_waits;  // operator_begins() is to be called
 void operator_begins(observe::Thread& thread);
 
 }  // namespace tapelens::cuda

@@ -38,6 +38,12 @@ void finish(std::optional<int> exit_code) {
   observe::g_mode.store(Mode::off, std::memory_order_relaxed);
 }
 
+// By an exit handler: CUPTI may wait for locks, which what comes before _exit() must not.
+void finish_at_exit(int exit_code) {
+  if (g_records && getpid() == g_process && mode() != Mode::off) cuda::finish_device_memory();
+  finish(exit_code);
+}
+
 void around_exec(int begins) {
   if (g_records && getpid() == g_process) record::around_exec(begins != 0);
 }
@@ -83,7 +89,7 @@ void start() {
   }
   pthread_atfork(nullptr, nullptr, in_forked_child);
   // Python is finalised before exit handlers run; what static objects free after them is not recorded.
-  on_exit([](int status, void*) { finish(status); }, nullptr);
+  on_exit([](int status, void*) { finish_at_exit(status); }, nullptr);
   at_quick_exit([] { finish({}); });
   g_process = getpid();
   auto* inject = const_cast<tapelens_inject_table*>(g_inject);

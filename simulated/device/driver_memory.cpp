@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "simulated/device/activities.h"
 #include "simulated/device/memory.h"
 #include "simulated/device/state.h"
 #include "simulated/device/streams.h"
@@ -132,6 +133,7 @@ TAPELENS_CUDA int cuMemImportFromShareableHandle(Handle*, void*, int) {
 TAPELENS_CUDA int cuMemRetainAllocationHandle(Handle*, void*) { return kNotSupported; }
 
 TAPELENS_CUDA int cuMemAlloc_v2(Address* address, size_t bytes) {
+  const Caller caller(__builtin_return_address(0));
   void* memory = nullptr;
   const int error = allocate(current_device(), bytes, &memory);
   *address = reinterpret_cast<Address>(memory);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "simulated/device/activities.h"
 #include "simulated/device/known.h"
 #include "simulated/device/state.h"
 
@@ -167,6 +168,7 @@ int allocate(int device, size_t bytes, void** memory) {
     return kOutOfMemory;
   }
   add_range({begin, whole, Kind::device, device, true});
+  tell_memory({true, ActivityMemory::device, begin, whole, device, false});
   *memory = begin;
   return kSuccess;
 }
@@ -175,6 +177,12 @@ int release(void* memory) {
   if (memory == nullptr) return kSuccess;
   const Range range = take_range(memory);
   if (range.kind == Kind::none) return kInvalidValue;
+  if (range.kind != Kind::reserved) {
+    const auto kind = range.kind == Kind::device    ? ActivityMemory::device
+                      : range.kind == Kind::managed ? ActivityMemory::managed
+                                                    : ActivityMemory::pinned;
+    tell_memory({false, kind, range.begin, range.bytes, range.device, false});
+  }
   munmap(range.begin, range.bytes);
   if (range.kind == Kind::device) give_bytes(range.device, range.bytes);
   return kSuccess;

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "simulated/device/activities.h"
 #include "simulated/device/memory.h"
 #include "simulated/device/state.h"
 #include "simulated/device/streams.h"
@@ -17,6 +18,8 @@ int allocate_host(void** memory, size_t bytes, Kind kind) {
   char* begin = map_memory(bytes, 1);
   if (begin == nullptr) return failed(kOutOfMemory);
   add_range({begin, bytes, kind, current_device(), true});
+  tell_memory({true, kind == Kind::managed ? ActivityMemory::managed : ActivityMemory::pinned, begin, bytes,
+               current_device(), false});
   *memory = begin;
   return kSuccess;
 }
@@ -32,6 +35,7 @@ int copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, si
 }  // namespace
 
 TAPELENS_CUDA int cudaMalloc(void** memory, size_t bytes) {
+  const Caller caller(__builtin_return_address(0));
   if (device_count() == 0) return failed(kNoDevice);
   return failed(allocate(current_device(), bytes, memory));
 }
@@ -40,19 +44,25 @@ TAPELENS_CUDA int cudaFreeAsync(void* memory, void* stream);  // runtime_pools.c
 TAPELENS_CUDA int cudaFree(void* memory) { return cudaFreeAsync(memory, nullptr); }
 
 TAPELENS_CUDA int cudaMallocPitch(void** memory, size_t* pitch, size_t width, size_t height) {
+  const Caller caller(__builtin_return_address(0));
   *pitch = (width + 511) / 512 * 512;
   return cudaMalloc(memory, *pitch * height);
 }
 
 TAPELENS_CUDA int cudaMallocManaged(void** memory, size_t bytes, unsigned) {
+  const Caller caller(__builtin_return_address(0));
   return allocate_host(memory, bytes, Kind::managed);
 }
 
 TAPELENS_CUDA int cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+  const Caller caller(__builtin_return_address(0));
   return allocate_host(memory, bytes, Kind::pinned);
 }
 
-TAPELENS_CUDA int cudaMallocHost(void** memory, size_t bytes) { return allocate_host(memory, bytes, Kind::pinned); }
+TAPELENS_CUDA int cudaMallocHost(void** memory, size_t bytes) {
+  const Caller caller(__builtin_return_address(0));
+  return allocate_host(memory, bytes, Kind::pinned);
+}
 
 TAPELENS_CUDA int cudaFreeHost(void* memory) { return failed(release(memory)); }
 

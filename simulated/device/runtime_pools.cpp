@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "simulated/device/activities.h"
 #include "simulated/device/memory.h"
 #include "simulated/device/state.h"
 #include "simulated/device/streams.h"
@@ -77,6 +78,7 @@ TAPELENS_CUDA int cudaDeviceSetMemPool(int, void*) { return kSuccess; }
 TAPELENS_CUDA int cudaMemPoolSetAccess(void*, const void*, size_t) { return kSuccess; }
 
 TAPELENS_CUDA int cudaMallocFromPoolAsync(void** memory, size_t bytes, void* pool, void* stream) {
+  const Caller caller(__builtin_return_address(0));
   *memory = nullptr;
   if (bytes == 0) return kSuccess;
   count_node(stream);
@@ -91,11 +93,13 @@ TAPELENS_CUDA int cudaMallocFromPoolAsync(void** memory, size_t bytes, void* poo
     return failed(kOutOfMemory);
   }
   add_range({begin, whole, Kind::pooled, from->device, true});
+  tell_memory({true, ActivityMemory::device, begin, whole, from->device, true});
   *memory = begin;
   return kSuccess;
 }
 
 TAPELENS_CUDA int cudaMallocAsync(void** memory, size_t bytes, void* stream) {
+  const Caller caller(__builtin_return_address(0));
   if (device_count() == 0) return failed(kNoDevice);
   return cudaMallocFromPoolAsync(memory, bytes, pool_of(current_device()), stream);
 }
@@ -105,6 +109,7 @@ TAPELENS_CUDA int cudaFreeAsync(void* memory, void* stream) {
   count_node(stream);
   const Range range = find_range(memory);
   if (range.kind != Kind::pooled) return failed(release(memory));
+  tell_memory({false, ActivityMemory::device, range.begin, range.bytes, range.device, true});
   take_range(memory);
   munmap(range.begin, range.bytes);
   const Lock lock(g_mutex);

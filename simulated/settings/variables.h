@@ -1,4 +1,5 @@
-/* The variable of the environment with which a process is told which GPUs are simulated (settings.h). C too. */
+/* The variables of the environment with which a process is told which GPUs are simulated (settings.h). C too. */
 #pragma once
 
 #define TAPELENS_SIMULATED_GPU "TAPELENS_SIMULATED_GPU"
+#define TAPELENS_SIMULATED_CUPTI "TAPELENS_SIMULATED_CUPTI" /* of tests: how CUPTI is to behave (device/cupti.cpp) */

@@ -69,7 +69,9 @@ TEST(PictureDeviceLines, ActiveIsWhatIsAllocatedAndWhatWaits) {
   memory.waiting.add(Time{50}, -100);
   memory.active_peak = Bytes{220};
   const DeviceLines lines(memory);
-  EXPECT_EQ(lines.active_bytes.time, (std::vector<int64_t>{10, 20, 30, 40, 50}));
+  const model::SortedTimes& times = lines.active_bytes.time;
+  ASSERT_EQ(times.size(), 5U);
+  for (size_t i = 0; i < times.size(); ++i) EXPECT_EQ(times[i], static_cast<int64_t>(10 * (i + 1)));
   EXPECT_EQ(lines.active_bytes.value, (std::vector<int64_t>{100, 150, 150, 220, 120}));
   EXPECT_EQ(lines.most, Bytes{220});
 }

@@ -24,11 +24,11 @@ using testing::ProcessBuilder;
 constexpr uint64_t kFirst = 1, kSecond = 2;
 
 TEST(Needs, ARowHoldsForItsWantedGradientsAndAttributesAlone) {
-  const Need plain{"ABackward0", "x", kFirst | kSecond, "", 2, "a"};
+  const Need plain{"ABackward0", "x", kFirst | kSecond, "", false, 2, "a"};
   EXPECT_TRUE(holds(plain, kFirst | kSecond, ""));
   EXPECT_TRUE(holds(plain, kFirst | kSecond, "training=True"));
   EXPECT_FALSE(holds(plain, kFirst, ""));
-  const Need when{"ABackward0", "x", kAnyWanted, "a=1,training=False", 2, "a"};
+  const Need when{"ABackward0", "x", kAnyWanted, "a=1,training=False", false, 2, "a"};
   EXPECT_TRUE(holds(when, kSecond, "a=1,b=None,training=False"));
   EXPECT_FALSE(holds(when, kSecond, "a=1,training=True"));
   EXPECT_FALSE(holds(when, kSecond, "a=11,training=False"));

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "analyzer/report/estimates.h"
 #include "analyzer/report/format.h"
-#include "analyzer/report/outside.h"
 #include "analyzer/report/value_reads.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/golden.h"
@@ -226,12 +226,12 @@ TEST(Report, WhatIsOutsideOfPyTorchOnASimulatedGpuIsEstimatedByName) {
         has_communicators ? "; NCCL, 1.5 GiB to 6.0 GiB for 1 communicator of 8 ranks, 2 of 2 ranks, 1 of 1 rank."
                           : ".";
     EXPECT_EQ(
-        outside_text(r),
+        estimates_text(r),
         "Outside of PyTorch, estimated and in no figure here: CUDA's context, about 396.0 MiB and the kernels that "
         "are loaded" +
             nccl);
     const auto gpu = std::ranges::find(r.processes[0].devices, "cuda:0", &Device::device);
-    EXPECT_EQ(gpu->blocks->reserved_peak.value, kMiB) << "in no figure";
+    EXPECT_EQ(gpu->blocks->segments->reserved_peak.value, kMiB) << "in no figure";
   }
   EXPECT_EQ(r.processes[0].outside->communicators, (std::vector<uint64_t>{8, 2, 2, 1}));
   EXPECT_NE(text(r, {}).find("Outside of PyTorch"), std::string::npos) << text(r, {});
@@ -243,7 +243,7 @@ TEST(Report, AGpuThatHasNoRoomForItIsNamed) {
   for (const uint64_t free : {395ULL << 20, 396ULL << 20}) {
     SpoolBuilder b;
     use_gpu(b, (80ULL << 30) - free);
-    const std::string said = outside_text(make(b.seal()));
+    const std::string said = estimates_text(make(b.seal()));
     EXPECT_EQ(said.ends_with(" With these the GPU's 80.0 GiB would not be enough."), free < 396ULL << 20) << said;
   }
 }
@@ -254,7 +254,7 @@ TEST(Report, OfARealGpuNothingIsEstimated) {
   b.segment(trace::SegmentChange::allocated, 0x10, kMiB).block(0x10, kMiB, kMiB);
   train_step(b, 0x10000);
   const Report r = make(b.seal());
-  EXPECT_EQ(outside_text(r), "");
+  EXPECT_EQ(estimates_text(r), "");
   EXPECT_NE(report::json(r).find("\"outside_pytorch\": null"), std::string::npos);
 }
 

@@ -238,6 +238,14 @@ inline void write_device(SpoolBuilder& b, const Scene& scene) {
   b.out_of_memory(64 * kMiB, 13 * kMiB, 26 * kMiB, 5 * kMiB, gpu).end_op();
   b.out_of_memory(32 * kMiB, 13 * kMiB, 26 * kMiB, UINT64_MAX, gpu, scene.at(b, 9, "validate")).leave().leave();
   b.alloc(0x10, kMiB).out_of_memory(1, 2, 3, 4, "cpu", scene.at(b, 14, "main"));
+  using trace::OutsideChange;
+  b.outside(OutsideChange::allocated, 0x20000000, 6 * kMiB, "/usr/lib/libnccl.so.2", gpu, 2)
+      .outside(OutsideChange::allocated, 0x30000000, 2 * kMiB, "", gpu)
+      .outside(OutsideChange::allocated, 0x40000000, kMiB, "/usr/lib/libtorch_cuda.so", gpu, 0,
+               trace::OutsideMemory::host)
+      .device_usage(40 * kMiB, 80 * kMiB, gpu)
+      .outside(OutsideChange::freed, 0x20000000, 6 * kMiB, "", gpu)
+      .outside(OutsideChange::ended, 0, 0, "", gpu);
   b.free(0x8000000, gpu)
       .free(0x8400000, gpu)
       .segment(SegmentChange::unmapped, 0x8400000, 2 * kMiB, gpu, 9)

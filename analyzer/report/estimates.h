@@ -11,10 +11,10 @@
 namespace tapelens::report {
 
 // None: the GPU is real, or the process used none.
-std::optional<OutsidePyTorch> describe_outside(const peak::Analysis& analysis);
+std::optional<OutsidePyTorch> estimate_outside(const peak::Analysis& analysis);
 
 // Of the process that made the most communicators: one sentence, and a second one where a GPU's memory is not enough
 // for both. Empty: there is nothing to say.
-std::string outside_text(const Report& report);
+std::string estimates_text(const Report& report);
 
 }  // namespace tapelens::report

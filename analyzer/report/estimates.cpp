@@ -1,4 +1,4 @@
-#include "analyzer/report/outside.h"
+#include "analyzer/report/estimates.h"
 
 #include <algorithm>
 #include <charconv>
@@ -46,7 +46,7 @@ std::string communicators_text(const std::vector<uint64_t>& all) {
 
 }  // namespace
 
-std::optional<OutsidePyTorch> describe_outside(const peak::Analysis& analysis) {
+std::optional<OutsidePyTorch> estimate_outside(const peak::Analysis& analysis) {
   OutsidePyTorch out;
   out.context = {number_of(analysis.information("simulated_gpu_processors")) * kContextOfProcessor};
   out.gpu = {number_of(analysis.information("simulated_gpu_bytes"))};
@@ -64,7 +64,7 @@ std::optional<OutsidePyTorch> describe_outside(const peak::Analysis& analysis) {
   return out;
 }
 
-std::string outside_text(const Report& report) {
+std::string estimates_text(const Report& report) {
   const ProcessFacts* most = nullptr;
   bool too_much = false;
   for (const ProcessFacts& process : report.processes) {

@@ -1,0 +1,193 @@
+#include "analyzer/peak/outside.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace tapelens::peak {
+namespace {
+
+using model::OutsideChange;
+using model::OutsideEventId;
+using model::OutsideMemory;
+
+// The driver handed it out: until it was given back, or to the end.
+struct Taken {
+  int64_t begin, end;  // ns
+  uint64_t address;
+  int64_t bytes;
+  OutsideMemory memory;
+  model::StringId library;
+};
+
+struct Event {
+  int64_t time;
+  OutsideEventId row;
+};
+
+// A segment of PyTorch's, or a piece of an expandable one.
+struct OwnSegment {
+  int64_t begin, end;
+  uint64_t address, past;
+};
+
+bool is_of_device(OutsideMemory memory) { return memory == OutsideMemory::device || memory == OutsideMemory::managed; }
+
+// When each happened, whenever it was told. Of one time, what was told first.
+std::vector<Event> in_order(const Process& p, DeviceId device) {
+  std::vector<Event> events;
+  const auto& all = p.outside_events;
+  for (const OutsideEventId row : all.ids()) {
+    if (all.change[row] == OutsideChange::ended || all.device[row] != device) continue;
+    events.push_back({all.time[row].ns - all.age[row].ns, row});
+  }
+  std::ranges::stable_sort(events, {}, &Event::time);
+  return events;
+}
+
+std::vector<Taken> taken_of(const Process& p, DeviceId device, uint64_t& unmatched) {
+  std::vector<Taken> all;
+  std::unordered_map<uint64_t, size_t> alive;  // by address
+  for (const auto& [time, row] : in_order(p, device)) {
+    const auto& events = p.outside_events;
+    const uint64_t address = events.address[row];
+    const auto found = alive.find(address);
+    if (found != alive.end()) {
+      all[found->second].end = time;  // also where the free of what was there is missing
+      alive.erase(found);
+    } else if (events.change[row] == OutsideChange::freed) {
+      ++unmatched;
+    }
+    if (events.change[row] != OutsideChange::allocated || events.bytes[row].value <= 0) continue;
+    alive.emplace(address, all.size());
+    all.push_back({time, kNever.ns, address, events.bytes[row].value, events.memory[row], events.library[row]});
+  }
+  return all;
+}
+
+std::vector<OwnSegment> segments_of(const Process& p, DeviceId device) {
+  std::vector<OwnSegment> all;
+  std::unordered_map<uint64_t, size_t> alive;
+  const auto& events = p.segment_events;
+  for (const model::SegmentEventId row : events.ids()) {
+    if (events.device[row] != device) continue;
+    const uint64_t address = events.address[row];
+    if (const auto found = alive.find(address); found != alive.end()) {
+      all[found->second].end = events.time[row].ns;
+      alive.erase(found);
+    }
+    const bool more =
+        events.change[row] == model::SegmentChange::allocated || events.change[row] == model::SegmentChange::mapped;
+    if (!more) continue;
+    alive.emplace(address, all.size());
+    all.push_back({events.time[row].ns, kNever.ns, address, address + static_cast<uint64_t>(events.bytes[row].value)});
+  }
+  return all;
+}
+
+// The two clocks agree to a millisecond, so it is not asked which came first: of those that were at an address, an
+// allocation is the segment with which it shares most of the shorter of both lives.
+class Segments {
+ public:
+  explicit Segments(std::vector<OwnSegment> all) {
+    for (const OwnSegment& segment : all) {
+      by_address_.emplace(segment.address, segment);
+      longest_ = std::max(longest_, segment.past - segment.address);
+    }
+  }
+
+  bool has(const Taken& taken) const {
+    // Those that begin at its address or before it: they hold it if they reach that far.
+    for (auto at = by_address_.upper_bound(taken.address); at != by_address_.begin();) {
+      --at;
+      const OwnSegment& s = at->second;
+      if (s.past > taken.address && share(s, taken) > 0.5) return true;
+      if (taken.address - s.address > longest_) break;
+    }
+    return false;
+  }
+
+ private:
+  // Of the shorter life.
+  static double share(const OwnSegment& a, const Taken& b) {
+    const double both = static_cast<double>(std::min(a.end, b.end)) - static_cast<double>(std::max(a.begin, b.begin));
+    const double shorter = static_cast<double>(std::min(a.end - a.begin, b.end - b.begin));
+    if (shorter <= 0) return both >= -kClocks ? 1 : 0;
+    return both / shorter;
+  }
+  static constexpr double kClocks = 1e6;
+  std::multimap<uint64_t, OwnSegment> by_address_;
+  uint64_t longest_ = 0;
+};
+
+struct Change {
+  int64_t time, bytes;
+};
+
+StepCurve curve_of(std::vector<Change>& changes) {
+  // What is given back and taken again at one moment is not more in between.
+  std::ranges::stable_sort(
+      changes, [](const Change& a, const Change& b) { return a.time != b.time ? a.time < b.time : a.bytes < b.bytes; });
+  StepCurve curve;
+  for (const Change& change : changes) curve.add(Time{change.time}, change.bytes);
+  return curve;
+}
+
+void add(std::vector<Change>& changes, const Taken& taken) {
+  changes.push_back({taken.begin, taken.bytes});
+  if (taken.end != kNever.ns) changes.push_back({taken.end, -taken.bytes});
+}
+
+int64_t most(const StepCurve& curve) { return curve.value.empty() ? 0 : std::ranges::max(curve.value); }
+
+std::optional<DeviceUse> most_in_use(const Process& p, DeviceId device, const DeviceMemory& memory,
+                                     const StepCurve& outside, Time until) {
+  std::optional<DeviceUse> found;
+  const auto& all = p.device_usage;
+  for (const model::DeviceUsageId row : all.ids()) {
+    const Time time = all.time[row];
+    if (all.device[row] != device || time > until || (found && all.used[row] <= found->used)) continue;
+    found = {time, all.total[row], all.used[row], {memory.reserved.at(time)}, {outside.at(time)}};
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<Outside> outside_memory(const Process& p, const model::Text& text, DeviceId device,
+                                      const DeviceMemory& memory, Time moment) {
+  if (p.outside_events.rows() == 0) return {};
+  Outside out;
+  for (const OutsideEventId row : p.outside_events.ids()) {
+    if (p.outside_events.change[row] == OutsideChange::ended && !out.until) out.until = p.outside_events.time[row];
+  }
+  const Segments own(segments_of(p, device));
+  std::vector<Change> all, host;
+  std::map<std::string, std::vector<Change>> by_library;
+  for (const Taken& taken : taken_of(p, device, out.unmatched)) {
+    if (taken.memory == OutsideMemory::host) add(host, taken);
+    if (!is_of_device(taken.memory) || own.has(taken)) continue;
+    add(all, taken);
+    add(by_library[std::string(taken.library ? text.string(taken.library) : "")], taken);
+  }
+  const StepCurve curve = curve_of(all);
+  out.host_peak.value = most(curve_of(host));
+  out.at_peak.value = curve.at(moment);
+  out.peak.value = most(curve);
+  if (!curve.value.empty()) {
+    out.peak_time = Time{curve.time[static_cast<size_t>(std::ranges::max_element(curve.value) - curve.value.begin())]};
+  }
+  for (auto& [library, changes] : by_library) {
+    const auto count =
+        static_cast<uint64_t>(std::ranges::count_if(changes, [](const Change& c) { return c.bytes > 0; }));
+    const StepCurve of = curve_of(changes);
+    out.libraries.push_back({library, {of.at(moment)}, {most(of)}, count});
+  }
+  std::ranges::stable_sort(out.libraries, [](const OutsideLibrary& a, const OutsideLibrary& b) {
+    return a.at_peak != b.at_peak ? a.at_peak > b.at_peak : a.peak > b.peak;
+  });
+  out.use = most_in_use(p, device, memory, curve, out.until.value_or(kNever));
+  return out;
+}
+
+}  // namespace tapelens::peak

@@ -1,0 +1,49 @@
+#include "analyzer/report/outside_text.h"
+
+#include <algorithm>
+
+#include "analyzer/report/format.h"
+
+namespace tapelens::report {
+
+std::string library_name(const std::string& path) {
+  return path.empty() ? "a library that is not known" : path.substr(path.rfind('/') + 1);
+}
+
+std::vector<std::string> outside_sentences(const Report& report) {
+  std::vector<std::string> all;
+  for (const ProcessFacts& process : report.processes) {
+    if (process.pid == report.peak.pid && !process.cupti.empty() && process.cupti != "on") {
+      all.push_back("--cupti recorded nothing: " + process.cupti + ".");
+    }
+  }
+  const auto& outside = report.peak.outside;
+  if (!outside) return all;
+  if (outside->libraries.empty()) all.emplace_back("No library took memory of the device itself.");
+  if (const auto& use = outside->use) {
+    const int64_t rest = use->rest().value;
+    std::string text = "The most that was in use of " + report.peak.device + ", by all processes, was " +
+                       bytes_text(use->used) + " of " + bytes_text(use->total) + ", " + time_text(use->time) +
+                       " after the start: " + bytes_text(use->reserved) + " reserved by PyTorch, " +
+                       bytes_text(use->outside) + " outside of it";
+    if (rest >= 0) {
+      text +=
+          ", and " + bytes_text(Bytes{rest}) + " not accounted for" +
+          (rest > 0 ? ": CUDA's context, the driver, what its virtual memory calls and pools hold, other processes, "
+                      "and what was there before"
+                    : "");
+    } else {
+      text += ", which is " + bytes_text(Bytes{-rest}) + " more than the driver counted at that moment";
+    }
+    all.push_back(text + ".");
+  } else {
+    all.emplace_back("What was in use of the device is not known: there was no NVML to ask.");
+  }
+  if (outside->until) {
+    all.push_back("From " + time_text(*outside->until) +
+                  " after the start on nothing is known: another tool of the program took CUPTI.");
+  }
+  return all;
+}
+
+}  // namespace tapelens::report

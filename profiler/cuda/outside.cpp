@@ -1,0 +1,201 @@
+#include "profiler/cuda/outside.h"
+
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "profiler/cuda/device_memory.h"
+#include "profiler/cupti/clocks.h"
+#include "profiler/cupti/library.h"
+#include "profiler/cupti/session.h"
+#include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
+#include "profiler/record/intern.h"
+#include "profiler/record/storage.h"
+#include "trace/variables.h"
+
+namespace tapelens::cuda {
+namespace {
+
+using record::ThreadState;
+using trace::OutsideChange;
+using trace::OutsideMemory;
+using trace::RecordKind;
+
+OutsideMemory memory_of(cupti::MemoryKind kind) {
+  switch (kind) {
+    case cupti::MemoryKind::device:
+    case cupti::MemoryKind::array:
+    case cupti::MemoryKind::device_static:
+      return OutsideMemory::device;
+    case cupti::MemoryKind::managed:
+    case cupti::MemoryKind::managed_static:
+      return OutsideMemory::managed;
+    case cupti::MemoryKind::pinned:
+    case cupti::MemoryKind::pageable:
+      return OutsideMemory::host;
+    default:
+      return OutsideMemory::unknown;
+  }
+}
+
+// What is told comes on any thread, CUPTI's too: a lane of its own.
+class Recorder : public cupti::Sink {
+ public:
+  Recorder() { record::g_spool.attach(own_.lane, static_cast<uint32_t>(syscall(SYS_gettid))); }
+
+  void happened(std::span<const cupti::Activity> activities) override {
+    if (!record::is_recording()) return;
+    try {
+      const std::lock_guard lock(lock_);
+      const auto now = cupti::same_moment(trace::ticks_now);
+      for (const cupti::Activity& a : activities) {
+        write({.header = header(a.device, a.library.empty() ? 0 : record::intern_string(own_, a.library)),
+               .ticks = now.other,
+               .age = now.ns - std::min(now.ns, a.happened_ns),
+               .address = a.address,
+               .bytes = a.bytes,
+               .change = a.is_allocation ? OutsideChange::allocated : OutsideChange::freed,
+               .memory = memory_of(a.kind),
+               .reserved = {}});
+      }
+    } catch (...) {
+      dropped(activities.size());
+    }
+    g_waits.store(true, std::memory_order_relaxed);  // what is in use now is asked at the next operator
+  }
+
+  void dropped(uint64_t records) override { record::g_spool.count(trace::Loss::dropped_activity, records); }
+
+  // The session is over.
+  void ended() {
+    if (!record::is_recording()) return;
+    const std::lock_guard lock(lock_);
+    write({.header = header(0, 0),
+           .ticks = trace::ticks_now(),
+           .age = 0,
+           .address = 0,
+           .bytes = 0,
+           .change = OutsideChange::ended,
+           .memory = OutsideMemory::unknown,
+           .reserved = {}});
+  }
+
+ private:
+  trace::RecordHeader header(uint32_t device, uint32_t library) {
+    const auto index = static_cast<c10::DeviceIndex>(device < 128 ? device : 127);
+    return record::header<trace::OutsideRecord>(RecordKind::outside,
+                                                record::device_id(own_, {c10::DeviceType::CUDA, index}), library);
+  }
+  void write(const trace::OutsideRecord& record) { own_.lane.write(record); }
+
+  std::mutex lock_;  // of the lane: CUPTI's thread may still be at its last buffer when the session ends
+  ThreadState own_;
+};
+
+enum class State : uint8_t { not_wanted, waits, begins, on, over };
+std::atomic<State> g_state{State::not_wanted};
+Recorder* g_recorder = nullptr;
+
+void not_recorded(ThreadState& thread, const std::string& why) {
+  observe::say("--cupti: memory outside of PyTorch's allocator is not recorded: " + why);
+  record::write_information(thread, "cupti", why);
+}
+
+// Of the program that calls CUPTI from there.
+std::string tool_at(const void* address) {
+  Dl_info found;
+  if (dladdr(address, &found) == 0 || found.dli_fname == nullptr) return "another tool";
+  const std::string_view path = found.dli_fname, name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("libtorch") ? "torch.profiler" : std::string(name);
+}
+
+void give_way(const void* caller) {
+  State on = State::on;
+  if (g_state.load(std::memory_order_acquire) == State::waits) {
+    g_state.store(State::over, std::memory_order_release);
+    observe::say("--cupti: memory outside of PyTorch's allocator is not recorded: " + tool_at(caller) +
+                 " had CUPTI before it began");
+    record::write_information(*observe::this_thread().recording, "cupti", tool_at(caller) + " had CUPTI before");
+    return;
+  }
+  if (!g_state.compare_exchange_strong(on, State::over)) return;
+  if (!cupti::give_way()) return;
+  g_recorder->ended();
+  observe::say("--cupti: " + tool_at(caller) +
+               " uses CUPTI from here on: memory outside of PyTorch's allocator is recorded up to now");
+}
+
+using Subscribe = int (*)(void**, void*, void*);
+using SubscribeV2 = int (*)(void**, void*, void*, void*);
+using Register = int (*)(void*, void*);
+Subscribe g_subscribe;
+SubscribeV2 g_subscribe_v2;
+Register g_register;
+
+// Clients begin with one of these; that is their first call of CUPTI which takes it from another.
+int subscribe(void** subscriber, void* callback, void* data) {
+  if (record::is_recording()) give_way(__builtin_return_address(0));
+  return g_subscribe(subscriber, callback, data);
+}
+int subscribe_v2(void** subscriber, void* callback, void* data, void* parameters) {
+  if (record::is_recording()) give_way(__builtin_return_address(0));
+  return g_subscribe_v2(subscriber, callback, data, parameters);
+}
+int register_callbacks(void* request, void* complete) {
+  if (record::is_recording()) give_way(__builtin_return_address(0));
+  return g_register(request, complete);
+}
+
+template <class Function>
+void stand_before(tapelens_symbol symbol, Function& real, Function instead) {
+  const tapelens_inject_table& inject = *observe::g_inject;
+  real = reinterpret_cast<Function>(inject.real(symbol));
+  if (real != nullptr) inject.replace(symbol, reinterpret_cast<void*>(instead));
+}
+
+}  // namespace
+
+bool watch_outside() {
+  const char* wanted = getenv(TAPELENS_CUPTI);
+  if (wanted == nullptr || *wanted == '\0') return false;
+  g_state.store(State::waits, std::memory_order_release);
+  stand_before(TAPELENS_cupti_subscribe, g_subscribe, subscribe);
+  stand_before(TAPELENS_cupti_subscribe_v2, g_subscribe_v2, subscribe_v2);
+  stand_before(TAPELENS_cupti_register, g_register, register_callbacks);
+  return true;
+}
+
+void begin_outside(ThreadState& thread) {
+  State waits = State::waits;
+  if (!g_state.compare_exchange_strong(waits, State::begins)) return;
+  // Who began before the probe was there.
+  if (torch::profiler::impl::profilerEnabled()) {
+    g_state.store(State::over, std::memory_order_release);
+    return not_recorded(thread, "torch.profiler had CUPTI before it began");
+  }
+  const auto functions = cupti::find_functions();
+  std::string why = "this PyTorch has no CUPTI that is loaded (libcupti)";
+  if (functions) {
+    g_recorder = new Recorder;
+    why = cupti::begin(*functions, *g_recorder);
+  }
+  g_state.store(why.empty() ? State::on : State::over, std::memory_order_release);
+  if (!why.empty()) return not_recorded(thread, why);
+  record::write_information(thread, "cupti", "on");
+}
+
+void finish_outside() {
+  State on = State::on;
+  if (g_state.compare_exchange_strong(on, State::over)) cupti::finish();
+}
+
+}  // namespace tapelens::cuda

@@ -1,0 +1,123 @@
+// What of CUPTI's C interface is used here, declared by ourselves: nothing of CUPTI is linked or included, since a
+// recording is made with whichever version the program's PyTorch has. Where a build has CUPTI's headers (the wheel
+// nvidia-cuda-cupti), tests/unit/cupti_layout_test.cpp compares these with them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tapelens::cupti {
+
+// CUptiResult; those that are told apart.
+enum class Result : int {
+  success = 0,
+  max_limit_reached = 12,
+  not_initialized = 15,
+  invalid_kind = 21,
+  not_supported = 27,
+  virtualized_device = 33,
+  insufficient_privileges = 35,
+  multiple_subscribers = 39,
+  virtualized_device_insufficient_privileges = 40,
+};
+
+// CUpti_ActivityKind
+inline constexpr uint32_t kMemory2 = 49;
+// cuptiActivityFlushAll: CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+inline constexpr uint32_t kForced = 1;
+
+// CUpti_ActivityMemoryOperationType
+enum class Operation : uint32_t { allocation = 1, release = 2 };
+
+// CUpti_ActivityMemoryKind
+enum class MemoryKind : uint32_t {
+  unknown = 0,
+  pageable = 1,
+  pinned = 2,
+  device = 3,
+  array = 4,
+  managed = 5,
+  device_static = 6,
+  managed_static = 7,
+};
+
+// CUpti_Activity
+struct ActivityHeader {
+  uint32_t kind;
+};
+
+// CUpti_ActivityMemory4. Its versions since CUDA 11.1 begin alike; `source` is there where
+// cuptiActivityEnableAllocationSource is. Records begin at multiples of 8.
+struct MemoryActivity {
+  uint32_t kind;
+  uint32_t operation;
+  uint32_t memory_kind;
+  uint32_t correlation;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t timestamp;  // ns of cuptiGetTimestamp
+  uint64_t program_counter;
+  uint32_t process;
+  uint32_t device;
+  uint32_t context;
+  uint32_t stream;
+  const char* name;
+  uint32_t is_async;
+  uint32_t padding;
+  uint64_t pool[5];
+  const char* source;  // the path of the library that asked for the memory
+};
+inline constexpr size_t kWithoutSource = offsetof(MemoryActivity, source);
+// Of the first version, CUpti_ActivityMemory2, which ends with the size of the pool.
+inline constexpr size_t kShortest = kWithoutSource - sizeof(uint64_t);
+
+// CUpti_SubscriberParams as it was at first: CUPTI is told by `bytes` that later fields are not there.
+struct SubscriberParameters {
+  size_t bytes;
+  const char* name;
+  char* holder;  // who has the subscription, if another one has
+  size_t holder_room;
+};
+
+using Subscriber = void*;
+using RequestBuffer = void (*)(uint8_t** buffer, size_t* bytes, size_t* most_records);
+using CompleteBuffer = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t bytes, size_t valid);
+
+// The functions that are called. Those marked so are null in versions that have none.
+struct Functions {
+  Result (*get_version)(uint32_t*) = nullptr;
+  Result (*get_result_string)(Result, const char**) = nullptr;
+  Result (*subscribe)(Subscriber*, void* callback, void* data) = nullptr;
+  Result (*subscribe_v2)(Subscriber*, void* callback, void* data, const SubscriberParameters*) = nullptr;  // or null
+  Result (*unsubscribe)(Subscriber) = nullptr;
+  Result (*register_callbacks)(RequestBuffer, CompleteBuffer) = nullptr;
+  Result (*enable)(uint32_t kind) = nullptr;
+  Result (*disable)(uint32_t kind) = nullptr;
+  Result (*enable_source)(uint8_t) = nullptr;     // or null
+  Result (*flush_period)(uint32_t ms) = nullptr;  // or null
+  Result (*flush_all)(uint32_t flag) = nullptr;
+  Result (*get_next_record)(uint8_t* buffer, size_t valid, ActivityHeader** record) = nullptr;
+  Result (*get_dropped)(void* context, uint32_t stream, size_t* dropped) = nullptr;
+  Result (*get_timestamp)(uint64_t* ns) = nullptr;
+};
+
+// Calls visit(name, pointer, is_optional) for each, with the name in the library.
+template <class Visit>
+void each_function(Functions& f, Visit&& visit) {
+  visit("cuptiGetVersion", f.get_version, false);
+  visit("cuptiGetResultString", f.get_result_string, false);
+  visit("cuptiSubscribe", f.subscribe, false);
+  visit("cuptiSubscribe_v2", f.subscribe_v2, true);
+  visit("cuptiUnsubscribe", f.unsubscribe, false);
+  visit("cuptiActivityRegisterCallbacks", f.register_callbacks, false);
+  visit("cuptiActivityEnable", f.enable, false);
+  visit("cuptiActivityDisable", f.disable, false);
+  visit("cuptiActivityEnableAllocationSource", f.enable_source, true);
+  visit("cuptiActivityFlushPeriod", f.flush_period, true);
+  visit("cuptiActivityFlushAll", f.flush_all, false);
+  visit("cuptiActivityGetNextRecord", f.get_next_record, false);
+  visit("cuptiActivityGetNumDroppedRecords", f.get_dropped, false);
+  visit("cuptiGetTimestamp", f.get_timestamp, false);
+}
+
+}  // namespace tapelens::cupti

@@ -1,0 +1,17 @@
+// From a buffer of CUPTI's to what happened.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "profiler/cupti/session.h"
+
+namespace tapelens::cupti {
+
+// Appends the activities of memory in a buffer, whatever else is in it. `names_sources`: records have MemoryActivity::
+// source. A record that does not lie in the buffer as a whole ends it. The texts are CUPTI's, which keeps them.
+void read_records(const Functions& functions, std::span<uint8_t> buffer, bool names_sources,
+                  std::vector<Activity>& activities);
+
+}  // namespace tapelens::cupti

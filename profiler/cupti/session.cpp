@@ -1,0 +1,140 @@
+#include "profiler/cupti/session.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "profiler/cupti/records.h"
+
+namespace tapelens::cupti {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{64} << 10;  // some 480 records: programs make few
+constexpr uint32_t kFlushMs = 200;
+constexpr uint32_t kFirstWithMemory2 = 14;  // CUDA 11.1
+
+struct Session {
+  Functions functions;
+  Sink* sink = nullptr;
+  Subscriber subscriber = nullptr;
+  bool names_sources = false;
+};
+
+// The lock of the session's begin and end; CUPTI is called with it, and calls us back.
+std::mutex g_lock;
+std::mutex g_telling;  // of what is told; nothing of CUPTI is called with it
+Session g_session;     // does not change while it is on
+std::atomic<bool> g_is_on{false};
+
+void request_buffer(uint8_t** buffer, size_t* bytes, size_t* most_records) {
+  *buffer = static_cast<uint8_t*>(std::aligned_alloc(8, kBufferBytes));
+  *bytes = *buffer != nullptr ? kBufferBytes : 0;
+  *most_records = 0;  // as many as there is room for
+}
+
+void complete_buffer(void* context, uint32_t stream, uint8_t* buffer, size_t, size_t valid) noexcept {
+  if (buffer == nullptr) return;
+  if (g_is_on.load(std::memory_order_acquire)) {
+    const Session& s = g_session;
+    std::vector<Activity> activities;
+    size_t dropped = 0;
+    if (s.functions.get_dropped(context, stream, &dropped) != Result::success) dropped = 0;
+    try {
+      if (valid > 0) read_records(s.functions, {buffer, valid}, s.names_sources, activities);
+    } catch (...) {  // no memory: as if CUPTI had had none
+      ++dropped;
+    }
+    const std::lock_guard lock(g_telling);
+    if (!activities.empty()) s.sink->happened(activities);
+    if (dropped > 0) s.sink->dropped(dropped);
+  }
+  std::free(buffer);
+}
+
+std::string name_of(const Functions& f, Result result) {
+  const char* text = nullptr;
+  if (f.get_result_string(result, &text) == Result::success && text != nullptr) return text;
+  return "error " + std::to_string(static_cast<int>(result));
+}
+
+std::string why_not(const Functions& f, Result result, const char* holder) {
+  switch (result) {
+    case Result::multiple_subscribers:
+      return "another tool has CUPTI" + (*holder != '\0' ? " (" + std::string(holder) + ")" : std::string()) +
+             ": only one can, record without it";
+    case Result::insufficient_privileges:
+    case Result::virtualized_device_insufficient_privileges:
+      return "CUPTI is not permitted for this user (" + name_of(f, result) +
+             "): an administrator has to allow it, NVreg_RestrictProfilingToAdminUsers=0";
+    case Result::invalid_kind:
+      return "this CUPTI does not tell of memory (MEMORY2, since CUDA 11.1)";
+    default:
+      return "CUPTI does not begin: " + name_of(f, result);
+  }
+}
+
+Result subscribe(const Functions& f, Subscriber* subscriber, std::span<char> holder) {
+  if (f.subscribe_v2 == nullptr) return f.subscribe(subscriber, nullptr, nullptr);
+  const SubscriberParameters parameters{sizeof(SubscriberParameters), "Tapelens", holder.data(), holder.size()};
+  return f.subscribe_v2(subscriber, nullptr, nullptr, &parameters);
+}
+
+// What was begun, in reverse.
+void let_go(const Session& s) {
+  if (s.functions.flush_period != nullptr) s.functions.flush_period(0);
+  s.functions.disable(kMemory2);
+  if (s.names_sources) s.functions.enable_source(0);
+  s.functions.flush_all(kForced);  // while it is ours: who comes next must not be given our buffers
+  s.functions.unsubscribe(s.subscriber);
+}
+
+}  // namespace
+
+std::string begin(const Functions& functions, Sink& sink) {
+  const std::lock_guard lock(g_lock);
+  if (g_is_on.load(std::memory_order_relaxed)) return "CUPTI is in use already";
+  uint32_t version = 0;
+  if (const Result asked = functions.get_version(&version); asked != Result::success) {
+    return why_not(functions, asked, "");
+  }
+  if (version < kFirstWithMemory2) return why_not(functions, Result::invalid_kind, "");
+  char holder[128] = {};
+  Subscriber subscriber = nullptr;
+  const Result subscribed = subscribe(functions, &subscriber, holder);
+  holder[sizeof(holder) - 1] = '\0';
+  if (subscribed != Result::success) return why_not(functions, subscribed, holder);
+  Result result = functions.register_callbacks(request_buffer, complete_buffer);
+  bool names_sources = false;
+  if (result == Result::success) {
+    names_sources = functions.enable_source != nullptr && functions.enable_source(1) == Result::success;
+    g_session = {functions, &sink, subscriber, names_sources};
+    g_is_on.store(true, std::memory_order_release);
+    result = functions.enable(kMemory2);
+  }
+  if (result == Result::success) {
+    if (functions.flush_period != nullptr) functions.flush_period(kFlushMs);
+    return "";
+  }
+  g_is_on.store(false, std::memory_order_release);
+  if (names_sources) functions.enable_source(0);
+  functions.unsubscribe(subscriber);
+  return why_not(functions, result, "");
+}
+
+bool give_way() {
+  const std::lock_guard lock(g_lock);
+  if (!g_is_on.load(std::memory_order_relaxed)) return false;
+  let_go(g_session);
+  g_is_on.store(false, std::memory_order_release);
+  return true;
+}
+
+void finish() {
+  const std::lock_guard lock(g_lock);
+  if (!g_is_on.load(std::memory_order_relaxed)) return;
+  g_session.functions.flush_all(kForced);
+  g_is_on.store(false, std::memory_order_release);
+}
+
+}  // namespace tapelens::cupti

@@ -1,0 +1,110 @@
+"""Memory outside of PyTorch's allocator (`record --cupti`): what the recording says of a library that takes memory of the device
+itself is what the library's own caller counted, however CUPTI behaves, and where CUPTI refuses, the program is unharmed."""
+
+import json
+import os
+
+import pytest
+
+import harness
+from test_cuda import has_cuda
+
+pytestmark = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
+LIBRARY = os.environ.get("TAPELENS_OUTSIDE_CUDA", "")
+GPU = ["--simulate-gpu", "H100:4GiB"]
+
+
+def run(target, tmp_path, how="", what="plain", options=("--cupti",), quiet=False):
+    """What the program counted, its run, and the report."""
+    counts = tmp_path / "counts.json"
+    env = {"OUTSIDE_LIBRARY": LIBRARY, "OUTSIDE_COUNTS": str(counts), "TAPELENS_SIMULATED_CUPTI": how}
+    command = [harness.PYTHON, harness.CASES / "cuda_outside.py", what]
+    # harness.environment leaves out variables of Tapelens: this one is of the simulated GPU.
+    done = harness.record(command, target, [*GPU, *options], quiet=quiet, env=env, timeout=600)
+    assert done.code == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "done"
+    return json.loads(counts.read_text(encoding="utf-8")), done, harness.report(target)
+
+
+def said(done):
+    return [line for line in done.stderr.splitlines() if "--cupti" in line]
+
+
+def of_library(report):
+    libraries = {one["library"]: one for one in report["peak"]["outside"]["libraries"]}
+    return libraries.get(LIBRARY) or libraries.get(None)
+
+
+@pytest.mark.parametrize("how", ["", "reversed", "unknown", "no_source", "reversed,unknown"])
+def test_each_allocation_is_accounted_for(how, target, tmp_path):
+    counted, done, report = run(target, tmp_path, how)
+    outside = report["peak"]["outside"]
+    found = of_library(report)
+    assert found["library"] == (None if how == "no_source" else LIBRARY)
+    assert (found["bytes"], found["peak_bytes"], found["allocations"]) == (
+        counted["at_peak"], counted["most"], counted["taken"])
+    # PyTorch's own segments are nobody else's.
+    assert (outside["bytes"], outside["peak_bytes"]) == (counted["at_peak"], counted["most"])
+    assert outside["host_peak_bytes"] == counted["pinned"]
+    assert outside["until_ns"] is None
+    assert said(done) == [] and harness.lost(report) == []
+
+
+@pytest.mark.parametrize("how", ["", "reversed"])
+def test_it_adds_up_to_what_is_in_use(how, target, tmp_path):
+    counted, _, report = run(target, tmp_path, how)
+    use = report["peak"]["outside"]["device_use"]
+    assert use["used_bytes"] == counted["used"]
+    assert use["not_accounted_bytes"] == 0
+    assert use["outside_bytes"] == counted["at_peak"]
+
+
+def test_what_was_dropped_is_counted(target, tmp_path):
+    counted, _, report = run(target, tmp_path, "drops")
+    lost, = harness.lost(report)
+    assert lost["kind"] == "dropped_activity" and lost["count"] > 10
+    assert not report["recording"]["complete"]
+    found = of_library(report)
+    assert 0 < found["allocations"] < counted["taken"]
+
+
+REFUSALS = {
+    "no_memory2": "does not tell of memory",
+    "refused": "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES",
+    "held": "Nsight Systems",
+}
+
+
+@pytest.mark.parametrize("how", REFUSALS)
+def test_where_cupti_refuses_one_line_says_so_and_the_rest_is_recorded(how, target, tmp_path):
+    _, done, report = run(target, tmp_path, how)
+    line, = said(done)
+    assert REFUSALS[how] in line
+    process, = report["processes"]
+    assert REFUSALS[how] in process["cupti"]
+    assert report["peak"]["outside"] is None
+    assert report["peak"]["bytes"] >= 512 << 20
+    assert harness.lost(report) == []
+
+
+def test_the_programs_own_profiler_gets_cupti(target, tmp_path):
+    counted, done, report = run(target, tmp_path, what="profiled")
+    line, = said(done)
+    assert "torch.profiler" in line
+    outside = report["peak"]["outside"]
+    assert outside["until_ns"] is not None
+    assert of_library(report)["allocations"] == counted["before"]["taken"]
+    bare = harness.bare(harness.recording([harness.PYTHON, harness.CASES / "cuda_outside.py", "profiled"], target, GPU),
+                        env={"OUTSIDE_LIBRARY": LIBRARY}, timeout=600)
+    assert done.stdout == bare.stdout
+
+
+def test_without_the_option_nothing_of_it_is_there(target, tmp_path):
+    _, done, report = run(target, tmp_path, options=())
+    assert said(done) == []
+    assert report["peak"]["outside"] is None and report["processes"][0]["cupti"] is None
+
+
+def test_without_cuda_nothing_is_said(target):
+    done = harness.record([harness.PYTHON, "-c", "import torch; print(torch.ones(3).sum())"], target, ["--cupti"], quiet=False)
+    assert done.code == 0 and said(done) == []

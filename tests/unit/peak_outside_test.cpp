@@ -1,0 +1,172 @@
+// Memory outside of PyTorch's allocator, from the spool to what a report says of it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "analyzer/model/load.h"
+#include "analyzer/peak/outside.h"
+#include "testing/trace_builder.h"
+
+namespace tapelens::peak {
+namespace {
+
+using trace::OutsideChange;
+using trace::OutsideMemory;
+using trace::SegmentChange;
+using trace::SpoolBuilder;
+
+constexpr auto kTaken = OutsideChange::allocated;
+constexpr auto kGiven = OutsideChange::freed;
+
+struct Loaded {
+  explicit Loaded(SpoolBuilder& b) : sealed(b.block(0x1, 1, 1).op("aten::empty").end_op().seal_all()) {
+    text = load_text(sealed.recording);
+    process = load_process(sealed.recording, text, trace::ProcessIndex{0});
+    EXPECT_TRUE(process.left_out.empty());
+  }
+  DeviceId device(std::string_view name = "cuda:0") const {
+    for (const DeviceId id : text.device_name.ids()) {
+      if (text.string(text.device_name[id]) == name) return id;
+    }
+    ADD_FAILURE() << "no " << name;
+    return {};
+  }
+  std::optional<Outside> outside(Time moment = kNever, std::string_view name = "cuda:0") const {
+    return outside_memory(process, text, device(name), device_memory(process, device(name)), moment);
+  }
+  trace::Sealed sealed;
+  Text text;
+  Process process;
+};
+
+TEST(Outside, IsByLibraryThenAndAtMost) {
+  SpoolBuilder b;
+  b.outside(kTaken, 0x1000, 100, "/lib/libnccl.so.2").outside(kTaken, 0x2000, 50, "/lib/libnccl.so.2");
+  b.outside(kGiven, 0x1000, 100, "").outside(kTaken, 0x3000, 70, "");
+  const Loaded l(b);
+  const auto outside = l.outside();
+  ASSERT_TRUE(outside);
+  ASSERT_EQ(outside->libraries.size(), 2U);
+  EXPECT_EQ(outside->libraries[0].library, "");
+  EXPECT_EQ(outside->libraries[0].at_peak, Bytes{70});
+  EXPECT_EQ(outside->libraries[1].library, "/lib/libnccl.so.2");
+  EXPECT_EQ(outside->libraries[1].at_peak, Bytes{50});
+  EXPECT_EQ(outside->libraries[1].peak, Bytes{150});
+  EXPECT_EQ(outside->libraries[1].allocations, 2U);
+  EXPECT_EQ(outside->at_peak, Bytes{120});
+  EXPECT_EQ(outside->peak, Bytes{150});
+  EXPECT_EQ(outside->unmatched, 0U);
+  EXPECT_FALSE(outside->until);
+  EXPECT_FALSE(outside->use);
+}
+
+TEST(Outside, SegmentsOfPyTorchAreNot) {
+  SpoolBuilder b;
+  // The driver's allocation is told before the segment, after it, and late; an address is used again by others.
+  b.outside(kTaken, 0x100000, 4096, "/lib/libc10_cuda.so").segment(SegmentChange::allocated, 0x100000, 4096);
+  b.segment(SegmentChange::allocated, 0x200000, 8192).outside(kTaken, 0x200000, 8192, "/lib/libc10_cuda.so");
+  // Pieces of an expandable segment: whatever lies in one.
+  b.segment(SegmentChange::mapped, 0x800000, 0x4000).outside(kTaken, 0x801000, 0x1000, "");
+  for (int i = 0; i < 50; ++i) b.op("aten::relu").end_op();
+  b.segment(SegmentChange::freed, 0x100000, 4096).outside(kGiven, 0x100000, 4096, "");
+  b.outside(kTaken, 0x100000, 300, "/lib/libnccl.so.2");
+  for (int i = 0; i < 50; ++i) b.op("aten::relu").end_op();
+  const Loaded l(b);
+  const auto outside = l.outside();
+  ASSERT_TRUE(outside);
+  ASSERT_EQ(outside->libraries.size(), 1U);
+  EXPECT_EQ(outside->libraries[0].library, "/lib/libnccl.so.2");
+  EXPECT_EQ(outside->peak, Bytes{300});
+}
+
+TEST(Outside, IsOfOneDeviceAndNotOfTheHost) {
+  SpoolBuilder b;
+  b.outside(kTaken, 0x1000, 100, "a").outside(kTaken, 0x1000, 7, "a", "cuda:1");
+  b.outside(kTaken, 0x5000, 1000, "a", "cuda:0", 0, OutsideMemory::host);
+  b.outside(kTaken, 0x6000, 10, "a", "cuda:0", 0, OutsideMemory::managed);
+  const Loaded l(b);
+  EXPECT_EQ(l.outside()->peak, Bytes{110});
+  EXPECT_EQ(l.outside()->host_peak, Bytes{1000});
+  EXPECT_EQ(l.outside(kNever, "cuda:1")->peak, Bytes{7});
+}
+
+TEST(Outside, FreesOfWhatIsNotKnownAreCounted) {
+  SpoolBuilder b;
+  b.outside(kGiven, 0x1000, 100, "").outside(kTaken, 0x2000, 5, "a").outside(kTaken, 0x2000, 9, "a");
+  const Loaded l(b);
+  EXPECT_EQ(l.outside()->unmatched, 1U);
+  EXPECT_EQ(l.outside()->at_peak, Bytes{9});  // its free was dropped: an address is taken once
+}
+
+TEST(Outside, AddsUpToWhatIsInUseAtMost) {
+  SpoolBuilder b;
+  b.device_usage(500, 10000).segment(SegmentChange::allocated, 0x100000, 2048).outside(kTaken, 0x2000, 300, "a");
+  b.device_usage(3000, 10000).outside(kGiven, 0x2000, 300, "").device_usage(2700, 10000);
+  b.outside(OutsideChange::ended, 0, 0, "").device_usage(9000, 10000);
+  const Loaded l(b);
+  const auto outside = l.outside();
+  ASSERT_TRUE(outside && outside->use && outside->until);
+  EXPECT_EQ(outside->use->used, Bytes{3000});
+  EXPECT_EQ(outside->use->reserved, Bytes{2048});
+  EXPECT_EQ(outside->use->outside, Bytes{300});
+  EXPECT_EQ(outside->use->rest(), Bytes{652});
+  EXPECT_EQ(outside->use->total, Bytes{10000});
+}
+
+TEST(Outside, NothingOfItIsNothing) {
+  SpoolBuilder b;
+  b.segment(SegmentChange::allocated, 0x100000, 2048);
+  const Loaded l(b);
+  EXPECT_FALSE(l.outside());
+}
+
+// Whatever the order in which they are told, each with its age: what it would be in order.
+TEST(Outside, TheOrderInWhichItIsToldDoesNotMatter) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 100; ++round) {
+    struct Happened {
+      OutsideChange change;
+      uint64_t address, bytes;
+    };
+    std::vector<Happened> all;
+    std::map<uint64_t, uint64_t> alive;
+    uint64_t live = 0, most = 0;
+    for (int i = 0; i < 60; ++i) {
+      const uint64_t address = 0x1000 * (1 + random() % 12);
+      if (const auto found = alive.find(address); found != alive.end()) {
+        all.push_back({kGiven, address, found->second});
+        live -= found->second;
+        alive.erase(found);
+      } else {
+        const uint64_t bytes = 1 + random() % 1000;
+        all.push_back({kTaken, address, bytes});
+        alive[address] = bytes;
+        most = std::max(most, live += bytes);
+      }
+    }
+    std::vector<size_t> told(all.size());
+    for (size_t i = 0; i < told.size(); ++i) told[i] = i;
+    std::ranges::shuffle(told, random);
+    SpoolBuilder b;
+    for (int i = 0; i < 100; ++i) b.op("aten::relu").end_op();
+    const uint64_t begin = b.now();
+    for (size_t place = 0; place < told.size(); ++place) {
+      // All happened before any was told, at moments 0, 1, 2, ... before `begin`.
+      const Happened& one = all[told[place]];
+      const uint64_t age = b.now() - begin + (all.size() - told[place]);
+      b.outside(one.change, one.address, one.bytes, "a", "cuda:0", age);
+    }
+    const Loaded l(b);
+    const auto outside = l.outside();
+    ASSERT_TRUE(outside);
+    EXPECT_EQ(outside->peak.value, static_cast<int64_t>(most));
+    EXPECT_EQ(outside->at_peak.value, static_cast<int64_t>(live));
+    EXPECT_EQ(outside->unmatched, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace tapelens::peak
