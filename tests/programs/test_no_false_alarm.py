@@ -34,7 +34,7 @@ def pool(request, tmp_path_factory):
     """Two at a time, in the background: most of the time goes into imports."""
     folder = tmp_path_factory.mktemp("recordings")
     chosen = [item.callspec.params["name"] for item in request.session.items if item.module is request.module
-              and hasattr(item, "callspec")]
+              and "name" in getattr(getattr(item, "callspec", None), "params", {})]
     with concurrent.futures.ThreadPoolExecutor(2) as executor:
         yield {name: executor.submit(findings_of, PROGRAMS[name], folder / f"{name}.tapelens") for name in chosen}
 
@@ -78,8 +78,11 @@ def test_a_training_that_is_cut_short_before_its_backward_is_no_finding(end, ste
     assert run.code == code, run.stderr
     process, = harness.report(target)["processes"]
     assert process["finished"] == (code < 128) and process["exit_code"] == (code if code < 128 else None)
-    assert [(f["check"], f["severity"]) for f in harness.advise(target)["findings"] if f["severity"] != "info"] == []
-    assert not any(f["check"] in ("graph-without-backward", "idle-holder") for f in harness.advise(target)["findings"])
+    findings = [(f["check"], f["severity"]) for f in harness.advise(target)["findings"]]
+    assert [finding for finding in findings if finding[1] != "info"] == []
+    assert not any(check == "graph-without-backward" for check, _ in findings)
+    # What the variables of the loop hold from the step before is one, in later steps: it was made before.
+    assert step > 0 or not any(check == "idle-holder" for check, _ in findings)
 
 
 def test_there_are_enough_of_them():
