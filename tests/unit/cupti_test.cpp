@@ -1,6 +1,7 @@
 // The session with CUPTI over a made-up one: functions with the same signatures, and records as it lays them out.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -37,7 +38,7 @@ void give(std::span<const uint8_t> records) {
   g_fake.request(&buffer, &bytes, &most);
   ASSERT_NE(buffer, nullptr);
   ASSERT_LE(records.size(), bytes);
-  std::memcpy(buffer, records.data(), records.size());
+  std::ranges::copy(records, buffer);
   g_fake.complete(nullptr, 0, buffer, bytes, records.size());
 }
 
