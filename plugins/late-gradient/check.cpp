@@ -118,8 +118,11 @@ class LateGradient final : public Check {
     // A step that goes over the parameters one by one needs memory for the largest; one that takes all at once, for
     // all.
     const bool one_by_one = memory.most.value <= 4 * sizes.largest.value;
-    const double factor = static_cast<double>(memory.most.value) /
-                          static_cast<double>(one_by_one ? sizes.largest.value : sizes.total.value);
+    const Bytes stepped_at_once = one_by_one ? sizes.largest : sizes.total;
+    // 0: of parameters without elements, or of a recording that nobody vouches for.
+    const double factor = stepped_at_once.value > 0
+                              ? static_cast<double>(memory.most.value) / static_cast<double>(stepped_at_once.value)
+                              : 0;
     std::map<AllocationId, Time> stepped;  // by parameter
     std::vector<peak::WhatIf::End> temporaries;
     for (const AllocationId temporary : memory.temporaries) {
@@ -131,7 +134,8 @@ class LateGradient final : public Check {
       peak::WhatIf& change = changes.emplace_back();
       change.ends = std::exchange(temporaries, {});
       change.ends.push_back({wait->gradient, wait->there});
-      const Bytes needs{static_cast<int64_t>(factor * static_cast<double>(bytes.value))};
+      constexpr double kMost = 1e18;  // more than any memory
+      const Bytes needs{static_cast<int64_t>(std::min(kMost, factor * static_cast<double>(bytes.value)))};
       if (needs.value > 0) change.extras.push_back({{}, {p.evaluations.begin[wait->evaluation], wait->there}, needs});
       stepped.emplace(wait->parameter, wait->there);
     }
