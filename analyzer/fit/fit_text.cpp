@@ -93,7 +93,7 @@ std::string fit_text(const Fit& fit) {
   if (fit.series.size() > 1) text += overview(fit);
   if (fit.was_interrupted) text += "Interrupted: what was run so far.\n";
   return text +
-         "Headroom is what PyTorch's allocator leaves of the GPU's memory. CUDA's context (some 500 MiB), NCCL's "
+         "Headroom is what PyTorch's allocator leaves of the GPU's memory. CUDA's context (a few hundred MiB), NCCL's "
          "buffers "
          "and\nwhat other libraries allocate themselves are not simulated and have to fit in it.\n";
 }

@@ -102,7 +102,7 @@ void note_limits(c10::DeviceIndex device) try {
   note("cuda_memory_allowed:" + number,
        static_cast<uint64_t>(std::round(fraction * static_cast<double>(limits.total))));
 } catch (const std::exception&) {
-  // The fraction is not known then, and what is collected by it is not foretold.
+  // The fraction is not known then, and what is collected by it is not predicted.
 }
 
 // Called by the allocator under the lock of a device.
