@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -50,7 +51,7 @@ std::string loss_text(const trace::SealLoss& loss) {
     case trace::Loss::dropped_activity:
       return text("allocation or free", "allocations and frees") + " that CUPTI dropped";
     case trace::Loss::truncated_spool:
-      return text("process", "processes") + " did not end in good order";
+      return text("process was", "processes were") + " killed or crashed (recorded up to there)";
   }
   return text("loss", "losses") + " of an unknown kind";
 }
@@ -89,7 +90,7 @@ void clear_progress_line() {
   shown = false;
 }
 
-std::string describe(const trace::SealSummary& summary, const std::string& output) {
+std::string describe(const trace::SealSummary& summary, const std::string& output, size_t living) {
   const trace::ProcessSeal* most = nullptr;
   const trace::DeviceSeal* device = nullptr;
   for (const trace::ProcessSeal& process : summary.processes) {
@@ -114,7 +115,8 @@ std::string describe(const trace::SealSummary& summary, const std::string& outpu
   line += ", " + report::count_text(summary.events) + " events, " + report::shell_quote(output) + " (" +
           report::bytes_text(trace::Bytes{static_cast<int64_t>(summary.file_bytes)}) + ")";
   std::string lost;
-  for (const trace::SealLoss& loss : summary.losses) {
+  for (trace::SealLoss loss : summary.losses) {
+    if (loss.kind == trace::Loss::truncated_spool) loss.count -= std::min<uint64_t>(loss.count, living);
     if (loss.kind == trace::Loss::forked_child || loss.count == 0) continue;
     lost += (lost.empty() ? ", not complete: " : ", ") + loss_text(loss);
   }

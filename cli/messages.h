@@ -20,8 +20,9 @@ bool has_progress_line();
 void show_progress_line(std::string_view text);
 void clear_progress_line();
 
-// "peak 92.1 MiB on cpu (rank 1), 1,234 events, run.tapelens (4.2 MiB)", and what was lost.
-std::string describe(const trace::SealSummary& summary, const std::string& output);
+// "peak 92.1 MiB on cpu (rank 1), 1,234 events, run.tapelens (4.2 MiB)", and what was lost. `living` of the processes
+// still run: they are not among those that were killed or crashed.
+std::string describe(const trace::SealSummary& summary, const std::string& output, size_t living);
 
 // Data that the recording should hold and does not; forked children, which are never recorded, aside.
 bool lost_data(const trace::SealSummary& summary);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <iterator>
 
 #include "analyzer/report/escape.h"
@@ -13,6 +12,7 @@
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
+#include "cli/nothing_recorded.h"
 #include "cli/output.h"
 #include "cli/preload.h"
 #include "cli/recording_environment.h"
@@ -54,9 +54,9 @@ int run_unrecorded(const std::vector<std::string>& command, const std::string& r
 }
 
 // Seals, removes the spools, says the closing lines. What goes wrong here never changes the command's exit code.
-// `explain`: says why a program may have failed, unless it was for memory.
-void finish(const RecordOptions& options, const std::vector<std::string>& command, const std::string& folder,
-            int64_t duration_ns, const std::string& rewritten, const std::function<void()>& explain) {
+void finish(const RecordOptions& options, const std::vector<std::string>& command, const ChildEnd& end,
+            const std::string& folder, int64_t duration_ns, const std::string& rewritten,
+            const Simulation& simulation) {
   trace::SealOptions sealing;
   sealing.directory = folder;
   sealing.output = options.output;
@@ -72,7 +72,7 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   clear_progress_line();
   const bool is_out_of_memory =
       sealed && std::ranges::any_of(sealed->processes, [](const auto& process) { return process.out_of_memory > 0; });
-  if (!options.quiet && !is_out_of_memory) explain();
+  if (!options.quiet && !is_out_of_memory) simulation.explain(end);
   const std::string by_hand =
       (options.mode == "0600" ? "tapelens seal " : "tapelens seal --mode " + options.mode + " ") +
       report::shell_quote(folder) + " -o " + report::shell_quote(options.output);
@@ -87,13 +87,11 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   if (sealed->processes.empty()) {
     std::error_code error;
     const bool old_file = fs::exists(options.output, error);
-    say("nothing was recorded: no process of this command ran an operator of a LibTorch that can be recorded (static "
-        "and "
-        "setuid programs cannot be; see `tapelens doctor`)" +
+    say("nothing was recorded: " + why_nothing_was_recorded(command, end) +
         (old_file ? "; " + report::shell_quote(options.output) + " is an earlier recording" : ""));
     return;
   }
-  std::string line = describe(*sealed, options.output) + rewritten;
+  std::string line = describe(*sealed, options.output, living.size()) + rewritten;
   if (!living.empty()) {
     line += "; " + std::to_string(living.size()) +
             (living.size() == 1 ? " process still runs" : " processes still run") + " (pid " +
@@ -145,8 +143,7 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
     return say_end(end);
   }
   const std::string rewritten = applying.on ? "; " + describe(rewriting.tally()) : "";
-  finish(options, command, folder.path, static_cast<int64_t>(monotonic_now() - begin), rewritten,
-         [&] { simulation.explain(end); });
+  finish(options, command, end, folder.path, static_cast<int64_t>(monotonic_now() - begin), rewritten, simulation);
   return end.exit_code;
 }
 

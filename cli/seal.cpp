@@ -39,7 +39,7 @@ int seal(const SealCommand& options) {
     return fail({options.folder + ": no process ran an operator; there is nothing to seal",
                  trace::ErrorKind::nothing_recorded});
   }
-  std::string line = describe(*sealed, options.output);
+  std::string line = describe(*sealed, options.output, living.size());
   if (!living.empty()) {
     line += "; pid " + std::to_string(living.front()) + " still writes its spool" +
             (options.remove ? ", so the spools are kept" : "");

@@ -41,7 +41,7 @@ Words words(model::Loss kind) {
       return {"unwritable", "process", "processes", "could not write a spool: check the folder that is recorded into"};
     case truncated_spool:
       return {"truncated_spool", "process", "processes",
-              "ended without a word (killed, or crashed): what was not yet written when it ended is missing"};
+              "killed, crashed or still running when this file was made: the last events may be missing"};
     case no_memory:
       return {"no_memory", "event", "events",
               "found no address space to be written in: raise the limit on virtual memory (ulimit -v)"};

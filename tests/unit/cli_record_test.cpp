@@ -79,6 +79,38 @@ TEST_F(Record, ACommandWithoutLibTorchLeavesNothingAndSaysSoInOneLine) {
   EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
+TEST_F(Record, WhyNothingWasRecordedIsSaidInOneLine) {
+  const auto said = [&](const Words& command) {
+    const Outcome outcome = run_here(record(command));
+    EXPECT_EQ(lines(outcome.err), 1u) << outcome.err;
+    return outcome.err;
+  };
+  const auto says = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  std::string text = said(shell("exit 3"));
+  EXPECT_TRUE(says(text, "nothing was recorded: the command exited with 3, and no operator")) << text;
+  text = said(shell("exit 255"));
+  EXPECT_TRUE(says(text, "the command exited with 255,")) << text;
+  text = said(shell("kill -SEGV $$"));
+  EXPECT_TRUE(says(text, "the command ended with 139 (SIGSEGV), and no operator")) << text;
+  text = said({"env", "-i", "/bin/true"});
+  EXPECT_TRUE(says(text, "env starts its command without LD_PRELOAD: put `tapelens record --` behind it")) << text;
+  text = said({"env", "A=1", "/bin/true"});
+  EXPECT_FALSE(says(text, "env starts")) << text;
+  EXPECT_TRUE(says(text, "tapelens doctor -- env")) << text;
+}
+
+TEST_F(Record, AProgramThatTakesNoPreloadLibraryIsNamed) {
+  const fs::path program = folder_ / "program";
+  fs::copy_file("/bin/true", program);
+  fs::permissions(program, fs::perms::set_uid, fs::perm_options::add);
+  const Outcome outcome = run_here(record({"./program"}));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.err.find("./program is setuid or setgid, so that LD_PRELOAD does not reach it"), std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(Record, StandardInputPassesThrough) {
   Setting setting;
   setting.input.assign(1 << 20, 'x');

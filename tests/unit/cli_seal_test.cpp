@@ -62,7 +62,8 @@ TEST_F(Sealing, AKilledProgramIsSealedAndSaidToBeCutOff) {
   const Outcome outcome = record({}, {"--die"});
   EXPECT_EQ(outcome.exit_code, 128 + SIGKILL);
   EXPECT_TRUE(outcome.err.starts_with("tapelens: peak 3.0 MiB on cpu, ")) << outcome.err;
-  EXPECT_NE(outcome.err.find("not complete: 1 process did not end in good order"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("not complete: 1 process was killed or crashed (recorded up to there)"), std::string::npos)
+      << outcome.err;
 }
 
 TEST_F(Sealing, StrictSealOfACutOffSpoolIsExitCode4) {
@@ -92,6 +93,7 @@ TEST_F(Sealing, AProcessThatOutlivesTheCommandIsNotedAndItsSpoolKept) {
   const Outcome outcome = record({}, {"--linger", "go"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_NE(outcome.err.find("1 process still runs (pid "), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("crashed"), std::string::npos) << outcome.err;
   ASSERT_TRUE(fs::exists(folder_ / "run.tapelens.spool"));
   const pid_t process = std::stoi(outcome.err.substr(outcome.err.find("(pid ") + 5));
   write_file(folder_ / "go", "");

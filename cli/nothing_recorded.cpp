@@ -1,0 +1,62 @@
+#include "cli/nothing_recorded.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "analyzer/report/escape.h"
+#include "cli/doctor_probe.h"
+
+namespace tapelens::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Programs that start others without the environment they were started with, or on another machine.
+constexpr std::array<std::string_view, 10> kLauncherNames = {"sudo",   "doas", "su",        "pkexec",      "docker",
+                                                             "podman", "ssh",  "apptainer", "singularity", "nsenter"};
+
+bool clears_environment(const std::vector<std::string>& command) {
+  const std::string name = fs::path(command[0]).filename().string();
+  if (std::ranges::find(kLauncherNames, name) != kLauncherNames.end()) return true;
+  return name == "env" && command.size() > 1 && (command[1] == "-i" || command[1] == "--ignore-environment");
+}
+
+std::string program_without_preload(const std::string& program) {
+  const ProgramFacts facts = look_into(program);
+  if (!facts.error.empty() || facts.script) return {};
+  if (!facts.dynamic) return "is statically linked";
+  if (facts.privileged) return "is setuid or setgid";
+  return {};
+}
+
+std::string ended(int exit_code) {
+  const int number = exit_code - 128;
+  const char* name = number > 0 && number < NSIG ? sigabbrev_np(number) : nullptr;
+  if (name != nullptr) return "ended with " + std::to_string(exit_code) + " (SIG" + name + ")";
+  return "exited with " + std::to_string(exit_code);
+}
+
+}  // namespace
+
+std::string why_nothing_was_recorded(const std::vector<std::string>& command, const ChildEnd& end) {
+  const std::string program = report::shell_quote(command[0]);
+  if (clears_environment(command)) {
+    return program + " starts its command without LD_PRELOAD: put `tapelens record --` behind it, before the program";
+  }
+  if (const std::string why = program_without_preload(command[0]); !why.empty()) {
+    return program + " " + why + ", so that LD_PRELOAD does not reach it: name the program that trains";
+  }
+  const std::string unseen = "no operator of a supported PyTorch was seen";
+  if (end.exit_code != 0) return "the command " + ended(end.exit_code) + ", and " + unseen + " before";
+  return unseen +
+         " (the command did not run PyTorch, or LD_PRELOAD did not reach the process that did). To check: "
+         "tapelens doctor -- " +
+         program;
+}
+
+}  // namespace tapelens::cli
