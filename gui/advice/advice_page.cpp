@@ -304,8 +304,11 @@ void AdvicePage::show_ticks() {
   save_->setEnabled(sites > 0);
   save_->setToolTip(sites > 0 ? tr("For tapelens verify --plan and tapelens run --plan")
                               : tr("Tick a finding that a rewrite fixes"));
-  copy_->setEnabled(!plan_path_.isEmpty());
-  copy_->setToolTip(plan_path_.isEmpty() ? tr("Save the plan first") : command());
+  const QString to_copy = command();
+  copy_->setEnabled(!to_copy.isEmpty());
+  copy_->setToolTip(!to_copy.isEmpty() ? to_copy
+                    : sites > 0        ? tr("Save the plan first: only some of what a rewrite fixes is ticked")
+                                       : tr("Tick a finding that a rewrite fixes"));
   show_headline();
 }
 
@@ -338,7 +341,8 @@ void AdvicePage::show_headline() {
     const QString fixed = sites == static_cast<size_t>(count)
                               ? tr("A rewrite fixes what is ticked")
                               : tr("A rewrite fixes %1 of the %2 that are ticked").arg(sites).arg(count);
-    remark_->setText(tr("%1: save a plan and prove it with tapelens verify.").arg(fixed));
+    remark_->setText(command().isEmpty() ? tr("%1: save a plan and prove it with tapelens verify.").arg(fixed)
+                                         : tr("%1: copy the command that proves it.").arg(fixed));
   }
 }
 
@@ -353,6 +357,8 @@ bool AdvicePage::eventFilter(QObject* watched, QEvent* event) {
   }
   return Page::eventFilter(watched, event);
 }
+
+void AdvicePage::take_focus() { view_->setFocus(); }
 
 void AdvicePage::find() {
   filter_edit_->setFocus(Qt::ShortcutFocusReason);
@@ -376,7 +382,12 @@ trace::Status AdvicePage::save_plan(const QString& path) {
 
 void AdvicePage::open_verify(const QString& path) { verify_->open(path); }
 
-QString AdvicePage::command() const { return verify_command(plan_path_, session_.document()->facts().command); }
+QString AdvicePage::command() const {
+  const QString& recorded = session_.document()->facts().command;
+  if (!plan_path_.isEmpty()) return verify_command("--plan", plan_path_, recorded);
+  const QString level = model_.level_of_all(session_.ticked());
+  return level.isEmpty() ? QString() : verify_command("--apply", level, recorded);
+}
 
 QString AdvicePage::beside_recording(const QString& ending) const { return session_.document()->facts().path + ending; }
 

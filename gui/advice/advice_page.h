@@ -26,6 +26,7 @@ class AdvicePage : public Page {
   QString title() const override { return tr("Advice"); }
   QAbstractItemModel* table() override { return &filter_; }
   void find() override;
+  void take_focus() override;
 
   // Writes what is ticked and a rewrite fixes.
   trace::Status save_plan(const QString& path);
@@ -50,7 +51,7 @@ class AdvicePage : public Page {
   void ask_verify();
   void look_for_verify();
   QString beside_recording(const QString& ending) const;
-  QString command() const;
+  QString command() const;  // empty: a plan has to be saved first, or nothing is ticked that a rewrite fixes
 
   Session& session_;
   FindingsTable model_;

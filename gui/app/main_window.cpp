@@ -186,7 +186,7 @@ void MainWindow::follow() {
   const auto at = static_cast<size_t>(session_.view().page);
   if (is_open && inner_->currentWidget() != pages_[at]) {
     inner_->setCurrentWidget(pages_[at]);
-    pages_[at]->setFocus();
+    pages_[at]->take_focus();
   }
   for (size_t i = 0; i < tabs_.size(); ++i) {
     tabs_[i]->setEnabled(is_open);

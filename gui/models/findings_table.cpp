@@ -4,6 +4,7 @@
 #include "analyzer/report/format.h"
 #include "gui/models/visible_text.h"
 #include "plugins/builtin.h"
+#include "rewrites/level.h"
 
 namespace tapelens::gui {
 
@@ -110,6 +111,19 @@ QSet<QString> FindingsTable::rewritable() const {
     if (finding(row).fix.kind == FixKind::rewrite) ids.insert(visible(finding(row).id));
   }
   return ids;
+}
+
+QString FindingsTable::level_of_all(const QSet<QString>& ticked) const {
+  const QSet<QString> wanted = ticked & rewritable();
+  for (const rewrites::Group& group : rewrites::kGroups) {
+    QSet<QString> fixed;
+    for (int row = 0; row < rowCount(); ++row) {
+      const int level = level_of(finding(row));
+      if (level >= 0 && level <= static_cast<int>(group.highest)) fixed.insert(visible(finding(row).id));
+    }
+    if (!wanted.isEmpty() && fixed == wanted) return visible(std::string(group.name));
+  }
+  return {};
 }
 
 int FindingsTable::rowCount(const QModelIndex& parent) const {

@@ -31,6 +31,9 @@ class FindingsTable : public QAbstractTableModel {
   bool is_empty() const { return rowCount() == 0; }
   // Ids of those that a rewrite fixes.
   QSet<QString> rewritable() const;
+  // The level, as `--apply` takes it, whose rewrites fix those of `ticked` that a rewrite fixes, and nothing else;
+  // empty: there is none, or none is ticked.
+  QString level_of_all(const QSet<QString>& ticked) const;
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;

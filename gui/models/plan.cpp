@@ -30,8 +30,8 @@ std::string plan_text(const DocumentFacts& facts, const Advised& advised, const 
   return report::plan(report);
 }
 
-QString verify_command(const QString& plan_path, const QString& command) {
-  return "tapelens verify --plan " + QString::fromStdString(report::shell_quote(plan_path.toStdString())) + " -- " +
+QString verify_command(const QString& option, const QString& value, const QString& command) {
+  return "tapelens verify " + option + ' ' + QString::fromStdString(report::shell_quote(value.toStdString())) + " -- " +
          command;
 }
 

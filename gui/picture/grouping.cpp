@@ -1,7 +1,9 @@
 #include "gui/picture/grouping.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
@@ -15,7 +17,13 @@ namespace {
 using peak::Holder;
 using peak::HolderKind;
 
-// What held an allocation longest of all, of those that are not alive at the peak.
+// Categories from the bottom of the stack up: what stays the same through a step first, so that what moves lies on
+// level ground.
+constexpr std::array<HolderKind, peak::kHolderKinds> kStack = {
+    HolderKind::parameter,  HolderKind::buffer, HolderKind::optimizer_state, HolderKind::gradient, HolderKind::save,
+    HolderKind::recomputed, HolderKind::op,     HolderKind::allocator,       HolderKind::program};
+
+// What held an allocation, all its life taken together.
 class Longest {
  public:
   Longest(const Process& process, const Text& text)
@@ -118,18 +126,19 @@ std::vector<uint8_t> ranked(const Tally& tally, const std::map<uint64_t, std::st
   return out;
 }
 
+// Of the whole process: a group without an allocation has no colour to explain.
+void leave_out_empty(Grouping& grouping) {
+  std::array<bool, Grouping::kGroups> has{};
+  for (size_t row = 1; row < grouping.of.size(); ++row) has[grouping.of[row]] = true;
+  std::erase_if(grouping.stacked, [&](uint8_t group) { return !has[group]; });
+}
+
 }  // namespace
 
 Grouping group(const Process& process, const Text& text, const std::vector<Step>& steps, const peak::PeakSet& peak,
                peak::By by) {
   const uint32_t rows = process.allocations.rows();
-  std::vector<uint32_t> member(size_t{rows} + 1, UINT32_MAX);
-  for (uint32_t i = 0; i < peak.members.size(); ++i) member[peak.members[i].allocation.value] = i;
   const Longest longest(process, text);
-  const auto holder = [&](AllocationId id) {
-    const uint32_t at = member[id.value];
-    return at == UINT32_MAX ? longest.of(id) : main_holder(peak.holders_of(peak.members[at]));
-  };
 
   Grouping out;
   out.by = by;
@@ -137,7 +146,9 @@ Grouping group(const Process& process, const Text& text, const std::vector<Step>
   if (by == peak::By::category) {
     for (uint8_t kind = 0; kind <= static_cast<uint8_t>(HolderKind::program); ++kind)
       out.names.emplace_back(category_name(static_cast<HolderKind>(kind)));
-    for (uint32_t row = 1; row <= rows; ++row) out.of[row] = static_cast<uint8_t>(holder(AllocationId{row}).kind);
+    for (uint32_t row = 1; row <= rows; ++row) out.of[row] = static_cast<uint8_t>(longest.of(AllocationId{row}).kind);
+    for (const HolderKind kind : kStack) out.stacked.push_back(static_cast<uint8_t>(kind));
+    leave_out_empty(out);
     return out;
   }
   peak::Keys keys(process, text, steps, by);
@@ -145,13 +156,16 @@ Grouping group(const Process& process, const Text& text, const std::vector<Step>
   std::vector<uint32_t> number(size_t{rows} + 1);
   for (uint32_t row = 1; row <= rows; ++row) {
     const AllocationId id{row};
-    number[row] = tally.of(keys.key(id, holder(id)));
+    number[row] = tally.of(keys.key(id, longest.of(id)));
     tally.area[number[row]] += area(process, id);
-    if (member[row] != UINT32_MAX)
-      tally.at_peak[number[row]] += static_cast<double>(process.allocations.bytes[id].value);
   }
+  for (const peak::Member& member : peak.members)
+    tally.at_peak[number[member.allocation.value]] += static_cast<double>(member.bytes.value);
   const std::vector<uint8_t> rank = ranked(tally, keys.names(tally.keys), out.names);
   for (uint32_t row = 1; row <= rows; ++row) out.of[row] = rank[number[row]];
+  out.stacked.resize(out.names.size());
+  std::iota(out.stacked.begin(), out.stacked.end(), uint8_t{0});
+  leave_out_empty(out);
   return out;
 }
 

@@ -11,9 +11,10 @@ namespace tapelens::picture {
 
 using namespace model;
 
-// An allocation that is alive at the peak has the group that the peak set has it in: at the peak the picture's groups
-// are those of `tapelens report`. Any other has the group of what held it longest of all: its role, a save, the
-// backward it was made in, its operator, the program.
+// One rule for the whole life of every allocation, so that the same step looks the same wherever the peak is: its role,
+// else the first save, else its operator if it was gone when that ended, the backward it was made in, the program. So
+// an operator's inputs are not the operator's, and the sums at the peak may differ from those of `tapelens report`,
+// which says who held an allocation at that moment.
 struct Grouping {
   // Groups with a colour of their own; the last one is the rest. By::category has all of HolderKind and no rest.
   static constexpr uint8_t kNamed = 9;
@@ -23,8 +24,10 @@ struct Grouping {
   peak::By by{};
   std::vector<std::string> names;  // at most kGroups; that of the rest is "other"
   std::vector<uint8_t> of;         // by allocation
+  std::vector<uint8_t> stacked;    // the groups of which there are allocations, from the bottom of the stack up
 };
 
+// `peak`: what has most there is named first.
 Grouping group(const Process& process, const Text& text, const std::vector<Step>& steps, const peak::PeakSet& peak,
                peak::By by);
 

@@ -55,25 +55,26 @@ QPolygonF outline(const Scene& scene, const QRect& lane, Bytes top, Value value)
 
 // The stack of each column; columns that look the same are one rectangle a group.
 void paint_stack(Surface& surface, const QRect& area, const std::vector<picture::Column>& columns, double scale,
-                 const std::array<Ground, picture::Grouping::kGroups>& grounds) {
-  using Tops = std::array<int, picture::Grouping::kGroups>;
+                 const std::vector<uint8_t>& stacked, const std::array<Ground, picture::Grouping::kGroups>& grounds) {
+  using Tops = std::array<int, picture::Grouping::kGroups>;  // by place in `stacked`
   const int bottom = area.bottom() + 1;
   const auto tops_of = [&](const picture::Column& column) {
     // Sums are rounded, not parts: the top is right to a pixel whatever lies below it.
-    Tops tops;
+    Tops tops{};
     int64_t sum = 0;
-    for (size_t group = 0; group < tops.size(); ++group) {
-      sum += column.bytes[group];
-      tops[group] = bottom - static_cast<int>(std::lround(static_cast<double>(sum) * scale));
+    for (size_t place = 0; place < stacked.size(); ++place) {
+      sum += column.bytes[stacked[place]];
+      tops[place] = bottom - static_cast<int>(std::lround(static_cast<double>(sum) * scale));
     }
     return tops;
   };
   const auto fill = [&](size_t first, size_t last, const Tops& tops) {
     int below = bottom;
-    for (size_t group = 0; group < tops.size(); ++group) {
+    for (size_t place = 0; place < stacked.size(); ++place) {
       const int left = area.left() + static_cast<int>(first), width = static_cast<int>(last - first);
-      if (tops[group] < below) surface.fill(QRect(left, tops[group], width, below - tops[group]), grounds[group]);
-      below = std::min(below, tops[group]);
+      const int top = tops[place];
+      if (top < below) surface.fill(QRect(left, top, width, below - top), grounds[stacked[place]]);
+      below = std::min(below, top);
     }
   };
   size_t first = 0;
@@ -131,7 +132,7 @@ void paint_curve(Surface& surface, const Scene& scene, const QRect& lane) {
   paint_grid(surface, scene, lane);
   const QRect area = surface.device(lane);
   const double scale = static_cast<double>(area.height()) / static_cast<double>(scene.top.value);
-  paint_stack(surface, area, scene.columns, scale, scene.grounds);
+  paint_stack(surface, area, scene.columns, scale, scene.curve.grouping().stacked, scene.grounds);
   QPainter& p = surface.painter();
   paint_device_lines(p, scene, lane, scene.top, scene.allocated, scene.active, scene.reserved);
   if (scene.lowered.empty()) return;
@@ -144,13 +145,14 @@ void paint_curve(Surface& surface, const Scene& scene, const QRect& lane) {
 
 void paint_other_curve(Surface& surface, const Scene& scene, const Subject& other, const QRect& lane) {
   std::vector<picture::Column> columns;
-  other.curves[static_cast<size_t>(peak::By::category)]->columns(scene.axis, columns);
+  const picture::Curve& curve = *other.curves[static_cast<size_t>(peak::By::category)];
+  curve.columns(scene.axis, columns);
   const QRect area = surface.device(lane);
   const Bytes top{std::max<int64_t>(1, highest_of(other).value)};
   const double scale = static_cast<double>(area.height()) / static_cast<double>(top.value);
   std::array<Ground, picture::Grouping::kGroups> grounds{};
   for (uint8_t group = 0; group < peak::kHolderKinds; ++group) grounds[group] = group_ground(peak::By::category, group);
-  paint_stack(surface, area, columns, scale, grounds);
+  paint_stack(surface, area, columns, scale, curve.grouping().stacked, grounds);
   QPainter& p = surface.painter();
   if (other.lines) {
     std::vector<Bytes> allocated, active, reserved;

@@ -3,11 +3,13 @@
 #include <QEvent>
 #include <algorithm>
 
+#include "analyzer/model/text.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
 #include "gui/models/out_of_memory.h"
 #include "gui/models/visible_text.h"
+#include "gui/models/whatif.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -30,9 +32,41 @@ QString heading(const QString& text) {
   return QString("<p style='margin-top:10px; margin-bottom:2px'><b>%1</b></p>").arg(text.toHtmlEscaped());
 }
 
-QString html_of(const AllocationFacts& f, Time duration, bool has_relations) {
+// A long name may be broken before its dots.
+QString breakable(const QString& name) { return name.toHtmlEscaped().replace(".", QChar(0x200b) + QString(".")); }
+
+// Which findings are about it, each a link to the page of findings.
+QString covered_by(const Subject& subject, AllocationId id) {
+  if (!subject.advised) return {};
+  QString html;
+  for (const size_t at : findings_about(subject, id)) {
+    const advise::Finding& finding = subject.advised->advice.findings[at];
+    html += QString("<p style='margin:0 0 2px 0'><a href='finding:%1'>%2</a></p>")
+                .arg(visible(finding.id), breakable(visible(finding.title)));
+  }
+  return html.isEmpty() ? html : heading(QObject::tr("Findings about it")) + html;
+}
+
+// The user's own frames in bold: what stands between them is PyTorch's and Python's.
+QString stack_of(const AllocationFacts& f) {
+  if (f.stack.empty()) return {};
+  QString html = heading(QObject::tr("Stack, innermost frame first"));
+  for (size_t i = 0; i < std::min(f.stack.size(), kMostListed); ++i) {
+    const report::Frame& frame = f.stack[i];
+    const QString words = breakable(visible(report::source_text(frame)));
+    html += "<p style='margin:0'>" +
+            (model::is_library_frame(frame.file, frame.function)
+                 ? QString("<span style='color:%1'>%2</span>").arg(theme().faint.name(), words)
+                 : "<b>" + words + "</b>") +
+            "</p>";
+  }
+  if (f.stack.size() > kMostListed) html += QObject::tr("and %1 more").arg(f.stack.size() - kMostListed);
+  return html;
+}
+
+QString html_of(const AllocationFacts& f, const Subject& subject, Time duration, bool has_relations) {
   QString html = QString("<p style='margin-bottom:4px'><b>%1</b> &nbsp; %2</p><table cellspacing=0 cellpadding=1>")
-                     .arg(bytes_words(f.bytes).toHtmlEscaped(), f.what.toHtmlEscaped());
+                     .arg(bytes_words(f.bytes).toHtmlEscaped(), breakable(f.what));
   html += fact(QObject::tr("shape"), f.layout.toHtmlEscaped());
   html += fact(QObject::tr("made by"), f.op.toHtmlEscaped());
   html += fact(QObject::tr("module"), f.module.toHtmlEscaped());
@@ -42,7 +76,7 @@ QString html_of(const AllocationFacts& f, Time duration, bool has_relations) {
   html +=
       fact(QObject::tr("freed"), f.is_freed ? link(f.life.end) : QObject::tr("never, in %1").arg(time_words(duration)));
   html += fact(QObject::tr("lived"), time_words(Time{f.life.end.ns - f.life.begin.ns}).toHtmlEscaped());
-  html += "</table>";
+  html += "</table>" + covered_by(subject, f.id) + stack_of(f);
   if (!has_relations) return html + "<p>" + QObject::tr("Who saved and used it is being worked out.") + "</p>";
 
   html += heading(QObject::tr("Saved for the backward"));
@@ -51,7 +85,7 @@ QString html_of(const AllocationFacts& f, Time duration, bool has_relations) {
   for (size_t i = 0; i < std::min(f.saves.size(), kMostListed); ++i) {
     const auto& save = f.saves[i];
     html += QString("<tr><td style='padding-right:8px'>%1</td><td>%2 &rarr; %3</td></tr>")
-                .arg(save.field.toHtmlEscaped(), link(save.time),
+                .arg(breakable(save.field), link(save.time),
                      save.released == model::kNever ? QObject::tr("never released") : link(save.released));
   }
   html += "</table>";
@@ -81,8 +115,6 @@ QString remark(const QString& text) {
   return QString("<p style='margin:2px 0; color:%1'>%2</p>").arg(theme().faint.name(), text.toHtmlEscaped());
 }
 
-// A long name may be broken behind its dots.
-QString breakable(const QString& name) { return name.toHtmlEscaped().replace(".", QString(".") + QChar(0x200b)); }
 QString unbroken(QString words) { return words.replace(' ', QChar(0xa0)); }
 
 // As the legend has it, where a group is a category.
@@ -176,7 +208,7 @@ QString summary_of(const Session& session) {
           : QObject::tr("All findings (%1): the peak stays as it is").arg(findings.size());
   html += "</table><p style='margin:4px 0'><a href='page:advice'>" + all.toHtmlEscaped() + "</a></p>";
   return html +
-         remark(QObject::tr("Click a block: what it is, who kept it, who used it, and when the backward let it go."));
+         remark(QObject::tr("Click a block: what it is, who kept it, who used it, and when backward released it."));
 }
 
 }  // namespace
@@ -224,7 +256,7 @@ void Inspector::refresh() {
   }
   const bool has_relations = session_.has(Part::relations);
   const auto facts = facts_of(*session_.document(), session_.subject(), id, has_relations, kMostListed + 1);
-  setHtml(html_of(facts, session_.document()->facts().duration, has_relations));
+  setHtml(html_of(facts, session_.subject(), session_.document()->facts().duration, has_relations));
 }
 
 void Inspector::changeEvent(QEvent* event) {

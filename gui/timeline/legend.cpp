@@ -38,7 +38,12 @@ std::vector<Legend::Entry> Legend::entries(int width) const {
   const picture::Curve& curve = curve_of(session_, subject);
   const auto& grouping = curve.grouping();
   const uint32_t events = subject.timeline.event_of(subject.device.when.last_allocation);
-  const auto at_peak = curve.bytes_after(std::min(events + 1, subject.timeline.events()));
+  auto at_peak = curve.bytes_after(std::min(events + 1, subject.timeline.events()));
+  if (grouping.by == peak::By::category) {  // the words are the report's, and so are the numbers
+    at_peak = {};
+    for (const peak::Category& category : peak::categories(subject.peak))
+      at_peak[static_cast<size_t>(category.kind)] = category.bytes.value;
+  }
   const QFontMetrics metrics(small_font());
   int x = 0, y = 0;
   const int height = metrics.height() + 2;
@@ -52,13 +57,11 @@ std::vector<Legend::Entry> Legend::entries(int width) const {
     x += wide + 2 * kGap;
   };
   for (uint8_t group = 0; group < grouping.names.size(); ++group) {
-    // Of a device that tells of no blocks nothing can wait.
-    const bool can_be = grouping.by != peak::By::category || subject.lines ||
-                        group != static_cast<uint8_t>(peak::HolderKind::allocator);
-    if (!can_be) continue;
+    const bool is_drawn = std::ranges::find(grouping.stacked, group) != grouping.stacked.end();
+    if (!is_drawn && at_peak[group] == 0) continue;
     QString name = group_label(grouping, group);
     if (name.size() > kMostWords) name = name.left(kMostWords / 2) + QChar(0x2026) + name.right(kMostWords / 2);
-    add(name + "  " + bytes_words(Bytes{at_peak[group]}), group);
+    add(at_peak[group] == 0 ? name : name + "  " + bytes_words(Bytes{at_peak[group]}), group);
   }
   if (subject.lines) {
     const Time at = subject.device.when.time;

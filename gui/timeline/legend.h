@@ -1,5 +1,5 @@
-// The groups of the curve with their colours and patterns, what each has at the peak, and what it has where the cursor
-// is.
+// The groups of the curve that are drawn somewhere, with their colours and patterns, and what each has at the peak: for
+// categories what `tapelens report` says of it.
 #pragma once
 
 #include <QWidget>

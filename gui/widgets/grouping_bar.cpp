@@ -263,16 +263,17 @@ void GroupingBar::remove(size_t at) {
 
 void GroupingBar::focus(size_t at) { chips_[at]->setFocus(Qt::TabFocusReason); }
 
-// A chip changes places with its neighbour once its middle is beyond the neighbour's.
+// A chip changes places with its neighbour once the edge that leads is beyond the neighbour's middle: a wide chip
+// passes a narrow one at the end of the row too.
 void GroupingBar::drag(Chip* chip, int left) {
   dragged_ = chip;
   if (chip == nullptr) return place();
   chip->raise();
   chip->QWidget::move(std::clamp(left, 0, std::max(0, add_->x() - kArrow - chip->width())), chip->y());
   const auto at = static_cast<size_t>(std::ranges::find(chips_, chip) - chips_.begin());
-  const int middle = chip->geometry().center().x();
-  if (at > 0 && middle < chips_[at - 1]->geometry().center().x()) return move(at, at - 1);
-  if (at + 1 < chips_.size() && middle > chips_[at + 1]->geometry().center().x()) return move(at, at + 1);
+  const auto middle = [&](size_t of) { return chips_[of]->geometry().center().x(); };
+  if (at > 0 && chip->geometry().left() < middle(at - 1)) return move(at, at - 1);
+  if (at + 1 < chips_.size() && chip->geometry().right() > middle(at + 1)) return move(at, at + 1);
   place();
 }
 

@@ -143,9 +143,9 @@ TEST_F(Findings, ThePlanHasOnlyWhatIsTicked) {
 }
 
 TEST(VerifyCommand, IsQuotedForAShell) {
-  EXPECT_EQ(verify_command("/tmp/plan.json", "python train.py --name 'two words'"),
+  EXPECT_EQ(verify_command("--plan", "/tmp/plan.json", "python train.py --name 'two words'"),
             "tapelens verify --plan /tmp/plan.json -- python train.py --name 'two words'");
-  EXPECT_EQ(verify_command("/tmp/it's a plan.json", "./a"),
+  EXPECT_EQ(verify_command("--plan", "/tmp/it's a plan.json", "./a"),
             "tapelens verify --plan '/tmp/it'\\''s a plan.json' -- ./a");
 }
 

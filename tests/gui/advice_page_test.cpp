@@ -158,6 +158,24 @@ TEST_F(OnAdvicePage, AFilterIsTypedAndSharedWithTheSession) {
   EXPECT_EQ(view_->model()->rowCount(), 6);
 }
 
+TEST_F(OnAdvicePage, TheCommandForAllThatARewriteFixesNeedsNoPlan) {
+  EXPECT_FALSE(button("Copy command")->isEnabled());
+  EXPECT_EQ(button("Copy command")->toolTip(), "Tick a finding that a rewrite fixes");
+  click("Tick all");
+  ASSERT_TRUE(button("Copy command")->isEnabled());
+  click("Copy command");
+  EXPECT_EQ(QApplication::clipboard()->text(), "tapelens verify --apply bitwise -- python train.py --name 'two words'");
+  tick(0);
+  EXPECT_FALSE(button("Copy command")->isEnabled());
+  EXPECT_TRUE(button("Copy command")->toolTip().startsWith("Save the plan first"));
+}
+
+TEST_F(OnAdvicePage, KeysGoToTheFindingsWhenThePageIsEntered) {
+  page_.take_focus();
+  QTest::keyClick(QApplication::focusWidget(), Qt::Key_Space);
+  EXPECT_EQ(session_.ticked().size(), 1);
+}
+
 TEST_F(OnAdvicePage, APlanIsSavedAndItsCommandCopied) {
   const QString path = recording_.path() + ".plan.json";
   EXPECT_FALSE(button("Save plan")->isEnabled());

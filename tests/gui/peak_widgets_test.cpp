@@ -183,6 +183,20 @@ TEST_F(Bar, AChipIsDraggedToAnotherPlace) {
   EXPECT_LT(field->x(), module->x());
 }
 
+TEST_F(Bar, AWideChipIsDraggedBeyondANarrowOneAtTheEndOfTheRow) {
+  QAbstractButton* module = chip("module");
+  ASSERT_GT(module->width(), chip("node")->width());
+  const QPoint from(4, module->height() / 2);
+  QTest::mousePress(module, Qt::LeftButton, {}, from);
+  for (int step = 0; step < 60 && levels().back() != By::module; ++step) {
+    QMouseEvent move(QEvent::MouseMove, from + QPoint(12, 0), module->mapToGlobal(from + QPoint(12, 0)), Qt::NoButton,
+                     Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(module, &move);
+  }
+  QTest::mouseRelease(module, Qt::LeftButton, {}, from);
+  EXPECT_EQ(levels(), (std::vector{By::node, By::field, By::module}));
+}
+
 TEST_F(Bar, TheCrossRemovesAChip) {
   QAbstractButton* node = chip("node");
   QTest::mouseClick(node, Qt::LeftButton, {}, QPoint(node->width() - 6, node->height() / 2));

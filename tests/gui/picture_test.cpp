@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "gui/picture/axis.h"
 #include "gui/picture/bands.h"
@@ -160,7 +161,7 @@ TEST(PictureCurve, EachColumnIsTheMostOfItsTimesAndItsGroupsSumToIt) {
   }
 }
 
-TEST(PictureCurve, AtThePeakTheGroupsAreThoseOfTheReport) {
+TEST(PictureCurve, AtThePeakPlacesAreThoseOfTheReport) {
   for (uint32_t seed = 1; seed <= 8; ++seed) {
     Random r(seed);
     const Process& p = r.b.process;
@@ -168,8 +169,7 @@ TEST(PictureCurve, AtThePeakTheGroupsAreThoseOfTheReport) {
     const auto steps = find_steps(p);
     const peak::Moment when = timeline.largest({Time{0}, kNever}).when;
     const peak::PeakSet peak = peak_set(p, r.b.text, kCpu, when);
-    for (const peak::By by :
-         {peak::By::field, peak::By::node, peak::By::module, peak::By::source, peak::By::op, peak::By::step}) {
+    for (const peak::By by : {peak::By::module, peak::By::source, peak::By::op, peak::By::step}) {
       const Curve curve(timeline, group(p, r.b.text, steps, peak, by));
       const auto bytes = curve.bytes_after(timeline.event_of(when.last_allocation) + 1);
       const auto groups = peak::groups(p, r.b.text, steps, peak, by);
@@ -182,11 +182,42 @@ TEST(PictureCurve, AtThePeakTheGroupsAreThoseOfTheReport) {
       }
       EXPECT_EQ(bytes[Grouping::kRest], rest);
     }
-    const Curve categories(timeline, group(p, r.b.text, steps, peak, peak::By::category));
-    const auto bytes = categories.bytes_after(timeline.event_of(when.last_allocation) + 1);
-    for (const peak::Category& category : peak::categories(peak))
-      EXPECT_EQ(bytes[static_cast<size_t>(category.kind)], category.bytes.value);
   }
+}
+
+TEST(PictureCurve, AnAllocationHasOneCategoryWhereverThePeakIs) {
+  for (uint32_t seed = 1; seed <= 8; ++seed) {
+    Random r(seed);
+    const Process& p = r.b.process;
+    const peak::Timeline timeline(p, kCpu);
+    const auto steps = find_steps(p);
+    const peak::Moment when = timeline.largest({Time{0}, kNever}).when;
+    const Grouping at_peak = group(p, r.b.text, steps, peak_set(p, r.b.text, kCpu, when), peak::By::category);
+    const peak::Moment early = timeline.moment_after_first(timeline.events() / 3);
+    const Grouping before = group(p, r.b.text, steps, peak_set(p, r.b.text, kCpu, early), peak::By::category);
+    EXPECT_EQ(at_peak.of, before.of);
+    // Each group that has an allocation is drawn once, and no other.
+    const std::set<uint8_t> has(at_peak.of.begin() + 1, at_peak.of.end());
+    EXPECT_EQ(std::set<uint8_t>(at_peak.stacked.begin(), at_peak.stacked.end()), has);
+    EXPECT_EQ(at_peak.stacked.size(), has.size());
+  }
+}
+
+TEST(PictureCurve, WhatStaysThroughAStepLiesBelowWhatMoves) {
+  ProcessBuilder b;
+  b.allocate(1, 10);
+  const AllocationId saved = b.allocate(2, 20), state = b.allocate(3, 30), weight = b.allocate(4, 40);
+  b.save(5, b.node(5, "MulBackward0"), "self", saved);
+  b.role(6, state, Role::optimizer_state, "exp_avg");
+  b.role(6, weight, Role::parameter, "weight");
+  b.process.duration = Time{10};
+  const Process& p = b.done();
+  const peak::Timeline timeline(p, kCpu);
+  const peak::PeakSet peak = peak_set(p, b.text, kCpu, timeline.largest({Time{0}, kNever}).when);
+  const Grouping grouping = group(p, b.text, find_steps(p), peak, peak::By::category);
+  const auto number = [](peak::HolderKind kind) { return static_cast<uint8_t>(kind); };
+  using enum peak::HolderKind;
+  EXPECT_EQ(grouping.stacked, (std::vector{number(parameter), number(optimizer_state), number(save), number(program)}));
 }
 
 TEST(PictureCurve, LoweredIsTheCurveLessWhatTheReplayTookAway) {

@@ -4,11 +4,13 @@
 #include <QLineEdit>
 #include <QSignalSpy>
 #include <QTest>
+#include <QTextBrowser>
 #include <QWheelEvent>
 #include <random>
 
 #include "gui/timeline/timeline_page.h"
 #include "gui/widgets/theme.h"
+#include "tests/gui/advice_recording.h"
 #include "tests/gui/support/recording.h"
 
 namespace tapelens::gui {
@@ -86,6 +88,26 @@ std::vector<int> tops(const QImage& image, const QRect& lane, const Scene& scene
     out.push_back(top);
   }
   return out;
+}
+
+TEST_F(OnTimeline, WhatIsSelectedHasItsStackAndTheFindingsAboutIt) {
+  const testing::AdviceRecording recording;
+  session.close();
+  open(recording.path());
+  const Advised& advised = *session.subject().advised;
+  const auto change = std::ranges::find_if(advised.changes, [](const auto& c) { return !c.what.without.empty(); });
+  ASSERT_NE(change, advised.changes.end());
+  const advise::Finding& finding = advised.advice.findings[static_cast<size_t>(change - advised.changes.begin())];
+  View next = session.view();
+  next.allocation = session.subject().of.process.saves.allocation[change->what.without.front()];
+  session.look(next);
+  auto* inspector = page.findChild<QTextBrowser*>();
+  const QString said = inspector->toPlainText().remove(QChar(0x200b));
+  EXPECT_TRUE(said.contains(QString::fromStdString(finding.title))) << said.toStdString();
+  EXPECT_TRUE(said.contains("Stack, innermost frame first")) << said.toStdString();
+  Q_EMIT inspector->anchorClicked(QUrl(QString::fromStdString("finding:" + finding.id)));
+  EXPECT_EQ(session.view().page, PageId::advice);
+  EXPECT_EQ(session.view().finding, QString::fromStdString(finding.id));
 }
 
 TEST_F(OnTimeline, TheCurveReadBackFromThePictureIsTheModels) {
