@@ -85,7 +85,7 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
   splitter_->addWidget(inspector);
   splitter_->setStretchFactor(0, 1);
   splitter_->setStretchFactor(1, 0);
-  splitter_->setSizes({1000, 270});
+  splitter_->setSizes({1000, 330});
   hint_ = new QLabel(this);
   hint_->setFont(small_font());
 
