@@ -1,8 +1,11 @@
-"""The parts of on_gpu.sh: `counts`, `peaks`. Each prints a Markdown table and ends with 1 if something in it is wrong.
+"""The parts of on_gpu.sh: `counts`, `cupti`, `peaks`. Each prints a Markdown table and ends with 1 if something in it is wrong.
 
-    counts   programs are recorded on the GPU of this machine: the recording's figures against what PyTorch counted
+    counts   programs are recorded on the GPU of this machine: the recording's figures against what PyTorch counted, its events against
+             PyTorch's own history, and the replay of the allocator (`tapelens advise`) against both
+    cupti    a program with `record --cupti`: what PyTorch reserved, what CUPTI told of the rest, and CUDA's context, against NVML
     peaks    programs run bare on that GPU and on a simulated one of its kind: what PyTorch counted, side by side
 
+With --simulate-gpu `counts` and `cupti` run on a simulated GPU: that tests this script, and proves nothing of a real one.
 Needs Python and PyTorch, and for some programs torchvision, timm, transformers; what is not installed is left out, by name."""
 
 import argparse
@@ -57,42 +60,100 @@ def run(command, env):
     return f"exit code {done.returncode}: {(done.stderr or done.stdout).strip().splitlines()[-1:]}"
 
 
+def record(args):
+    return [args.binary, "record", "--quiet", *(["--simulate-gpu", args.simulate_gpu] if args.simulate_gpu else [])]
+
+
+def read(args, command, target, *options):
+    """A recording's report, or the advice about it."""
+    done = subprocess.run([args.binary, command, target, "--format", "json", *options], check=True, capture_output=True)
+    return json.loads(done.stdout)
+
+
 def counts(args, folder, deadline):
-    print("| program | setting | PyTorch's counts in the recording | |\n| --- | --- | --- | --- |")
+    print("| program | setting | PyTorch's counts in the recording | replay of the allocator |\n| --- | --- | --- | --- |")
     wrong = 0
     for setting in cuda_counts.SETTINGS:
         for name, (program, packages, fraction) in RECORDED.items():
             if setting == "async" or (name == "sequence" and setting not in ("default", "expandable")):
                 continue  # PyTorch counts little of cudaMallocAsync
+            replay = ""
             said = missing(packages) and f"left out: no {', '.join(missing(packages))}"
             if not said and time.monotonic() > deadline:
                 said = "left out: no time was left"
             if not said:
-                said, fine = recorded(args, folder, name, program, setting, fraction)
+                said, fine, counted = recorded(args, folder, name, program, setting, fraction)
                 wrong += not fine
-            print(f"| {name} | {setting} | {said} |", flush=True)
+                if counted is not None:
+                    replay, fine = replayed(args, folder, counted)
+                    wrong += not fine
+            print(f"| {name} | {setting} | {said} | {replay} |", flush=True)
     return wrong
 
 
 def recorded(args, folder, name, program, setting, fraction):
-    """What to say of one program under one setting, and whether it is as it should be."""
+    """What to say of one program under one setting, whether it is as it should be, and what PyTorch counted."""
     out, target = folder / "counts.json", folder / "run.tapelens"
-    failed = run([args.binary, "record", "--quiet", "-o", target, "--", sys.executable, CASES / program[0], *program[1:]],
+    failed = run([*record(args), "-o", target, "--", sys.executable, CASES / program[0], *program[1:]],
                  cuda_counts.environment(setting, out, folder / "caches", fraction))
     if failed:
-        return failed, False
+        return failed, False, None
     counted = json.loads(out.read_text(encoding="utf-8"))
     if name == "sequence":
         wanted = cuda_counts.named(counted["traces"][0])
         difference = cuda_counts.first_difference(cuda_counts.events_of(tables.Recording(target), counted["pid"], "cuda:0"), wanted)
-        return difference or f"the same {len(wanted)} events", difference is None
-    report = json.loads(subprocess.run([args.binary, "report", target, "--format", "json"], check=True, capture_output=True).stdout)
+        return difference or f"the same {len(wanted)} events", difference is None, counted
+    report = read(args, "report", target)
     wanted, found = cuda_counts.compared(counted, report)
     if found == wanted:
-        return "equal: " + ", ".join(f"{figure} {value}" for figure, value in wanted[0].items()), True
+        return "equal: " + ", ".join(f"{figure} {value}" for figure, value in wanted[0].items()), True, counted
     return "DIFFERENT: " + "; ".join(f"cuda:{gpu} {figure}: PyTorch {value}, recording {found.get(gpu, {}).get(figure)}"
                                      for gpu, figures in wanted.items() for figure, value in figures.items()
-                                     if found.get(gpu, {}).get(figure) != value), False
+                                     if found.get(gpu, {}).get(figure) != value), False, counted
+
+
+def replayed(args, folder, counted):
+    """What to say of the replay: each block and segment where the real allocator had it, and its peak of what is reserved."""
+    events = 0
+    for number, counts in enumerate(counted["devices"]):
+        if not counts["allocation.all.allocated"]:
+            continue
+        found = read(args, "advise", folder / "run.tapelens", "--device", f"cuda:{number}")["advice"]["allocator"]
+        if found is None:
+            return f"cuda:{number}: NO REPLAY", False
+        if found["replay_differs"] is not None:
+            return f"cuda:{number} DIFFERENT: {found['replay_differs']}", False
+        if found["reserved_peak_before_bytes"] != counts["reserved_bytes.all.peak"]:
+            return f"cuda:{number} DIFFERENT: reserved {found['reserved_peak_before_bytes']}", False
+        events += found["compared_events"]
+    return f"the same {events} events", True
+
+
+def cupti(args, folder, _deadline):
+    """NVML's figure is of the whole device. What neither PyTorch nor CUPTI tells of is CUDA's context and other processes: the program
+    measures that itself before it begins. The rest has to add up to 1 % of what is in use."""
+    out, target = folder / "counts.json", folder / "run.tapelens"
+    failed = run([*record(args), "--cupti", "-o", target, "--", sys.executable, CASES / "cuda_half.py"],
+                 cuda_counts.environment("default", out, folder / "caches", 1))
+    if failed:
+        print(failed)
+        return 1
+    counted = json.loads(out.read_text(encoding="utf-8"))
+    outside = read(args, "report", target, "--device", "cuda:0")["peak"]["outside"]
+    if outside is None or outside["device_use"] is None:
+        print("DIFFERENT: the recording has nothing of CUPTI or NVML")
+        return 1
+    use = outside["device_use"]
+    told = use["reserved_bytes"] + use["outside_bytes"]
+    rows = {"in use, by NVML, beside what the program asked of the driver": (use["used_bytes"], counted["used"]),
+            "PyTorch's and CUPTI's, with what was in use before, beside NVML's": (told + counted["before"], use["used_bytes"])}
+    print("| bytes | found | wanted | difference |\n| --- | --- | --- | --- |")
+    wrong = 0
+    for name, (found, wanted) in rows.items():
+        wrong += abs(found - wanted) > wanted / 100
+        print(f"| {name} | {found} | {wanted} | {found / wanted - 1:+.3%} |")
+    print(f"\nCUPTI told of {use['outside_bytes']} bytes outside of PyTorch, in use before were {counted['before']}.")
+    return wrong
 
 
 def peaks(args, folder, deadline):
@@ -125,12 +186,13 @@ def peaks(args, folder, deadline):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["counts", "peaks"])
+    parser.add_argument("part", choices=["counts", "cupti", "peaks"])
     parser.add_argument("--binary", default=ROOT / "build/release/bin/tapelens")
     parser.add_argument("--gpu", default="H200", help="of `tapelens gpus`: the kind that is here")
+    parser.add_argument("--simulate-gpu", metavar="GPU", help="run `counts` and `cupti` on a simulated one")
     parser.add_argument("--seconds", type=float, default=300, help="after so many no other program is begun")
     args = parser.parse_args()
-    part = {"counts": counts, "peaks": peaks}[args.part]
+    part = {"counts": counts, "cupti": cupti, "peaks": peaks}[args.part]
     with tempfile.TemporaryDirectory(prefix="tapelens-bench-") as folder:
         sys.exit(1 if part(args, pathlib.Path(folder), time.monotonic() + args.seconds) else 0)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What a simulated GPU cannot prove, on a machine with a real one, in under 10 minutes: recordings have what PyTorch counted,
-# simulated peaks beside real ones, rewrites keep the bits, what a recording costs. Writes bench/results/on-gpu.md; the exit code is 1 if a count is
+# the replay does what the allocator did, CUPTI and NVML agree, simulated peaks beside real ones, rewrites keep the bits, what a recording costs. Writes bench/results/on-gpu.md; the exit code is 1 if a count is
 # wrong or a program failed, 2 without a GPU.
 #   bench/on_gpu.sh [--quick]      --quick: a minute, to see that everything begins
 # Environment: TAPELENS_BINARY, PYTHON (with PyTorch's CUDA build; pytest is not needed), RESULTS (another folder).
@@ -41,6 +41,7 @@ part() { # TITLE COMMAND...
 {
   echo "# $GPU, $("$PYTHON" -c 'import torch; print("PyTorch", torch.__version__)'), $("$BINARY" --version), $(git rev-parse --short HEAD 2> /dev/null)"
   part "Counts of recordings" "$PYTHON" bench/on_gpu.py counts --binary "$BINARY" --seconds $COUNTS
+  part "Memory outside of PyTorch, beside NVML" "$PYTHON" bench/on_gpu.py cupti --binary "$BINARY"
   part "Peaks, real and simulated" "$PYTHON" bench/on_gpu.py peaks --binary "$BINARY" --gpu "${KIND:-H200}" --seconds $PEAKS
   echo -e "\n## Rewrites: bits under deterministic algorithms, saved bytes, peak, time of a step\n\n\`\`\`"
   "$PYTHON" bench/rewrites_cuda.py --real --binary "$BINARY" "${NETS[@]}" --json "$RESULTS/on-gpu-rewrites.json" || FAILED=1

@@ -15,4 +15,7 @@ inline constexpr bool kVersionErrorNamesOperators = torch_is_at_least(2, 15);
 // The gradient of clamp passes where the input is one of the bounds.
 inline constexpr bool kClampPassesAtBounds = !torch_is_at_least(2, 15);
 
+// HostAllocator has a history of its own, virtual functions that the one before does not have: for #if.
+#define TAPELENS_HOST_ALLOCATOR_HAS_HISTORY (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 15)
+
 }  // namespace tapelens::observe

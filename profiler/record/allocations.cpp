@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,16 +32,7 @@ class WatchedAllocator final : public c10::Allocator {
     observe::Thread& thread = observe::this_thread();
     if (thread.carries_out) return data;
     if (!data.compare_exchange_deleter(g_inner_deleter, &memory_freed)) return data;
-    // Inside an operator the stack is the operator's; outside of --steps its frame has it, for there is no operator.
-    uint32_t stack = 0;
-    if (thread.frames.empty()) {
-      if (!thread.busy) stack = observe::stack_here(thread);
-    } else if (mode() == Mode::memory) {
-      stack = thread.frames.front().stack;
-    }
-    thread.recording->lane.write(
-        trace::AllocationRecord{header<trace::AllocationRecord>(RecordKind::allocation, kCpuDevice, stack),
-                                trace::ticks_now(), address_of(data.get()), bytes});
+    write_allocation(thread, kCpuDevice, address_of(data.get()), bytes);
     return data;
   }
   c10::DeleterFnPtr raw_deleter() const override {
@@ -58,7 +50,7 @@ class WatchedAllocator final : public c10::Allocator {
 
 struct Devices {
   std::mutex lock;
-  std::vector<c10::Device> known;  // place + 1 is the id
+  std::vector<std::optional<c10::Device>> known;  // place + 1 is the id; none: pinned memory, which LibTorch calls cpu
 };
 Devices& devices() {
   static auto* made = new Devices;
@@ -69,17 +61,38 @@ Devices& devices() {
 
 std::atomic<c10::DeleterFnPtr> g_device_deleter{nullptr};
 
-uint8_t device_id(ThreadState& thread, c10::Device device) {
-  if (device.is_cpu()) return kCpuDevice;
+namespace {
+
+uint8_t id_of(ThreadState& thread, std::optional<c10::Device> device) {
   Devices& d = devices();
   const std::lock_guard guard(d.lock);
   const auto at = std::find(d.known.begin(), d.known.end(), device);
   const auto id = static_cast<uint8_t>(at - d.known.begin() + 1);
   if (at == d.known.end()) {
     d.known.push_back(device);
-    write_device(thread, id, device.str());
+    write_device(thread, id, device ? device->str() : "pinned");
   }
   return id;
+}
+
+}  // namespace
+
+uint8_t device_id(ThreadState& thread, c10::Device device) {
+  return device.is_cpu() ? kCpuDevice : id_of(thread, device);
+}
+
+uint8_t pinned_device_id(ThreadState& thread) { return id_of(thread, std::nullopt); }
+
+void write_allocation(observe::Thread& thread, uint8_t device, uint64_t address, uint64_t bytes) {
+  // Inside an operator the stack is the operator's; outside of --steps its frame has it, for there is no operator.
+  uint32_t stack = 0;
+  if (thread.frames.empty()) {
+    if (!thread.busy) stack = observe::stack_here(thread);
+  } else if (mode() == Mode::memory) {
+    stack = thread.frames.front().stack;
+  }
+  thread.recording->lane.write(trace::AllocationRecord{
+      header<trace::AllocationRecord>(RecordKind::allocation, device, stack), trace::ticks_now(), address, bytes});
 }
 
 void memory_freed(void* data) {
@@ -108,6 +121,7 @@ void watch_allocations(ThreadState& thread) {
     return;
   }
   c10::SetAllocator(c10::kCPU, new WatchedAllocator(inner), 255);
+  watch_pinned_memory();
 }
 
 }  // namespace tapelens::record

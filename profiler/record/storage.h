@@ -18,7 +18,12 @@ inline constexpr uint8_t kCpuDevice = 1;  // the first that is written
 uint8_t device_id(ThreadState& thread, c10::Device device);
 // The deleter of what CUDA's allocator hands out, which profiler/cuda records; null until it is known.
 extern std::atomic<c10::DeleterFnPtr> g_device_deleter;
-void memory_freed(void* data);  // the deleter of every watched allocation (allocations.cpp)
+uint8_t pinned_device_id(ThreadState& thread);  // of pinned memory of the host
+// An allocation of this moment, with the stack that it has.
+void write_allocation(observe::Thread& thread, uint8_t device, uint64_t address, uint64_t bytes);
+void memory_freed(void* data);          // the deleter of every watched allocation (allocations.cpp)
+void pinned_memory_freed(void* block);  // the same of pinned memory (pinned_memory.cpp)
+void watch_pinned_memory();             // once, as the recording begins
 void write_foreign(ThreadState& thread, uint64_t address, uint64_t bytes, c10::Device device);
 
 struct StorageView {
@@ -36,7 +41,8 @@ inline StorageView storage_of(ThreadState& thread, const c10::TensorImpl& tensor
   const auto size = storage->sym_nbytes().maybe_as_int();
   const StorageView view{address, size ? static_cast<uint64_t>(*size) : 0};
   const c10::DeleterFnPtr deleter = data.get_deleter();
-  const bool is_watched = deleter == &memory_freed || deleter == &c10::impl::cow::cow_deleter ||
+  const bool is_watched = deleter == &memory_freed || deleter == &pinned_memory_freed ||
+                          deleter == &c10::impl::cow::cow_deleter ||
                           deleter == g_device_deleter.load(std::memory_order_relaxed);
   if (!is_watched && view.bytes != 0) {
     ThreadState::Foreign& seen = thread.foreigns[slot_of(address, thread.foreigns.size())];

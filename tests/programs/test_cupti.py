@@ -108,3 +108,10 @@ def test_without_the_option_nothing_of_it_is_there(target, tmp_path):
 def test_without_cuda_nothing_is_said(target):
     done = harness.record([harness.PYTHON, "-c", "import torch; print(torch.ones(3).sum())"], target, ["--cupti"], quiet=False)
     assert done.code == 0 and said(done) == []
+
+
+def test_the_script_for_real_gpus_adds_up_on_a_simulated_one():
+    script = [harness.PYTHON, harness.ROOT / "bench/on_gpu.py", "cupti", "--simulate-gpu", "H100", "--binary", harness.BINARY]
+    done = harness.bare(script)
+    assert done.code == 0, done.stdout + done.stderr
+    assert done.stdout.count("| +0.000% |") == 2

@@ -1,0 +1,36 @@
+"""Takes half of the GPU, and a GiB that is not PyTorch's, beside what its libraries take. Writes with the counts of cuda_stats.py what
+the driver says is in use: `before`, other than its own first segment (CUDA's context, other processes), and `used`, when most was."""
+
+import ctypes
+import time
+
+import torch
+
+import cuda_stats
+
+
+def in_use():
+    free, total = torch.cuda.mem_get_info()
+    return total - free
+
+
+cuda_stats.begin()
+one = torch.zeros(1, device="cuda")
+torch.cuda.synchronize()
+before = in_use() - torch.cuda.memory_reserved()
+weight = torch.randn(1024, 1024, device="cuda", requires_grad=True)
+images = torch.randn(8, 3, 64, 64, device="cuda")
+torch.nn.functional.conv2d(images, torch.randn(8, 3, 3, 3, device="cuda", requires_grad=True)).sum().backward()
+(weight @ weight).sum().backward()
+torch.cuda.synchronize()
+runtime = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.split('.')[0]}")
+taken = ctypes.c_void_p()
+assert runtime.cudaMalloc(ctypes.byref(taken), ctypes.c_size_t(1 << 30)) == 0
+piece = torch.cuda.get_device_properties(0).total_memory // 32
+kept = [torch.zeros(piece, dtype=torch.uint8, device="cuda") for _ in range(16)]
+torch.cuda.synchronize()
+used = in_use()
+for _ in range(10):  # CUPTI gives its records every fifth of a second, and none as a process ends by os._exit
+    time.sleep(0.1)
+    torch.zeros(1, device="cuda")
+cuda_stats.end(before=before, used=used)
