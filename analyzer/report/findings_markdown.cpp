@@ -87,7 +87,7 @@ std::string fits_markdown(const Report& r, const advise::Fits& fits) {
     }
   }
   for (const advise::Way& way : fits.ways) {
-    out += "- " + way_text(r, way) + ": " + bytes_text(way.reserved_peak) + " reserved at most" +
+    out += "- " + cell(way_text(r, way)) + ": " + bytes_text(way.reserved_peak) + " reserved at most" +
            (way.rewrites.empty() ? "" : ", as predicted");
     for (const std::string& command : way_commands(r, way)) out += "; " + code(command);
     out += "\n";
