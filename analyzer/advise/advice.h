@@ -116,9 +116,10 @@ struct Change {
 peak::Replay::Outcome without(const Process& process, const peak::Replay& replay,
                               std::span<const Change* const> ticked);
 
-// Of the memory of one device. `changes`, if asked for, are at the same places as Advice::findings.
+// Of the memory of one device. `changes`, if asked for, are at the same places as Advice::findings. `longest`: what the
+// rewrites that are applied change if variables release what is saved as late as they may.
 Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted, const Progress& progress = {},
-              std::vector<Change>* changes = nullptr);
+              std::vector<Change>* changes = nullptr, std::vector<Change>* longest = nullptr);
 
 // An error of kind usage if it asks for a check or an option that there is not.
 trace::Status valid(const Wanted& wanted, const Checks& checks);

@@ -276,11 +276,11 @@ void widen(Prediction& bounds, const Prediction& other) {
 }  // namespace
 
 Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted, const Progress& progress,
-              std::vector<Change>* changes) {
+              std::vector<Change>* changes, std::vector<Change>* longest) {
   Advice advice = Advisor(device, device.of().lifetimes(), wanted, progress).run(checks, changes);
   if (advice.predicted) {
     widen(*advice.predicted,
-          *Advisor(device, device.of().longest_lifetimes(), wanted, {}).run(checks, nullptr).predicted);
+          *Advisor(device, device.of().longest_lifetimes(), wanted, {}).run(checks, longest).predicted);
   }
   return advice;
 }

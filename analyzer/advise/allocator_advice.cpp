@@ -1,9 +1,11 @@
 #include "analyzer/advise/allocator_advice.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/advise/rewritten_run.h"
 #include "analyzer/advise/together.h"
 
 namespace tapelens::advise {
@@ -33,21 +35,33 @@ uint64_t card_of(const peak::Analysis& analysis, DeviceId device) {
   return analysis.bytes_noted("cuda_memory:" + std::string(name.substr(name.find(':') + 1)));
 }
 
-bool ran_out_of_memory(const peak::DeviceRequests& requests) {
-  return std::ranges::any_of(requests.all,
-                             [](const auto& one) { return one.kind == peak::Request::Kind::out_of_memory; });
+// None: no request of the recording was without memory.
+std::optional<Time> first_failure(const peak::DeviceRequests& requests) {
+  const auto first = std::ranges::find(requests.all, peak::Request::Kind::out_of_memory, &peak::Request::kind);
+  if (first == requests.all.end()) return std::nullopt;
+  return first->time;
 }
 
-class Trying {
+uint64_t steps_before(const std::vector<Step>& steps, Time time) {
+  return static_cast<uint64_t>(std::ranges::count_if(steps, [&](const Step& step) { return step.when.end <= time; }));
+}
+
+// Changes of which those that drop the same saves share them in the order of their places.
+class Sharing {
  public:
-  Trying(const peak::DeviceAnalysis& device, const Advice& advice, std::span<const Change> changes)
-      : p_(device.of().process()),
-        requests_(device.of().requests(device.device())),
-        replay_(device.replay()),
-        reserved_(p_, requests_),
-        advice_(advice),
-        place_(changes.size()) {
-    // Those that drop the same saves share them in the order of their places.
+  Sharing(const Process& process, const peak::Replay& replay, std::span<const Change> changes)
+      : place_(changes.size()), together_(process, replay, in_order(changes)) {}
+
+  // With those of them; places in `changes`.
+  Together::Set of(std::span<const size_t> chosen) const {
+    std::vector<bool> has(place_.size());
+    for (const size_t one : chosen) has[place_[one]] = true;
+    return together_.of(has);
+  }
+  Together::Set all() const { return together_.all(); }
+
+ private:
+  std::vector<const peak::WhatIf*> in_order(std::span<const Change> changes) {
     std::vector<size_t> order(changes.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::sort(order, {}, [&](size_t at) { return changes[at].place; });
@@ -56,21 +70,36 @@ class Trying {
       place_[order[i]] = i;
       whats.push_back(&changes[order[i]].what);
     }
-    together_.emplace(p_, replay_, std::move(whats));
+    return whats;
   }
+
+  std::vector<size_t> place_;  // in the order of sharing, by change
+  Together together_;
+};
+
+class Trying {
+ public:
+  Trying(const peak::DeviceAnalysis& device, const Advice& advice, std::span<const Change> changes)
+      : p_(device.of().process()),
+        requests_(device.of().requests(device.device())),
+        replay_(device.replay()),
+        longest_(device.of().longest_lifetimes(), device.timeline(), device.of().since()),
+        reserved_(p_, requests_),
+        advice_(advice),
+        sharing_(p_, replay_, changes) {}
 
   // With those findings fixed; places in Advice::findings.
   peak::ReservedOutcome run(std::span<const size_t> findings, const std::string& settings, uint64_t card) const {
-    // On a smaller card the process may have no more than it.
-    const uint64_t allowed = requests_.allowed == kNoLimit ? kNoLimit : std::min(requests_.allowed, card);
-    const peak::ReservedSettings under{allocator::parse_settings(settings).settings, card, allowed};
-    if (findings.empty()) return reserved_.run(under);
-    std::vector<bool> has(place_.size());
-    for (const size_t finding : findings) has[place_[finding]] = true;
-    const Together::Set set = together_->of(has);
-    const std::vector<const peak::WhatIf*> changes = set.changes();
-    const peak::Replayed replayed{set.outcome, changes};
-    return reserved_.run(under, &replayed);
+    if (findings.empty()) return reserved_.run(under(settings, card));
+    return replay(sharing_.of(findings), settings, card);
+  }
+
+  // With rewrites: the worse of what may be.
+  peak::ReservedOutcome with(const RewrittenRun& rewritten, const std::string& settings, uint64_t card) const {
+    peak::ReservedOutcome least = replay(Sharing(p_, replay_, rewritten.changes).all(), settings, card);
+    if (least.failed) return least;
+    peak::ReservedOutcome most = replay(Sharing(p_, longest_, rewritten.longest).all(), settings, card);
+    return most.failed || most.peak > least.peak ? most : least;
   }
 
   // What Advice::peak_after_all is without.
@@ -81,25 +110,45 @@ class Trying {
     }
     return fixed;
   }
+  // That lower the peak most first.
+  std::vector<size_t> alternatives() const {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < advice_.findings.size(); ++i) {
+      if (advice_.findings[i].is_alternative) found.push_back(i);
+    }
+    return found;
+  }
 
  private:
+  peak::ReservedSettings under(const std::string& settings, uint64_t card) const {
+    // On a smaller card the process may have no more than it.
+    const uint64_t allowed = requests_.allowed == kNoLimit ? kNoLimit : std::min(requests_.allowed, card);
+    return {allocator::parse_settings(settings).settings, card, allowed};
+  }
+  peak::ReservedOutcome replay(const Together::Set& set, const std::string& settings, uint64_t card) const {
+    const std::vector<const peak::WhatIf*> changes = set.changes();
+    const peak::Replayed replayed{set.outcome, changes};
+    return reserved_.run(under(settings, card), &replayed);
+  }
+
   const Process& p_;
   const peak::DeviceRequests& requests_;
-  const peak::Replay replay_;
+  const peak::Replay replay_, longest_;
   const peak::ReservedReplay reserved_;
   const Advice& advice_;
-  std::vector<size_t> place_;  // in the order of sharing, by finding
-  std::optional<Together> together_;
+  const Sharing sharing_;
 };
 
 // One finding that is enough, or some of which none can be left out; those that lower the peak most are tried first.
-std::optional<Way> few(const Trying& trying, const std::string& settings, uint64_t card) {
+// `base`: an alternative that is fixed as well.
+std::optional<Way> few(const Trying& trying, std::optional<size_t> base, const std::string& settings, uint64_t card) {
   std::vector<size_t> all = trying.all();
   if (all.size() > kMostFindings) all.resize(kMostFindings);
-  const auto way = [&](const std::vector<size_t>& findings) -> std::optional<Way> {
+  const auto way = [&](std::vector<size_t> findings) -> std::optional<Way> {
+    if (base) findings.push_back(*base);
     const peak::ReservedOutcome outcome = trying.run(findings, settings, card);
     if (outcome.failed) return std::nullopt;
-    return Way{findings, settings, outcome.peak};
+    return Way{std::move(findings), settings, outcome.peak, ""};
   };
   std::optional<Way> found = way(all);
   if (!found || all.empty()) return found;
@@ -107,18 +156,57 @@ std::optional<Way> few(const Trying& trying, const std::string& settings, uint64
     if (auto alone = way({one})) return alone;
   }
   // What helps least is left out first, until no more can be. Of two both are needed: each alone was not enough.
-  for (size_t place = found->findings.size(); place-- > 0 && found->findings.size() > 2;) {
-    std::vector<size_t> others = found->findings;
+  for (size_t place = all.size(); place-- > 0 && all.size() > 2;) {
+    std::vector<size_t> others = all;
     others.erase(others.begin() + static_cast<int64_t>(place));
     if (auto without = way(others)) {
       found = std::move(without);
-      place = found->findings.size();
+      all = std::move(others);
+      place = all.size();
     }
   }
   return found;
 }
 
-Fits find_fits(const Trying& trying, const AllocatorAdvice& advice, uint64_t card,
+// Each level and each single rewrite that is enough; where none is, with the setting that does most.
+void add_rewrites(const Trying& trying, const std::vector<RewrittenRun>& runs, const AllocatorAdvice& advice,
+                  uint64_t card, std::vector<Way>& ways) {
+  const bool has_setting = !ways.empty();
+  const auto add = [&](const std::string& settings, bool is_setting) {
+    bool has_any = false;
+    for (const RewrittenRun& run : runs) {
+      const peak::ReservedOutcome outcome = trying.with(run, settings, card);
+      if (outcome.failed) continue;
+      has_any = true;
+      ways.push_back({{}, is_setting ? settings : "", outcome.peak, run.options});
+    }
+    return has_any;
+  };
+  if (add(advice.settings, false)) return;
+  // A setting that is enough alone needs no rewrites.
+  if (!has_setting && !advice.tried.empty()) add(advice.tried.front().settings, true);
+}
+
+// Of alternatives that are enough alone the one that does least, and the one that leaves most; where none is, the one
+// that does most with the fewest other findings.
+void add_alternatives(const Trying& trying, const AllocatorAdvice& advice, uint64_t card, std::vector<Way>& ways) {
+  const std::vector<size_t> all = trying.alternatives();
+  std::vector<Way> enough;
+  for (const size_t one : all) {
+    const peak::ReservedOutcome outcome = trying.run(std::array<size_t, 1>{one}, advice.settings, card);
+    if (!outcome.failed) enough.push_back({{one}, "", outcome.peak, ""});
+  }
+  std::ranges::stable_sort(enough, {}, &Way::reserved_peak);
+  if (enough.size() > 1) ways.push_back(enough.back());
+  if (!enough.empty()) ways.push_back(enough.front());
+  if (!enough.empty() || all.empty() || trying.all().empty()) return;
+  if (auto way = few(trying, all.front(), advice.settings, card)) {
+    way->settings.clear();
+    ways.push_back(std::move(*way));
+  }
+}
+
+Fits find_fits(const Trying& trying, const AllocatorAdvice& advice, uint64_t card, const RewrittenRuns& rewritten,
                const std::function<void(std::string_view, double)>& progress) {
   Fits fits;
   fits.card = bytes_of(card);
@@ -131,21 +219,26 @@ Fits find_fits(const Trying& trying, const AllocatorAdvice& advice, uint64_t car
   for (const std::string_view one : kSettings) {
     const std::string settings = with_setting(advice.settings, one);
     const peak::ReservedOutcome outcome = trying.run({}, settings, card);
-    if (!outcome.failed) fits.ways.push_back({{}, settings, outcome.peak});
+    if (!outcome.failed) fits.ways.push_back({{}, settings, outcome.peak, ""});
   }
   std::ranges::stable_sort(fits.ways, {}, &Way::reserved_peak);
+  const bool has_setting = !fits.ways.empty();
   tell(0.2);
-  std::optional<Way> alone = few(trying, advice.settings, card);
+  if (rewritten) add_rewrites(trying, rewritten(), advice, card, fits.ways);
+  tell(0.5);
+  std::optional<Way> alone = few(trying, std::nullopt, advice.settings, card);
   if (alone) alone->settings.clear();
-  tell(0.6);
+  tell(0.7);
   // A setting beside findings where no setting is enough, and that takes fewer of them.
-  const bool is_worth_it = fits.ways.empty() && !advice.tried.empty() && (!alone || alone->findings.size() > 1);
+  const bool is_worth_it = !has_setting && !advice.tried.empty() && (!alone || alone->findings.size() > 1);
   std::optional<Way> both;
-  if (is_worth_it) both = few(trying, advice.tried.front().settings, card);
+  if (is_worth_it) both = few(trying, std::nullopt, advice.tried.front().settings, card);
   const bool is_less = both && (!alone || both->findings.size() + 1 < alone->findings.size());
   if (alone) fits.ways.push_back(std::move(*alone));
   if (is_less) fits.ways.push_back(std::move(*both));
-  std::ranges::stable_sort(fits.ways, {}, [](const Way& way) { return way.findings.size() + !way.settings.empty(); });
+  tell(0.9);
+  add_alternatives(trying, advice, card, fits.ways);
+  std::ranges::stable_sort(fits.ways, {}, &Way::changes);
   return fits;
 }
 
@@ -179,6 +272,7 @@ std::string with_setting(std::string_view settings, std::string_view key_and_val
 
 std::optional<AllocatorAdvice> allocator_advice(const peak::DeviceAnalysis& device, const Advice& advice,
                                                 std::span<const Change> changes, const AllocatorWanted& wanted,
+                                                const RewrittenRuns& rewritten,
                                                 const std::function<void(std::string_view, double)>& progress) {
   const peak::Analysis& analysis = device.of();
   if (!peak::has_segments(analysis.process(), device.device())) return std::nullopt;
@@ -204,11 +298,12 @@ std::optional<AllocatorAdvice> allocator_advice(const peak::DeviceAnalysis& devi
     out.tried.push_back({settings, outcome.peak, !outcome.failed});
   }
   std::ranges::stable_sort(out.tried, {}, &SettingTried::reserved_peak);
-  const bool ended = ran_out_of_memory(requests);
+  const std::optional<Time> ended = first_failure(requests);
   if (wanted.fits || ended) {
     const uint64_t bytes = wanted.fits ? static_cast<uint64_t>(wanted.fits->value) : card;
-    out.fits = find_fits(trying, out, bytes, progress);
-    out.fits->ends_out_of_memory = ended;
+    out.fits = find_fits(trying, out, bytes, rewritten, progress);
+    out.fits->ends_out_of_memory = ended.has_value();
+    if (ended) out.fits->steps_before = steps_before(analysis.steps(), *ended);
   }
   return out;
 }

@@ -21,6 +21,7 @@ using namespace model;
 
 struct Advice;
 struct Change;
+struct RewrittenRun;
 
 // A value of PYTORCH_CUDA_ALLOC_CONF.
 struct SettingTried {
@@ -33,7 +34,10 @@ struct SettingTried {
 struct Way {
   std::vector<size_t> findings;  // places in Advice::findings, in their order
   std::string settings;          // as in SettingTried; empty: as the program had them
-  Bytes reserved_peak;
+  Bytes reserved_peak;           // with rewrites: at most
+  std::string rewrites;          // options of `tapelens run`: "--apply lossless"; empty: none
+
+  size_t changes() const { return findings.size() + (settings.empty() ? 0 : 1) + (rewrites.empty() ? 0 : 1); }
 };
 
 struct Fits {
@@ -47,6 +51,7 @@ struct Fits {
   std::vector<Way> ways;  // the fewest changes first; empty: nothing that was tried is enough
   // The recording itself ran out of memory there: what the program asks for after it is not known.
   bool ends_out_of_memory = false;
+  uint64_t steps_before = 0;  // that were whole when it did
 };
 
 struct AllocatorAdvice {
@@ -72,9 +77,13 @@ struct AllocatorWanted {
       fits{};  // the bytes of a card to fit into; none: asked only where the recording ran out of memory
 };
 
+// What rewrites would change, asked for only where something has to fit (rewritten_run.h); may be empty.
+using RewrittenRuns = std::function<std::vector<RewrittenRun>()>;
+
 // None: of a device whose allocator tells of no segments.
 std::optional<AllocatorAdvice> allocator_advice(const peak::DeviceAnalysis& device, const Advice& advice,
                                                 std::span<const Change> changes, const AllocatorWanted& wanted,
+                                                const RewrittenRuns& rewritten,
                                                 const std::function<void(std::string_view, double)>& progress);
 
 }  // namespace tapelens::advise

@@ -41,7 +41,7 @@ std::string_view number_of(std::string_view device) {
 const DeviceRequests& Analysis::requests(DeviceId device) const {
   return requests_[device.value].get([&] {
     const std::string number(number_of(text_.string(text_.device_name[device])));
-    return device_requests(process_, device, information("cuda_allocator_settings"),
+    return device_requests(process_, text_, device, information("cuda_allocator_settings"),
                            bytes_noted("cuda_memory_allowed:" + number));
   });
 }

@@ -73,8 +73,9 @@ class RecordedDevice : public allocator::Device {
 
 class Comparison {
  public:
-  Comparison(const Process& process, DeviceId device, DeviceRequests& out)
+  Comparison(const Process& process, const Text& text, DeviceId device, DeviceRequests& out)
       : p_(process),
+        text_(text),
         out_(out),
         events_(process, device),
         recorded_(process.segment_events),
@@ -137,7 +138,7 @@ class Comparison {
     const DeviceBlocks& b = p_.device_blocks;
     const auto bytes = static_cast<uint64_t>(p_.allocations.bytes[id].value);
     const PoolId pool{b.graph_pool[block], b.user_pool[block]};
-    before_request(bytes, b.stream[block], pool);
+    before_request(id, b.stream[block], pool);
     add(Request::Kind::allocate, id.value);
     if (!allocator_.allocate(id.value, bytes, b.stream[block], pool)) {
       return differs("a segment would be reserved that was not");
@@ -155,10 +156,21 @@ class Comparison {
   }
 
   // Segments that were given back before a block was: because the program emptied the cache, or, with no block cached
-  // for it, by the allocator for this very request. The second is known by what is left: not all was given back.
-  void before_request(uint64_t bytes, uint64_t stream, PoolId pool) {
+  // for it, by the allocator for this very request. The second is known by what is left, not all was given back; or by
+  // when it was: within the operator that asked, where no program is.
+  void before_request(AllocationId id, uint64_t stream, PoolId pool) {
     if (waiting_.empty() || !gives_back(p_.segment_events.change[waiting_[0]])) return;
-    if (allocator_.is_cached(bytes, stream, pool) || (!is_garbage() && is_whole_pools())) give_back_whole_pools();
+    const auto bytes = static_cast<uint64_t>(p_.allocations.bytes[id].value);
+    const bool is_by_allocator = is_garbage() || !is_whole_pools() || is_within_operator(id);
+    if (allocator_.is_cached(bytes, stream, pool) || !is_by_allocator) give_back_whole_pools();
+  }
+
+  // Whether all of it was given back after the innermost operator around the request had begun. Of PyTorch's own alone:
+  // another's may be a function of the program, which empties the cache as it likes.
+  bool is_within_operator(AllocationId id) const {
+    const OperatorId op = p_.allocations.op[id];
+    return op && text_.string(p_.operators.name[op]).starts_with("aten::") &&
+           p_.segment_events.time[given_back()[0]] > p_.operators.begin[op];
   }
 
   bool is_garbage() const {
@@ -204,6 +216,7 @@ class Comparison {
   }
 
   const Process& p_;
+  const Text& text_;
   DeviceRequests& out_;
   DeviceEvents events_;
   RecordedDevice recorded_;
@@ -214,7 +227,8 @@ class Comparison {
 
 }  // namespace
 
-DeviceRequests device_requests(const Process& process, DeviceId device, std::string_view settings, uint64_t allowed) {
+DeviceRequests device_requests(const Process& process, const Text& text, DeviceId device, std::string_view settings,
+                               uint64_t allowed) {
   DeviceRequests out;
   const allocator::ParsedSettings parsed = allocator::parse_settings(settings);
   out.settings = parsed.settings;
@@ -223,7 +237,7 @@ DeviceRequests device_requests(const Process& process, DeviceId device, std::str
     out.differs = "the setting " + parsed.unknown.front() + " is not modelled";
     return out;
   }
-  Comparison(process, device, out).run();
+  Comparison(process, text, device, out).run();
   return out;
 }
 

@@ -13,6 +13,7 @@
 
 #include "analyzer/allocator/caching_allocator.h"
 #include "analyzer/model/model.h"
+#include "analyzer/model/text.h"
 
 namespace tapelens::peak {
 
@@ -38,6 +39,7 @@ struct DeviceRequests {
 };
 
 // `settings`: of PYTORCH_CUDA_ALLOC_CONF.
-DeviceRequests device_requests(const Process& process, DeviceId device, std::string_view settings, uint64_t allowed);
+DeviceRequests device_requests(const Process& process, const Text& text, DeviceId device, std::string_view settings,
+                               uint64_t allowed);
 
 }  // namespace tapelens::peak

@@ -1,6 +1,6 @@
 // What a device's allocator would have reserved, for a terminal.
-#include "analyzer/report/escape.h"
 #include "analyzer/report/findings.h"
+#include "analyzer/report/fitting.h"
 #include "analyzer/report/format.h"
 
 namespace tapelens::report {
@@ -11,22 +11,9 @@ using advise::AllocatorAdvice;
 using advise::Fits;
 using advise::Way;
 
-std::string environment(const std::string& settings) { return "PYTORCH_CUDA_ALLOC_CONF=" + shell_quote(settings); }
-
 std::string change_text(Bytes before, Bytes after) {
   if (after < before) return "-" + percent_text(before - after, before);
   return "+" + percent_text(after - before, before);
-}
-
-// "findings 1, 4 and 5 fixed"
-std::string fixed(const Way& way) {
-  if (way.findings.empty()) return "";
-  std::string text = way.findings.size() == 1 ? "finding " : "findings ";
-  for (size_t i = 0; i < way.findings.size(); ++i) {
-    text += i == 0 ? "" : i + 1 == way.findings.size() ? " and " : ", ";
-    text += std::to_string(way.findings[i] + 1);
-  }
-  return text + " fixed";
 }
 
 void add_ways(Page& page, const Report& r, const Fits& fits) {
@@ -38,24 +25,25 @@ void add_ways(Page& page, const Report& r, const Fits& fits) {
                              bytes_text(fits.failed->bytes) + ": " + bytes_text(fits.failed->reserved) +
                              " are reserved, and no cached block is large enough.");
     if (fits.ways.empty()) {
-      page.paragraph("  ", "No set of findings and no setting that was tried is enough.");
+      page.paragraph("  ", "No set of findings, no rewrite and no setting that was tried is enough.");
+    } else if (fits.ends_out_of_memory) {
+      page.paragraph("  ", "With each of these it would have been served:");
     } else {
       page.paragraph("  ", "Each of these is enough:");
     }
   }
   for (const Way& way : fits.ways) {
-    std::string text = fixed(way);
-    if (!way.settings.empty()) text += (text.empty() ? "" : ", and ") + environment(way.settings);
-    page.paragraph("  - ", text + ": " + bytes_text(way.reserved_peak) + " reserved at most");
-    if (way.findings.empty() && !r.recording.command.empty()) {
-      page.line(page.paint(Paint::dim, "    " + environment(way.settings) + " " + r.recording.command));
-    }
+    page.paragraph("  - ", way_text(r, way) + ": " + bytes_text(way.reserved_peak) + " reserved at most" +
+                               (way.rewrites.empty() ? "" : ", as predicted"));
+    for (const std::string& command : way_commands(r, way)) page.line(page.paint(Paint::dim, "    " + command));
   }
-  if (fits.ends_out_of_memory) {
+  if (const std::string unknown = unknown_rest_text(fits); !unknown.empty()) {
+    page.paragraph("  ", unknown, Paint::yellow);
+  }
+  if (const auto commands = whole_run_commands(r, fits); !commands.empty()) {
     page.paragraph("  ",
-                   "The recorded run itself was out of memory: this holds up to that request. What the program"
-                   " would have asked for after it is not known.",
-                   Paint::yellow);
+                   "What makes the whole run fit is said of a recording of it on a simulated GPU with more memory:");
+    for (const std::string& command : commands) page.line(page.paint(Paint::dim, "    " + command));
   }
 }
 
@@ -77,8 +65,8 @@ void add_allocator(Page& page, const Report& r) {
                              change_text(a.reserved_before, a.reserved_after_all) + ")");
   }
   if (const advise::SettingTried* better = a.better()) {
-    page.paragraph("  ", "With " + environment(better->settings) + ": " + bytes_text(better->reserved_peak) + " (" +
-                             change_text(a.reserved_before, better->reserved_peak) + ")");
+    page.paragraph("  ", "With " + allocator_environment(better->settings) + ": " + bytes_text(better->reserved_peak) +
+                             " (" + change_text(a.reserved_before, better->reserved_peak) + ")");
   } else {
     page.paragraph("  ", "No setting of PYTORCH_CUDA_ALLOC_CONF that was tried lowers it by a hundredth.", Paint::dim);
   }

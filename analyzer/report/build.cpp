@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "analyzer/advise/rewritten_run.h"
 #include "analyzer/model/load.h"
 #include "analyzer/peak/saved_for_backward.h"
 #include "analyzer/report/detail.h"
@@ -236,7 +237,9 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
     std::vector<advise::Change> changes;
     report.advice = advise::advise(device, advising->checks, advising->wanted, advising->progress, &changes);
     if (const auto& wanted = advising->allocator) {
-      report.advice->allocator = advise::allocator_advice(device, *report.advice, changes, *wanted, advising->progress);
+      report.advice->allocator = advise::allocator_advice(
+          device, *report.advice, changes, *wanted,
+          [&] { return advise::rewritten_runs(device, advising->checks, advising->wanted); }, advising->progress);
       if (wanted->fits && !report.advice->allocator) {
         return Error{"what was reserved on " + report.peak.device +
                          " is not recorded: --fits is for GPUs with PyTorch's own CUDA allocator",

@@ -1,5 +1,6 @@
 // Findings as JSON: docs/report.schema.json describes it, docs/advise.md explains it.
 #include "analyzer/report/findings.h"
+#include "analyzer/report/fitting.h"
 #include "analyzer/report/json.h"
 
 namespace tapelens::report {
@@ -51,17 +52,19 @@ Json finding_json(const advise::Finding& f) {
             {"text", f.fix.text}}}};
 }
 
-Json way_json(const advise::Way& way, const advise::Advice& advice) {
+Json way_json(const advise::Way& way, const Report& r) {
   Json findings = Json::array();
-  for (const size_t place : way.findings) findings.push_back(advice.findings[place].id);
+  for (const size_t place : way.findings) findings.push_back(r.advice->findings[place].id);
   return {{"findings", std::move(findings)},
           {"settings", way.settings.empty() ? Json(nullptr) : Json(way.settings)},
+          {"rewrites", way.rewrites.empty() ? Json(nullptr) : Json(way.rewrites)},
+          {"commands", way_commands(r, way)},
           {"reserved_peak_bytes", way.reserved_peak.value}};
 }
 
-Json fits_json(const advise::Fits& fits, const advise::Advice& advice) {
+Json fits_json(const advise::Fits& fits, const Report& r) {
   Json ways = Json::array();
-  for (const advise::Way& way : fits.ways) ways.push_back(way_json(way, advice));
+  for (const advise::Way& way : fits.ways) ways.push_back(way_json(way, r));
   Json failed = nullptr;
   if (const auto& first = fits.failed) {
     failed = {{"time_ns", first->time.ns}, {"bytes", first->bytes.value}, {"reserved_bytes", first->reserved.value}};
@@ -69,11 +72,13 @@ Json fits_json(const advise::Fits& fits, const advise::Advice& advice) {
   return {{"card_bytes", fits.card.value},
           {"failed", std::move(failed)},
           {"ways", std::move(ways)},
-          {"ran_out_of_memory", fits.ends_out_of_memory}};
+          {"ran_out_of_memory", fits.ends_out_of_memory},
+          {"whole_steps_before", fits.ends_out_of_memory ? Json(fits.steps_before) : Json(nullptr)},
+          {"whole_run_commands", whole_run_commands(r, fits)}};
 }
 
-Json allocator_json(const advise::Advice& advice) {
-  const auto& allocator = advice.allocator;
+Json allocator_json(const Report& r) {
+  const auto& allocator = r.advice->allocator;
   if (!allocator) return nullptr;
   Json tried = Json::array();
   for (const advise::SettingTried& one : allocator->tried) {
@@ -88,12 +93,13 @@ Json allocator_json(const advise::Advice& advice) {
           {"reserved_peak_before_bytes", allocator->reserved_before.value},
           {"reserved_peak_after_all_bytes", is_known ? Json(allocator->reserved_after_all.value) : Json(nullptr)},
           {"tried", std::move(tried)},
-          {"fits", allocator->fits ? fits_json(*allocator->fits, advice) : Json(nullptr)}};
+          {"fits", allocator->fits ? fits_json(*allocator->fits, r) : Json(nullptr)}};
 }
 
 }  // namespace
 
-void add_advice(Json& object, const advise::Advice& advice) {
+void add_advice(Json& object, const Report& r) {
+  const advise::Advice& advice = *r.advice;
   Json findings = Json::array();
   for (const advise::Finding& finding : advice.findings) findings.push_back(finding_json(finding));
   Json left = Json::array();
@@ -117,7 +123,7 @@ void add_advice(Json& object, const advise::Advice& advice) {
                                 {"saved_peak_after_bytes", predicted->saved_after.value},
                                 {"saved_peak_after_at_most_bytes", predicted->saved_at_most.value}};
   }
-  object["advice"]["allocator"] = allocator_json(advice);
+  object["advice"]["allocator"] = allocator_json(r);
   object["findings"] = std::move(findings);
 }
 
@@ -126,7 +132,7 @@ std::string advice_json(const Report& report) {
               {"recording", recording_json(report.recording)},
               {"process", report.peak.pid},
               {"device", report.peak.device}};
-  add_advice(all, *report.advice);
+  add_advice(all, report);
   return dumped(all);
 }
 

@@ -4,6 +4,7 @@
 #include "analyzer/report/escape.h"
 #include "analyzer/report/estimates.h"
 #include "analyzer/report/findings.h"
+#include "analyzer/report/fitting.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
 #include "analyzer/report/value_reads.h"
@@ -70,14 +71,46 @@ std::string findings_table(const Report& r) {
 
 namespace {
 
-// What a setting of the allocator is worth, where it is worth something.
+// What makes it fit, each way with its commands.
+std::string fits_markdown(const Report& r, const advise::Fits& fits) {
+  std::string out = "\n**To fit into " + bytes_text(fits.card) + "**: ";
+  if (!fits.failed) {
+    out += "it fits as it is.\n";
+  } else {
+    out += "there is no memory for a block of " + bytes_text(fits.failed->bytes) + " " + time_text(fits.failed->time) +
+           " after the start. ";
+    if (fits.ways.empty()) {
+      out += "No set of findings, no rewrite and no setting that was tried is enough.\n";
+    } else {
+      out += fits.ends_out_of_memory ? "With each of these it would have been served:\n\n"
+                                     : "Each of these is enough:\n\n";
+    }
+  }
+  for (const advise::Way& way : fits.ways) {
+    out += "- " + cell(way_text(r, way)) + ": " + bytes_text(way.reserved_peak) + " reserved at most" +
+           (way.rewrites.empty() ? "" : ", as predicted");
+    for (const std::string& command : way_commands(r, way)) out += "; " + code(command);
+    out += "\n";
+  }
+  if (const std::string unknown = unknown_rest_text(fits); !unknown.empty()) out += "\n" + unknown + "\n";
+  if (const auto commands = whole_run_commands(r, fits); !commands.empty()) {
+    out += "\nWhat makes the whole run fit is said of a recording of it on a simulated GPU with more memory:\n\n";
+    for (const std::string& command : commands) out += "- " + code(command) + "\n";
+  }
+  return out;
+}
+
+// What a setting of the allocator is worth, where it is worth something, and what makes it fit, where that was asked.
 std::string allocator_markdown(const Report& r) {
   const auto& allocator = r.advice->allocator;
   if (!allocator || !allocator->is_known()) return "";
-  const advise::SettingTried* better = allocator->better();
-  if (better == nullptr) return "";
-  return "\nReserved on " + code(r.peak.device) + ": " + bytes_text(allocator->reserved_before) + "; with " +
-         code("PYTORCH_CUDA_ALLOC_CONF=" + better->settings) + " " + bytes_text(better->reserved_peak) + "\n";
+  std::string out;
+  if (const advise::SettingTried* better = allocator->better()) {
+    out = "\nReserved on " + code(r.peak.device) + ": " + bytes_text(allocator->reserved_before) + "; with " +
+          code("PYTORCH_CUDA_ALLOC_CONF=" + better->settings) + " " + bytes_text(better->reserved_peak) + "\n";
+  }
+  if (allocator->fits) out += fits_markdown(r, *allocator->fits);
+  return out;
 }
 
 }  // namespace

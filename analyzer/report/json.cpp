@@ -283,7 +283,7 @@ std::string json(const Report& report) {
               {"steps", std::move(steps)},
               {"ranges", std::move(ranges)}};
   if (report.rewritten.any()) all["rewritten"] = rewritten_json(report.rewritten, report.saved_peak);
-  if (report.advice) add_advice(all, *report.advice);
+  if (report.advice) add_advice(all, report);
   return dumped(all);
 }
 

@@ -15,7 +15,7 @@ Json recording_json(const RecordingFacts& facts);
 Json frame_json(const Frame& frame);
 Json stack_json(const std::vector<Frame>& frames);
 // The keys `advice` and `findings`.
-void add_advice(Json& object, const advise::Advice& advice);
+void add_advice(Json& object, const Report& r);
 std::string dumped(const Json& value);
 
 }  // namespace tapelens::report

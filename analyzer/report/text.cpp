@@ -75,10 +75,14 @@ void add_out_of_memory(Page& page, const Report& r) {
           bytes_text(last->largest_hole);
   if (last->free) text += ", and " + bytes_text(*last->free) + " free on the device";
   page.paragraph("! ", text, Paint::red);
+  const std::string process = r.processes.size() > 1 ? " --process " + std::to_string(pid) : "";
   if (r.options.at.kind != At::Kind::out_of_memory) {
-    const std::string process = r.processes.size() > 1 ? " --process " + std::to_string(pid) : "";
     page.line("  tapelens report " + r.recording.file + process + " --device " + last->device +
               " --at oom   what was alive then");
+  }
+  if (last->device.starts_with("cuda")) {
+    page.line("  tapelens advise " + r.recording.file + process + " --device " + last->device +
+              "   what would have made room for it");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/allocator_advice.h"
+#include "analyzer/advise/rewritten_run.h"
 #include "analyzer/model/load.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/told_allocator.h"
@@ -44,8 +45,8 @@ struct Three {
       changes.push_back(change);
     }
   }
-  AllocatorAdvice operator()(AllocatorWanted wanted = {}) const {
-    return *allocator_advice(*device, advice, changes, wanted, {});
+  AllocatorAdvice operator()(AllocatorWanted wanted = {}, const RewrittenRuns& rewritten = {}) const {
+    return *allocator_advice(*device, advice, changes, wanted, rewritten, {});
   }
   std::optional<trace::Sealed> sealed;
   Text text;
@@ -97,6 +98,37 @@ TEST(AllocatorAdvice, OfARunThatWasOutOfMemoryIsAskedForThatMemory) {
   EXPECT_TRUE(advice.fits->failed.has_value());
   ASSERT_FALSE(advice.fits->ways.empty());
   EXPECT_EQ(advice.fits->ways[0].findings.size(), 1u);
+}
+
+TEST(AllocatorAdvice, NamesRewritesThatAreEnoughByTheWorseOfTheirBounds) {
+  const Three three(60 * kMiB);
+  const Change& first = three.changes[0];
+  Change nothing;
+  const auto rewritten = [&] {
+    return std::vector<RewrittenRun>{{"--apply lossless", {first}, {nothing}}, {"--apply bitwise", {first}, {first}}};
+  };
+  const Fits fits = *three({}, rewritten).fits;
+  std::vector<std::string> named;
+  for (const Way& way : fits.ways) {
+    if (way.rewrites.empty()) continue;
+    named.push_back(way.rewrites);
+    EXPECT_EQ(way.changes(), 1u);
+    EXPECT_TRUE(way.findings.empty());
+    EXPECT_EQ(way.reserved_peak, mib(60));
+  }
+  EXPECT_EQ(named, std::vector<std::string>{"--apply bitwise"}) << "lossless may leave it as it is";
+  EXPECT_EQ(fits.steps_before, 0u);
+}
+
+TEST(AllocatorAdvice, TriesAlternativesAloneAndThenWithFindings) {
+  Three three;
+  three.advice.findings[1].is_alternative = true;
+  const Fits alone = *three({mib(60)}).fits;
+  ASSERT_EQ(alone.ways.size(), 2u) << "the finding, and the alternative";
+  EXPECT_EQ(alone.ways[1].findings, (std::vector<size_t>{1}));
+  const Fits both = *three({mib(30)}).fits;
+  ASSERT_EQ(both.ways.size(), 1u);
+  EXPECT_EQ(both.ways[0].findings, (std::vector<size_t>{0, 1}));
 }
 
 TEST(AllocatorAdvice, HasNoFigureWhereTheReplayDiffers) {

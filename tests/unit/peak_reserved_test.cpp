@@ -1,6 +1,7 @@
 // Requests of a recording on the model of the allocator: what is exact, what is not, and what other settings reserve.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <vector>
@@ -97,6 +98,28 @@ struct Small {
     return Loaded(b).requests().differs;
   }
 };
+
+// Gives back what is cached, and reserves a larger segment: before the operator that asks, or within it.
+DeviceRequests given_back(const char* op, bool is_within) {
+  SpoolBuilder b;
+  const auto gives_back = [&] { b.segment(SegmentChange::freed, kBase, 40 * kMiB); };
+  b.segment(SegmentChange::allocated, kBase, 40 * kMiB).block(kBase, 40 * kMiB, 40 * kMiB).free(kBase, "cuda:0");
+  if (!is_within) gives_back();
+  b.op(op);
+  if (is_within) gives_back();
+  b.segment(SegmentChange::allocated, 2 * kBase, 60 * kMiB).block(2 * kBase, 60 * kMiB, 60 * kMiB).end_op();
+  return Loaded(b).requests();
+}
+
+TEST(DeviceRequests, TellAnEmptiedCacheFromWhatTheAllocatorGaveBackForARequest) {
+  const auto emptied = [](const DeviceRequests& requests) {
+    EXPECT_EQ(requests.differs, "");
+    return std::ranges::count(requests.all, Request::Kind::give_back, &Request::kind);
+  };
+  EXPECT_EQ(emptied(given_back("aten::empty", false)), 1);
+  EXPECT_EQ(emptied(given_back("aten::empty", true)), 0) << "no program runs there";
+  EXPECT_EQ(emptied(given_back("mine::op", true)), 1) << "it may be one";
+}
 
 TEST(DeviceRequests, SayWhereTheModelDiffers) {
   EXPECT_EQ(Small{}.differs(), "");

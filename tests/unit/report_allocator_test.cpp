@@ -34,8 +34,12 @@ Report sample() {
   advise::Fits& fits = a.fits.emplace();
   fits.card = mib(1200);
   fits.failed = {Time{3'000'000}, mib(40), mib(1180)};
-  fits.ways = {{{}, "max_split_size_mb:64,expandable_segments:True", mib(1100)}, {{0, 2, 1}, "", mib(1150)}};
+  fits.ways = {{{}, "max_split_size_mb:64,expandable_segments:True", mib(1100), ""},
+               {{0, 2, 1}, "", mib(1150), ""},
+               {{}, "", mib(1160), "--apply lossless"},
+               {{3}, "max_split_size_mb:128", mib(1170), ""}};
   fits.ends_out_of_memory = true;
+  fits.steps_before = 2;
   return r;
 }
 
@@ -62,7 +66,11 @@ TEST(AllocatorReport, JsonIsWhatItsSchemaSays) {
       nlohmann::json::parse(testing::file_text(std::string(TAPELENS_GOLDEN_DIR) + "/../../docs/report.schema.json"));
   EXPECT_EQ(testing::against_schema(schema, schema["$defs"]["advise"], all, "$"), "");
   const nlohmann::json& allocator = all["advice"]["allocator"];
-  EXPECT_EQ(allocator["fits"]["ways"].size(), 2u);
+  EXPECT_EQ(allocator["fits"]["ways"].size(), 4u);
+  EXPECT_EQ(allocator["fits"]["ways"][2]["commands"],
+            nlohmann::json::array({"tapelens run --apply lossless -- python train.py"}));
+  EXPECT_EQ(allocator["fits"]["whole_run_commands"].size(), 2u);
+  EXPECT_EQ(allocator["fits"]["whole_steps_before"], 2);
   EXPECT_EQ(allocator["fits"]["ways"][1]["findings"].size(), 3u);
   EXPECT_TRUE(allocator["fits"]["ways"][1]["settings"].is_null());
   EXPECT_EQ(allocator["reserved_peak_after_all_bytes"], mib(1300).value);
@@ -73,6 +81,16 @@ TEST(AllocatorReport, MarkdownNamesTheSettingThatIsWorthIt) {
   EXPECT_NE(
       advice_markdown(sample(), 0).find("`PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64,expandable_segments:True`"),
       std::string::npos);
+}
+
+TEST(AllocatorReport, MarkdownNamesWhatMakesItFit) {
+  const std::string markdown = advice_markdown(sample(), 0);
+  for (const char* words : {"- --apply lossless: 1.1 GiB reserved at most, as predicted; `tapelens run --apply "
+                            "lossless -- python train.py`",
+                            "- findings 1, 3 and 2 fixed", "2 steps were whole before it",
+                            "`tapelens advise whole.tapelens --fits 1200MiB`"}) {
+    EXPECT_NE(markdown.find(words), std::string::npos) << words << "\n" << markdown;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+#include "analyzer/advise/rewritten_run.h"
+
+#include <algorithm>
+
+#include "rewrites/catalog.h"
+
+namespace tapelens::advise {
+namespace {
+
+RewrittenRun predicted(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& like, std::string options,
+                       const rewrites::Selection& selection) {
+  Wanted wanted;
+  wanted.options = like.options;
+  wanted.applying = Applying{selection, options};
+  RewrittenRun run{std::move(options), {}, {}};
+  advise(device, checks, wanted, {}, &run.changes, &run.longest);
+  return run;
+}
+
+}  // namespace
+
+std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted) {
+  std::vector<RewrittenRun> runs;
+  for (const rewrites::Group& group : rewrites::kGroups) {
+    rewrites::Selection selection;
+    selection.level = group.name;
+    runs.push_back(predicted(device, checks, wanted, "--apply " + selection.level, selection));
+  }
+  for (const rewrites::RewriteInfo& rewrite : rewrites::catalog()) {
+    const Checks::Entry* entry = checks.find(rewrite.id);
+    if (entry == nullptr || entry->check->info().rewrite_level < 0) continue;
+    rewrites::Selection selection;
+    selection.allowed.emplace_back(rewrite.id);
+    runs.push_back(predicted(device, checks, wanted, "--allow " + selection.allowed[0], selection));
+  }
+  std::erase_if(runs, [](const RewrittenRun& run) { return run.changes.empty() && run.longest.empty(); });
+  return runs;
+}
+
+}  // namespace tapelens::advise

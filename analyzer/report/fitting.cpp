@@ -1,0 +1,103 @@
+#include "analyzer/report/fitting.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "analyzer/report/escape.h"
+#include "analyzer/report/format.h"
+
+namespace tapelens::report {
+namespace {
+
+// The options that make `tapelens advise` look at the same memory.
+std::string same_memory(const Report& r) {
+  std::string options;
+  if (r.options.process) options += " --process " + std::to_string(*r.options.process);
+  if (r.options.device) options += " --device " + shell_quote(*r.options.device);
+  return options;
+}
+
+bool are_patches(const Report& r, const advise::Way& way) {
+  return std::ranges::all_of(way.findings, [&](size_t place) {
+    const check::Fix& fix = r.advice->findings[place].fix;
+    return fix.kind == check::FixKind::patch && !fix.edits.empty();
+  });
+}
+
+// How many GPUs a process of the recording used memory of, by their numbers.
+unsigned gpus(const Report& r) {
+  constexpr std::string_view kCuda = "cuda:";
+  unsigned most = 1;
+  for (const ProcessFacts& process : r.processes) {
+    for (const Device& device : process.devices) {
+      if (!device.device.starts_with(kCuda)) continue;
+      unsigned number = 0;
+      std::from_chars(device.device.data() + kCuda.size(), device.device.data() + device.device.size(), number);
+      most = std::max(most, number + 1);
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+std::string allocator_environment(const std::string& settings) {
+  return "PYTORCH_CUDA_ALLOC_CONF=" + shell_quote(settings);
+}
+
+std::string way_text(const Report& r, const advise::Way& way) {
+  std::string text;
+  const auto add = [&](const std::string& words) { text += (text.empty() ? "" : " and ") + words; };
+  if (!way.findings.empty()) {
+    std::string fixed = way.findings.size() == 1 ? "finding " : "findings ";
+    for (size_t i = 0; i < way.findings.size(); ++i) {
+      fixed += i == 0 ? "" : i + 1 == way.findings.size() ? " and " : ", ";
+      fixed += std::to_string(way.findings[i] + 1);
+    }
+    fixed += " fixed";
+    if (way.findings.size() == 1) fixed += " (" + r.advice->findings[way.findings[0]].title + ")";
+    add(fixed);
+  }
+  if (!way.rewrites.empty()) add(way.rewrites);
+  if (!way.settings.empty()) add(allocator_environment(way.settings));
+  return text;
+}
+
+std::vector<std::string> way_commands(const Report& r, const advise::Way& way) {
+  std::vector<std::string> commands;
+  if (!way.findings.empty()) {
+    if (!are_patches(r, way)) return commands;
+    std::set<std::string> checks;
+    for (const size_t place : way.findings) checks.insert(r.advice->findings[place].check);
+    std::string patch = "tapelens advise " + r.recording.file + same_memory(r);
+    for (const std::string& check : checks) patch += " --check " + check;
+    commands.push_back(patch + " --patch fix.patch");
+  }
+  if (r.recording.command.empty() || (way.settings.empty() && way.rewrites.empty())) return commands;
+  std::string run = way.settings.empty() ? "" : allocator_environment(way.settings) + " ";
+  if (!way.rewrites.empty()) run += "tapelens run " + way.rewrites + " -- ";
+  commands.push_back(run + r.recording.command);
+  return commands;
+}
+
+std::vector<std::string> whole_run_commands(const Report& r, const advise::Fits& fits) {
+  if (!fits.ends_out_of_memory || !fits.failed || r.recording.command.empty()) return {};
+  const unsigned count = gpus(r);
+  const std::string gpu = "H100:1TiB" + (count > 1 ? "x" + std::to_string(count) : std::string());
+  return {"tapelens record --simulate-gpu " + gpu + " -o whole.tapelens -- " + r.recording.command,
+          "tapelens advise whole.tapelens" + (r.options.device ? " --device " + shell_quote(*r.options.device) : "") +
+              " --fits " + std::to_string(fits.card.value >> 20) + "MiB"};
+}
+
+std::string unknown_rest_text(const advise::Fits& fits) {
+  if (!fits.ends_out_of_memory) return "";
+  const std::string before = fits.steps_before == 0
+                                 ? "no step was whole before it, so it may ask for much more"
+                                 : plural(fits.steps_before, "step was", "steps were") + " whole before it";
+  return "The recorded run itself was out of memory: all of this holds up to that request. What the program asks for"
+         " after it is not known (" +
+         before + ").";
+}
+
+}  // namespace tapelens::report
