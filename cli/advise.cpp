@@ -1,5 +1,6 @@
-// tapelens advise: runs the checks over a recording and says what they found, what helps most first.
+// tapelens advise: runs the checks over a recording and says what to do, in the order in which to do it.
 #include <algorithm>
+#include <charconv>
 #include <memory>
 
 #include "analyzer/report/combined_patch.h"
@@ -23,7 +24,8 @@ struct AdviseCommand {
   std::vector<std::string> checks, options, plugins;
   ApplyingOptions applying;
   int64_t process = 0, top = 0;
-  bool top_given = false;
+  bool top_given = false, all = false;
+  std::string finding;
   bool strict = false;
 };
 
@@ -37,9 +39,23 @@ std::vector<report::Rule> rules_of(const advise::Checks& checks) {
   return rules;
 }
 
+// --finding as a number of an entry, or as the id of a finding that is in it; 0: it is not given, SIZE_MAX: it is
+// neither.
+size_t entry_of(const AdviseCommand& command, const advise::Advice& advice) {
+  if (command.finding.empty()) return 0;
+  size_t number = 0;
+  const char* end = command.finding.data() + command.finding.size();
+  const auto [rest, error] = std::from_chars(command.finding.data(), end, number);
+  if (error == std::errc() && rest == end && number >= 1 && number <= advice.entries.size()) return number;
+  const auto at = std::ranges::find(advice.findings, command.finding, &advise::Finding::id);
+  if (at == advice.findings.end()) return SIZE_MAX;
+  return report::entry_number(advice, static_cast<size_t>(at - advice.findings.begin()));
+}
+
 std::string rendered(const AdviseCommand& command, const report::Report& report, const advise::Checks& checks) {
   report::Rendering how{style_of(command.output, command.color), rules_of(checks), report.advice->sources,
                         TAPELENS_VERSION};
+  how.extent = {command.all, entry_of(command, *report.advice)};
   how.style.rows = command.top_given ? static_cast<size_t>(command.top) : SIZE_MAX;
   return report::format_of(command.format)->advice(report, how);
 }
@@ -71,6 +87,12 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
   report::Report& report = *built;
   report.recording.file = report::shell_quote(command.file);
   say_refused(*report.advice);
+  if (entry_of(command, *report.advice) == SIZE_MAX) {
+    const size_t entries = report.advice->entries.size();
+    return fail({command.file + ": there is no finding " + command.finding +
+                     (entries == 0 ? ": nothing was found" : ": they are 1 to " + std::to_string(entries)),
+                 trace::ErrorKind::usage});
+  }
   if (const int code = write_output(rendered(command, report, checks), command.output)) return code;
   if (!command.plan.empty()) {
     if (const int code = write_output(report::plan(report), command.plan)) return code;
@@ -87,7 +109,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
   }
   if (const int64_t count = command.fail_on.empty() ? 0 : grave(*report.advice, command.fail_on)) {
     say(command.file + ": " + (count == 1 ? "1 finding is" : std::to_string(count) + " findings are") +
-        " of severity " + command.fail_on + (command.fail_on == "error" ? "" : " or graver"));
+        " of severity " + command.fail_on + (command.fail_on == "error" ? "" : " or higher"));
     return kNo;
   }
   return kFine;
@@ -116,10 +138,12 @@ std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptio
 }  // namespace
 
 void add_advise(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("advise", "Find avoidable memory, and say what the peak is without it");
+  CLI::App* sub = app.add_subcommand("advise", "Find avoidable memory, and predict the peak after fixing it");
   sub->footer(
       "Examples:\n"
-      "  tapelens advise run.tapelens                             what helps most first\n"
+      "  tapelens advise run.tapelens                             what to do, in the order in which to do it\n"
+      "  tapelens advise run.tapelens --finding 1                 one entry, with its evidence\n"
+      "  tapelens advise run.tapelens --all                       everything, below 1 % of the peak too\n"
       "  tapelens advise run.tapelens --check unneeded-save --check trivial-concat\n"
       "  tapelens advise run.tapelens --min-bytes 1MiB            nothing smaller\n"
       "  tapelens advise run.tapelens --option trivial-concat.min-bytes=64KiB\n"
@@ -130,18 +154,21 @@ void add_advise(CLI::App& app, int& exit_code) {
       "  tapelens advise run.tapelens --format sarif -o tapelens.sarif --fail-on warning    in CI\n\n"
       "tapelens checks lists the checks and explains each; shared libraries with more are found in the folders\n"
       "of TAPELENS_PLUGIN_PATH.\n"
-      "Exit codes: 0 fine, 1 a finding is as grave as --fail-on, 2 wrong usage, 3 the file cannot be read,\n"
+      "Exit codes: 0 fine, 1 a finding has the severity of --fail-on or a higher one, 2 wrong usage, 3 the file cannot "
+      "be read,\n"
       "4 data was lost and --strict was given. More: docs/advise.md");
   const auto options = std::make_shared<AdviseCommand>();
   sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
   sub->add_option("--check", options->checks, "Only this check; may be given more than once")->type_name("CHECK");
   sub->add_option("--min-bytes", options->min_bytes, "Leave out findings of less")->type_name("SIZE");
-  CLI::Option* top =
-      sub->add_option("--top", options->top, "How many findings to list in text and Markdown; all if not given")
-          ->type_name("N")
-          ->check(CLI::NonNegativeNumber);
-  add_format_option(*sub, options->format, "For a person, a program, a pull request or a code scanner",
-                    &report::Format::advice);
+  CLI::Option* top = sub->add_option("--top", options->top, "How many to list in text and Markdown")
+                         ->type_name("N")
+                         ->check(CLI::NonNegativeNumber);
+  CLI::Option* all = sub->add_flag("--all", options->all, "In text: every finding with its evidence, small ones too");
+  sub->add_option("--finding", options->finding, "In text: this one alone, with its evidence; its number, or its id")
+      ->type_name("N")
+      ->excludes(all);
+  add_format_option(*sub, options->format, "Output format", &report::Format::advice);
   sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
   sub->add_option("--write-plan", options->plan, "Also write the findings that a rewrite fixes to a file")
       ->type_name("PATH");
@@ -161,7 +188,7 @@ void add_advise(CLI::App& app, int& exit_code) {
           ->check(CLI::Range(int64_t{1}, int64_t{UINT32_MAX}));
   sub->add_option("--device", options->device, "A device, like cpu; the one with the largest peak if not given")
       ->type_name("NAME");
-  sub->add_option("--fail-on", options->fail_on, "Exit code 1 if a finding is as grave as this, or graver")
+  sub->add_option("--fail-on", options->fail_on, "Exit code 1 if a finding has this severity, or a higher one")
       ->check(one_of({"info", "warning", "error"}))
       ->type_name("{info,warning,error}");
   sub->add_option("--color", options->color, "Color in text; auto: on a terminal, unless NO_COLOR is set")

@@ -57,7 +57,9 @@ struct Finding {
   bool is_in_all = false;               // it counts in Advice::peak_after_all: it makes that no higher
   std::string node, field, op, module;  // module: numbers that differ between the sites are '*'
   std::vector<Frame> stack;             // innermost first; library frames too
-  Frame source;                         // the frame to show
+  Frame source;                         // the line to edit: the innermost one of the user's own files
+  Frame library;                        // innermost of an installed package, where that is further in; else empty
+  std::string statement;                // what stands at `source`; empty: not known, or changed since
   std::vector<Evidence> evidence;       // at most 8, the biggest first
   uint64_t evidence_left_out = 0;
   std::vector<std::string> notes;
@@ -65,6 +67,31 @@ struct Finding {
 
   // What a person reads first: those that lower the peak, by how much; then errors; then by bytes.
   Bytes retained_at_peak() const { return std::max(peak_before - peak_after, retained_at_peak_with_all); }
+};
+
+// Findings that one change of the program, or one command, fixes.
+struct Entry {
+  // In the order in which they are said. error: it grows without bound; code: the user's own line fixes it, and no
+  // result changes; consider: code that trades numerics, or more than a line; automatic: rewrites do it, in a run of
+  // the program as it is; trade: memory for time, alternatives to one another.
+  enum class Kind : uint8_t { error, code, consider, automatic, trade };
+  Kind kind{};
+  std::vector<uint32_t> findings;  // places in Advice::findings; the first gives the entry its words
+  Bytes peak_before, peak_after;   // with all entries before it fixed, and this one as well; a trade: alone
+  bool is_small = false;           // no error, and lowers the peak by less than 1 %, or not at all
+
+  Bytes change() const { return peak_before - peak_after; }
+};
+
+// Who holds memory at the peak with all findings fixed.
+struct Remaining {
+  peak::HolderKind kind{};
+  Bytes bytes;
+  uint64_t allocations = 0;
+  std::string largest;  // of its groups: "aten::convolution_backward", "ReluBackward0.result"; empty: they are roles
+  Bytes largest_bytes;
+  std::string module;  // where the biggest allocation of that group was made
+  Frame source;
 };
 
 // What the rewrites that are applied do, all of them together. A recording does not have when variables released what
@@ -80,8 +107,10 @@ struct Advice {
   // set of findings that are no alternatives has a lower one (see together.h).
   Bytes peak_before, peak_after_all;
   Time peak_after_all_time;
-  std::vector<peak::Category> left;  // who holds that peak; what is there instead of a finding's bytes is in none
-  std::vector<Finding> findings;     // in the order in which to read them
+  // Who holds that peak, the most bytes first; what is there instead of a finding's bytes is in none.
+  std::vector<Remaining> left;
+  std::vector<Finding> findings;     // in the order of the entries
+  std::vector<Entry> entries;        // in the order in which to do them
   std::vector<std::string> refused;  // one line for each check that failed, and why
   std::vector<std::string> checks;   // ids of those that ran
   check::SourceTree sources;         // that of Wanted::sources that the patches are of

@@ -1,11 +1,10 @@
 // Runs the checks over one process, groups what they emit, asks the replay what it is worth, and puts it in order.
 #include <algorithm>
 #include <exception>
-#include <numeric>
-#include <tuple>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/describe.h"
+#include "analyzer/advise/entries.h"
 #include "analyzer/advise/fingerprint.h"
 #include "analyzer/advise/groups.h"
 #include "analyzer/advise/together.h"
@@ -16,9 +15,6 @@ namespace tapelens::advise {
 using namespace check;
 
 namespace {
-
-// Less than this share of the peak is no reason to change a program.
-constexpr double kSignificant = 0.01;
 
 Options options_of(const CheckInfo& info, const Wanted& wanted) {
   std::vector<std::pair<std::string, std::string>> values;
@@ -99,7 +95,7 @@ class Advisor {
     find(checks);
     score();
     for (Scored& scored : scored_) words(scored);
-    sort();
+    advice_.entries = entries_of(context_.process, replay_, chosen_.has_value(), advice_.findings, changes_);
     if (changes != nullptr) *changes = std::move(changes_);
     return std::move(advice_);
   }
@@ -178,8 +174,9 @@ class Advisor {
     advice_.peak_after_all = best.outcome.peak;
     advice_.peak_after_all_time = best.outcome.when.time;
     if (context_.applied != nullptr) predict(best.outcome, best.changes());
-    advice_.left =
-        categories(peak_set_without(context_.process, context_.text, context_.device, best.outcome, best.changes()));
+    const peak::PeakSet left =
+        peak_set_without(context_.process, context_.text, context_.device, best.outcome, best.changes());
+    advice_.left = remaining_of(context_.process, context_.text, context_.steps, left);
     // What frees nothing even when all other holders have released it is no finding: every byte of it stays for another
     // reason.
     std::erase_if(scored_, [&](const Scored& scored) {
@@ -228,25 +225,6 @@ class Advisor {
     finding.fix = std::move(description.fix);
     advice_.findings.push_back(std::move(finding));
     changes_.push_back({std::move(scored.group.change), scored.place});
-  }
-
-  void sort() {
-    std::vector<Finding>& findings = advice_.findings;
-    std::vector<size_t> order(findings.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::stable_sort(order, {}, [&](size_t at) {
-      const Finding& f = findings[at];
-      return std::tuple(f.is_alternative ? 1 : 0, -f.retained_at_peak().value, -static_cast<int>(f.severity),
-                        -f.bytes.value);
-    });
-    const auto sorted = [&](auto& all) {
-      std::remove_reference_t<decltype(all)> out;
-      out.reserve(all.size());
-      for (const size_t at : order) out.push_back(std::move(all[at]));
-      all = std::move(out);
-    };
-    sorted(findings);
-    sorted(changes_);
   }
 
   const peak::Lifetimes& lifetimes_;

@@ -22,6 +22,20 @@ Frame frame_of(const Text& text, FrameId frame) {
   return {text_of(text, text.frame_file[frame]), text_of(text, text.frame_function[frame]), text.frame_line[frame]};
 }
 
+// Without the white space around it, on one line.
+std::string statement_at(const Context& context, FrameId frame) {
+  const Text& text = context.text;
+  const auto content = recorded_source(text, text.string(text.frame_file[frame]), *context.sources);
+  if (!content) return "";
+  std::string_view rest = *content;
+  for (uint32_t line = 1; line < text.frame_line[frame] && !rest.empty(); ++line) {
+    rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
+  }
+  rest = rest.substr(0, rest.find('\n'));
+  const size_t begin = rest.find_first_not_of(" \t\r"), end = rest.find_last_not_of(" \t\r");
+  return begin == std::string_view::npos ? "" : std::string(rest.substr(begin, end - begin + 1));
+}
+
 LayoutId layout_of(const Context& context, const Occurrence& occurrence) {
   if (occurrence.save) return context.process.saves.layout[occurrence.save];
   for (const SaveId save : context.provenance.saves(occurrence.allocation)) {
@@ -123,7 +137,10 @@ Finding describe_place(const Context& context, Places& places, const FoundGroup&
     if (finding.steps.size() + 1 < kMostSteps || step == *steps.rbegin()) finding.steps.push_back(step);
   }
   for (const FrameId frame : text.stack(place.stack)) finding.stack.push_back(frame_of(text, frame));
-  finding.source = frame_of(text, places.source(place.stack));
+  const FrameId own = own_frame(text, place.stack), library = places.source(place.stack);
+  finding.source = frame_of(text, own);
+  if (library != own) finding.library = frame_of(text, library);
+  if (own && context.sources != nullptr) finding.statement = statement_at(context, own);
   add_evidence(context, group, finding);
   return finding;
 }

@@ -33,7 +33,7 @@ Place place_of(const Context& context, SaveId save) {
 }
 
 std::string line_of(const Context& context, const Place& place) {
-  const FrameId frame = source_frame(context.text, place.stack);
+  const FrameId frame = own_frame(context.text, place.stack);
   return frame ? peak::frame_text(context.text, frame) : std::string();
 }
 

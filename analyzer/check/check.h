@@ -113,7 +113,7 @@ Place place_of(const Context& context, SaveId save);
 Place place_of(const Context& context, OperatorId op);
 Place place_of(const Context& context, AllocationId allocation);
 Place place_of(const Context& context, NodeId node);
-// "train.py:42"; empty if no frame is known.
+// "train.py:42 main", the line to edit; empty if no frame is known.
 std::string line_of(const Context& context, const Place& place);
 
 struct Occurrence {

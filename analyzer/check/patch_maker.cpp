@@ -6,17 +6,13 @@
 #include <utility>
 
 #include "analyzer/model/attribution.h"
-#include "analyzer/model/source_files.h"
 #include "trace/record.h"
-#include "trace/regular_file.h"
 
 namespace tapelens::check {
 
 namespace {
 
 using Tokens = std::span<const Token>;
-
-constexpr uintmax_t kMostBytes = 8 << 20;  // of a source file that somebody wrote
 
 bool is(const Token& token, std::string_view text) { return token.text == text && token.kind != Token::Kind::string; }
 
@@ -175,19 +171,11 @@ bool makes_number(const Context& context, OperatorId op) {
 // ---- where
 
 std::optional<PatchMaker::Spot> PatchMaker::spot(FrameId frame) const {
-  namespace fs = std::filesystem;
   const Text& text = context_.text;
   if (context_.sources == nullptr || !frame || text.frame_line[frame] == 0) return std::nullopt;
-  const std::string path = in_repository(text.string(text.frame_file[frame]), *context_.sources);
-  if (!path.ends_with(".py")) return std::nullopt;
-  const fs::path file = context_.sources->root / path;
-  // A link may lead out of the repository, where git applies nothing.
-  std::error_code error;
-  if (!fs::is_regular_file(fs::symlink_status(file, error))) return std::nullopt;
-  auto content = trace::read_regular_file(file, kMostBytes);
+  auto content = recorded_source(text, text.string(text.frame_file[frame]), *context_.sources);
   if (!content) return std::nullopt;
-  // Lines of another version of the file are not those that ran.
-  if (!is_as_recorded(text, text.string(text.frame_file[frame]), *content)) return std::nullopt;
+  const std::string path = in_repository(text.string(text.frame_file[frame]), *context_.sources);
   auto source = PythonSource::parse(std::move(*content));
   if (!source) return std::nullopt;
   const size_t statement = source->at(text.frame_line[frame] - 1);
@@ -195,9 +183,7 @@ std::optional<PatchMaker::Spot> PatchMaker::spot(FrameId frame) const {
   return Spot{path, std::move(*source), statement, frame};
 }
 
-std::optional<PatchMaker::Spot> PatchMaker::spot(StackId stack) const {
-  return spot(source_frame(context_.text, stack));
-}
+std::optional<PatchMaker::Spot> PatchMaker::spot(StackId stack) const { return spot(own_frame(context_.text, stack)); }
 
 FileEdits PatchMaker::edits(const Spot& spot, std::vector<Edit> edits) {
   return {file_edit(spot.path, spot.source.all_lines(), std::move(edits))};
@@ -279,7 +265,7 @@ FileEdits PatchMaker::detach_collected(StackId stack, bool is_number) const {
 
 FileEdits PatchMaker::detach_carried(StackId stack, std::string_view op) const {
   const bool is_tuple = op == "aten::lstm";
-  const FrameId shown = source_frame(context_.text, stack);
+  const FrameId shown = own_frame(context_.text, stack);
   for (const FrameId frame : context_.text.stack(stack)) {
     const auto at = spot(frame);
     if (!at) continue;

@@ -4,11 +4,15 @@
 #include <cstdint>
 #include <utility>
 
+#include "analyzer/model/source_files.h"
 #include "analyzer/model/text.h"
+#include "trace/regular_file.h"
 
 namespace tapelens::check {
 
 namespace {
+
+constexpr uintmax_t kMostBytes = 8 << 20;  // of a source file that somebody wrote
 
 // Not what somebody writes and has in a repository, even if a virtual environment lies in its folder.
 bool is_library(std::string_view file) {
@@ -67,6 +71,19 @@ const SourceTree& source_tree_of(const model::Text& text, std::span<const Source
     return std::ranges::any_of(files, [&](std::string_view file) { return has_file(tree, file); });
   });
   return found == trees.end() ? trees.front() : *found;
+}
+
+std::optional<std::string> recorded_source(const model::Text& text, std::string_view file, const SourceTree& tree) {
+  const std::string path = in_repository(file, tree);
+  if (!path.ends_with(".py")) return std::nullopt;
+  const std::filesystem::path there = tree.root / path;
+  // A link may lead out of the repository, where git applies nothing.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(there, error))) return std::nullopt;
+  auto content = trace::read_regular_file(there, kMostBytes);
+  // Lines of another version of the file are not those that ran.
+  if (!content || !is_as_recorded(text, file, *content)) return std::nullopt;
+  return std::move(*content);
 }
 
 std::string in_repository(std::string_view file, const SourceTree& tree) {

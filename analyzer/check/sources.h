@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,5 +35,8 @@ const SourceTree& source_tree_of(const model::Text& text, std::span<const Source
 // The file as the repository names it, "src/train.py"; empty if it is not of the repository, or in an installed
 // library.
 std::string in_repository(std::string_view file, const SourceTree& tree);
+
+// A Python file of the repository, if it still holds what the recorded program was read from: nothing after it changed.
+std::optional<std::string> recorded_source(const model::Text& text, std::string_view file, const SourceTree& tree);
 
 }  // namespace tapelens::check

@@ -51,6 +51,15 @@ bool is_library_frame(std::string_view file, std::string_view function) {
   return std::ranges::any_of(kFunctions, [&](std::string_view prefix) { return function.starts_with(prefix); });
 }
 
+FrameId own_frame(const Text& text, StackId stack) {
+  for (const FrameId frame : text.stack(stack)) {
+    const std::string_view file = text.string(text.frame_file[frame]);
+    if (contains(file, "/site-packages/") || contains(file, "/dist-packages/")) continue;
+    if (!is_library_frame(file, text.string(text.frame_function[frame]))) return frame;
+  }
+  return source_frame(text, stack);
+}
+
 FrameId source_frame(const Text& text, StackId stack) {
   const std::span<const FrameId> frames = text.stack(stack);
   for (const FrameId frame : frames) {

@@ -57,6 +57,10 @@ std::string layout_text(const Text& text, LayoutId layout);
 // C++'s); the innermost of all if there is no such; none for an empty stack.
 FrameId source_frame(const Text& text, StackId stack);
 
+// The line to edit: the innermost frame of the user's own files, which are neither source_frame()'s libraries nor in
+// an installed package; that of source_frame() if there is none.
+FrameId own_frame(const Text& text, StackId stack);
+
 // Whether a frame's file belongs to PyTorch or to the language: what a reader did not write.
 bool is_library_frame(std::string_view file, std::string_view function);
 

@@ -17,6 +17,7 @@ constexpr std::array<const char*, 7> kByNames = {"field", "node", "module", "sou
 struct Sum {
   Bytes bytes;
   uint64_t allocations = 0;
+  uint32_t biggest = UINT32_MAX;  // members are in the order of bytes: the first one
 };
 using Sums = std::unordered_map<uint64_t, Sum>;
 
@@ -34,10 +35,12 @@ std::vector<Group> groups(const Process& process, const Text& text, const std::v
                           By by) {
   Keys keys(process, text, steps, by);
   Sums sums;
-  for (const Member& member : set.members) {
+  for (uint32_t at = 0; at < set.members.size(); ++at) {
+    const Member& member = set.members[at];
     Sum& sum = sums[keys.key(member.allocation, main_holder(set.holders_of(member)))];
     sum.bytes += member.bytes;
     ++sum.allocations;
+    sum.biggest = std::min(sum.biggest, at);
   }
   // Keys that read the same are one group: two frames of one line, a string that was interned by two processes.
   std::map<std::string, Sum> by_name;
@@ -47,9 +50,10 @@ std::vector<Group> groups(const Process& process, const Text& text, const std::v
     Sum& sum = by_name[name];
     sum.bytes += sums.at(key).bytes;
     sum.allocations += sums.at(key).allocations;
+    sum.biggest = std::min(sum.biggest, sums.at(key).biggest);
   }
   std::vector<Group> out;
-  for (const auto& [name, sum] : by_name) out.push_back({name, sum.bytes, sum.allocations});
+  for (const auto& [name, sum] : by_name) out.push_back({name, sum.bytes, sum.allocations, sum.biggest});
   std::ranges::stable_sort(out, [](const Group& a, const Group& b) { return a.bytes > b.bytes; });
   return out;
 }

@@ -22,6 +22,7 @@ struct Group {
   std::string key;
   Bytes bytes;
   uint64_t allocations = 0;
+  uint32_t biggest = 0;  // of its members: its place in PeakSet::members
 };
 
 // The most bytes first, then by key.

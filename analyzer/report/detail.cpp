@@ -100,7 +100,7 @@ std::string holder_text(const Holder& h) {
     case peak::HolderKind::allocator:
       return "freed, but another stream still uses it";
     case peak::HolderKind::program:
-      return "the program";
+      return "live tensor";
     default:
       return std::string(kind_name(h.kind)) + (h.name.empty() ? "" : " " + h.name);
   }
@@ -181,12 +181,20 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
   out.phase = analysis.phases().at(out.time);
   out.live_allocations = set.members.size();
   out.by_category = categories(set);
-  out.groups = groups(process, text, steps, set, options.by);
   const size_t top = options.top.value_or(SIZE_MAX);
-  while (out.groups.size() > top) {
-    ++out.groups_left_out.count;
-    out.groups_left_out.bytes += out.groups.back().bytes;
-    out.groups.pop_back();
+  for (peak::Group& group : groups(process, text, steps, set, options.by)) {
+    if (out.groups.size() == top) {
+      ++out.groups_left_out.count;
+      out.groups_left_out.bytes += group.bytes;
+      continue;
+    }
+    const peak::Member& biggest = set.members[group.biggest];
+    Group made{std::move(group.key), group.bytes, group.allocations, {}, {}};
+    if (const model::LayoutId layout = set.holders_of(biggest).front().layout) made.layout = layout_text(text, layout);
+    if (const model::FrameId frame = own_frame(text, stack_of(process, text, biggest.allocation))) {
+      made.source = peak::frame_text(text, frame);
+    }
+    out.groups.push_back(std::move(made));
   }
   const auto names = parameter_names(process, set);
   out.reserved = describe_reserved(analysis, set, names);
@@ -213,6 +221,8 @@ std::vector<Step> describe_steps(const peak::Analysis& analysis, const peak::Tim
     s.complete = step.when.end != model::kNever;
     s.begin = step.when.begin;
     s.end = step.when.end == model::kNever ? std::max(process.duration, step.when.begin) : step.when.end;
+    // What was alive just before its begin: the largest sum of an empty interval.
+    s.begin_live = timeline.largest({step.when.begin, step.when.begin}).bytes;
     s.peak = timeline.largest(step.when).bytes;
     s.allocations = totals.allocations;
     s.allocated = totals.bytes;

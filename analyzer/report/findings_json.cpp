@@ -2,6 +2,7 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/fitting.h"
 #include "analyzer/report/json.h"
+#include "analyzer/report/next_commands.h"
 
 namespace tapelens::report {
 
@@ -41,6 +42,8 @@ Json finding_json(const advise::Finding& f) {
           {"operator", f.op},
           {"module", f.module},
           {"source", f.source.file.empty() ? Json(nullptr) : frame_json(f.source)},
+          {"library", f.library.file.empty() ? Json(nullptr) : frame_json(f.library)},
+          {"statement", f.statement},
           {"stack", stack_json(f.stack)},
           {"evidence", std::move(evidence)},
           {"evidence_left_out", f.evidence_left_out},
@@ -50,6 +53,46 @@ Json finding_json(const advise::Finding& f) {
             {"rewrite", f.fix.rewrite},
             {"patch", unified_diff(f.fix.edits)},
             {"text", f.fix.text}}}};
+}
+
+const char* kind_name(advise::Entry::Kind kind) {
+  using Kind = advise::Entry::Kind;
+  switch (kind) {
+    case Kind::error:
+      return "error";
+    case Kind::code:
+      return "code";
+    case Kind::consider:
+      return "consider";
+    case Kind::automatic:
+      return "automatic";
+    case Kind::trade:
+      break;
+  }
+  return "trade";
+}
+
+Json entry_json(const advise::Entry& entry, const Report& r) {
+  Json findings = Json::array();
+  for (const uint32_t place : entry.findings) findings.push_back(r.advice->findings[place].id);
+  const bool is_automatic = entry.kind == advise::Entry::Kind::automatic;
+  return {{"kind", kind_name(entry.kind)},
+          {"findings", std::move(findings)},
+          {"peak_before_bytes", entry.peak_before.value},
+          {"peak_after_bytes", entry.peak_after.value},
+          {"small", entry.is_small},
+          {"command", is_automatic ? Json(run_command(r, entry)) : Json(nullptr)}};
+}
+
+Json remaining_json(const advise::Remaining& left) {
+  return {{"name", category_name(left.kind)},
+          {"bytes", left.bytes.value},
+          {"allocations", left.allocations},
+          {"largest", left.largest},
+          {"largest_bytes", left.largest_bytes.value},
+          {"module", left.module},
+          {"source", left.source.file.empty() ? Json(nullptr) : frame_json(left.source)},
+          {"remedy", remedy_text(left)}};
 }
 
 Json way_json(const advise::Way& way, const Report& r) {
@@ -102,16 +145,16 @@ void add_advice(Json& object, const Report& r) {
   const advise::Advice& advice = *r.advice;
   Json findings = Json::array();
   for (const advise::Finding& finding : advice.findings) findings.push_back(finding_json(finding));
-  Json left = Json::array();
-  for (const peak::Category& category : advice.left) {
-    left.push_back({{"name", category_name(category.kind)},
-                    {"bytes", category.bytes.value},
-                    {"allocations", category.allocations}});
-  }
+  Json entries = Json::array(), left = Json::array(), next = Json::array();
+  for (const advise::Entry& entry : advice.entries) entries.push_back(entry_json(entry, r));
+  for (const advise::Remaining& one : advice.left) left.push_back(remaining_json(one));
+  for (const NextCommand& one : next_commands(r)) next.push_back(one.command);
   object["advice"] = {{"peak_before_bytes", advice.peak_before.value},
                       {"peak_after_all_bytes", advice.peak_after_all.value},
                       {"peak_after_all_time_ns", advice.peak_after_all_time.ns},
                       {"peak_after_all_by_category", std::move(left)},
+                      {"entries", std::move(entries)},
+                      {"next", std::move(next)},
                       {"checks", advice.checks},
                       {"refused", advice.refused}};
   if (const auto& predicted = advice.predicted) {

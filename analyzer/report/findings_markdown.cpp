@@ -7,6 +7,7 @@
 #include "analyzer/report/fitting.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/report/next_commands.h"
 #include "analyzer/report/value_reads.h"
 
 namespace tapelens::report {
@@ -16,26 +17,23 @@ namespace {
 using advise::Advice;
 using advise::Finding;
 
-bool matters(const Finding& f) { return f.retained_at_peak() > Bytes{} || f.severity != check::Severity::info; }
-
 std::string after_all(const Advice& advice) {
-  if (advice.peak_after_all >= advice.peak_before) return "";
   if (const auto& with = advice.predicted) {
+    if (with->peak_after >= advice.peak_before) return ", no less with " + cell(with->name) + " applied";
     return ", " + bounds_text(with->peak_after, with->peak_at_most) + " with " + cell(with->name) + " applied (" +
            bounds_text(advice.peak_before, with->peak_after, with->peak_at_most) + ")";
   }
-  return ", " + bytes_text(advice.peak_after_all) + " with " + fixed_text(advice) + " fixed (-" +
-         percent_text(advice.peak_before - advice.peak_after_all, advice.peak_before) + ")";
+  return cell(outlook_text(advice));
 }
 
-std::string source_code(const Finding& f) { return code(source_text(f.source)); }
+std::string source_code(const Finding& f) { return code(source_text(f)); }
 
 void add_details(std::string& out, const Finding& f) {
   out += "\n<details><summary>" + std::string(severity_name(f.severity)) + ": " + html(f.title) + "</summary>\n\n";
   out += cell(f.message) + "\n\n";
   out += "- " + bytes_text(f.bytes) + " " + times_text(f) + "; " + cell(effect_text(f)) + "\n";
   if (const std::string place = place_text(f); !place.empty()) out += "- " + code(place) + "\n";
-  if (!f.is_proved) out += "- The recording cannot prove this: have a look before you change anything.\n";
+  if (!f.is_proved) out += "- The recording cannot prove this: check before you change anything.\n";
   for (const std::string& note : f.notes) out += "- " + cell(note) + "\n";
   for (const advise::Evidence& e : f.evidence) out += "- " + cell(evidence_text(e)) + "\n";
   if (f.evidence_left_out > 0)
@@ -48,23 +46,27 @@ void add_details(std::string& out, const Finding& f) {
 }  // namespace
 
 std::string findings_table(const Report& r) {
+  using Kind = advise::Entry::Kind;
   const Advice& advice = *r.advice;
+  if (advice.entries.empty()) return "\nNo findings, of " + plural(advice.checks.size(), "check", "checks") + ".\n";
   std::string out;
-  uint64_t others = 0;
-  for (const Finding& f : advice.findings) {
-    if (!matters(f)) {
-      ++others;
+  uint64_t small = 0;
+  for (size_t i = 0; i < advice.entries.size(); ++i) {
+    const advise::Entry& entry = advice.entries[i];
+    if (entry.is_small) {
+      ++small;
       continue;
     }
-    if (out.empty()) out = "\n| | finding | bytes | peak without it | source |\n|:--|:--|--:|--:|:--|\n";
-    out += std::string("| ") + severity_name(f.severity) + " | " + cell(f.title) + " | " + bytes_text(f.bytes) + " | " +
-           bytes_text(f.peak_after) + " | " + source_code(f) + " |\n";
+    if (out.empty()) out = "\n| | | what | peak after | change | where, or how |\n|--:|:--|:--|--:|--:|:--|\n";
+    const Finding& first = advice.findings[entry.findings.front()];
+    const std::string how = entry.kind == Kind::automatic ? code(run_command(r, entry)) : source_code(first);
+    out += "| " + std::to_string(i + 1) + " | " +
+           (entry.kind == Kind::trade ? "trade" : severity_name(first.severity)) + " | " +
+           cell(entry_title(advice, entry)) + " | " + bytes_text(entry.peak_after) + " | " + change_text(entry) +
+           " | " + how + " |\n";
   }
-  if (out.empty() && others == 0) {
-    return "\nNothing found by " + plural(advice.checks.size(), "check", "checks") + ".\n";
-  }
-  if (others > 0) {
-    out += "\n" + plural(others, "finding does", "findings do") + " not move the peak.\n";
+  if (small > 0) {
+    out += "\n" + plural(small, "entry lowers", "entries lower") + " the peak by less than 1 %, or not at all.\n";
   }
   return out;
 }
@@ -113,6 +115,17 @@ std::string allocator_markdown(const Report& r) {
   return out;
 }
 
+std::string remaining_markdown(const Advice& advice) {
+  if (advice.predicted || advice.left.empty()) return "";
+  std::string out = "\n**Not covered by any check, alive at the peak then:**\n\n";
+  for (const advise::Remaining& left : advice.left) {
+    const std::string remedy = remedy_text(left);
+    out +=
+        "- " + bytes_text(left.bytes) + " " + cell(remaining_text(left)) + (remedy.empty() ? "" : "; " + remedy) + "\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string advice_markdown(const Report& r, size_t rows) {
@@ -132,6 +145,7 @@ std::string advice_markdown(const Report& r, size_t rows) {
   if (shown < advice.findings.size()) {
     out += "\nand " + plural(advice.findings.size() - shown, "finding more", "findings more") + "\n";
   }
+  out += remaining_markdown(advice);
   out += allocator_markdown(r);
   for (const std::string& refused : advice.refused) out += "\n> **Not checked:** " + cell(refused) + "\n";
   for (const Lost& lost : r.recording.lost) {

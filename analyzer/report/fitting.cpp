@@ -5,18 +5,11 @@
 #include <set>
 
 #include "analyzer/report/escape.h"
+#include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 
 namespace tapelens::report {
 namespace {
-
-// The options that make `tapelens advise` look at the same memory.
-std::string same_memory(const Report& r) {
-  std::string options;
-  if (r.options.process) options += " --process " + std::to_string(*r.options.process);
-  if (r.options.device) options += " --device " + shell_quote(*r.options.device);
-  return options;
-}
 
 bool are_patches(const Report& r, const advise::Way& way) {
   return std::ranges::all_of(way.findings, [&](size_t place) {
@@ -42,6 +35,13 @@ unsigned gpus(const Report& r) {
 
 }  // namespace
 
+std::string same_memory(const Report& r) {
+  std::string options;
+  if (r.options.process) options += " --process " + std::to_string(*r.options.process);
+  if (r.options.device) options += " --device " + shell_quote(*r.options.device);
+  return options;
+}
+
 std::string allocator_environment(const std::string& settings) {
   return "PYTORCH_CUDA_ALLOC_CONF=" + shell_quote(settings);
 }
@@ -50,10 +50,12 @@ std::string way_text(const Report& r, const advise::Way& way) {
   std::string text;
   const auto add = [&](const std::string& words) { text += (text.empty() ? "" : " and ") + words; };
   if (!way.findings.empty()) {
-    std::string fixed = way.findings.size() == 1 ? "finding " : "findings ";
-    for (size_t i = 0; i < way.findings.size(); ++i) {
-      fixed += i == 0 ? "" : i + 1 == way.findings.size() ? " and " : ", ";
-      fixed += std::to_string(way.findings[i] + 1);
+    std::set<size_t> numbers;
+    for (const size_t place : way.findings) numbers.insert(entry_number(*r.advice, place));
+    std::string fixed = numbers.size() == 1 ? "finding " : "findings ";
+    for (const size_t number : numbers) {
+      fixed += number == *numbers.begin() ? "" : number == *numbers.rbegin() ? " and " : ", ";
+      fixed += std::to_string(number);
     }
     fixed += " fixed";
     if (way.findings.size() == 1) fixed += " (" + r.advice->findings[way.findings[0]].title + ")";

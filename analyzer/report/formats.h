@@ -18,6 +18,7 @@ struct Rendering {
   std::vector<Rule> rules = {};          // of the checks that ran
   check::SourceTree tree = {};           // that findings are located in
   std::string_view version = "unknown";  // of Tapelens
+  Extent extent = {};                    // of findings, in text
 };
 
 struct Format {

@@ -227,8 +227,12 @@ Json peak_json(const Report& report) {
   for (const peak::Category& c : p.by_category) {
     categories.push_back({{"name", category_name(c.kind)}, {"bytes", c.bytes.value}, {"allocations", c.allocations}});
   }
-  for (const peak::Group& g : p.groups) {
-    groups.push_back({{"key", g.key}, {"bytes", g.bytes.value}, {"allocations", g.allocations}});
+  for (const Group& g : p.groups) {
+    groups.push_back({{"key", g.key},
+                      {"bytes", g.bytes.value},
+                      {"allocations", g.allocations},
+                      {"layout", g.layout},
+                      {"source", g.source}});
   }
   for (const Allocation& a : p.allocations) allocations.push_back(allocation_json(a));
   const auto left = [](const Left& l) { return Json{{"count", l.count}, {"bytes", l.bytes.value}}; };
@@ -259,6 +263,7 @@ std::string json(const Report& report) {
     steps.push_back({{"index", s.index},
                      {"begin_ns", s.begin.ns},
                      {"end_ns", s.end.ns},
+                     {"begin_live_bytes", s.begin_live.value},
                      {"peak_bytes", s.peak.value},
                      {"allocations", s.allocations},
                      {"allocated_bytes", s.allocated.value},

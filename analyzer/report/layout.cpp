@@ -43,13 +43,13 @@ const char* label(peak::HolderKind kind) {
     case peak::HolderKind::recomputed:
       return "recomputed in backward";
     case peak::HolderKind::op:
-      return "running operators";
+      return "operator temporaries";
     case peak::HolderKind::allocator:
       return "freed, waits for a stream";
     case peak::HolderKind::program:
       break;
   }
-  return "the program itself";
+  return "other live tensors";
 }
 
 namespace {

@@ -22,7 +22,7 @@ void add_groups(std::string& out, const Report& r, size_t rows) {
   Left rest = r.peak.groups_left_out;
   uint64_t allocations = r.peak.live_allocations;
   for (size_t i = 0; i < r.peak.groups.size(); ++i) {
-    const peak::Group& g = r.peak.groups[i];
+    const Group& g = r.peak.groups[i];
     if (i >= shown) {
       ++rest.count;
       rest.bytes += g.bytes;

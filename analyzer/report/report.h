@@ -160,6 +160,14 @@ const Holder& main_holder(const Allocation& allocation);
 // A holder in words: "ConvolutionBackward0.input x2", "gradient of fc.weight", "the program".
 std::string holder_text(const Holder& holder);
 
+// What is alive of one key, with the shape and the line of the biggest of it.
+struct Group {
+  std::string key;
+  Bytes bytes;
+  uint64_t allocations = 0;
+  std::string layout, source;  // as Allocation has them
+};
+
 struct Left {
   uint64_t count = 0;
   Bytes bytes;
@@ -198,7 +206,7 @@ struct Peak {
   model::Phase phase{};
   uint64_t live_allocations = 0;
   std::vector<peak::Category> by_category;
-  std::vector<peak::Group> groups;             // sum to `bytes`, with groups_left_out
+  std::vector<Group> groups;                   // sum to `bytes`, with groups_left_out
   std::vector<Allocation> allocations;         // biggest first
   Left groups_left_out, allocations_left_out;  // by --top
   std::optional<Reserved> reserved;            // of a device that tells of segments
@@ -208,6 +216,7 @@ struct Peak {
 struct Step {
   uint32_t index = 0;
   Time begin, end;
+  Bytes begin_live;  // what was alive when it began
   Bytes peak;
   uint64_t allocations = 0;
   Bytes allocated;

@@ -89,7 +89,7 @@ const char* level_of(check::Severity severity) {
 std::string message_of(const Finding& f) {
   std::string text = f.title + ". " + f.message + " " + bytes_text(f.bytes) + " " + times_text(f) + "; " +
                      effect_text(f) + ". " + f.fix.text;
-  if (!f.is_proved) text += " The recording cannot prove this: have a look before you change anything.";
+  if (!f.is_proved) text += " The recording cannot prove this: check before you change anything.";
   return text;
 }
 

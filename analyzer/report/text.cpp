@@ -91,10 +91,10 @@ void add_title(Page& page, const Report& r) {
   std::string title;
   switch (r.options.at.kind) {
     case At::Kind::peak:
-      title = r.recording.steps.empty() ? "The peak was " : "The peak of steps " + r.recording.steps + " was ";
+      title = r.recording.steps.empty() ? "Peak " : "Peak of steps " + r.recording.steps + ": ";
       break;
     case At::Kind::step:
-      title = "The peak of step " + std::to_string(r.options.at.step) + " was ";
+      title = "Peak of step " + std::to_string(r.options.at.step) + ": ";
       break;
     case At::Kind::out_of_memory:
       title = "Out of memory: alive then were ";
@@ -131,49 +131,81 @@ void add_title(Page& page, const Report& r) {
 }
 
 void add_categories(Page& page, const Report& r) {
-  page.heading("What held it");
-  const unsigned bar_cells = std::min(40U, page.width() > 52 ? page.width() - 52 : 0);
+  page.heading("What was alive");
+  unsigned width = 20;
+  for (const peak::Category& c : r.peak.by_category) width = std::max(width, columns(label(c.kind)));
+  const unsigned taken = width + 32;
+  const unsigned bar_cells = std::min(40U, page.width() > taken ? page.width() - taken : 0);
   for (const peak::Category& c : r.peak.by_category) {
     const double part =
         static_cast<double>(c.bytes.value) / static_cast<double>(std::max<int64_t>(1, r.peak.bytes.value));
-    page.line("  " + pad_right(label(c.kind), 19) + pad_left(bytes_text(c.bytes), 11) +
+    page.line("  " + pad_right(label(c.kind), width) + pad_left(bytes_text(c.bytes), 11) +
               pad_left(percent_text(c.bytes, r.peak.bytes), 9) + "  " +
               page.paint(paint_of(c.kind), bar(part, bar_cells)));
   }
 }
 
-// "ConvolutionBackward0.input" is what autograd saved; other keys say so themselves.
+// As many columns as the widest of the first rows needs, and no more than `most`.
+template <class Of>
+unsigned column(const std::vector<Group>& groups, size_t shown, unsigned most, Of of) {
+  unsigned width = 0;
+  for (size_t i = 0; i < shown; ++i) width = std::max(width, columns(of(groups[i])));
+  return std::min(width, most);
+}
+
+// A narrow terminal has no room for shapes, a narrower one none for lines.
 void add_groups(Page& page, const Report& r) {
   const auto& groups = r.peak.groups;
   const size_t shown = std::min(groups.size(), page.rows());
-  const std::string total = plural(groups.size() + r.peak.groups_left_out.count, "group", "groups");
-  page.heading(std::string("By ") + by_name(r.options.by), total + ": bytes, share, allocations");
-  unsigned key_width = 12;
-  for (size_t i = 0; i < shown; ++i) key_width = std::max(key_width, columns(groups[i].key));
-  constexpr unsigned kNumbers = 11 + 9 + 9 + 4;
-  const unsigned room = page.width() > kNumbers + 12 ? page.width() - kNumbers : 12;
-  key_width = std::min(key_width, room);
-  const unsigned bar_cells = std::min(24U, room > key_width + 2 ? room - key_width - 2 : 0);
-  const int64_t most = groups.empty() ? 1 : std::max<int64_t>(1, groups.front().bytes.value);
-  const auto row = [&](std::string_view key, Bytes bytes, uint64_t count, bool with_bar, Paint paint) {
-    const double part = static_cast<double>(bytes.value) / static_cast<double>(most);
-    page.line(page.paint(paint, "  " + pad_right(fit(key, key_width), key_width) + pad_left(bytes_text(bytes), 11) +
-                                    pad_left(percent_text(bytes, r.peak.bytes), 9) +
-                                    pad_left("x" + count_text(count), 9)) +
-              (with_bar && bar_cells > 0 ? "  " + page.paint(Paint::cyan, bar(part, bar_cells)) : ""));
+  constexpr unsigned kNumbers = 2 + 11 + 2 + 7;
+  const bool has_layout = page.width() >= 90, has_source = page.width() >= 70 && r.options.by != peak::By::source;
+  page.heading(std::string("Largest by ") + by_name(r.options.by),
+               plural(groups.size() + r.peak.groups_left_out.count, "group", "groups") +
+                   (has_layout ? "; shape and line are those of the biggest allocation" : ""));
+  const unsigned layout_width = has_layout ? column(groups, shown, 26, [](const Group& g) { return g.layout; }) : 0;
+  const unsigned source_width = has_source ? column(groups, shown, 30, [](const Group& g) { return g.source; }) : 0;
+  const unsigned taken =
+      kNumbers + (layout_width > 0 ? layout_width + 2 : 0) + (source_width > 0 ? source_width + 2 : 0);
+  const unsigned key_width = column(groups, shown, page.width() > taken + 12 ? page.width() - taken : 12,
+                                    [](const Group& g) { return g.key; });
+  const auto row = [&](const Group& g, Paint paint) {
+    std::string line = "  " + pad_left(bytes_text(g.bytes), 11) + "  " + pad_right(fit(g.key, key_width), key_width);
+    if (layout_width > 0) line += "  " + pad_right(fit(g.layout, layout_width), layout_width);
+    line += pad_left("x" + count_text(g.allocations), 7);
+    if (source_width > 0 && !g.source.empty()) line += "  " + fit(g.source, source_width);
+    page.line(page.paint(paint, line));
   };
-  for (size_t i = 0; i < shown; ++i) row(groups[i].key, groups[i].bytes, groups[i].allocations, true, Paint::plain);
+  for (size_t i = 0; i < shown; ++i) row(groups[i], Paint::plain);
   Left rest = r.peak.groups_left_out;
-  uint64_t allocations = 0;
-  for (size_t i = shown; i < groups.size(); ++i) {
-    ++rest.count;
-    rest.bytes += groups[i].bytes;
+  uint64_t allocations = r.peak.live_allocations;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (i < shown) {
+      allocations -= groups[i].allocations;
+    } else {
+      ++rest.count;
+      rest.bytes += groups[i].bytes;
+    }
   }
-  for (size_t i = 0; i < shown; ++i) allocations += groups[i].allocations;
-  if (rest.count > 0) {
-    row("and " + count_text(rest.count) + " more", rest.bytes, r.peak.live_allocations - allocations, false,
-        Paint::dim);
+  if (rest.count > 0) row({"and " + count_text(rest.count) + " more", rest.bytes, allocations, "", ""}, Paint::dim);
+}
+
+// Between the begins of steps nothing should be left: the first one is before gradients and optimizer state are there.
+void add_growth(Page& page, const Report& r) {
+  constexpr size_t kLeast = 3, kShown = 4;  // begins
+  constexpr int64_t kWorth = 200;           // one of so many bytes of the peak, from each begin to the next
+  if (r.steps.size() < kLeast + 1) return;
+  const std::span<const Step> steps = std::span(r.steps).subspan(1);
+  for (size_t i = 1; i < steps.size(); ++i) {
+    if ((steps[i].begin_live - steps[i - 1].begin_live).value <= r.peak.bytes.value / kWorth) return;
   }
+  std::string text;
+  for (size_t i = steps.size() > kShown ? steps.size() - kShown : 0; i < steps.size(); ++i) {
+    text += (text.empty() ? "" : " -> ") + bytes_text(steps[i].begin_live);
+  }
+  const Bytes each{(steps.back().begin_live - steps.front().begin_live).value / static_cast<int64_t>(steps.size() - 1)};
+  page.paragraph(
+      "", "Memory at the begin of steps grows: " + text + ", +" + bytes_text(each) + " a step. This looks like a leak.",
+      Paint::red);
 }
 
 void add_outside(Page& page, const Report& r) {
@@ -199,7 +231,7 @@ void add_outside(Page& page, const Report& r) {
 std::string holders_text(const Allocation& a) {
   const Holder& h = main_holder(a);
   std::string text = holder_text(h);
-  if (h.kind == peak::HolderKind::program) text += ": something still refers to it";
+  if (h.kind == peak::HolderKind::program) text += ": the program still refers to it";
   // What else holds it: letting go of the first one would not free it.
   const Holder* save = nullptr;
   size_t saves = 0;
@@ -383,14 +415,15 @@ void add_next(Page& page, const Report& r) {
 std::string text(const Report& report, const Style& style) {
   Page page(style);
   add_title(page, report);
+  add_growth(page, report);
   add_out_of_memory(page, report);
   add_categories(page, report);
   if (report.peak.reserved) add_pins(page, *report.peak.reserved);
   add_outside(page, report);
   add_groups(page, report);
+  add_findings(page, report);
   add_allocations(page, report);
   add_rewritten(page, report.rewritten);
-  add_findings(page, report);
   add_steps(page, report);
   add_ranges(page, report);
   add_processes(page, report);
@@ -403,6 +436,6 @@ std::string text(const Report& report, const Style& style) {
 constinit extern const Format kText{
     .name = "text",
     .report = [](const Report& r, const Rendering& how) { return text(r, how.style); },
-    .advice = [](const Report& r, const Rendering& how) { return advice_text(r, how.style); }};
+    .advice = [](const Report& r, const Rendering& how) { return advice_text(r, how.style, how.extent); }};
 
 }  // namespace tapelens::report

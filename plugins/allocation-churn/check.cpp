@@ -80,10 +80,10 @@ class AllocationChurn final : public Check {
     const std::string line = line_of(context, group.biggest().place);
     Description d;
     d.severity = Severity::info;
-    d.title = "temporaries of one size are allocated and freed again and again";
+    d.title = "same-sized temporaries are allocated and freed in a loop";
     d.message = "In a step," + (line.empty() ? std::string(" one line") : " " + line) + " allocates " +
-                bytes_text(group.biggest().bytes) + " after it freed as much " + counted(pairs / steps, "time") +
-                "; one buffer would serve. The peak would stay as it is.";
+                bytes_text(group.biggest().bytes) + " right after freeing as much, " + counted(pairs / steps, "time") +
+                "; one buffer would do. This costs time; the peak stays as it is.";
     d.notes.push_back("by operator, a step: " + listed(context, operators, steps) +
                       (in_backward > 0 ? "; " + std::to_string(in_backward / steps) + " of them in backward" : ""));
     d.notes.push_back(all_);

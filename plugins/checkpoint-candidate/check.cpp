@@ -38,7 +38,7 @@ class CheckpointCandidate final : public Check {
  public:
   CheckInfo info() const override {
     return {.id = "checkpoint-candidate",
-            .title = "modules whose activations could be computed again",
+            .title = "modules whose activations could be recomputed",
             .help =
                 "Modules that are called several times before the backward, ranked by the bytes that "
                 "torch.utils.checkpoint would free at the peak for each nanosecond of computing their forward "
@@ -90,14 +90,16 @@ class CheckpointCandidate final : public Check {
     const auto rank = std::ranges::find(rates_, candidate.rate()) - rates_.begin() + 1;
     Description d;
     d.severity = Severity::info;
-    d.title = "activations of " + path + " could be computed again in the backward";
+    d.title = "checkpoint " + path;
     d.message = counted(candidate.calls, "call") + " of " + path + " hold " + bytes_text(candidate.freed) +
-                " at the peak that only their own backward needs; checkpointed, they are computed again, which takes " +
-                fixed(static_cast<double>(candidate.nanoseconds) / 1e6, 2) + " ms more a step.";
-    d.notes.push_back("rank " + std::to_string(rank) + " of " + std::to_string(rates_.size()) + ": " +
-                      fixed(candidate.rate(), 3) + " bytes freed at the peak for each nanosecond of forward");
-    d.notes.push_back("one call needs " + bytes_text(candidate.largest) + " again while its backward runs");
-    d.fix.text = "Call it through torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False).";
+                " at the peak for their own backward alone. Checkpointed, they are recomputed, for about " +
+                fixed(static_cast<double>(candidate.nanoseconds) / 1e6, 2) + " ms a step.";
+    d.notes.push_back((rank == 1 ? "best" : "number " + std::to_string(rank)) + " of " + std::to_string(rates_.size()) +
+                      ": frees " + fixed(candidate.rate() * 1e3, 0) + " MB for each second of recomputing");
+    d.notes.push_back("while the backward of one call runs, " + bytes_text(candidate.largest) +
+                      " of it are there again");
+    d.fix.text = "call it through torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False), about +" +
+                 fixed(static_cast<double>(candidate.nanoseconds) / 1e6, 2) + " ms a step";
     return d;
   }
 

@@ -81,7 +81,7 @@ class DuplicateSave final : public Check {
     const std::string name(context.provenance.name(biggest.place.op));
     Description words;
     if (group.variant == kRepeated) {
-      words.title = name + " stores the same tensor over and over";
+      words.title = name + " copies a tensor that could be a view";
       words.message =
           "Every part of this buffer (" + std::to_string(biggest.number) +
           " of them) is a copy of one tensor, or of the next slice of it. That tensor could stand for all of it.";
@@ -93,8 +93,8 @@ class DuplicateSave final : public Check {
     }
     const bool implied = group.variant == kImplied;
     words.severity = implied ? Severity::info : Severity::warning;
-    words.title = implied ? name + " keeps another cast of what is kept already"
-                          : name + " makes a copy that is kept beside its like";
+    words.title =
+        implied ? "duplicate cast of a saved tensor (" + name + ")" : "duplicate copy of a saved tensor (" + name + ")";
     words.message =
         "Autograd keeps this copy while it keeps another one of the same view of the same tensor (or that tensor "
         "itself), "

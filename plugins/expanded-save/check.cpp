@@ -79,7 +79,7 @@ class ExpandedSave final : public Check {
                             " bytes are different elements.");
     }
     if (group.variant == kInProduct) {
-      words.title = name + " copies what it broadcasts";
+      words.title = "broadcast " + name + " saves the expanded copy";
       words.message =
           "The batch dimensions of the two sides differ, so PyTorch expands them and copies every "
           "repetition before it multiplies. The product needs none of the copies.";
@@ -90,7 +90,7 @@ class ExpandedSave final : public Check {
                    "write the product as torch.einsum. The sums may be added up in another order."};
     } else {
       words.severity = Severity::info;
-      words.title = name + " writes out a tensor that only repeats";
+      words.title = "expanded copy of a smaller tensor (" + name + ")";
       words.message =
           "The result holds every element of its source several times over. If what reads it takes a view "
           "with strides of 0, expand() alone would do.";

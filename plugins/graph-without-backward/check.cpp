@@ -71,22 +71,22 @@ class GraphWithoutBackward final : public Check {
     const std::string bytes = bytes_text(group.bytes);
     switch (group.variant) {
       case kBranch:
-        d.title = "tensors saved for a branch of the graph that no backward takes";
-        d.message = "What is computed" + at + " from a tensor of the training graph is never differentiated, but " +
-                    bytes + " of saved tensors wait for it.";
-        d.fix.text = "Compute it from detached tensors (x.detach()), or under torch.no_grad().";
+        d.title = "a branch of the graph is saved but never differentiated";
+        d.message = "What is computed" + at + " from a tensor of the training graph is never differentiated; " + bytes +
+                    " are saved for it.";
+        d.fix.text = "compute it from detached tensors (x.detach()), or under torch.no_grad()";
         break;
       case kGradients:
-        d.title = "a graph of gradients that nobody differentiates";
-        d.message = "A backward with create_graph=True made a graph of its gradients" + at +
-                    " and no second backward uses it; it saves " + bytes + ".";
-        d.fix.text = "Leave out create_graph=True.";
+        d.title = "create_graph=True, but no second backward";
+        d.message = "The gradients" + at + " were made with their own graph, which is never differentiated; it saves " +
+                    bytes + ".";
+        d.fix.text = "leave out create_graph=True";
         break;
       default:
-        d.title = "a graph that no backward uses";
-        d.message = "The graph that ends" + at + " is never differentiated, but autograd saved " + bytes +
-                    " for a backward through it.";
-        d.fix.text = "Run it under torch.no_grad() or torch.inference_mode().";
+        d.title = "forward with gradients enabled, but no backward()";
+        d.message =
+            "What is computed" + at + " is never differentiated, but autograd saved " + bytes + " for its backward.";
+        d.fix.text = "run it under torch.no_grad() or torch.inference_mode()";
     }
     if (group.variant != kGradients) {
       const Graphs all(context.process, context.text);

@@ -101,7 +101,7 @@ class GrowingConcat final : public Check {
   Description describe(const Context& context, const Group& group) const override {
     const std::string name(context.provenance.name(group.biggest().place.op));
     Description words;
-    words.title = name + " copies what the former " + name + " joined";
+    words.title = name + " in a loop copies the earlier parts again";
     words.message =
         "Each of these results begins with, or contains, all of the one before it. One buffer of the last "
         "one's size could hold them all.";

@@ -26,7 +26,7 @@ class IdleHolder final : public Check {
  public:
   CheckInfo info() const override {
     return {.id = "idle-holder",
-            .title = "tensors that the program holds and does not use again",
+            .title = "tensors that are referenced after their last use",
             .help =
                 "Allocations that are alive at the peak because a variable, a list or an attribute of the program "
                 "refers to them, although nothing reads them again: old batches, logits, outputs that were "
@@ -84,17 +84,15 @@ class IdleHolder final : public Check {
     uint64_t at_once = 0;
     for (const Occurrence& o : group.occurrences) at_once += o.when.contains(context.peak.when.time) ? 1 : 0;
     d.severity = group.variant == kCollected ? Severity::warning : Severity::info;
-    d.title = group.variant == kCollected ? "tensors of earlier steps pile up, and are not used again"
-                                          : "tensors are held across the peak that are not used again";
-    d.message = "The program holds " + counted(at_once, "tensor") + (line.empty() ? "" : " made at " + line) +
-                " at the peak in step " + std::to_string(at_peak) + " that nothing reads again (" +
-                bytes_text(group.bytes) + " at once).";
+    d.title = group.variant == kCollected ? "tensors of earlier steps are still referenced"
+                                          : "tensors are kept alive after their last use";
+    d.message = "At the peak in step " + std::to_string(at_peak) + ", Python references keep " +
+                counted(at_once, "tensor") + (line.empty() ? "" : " made at " + line) + " (" + bytes_text(group.bytes) +
+                ") that nothing reads again.";
     d.notes.push_back("the biggest was made in step " + std::to_string(step_at(context.steps, made).index) +
                       " and last read in step " + std::to_string(used) +
                       (p.freed(biggest.allocation) == kNever ? "; it is alive at the end of the recording" : ""));
-    d.fix.text =
-        "Drop the reference before the peak: del the variable, keep a number (.item()) instead of the "
-        "tensor, or leave the scope of the variable.";
+    d.fix.text = "del the variable before the peak, keep a number (.item()) instead of the tensor, or do not return it";
     return d;
   }
 

@@ -26,7 +26,7 @@ class LateGradient final : public Check {
  public:
   CheckInfo info() const override {
     return {.id = "late-gradient",
-            .title = "gradients that wait for the optimizer step",
+            .title = "gradients that stay allocated until the optimizer step",
             .help =
                 "All gradients are there together when the optimizer steps, and often still while the next "
                 "forward runs. A parameter that is stepped as soon as its gradient is there (an optimizer in "
@@ -65,28 +65,27 @@ class LateGradient final : public Check {
     Description d;
     d.severity = Severity::info;
     if (group.variant == kSpent) {
-      d.title = "gradients that the optimizer has read stay through the next forward";
-      d.message = bytes_text(group.bytes) + " of gradients are of no more use after the step" + at +
-                  ", and are there until they are cleared, while the next graph is made.";
-      d.fix.text = "Call optimizer.zero_grad() right after optimizer.step(), or before the forward.";
+      d.title = "gradients stay allocated after optimizer.step()";
+      d.message = bytes_text(group.bytes) + " of gradients are not read again after the step" + at +
+                  ", and stay allocated through the next forward.";
+      d.fix.text = "call optimizer.zero_grad() right after optimizer.step(), or before the forward";
     } else if (group.variant == kZeroed) {
-      d.title = "gradients are zeroed and kept through the next forward";
+      d.title = "zero_grad() keeps the zeroed gradients allocated";
       d.message = bytes_text(group.bytes) + " of gradients are zeros" + at +
                   " until the next backward adds to them, and there while the next graph is made.";
       d.notes.emplace_back("each is accumulated again in every step: no parameter would be left out of one");
-      d.fix.text =
-          "Give them back: optimizer.zero_grad(set_to_none=True), which is PyTorch's default, or p.grad = None.";
+      d.fix.text = "optimizer.zero_grad(set_to_none=True), which is PyTorch's default, or p.grad = None";
       d.fix.use_edits(PatchMaker(context).set_to_none(group.biggest().place.stack));
     } else {
-      d.title = "gradients wait for the optimizer step";
-      d.message = bytes_text(group.bytes) + " of gradients wait together for the step" + at +
-                  ". Stepped one by one, as each is accumulated, they would not.";
+      d.title = "gradients stay allocated until optimizer.step()";
+      d.message = bytes_text(group.bytes) + " of gradients are allocated together until the step" + at +
+                  ". Stepped in the backward, as each is accumulated, they are not.";
       d.notes.push_back(
           "each gradient is taken to end when it was accumulated, and the step's temporaries to be "
           "needed there, for its parameter alone");
       d.fix.text =
-          "Give each parameter an optimizer of its own and step it in "
-          "Tensor.register_post_accumulate_grad_hook; no change to the results.";
+          "step each parameter in the backward (Tensor.register_post_accumulate_grad_hook, an optimizer for each); the "
+          "results are the same";
     }
     return d;
   }

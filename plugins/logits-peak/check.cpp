@@ -60,20 +60,22 @@ class LogitsPeak final : public Check {
     const Occurrence& biggest = group.biggest();
     Description words;
     words.severity = Severity::info;
-    words.title = "cross-entropy has several tensors of rows times classes at the peak";
-    words.message = "Logits, log-softmax and gradients of this loss are among what is alive at the peak. In " +
-                    std::to_string(chunks_) + " chunks of rows only a chunk of each would be.";
+    words.title = "several logits-sized tensors in cross-entropy";
+    words.message = "Logits, log-softmax and their gradients are alive at the peak. With " + std::to_string(chunks_) +
+                    " chunks of rows, only 1/" + std::to_string(chunks_) + " of each is alive at a time.";
     if (const auto saves = context.provenance.saves(biggest.allocation); !saves.empty()) {
       words.notes.push_back("Each is " + layout_text(context.text, context.process.saves.layout[saves.front()]) + ".");
     }
     words.notes.emplace_back(
-        "Gradients of the last layer's weight are then summed over the chunks, which needs a second one for a moment.");
+        "Gradients of the last layer's weight are then summed over the chunks, which temporarily needs a second "
+        "gradient "
+        "buffer.");
     words.fix = {
         FixKind::advice,
         "",
         {},
-        "Compute the last layer and the loss for a chunk of rows at a time under torch.utils.checkpoint, or use a "
-        "fused linear cross-entropy."};
+        "a chunked or fused linear cross-entropy: the last layer and the loss for a chunk of rows at a time, under "
+        "torch.utils.checkpoint"};
     return words;
   }
 

@@ -167,7 +167,7 @@ class MaterializedAttention final : public Check {
  public:
   CheckInfo info() const override {
     return {.id = "materialized-attention",
-            .title = "attention written out as tensors",
+            .title = "attention matrices that are materialised",
             .help =
                 "softmax(q @ k.T) @ v, written with matmul, makes the scores, the masked scores, their softmax and its "
                 "dropout as tensors of queries times keys, and autograd keeps several of them. "
@@ -194,10 +194,10 @@ class MaterializedAttention final : public Check {
   Description describe(const Context&, const Group&) const override {
     Description words;
     words.severity = Severity::info;
-    words.title = "attention keeps its scores";
+    words.title = "attention matrix is materialised (no fused SDPA)";
     words.message =
-        "A softmax between two batched products: scores, mask, softmax and dropout are tensors of queries times "
-        "keys. scaled_dot_product_attention makes none of them.";
+        "Scores, mask, softmax and dropout between two batched products are tensors of queries times keys. "
+        "scaled_dot_product_attention makes none of them.";
     words.notes.emplace_back(
         "The replay leaves out their gradients as well, and adds what the fused operator keeps: a float "
         "each row of scores.");
@@ -205,8 +205,8 @@ class MaterializedAttention final : public Check {
         FixKind::advice,
         "",
         {},
-        "Use torch.nn.functional.scaled_dot_product_attention (is_causal, attn_mask, dropout_p). It adds up in "
-        "another order, and whether a fused kernel takes these inputs depends on the device."};
+        "torch.nn.functional.scaled_dot_product_attention (is_causal, attn_mask, dropout_p); sums are added in another "
+        "order, and whether a fused kernel takes these inputs depends on the device"};
     return words;
   }
 

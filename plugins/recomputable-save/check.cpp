@@ -23,7 +23,7 @@ class RecomputableSave final : public Check {
  public:
   CheckInfo info() const override {
     return {.id = kRewrite.id,
-            .title = "saves that a cheap operator makes again",
+            .title = "saves that a cheap operator can recompute",
             .help =
                 "An activation between two layers is often kept twice: by its own node as input, and by the next layer "
                 "as the result. The result is a pointwise operator or a normalisation away from the input: GELU's "
@@ -84,18 +84,18 @@ class RecomputableSave final : public Check {
     const uint64_t operators = biggest.number & 0xff;
     Description words;
     words.severity = Severity::info;
-    words.title = field + " is " + op + " of tensors that are held anyway";
-    words.message = "All that " + op + " read is kept as long as its result is" +
-                    (operators > 1 ? ", or is itself made of that by cheap operators, " + std::to_string(operators) +
-                                         " in a row in all"
-                                   : std::string()) +
-                    ". Recomputed in the backward, the result has the same bits and need not be kept.";
-    words.notes.emplace_back("The replay has it back for the evaluation of each node that saved it.");
-    words.fix = {FixKind::rewrite,
-                 std::string(kRewrite.id),
-                 {},
-                 "Checkpoint the operator together with the layer that reads it, or write both as one "
-                 "torch.autograd.Function that makes the result again."};
+    words.title = field + " can be recomputed by " + op;
+    words.message =
+        "The input of " + op + " is saved anyway" +
+        (operators > 1 ? ", or recomputed by cheap operators, " + std::to_string(operators) + " in a row in all"
+                       : std::string()) +
+        "; recomputing the output in backward is bit-identical.";
+    words.notes.emplace_back("The estimate includes recomputing it for each node that saved it.");
+    words.fix = {
+        FixKind::rewrite,
+        std::string(kRewrite.id),
+        {},
+        "automatic with --apply bitwise; by hand: checkpoint the operator together with the layer that reads it"};
     return words;
   }
 

@@ -28,7 +28,7 @@ class RetainedGraph final : public Check {
  public:
   CheckInfo info() const override {
     return {.id = "retained-graph",
-            .title = "graphs that outlive their step and pile up",
+            .title = "autograd graphs of earlier steps that are still referenced",
             .help =
                 "Autograd nodes of earlier steps that are still alive, more of them with every step, because the "
                 "program carries a live tensor on: `total += loss`, a list of losses, a hidden state that is not "
@@ -77,10 +77,11 @@ class RetainedGraph final : public Check {
     const std::string step = std::to_string(fullest_);
     Description d;
     d.severity = grows_ ? Severity::error : Severity::warning;
-    d.title = grows_ ? "the graphs of all steps pile up" : "graphs of earlier steps pile up";
+    d.title =
+        grows_ ? "autograd graphs of all steps are kept (memory leak)" : "autograd graphs of earlier steps are kept";
     d.message = "At the end of step " + step + ", " + counted(nodes, "node") + " of " +
-                counted(steps.size(), "earlier step") + " are alive, with " + held + ". What holds them is " +
-                (group.variant == kCarried ? "what is carried from one step to the next" : "the result of each step") +
+                counted(steps.size(), "earlier step") + " are still referenced, with " + held + ", through " +
+                (group.variant == kCarried ? "what is carried from one step to the next" : "a result of each step") +
                 (line.empty() ? "." : ", made at " + line + ".");
     std::string counts;
     for (size_t s = fullest_ >= 4 ? fullest_ - 4 : 0; s <= fullest_; ++s) {
@@ -89,8 +90,8 @@ class RetainedGraph final : public Check {
     d.notes.push_back("nodes of earlier steps at the ends of the steps up to step " + step + ": " + counts);
     if (grows_) d.notes.push_back("still growing when the recording ends");
     d.fix.text = group.variant == kCarried
-                     ? "Carry on a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()."
-                     : "Keep a value instead of the tensor with its graph: loss.item() or loss.detach().";
+                     ? "carry a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()"
+                     : "keep loss.item() or loss.detach() instead of the tensor with its graph";
     d.fix.use_edits(edits(context, group));
     return d;
   }

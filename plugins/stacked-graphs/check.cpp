@@ -57,14 +57,12 @@ class StackedGraphs final : public Check {
     Description d;
     // Two losses that are added are as common as they are harmless; a loop of them is a choice.
     d.severity = biggest.number > 2 ? Severity::warning : Severity::info;
-    d.title = "graphs of several losses wait for one backward";
-    d.message = std::to_string(biggest.number) +
-                " graphs that share nothing but the parameters are alive together, "
-                "because one backward" +
-                (line.empty() ? "" : " of the sum at " + line) +
-                " goes through all of them: " + bytes_text(group.bytes) + " of saved tensors wait for it.";
+    d.title = "graphs of " + std::to_string(biggest.number) + " losses are alive until one backward";
+    d.message = "They share nothing but the parameters, and are alive together until one backward" +
+                (line.empty() ? "" : " of the sum at " + line) + " goes through all of them, with " +
+                bytes_text(group.bytes) + " of saved tensors.";
     d.notes.push_back("the gradients are the same sums, in another order: the last bits may differ");
-    d.fix.text = "Call backward on each loss (divided as the sum is) as soon as it is there; the gradients add up.";
+    d.fix.text = "call backward on each loss (divided as the sum is) as soon as it is there; the gradients add up";
     return d;
   }
 

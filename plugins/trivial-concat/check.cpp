@@ -54,7 +54,8 @@ class TrivialConcat final : public Check {
     const std::string name(context.provenance.name(place.op));
     const bool joins = name.find("cat") != std::string::npos || name.find("stack") != std::string::npos;
     Description words;
-    words.title = joins ? name + " of a single tensor copies it" : name + " makes a copy that nobody changes";
+    words.title =
+        joins ? name + " of a single tensor is a copy of it" : name + " copies a tensor that is never changed";
     words.message = joins ? "All other inputs of this " + name +
                                 " are missing or empty, so its result is a copy of the one that is left. Neither is "
                                 "written while both are alive: the one tensor could have stood for both."

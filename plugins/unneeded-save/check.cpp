@@ -56,10 +56,9 @@ class UnneededSave final : public Check {
     const std::string field = std::string(need.node) + "." + std::string(need.field);
     const bool on_cpu = context.text.string(context.text.device_name[context.device]) == "cpu";
     Description words;
-    words.title = field + " is kept, but no wanted gradient needs it";
-    words.message = "Autograd keeps " + std::string(need.field) +
-                    " until backward. Of the gradients of this operator " + wanted_text(context, biggest.place.node) +
-                    ", and none that is wanted depends on its values.";
+    words.title = field + " is saved but never read";
+    words.message = "Of this operator's gradients " + wanted_text(context, biggest.place.node) +
+                    ", and what is computed does not depend on the values of " + std::string(need.field) + ".";
     // Where every gradient is wanted the program is as it should be: it is PyTorch's formula that saves too much.
     const auto edges = context.process.nodes.edges_of(biggest.place.node);
     if (std::ranges::find(edges, 0U) == edges.end()) words.severity = Severity::info;
@@ -73,8 +72,9 @@ class UnneededSave final : public Check {
     words.fix = {FixKind::rewrite,
                  std::string(kRewrite.id),
                  {},
-                 "Nothing in the program asks for this save; a stand-in without memory in its place gives the same "
-                 "gradients. If the operator's other inputs need no gradient either, run it under torch.no_grad()."};
+                 "automatic with --apply lossless: gradients stay bit-identical. If the operator's other inputs need "
+                 "no gradient "
+                 "either, run it under torch.no_grad()"};
     return words;
   }
 
@@ -96,12 +96,12 @@ class UnneededSave final : public Check {
   static std::string wanted_text(const Context& context, NodeId node) {
     const auto edges = context.process.nodes.edges_of(node);
     const auto wanted = static_cast<size_t>(std::ranges::count_if(edges, [](uint32_t next) { return next != 0; }));
-    if (wanted == edges.size()) return edges.size() == 1 ? "the only one is wanted" : "all are wanted";
+    if (wanted == edges.size()) return edges.size() == 1 ? "the only one is computed" : "all are computed";
     std::string inputs;
     for (size_t i = 0; i < edges.size(); ++i) {
       if (edges[i] != 0) inputs += (inputs.empty() ? "" : ", ") + std::to_string(i + 1);
     }
-    return "only " + inputs + " of " + std::to_string(edges.size()) + (wanted == 1 ? " is wanted" : " are wanted");
+    return "only " + inputs + " of " + std::to_string(edges.size()) + (wanted == 1 ? " is computed" : " are computed");
   }
 
   std::span<const Need> rows_;

@@ -23,7 +23,7 @@ class WideSave final : public Check {
  public:
   CheckInfo info() const override {
     return {.id = kRewrite.id,
-            .title = "saves of which a mask would do",
+            .title = "saves for which a 1-bit mask is enough",
             .help =
                 "ReLU and its relatives save a tensor of which the backward asks one thing an element: passed or not. "
                 "CPU dropout saves its noise, 0 or one other number, as floats; pooling saves indices of 64 bits into "
@@ -93,27 +93,28 @@ class WideSave final : public Check {
     words.severity = Severity::info;
     switch (group.variant) {
       case Narrow::kNoise:
-        words.title = what + " of a dropout: a bit an element would do";
-        words.message = "Dropout's noise is 0 or one other number, and is kept as " + layout(context, biggest.save) +
-                        ". Nothing else keeps that memory.";
+        words.title = what + " (dropout mask) needs 1 bit an element";
+        words.message = "Dropout's noise is 0 or one other number, and is saved as " + layout(context, biggest.save) +
+                        ". Nothing else holds that memory.";
         break;
       case Narrow::kIndices:
-        words.title = what + " as 64 bit indices";
+        words.title = what + " needs no 64-bit indices";
         words.message =
             "The indices point into one plane of the pooled tensor, which integers of 16 or 32 bits can do. "
-            "They are kept as " +
+            "They are saved as " +
             layout(context, biggest.save) + ".";
         break;
       default:
-        words.title = what + ": a bit an element would do";
-        words.message = "The backward asks of each element only whether its gradient passes; kept is " +
-                        layout(context, biggest.save) + ". Nothing else keeps that memory.";
+        words.title = what + " needs 1 bit an element";
+        words.message = "The backward asks of each element only whether its gradient passes; saved is " +
+                        layout(context, biggest.save) + ". Nothing else holds that memory.";
     }
-    words.notes.emplace_back("The bytes are what the narrower form would save, that form subtracted.");
+    words.notes.emplace_back("Savings are net of the mask, or of the smaller integers.");
     words.fix = {FixKind::rewrite,
                  std::string(kRewrite.id),
                  {},
-                 "A torch.autograd.Function that saves the mask (or the smaller integers) in place of the tensor."};
+                 "automatic with --apply lossless; by hand: a torch.autograd.Function that saves the mask (or the "
+                 "smaller integers)"};
     return words;
   }
 

@@ -207,6 +207,51 @@ TEST_F(Advise, AFailingCheckIsRefusedInOneLineAndTheRestGoesOn) {
   }
 }
 
+// Each entry is there once, in the order of what to do first; what is left after the last is the headline.
+TEST_F(Advise, EntriesAddUpToThePeakWithoutAll) {
+  g_first = {.field = "result", .severity = Severity::info};
+  g_second = {.field = "input", .severity = Severity::error};
+  const Advice advice = layers.advise(checks);
+  ASSERT_EQ(advice.findings.size(), 2u);
+  ASSERT_EQ(advice.entries.size(), 2u);
+  EXPECT_EQ(advice.entries[0].kind, Entry::Kind::error);
+  EXPECT_EQ(advice.findings[advice.entries[0].findings[0]].check, "test-b");
+  EXPECT_EQ(advice.entries[0].peak_before, advice.peak_before);
+  EXPECT_EQ(advice.entries[0].peak_after, advice.peak_before);  // the other one holds the same
+  EXPECT_FALSE(advice.entries[0].is_small);
+  EXPECT_EQ(advice.entries[1].kind, Entry::Kind::consider);
+  EXPECT_EQ(advice.entries[1].peak_before, advice.entries[0].peak_after);
+  EXPECT_EQ(advice.entries[1].peak_after, advice.peak_after_all);
+  EXPECT_LT(advice.peak_after_all, advice.peak_before);
+}
+
+TEST_F(Advise, WhatOneCheckFindsAtOneLineIsOneEntryAndAnAlternativeIsAlone) {
+  g_first = {.field = "*"};
+  g_second = {.field = "*", .is_alternative = true};
+  const Advice advice = layers.advise(checks);
+  EXPECT_EQ(advice.findings.size(), 4u);
+  ASSERT_EQ(advice.entries.size(), 3u);
+  EXPECT_EQ(advice.entries[0].kind, Entry::Kind::code);
+  EXPECT_EQ(advice.entries[0].findings.size(), 2u);
+  EXPECT_EQ(advice.entries[0].peak_after, advice.peak_after_all);
+  for (const size_t at : {1, 2}) {
+    EXPECT_EQ(advice.entries[at].kind, Entry::Kind::trade);
+    EXPECT_EQ(advice.entries[at].peak_before, advice.peak_before);
+    EXPECT_EQ(advice.entries[at].peak_after, advice.findings[advice.entries[at].findings[0]].peak_after);
+  }
+}
+
+TEST_F(Advise, WhatIsLeftIsThePeakWithoutAll) {
+  g_first = {.field = "*"};
+  g_second = {.field = "nothing"};
+  const Advice advice = layers.advise(checks);
+  Bytes left;
+  for (const Remaining& one : advice.left) left += one.bytes;
+  EXPECT_EQ(left, advice.peak_after_all);
+  ASSERT_FALSE(advice.left.empty());
+  EXPECT_EQ(advice.left[0].source.line, advice.left[0].source.file.empty() ? 0u : 12u);
+}
+
 TEST_F(Advise, OptionsReachTheirCheck) {
   EXPECT_TRUE(layers.advise(checks, {{"test-a"}, {}, {{"test-a.min-bytes", "1001"}}}).findings.empty());
   EXPECT_EQ(layers.advise(checks, {{"test-a"}, {}, {{"test-a.min-bytes", "0.5KiB"}}}).findings.size(), 1U);

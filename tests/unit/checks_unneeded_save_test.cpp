@@ -97,14 +97,14 @@ TEST(UnneededSave, TheInputOfAConvolutionWhoseWeightWantsNoGradientIsFound) {
   EXPECT_EQ(finding.severity, Severity::warning);
   EXPECT_EQ(advice.peak_before - advice.peak_after_all, Bytes{1 << 20});
   EXPECT_TRUE(finding.is_proved);
-  EXPECT_NE(finding.message.find("only 1 of 3 is wanted"), std::string::npos) << finding.message;
+  EXPECT_NE(finding.message.find("only 1 of 3 is computed"), std::string::npos) << finding.message;
 }
 
 TEST(UnneededSave, AnAttributeOfTheNodeDecides) {
   const Advice advice =
       Convolution({.type = "NativeBatchNormBackward0", .attributes = "training=False", .bias_wanted = true}).advise();
   ASSERT_EQ(advice.findings.size(), 1U);
-  EXPECT_NE(advice.findings[0].message.find("only 1, 3 of 3 are wanted"), std::string::npos)
+  EXPECT_NE(advice.findings[0].message.find("only 1, 3 of 3 are computed"), std::string::npos)
       << advice.findings[0].message;
 }
 

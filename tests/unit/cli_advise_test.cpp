@@ -118,9 +118,21 @@ TEST_F(Advising, ACheckThatThrowsIsLeftOutInOneLineAndTheRestGoesOn) {
 }
 
 TEST_F(Advising, OptionsReachTheirCheck) {
-  EXPECT_NE(with_sample().out.find("aten::exp saves float64"), std::string::npos);
-  EXPECT_NE(with_sample({"--option", "float64-save.min-bytes=9MiB"}).out.find("Nothing found."), std::string::npos);
-  EXPECT_NE(with_sample({"--min-bytes", "9MiB"}).out.find("Nothing found."), std::string::npos);
+  EXPECT_NE(with_sample({"--all"}).out.find("aten::exp saves float64"), std::string::npos);
+  EXPECT_NE(with_sample({"--option", "float64-save.min-bytes=9MiB"}).out.find("No findings."), std::string::npos);
+  EXPECT_NE(with_sample({"--min-bytes", "9MiB"}).out.find("No findings."), std::string::npos);
+}
+
+TEST_F(Advising, OneFindingIsChosenByItsNumberOrItsId) {
+  const std::string id = json::parse(with_sample({"--format", "json"}).out)["findings"][0]["id"];
+  const Outcome by_number = with_sample({"--finding", "1"}), by_id = with_sample({"--finding", id});
+  EXPECT_EQ(by_number.exit_code, 0) << by_number.err;
+  EXPECT_NE(by_number.out.find(id), std::string::npos) << by_number.out;
+  EXPECT_EQ(by_number.out, by_id.out);
+  const Outcome none = with_sample({"--finding", "2"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_EQ(none.out, "");
+  EXPECT_NE(none.err.find("there is no finding 2: they are 1 to 1"), std::string::npos) << none.err;
 }
 
 TEST_F(Advising, FailOnIsExitCode1WhenAFindingIsAsGrave) {
@@ -128,7 +140,7 @@ TEST_F(Advising, FailOnIsExitCode1WhenAFindingIsAsGrave) {
   const Outcome grave = with_sample({"--fail-on", "info"});
   EXPECT_EQ(grave.exit_code, 1);
   EXPECT_NE(grave.out, "");  // the findings are written all the same
-  EXPECT_NE(grave.err.find("1 finding is of severity info or graver"), std::string::npos) << grave.err;
+  EXPECT_NE(grave.err.find("1 finding is of severity info or higher"), std::string::npos) << grave.err;
 }
 
 TEST_F(Advising, WrongUsageIsExitCode2AndSaysWhatThereIs) {

@@ -30,7 +30,7 @@ TEST_F(Reporting, SaysThePeakAndTheNextCommand) {
   const Outcome outcome = report();
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  EXPECT_TRUE(outcome.out.starts_with("The peak was 3.0 MiB on cpu\n")) << outcome.out;
+  EXPECT_TRUE(outcome.out.starts_with("Peak 3.0 MiB on cpu\n")) << outcome.out;
   EXPECT_NE(outcome.out.find("tapelens report run.tapelens --by source"), std::string::npos) << outcome.out;
 }
 

@@ -55,18 +55,38 @@ TEST(Advice, Plan) { expect_golden("plan.json", plan(sample())); }
 TEST(Advice, ThatFoundNothingSaysWhatWasChecked) {
   Report r = sample();
   r.advice->findings.clear();
+  r.advice->entries.clear();
   r.advice->refused.clear();
   r.advice->peak_after_all = r.advice->peak_before;
   expect_golden("advise_nothing.txt", advice_text(r, style_of(100)));
-  EXPECT_NE(advice_markdown(r, SIZE_MAX).find("Nothing found by 4 checks"), std::string::npos)
+  EXPECT_NE(advice_markdown(r, SIZE_MAX).find("No findings, of 4 checks."), std::string::npos)
       << advice_markdown(r, SIZE_MAX);
 }
 
 TEST(Advice, WhatIsLeftOutIsCounted) {
   Style style = style_of(100);
   style.rows = 1;
-  EXPECT_NE(advice_text(sample(), style).find("\nand 3 findings more\n"), std::string::npos);
+  EXPECT_NE(advice_text(sample(), style)
+                .find("\n2 more entries; 1 entry that lowers the peak by less than 1 %, or not at all: --all\n"),
+            std::string::npos);
   EXPECT_NE(advice_markdown(sample(), 3).find("\nand 1 finding more\n"), std::string::npos);
+}
+
+TEST(Advice, OneEntryIsSaidWithAllOfItsEvidence) {
+  const std::string text = advice_text(sample(), style_of(100), {false, 2});
+  EXPECT_TRUE(text.starts_with(" 2 WARN   1 group of saved tensors")) << text;
+  for (const char* words : {"The table of needs, 212 samples", "float32 [8, 8, 64, 16]", "+ 5 other shapes or holders",
+                            "00c0ffee00c0ffee", "tapelens run --apply lossless -- python train.py"}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  }
+  EXPECT_EQ(text.find("batches that live on"), std::string::npos) << text;
+}
+
+TEST(Advice, AllOfItHasWhatDoesNotLowerThePeakToo) {
+  const std::string text = advice_text(sample(), style_of(100), {true, 0});
+  for (const char* id : {"0123456789abcdef", "00c0ffee00c0ffee", "1111111111111111", "2222222222222222"}) {
+    EXPECT_NE(text.find(id), std::string::npos) << id << "\n" << text;
+  }
 }
 
 TEST(Advice, ThatMovesThePeakTooLittleToShowSaysByHowManyBytes) {
@@ -134,11 +154,11 @@ TEST(Sarif, WhatHasNoPlaceInTheRepositoryIsANotification) {
 
 TEST(Sarif, LevelsAndRulesAreThoseOfTheChecks) {
   const json run = sarif_of(sample())["runs"][0];
-  EXPECT_EQ(run["results"][0]["level"], "warning");
-  EXPECT_EQ(run["results"][1]["level"], "note");
-  EXPECT_EQ(run["results"][0]["ruleIndex"], 1);
+  EXPECT_EQ(run["results"][0]["level"], "note");
+  EXPECT_EQ(run["results"][1]["level"], "warning");
+  EXPECT_EQ(run["results"][1]["ruleIndex"], 1);
   EXPECT_EQ(run["tool"]["driver"]["rules"][1]["help"]["markdown"], "# unneeded-save\n\nA page.\n");
-  EXPECT_EQ(run["results"][0]["partialFingerprints"]["primaryLocationLineHash"], "00c0ffee00c0ffee:1");
+  EXPECT_EQ(run["results"][1]["partialFingerprints"]["primaryLocationLineHash"], "00c0ffee00c0ffee:1");
 }
 
 }  // namespace

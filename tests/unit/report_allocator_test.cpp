@@ -87,7 +87,7 @@ TEST(AllocatorReport, MarkdownNamesWhatMakesItFit) {
   const std::string markdown = advice_markdown(sample(), 0);
   for (const char* words : {"- --apply lossless: 1.1 GiB reserved at most, as predicted; `tapelens run --apply "
                             "lossless -- python train.py`",
-                            "- findings 1, 3 and 2 fixed", "2 steps were whole before it",
+                            "- findings 1, 2 and 3 fixed", "2 steps were whole before it",
                             "`tapelens advise whole.tapelens --fits 1200MiB`"}) {
     EXPECT_NE(markdown.find(words), std::string::npos) << words << "\n" << markdown;
   }

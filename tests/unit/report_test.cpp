@@ -185,7 +185,7 @@ TEST(Report, WhenOnlySomeStepsWereRecordedThePeakIsOneOfThem) {
   const Report r = make(b.seal());
   EXPECT_EQ(r.peak.step, 1u);
   EXPECT_LT(r.peak.bytes, r.processes[0].devices[0].peak);
-  EXPECT_TRUE(text(r, {}).starts_with("The peak of steps 1:2 was ")) << text(r, {});
+  EXPECT_TRUE(text(r, {}).starts_with("Peak of steps 1:2: ")) << text(r, {});
 }
 
 TEST(Report, ThatTheGpuWasSimulatedIsSaidFirst) {

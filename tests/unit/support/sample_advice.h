@@ -13,7 +13,14 @@ inline advise::Advice sample_advice() {
   advice.peak_before = Bytes{9 * kMiB};
   advice.peak_after_all = Bytes{6 * kMiB};
   advice.peak_after_all_time = Time{420};
-  advice.left = {{peak::HolderKind::save, Bytes{4 * kMiB}, 7}, {peak::HolderKind::parameter, Bytes{2 * kMiB}, 3}};
+  advice.left = {{peak::HolderKind::save,
+                  Bytes{4 * kMiB},
+                  7,
+                  "MulBackward0.self",
+                  Bytes{3 * kMiB},
+                  "Net.head",
+                  {"/home/me/net/layers.py", "Block.forward", 30}},
+                 {peak::HolderKind::parameter, Bytes{2 * kMiB}, 3, "", {}, "", {}}};
   advice.checks = {"duplicate-save", "idle-holder", "trivial-concat", "unneeded-save"};
   advice.refused = {"wide-save (built in): option 'min-bytes' is 'much', not a size like 64KiB"};
 
@@ -88,7 +95,12 @@ inline advise::Advice sample_advice() {
   other.is_in_all = false;
   other.title = "batches that live on after their last use";
   other.peak_after = Bytes{8 * kMiB};
-  advice.findings = {unneeded, shared, still, other};
+  advice.findings = {shared, unneeded, still, other};
+  using Kind = advise::Entry::Kind;
+  advice.entries = {{Kind::code, {0}, Bytes{9 * kMiB}, Bytes{8 * kMiB}, false},
+                    {Kind::automatic, {1}, Bytes{8 * kMiB}, Bytes{6 * kMiB}, false},
+                    {Kind::consider, {2}, Bytes{6 * kMiB}, Bytes{6 * kMiB}, true},
+                    {Kind::trade, {3}, Bytes{9 * kMiB}, Bytes{8 * kMiB}, false}};
   return advice;
 }
 

@@ -1,0 +1,152 @@
+#include "analyzer/advise/entries.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "analyzer/model/attribution.h"
+#include "analyzer/peak/keys.h"
+
+namespace tapelens::advise {
+
+namespace {
+
+using Kind = Entry::Kind;
+
+Kind kind_of(const Finding& f, bool is_applied) {
+  if (is_applied) return Kind::automatic;
+  if (f.is_alternative) return Kind::trade;
+  if (f.severity == check::Severity::error) return Kind::error;
+  if (f.fix.kind == check::FixKind::rewrite) return Kind::automatic;
+  return f.severity == check::Severity::warning || f.fix.kind == check::FixKind::patch ? Kind::code : Kind::consider;
+}
+
+// What one change fixes: everything that the rewrites do; what one check finds at one line of the user's; of trades
+// each is its own.
+std::string cause_of(const Finding& f, Kind kind) {
+  const std::string prefix = std::to_string(static_cast<int>(kind)) + "\n";
+  if (kind == Kind::automatic) return prefix;
+  if (kind == Kind::trade) return prefix + f.id;
+  if (f.source.file.empty()) return prefix + f.check + "\n" + f.title;
+  return prefix + f.check + "\n" + f.source.file + "\n" + std::to_string(f.source.line);
+}
+
+bool is_small(Bytes change, Bytes peak) {
+  return static_cast<double>(change.value) < kSignificant * static_cast<double>(peak.value);
+}
+
+}  // namespace
+
+std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay, bool are_applied,
+                              std::vector<Finding>& findings, std::vector<Change>& changes) {
+  std::map<std::string, std::vector<uint32_t>> causes;
+  for (uint32_t at = 0; at < findings.size(); ++at) {
+    causes[cause_of(findings[at], kind_of(findings[at], are_applied))].push_back(at);
+  }
+  const auto retained = [&](uint32_t at) { return findings[at].retained_at_peak().value; };
+  const auto order_of = [&](uint32_t at) {
+    return std::tuple(!findings[at].is_in_all, -retained(at), -findings[at].bytes.value);
+  };
+  std::vector<Entry> entries;
+  for (auto& [cause, places] : causes) {
+    std::ranges::stable_sort(places, {}, order_of);
+    entries.push_back({kind_of(findings[places.front()], are_applied), std::move(places), {}, {}, false});
+  }
+  std::ranges::stable_sort(entries, {}, [&](const Entry& entry) {
+    int64_t bytes = 0, most = 0;
+    for (const uint32_t at : entry.findings) {
+      bytes += retained(at);
+      most += findings[at].bytes.value;
+    }
+    return std::tuple(entry.kind, -bytes, -most);
+  });
+
+  const Bytes peak = findings.empty() ? Bytes{} : findings.front().peak_before;
+  Bytes before = peak;
+  std::vector<const Change*> fixed;
+  for (Entry& entry : entries) {
+    if (entry.kind == Kind::trade) {
+      const Finding& alone = findings[entry.findings.front()];
+      entry.peak_before = alone.peak_before;
+      entry.peak_after = alone.peak_after;
+    } else {
+      const size_t known = fixed.size();
+      for (const uint32_t at : entry.findings) {
+        if (findings[at].is_in_all) fixed.push_back(&changes[at]);
+      }
+      entry.peak_before = before;
+      entry.peak_after = fixed.size() == known ? before : without(process, replay, fixed).peak;
+      before = entry.peak_after;
+    }
+    entry.is_small = entry.kind != Kind::error && is_small(entry.change(), peak);
+  }
+
+  std::vector<Finding> sorted;
+  std::vector<Change> sorted_changes;
+  for (Entry& entry : entries) {
+    for (uint32_t& at : entry.findings) {
+      sorted.push_back(std::move(findings[at]));
+      sorted_changes.push_back(std::move(changes[at]));
+      at = static_cast<uint32_t>(sorted.size() - 1);
+    }
+  }
+  findings = std::move(sorted);
+  changes = std::move(sorted_changes);
+  return entries;
+}
+
+std::vector<Remaining> remaining_of(const Process& process, const Text& text, const std::vector<Step>& steps,
+                                    const peak::PeakSet& left) {
+  using peak::HolderKind;
+  peak::Keys fields(process, text, steps, peak::By::field), lines(process, text, steps, peak::By::source);
+  struct Group {
+    Bytes bytes;
+    uint64_t allocations;
+    AllocationId biggest;
+  };
+  std::map<HolderKind, std::map<uint64_t, Group>> kinds;
+  for (const peak::Member& member : left.members) {
+    const peak::Holder& holder = main_holder(left.holders_of(member));
+    peak::Keys& keys = holder.kind == HolderKind::program ? lines : fields;
+    Group& group = kinds[holder.kind][keys.key(member.allocation, holder)];
+    group.bytes += member.bytes;
+    ++group.allocations;
+    if (!group.biggest) group.biggest = member.allocation;  // members are in the order of bytes
+  }
+  std::vector<Remaining> all;
+  for (const auto& [kind, groups] : kinds) {
+    Remaining one{kind, {}, 0, {}, {}, {}, {}};
+    for (const auto& [key, group] : groups) {
+      one.bytes += group.bytes;
+      one.allocations += group.allocations;
+    }
+    if (one.bytes <= Bytes{}) continue;
+    const auto& [key, largest] =
+        *std::ranges::max_element(groups, {}, [](const auto& group) { return group.second.bytes; });
+    one.largest_bytes = largest.bytes;
+    if (kind == HolderKind::op) {
+      const StringId name = operator_name_of(process, text, largest.biggest);
+      one.largest = name ? std::string(text.string(name)) : std::string();
+    } else if (kind == HolderKind::save) {
+      const uint64_t keys[] = {key};
+      one.largest = fields.names(keys).begin()->second;
+    }
+    if (kind == HolderKind::op || kind == HolderKind::save || kind == HolderKind::program) {
+      if (const ModuleId module = module_of(process, largest.biggest)) {
+        one.module = text.string(text.module_path[module]);
+      }
+      if (const FrameId frame = own_frame(text, stack_of(process, text, largest.biggest))) {
+        one.source = {std::string(text.string(text.frame_file[frame])),
+                      std::string(text.string(text.frame_function[frame])), text.frame_line[frame]};
+      }
+    }
+    all.push_back(std::move(one));
+  }
+  std::ranges::stable_sort(all, std::ranges::greater(), &Remaining::bytes);
+  return all;
+}
+
+}  // namespace tapelens::advise

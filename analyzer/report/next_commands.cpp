@@ -1,0 +1,83 @@
+#include "analyzer/report/next_commands.h"
+
+#include <algorithm>
+#include <set>
+
+#include "analyzer/report/findings.h"
+#include "analyzer/report/format.h"
+#include "rewrites/catalog.h"
+
+namespace tapelens::report {
+
+namespace {
+
+using advise::Entry;
+using Kind = advise::Entry::Kind;
+
+// The program of the recording; a placeholder where it is not known.
+std::string command_of(const Report& r) { return r.recording.command.empty() ? "COMMAND" : r.recording.command; }
+
+std::string advise_command(const Report& r) { return "tapelens advise " + r.recording.file + same_memory(r); }
+
+}  // namespace
+
+std::string applying_text(const advise::Advice& advice, const Entry& entry) {
+  int highest = rewrites::kNone;
+  std::set<std::string> others;  // that no group of levels has
+  for (const uint32_t place : entry.findings) {
+    const std::string& id = advice.findings[place].fix.rewrite;
+    if (id.empty()) continue;
+    const auto known = std::ranges::find(rewrites::catalog(), id, &rewrites::RewriteInfo::id);
+    const int level = known == rewrites::catalog().end() ? rewrites::kNone : static_cast<int>(known->level);
+    if (level == rewrites::kNone || level > static_cast<int>(rewrites::kGroups.back().highest)) {
+      others.insert(id);
+    } else {
+      highest = std::max(highest, level);
+    }
+  }
+  std::string text;
+  for (const rewrites::Group& group : rewrites::kGroups) {
+    if (highest == rewrites::kNone || static_cast<int>(group.highest) < highest) continue;
+    text = "--apply " + std::string(group.name);
+    break;
+  }
+  for (const std::string& id : others) text += (text.empty() ? "--allow " : " --allow ") + id;
+  return text;
+}
+
+std::string run_command(const Report& r, const Entry& entry) {
+  return "tapelens run " + applying_text(*r.advice, entry) + " -- " + command_of(r);
+}
+
+std::vector<NextCommand> next_commands(const Report& r) {
+  const advise::Advice& advice = *r.advice;
+  std::vector<NextCommand> next;
+  const auto automatic = std::ranges::find(advice.entries, Kind::automatic, &Entry::kind);
+  // A simulated GPU has no bits to compare.
+  if (automatic != advice.entries.end() && r.recording.simulated_gpu.empty() && !advice.predicted) {
+    next.push_back({"tapelens verify " + applying_text(advice, *automatic) + " -- " + command_of(r),
+                    "proves the gradients, measures the peak"});
+  }
+  if (std::ranges::any_of(advice.findings, [](const advise::Finding& f) { return !f.fix.edits.empty(); })) {
+    next.push_back({advise_command(r) + " --patch fix.patch", "then: git apply fix.patch"});
+  }
+  if (!advice.entries.empty()) {
+    next.push_back({advise_command(r) + " --finding 1", "one entry, with its evidence"});
+    next.push_back({advise_command(r) + " --all", "all " + plural(advice.findings.size(), "finding", "findings")});
+  }
+  return next;
+}
+
+void add_next_commands(Page& page, const Report& r) {
+  const std::vector<NextCommand> next = next_commands(r);
+  if (next.empty()) return;
+  page.heading("Next");
+  unsigned width = 0;
+  for (const NextCommand& one : next) width = std::max(width, columns(one.command));
+  for (const NextCommand& one : next) {
+    const bool has_room = width + columns(one.why) + 4 <= page.width();
+    page.line("  " + (has_room ? pad_right(one.command, width) + "  " + page.paint(Paint::dim, one.why) : one.command));
+  }
+}
+
+}  // namespace tapelens::report
