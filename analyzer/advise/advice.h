@@ -59,6 +59,7 @@ struct Finding {
   std::vector<Frame> stack;             // innermost first; library frames too
   Frame source;                         // the line to edit: the innermost one of the user's own files
   Frame library;                        // innermost of an installed package, where that is further in; else empty
+  Frame innermost;                      // that is not PyTorch's: what the fingerprint and a plan's site go by
   std::string statement;                // what stands at `source`; empty: not known, or changed since
   std::vector<Evidence> evidence;       // at most 8, the biggest first
   uint64_t evidence_left_out = 0;

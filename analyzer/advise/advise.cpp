@@ -206,7 +206,7 @@ class Advisor {
       if (std::ranges::find(advice_.refused, *why) == advice_.refused.end()) advice_.refused.push_back(std::move(*why));
       return;
     }
-    Finding finding = describe_place(context_, places_, scored.group);
+    Finding finding = describe_place(context_, places_, scored.group, description.edit);
     finding.id = places_.fingerprint(scored.info.id, scored.group.key);
     finding.check = scored.info.id;
     finding.check_version = scored.info.version;

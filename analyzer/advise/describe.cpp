@@ -110,7 +110,7 @@ void add_evidence(const Context& context, const FoundGroup& group, Finding& find
 
 }  // namespace
 
-Finding describe_place(const Context& context, Places& places, const FoundGroup& group) {
+Finding describe_place(const Context& context, Places& places, const FoundGroup& group, FrameId edit) {
   const Text& text = context.text;
   const Process& p = context.process;
   Finding finding;
@@ -137,9 +137,10 @@ Finding describe_place(const Context& context, Places& places, const FoundGroup&
     if (finding.steps.size() + 1 < kMostSteps || step == *steps.rbegin()) finding.steps.push_back(step);
   }
   for (const FrameId frame : text.stack(place.stack)) finding.stack.push_back(frame_of(text, frame));
-  const FrameId own = own_frame(text, place.stack), library = places.source(place.stack);
+  const FrameId own = edit ? edit : own_frame(text, place.stack), library = places.source(place.stack);
   finding.source = frame_of(text, own);
-  if (library != own) finding.library = frame_of(text, library);
+  finding.innermost = frame_of(text, library);
+  if (library && !is_own_frame(text, library) && library != own) finding.library = frame_of(text, library);
   if (own && context.sources != nullptr) finding.statement = statement_at(context, own);
   add_evidence(context, group, finding);
   return finding;

@@ -6,6 +6,7 @@
 
 namespace tapelens::advise {
 
-Finding describe_place(const check::Context& context, Places& places, const FoundGroup& group);
+// `edit`: the frame whose line is to be edited; none: the biggest occurrence's own.
+Finding describe_place(const check::Context& context, Places& places, const FoundGroup& group, FrameId edit);
 
 }  // namespace tapelens::advise

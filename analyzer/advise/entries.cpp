@@ -21,17 +21,18 @@ Kind kind_of(const Finding& f, bool is_applied) {
   if (f.is_alternative) return Kind::trade;
   if (f.severity == check::Severity::error) return Kind::error;
   if (f.fix.kind == check::FixKind::rewrite) return Kind::automatic;
-  return f.severity == check::Severity::warning || f.fix.kind == check::FixKind::patch ? Kind::code : Kind::consider;
+  return f.severity == check::Severity::warning || f.fix.is_small || !f.fix.edits.empty() ? Kind::code : Kind::consider;
 }
 
-// What one change fixes: everything that the rewrites do; what one check finds at one line of the user's; of trades
-// each is its own.
+// What one change fixes: everything that the rewrites do; what has one patch; what one check finds at one line of the
+// user's. Of trades each is its own.
 std::string cause_of(const Finding& f, Kind kind) {
-  const std::string prefix = std::to_string(static_cast<int>(kind)) + "\n";
-  if (kind == Kind::automatic) return prefix;
-  if (kind == Kind::trade) return prefix + f.id;
-  if (f.source.file.empty()) return prefix + f.check + "\n" + f.title;
-  return prefix + f.check + "\n" + f.source.file + "\n" + std::to_string(f.source.line);
+  if (kind == Kind::automatic) return "rewrites";
+  if (kind == Kind::trade) return "trade\n" + f.id;
+  if (!f.fix.edits.empty()) return "patch\n" + unified_diff(f.fix.edits);
+  const std::string what = "kind " + std::to_string(static_cast<int>(kind)) + "\n" + f.check + "\n";
+  if (f.source.file.empty()) return what + f.title;
+  return what + f.source.file + "\n" + std::to_string(f.source.line);
 }
 
 bool is_small(Bytes change, Bytes peak) {
@@ -48,12 +49,14 @@ std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay
   }
   const auto retained = [&](uint32_t at) { return findings[at].retained_at_peak().value; };
   const auto order_of = [&](uint32_t at) {
-    return std::tuple(!findings[at].is_in_all, -retained(at), -findings[at].bytes.value);
+    return std::tuple(kind_of(findings[at], are_applied), !findings[at].is_in_all, -retained(at), -findings[at].bytes.value);
   };
   std::vector<Entry> entries;
   for (auto& [cause, places] : causes) {
     std::ranges::stable_sort(places, {}, order_of);
-    entries.push_back({kind_of(findings[places.front()], are_applied), std::move(places), {}, {}, false});
+    Kind kind = kind_of(findings[places.front()], are_applied);
+    for (const uint32_t at : places) kind = std::min(kind, kind_of(findings[at], are_applied));
+    entries.push_back({kind, std::move(places), {}, {}, false});
   }
   std::ranges::stable_sort(entries, {}, [&](const Entry& entry) {
     int64_t bytes = 0, most = 0;

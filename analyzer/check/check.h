@@ -142,6 +142,7 @@ struct Fix {
   std::string rewrite;  // id: "unneeded-save"
   FileEdits edits;      // of files of the user's repository, each file once
   std::string text;     // what to do, one or two sentences; always
+  bool is_small = false;  // one line of the program, and no result changes: to be done first, whatever its severity
 
   // None, since the source is not of a form that is known, leave the sentence alone.
   void use_edits(FileEdits changes) {
@@ -159,6 +160,7 @@ struct Description {
   std::vector<std::string> notes;  // evidence beyond the list of allocations and their holders, which Tapelens adds
   bool is_proved = true;           // false: the recording cannot show it for certain; the message says what to look at
   Fix fix;
+  FrameId edit;  // the frame whose line is to be edited; none: own_frame() of the biggest occurrence
 };
 
 class Sink {
@@ -209,7 +211,7 @@ constexpr uint64_t interface_layout() {
 struct CheckInterface {
   using Made = Check;  // owned by the caller
   // Raised with every change of this file or of what it includes that a compiled check would notice.
-  static constexpr uint32_t kVersion = 4;
+  static constexpr uint32_t kVersion = 5;
   using BuiltFor = uint64_t;
   static constexpr BuiltFor kBuiltFor = interface_layout();
 };

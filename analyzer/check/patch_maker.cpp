@@ -396,6 +396,23 @@ FileEdits PatchMaker::wrapped(const Spot& spot, const std::vector<uint8_t>& need
   return edits(spot, {std::move(edit)});
 }
 
+FrameId PatchMaker::free_call(StackId stack, const IsFree& is_free) const {
+  const std::vector<uint8_t> needed = needed_frames(is_free);
+  FrameId outermost;
+  bool calls_shared = false;
+  for (const FrameId frame : context_.text.stack(stack)) {
+    if (!is_own_frame(context_.text, frame)) continue;
+    if (needed[frame.value] != 0) {
+      calls_shared = true;
+    } else if (calls_shared) {
+      return frame;
+    } else {
+      outermost = frame;
+    }
+  }
+  return outermost;
+}
+
 FileEdits PatchMaker::no_grad(StackId stack, const IsFree& is_free) const {
   if (context_.sources == nullptr) return {};
   const std::vector<uint8_t> needed = needed_frames(is_free);

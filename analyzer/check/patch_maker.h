@@ -28,6 +28,9 @@ class PatchMaker {
   // `is_free`: whether no gradient is wanted of a node.
   using IsFree = std::function<bool(NodeId)>;
   FileEdits no_grad(StackId stack, const IsFree& is_free) const;
+  // The call to put under torch.no_grad(): the innermost frame of the user's own all of whose nodes are free, and that
+  // calls what is not free elsewhere (a forward that training shares); if it calls nothing such, the outermost one.
+  FrameId free_call(StackId stack, const IsFree& is_free) const;
   // judge(make(z)) -> judge(make(z).detach()), where all nodes of the inner call are free and none of the outer one.
   FileEdits detach_argument(StackId stack, const IsFree& is_free) const;
   // joined = torch.cat([joined, part]) in a loop: a list, and one cat behind the loop.

@@ -51,13 +51,16 @@ bool is_library_frame(std::string_view file, std::string_view function) {
   return std::ranges::any_of(kFunctions, [&](std::string_view prefix) { return function.starts_with(prefix); });
 }
 
+bool is_own_frame(const Text& text, FrameId frame) {
+  const std::string_view file = text.string(text.frame_file[frame]);
+  return !contains(file, "/site-packages/") && !contains(file, "/dist-packages/") &&
+         !is_library_frame(file, text.string(text.frame_function[frame]));
+}
+
 FrameId own_frame(const Text& text, StackId stack) {
-  for (const FrameId frame : text.stack(stack)) {
-    const std::string_view file = text.string(text.frame_file[frame]);
-    if (contains(file, "/site-packages/") || contains(file, "/dist-packages/")) continue;
-    if (!is_library_frame(file, text.string(text.frame_function[frame]))) return frame;
-  }
-  return source_frame(text, stack);
+  const auto frames = text.stack(stack);
+  const auto own = std::ranges::find_if(frames, [&](FrameId frame) { return is_own_frame(text, frame); });
+  return own == frames.end() ? source_frame(text, stack) : *own;
 }
 
 FrameId source_frame(const Text& text, StackId stack) {

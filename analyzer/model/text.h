@@ -57,8 +57,9 @@ std::string layout_text(const Text& text, LayoutId layout);
 // C++'s); the innermost of all if there is no such; none for an empty stack.
 FrameId source_frame(const Text& text, StackId stack);
 
-// The line to edit: the innermost frame of the user's own files, which are neither source_frame()'s libraries nor in
-// an installed package; that of source_frame() if there is none.
+// Whether it is of the user's own files, which are neither those of is_library_frame() nor in an installed package.
+bool is_own_frame(const Text& text, FrameId frame);
+// The line to edit: the innermost own frame; that of source_frame() if there is none.
 FrameId own_frame(const Text& text, StackId stack);
 
 // Whether a frame's file belongs to PyTorch or to the language: what a reader did not write.

@@ -196,14 +196,14 @@ void add_sections(Page& page, const Report& r, const Extent& extent) {
 }
 
 void add_remaining(Page& page, const Report& r, const Extent& extent) {
-  constexpr size_t kShown = 3;
-  constexpr int64_t kWorth = 20;  // one of so many of the bytes of the peak
+  constexpr size_t kShown = 4;
+  constexpr int64_t kWorth = 20;  // one of so many of the bytes of that peak
   const Advice& advice = *r.advice;
   if (advice.predicted || advice.left.empty()) return;
   size_t shown = 0;
   Bytes rest = advice.peak_after_all;
   for (const advise::Remaining& left : advice.left) {
-    if (!extent.all && (shown == kShown || left.bytes.value < advice.peak_before.value / kWorth)) continue;
+    if (!extent.all && (shown == kShown || left.bytes.value < advice.peak_after_all.value / kWorth)) continue;
     if (shown++ == 0) {
       page.heading(advice.findings.empty() ? "What holds the peak"
                                            : "Not covered by any check, alive at the peak then");

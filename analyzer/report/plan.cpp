@@ -17,7 +17,7 @@ std::string plan(const Report& report) {
                      {"operator", f.op},
                      {"node", f.node},
                      {"field", f.field},
-                     {"source", source_text(f.library.file.empty() ? f.source : f.library)},
+                     {"source", source_text(f.innermost)},
                      {"bytes", f.bytes.value},
                      {"enabled", true}});
   }

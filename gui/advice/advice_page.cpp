@@ -34,12 +34,12 @@ namespace tapelens::gui {
 
 namespace {
 
-// "49.2 MiB now, 8.8 MiB", "49.2 MiB now, no less"
+// "Peak 49.2 MiB → 8.8 MiB", "Peak 49.2 MiB, no less"
 QString now_and(Bytes now, Bytes after) {
   const QString before = visible(report::bytes_text(now)), then = visible(report::bytes_text(after));
-  if (now == after) return AdvicePage::tr("%1 now, no less").arg(before);
-  if (before != then) return AdvicePage::tr("%1 now, %2").arg(before, then);
-  return AdvicePage::tr("%1 now, %2 %3")
+  if (now == after) return AdvicePage::tr("Peak %1, no less").arg(before);
+  if (before != then) return AdvicePage::tr("Peak %1 → %2").arg(before, then);
+  return AdvicePage::tr("Peak %1, %2 %3")
       .arg(before, visible(report::bytes_text(after < now ? now - after : after - now)),
            after < now ? AdvicePage::tr("less") : AdvicePage::tr("more"));
 }
@@ -238,7 +238,7 @@ void AdvicePage::show_state() {
   refused_->setText(tr("Left out, since it failed: %1").arg(refused.join("; ")));
   refused_->setVisible(!refused.isEmpty());
   if (model_.is_empty()) {
-    message_->setText(tr("Nothing found: %1 looked at this recording and found no avoidable memory.")
+    message_->setText(tr("No findings: %1 looked at this recording and found no avoidable memory.")
                           .arg(visible(report::plural(advice.checks.size(), "check", "checks"))) +
                       (refused.isEmpty() ? "" : "\n" + refused_->text()));
     return;
@@ -322,13 +322,13 @@ void AdvicePage::show_headline() {
   if (count == 0) {
     const QString fixed = visible(report::fixed_text(advised.advice));
     headline_->setText(fixed.isEmpty()
-                           ? tr("%1 now").arg(visible(report::bytes_text(now)))
+                           ? tr("Peak %1").arg(visible(report::bytes_text(now)))
                            : tr("%1 with %2 fixed").arg(now_and(now, advised.advice.peak_after_all), fixed));
   } else if (what_if && what_if->findings == static_cast<size_t>(count)) {
     headline_->setText(tr("%1 with %2 of %3 fixed").arg(now_and(now, what_if->after)).arg(count).arg(all));
   } else {
     headline_->setText(
-        tr("%1 now, working out %2 of %3 fixed").arg(visible(report::bytes_text(now))).arg(count).arg(all));
+        tr("Peak %1, working out %2 of %3 fixed").arg(visible(report::bytes_text(now))).arg(count).arg(all));
   }
   const size_t sites = planned(advised, session_.ticked());
   if (!plan_path_.isEmpty()) {

@@ -93,13 +93,13 @@ class CheckpointCandidate final : public Check {
     d.title = "checkpoint " + path;
     d.message = counted(candidate.calls, "call") + " of " + path + " hold " + bytes_text(candidate.freed) +
                 " at the peak for their own backward alone. Checkpointed, they are recomputed, for about " +
-                fixed(static_cast<double>(candidate.nanoseconds) / 1e6, 2) + " ms a step.";
+                time_of(candidate) + " a step.";
     d.notes.push_back((rank == 1 ? "best" : "number " + std::to_string(rank)) + " of " + std::to_string(rates_.size()) +
                       ": frees " + fixed(candidate.rate() * 1e3, 0) + " MB for each second of recomputing");
     d.notes.push_back("while the backward of one call runs, " + bytes_text(candidate.largest) +
                       " of it are there again");
     d.fix.text = "call it through torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False), about +" +
-                 fixed(static_cast<double>(candidate.nanoseconds) / 1e6, 2) + " ms a step";
+                 time_of(candidate) + " a step";
     return d;
   }
 
@@ -113,6 +113,11 @@ class CheckpointCandidate final : public Check {
       return static_cast<double>(freed.value) / static_cast<double>(std::max<int64_t>(nanoseconds, 1));
     }
   };
+
+  static std::string time_of(const Candidate& candidate) {
+    const double ms = static_cast<double>(candidate.nanoseconds) / 1e6;
+    return ms >= 1e3 ? fixed(ms / 1e3, 1) + " s" : fixed(ms, ms >= 10 ? 0 : 2) + " ms";
+  }
 
   void number_patterns(const Context& context) {
     const Text& text = context.text;

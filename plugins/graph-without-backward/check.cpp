@@ -66,7 +66,13 @@ class GraphWithoutBackward final : public Check {
 
   Description describe(const Context& context, const Group& group) const override {
     Description d;
-    const std::string line = line_of(context, group.biggest().place);
+    const Graphs all(context.process, context.text);
+    const auto is_free = [&](NodeId node) { return is_candidate_[node.value] || !all.is_inner(node); };
+    const PatchMaker patches(context);
+    const StackId stack = group.biggest().place.stack;
+    if (group.variant != kGradients) d.edit = patches.free_call(stack, is_free);
+    const std::string line =
+        d.edit ? peak::frame_text(context.text, d.edit) : line_of(context, group.biggest().place);
     const std::string at = line.empty() ? std::string() : " at " + line;
     const std::string bytes = bytes_text(group.bytes);
     switch (group.variant) {
@@ -88,11 +94,7 @@ class GraphWithoutBackward final : public Check {
             "What is computed" + at + " is never differentiated, but autograd saved " + bytes + " for its backward.";
         d.fix.text = "run it under torch.no_grad() or torch.inference_mode()";
     }
-    if (group.variant != kGradients) {
-      const Graphs all(context.process, context.text);
-      const auto is_free = [&](NodeId node) { return is_candidate_[node.value] || !all.is_inner(node); };
-      d.fix.use_edits(PatchMaker(context).no_grad(group.biggest().place.stack, is_free));
-    }
+    if (group.variant != kGradients) d.fix.use_edits(patches.no_grad(stack, is_free));
     std::vector<uint64_t> roots;
     for (const Occurrence& occurrence : group.occurrences) roots.push_back(occurrence.number);
     std::ranges::sort(roots);

@@ -93,6 +93,7 @@ class IdleHolder final : public Check {
                       " and last read in step " + std::to_string(used) +
                       (p.freed(biggest.allocation) == kNever ? "; it is alive at the end of the recording" : ""));
     d.fix.text = "del the variable before the peak, keep a number (.item()) instead of the tensor, or do not return it";
+    d.fix.is_small = true;
     return d;
   }
 

@@ -64,6 +64,7 @@ class LateGradient final : public Check {
     const std::string at = line.empty() ? std::string() : " at " + line;
     Description d;
     d.severity = Severity::info;
+    d.fix.is_small = group.variant == kSpent || group.variant == kZeroed;
     if (group.variant == kSpent) {
       d.title = "gradients stay allocated after optimizer.step()";
       d.message = bytes_text(group.bytes) + " of gradients are not read again after the step" + at +

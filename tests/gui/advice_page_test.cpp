@@ -67,7 +67,7 @@ class OnAdvicePage : public ::testing::Test {
 
 TEST_F(OnAdvicePage, SaysThePeakNowAndWithAllFixed) {
   EXPECT_EQ(view_->model()->rowCount(), 6);
-  EXPECT_TRUE(says("37.0 MiB now, 25.0 MiB with all findings fixed"));
+  EXPECT_TRUE(says("Peak 37.0 MiB → 25.0 MiB with all findings fixed"));
   EXPECT_EQ(page_.table(), view_->model());
   EXPECT_FALSE(page_.grab().isNull());
 }
@@ -89,7 +89,7 @@ TEST_F(OnAdvicePage, WhereItIsIsSeenWithoutScrollingUntilAColumnIsDrawn) {
 TEST_F(OnAdvicePage, AClickOnABoxShowsTheMemoryWithoutIt) {
   tick(0);
   EXPECT_EQ(session_.ticked(), QSet<QString>{id(0)});
-  EXPECT_TRUE(soon_says("37.0 MiB now, 29.2 MiB with 1 of 6 fixed"));
+  EXPECT_TRUE(soon_says("Peak 37.0 MiB → 29.2 MiB with 1 of 6 fixed"));
   EXPECT_FALSE(page_.grab().isNull());
   tick(0);
   EXPECT_TRUE(session_.ticked().isEmpty());

@@ -338,7 +338,7 @@ TEST_F(Window, AnotherSchemeIsSeenAtOnceAndNextTime) {
 TEST_F(Window, TheHeadlineFollowsWhatIsTicked) {
   const testing::AdviceRecording recording;
   open(recording.path());
-  EXPECT_TRUE(says("37.0 MiB now, 25.0 MiB with "));
+  EXPECT_TRUE(says("Peak 37.0 MiB → 25.0 MiB with "));
   session().tick(QString::fromStdString(session().subject().advised->advice.findings[0].id), true);
   EXPECT_TRUE(QTest::qWaitFor([&] { return says("with 1 of 6"); }, 10'000));
   key(Qt::Key_W, Qt::ControlModifier);

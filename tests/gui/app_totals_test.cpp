@@ -44,11 +44,11 @@ class Totals : public testing::OnWindow, public ::testing::WithParamInterface<bo
 };
 
 TEST_P(Totals, TheHeadlineHasThePeakAndWhatIsLeft) {
-  EXPECT_TRUE(says(bytes_words(report_.peak.bytes) + " now"));
+  EXPECT_TRUE(says("Peak " + bytes_words(report_.peak.bytes)));
   const advise::Advice& advice = *report_.advice;
   EXPECT_EQ(session().subject().advised->advice.peak_after_all, advice.peak_after_all);
   if (!advice.findings.empty()) {
-    EXPECT_TRUE(says(bytes_words(report_.peak.bytes) + " now, " + bytes_words(advice.peak_after_all) + " with "));
+    EXPECT_TRUE(says("Peak " + bytes_words(report_.peak.bytes) + " → " + bytes_words(advice.peak_after_all) + " with "));
   }
 }
 

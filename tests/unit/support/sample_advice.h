@@ -43,6 +43,7 @@ inline advise::Advice sample_advice() {
   unneeded.op = "aten::conv2d";
   unneeded.module = "Net.stages.*.conv1";
   unneeded.source = {"/home/me/net/layers.py", "Block.forward", 12};
+  unneeded.innermost = unneeded.source;
   unneeded.stack = {{"/venv/lib/python3.12/site-packages/torch/nn/modules/conv.py", "Conv2d.forward", 554},
                     unneeded.source,
                     {"/home/me/train one.py", "main", 31}};
