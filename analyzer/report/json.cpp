@@ -199,7 +199,7 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
                    {"out_of_memory", out_of_memory_json(process.out_of_memory)},
                    {"saves", saves_json(process.saves)},
                    {"value_reads", std::move(value_reads)},
-                   {"outside_pytorch", std::move(outside)}});
+                   {"outside_estimate", std::move(outside)}});
   }
   return out;
 }

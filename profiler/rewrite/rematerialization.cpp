@@ -57,6 +57,26 @@ const torch::autograd::generated::GeluBackward0* gelu_node(const at::Tensor& out
   return dynamic_cast<const torch::autograd::generated::GeluBackward0*>(torch::autograd::impl::grad_fn_unsafe(output));
 }
 
+// A native_dropout of CUDA is input * mask * scale, in this order, in the accumulation type and rounded once: what
+// native_dropout_backward makes of a gradient. The scale is the kernel's own: the kept fraction is rounded to the
+// accumulation type before it is inverted. False: it was another kernel's, or its memory would lie otherwise.
+bool make_from_mask(RecordedCall& record, const at::RecordFunction& function) {
+  const auto inputs = function.inputs();
+  const auto& outputs = function.outputs();
+  if (inputs.size() != 3 || outputs.size() != 2 || !inputs[0].isTensor() || !outputs[1].isTensor()) return false;
+  const at::Tensor &input = inputs[0].toTensor(), &output = outputs[0].toTensor(), &mask = outputs[1].toTensor();
+  const bool trains = inputs[2].isNone() || (inputs[2].isBool() && inputs[2].toBool());
+  if (!trains || !inputs[1].isDouble() || !input.is_cuda() || !is_plain(mask) || mask.scalar_type() != at::kBool) {
+    return false;
+  }
+  const double kept = 1.0 - inputs[1].toDouble();
+  if (!(kept > 0 && kept <= 1) || !output.is_contiguous(input.suggest_memory_format())) return false;
+  const bool is_double = input.scalar_type() == at::kDouble;
+  record.arguments = {c10::IValue(), c10::IValue(), c10::IValue(1.0 / (is_double ? kept : static_cast<float>(kept)))};
+  read(record, 1, mask);
+  return true;
+}
+
 }  // namespace
 
 const CheapOperator* cheap_operator(const at::RecordFunction& function) {
@@ -71,12 +91,15 @@ const CheapOperator* cheap_operator(const at::RecordFunction& function) {
   const std::lock_guard guard(lock);
   std::unique_ptr<CheapOperator>& made = (*known)[*of];
   if (made != nullptr) return made.get();
-  const auto op = c10::Dispatcher::singleton().findSchema(*of);
+  const bool is_dropout = name == "aten::native_dropout";
+  const auto op = c10::Dispatcher::singleton().findSchema(
+      is_dropout ? c10::OperatorName("aten::native_dropout_backward", "") : *of);
   if (!op) return nullptr;
   made.reset(new CheapOperator{cheap, *op});
   made->is_in_place = is_in_place;
   made->copies = name == "aten::clone" || name == "aten::_to_copy";
   made->is_gelu = name == "aten::gelu";
+  made->is_dropout = is_dropout;
   made->drops_running_stats = name == "aten::native_batch_norm" || name == "aten::cudnn_batch_norm";
   return made.get();
 }
@@ -136,6 +159,7 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
     call.record->arguments = {c10::IValue(), c10::IValue(node->approximate)};
     read(*call.record, 0, *input);
   }
+  if (call.op->is_dropout && !make_from_mask(*call.record, function)) return;
   RecordedCall& record = *call.record;
   const auto* storage = output.storage().unsafeGetStorageImpl();
   if (call.op->is_in_place && record.reads_small(0)) return;

@@ -185,6 +185,18 @@ def dropouts():
     measured(lambda: F.dropout(F.dropout(x + weight, 0.5), 0.5).sum())
 
 
+def dropped():
+    """The product saves a dropout's result, whose input exp saves."""
+    weight, x = nn.Parameter(torch.ones((), device="cuda")), images()
+    measured(lambda: (F.dropout((x + weight).exp(), 0.3) * weight).sum())
+
+
+def dropped_transposed():
+    """The memory of the result is in another order than what is recomputed would be."""
+    weight, x = nn.Parameter(torch.ones((), device="cuda")), images()
+    measured(lambda: (F.dropout((x + weight).exp().transpose(1, 2), 0.3) * weight).sum())
+
+
 def copies():
     """The product of two copies saves both."""
     weight, x = nn.Parameter(torch.ones((), device="cuda")), images()
