@@ -59,19 +59,21 @@ const torch::autograd::generated::GeluBackward0* gelu_node(const at::Tensor& out
 
 // A native_dropout of CUDA is input * mask * scale, in this order, in the accumulation type and rounded once: what
 // native_dropout_backward makes of a gradient. The scale is the kernel's own: the kept fraction is rounded to the
-// accumulation type before it is inverted. False: it was another kernel's, or its memory would lie otherwise.
-bool make_from_mask(RecordedCall& record, const at::RecordFunction& function) {
-  const auto inputs = function.inputs();
-  const auto& outputs = function.outputs();
-  if (inputs.size() != 3 || outputs.size() != 2 || !inputs[0].isTensor() || !outputs[1].isTensor()) return false;
-  const at::Tensor &input = inputs[0].toTensor(), &output = outputs[0].toTensor(), &mask = outputs[1].toTensor();
-  const bool trains = inputs[2].isNone() || (inputs[2].isBool() && inputs[2].toBool());
-  if (!trains || !inputs[1].isDouble() || !input.is_cuda() || !is_plain(mask) || mask.scalar_type() != at::kBool) {
+// accumulation type before it is inverted. `record`: of the call as it began. False: it was another kernel's, or its
+// memory would lie otherwise.
+bool make_from_mask(RecordedCall& record, const at::Tensor& output, const at::Tensor& mask) {
+  if (record.arguments.size() != 3 || record.large.size() != 1 || !output.is_cuda() || !is_plain(mask) ||
+      mask.scalar_type() != at::kBool) {
     return false;
   }
-  const double kept = 1.0 - inputs[1].toDouble();
-  if (!(kept > 0 && kept <= 1) || !output.is_contiguous(input.suggest_memory_format())) return false;
-  const bool is_double = input.scalar_type() == at::kDouble;
+  const c10::IValue &rate = record.arguments[1], &train = record.arguments[2];
+  if (!rate.isDouble() || !(train.isNone() || (train.isBool() && train.toBool()))) return false;
+  const double kept = 1.0 - rate.toDouble();
+  if (!(kept > 0 && kept <= 1) || record.large[0].geometry != Geometry(output) ||
+      !output.is_contiguous(output.suggest_memory_format())) {
+    return false;
+  }
+  const bool is_double = output.scalar_type() == at::kDouble;
   record.arguments = {c10::IValue(), c10::IValue(), c10::IValue(1.0 / (is_double ? kept : static_cast<float>(kept)))};
   read(record, 1, mask);
   return true;
@@ -159,7 +161,10 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
     call.record->arguments = {c10::IValue(), c10::IValue(node->approximate)};
     read(*call.record, 0, *input);
   }
-  if (call.op->is_dropout && !make_from_mask(*call.record, function)) return;
+  if (call.op->is_dropout &&
+      (outputs.size() != 2 || !outputs[1].isTensor() || !make_from_mask(*call.record, output, outputs[1].toTensor()))) {
+    return;
+  }
   RecordedCall& record = *call.record;
   const auto* storage = output.storage().unsafeGetStorageImpl();
   if (call.op->is_in_place && record.reads_small(0)) return;
