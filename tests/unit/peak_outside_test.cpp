@@ -203,8 +203,8 @@ TEST(Outside, TheFirstThatWasAskedForInAnOperatorNamesIt) {
   b.op("aten::mm").outside_call(5).outside_call(6).end_op();
   // Told later, in another order.
   b.outside(kTaken, 0x3000, 1, "/lib/libcublas.so", "cuda:0", 0, OutsideMemory::device, 5);
-  b.outside(kTaken, 0x1000, 1, "/lib/libcublas.so", "cuda:0", 9, OutsideMemory::device, 3);
-  b.outside(kTaken, 0x2000, 1, "/lib/libcublas.so", "cuda:0", 8, OutsideMemory::device, 4);
+  b.outside(kTaken, 0x1000, 1, "/lib/libcublas.so", "cuda:0", 1000, OutsideMemory::device, 3);
+  b.outside(kTaken, 0x2000, 1, "/lib/libcublas.so", "cuda:0", 900, OutsideMemory::device, 4);
   b.physical({.change = VirtualChange::created, .handle = 1, .bytes = 8, .call = 6, .library = "/lib/libnccl.so.2"});
   b.outside(kTaken, 0x4000, 1, "/lib/unknown.so", "cuda:0", 0, OutsideMemory::device, 77);
   const Loaded l(b);
@@ -240,7 +240,7 @@ TEST(Outside, PoolsHaveMoreThanTheyHandOut) {
 TEST(Outside, APoolThatIsDestroyedHasNothingAndWhatIsToldLateIsInOrder) {
   SpoolBuilder b;
   b.op("aten::relu").end_op().op("aten::relu").end_op();
-  b.pool(0xa, 0, 0, 0, trace::PoolChange::destroyed).pool(0xa, 1000, 100, 3);  // three before: before it was destroyed
+  b.pool(0xa, 0, 0, 0, trace::PoolChange::destroyed).pool(0xa, 1000, 100, 500);  // before it was destroyed
   const Loaded l(b);
   EXPECT_EQ(l.outside()->pools->reserved, Bytes{0});
   EXPECT_EQ(l.outside()->pools->unused_peak, Bytes{900});
