@@ -258,11 +258,52 @@ class SpoolBuilder {
   }
   SpoolBuilder& outside(trace::OutsideChange change, uint64_t address, uint64_t bytes, std::string_view library,
                         std::string_view device_name = "cuda:0", uint64_t age_ns = 0,
-                        trace::OutsideMemory memory = trace::OutsideMemory::device) {
+                        trace::OutsideMemory memory = trace::OutsideMemory::device, uint32_t call = 0) {
     const uint8_t device_id = device(device_name);
     const uint32_t id = library.empty() ? 0 : string(library);
-    return raw(OutsideRecord{
-        header<OutsideRecord>(RecordKind::outside, device_id, id), tick(), age_ns, address, bytes, change, memory, {}});
+    return raw(OutsideRecord{header<OutsideRecord>(RecordKind::outside, device_id, id),
+                             tick(),
+                             age_ns,
+                             address,
+                             bytes,
+                             change,
+                             memory,
+                             {},
+                             call});
+  }
+  SpoolBuilder& outside_call(uint32_t call) {
+    return raw(OutsideCallRecord{header<OutsideCallRecord>(RecordKind::outside_call, 0, 0), tick(), call, 0});
+  }
+  struct Physical {
+    trace::VirtualChange change{};
+    uint64_t handle = 0, address = 0, bytes = 0, age_ns = 0;
+    uint32_t call = 0;
+    std::string_view library = {}, device = "cuda:0";
+  };
+  SpoolBuilder& physical(const Physical& p) {
+    const uint8_t device_id = device(p.device);
+    const uint32_t id = p.library.empty() ? 0 : string(p.library);
+    return raw(VirtualMemoryRecord{header<VirtualMemoryRecord>(RecordKind::virtual_memory, device_id, id),
+                                   tick(),
+                                   p.age_ns,
+                                   p.handle,
+                                   p.address,
+                                   p.bytes,
+                                   p.call,
+                                   p.change,
+                                   {}});
+  }
+  SpoolBuilder& pool(uint64_t address, uint64_t reserved, uint64_t used, uint64_t age_ns = 0,
+                     trace::PoolChange change = trace::PoolChange::now, std::string_view device_name = "cuda:0") {
+    const uint8_t device_id = device(device_name);
+    return raw(MemoryPoolRecord{header<MemoryPoolRecord>(RecordKind::memory_pool, device_id, 0),
+                                tick(),
+                                age_ns,
+                                address,
+                                reserved,
+                                used,
+                                change,
+                                {}});
   }
   SpoolBuilder& device_usage(uint64_t used, uint64_t total, std::string_view device_name = "cuda:0") {
     const uint8_t device_id = device(device_name);

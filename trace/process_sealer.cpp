@@ -24,6 +24,11 @@ std::span<const Element> tail_of(const Record& record) {
 // Sizes of a spool that nobody vouches for may be anything: modulo 2^64.
 Bytes bytes_of(uint64_t bytes) { return {static_cast<int64_t>(bytes)}; }
 
+// Nothing happened before the recording began.
+Time age_of(uint64_t age, Time told) {
+  return {static_cast<int64_t>(std::min(age, static_cast<uint64_t>(std::max<int64_t>(0, told.ns))))};
+}
+
 }  // namespace
 
 ProcessSealer::ProcessSealer(ProcessSinks& tables, const Interned& ids, const std::vector<ThreadId>& thread_of_lane)
@@ -56,6 +61,13 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
       return outside(as<OutsideRecord>(record), time);
     case RecordKind::device_usage:
       return device_usage(as<DeviceUsageRecord>(record), time);
+    case RecordKind::outside_call:
+      if (lane.op()) calls_[as<OutsideCallRecord>(record).call] = lane.op();
+      return;
+    case RecordKind::virtual_memory:
+      return virtual_memory(as<VirtualMemoryRecord>(record), time);
+    case RecordKind::memory_pool:
+      return memory_pool(as<MemoryPoolRecord>(record), time);
     case RecordKind::out_of_memory:
       return full(as<OutOfMemoryRecord>(record), lane, time);
     case RecordKind::free:
@@ -252,17 +264,46 @@ void ProcessSealer::segment(const SegmentRecord& record, Time time) {
                                       .user_pool = record.pool.user});
 }
 
+OperatorId ProcessSealer::take_call(uint32_t call) {
+  const auto found = calls_.find(call);
+  if (found == calls_.end()) return {};
+  const OperatorId op = found->second;
+  calls_.erase(found);
+  return op;
+}
+
 void ProcessSealer::outside(const OutsideRecord& record, Time time) {
-  // It cannot have happened before the recording began.
-  const auto age = static_cast<int64_t>(std::min(record.age, static_cast<uint64_t>(std::max<int64_t>(0, time.ns))));
   tables_.push<table::OutsideEvents>({.time = time,
-                                      .age = Time{age},
+                                      .age = age_of(record.age, time),
                                       .device = ids_.devices[record.header.flags],
                                       .change = record.change,
                                       .memory = record.memory,
                                       .address = record.address,
                                       .bytes = bytes_of(record.bytes),
-                                      .library = ids_.strings[record.header.id]});
+                                      .library = ids_.strings[record.header.id],
+                                      .op = take_call(record.call)});
+}
+
+void ProcessSealer::virtual_memory(const VirtualMemoryRecord& record, Time time) {
+  tables_.push<table::VirtualMemory>({.time = time,
+                                      .age = age_of(record.age, time),
+                                      .device = ids_.devices[record.header.flags],
+                                      .change = record.change,
+                                      .handle = record.handle,
+                                      .address = record.address,
+                                      .bytes = bytes_of(record.bytes),
+                                      .library = ids_.strings[record.header.id],
+                                      .op = take_call(record.call)});
+}
+
+void ProcessSealer::memory_pool(const MemoryPoolRecord& record, Time time) {
+  tables_.push<table::MemoryPools>({.time = time,
+                                    .age = age_of(record.age, time),
+                                    .device = ids_.devices[record.header.flags],
+                                    .change = record.change,
+                                    .address = record.address,
+                                    .reserved = bytes_of(record.reserved),
+                                    .used = bytes_of(record.used)});
 }
 
 void ProcessSealer::device_usage(const DeviceUsageRecord& record, Time time) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "trace/address_map.h"
@@ -96,6 +97,9 @@ class ProcessSealer {
   void segment(const SegmentRecord& record, Time time);
   void outside(const OutsideRecord& record, Time time);
   void device_usage(const DeviceUsageRecord& record, Time time);
+  void virtual_memory(const VirtualMemoryRecord& record, Time time);
+  void memory_pool(const MemoryPoolRecord& record, Time time);
+  OperatorId take_call(uint32_t call);  // the operator in which CUDA was called; a call hands out one piece of memory
   void full(const OutOfMemoryRecord& record, const Lane& lane, Time time);
   void foreign(const ForeignRecord& record, const Lane& lane, Time time);
   void free(const FreeRecord& record, Time time);
@@ -132,6 +136,7 @@ class ProcessSealer {
   AddressMap<Live> live_;
   AddressMap<LiveNode> nodes_;
   std::array<Device, 256> devices_{};
+  std::unordered_map<uint32_t, OperatorId> calls_;  // of CUDA, that have handed out nothing yet
   Lost unmatched_, unattributed_;
   Time last_;
 };

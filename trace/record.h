@@ -17,7 +17,7 @@ namespace tapelens::trace {
 
 // The version of the spool: a reader reads its own major with its own minor or an older one. A new kind, field or flag
 // raises the minor, whatever an older reader would go wrong with the major. Before 0.2 nodes were shorter.
-inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 5, kOldestSpoolMinor = 2;
+inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 6, kOldestSpoolMinor = 2;
 
 enum class RecordKind : uint8_t {
   // interned: `id` of the header is the new id
@@ -64,6 +64,9 @@ enum class RecordKind : uint8_t {
   value_read = 43,         // values that nobody knows came from a simulated GPU to the program
   outside = 52,            // the driver handed memory out, or took it back: to PyTorch's allocator and to all others
   device_usage = 53,       // how much of a device is in use, whoever uses it
+  outside_call = 54,       // a call of CUDA that hands out memory began on this lane
+  virtual_memory = 55,     // physical memory that the driver made, mapped, took back (cuMemCreate), whoever asked
+  memory_pool = 56,        // what a pool of the driver's (cudaMallocAsync) has, and has handed out
 };
 
 // 8 bytes. `words` is the size of the whole record in units of 8 bytes, at least 1.
@@ -286,7 +289,45 @@ struct OutsideRecord {  // id: string, the path of the library that asked, 0: no
   uint64_t bytes;
   OutsideChange change;
   OutsideMemory memory;
-  uint8_t reserved[6];
+  uint8_t reserved[2];
+  uint32_t call;  // of CUDA by which it happened: an OutsideCallRecord's, before this one; 0: not known
+};
+
+struct OutsideCallRecord {  // on the lane of the thread that called
+  RecordHeader header;
+  uint64_t ticks;
+  uint32_t call;  // CUPTI's correlation id, not 0
+  uint32_t reserved;
+};
+
+// Physical memory lives as long as somebody refers to it: by its handle (`created` and each `retained`, until as many
+// are `released`) or by a mapping.
+enum class VirtualChange : uint8_t { created = 0, retained = 1, released = 2, mapped = 3, unmapped = 4 };
+
+struct VirtualMemoryRecord {  // id: of `created`: string, the path of the library that asked, 0: not known;
+                              // flags: of `created`: device id
+  RecordHeader header;
+  uint64_t ticks;    // when it was told
+  uint64_t age;      // ns: how long before it happened
+  uint64_t handle;   // the driver's; 0 of `unmapped`
+  uint64_t address;  // of `mapped` and `unmapped`: where
+  uint64_t bytes;    // of `created`; of `unmapped`: all mappings that begin there
+  uint32_t call;     // of `created`, as OutsideRecord has it
+  VirtualChange change;
+  uint8_t reserved[3];
+};
+
+enum class PoolChange : uint8_t { now = 0, destroyed = 1 };
+
+struct MemoryPoolRecord {  // flags: device id
+  RecordHeader header;
+  uint64_t ticks;     // when it was told
+  uint64_t age;       // ns: how long before it was so
+  uint64_t address;   // by which CUPTI names the pool
+  uint64_t reserved;  // bytes that the pool has of the device
+  uint64_t used;      // of them: bytes that are handed out
+  PoolChange change;
+  uint8_t padding[7];
 };
 
 struct DeviceUsageRecord {  // flags: device id
@@ -445,6 +486,9 @@ inline constexpr RecordShape kRecordShapes[] = {
     detail::fixed<ValueReadRecord>(RecordKind::value_read),
     detail::fixed<OutsideRecord>(RecordKind::outside),
     detail::fixed<DeviceUsageRecord>(RecordKind::device_usage),
+    detail::fixed<OutsideCallRecord>(RecordKind::outside_call),
+    detail::fixed<VirtualMemoryRecord>(RecordKind::virtual_memory),
+    detail::fixed<MemoryPoolRecord>(RecordKind::memory_pool),
 };
 
 // By kind; of one that is not known `bytes` is 0.

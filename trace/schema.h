@@ -62,6 +62,8 @@ enum class Table : uint8_t {
   value_reads = 50,
   outside_events = 60,
   device_usage = 61,
+  virtual_memory = 62,
+  memory_pools = 63,
 };
 inline constexpr uint8_t kFirstTableOfProcess = 20;
 
@@ -294,6 +296,39 @@ struct OutsideEvents {
   Of<Delta<5, "address", uint64_t>> address;
   Of<Plain<6, "bytes", Bytes>> bytes;
   Of<Plain<7, "library", StringId>> library;  // that asked for it; 0: not known
+  Of<Plain<8, "operator", OperatorId>> op;    // innermost open where it was asked for; 0: none, or not known
+};
+
+// Physical memory of the driver's, by its handle.
+template <template <class> class Of>
+struct VirtualMemory {
+  static constexpr Table kTable = Table::virtual_memory;
+  static constexpr const char* kName = "virtual_memory";
+  using Id = VirtualMemoryId;
+  Of<Delta<0, "time", Time>> time;  // when it was told
+  Of<Plain<1, "age", Time>> age;    // how long before it happened
+  Of<Plain<2, "device", DeviceId>> device;
+  Of<Plain<3, "change", VirtualChange>> change;
+  Of<Plain<4, "handle", uint64_t>> handle;
+  Of<Delta<5, "address", uint64_t>> address;
+  Of<Plain<6, "bytes", Bytes>> bytes;
+  Of<Plain<7, "library", StringId>> library;
+  Of<Plain<8, "operator", OperatorId>> op;
+};
+
+// What pools of the driver's had, as often as that was told.
+template <template <class> class Of>
+struct MemoryPools {
+  static constexpr Table kTable = Table::memory_pools;
+  static constexpr const char* kName = "memory_pools";
+  using Id = MemoryPoolId;
+  Of<Delta<0, "time", Time>> time;  // when it was told
+  Of<Plain<1, "age", Time>> age;    // how long before it was so
+  Of<Plain<2, "device", DeviceId>> device;
+  Of<Plain<3, "change", PoolChange>> change;
+  Of<Plain<4, "address", uint64_t>> address;
+  Of<Plain<5, "reserved", Bytes>> reserved;
+  Of<Plain<6, "used", Bytes>> used;
 };
 
 // How much of a device was in use, by all processes.
@@ -544,7 +579,8 @@ using ProcessTableList =
               table::Evaluations, table::EvaluationEnds, table::Backwards, table::Roles, table::ModuleCalls,
               table::ModuleCallEnds, table::OptimizerSteps, table::Ranges, table::Losses, table::InputViews,
               table::Rewrites, table::Checksums, table::Sources, table::DeviceBlocks, table::FreeRequests,
-              table::SegmentEvents, table::OutOfMemory, table::ValueReads, table::OutsideEvents, table::DeviceUsage>;
+              table::SegmentEvents, table::OutOfMemory, table::ValueReads, table::OutsideEvents, table::DeviceUsage,
+              table::VirtualMemory, table::MemoryPools>;
 
 template <class Visit>
 constexpr void for_each_table(Visit&& visit) {

@@ -42,6 +42,8 @@ using FreeRequestId = Id<struct FreeRequestTag>;
 using SegmentEventId = Id<struct SegmentEventTag>;
 using OutsideEventId = Id<struct OutsideEventTag>;
 using DeviceUsageId = Id<struct DeviceUsageTag>;
+using VirtualMemoryId = Id<struct VirtualMemoryTag>;
+using MemoryPoolId = Id<struct MemoryPoolTag>;
 using OutOfMemoryId = Id<struct OutOfMemoryTag>;
 
 // Nanoseconds since the recording began.

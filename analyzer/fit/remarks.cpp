@@ -2,15 +2,13 @@
 #include <algorithm>
 
 #include "analyzer/fit/fit_text.h"
+#include "analyzer/report/estimates.h"
 #include "analyzer/report/format.h"
 
 namespace tapelens::fit {
 namespace {
 
 using report::bytes_text;
-
-// What CUDA's context, cuBLAS and NCCL mostly take together at most, in a program on one GPU.
-constexpr Bytes kOutside{int64_t{1} << 30};
 
 std::string text_of(uint64_t size) { return std::to_string(size); }
 
@@ -123,7 +121,7 @@ std::vector<std::string> remarks(const Series& series, uint64_t steps) {
     all.push_back("Rewrites" + of + ": " + fits->rewritten +
                   (fits->was_rewritten ? "." : "; this is what fits without --apply."));
   }
-  if (const Bytes left = series.setting.memory - fits->reserved; left < kOutside) {
+  if (const Bytes left = series.setting.memory - fits->reserved; left < report::kMostlyOutside) {
     all.push_back("The headroom" + of + ", " + bytes_text(left) +
                   ", may not hold what is outside of PyTorch's allocator on a real GPU.");
   }

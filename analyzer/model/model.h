@@ -26,6 +26,7 @@ using trace::FreeRequestId;
 using trace::kNever;
 using trace::LayoutId;
 using trace::Loss;
+using trace::MemoryPoolId;
 using trace::ModuleCallId;
 using trace::ModuleId;
 using trace::NodeId;
@@ -35,6 +36,7 @@ using trace::OutOfMemoryId;
 using trace::OutsideChange;
 using trace::OutsideEventId;
 using trace::OutsideMemory;
+using trace::PoolChange;
 using trace::ReleaseId;
 using trace::RewriteId;
 using trace::Role;
@@ -47,6 +49,8 @@ using trace::StringId;
 using trace::Time;
 using trace::ValueReadId;
 using trace::ViewId;
+using trace::VirtualChange;
+using trace::VirtualMemoryId;
 
 // The columns of each table are those of its declaration in trace/schema.h; what is here is made of others when a
 // process is loaded.
@@ -73,6 +77,8 @@ using FreeRequests = LoadedTable<trace::table::FreeRequests>;
 using SegmentEvents = LoadedTable<trace::table::SegmentEvents>;
 using OutsideEvents = LoadedTable<trace::table::OutsideEvents>;
 using DeviceUsage = LoadedTable<trace::table::DeviceUsage>;
+using VirtualMemory = LoadedTable<trace::table::VirtualMemory>;
+using MemoryPools = LoadedTable<trace::table::MemoryPools>;
 using OutOfMemory = LoadedTable<trace::table::OutOfMemory>;
 
 struct Nodes : LoadedTable<trace::table::Nodes> {
@@ -164,6 +170,8 @@ struct Process {
   SegmentEvents segment_events;
   OutsideEvents outside_events;
   DeviceUsage device_usage;
+  VirtualMemory virtual_memory;
+  MemoryPools memory_pools;
   OutOfMemory out_of_memory;
   Nodes nodes;
   Saves saves;
@@ -188,6 +196,7 @@ struct Process {
     visit(releases), visit(evaluations), visit(roles), visit(rewrites), visit(checksums), visit(module_calls);
     visit(device_blocks), visit(free_requests), visit(segment_events), visit(out_of_memory);
     visit(value_reads), visit(outside_events), visit(device_usage);
+    visit(virtual_memory), visit(memory_pools);
   }
 
   // kNever while it is alive at the end of the recording.

@@ -4,26 +4,16 @@
 #include <map>
 #include <unordered_map>
 
+#include "analyzer/model/attribution.h"
+#include "analyzer/peak/groups.h"
+#include "analyzer/peak/taken.h"
+
 namespace tapelens::peak {
 namespace {
 
 using model::OutsideChange;
 using model::OutsideEventId;
 using model::OutsideMemory;
-
-// The driver handed it out: until it was given back, or to the end.
-struct Taken {
-  int64_t begin, end;  // ns
-  uint64_t address;
-  int64_t bytes;
-  OutsideMemory memory;
-  model::StringId library;
-};
-
-struct Event {
-  int64_t time;
-  OutsideEventId row;
-};
 
 // A segment of PyTorch's, or a piece of an expandable one.
 struct OwnSegment {
@@ -32,38 +22,6 @@ struct OwnSegment {
 };
 
 bool is_of_device(OutsideMemory memory) { return memory == OutsideMemory::device || memory == OutsideMemory::managed; }
-
-// When each happened, whenever it was told. Of one time, what was told first.
-std::vector<Event> in_order(const Process& p, DeviceId device) {
-  std::vector<Event> events;
-  const auto& all = p.outside_events;
-  for (const OutsideEventId row : all.ids()) {
-    if (all.change[row] == OutsideChange::ended || all.device[row] != device) continue;
-    events.push_back({all.time[row].ns - all.age[row].ns, row});
-  }
-  std::ranges::stable_sort(events, {}, &Event::time);
-  return events;
-}
-
-std::vector<Taken> taken_of(const Process& p, DeviceId device, uint64_t& unmatched) {
-  std::vector<Taken> all;
-  std::unordered_map<uint64_t, size_t> alive;  // by address
-  for (const auto& [time, row] : in_order(p, device)) {
-    const auto& events = p.outside_events;
-    const uint64_t address = events.address[row];
-    const auto found = alive.find(address);
-    if (found != alive.end()) {
-      all[found->second].end = time;  // also where the free of what was there is missing
-      alive.erase(found);
-    } else if (events.change[row] == OutsideChange::freed) {
-      ++unmatched;
-    }
-    if (events.change[row] != OutsideChange::allocated || events.bytes[row].value <= 0) continue;
-    alive.emplace(address, all.size());
-    all.push_back({time, kNever.ns, address, events.bytes[row].value, events.memory[row], events.library[row]});
-  }
-  return all;
-}
 
 std::vector<OwnSegment> segments_of(const Process& p, DeviceId device) {
   std::vector<OwnSegment> all;
@@ -97,6 +55,7 @@ class Segments {
   }
 
   bool has(const Taken& taken) const {
+    if (taken.address == 0) return false;  // physical memory that is nowhere
     // Those that begin at its address or before it: they hold it if they reach that far.
     for (auto at = by_address_.upper_bound(taken.address); at != by_address_.begin();) {
       --at;
@@ -141,34 +100,57 @@ void add(std::vector<Change>& changes, const Taken& taken) {
 int64_t most(const StepCurve& curve) { return curve.value.empty() ? 0 : std::ranges::max(curve.value); }
 
 std::optional<DeviceUse> most_in_use(const Process& p, DeviceId device, const DeviceMemory& memory,
-                                     const StepCurve& outside, Time until) {
+                                     const StepCurve& outside, const StepCurve& unused, Time until) {
   std::optional<DeviceUse> found;
   const auto& all = p.device_usage;
   for (const model::DeviceUsageId row : all.ids()) {
     const Time time = all.time[row];
     if (all.device[row] != device || time > until || (found && all.used[row] <= found->used)) continue;
-    found = {time, all.total[row], all.used[row], {memory.reserved.at(time)}, {outside.at(time)}};
+    found = {time, all.total[row], all.used[row], {memory.reserved.at(time)}, {outside.at(time)}, {unused.at(time)}};
   }
   return found;
 }
+
+OutsidePlace place_of(const Process& p, const model::Text& text, model::OperatorId op) {
+  const model::FrameId frame = model::source_frame(text, model::stack_of(p, text, op));
+  return {std::string(text.string(p.operators.name[op])),
+          std::string(text.string(text.module_path[model::module_of(p, op)])),
+          frame ? frame_text(text, frame) : std::string()};
+}
+
+// What one library took.
+struct OfLibrary {
+  std::vector<Change> changes;
+  uint64_t allocations = 0;
+  int64_t first_time = kNever.ns;
+  model::OperatorId first;
+
+  void take(const Taken& taken) {
+    add(changes, taken);
+    ++allocations;
+    if (!taken.op || taken.begin >= first_time) return;
+    first_time = taken.begin;
+    first = taken.op;
+  }
+};
 
 }  // namespace
 
 std::optional<Outside> outside_memory(const Process& p, const model::Text& text, DeviceId device,
                                       const DeviceMemory& memory, Time moment) {
-  if (p.outside_events.rows() == 0) return {};
+  if (p.outside_events.rows() == 0 && p.virtual_memory.rows() == 0 && p.memory_pools.rows() == 0) return {};
   Outside out;
   for (const OutsideEventId row : p.outside_events.ids()) {
     if (p.outside_events.change[row] == OutsideChange::ended && !out.until) out.until = p.outside_events.time[row];
   }
   const Segments own(segments_of(p, device));
   std::vector<Change> all, host;
-  std::map<std::string, std::vector<Change>> by_library;
+  std::map<std::string, OfLibrary> by_library;
   for (const Taken& taken : taken_of(p, device, out.unmatched)) {
     if (taken.memory == OutsideMemory::host) add(host, taken);
     if (!is_of_device(taken.memory) || own.has(taken)) continue;
     add(all, taken);
-    add(by_library[std::string(taken.library ? text.string(taken.library) : "")], taken);
+    by_library[std::string(taken.library ? text.string(taken.library) : "")].take(taken);
   }
   const StepCurve curve = curve_of(all);
   out.host_peak.value = most(curve_of(host));
@@ -177,16 +159,21 @@ std::optional<Outside> outside_memory(const Process& p, const model::Text& text,
   if (!curve.value.empty()) {
     out.peak_time = Time{curve.time[static_cast<size_t>(std::ranges::max_element(curve.value) - curve.value.begin())]};
   }
-  for (auto& [library, changes] : by_library) {
-    const auto count =
-        static_cast<uint64_t>(std::ranges::count_if(changes, [](const Change& c) { return c.bytes > 0; }));
-    const StepCurve of = curve_of(changes);
-    out.libraries.push_back({library, {of.at(moment)}, {most(of)}, count});
+  for (auto& [library, of] : by_library) {
+    const StepCurve of_library = curve_of(of.changes);
+    out.libraries.push_back({library, {of_library.at(moment)}, {most(of_library)}, of.allocations, {}});
+    if (of.first) out.libraries.back().first = place_of(p, text, of.first);
   }
   std::ranges::stable_sort(out.libraries, [](const OutsideLibrary& a, const OutsideLibrary& b) {
     return a.at_peak != b.at_peak ? a.at_peak > b.at_peak : a.peak > b.peak;
   });
-  out.use = most_in_use(p, device, memory, curve, out.until.value_or(kNever));
+  StepCurve reserved, unused;
+  for (const PoolChange& change : pool_changes(p, device)) {
+    reserved.add(Time{change.time}, change.reserved);
+    unused.add(Time{change.time}, change.unused);
+  }
+  if (!reserved.value.empty()) out.pools = {{reserved.at(moment)}, {unused.at(moment)}, {most(unused)}};
+  out.use = most_in_use(p, device, memory, curve, unused, out.until.value_or(kNever));
   return out;
 }
 

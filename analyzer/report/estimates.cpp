@@ -25,7 +25,7 @@ int64_t number_of(std::string_view text) {
 
 // Whether what PyTorch's allocator had in use leaves too little of a GPU.
 bool is_too_much(const ProcessFacts& process) {
-  const OutsidePyTorch& outside = *process.outside;
+  const OutsideEstimate& outside = *process.outside;
   return std::ranges::any_of(process.devices, [&](const Device& device) {
     return device.blocks && device.blocks->active_peak + outside.context + outside.least_nccl > outside.gpu;
   });
@@ -46,8 +46,8 @@ std::string communicators_text(const std::vector<uint64_t>& all) {
 
 }  // namespace
 
-std::optional<OutsidePyTorch> estimate_outside(const peak::Analysis& analysis) {
-  OutsidePyTorch out;
+std::optional<OutsideEstimate> estimate_outside(const peak::Analysis& analysis) {
+  OutsideEstimate out;
   out.context = {number_of(analysis.information("simulated_gpu_processors")) * kContextOfProcessor};
   out.gpu = {number_of(analysis.information("simulated_gpu_bytes"))};
   const auto uses_one = [&](const peak::DevicePeak& device) {
@@ -74,7 +74,7 @@ std::string estimates_text(const Report& report) {
     most = &process;
   }
   if (most == nullptr) return {};
-  const OutsidePyTorch& outside = *most->outside;
+  const OutsideEstimate& outside = *most->outside;
   std::string out = "Outside of PyTorch, estimated and in no figure here: CUDA's context, about " +
                     bytes_text(outside.context) + " and the kernels that are loaded";
   if (!outside.communicators.empty()) {

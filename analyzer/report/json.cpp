@@ -121,10 +121,20 @@ Json outside_json(const std::optional<Outside>& outside) {
   if (!outside) return nullptr;
   Json libraries = Json::array();
   for (const peak::OutsideLibrary& one : outside->libraries) {
-    libraries.push_back({{"library", one.library.empty() ? Json(nullptr) : Json(one.library)},
-                         {"bytes", one.at_peak.value},
-                         {"peak_bytes", one.peak.value},
-                         {"allocations", one.allocations}});
+    libraries.push_back(
+        {{"library", one.library.empty() ? Json(nullptr) : Json(one.library)},
+         {"bytes", one.at_peak.value},
+         {"peak_bytes", one.peak.value},
+         {"allocations", one.allocations},
+         {"first", one.first
+                       ? Json{{"operator", one.first->op}, {"module", one.first->module}, {"source", one.first->source}}
+                       : Json(nullptr)}});
+  }
+  Json pools = nullptr;
+  if (const auto& of = outside->pools) {
+    pools = {{"reserved_bytes", of->reserved.value},
+             {"unused_bytes", of->unused.value},
+             {"unused_peak_bytes", of->unused_peak.value}};
   }
   Json use = nullptr;
   if (const auto& most = outside->use) {
@@ -133,13 +143,15 @@ Json outside_json(const std::optional<Outside>& outside) {
            {"used_bytes", most->used.value},
            {"reserved_bytes", most->reserved.value},
            {"outside_bytes", most->outside.value},
+           {"pools_unused_bytes", most->unused.value},
            {"not_accounted_bytes", most->rest().value}};
   }
   return {
       {"bytes", outside->at_peak.value},       {"peak_bytes", outside->peak.value},
       {"peak_time_ns", outside->peak_time.ns}, {"host_peak_bytes", outside->host_peak.value},
       {"unmatched_frees", outside->unmatched}, {"until_ns", outside->until ? Json(outside->until->ns) : Json(nullptr)},
-      {"libraries", std::move(libraries)},     {"device_use", std::move(use)}};
+      {"libraries", std::move(libraries)},     {"pools", std::move(pools)},
+      {"device_use", std::move(use)}};
 }
 
 Json processes_json(const std::vector<ProcessFacts>& processes) {
@@ -187,7 +199,7 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
                    {"out_of_memory", out_of_memory_json(process.out_of_memory)},
                    {"saves", saves_json(process.saves)},
                    {"value_reads", std::move(value_reads)},
-                   {"outside_pytorch", std::move(outside)}});
+                   {"outside_estimate", std::move(outside)}});
   }
   return out;
 }

@@ -61,8 +61,9 @@ void add_outside(std::string& out, const Report& r, size_t rows) {
     out += "\n| outside of PyTorch's allocator, by | then | at most |\n|:--|--:|--:|\n";
     for (size_t i = 0; i < std::min(rows, outside->libraries.size()); ++i) {
       const peak::OutsideLibrary& one = outside->libraries[i];
-      out += "| " + cell(library_name(one.library)) + " | " + bytes_text(one.at_peak) + " | " + bytes_text(one.peak) +
-             " |\n";
+      const std::string first = one.first ? ", " + place_text(*one.first) : "";
+      out += "| " + cell(library_name(one.library) + first) + " | " + bytes_text(one.at_peak) + " | " +
+             bytes_text(one.peak) + " |\n";
     }
   }
   for (const std::string& sentence : outside_sentences(r)) out += "\n" + cell(sentence) + "\n";

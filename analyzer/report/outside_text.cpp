@@ -10,6 +10,11 @@ std::string library_name(const std::string& path) {
   return path.empty() ? "a library that is not known" : path.substr(path.rfind('/') + 1);
 }
 
+std::string place_text(const peak::OutsidePlace& place) {
+  return "first in " + place.op + (place.source.empty() ? "" : " at " + place.source) +
+         (place.module.empty() ? "" : ", module " + place.module);
+}
+
 std::vector<std::string> outside_sentences(const Report& report) {
   std::vector<std::string> all;
   for (const ProcessFacts& process : report.processes) {
@@ -20,18 +25,21 @@ std::vector<std::string> outside_sentences(const Report& report) {
   const auto& outside = report.peak.outside;
   if (!outside) return all;
   if (outside->libraries.empty()) all.emplace_back("No library took memory of the device itself.");
+  if (outside->pools) {
+    all.push_back("The driver's pools (cudaMallocAsync) had " + bytes_text(outside->pools->reserved) + " then, " +
+                  bytes_text(outside->pools->unused) + " of it unused; at most " +
+                  bytes_text(outside->pools->unused_peak) + " was unused.");
+  }
   if (const auto& use = outside->use) {
     const int64_t rest = use->rest().value;
     std::string text = "The most that was in use of " + report.peak.device + ", by all processes, was " +
                        bytes_text(use->used) + " of " + bytes_text(use->total) + ", " + time_text(use->time) +
                        " after the start: " + bytes_text(use->reserved) + " reserved by PyTorch, " +
-                       bytes_text(use->outside) + " outside of it";
+                       bytes_text(use->outside) + " outside of it" +
+                       (use->unused.value > 0 ? ", " + bytes_text(use->unused) + " unused in the driver's pools" : "");
     if (rest >= 0) {
-      text +=
-          ", and " + bytes_text(Bytes{rest}) + " not accounted for" +
-          (rest > 0 ? ": CUDA's context, the driver, what its virtual memory calls and pools hold, other processes, "
-                      "and what was there before"
-                    : "");
+      text += ", and " + bytes_text(Bytes{rest}) + " not accounted for" +
+              (rest > 0 ? ": CUDA's context, the driver, other processes, and what was there before" : "");
     } else {
       text += ", which is " + bytes_text(Bytes{-rest}) + " more than the driver counted at that moment";
     }

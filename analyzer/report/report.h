@@ -105,7 +105,7 @@ struct ValueRead {
 };
 
 // What a process on a simulated GPU would have of a real one beside PyTorch's allocator. Estimates: estimates.h.
-struct OutsidePyTorch {
+struct OutsideEstimate {
   Bytes context;                        // of CUDA, on each GPU that the process uses
   std::vector<uint64_t> communicators;  // of NCCL that were made: ranks, the largest first; 0: not known
   Bytes least_nccl, most_nccl;          // for all of them
@@ -125,7 +125,7 @@ struct ProcessFacts {
   std::string cupti;                       // of --cupti: "on", or why not; empty: it was not asked for
   peak::SaveSummary saves;
   std::vector<ValueRead> value_reads;
-  std::optional<OutsidePyTorch> outside;  // only on simulated GPUs
+  std::optional<OutsideEstimate> outside;  // only on simulated GPUs
 };
 
 struct Holder {

@@ -220,6 +220,7 @@ void add_outside(Page& page, const Report& r) {
       const peak::OutsideLibrary& one = outside->libraries[i];
       page.line("  " + pad_right(fit(library_name(one.library), 34), 34) + pad_left(bytes_text(one.at_peak), 12) +
                 pad_left(bytes_text(one.peak), 12) + pad_left("x" + count_text(one.allocations), 9));
+      if (one.first) page.line(page.paint(Paint::dim, "    " + fit(place_text(*one.first), page.width() - 4)));
     }
     if (shown < outside->libraries.size()) {
       page.line(page.paint(Paint::dim, "  and " + count_text(outside->libraries.size() - shown) + " more"));

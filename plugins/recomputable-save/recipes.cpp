@@ -71,8 +71,10 @@ bool Recipes::add_inputs_of(OperatorId op, AllocationId result, Recipe& recipe) 
   for (const uint32_t input : inputs) {
     if (!add(AllocationId{input})) return false;
   }
-  if (inputs.empty()) {
-    // Operators with an argument that cannot be recorded (gelu) have none: what their node saved is what they read.
+  const bool is_dropout = context_.text.string(p.operators.name[op]) == "aten::native_dropout";
+  if (inputs.empty() || is_dropout) {
+    // Operators with an argument that cannot be recorded (gelu) have none: what their node saved is what they read. A
+    // dropout is made again of the mask, too.
     for (const NodeId node : context_.provenance.nodes(op)) {
       for (const SaveId save : saves_of(context_, node)) {
         if (!add(p.saves.allocation[save])) return false;

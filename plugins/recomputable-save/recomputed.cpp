@@ -27,6 +27,7 @@ Recomputed::Recomputed(const Context& context)
       narrow_(context),
       unneeded_(context),
       gelu_(context.text, {"aten::gelu"}),
+      dropout_(context.text, {"aten::native_dropout"}),
       copies_(context.text, {"aten::clone", "aten::_to_copy"}),
       cheap_(cheap_operators(context.text)),
       budget_(context.applied->recompute_budget()) {
@@ -93,6 +94,14 @@ std::optional<Recomputed::Recipe> Recomputed::recipe_of(OperatorId op, Allocatio
     const AllocationId input{inputs[i]};
     if (input == result && !(is_in_place && i == 0)) return std::nullopt;
     add(input);
+  }
+  if (dropout_.has(p.operators.name[op])) {
+    // The mask that it made, which its node saved. What no node saved is not known.
+    const size_t before = recipe.sources.size() + recipe.small.size();
+    for (const NodeId node : context_.provenance.nodes(op)) {
+      for (const SaveId save : saves_of(context_, node)) add(p.saves.allocation[save]);
+    }
+    if (recipe.sources.size() + recipe.small.size() == before) return std::nullopt;
   }
   // In place in a part of a tensor it makes the rest of it no more.
   if (is_in_place && !is_whole(op, result)) return std::nullopt;

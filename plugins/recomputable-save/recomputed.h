@@ -120,7 +120,7 @@ class Recomputed {
   const Contents contents_;
   const Narrow narrow_;
   mutable Unneeded unneeded_;
-  const NameSet gelu_, copies_;
+  const NameSet gelu_, dropout_, copies_;
   const std::vector<recompute::Cheap> cheap_;        // by StringId
   std::vector<Interval> backwards_;                  // merged
   std::vector<int64_t> backward_ends_;               // sorted

@@ -47,6 +47,23 @@ OutsideMemory memory_of(cupti::MemoryKind kind) {
   }
 }
 
+trace::VirtualChange change_of(cupti::VirtualMemory::Change change) {
+  using Change = cupti::VirtualMemory::Change;
+  switch (change) {
+    case Change::created:
+      return trace::VirtualChange::created;
+    case Change::retained:
+      return trace::VirtualChange::retained;
+    case Change::released:
+      return trace::VirtualChange::released;
+    case Change::mapped:
+      return trace::VirtualChange::mapped;
+    case Change::unmapped:
+      break;
+  }
+  return trace::VirtualChange::unmapped;
+}
+
 // What is told comes on any thread, CUPTI's too: a lane of its own.
 class Recorder : public cupti::Sink {
  public:
@@ -65,12 +82,62 @@ class Recorder : public cupti::Sink {
                .bytes = a.bytes,
                .change = a.is_allocation ? OutsideChange::allocated : OutsideChange::freed,
                .memory = memory_of(a.kind),
-               .reserved = {}});
+               .reserved = {},
+               .call = a.call});
       }
     } catch (...) {
       dropped(activities.size());
     }
     g_waits.store(true, std::memory_order_relaxed);  // what is in use now is asked at the next operator
+  }
+
+  void were(std::span<const cupti::PoolState> pools) override {
+    if (!record::is_recording()) return;
+    const std::lock_guard lock(lock_);
+    const auto now = cupti::same_moment(trace::ticks_now);
+    for (const cupti::PoolState& pool : pools) {
+      own_.lane.write(trace::MemoryPoolRecord{
+          .header = record::header<trace::MemoryPoolRecord>(RecordKind::memory_pool, device_of(pool.device)),
+          .ticks = now.other,
+          .age = now.ns - std::min(now.ns, pool.happened_ns),
+          .address = pool.address,
+          .reserved = pool.reserved,
+          .used = pool.used,
+          .change = pool.is_destroyed ? trace::PoolChange::destroyed : trace::PoolChange::now,
+          .padding = {}});
+    }
+  }
+
+  // On the program's thread, which may have the lock of PyTorch's allocator: see device_memory.h. A thread that
+  // LibTorch has never run on is in no operator.
+  void called(uint32_t call) override {
+    if (!record::is_recording()) return;
+    const auto* thread = static_cast<const observe::Thread*>(*observe::g_inject->thread_slot());
+    if (thread == nullptr || thread->recording == nullptr) return;
+    thread->recording->lane.write(trace::OutsideCallRecord{
+        record::header<trace::OutsideCallRecord>(RecordKind::outside_call), trace::ticks_now(), call, 0});
+  }
+
+  void changed(const cupti::VirtualMemory& memory) override {
+    if (!record::is_recording()) return;
+    try {
+      const std::lock_guard lock(lock_);
+      const auto now = cupti::same_moment(trace::ticks_now);
+      const uint32_t library = memory.library.empty() ? 0 : record::intern_string(own_, memory.library);
+      own_.lane.write(trace::VirtualMemoryRecord{.header = record::header<trace::VirtualMemoryRecord>(
+                                                     RecordKind::virtual_memory, device_of(memory.device), library),
+                                                 .ticks = now.other,
+                                                 .age = now.ns - std::min(now.ns, memory.happened_ns),
+                                                 .handle = memory.handle,
+                                                 .address = memory.address,
+                                                 .bytes = memory.bytes,
+                                                 .call = memory.call,
+                                                 .change = change_of(memory.change),
+                                                 .reserved = {}});
+    } catch (...) {
+      dropped(1);
+    }
+    g_waits.store(true, std::memory_order_relaxed);
   }
 
   void dropped(uint64_t records) override { record::g_spool.count(trace::Loss::dropped_activity, records); }
@@ -86,14 +153,17 @@ class Recorder : public cupti::Sink {
            .bytes = 0,
            .change = OutsideChange::ended,
            .memory = OutsideMemory::unknown,
-           .reserved = {}});
+           .reserved = {},
+           .call = 0});
   }
 
  private:
-  trace::RecordHeader header(uint32_t device, uint32_t library) {
+  uint8_t device_of(uint32_t device) {
     const auto index = static_cast<c10::DeviceIndex>(device < 128 ? device : 127);
-    return record::header<trace::OutsideRecord>(RecordKind::outside,
-                                                record::device_id(own_, {c10::DeviceType::CUDA, index}), library);
+    return record::device_id(own_, {c10::DeviceType::CUDA, index});
+  }
+  trace::RecordHeader header(uint32_t device, uint32_t library) {
+    return record::header<trace::OutsideRecord>(RecordKind::outside, device_of(device), library);
   }
   void write(const trace::OutsideRecord& record) { own_.lane.write(record); }
 

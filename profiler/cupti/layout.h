@@ -23,6 +23,7 @@ enum class Result : int {
 
 // CUpti_ActivityKind
 inline constexpr uint32_t kMemory2 = 49;
+inline constexpr uint32_t kMemoryPool = 50;
 // cuptiActivityFlushAll: CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 inline constexpr uint32_t kForced = 1;
 
@@ -40,6 +41,11 @@ enum class MemoryKind : uint32_t {
   device_static = 6,
   managed_static = 7,
 };
+
+// CUpti_ActivityMemoryPoolType: one of this process
+inline constexpr uint32_t kLocalPool = 1;
+// CUpti_ActivityMemoryPoolOperationType
+enum class PoolOperation : uint32_t { created = 1, destroyed = 2, trimmed = 3 };
 
 // CUpti_Activity
 struct ActivityHeader {
@@ -64,12 +70,89 @@ struct MemoryActivity {
   const char* name;
   uint32_t is_async;
   uint32_t padding;
-  uint64_t pool[5];
+  struct {
+    uint32_t type;  // 0: no pool
+    uint32_t padding;
+    uint64_t address;
+    uint64_t release_threshold;
+    uint64_t reserved;  // bytes that the pool has
+    uint64_t used;      // of them
+  } pool;
   const char* source;  // the path of the library that asked for the memory
 };
 inline constexpr size_t kWithoutSource = offsetof(MemoryActivity, source);
 // Of the first version, CUpti_ActivityMemory2, which ends with the size of the pool.
 inline constexpr size_t kShortest = kWithoutSource - sizeof(uint64_t);
+
+// CUpti_ActivityMemoryPool3; the second version ends with `used`.
+struct PoolActivity {
+  uint32_t kind;
+  uint32_t operation;
+  uint32_t type;
+  uint32_t correlation;
+  uint32_t process;
+  uint32_t device;
+  uint64_t least_kept;
+  uint64_t address;
+  uint64_t reserved;
+  uint64_t release_threshold;
+  uint64_t timestamp;
+  uint64_t used;
+  uint8_t is_managed;
+  uint8_t padding[7];
+};
+inline constexpr size_t kWithUsed = offsetof(PoolActivity, is_managed);
+
+// CUpti_CallbackDomain
+enum class Domain : int { driver = 1, runtime = 2 };
+// CUpti_ApiCallbackSite
+enum class Site : int { enter = 0, exit = 1 };
+// Functions of the driver, CUpti_driver_api_trace_cbid.
+inline constexpr uint32_t kMemCreate = 549, kMemRelease = 550, kMemMap = 551, kMemUnmap = 552, kMemRetain = 565;
+
+// CUpti_CallbackData
+struct CallbackData {
+  Site site;
+  const char* function;
+  const void* parameters;
+  const int* result;  // of the driver's functions: CUresult; at the exit
+  const char* symbol;
+  void* context;
+  uint32_t context_id;
+  uint64_t* from_enter_to_exit;
+  uint32_t correlation;
+};
+// Parameters of the driver's functions: cuMemCreate_params_st and so on.
+struct AllocationProperties {  // the begin of CUmemAllocationProp
+  int type, shareable;
+  int location_type;  // kOnDevice
+  int location;
+};
+inline constexpr int kOnDevice = 1;
+struct CreateParameters {
+  const uint64_t* handle;
+  size_t bytes;
+  const AllocationProperties* properties;
+  unsigned long long flags;
+};
+struct ReleaseParameters {
+  uint64_t handle;
+};
+struct MapParameters {
+  uint64_t address;
+  size_t bytes;
+  size_t offset;
+  uint64_t handle;
+  unsigned long long flags;
+};
+struct UnmapParameters {
+  uint64_t address;
+  size_t bytes;
+};
+struct RetainParameters {
+  const uint64_t* handle;
+  void* address;
+};
 
 // CUpti_SubscriberParams as it was at first: CUPTI is told by `bytes` that later fields are not there.
 struct SubscriberParameters {
@@ -80,6 +163,7 @@ struct SubscriberParameters {
 };
 
 using Subscriber = void*;
+using Callback = void (*)(void* data, Domain domain, uint32_t function, const CallbackData* call);
 using RequestBuffer = void (*)(uint8_t** buffer, size_t* bytes, size_t* most_records);
 using CompleteBuffer = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t bytes, size_t valid);
 
@@ -87,9 +171,10 @@ using CompleteBuffer = void (*)(void* context, uint32_t stream, uint8_t* buffer,
 struct Functions {
   Result (*get_version)(uint32_t*) = nullptr;
   Result (*get_result_string)(Result, const char**) = nullptr;
-  Result (*subscribe)(Subscriber*, void* callback, void* data) = nullptr;
-  Result (*subscribe_v2)(Subscriber*, void* callback, void* data, const SubscriberParameters*) = nullptr;  // or null
+  Result (*subscribe)(Subscriber*, Callback, void* data) = nullptr;
+  Result (*subscribe_v2)(Subscriber*, Callback, void* data, const SubscriberParameters*) = nullptr;  // or null
   Result (*unsubscribe)(Subscriber) = nullptr;
+  Result (*enable_callback)(uint32_t on, Subscriber, Domain, uint32_t function) = nullptr;
   Result (*register_callbacks)(RequestBuffer, CompleteBuffer) = nullptr;
   Result (*enable)(uint32_t kind) = nullptr;
   Result (*disable)(uint32_t kind) = nullptr;
@@ -109,6 +194,7 @@ void each_function(Functions& f, Visit&& visit) {
   visit("cuptiSubscribe", f.subscribe, false);
   visit("cuptiSubscribe_v2", f.subscribe_v2, true);
   visit("cuptiUnsubscribe", f.unsubscribe, false);
+  visit("cuptiEnableCallback", f.enable_callback, false);
   visit("cuptiActivityRegisterCallbacks", f.register_callbacks, false);
   visit("cuptiActivityEnable", f.enable, false);
   visit("cuptiActivityDisable", f.disable, false);

@@ -9,9 +9,14 @@
 
 namespace tapelens::cupti {
 
+struct Happened {
+  std::vector<Activity> activities;
+  std::vector<PoolState> pools;
+};
+
 // Appends the activities of memory in a buffer, whatever else is in it. `names_sources`: records have MemoryActivity::
-// source. A record that does not lie in the buffer as a whole ends it. The texts are CUPTI's, which keeps them.
-void read_records(const Functions& functions, std::span<uint8_t> buffer, bool names_sources,
-                  std::vector<Activity>& activities);
+// source, and what pools have. A record that does not lie in the buffer as a whole ends it. The texts are CUPTI's,
+// which keeps them.
+void read_records(const Functions& functions, std::span<uint8_t> buffer, bool names_sources, Happened& happened);
 
 }  // namespace tapelens::cupti

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
-#include <vector>
 
+#include "profiler/cupti/caller.h"
+#include "profiler/cupti/calls.h"
+#include "profiler/cupti/clocks.h"
 #include "profiler/cupti/records.h"
 
 namespace tapelens::cupti {
@@ -23,7 +25,7 @@ struct Session {
 
 // The lock of the session's begin and end; CUPTI is called with it, and calls us back.
 std::mutex g_lock;
-std::mutex g_telling;  // of what is told; nothing of CUPTI is called with it
+std::mutex g_telling;  // of what is told; nothing of CUPTI or of the program is called with it
 Session g_session;     // does not change while it is on
 std::atomic<bool> g_is_on{false};
 
@@ -37,19 +39,35 @@ void complete_buffer(void* context, uint32_t stream, uint8_t* buffer, size_t, si
   if (buffer == nullptr) return;
   if (g_is_on.load(std::memory_order_acquire)) {
     const Session& s = g_session;
-    std::vector<Activity> activities;
+    Happened happened;
     size_t dropped = 0;
     if (s.functions.get_dropped(context, stream, &dropped) != Result::success) dropped = 0;
     try {
-      if (valid > 0) read_records(s.functions, {buffer, valid}, s.names_sources, activities);
+      if (valid > 0) read_records(s.functions, {buffer, valid}, s.names_sources, happened);
     } catch (...) {  // no memory: as if CUPTI had had none
       ++dropped;
     }
     const std::lock_guard lock(g_telling);
-    if (!activities.empty()) s.sink->happened(activities);
+    if (!happened.activities.empty()) s.sink->happened(happened.activities);
+    if (!happened.pools.empty()) s.sink->were(happened.pools);
     if (dropped > 0) s.sink->dropped(dropped);
   }
   std::free(buffer);
+}
+
+// A function of CUDA begins or ends on this thread.
+void called(void*, Domain domain, uint32_t function, const CallbackData* call) noexcept {
+  if (!g_is_on.load(std::memory_order_acquire) || call == nullptr) return;
+  const Session& s = g_session;
+  if (call->site == Site::enter) {
+    if (call->correlation != 0) s.sink->called(call->correlation);
+    if (call->from_enter_to_exit != nullptr) *call->from_enter_to_exit = monotonic_ns();
+  } else if (domain == Domain::driver && call->result != nullptr && *call->result == 0) {
+    const std::optional<VirtualMemory> memory = virtual_memory(function, *call);
+    if (!memory) return;
+    const std::lock_guard lock(g_telling);
+    s.sink->changed(*memory);
+  }
 }
 
 std::string name_of(const Functions& f, Result result) {
@@ -75,16 +93,19 @@ std::string why_not(const Functions& f, Result result, const char* holder) {
 }
 
 Result subscribe(const Functions& f, Subscriber* subscriber, std::span<char> holder) {
-  if (f.subscribe_v2 == nullptr) return f.subscribe(subscriber, nullptr, nullptr);
+  if (f.subscribe_v2 == nullptr) return f.subscribe(subscriber, called, nullptr);
   const SubscriberParameters parameters{sizeof(SubscriberParameters), "Tapelens", holder.data(), holder.size()};
-  return f.subscribe_v2(subscriber, nullptr, nullptr, &parameters);
+  return f.subscribe_v2(subscriber, called, nullptr, &parameters);
 }
 
 // What was begun, in reverse.
 void let_go(const Session& s) {
   if (s.functions.flush_period != nullptr) s.functions.flush_period(0);
   s.functions.disable(kMemory2);
-  if (s.names_sources) s.functions.enable_source(0);
+  if (s.names_sources) {
+    s.functions.disable(kMemoryPool);
+    s.functions.enable_source(0);
+  }
   s.functions.flush_all(kForced);  // while it is ours: who comes next must not be given our buffers
   s.functions.unsubscribe(s.subscriber);
 }
@@ -110,9 +131,13 @@ std::string begin(const Functions& functions, Sink& sink) {
     names_sources = functions.enable_source != nullptr && functions.enable_source(1) == Result::success;
     g_session = {functions, &sink, subscriber, names_sources};
     g_is_on.store(true, std::memory_order_release);
-    result = functions.enable(kMemory2);
+    prepare_caller();
+    result = enable_calls(functions, subscriber);
   }
+  if (result == Result::success) result = functions.enable(kMemory2);
   if (result == Result::success) {
+    // Without it a pool is as its last allocation or free had it: what is trimmed later is not known.
+    if (names_sources) functions.enable(kMemoryPool);
     if (functions.flush_period != nullptr) functions.flush_period(kFlushMs);
     return "";
   }

@@ -57,6 +57,28 @@ const torch::autograd::generated::GeluBackward0* gelu_node(const at::Tensor& out
   return dynamic_cast<const torch::autograd::generated::GeluBackward0*>(torch::autograd::impl::grad_fn_unsafe(output));
 }
 
+// A native_dropout of CUDA is input * mask * scale, in this order, in the accumulation type and rounded once: what
+// native_dropout_backward makes of a gradient. The scale is the kernel's own: the kept fraction is rounded to the
+// accumulation type before it is inverted. `record`: of the call as it began. False: it was another kernel's, or its
+// memory would lie otherwise.
+bool make_from_mask(RecordedCall& record, const at::Tensor& output, const at::Tensor& mask) {
+  if (record.arguments.size() != 3 || record.large.size() != 1 || !output.is_cuda() || !is_plain(mask) ||
+      mask.scalar_type() != at::kBool) {
+    return false;
+  }
+  const c10::IValue &rate = record.arguments[1], &train = record.arguments[2];
+  if (!rate.isDouble() || !(train.isNone() || (train.isBool() && train.toBool()))) return false;
+  const double kept = 1.0 - rate.toDouble();
+  if (!(kept > 0 && kept <= 1) || record.large[0].geometry != Geometry(output) ||
+      !output.is_contiguous(output.suggest_memory_format())) {
+    return false;
+  }
+  const bool is_double = output.scalar_type() == at::kDouble;
+  record.arguments = {c10::IValue(), c10::IValue(), c10::IValue(1.0 / (is_double ? kept : static_cast<float>(kept)))};
+  read(record, 1, mask);
+  return true;
+}
+
 }  // namespace
 
 const CheapOperator* cheap_operator(const at::RecordFunction& function) {
@@ -71,12 +93,15 @@ const CheapOperator* cheap_operator(const at::RecordFunction& function) {
   const std::lock_guard guard(lock);
   std::unique_ptr<CheapOperator>& made = (*known)[*of];
   if (made != nullptr) return made.get();
-  const auto op = c10::Dispatcher::singleton().findSchema(*of);
+  const bool is_dropout = name == "aten::native_dropout";
+  const auto op = c10::Dispatcher::singleton().findSchema(
+      is_dropout ? c10::OperatorName("aten::native_dropout_backward", "") : *of);
   if (!op) return nullptr;
   made.reset(new CheapOperator{cheap, *op});
   made->is_in_place = is_in_place;
   made->copies = name == "aten::clone" || name == "aten::_to_copy";
   made->is_gelu = name == "aten::gelu";
+  made->is_dropout = is_dropout;
   made->drops_running_stats = name == "aten::native_batch_norm" || name == "aten::cudnn_batch_norm";
   return made.get();
 }
@@ -135,6 +160,10 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
     call.record->op = call.op;
     call.record->arguments = {c10::IValue(), c10::IValue(node->approximate)};
     read(*call.record, 0, *input);
+  }
+  if (call.op->is_dropout &&
+      (outputs.size() != 2 || !outputs[1].isTensor() || !make_from_mask(*call.record, output, outputs[1].toTensor()))) {
+    return;
   }
   RecordedCall& record = *call.record;
   const auto* storage = output.storage().unsafeGetStorageImpl();

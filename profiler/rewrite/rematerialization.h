@@ -22,6 +22,7 @@ struct CheapOperator {
   bool copies = false;               // its result may hold what its argument holds
   bool is_gelu = false;              // not boxable: its input comes from its node
   bool drops_running_stats = false;  // batch normalisation: a second update must not happen
+  bool is_dropout = false;           // `op` is native_dropout_backward, which makes the same of its input and its mask
 };
 
 // Null: not one of them. By schema name and overload: to be asked once for each.

@@ -54,6 +54,7 @@ constexpr std::array kCheap = {
     Entry{"aten::mish", 8},
     Entry{"aten::pow", 4},
     Entry{"aten::cudnn_batch_norm", 4},
+    Entry{"aten::native_dropout", 3},
 };
 
 struct Multiplies {

@@ -11,7 +11,8 @@
 
 namespace tapelens::recompute {
 
-// Deterministic, no random numbers, a pass over memory or two, the first output what matters.
+// Deterministic, no random numbers, a pass over memory or two, the first output what matters. A native_dropout is made
+// again of its input and the mask that it made, its second output.
 struct Cheap {
   uint32_t number = 0;  // 0: it is none; else the same number in every process, for the overloads of one name alike
   uint32_t cost = 0;    // for each byte that it makes

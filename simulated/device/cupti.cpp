@@ -1,10 +1,11 @@
-// CUPTI: activities of memory (MEMORY2) of the calls that are simulated, to the client that asks for them. Nothing runs
-// on the device, so torch.profiler goes on without times of kernels.
+// CUPTI: activities of memory (MEMORY2, MEMORY_POOL) of the calls that are simulated, to the client that asks for them.
+// Nothing runs on the device, so torch.profiler goes on without times of kernels.
 //
 // As CUPTI does: buffers are the client's, a worker thread gives back those that are full, and all of them are given
 // back when they are flushed. Who registers callbacks takes them from whoever had them. What CUPTI is free to do, and a
-// machine may refuse, tests ask for by a variable of the environment (TAPELENS_SIMULATED_CUPTI): words that are
-// separated by commas.
+// machine may refuse, tests ask for: cupti.h.
+#include "simulated/device/cupti.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <time.h>
@@ -15,25 +16,13 @@
 
 #include "simulated/device/activities.h"
 #include "simulated/device/state.h"
-#include "simulated/settings/variables.h"
 
 using namespace tapelens::simulated;
 
 namespace {
 
-// CUptiResult
-enum Cupti : int {
-  kCuptiSuccess = 0,
-  kCuptiInvalidParameter = 1,
-  kCuptiInvalidOperation = 7,
-  kCuptiNoMore = 12,
-  kCuptiInvalidKind = 21,
-  kCuptiNotSupported = 27,
-  kCuptiNotPermitted = 35,
-  kCuptiHeld = 39,
-};
-
 constexpr int kMemory2 = 49;         // CUPTI_ACTIVITY_KIND_MEMORY2
+constexpr int kMemoryPool = 50;      // CUPTI_ACTIVITY_KIND_MEMORY_POOL
 constexpr uint32_t kUnknown = 9999;  // a kind that no client knows
 constexpr uint32_t kNone = 0xffffffffU;
 constexpr size_t kFew = 4;  // records in a buffer, where several buffers are wanted
@@ -44,11 +33,18 @@ struct Memory {
   uint64_t address, bytes, timestamp, counter;
   uint32_t process, device, context, stream;
   const char* name;
-  uint32_t is_async, padding;
-  uint64_t pool[5];
+  uint32_t is_async, padding, pool_type, pool_padding;
+  uint64_t pool, threshold, reserved, used;
   const char* source;
 };
 static_assert(sizeof(Memory) == 128);
+// CUpti_ActivityMemoryPool3
+struct Pool {
+  uint32_t kind, operation, type, correlation, process, device;
+  uint64_t kept, address, reserved, threshold, timestamp, used, managed;
+};
+static_assert(sizeof(Pool) == 80);
+constexpr uint32_t kLocal = 1;  // CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL
 constexpr unsigned kSourceSince = 26;
 
 using Request = void (*)(unsigned char** buffer, size_t* bytes, size_t* most);
@@ -57,14 +53,6 @@ using Complete = void (*)(void* context, uint32_t stream, unsigned char* buffer,
 struct Buffer {
   unsigned char* memory;
   size_t bytes, used, records;
-};
-
-// What the environment asks for.
-struct Wanted {
-  bool reversed;  // records and buffers, as far as they wait
-  bool drops;     // every other buffer is lost
-  bool unknown;   // a record of another kind before each
-  bool no_memory2, no_source, refused, held;
 };
 
 constexpr size_t kMostWaiting = 64;
@@ -80,47 +68,15 @@ Buffer g_open;
 Buffer g_waiting[kMostWaiting];
 size_t g_waiting_count;
 uint64_t g_dropped, g_buffers;
-uint32_t g_correlation;
-bool g_is_enabled, g_names_sources, g_has_worker;
+bool g_is_enabled, g_tells_pools, g_names_sources, g_has_worker;
 uint32_t g_period_ms;
 const char* g_sources[kMostSources];
 size_t g_source_count;
-bool g_is_subscribed;
-char g_subscriber[128];
-
-thread_local const void* t_caller = nullptr;
-thread_local const char* t_caller_name = nullptr;
-
-Wanted read_wanted() {
-  Wanted wanted{};
-  const char* text = std::getenv(TAPELENS_SIMULATED_CUPTI);
-  while (text != nullptr && *text != '\0') {
-    const char* comma = std::strchr(text, ',');
-    const size_t length = comma != nullptr ? static_cast<size_t>(comma - text) : std::strlen(text);
-    const auto is = [&](const char* word) { return std::strlen(word) == length && !std::strncmp(text, word, length); };
-    wanted.reversed |= is("reversed");
-    wanted.drops |= is("drops");
-    wanted.unknown |= is("unknown");
-    wanted.no_memory2 |= is("no_memory2");
-    wanted.no_source |= is("no_source");
-    wanted.refused |= is("refused");
-    wanted.held |= is("held");
-    text = comma != nullptr ? comma + 1 : nullptr;
-  }
-  return wanted;
-}
-
-pthread_once_t g_wanted_once = PTHREAD_ONCE_INIT;
-Wanted g_wanted;
-const Wanted& wanted() {
-  pthread_once(&g_wanted_once, [] { g_wanted = read_wanted(); });
-  return g_wanted;
-}
 
 // Up to CUDA 12.9 a count, since then made of CUDA's version.
 unsigned version() {
-  if (wanted().no_memory2) return 13;  // CUDA 11.0
-  if (wanted().no_source) return 24;   // CUDA 12.4
+  if (cupti_wanted().no_memory2) return 13;  // CUDA 11.0
+  if (cupti_wanted().no_source) return 24;   // CUDA 12.4
   const uint64_t cuda = settings().cuda;
   if (cuda >= 13000) return static_cast<unsigned>(cuda / 1000 * 10000 + cuda % 1000 / 10 * 100);
   constexpr unsigned kOf12[] = {19, 19, 20, 21, 22, 23, 24, 24, 26, 28};  // 12.0 and later
@@ -128,7 +84,11 @@ unsigned version() {
   return kOf12[minor < 10 ? minor : 9];
 }
 
-size_t record_bytes() { return version() >= kSourceSince ? sizeof(Memory) : sizeof(Memory) - sizeof(char*); }
+size_t record_bytes(uint32_t kind) {
+  if (kind == kMemoryPool) return sizeof(Pool);
+  if (kind == kUnknown) return sizeof(uint64_t);
+  return version() >= kSourceSince ? sizeof(Memory) : sizeof(Memory) - sizeof(char*);
+}
 
 uint64_t now_ns() {
   timespec now{};
@@ -149,22 +109,31 @@ const char* kept(const char* text) {
 
 // Without the lock: the loader has locks of its own.
 const char* caller() {
-  if (t_caller_name != nullptr) return t_caller_name;
+  if (caller_name() != nullptr) return caller_name();
   Dl_info found;
-  if (t_caller == nullptr || dladdr(t_caller, &found) == 0) return nullptr;
+  if (caller_address() == nullptr || dladdr(caller_address(), &found) == 0) return nullptr;
   return found.dli_fname;
 }
 
+uint32_t kind_at(const unsigned char* record) {
+  uint32_t kind = 0;
+  std::memcpy(&kind, record, sizeof(kind));
+  return kind;
+}
+
+// The last record becomes the first.
 void reverse(Buffer& buffer) {
-  const size_t size = record_bytes();
-  unsigned char swap[sizeof(Memory)];
-  for (size_t low = 0, high = buffer.records; low + 1 < high; ++low) {
-    --high;
-    unsigned char *first = buffer.memory + low * size, *last = buffer.memory + high * size;
-    std::memcpy(swap, first, size);
-    std::memcpy(first, last, size);
-    std::memcpy(last, swap, size);
+  auto* copy = static_cast<unsigned char*>(std::malloc(buffer.used));
+  if (copy == nullptr) return;
+  std::memcpy(copy, buffer.memory, buffer.used);
+  size_t from = 0, to = buffer.used;
+  while (from < buffer.used) {
+    const size_t size = record_bytes(kind_at(copy + from));
+    to -= size;
+    std::memcpy(buffer.memory + to, copy + from, size);
+    from += size;
   }
+  std::free(copy);
 }
 
 // With the lock: what is in the open buffer waits to be given back.
@@ -175,8 +144,8 @@ void close_buffer() {
     g_open.used = g_open.records = 0;
     return;
   }
-  if (wanted().reversed) reverse(g_open);
-  if (wanted().drops && g_buffers++ % 2 == 1) {
+  if (cupti_wanted().reversed) reverse(g_open);
+  if (cupti_wanted().drops && g_buffers++ % 2 == 1) {
     g_dropped += g_open.records;
     g_open.used = g_open.records = 0;
   }
@@ -203,9 +172,8 @@ bool open_buffer() {
   return true;
 }
 
-void append(const Memory& activity) {
-  const size_t size = record_bytes();
-  const bool is_few = wanted().reversed || wanted().drops;
+void append(const void* record, size_t size) {
+  const bool is_few = cupti_wanted().reversed || cupti_wanted().drops;
   if (g_open.memory != nullptr && (g_open.used + size > g_open.bytes || (is_few && g_open.records == kFew))) {
     close_buffer();
     pthread_cond_signal(&g_wake);
@@ -214,7 +182,7 @@ void append(const Memory& activity) {
     ++g_dropped;
     return;
   }
-  std::memcpy(g_open.memory + g_open.used, &activity, size);
+  std::memcpy(g_open.memory + g_open.used, record, size);
   g_open.used += size;
   ++g_open.records;
 }
@@ -234,7 +202,7 @@ void deliver() {
   }
   if (complete == nullptr) return;
   for (size_t i = 0; i < count; ++i) {
-    const Buffer& buffer = taken[wanted().reversed ? count - 1 - i : i];
+    const Buffer& buffer = taken[cupti_wanted().reversed ? count - 1 - i : i];
     complete(nullptr, 0, buffer.memory, buffer.bytes, buffer.used);
   }
 }
@@ -259,62 +227,69 @@ void* work(void*) {
   return nullptr;
 }
 
-int subscribe(void** subscriber, const char* name, char* holder, size_t room) {
-  if (wanted().refused) return kCuptiNotPermitted;
-  const Lock lock(g_mutex);
-  if (g_is_subscribed || wanted().held) {
-    if (holder != nullptr && room > 0) {
-      std::strncpy(holder, wanted().held ? "Nsight Systems" : g_subscriber, room - 1);
-      holder[room - 1] = '\0';
-    }
-    return kCuptiHeld;
+// Of a kind that is enabled, to the client.
+template <class Record>
+void tell(const Record& record) {
+  if (cupti_wanted().unknown) {
+    Record other{};
+    other.kind = kUnknown;
+    append(&other, record_bytes(kUnknown));
   }
-  g_is_subscribed = true;
-  std::strncpy(g_subscriber, name != nullptr ? name : "CUPTI", sizeof(g_subscriber) - 1);
-  *subscriber = &g_is_subscribed;
-  return kCuptiSuccess;
+  append(&record, record_bytes(record.kind));
 }
 
 }  // namespace
 
-Caller::Caller(const void* return_address, const char* name) : is_outermost_(t_caller == nullptr) {
-  if (!is_outermost_) return;
-  t_caller = return_address;
-  t_caller_name = name;
-}
-
-Caller::~Caller() {
-  if (!is_outermost_) return;
-  t_caller = nullptr;
-  t_caller_name = nullptr;
-}
-
 void tapelens::simulated::tell_memory(const MemoryActivity& activity) {
   if (!__atomic_load_n(&g_is_enabled, __ATOMIC_RELAXED)) return;
   const char* const source = activity.is_allocation ? caller() : nullptr;
+  const uint32_t number = correlation();
   const Lock lock(g_mutex);
   if (!g_is_enabled) return;
   Memory told{};
   told.kind = kMemory2;
   told.operation = activity.is_allocation ? 1 : 2;
   told.memory_kind = static_cast<uint32_t>(activity.kind);
-  told.correlation = ++g_correlation;
+  told.correlation = number;
   told.address = reinterpret_cast<uintptr_t>(activity.address);
   told.bytes = activity.bytes;
   told.timestamp = now_ns();
-  told.counter = reinterpret_cast<uintptr_t>(t_caller);
+  told.counter = reinterpret_cast<uintptr_t>(caller_address());
   told.process = static_cast<uint32_t>(getpid());
   told.device = static_cast<uint32_t>(activity.device);
   told.context = 1;
   told.stream = activity.is_async ? 7 : kNone;
   told.is_async = activity.is_async ? 1 : 0;
   told.source = source != nullptr && g_names_sources ? kept(source) : nullptr;
-  if (wanted().unknown) {
-    Memory other{};
-    other.kind = kUnknown;
-    append(other);
+  if (activity.pool.pool != nullptr) {
+    told.pool_type = kLocal;
+    told.pool = reinterpret_cast<uintptr_t>(activity.pool.pool);
+    told.threshold = activity.pool.threshold;
+    told.reserved = activity.pool.reserved;
+    told.used = activity.pool.used;
   }
-  append(told);
+  tell(told);
+}
+
+void tapelens::simulated::tell_pool(PoolOperation operation, int device, const PoolNow& pool, uint64_t kept) {
+  if (!__atomic_load_n(&g_tells_pools, __ATOMIC_RELAXED)) return;
+  const uint32_t number = correlation();
+  const Lock lock(g_mutex);
+  if (!g_tells_pools) return;
+  Pool told{};
+  told.kind = kMemoryPool;
+  told.operation = static_cast<uint32_t>(operation);
+  told.type = kLocal;
+  told.correlation = number;
+  told.process = static_cast<uint32_t>(getpid());
+  told.device = static_cast<uint32_t>(device);
+  told.kept = kept;
+  told.address = reinterpret_cast<uintptr_t>(pool.pool);
+  told.reserved = pool.reserved;
+  told.threshold = pool.threshold;
+  told.timestamp = now_ns();
+  told.used = pool.used;
+  tell(told);
 }
 
 TAPELENS_CUDA int cuptiGetVersion(unsigned* to) {
@@ -342,34 +317,6 @@ TAPELENS_CUDA int cuptiGetResultString(int result, const char** text) {
   return kCuptiSuccess;
 }
 
-TAPELENS_CUDA int cuptiGetCallbackName(int, unsigned, const char** name) {
-  *name = "";
-  return kCuptiSuccess;
-}
-
-TAPELENS_CUDA int cuptiSubscribe(void** subscriber, void*, void*) { return subscribe(subscriber, nullptr, nullptr, 0); }
-
-// The begin of CUpti_SubscriberParams.
-struct SubscriberParameters {
-  size_t bytes;
-  const char* name;
-  char* holder;
-  size_t holder_room;
-};
-
-TAPELENS_CUDA int cuptiSubscribe_v2(void** subscriber, void*, void*, const SubscriberParameters* parameters) {
-  if (parameters == nullptr) return subscribe(subscriber, nullptr, nullptr, 0);
-  if (parameters->bytes < sizeof(SubscriberParameters)) return kCuptiInvalidParameter;
-  return subscribe(subscriber, parameters->name, parameters->holder, parameters->holder_room);
-}
-
-TAPELENS_CUDA int cuptiUnsubscribe(void* subscriber) {
-  const Lock lock(g_mutex);
-  if (subscriber != &g_is_subscribed || !g_is_subscribed) return kCuptiInvalidParameter;
-  g_is_subscribed = false;
-  return kCuptiSuccess;
-}
-
 TAPELENS_CUDA int cuptiActivityRegisterCallbacks(Request request, Complete complete) {
   if (request == nullptr || complete == nullptr) return kCuptiInvalidParameter;
   const Lock lock(g_mutex);
@@ -380,10 +327,10 @@ TAPELENS_CUDA int cuptiActivityRegisterCallbacks(Request request, Complete compl
 
 // Of other kinds there is nothing to tell.
 TAPELENS_CUDA int cuptiActivityEnable(int kind) {
-  if (kind != kMemory2) return kCuptiSuccess;
-  if (wanted().no_memory2) return kCuptiInvalidKind;
+  if (kind != kMemory2 && kind != kMemoryPool) return kCuptiSuccess;
+  if (cupti_wanted().no_memory2) return kCuptiInvalidKind;
   const Lock lock(g_mutex);
-  __atomic_store_n(&g_is_enabled, true, __ATOMIC_RELAXED);
+  __atomic_store_n(kind == kMemory2 ? &g_is_enabled : &g_tells_pools, true, __ATOMIC_RELAXED);
   if (!g_has_worker) {
     pthread_t worker;
     g_has_worker = pthread_create(&worker, nullptr, work, nullptr) == 0;
@@ -395,6 +342,7 @@ TAPELENS_CUDA int cuptiActivityEnable(int kind) {
 TAPELENS_CUDA int cuptiActivityDisable(int kind) {
   const Lock lock(g_mutex);
   if (kind == kMemory2) __atomic_store_n(&g_is_enabled, false, __ATOMIC_RELAXED);
+  if (kind == kMemoryPool) __atomic_store_n(&g_tells_pools, false, __ATOMIC_RELAXED);
   return kCuptiSuccess;
 }
 
@@ -423,8 +371,9 @@ TAPELENS_CUDA int cuptiActivityFlushAll(uint32_t) {
 }
 
 TAPELENS_CUDA int cuptiActivityGetNextRecord(unsigned char* buffer, size_t valid, void** record) {
-  unsigned char* next = *record == nullptr ? buffer : static_cast<unsigned char*>(*record) + record_bytes();
-  if (next + record_bytes() > buffer + valid) return kCuptiNoMore;
+  unsigned char* next = buffer;
+  if (auto* last = static_cast<unsigned char*>(*record)) next = last + record_bytes(kind_at(last));
+  if (next >= buffer + valid) return kCuptiNoMore;
   *record = next;
   return kCuptiSuccess;
 }

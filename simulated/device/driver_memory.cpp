@@ -1,7 +1,4 @@
-// The CUDA driver: memory. Expandable segments are made of its virtual memory calls: a range of addresses is reserved,
-// physical memory is created and mapped there. Here the range is memory from the begin, and what is created is counted.
-#include <sys/mman.h>
-
+// The CUDA driver: memory, copies and fills.
 #include <cstring>
 
 #include "simulated/device/activities.h"
@@ -14,20 +11,7 @@ using namespace tapelens::simulated;
 namespace {
 
 using Address = unsigned long long;  // CUdeviceptr
-using Handle = unsigned long long;   // of physical memory: how much, in pages, and of which GPU
-
-constexpr size_t kPage = size_t{2} << 20;  // the driver's granularity
-
 void* pointer(Address address) { return reinterpret_cast<void*>(address); }
-
-Handle handle_of(size_t bytes, int device) { return Handle{bytes / kPage} << 8 | static_cast<Handle>(device); }
-size_t bytes_of(Handle handle) { return (handle >> 8) * kPage; }
-int device_of(Handle handle) { return static_cast<int>(handle & 0xff); }
-
-// The begin of CUmemAllocationProp.
-struct Properties {
-  int type, shareable, location_type, location;
-};
 
 // One of CUpointer_attribute; kNotSupported for those that nobody asks for.
 int pointer_attribute(void* to, int number, const Range& range, Address address) {
@@ -69,71 +53,8 @@ int pointer_attribute(void* to, int number, const Range& range, Address address)
 
 }  // namespace
 
-TAPELENS_CUDA int cuMemGetAllocationGranularity(size_t* bytes, const void*, int) {
-  *bytes = kPage;
-  return kSuccess;
-}
-
-TAPELENS_CUDA int cuMemAddressReserve(Address* address, size_t bytes, size_t, Address, unsigned long long) {
-  if (bytes == 0 || bytes % kPage != 0) return kInvalidValue;
-  char* begin = map_memory(bytes, kPage);
-  if (begin == nullptr) return kOutOfMemory;
-  add_range({begin, bytes, Kind::reserved, current_device(), true});
-  *address = reinterpret_cast<Address>(begin);
-  return kSuccess;
-}
-
-TAPELENS_CUDA int cuMemAddressFree(Address address, size_t) { return release(pointer(address)); }
-
-TAPELENS_CUDA int cuMemCreate(Handle* handle, size_t bytes, const void* properties, unsigned long long) {
-  Properties wanted{};
-  std::memcpy(&wanted, properties, sizeof(wanted));
-  const int device = wanted.location_type == 1 ? wanted.location : current_device();
-  if (!is_device(device) || bytes == 0 || bytes % kPage != 0) return kInvalidValue;
-  if (wanted.shareable != 0 && wanted.shareable != 1) return kNotSupported;  // no handles of a fabric
-  begin_context(device);
-  if (!take_bytes(device, bytes)) return kOutOfMemory;
-  *handle = handle_of(bytes, device);
-  return kSuccess;
-}
-
-TAPELENS_CUDA int cuMemRelease(Handle handle) {
-  give_bytes(device_of(handle), bytes_of(handle));
-  return kSuccess;
-}
-
-TAPELENS_CUDA int cuMemMap(Address address, size_t, size_t, Handle handle, unsigned long long) {
-  if (find_range(pointer(address)).kind != Kind::reserved) return kInvalidValue;
-  set_range_device(pointer(address), device_of(handle));
-  return kSuccess;
-}
-
-TAPELENS_CUDA int cuMemUnmap(Address address, size_t bytes) {
-  if (find_range(pointer(address)).kind != Kind::reserved) return kInvalidValue;
-  make_new(pointer(address), bytes);
-  return kSuccess;
-}
-
-TAPELENS_CUDA int cuMemSetAccess(Address, size_t, const void*, size_t) { return kSuccess; }
-
-TAPELENS_CUDA int cuMemGetAllocationPropertiesFromHandle(void* properties, Handle handle) {
-  const Properties told{1, 0, 1, device_of(handle)};
-  std::memset(properties, 0, 32);
-  std::memcpy(properties, &told, sizeof(told));
-  return kSuccess;
-}
-
-// Memory of a simulated GPU belongs to one process.
-TAPELENS_CUDA int cuMemExportToShareableHandle(void*, Handle, int, unsigned long long) {
-  return unsupported(Unsupported::shared_memory);
-}
-TAPELENS_CUDA int cuMemImportFromShareableHandle(Handle*, void*, int) {
-  return unsupported(Unsupported::shared_memory);
-}
-TAPELENS_CUDA int cuMemRetainAllocationHandle(Handle*, void*) { return kNotSupported; }
-
 TAPELENS_CUDA int cuMemAlloc_v2(Address* address, size_t bytes) {
-  const Caller caller(__builtin_return_address(0));
+  const Call call(kMemAlloc, __builtin_return_address(0));
   void* memory = nullptr;
   const int error = allocate(current_device(), bytes, &memory);
   *address = reinterpret_cast<Address>(memory);

@@ -23,6 +23,7 @@ struct Range {
   int device = 0;
   bool is_ours = true;    // not memory of the program that was registered
   char* known = nullptr;  // of a GPU: a byte for each of the range, not 0 where it is known (known.h)
+  void* pool = nullptr;   // kind pooled: runtime_pools.cpp
 
   bool is_on_device() const { return kind == Kind::device || kind == Kind::pooled || kind == Kind::reserved; }
 };

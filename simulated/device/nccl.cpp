@@ -282,7 +282,7 @@ TAPELENS_CUDA int ncclRedOpCreatePreMulSum(int* operation, void*, int, int, void
 }
 
 TAPELENS_CUDA int ncclMemAlloc(void** memory, size_t bytes) {
-  const Caller caller(__builtin_return_address(0), "libnccl.so.2");
+  const Call call(kNoFunction, __builtin_return_address(0), "libnccl.so.2");
   return allocate(current_device(), bytes, memory) == kSuccess ? 0 : 1;
 }
 TAPELENS_CUDA int ncclMemFree(void* memory) { return release(memory) == kSuccess ? 0 : 1; }

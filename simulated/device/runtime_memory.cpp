@@ -35,7 +35,7 @@ int copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, si
 }  // namespace
 
 TAPELENS_CUDA int cudaMalloc(void** memory, size_t bytes) {
-  const Caller caller(__builtin_return_address(0));
+  const Call call(kMalloc, __builtin_return_address(0));
   if (device_count() == 0) return failed(kNoDevice);
   return failed(allocate(current_device(), bytes, memory));
 }
@@ -44,23 +44,23 @@ TAPELENS_CUDA int cudaFreeAsync(void* memory, void* stream);  // runtime_pools.c
 TAPELENS_CUDA int cudaFree(void* memory) { return cudaFreeAsync(memory, nullptr); }
 
 TAPELENS_CUDA int cudaMallocPitch(void** memory, size_t* pitch, size_t width, size_t height) {
-  const Caller caller(__builtin_return_address(0));
+  const Call call(kMallocPitch, __builtin_return_address(0));
   *pitch = (width + 511) / 512 * 512;
   return cudaMalloc(memory, *pitch * height);
 }
 
 TAPELENS_CUDA int cudaMallocManaged(void** memory, size_t bytes, unsigned) {
-  const Caller caller(__builtin_return_address(0));
+  const Call call(kMallocManaged, __builtin_return_address(0));
   return allocate_host(memory, bytes, Kind::managed);
 }
 
 TAPELENS_CUDA int cudaHostAlloc(void** memory, size_t bytes, unsigned) {
-  const Caller caller(__builtin_return_address(0));
+  const Call call(kNoFunction, __builtin_return_address(0));
   return allocate_host(memory, bytes, Kind::pinned);
 }
 
 TAPELENS_CUDA int cudaMallocHost(void** memory, size_t bytes) {
-  const Caller caller(__builtin_return_address(0));
+  const Call call(kNoFunction, __builtin_return_address(0));
   return allocate_host(memory, bytes, Kind::pinned);
 }
 

@@ -1,6 +1,8 @@
-// The CUDA runtime: memory pools (cudaMallocAsync), one for each GPU. A pool keeps what is freed up to its threshold.
+// The CUDA runtime: memory pools (cudaMallocAsync), one for each GPU and those that a program makes. A pool keeps what
+// is freed up to its threshold.
 #include <sys/mman.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "simulated/device/activities.h"
@@ -51,6 +53,13 @@ void shrink(Pool* pool, uint64_t keep) {
   pool->reserved = wanted;
 }
 
+// As CUPTI names a pool and tells of it.
+PoolNow now(const Pool* pool) { return {pool, pool->threshold, pool->reserved, pool->used}; }
+PoolNow now_locked(const Pool* pool) {
+  const Lock lock(g_mutex);
+  return now(pool);
+}
+
 // Counts to the pool; false if the GPU has no more.
 bool take(Pool* pool, uint64_t bytes) {
   const Lock lock(g_mutex);
@@ -78,7 +87,7 @@ TAPELENS_CUDA int cudaDeviceSetMemPool(int, void*) { return kSuccess; }
 TAPELENS_CUDA int cudaMemPoolSetAccess(void*, const void*, size_t) { return kSuccess; }
 
 TAPELENS_CUDA int cudaMallocFromPoolAsync(void** memory, size_t bytes, void* pool, void* stream) {
-  const Caller caller(__builtin_return_address(0));
+  const Call call(kMallocFromPoolAsync, __builtin_return_address(0));
   *memory = nullptr;
   if (bytes == 0) return kSuccess;
   count_node(stream);
@@ -92,14 +101,14 @@ TAPELENS_CUDA int cudaMallocFromPoolAsync(void** memory, size_t bytes, void* poo
     from->used -= whole;
     return failed(kOutOfMemory);
   }
-  add_range({begin, whole, Kind::pooled, from->device, true});
-  tell_memory({true, ActivityMemory::device, begin, whole, from->device, true});
+  add_range({begin, whole, Kind::pooled, from->device, true, nullptr, from});
+  tell_memory({true, ActivityMemory::device, begin, whole, from->device, true, now_locked(from)});
   *memory = begin;
   return kSuccess;
 }
 
 TAPELENS_CUDA int cudaMallocAsync(void** memory, size_t bytes, void* stream) {
-  const Caller caller(__builtin_return_address(0));
+  const Call call(kMallocAsync, __builtin_return_address(0));
   if (device_count() == 0) return failed(kNoDevice);
   return cudaMallocFromPoolAsync(memory, bytes, pool_of(current_device()), stream);
 }
@@ -109,19 +118,59 @@ TAPELENS_CUDA int cudaFreeAsync(void* memory, void* stream) {
   count_node(stream);
   const Range range = find_range(memory);
   if (range.kind != Kind::pooled) return failed(release(memory));
-  tell_memory({false, ActivityMemory::device, range.begin, range.bytes, range.device, true});
+  auto* pool = static_cast<Pool*>(range.pool);
+  PoolNow left;
+  {
+    const Lock lock(g_mutex);
+    pool->used -= range.bytes;
+    shrink(pool, pool->threshold);
+    left = now(pool);
+  }
+  tell_memory({false, ActivityMemory::device, range.begin, range.bytes, range.device, true, left});
   take_range(memory);
   munmap(range.begin, range.bytes);
-  const Lock lock(g_mutex);
-  Pool* pool = pool_of(range.device);
-  pool->used -= range.bytes;
-  shrink(pool, pool->threshold);
   return kSuccess;
 }
 
 TAPELENS_CUDA int cudaMemPoolTrimTo(void* pool, size_t keep) {
-  const Lock lock(g_mutex);
-  shrink(static_cast<Pool*>(pool), keep);
+  auto* of = static_cast<Pool*>(pool);
+  PoolNow left;
+  {
+    const Lock lock(g_mutex);
+    shrink(of, keep);
+    left = now(of);
+  }
+  tell_pool(PoolOperation::trimmed, of->device, left, keep);
+  return kSuccess;
+}
+
+// The begin of cudaMemPoolProps.
+struct PoolProperties {
+  int type, shareable, location_type, location;
+};
+
+TAPELENS_CUDA int cudaMemPoolCreate(void** pool, const PoolProperties* properties) {
+  if (properties->location_type != 1 || !is_device(properties->location)) return failed(kInvalidValue);
+  if (properties->shareable != 0) return failed(unsupported(Unsupported::shared_memory));
+  auto* made = make_handle<Pool>();
+  made->device = properties->location;
+  *pool = made;
+  tell_pool(PoolOperation::created, made->device, now_locked(made));
+  return kSuccess;
+}
+
+// Of a pool with memory that is handed out nothing is given back before that is; here its bytes are counted to the end.
+TAPELENS_CUDA int cudaMemPoolDestroy(void* pool) {
+  auto* of = static_cast<Pool*>(pool);
+  if (of >= g_pools && of < g_pools + kMostDevices) return failed(kInvalidValue);
+  {
+    const Lock lock(g_mutex);
+    of->threshold = 0;
+    shrink(of, 0);
+    if (of->used != 0) return kSuccess;  // it stays as long as the program
+  }
+  tell_pool(PoolOperation::destroyed, of->device, {of});
+  std::free(of);
   return kSuccess;
 }
 

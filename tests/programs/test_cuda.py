@@ -99,7 +99,7 @@ def test_an_8b_model_as_rank_0_of_8_is_counted_as_pytorch_does(how, target, tmp_
     wanted, found = compared(json.loads(out.read_text(encoding="utf-8")), report)
     assert found == wanted
     assert wanted[0]["peak_bytes"] > 20 << 30
-    assert report["processes"][0]["outside_pytorch"]["nccl_communicators"] == [8]
+    assert report["processes"][0]["outside_estimate"]["nccl_communicators"] == [8]
 
 
 @pytest.mark.sampled(9)

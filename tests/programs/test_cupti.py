@@ -14,11 +14,12 @@ LIBRARY = os.environ.get("TAPELENS_OUTSIDE_CUDA", "")
 GPU = ["--simulate-gpu", "H100:4GiB"]
 
 
-def run(target, tmp_path, how="", what="plain", options=("--cupti",), quiet=False):
+def run(target, tmp_path, how="", what="plain", options=("--cupti",), quiet=False, settings=""):
     """What the program counted, its run, and the report."""
     counts = tmp_path / "counts.json"
-    env = {"OUTSIDE_LIBRARY": LIBRARY, "OUTSIDE_COUNTS": str(counts), "TAPELENS_SIMULATED_CUPTI": how}
-    command = [harness.PYTHON, harness.CASES / "cuda_outside.py", what]
+    env = {"OUTSIDE_LIBRARY": LIBRARY, "OUTSIDE_COUNTS": str(counts), "TAPELENS_SIMULATED_CUPTI": how, "PYTORCH_CUDA_ALLOC_CONF": settings}
+    program = "cuda_outside.py" if what in ("plain", "profiled") else "cuda_outside_ways.py"
+    command = [harness.PYTHON, harness.CASES / program, what]
     # harness.environment leaves out variables of Tapelens: this one is of the simulated GPU.
     done = harness.record(command, target, [*GPU, *options], quiet=quiet, env=env, timeout=600)
     assert done.code == 0, done.stderr
@@ -59,6 +60,69 @@ def test_it_adds_up_to_what_is_in_use(how, target, tmp_path):
     assert use["outside_bytes"] == counted["at_peak"]
 
 
+# Memory that is made, mapped and given back by its handles, by a library and by PyTorch alike.
+@pytest.mark.parametrize("settings", ["", "expandable_segments:True"])
+@pytest.mark.parametrize("how", ["", "reversed", "unknown", "no_source"])
+def test_physical_memory_is_accounted_for(how, settings, target, tmp_path):
+    counted, done, report = run(target, tmp_path, how, "physical", settings=settings)
+    outside = report["peak"]["outside"]
+    found = of_library(report)
+    assert found["library"] == LIBRARY  # whoever made it is known by the stack
+    assert (found["bytes"], found["peak_bytes"], found["allocations"]) == (
+        counted["at_peak"], counted["most"], counted["taken"])
+    assert (outside["bytes"], outside["peak_bytes"]) == (counted["at_peak"], counted["most"])
+    assert outside["device_use"]["used_bytes"] == counted["used"]
+    assert outside["device_use"]["not_accounted_bytes"] == 0
+    assert said(done) == [] and harness.lost(report) == []
+
+
+@pytest.mark.parametrize("settings", ["", "expandable_segments:True"])
+def test_where_nobody_else_takes_any_nothing_is_outside(settings, target):
+    program = "import torch\nfor n in range(40): torch.ones(n << 20, device='cuda').sum()\ntorch.cuda.empty_cache()"
+    env = {"PYTORCH_CUDA_ALLOC_CONF": settings}
+    done = harness.record([harness.PYTHON, "-c", program], target, [*GPU, "--cupti"], quiet=False, env=env)
+    assert done.code == 0 and said(done) == []
+    assert harness.report(target)["peak"]["outside"]["libraries"] == []
+
+
+@pytest.mark.parametrize("how", ["", "reversed", "unknown", "reversed,unknown"])
+def test_what_pools_keep_is_accounted_for(how, target, tmp_path):
+    counted, done, report = run(target, tmp_path, how, "pools")
+    outside = report["peak"]["outside"]
+    found = of_library(report)
+    assert (found["bytes"], found["peak_bytes"], found["allocations"]) == (
+        counted["at_peak"], counted["most"], counted["taken"])
+    assert counted["reserved"] > counted["handed_out"] == counted["at_peak"] > 0
+    assert outside["pools"]["reserved_bytes"] == counted["reserved"]
+    assert outside["pools"]["unused_bytes"] == counted["reserved"] - counted["handed_out"]
+    assert outside["device_use"]["pools_unused_bytes"] == outside["pools"]["unused_bytes"]
+    assert outside["device_use"]["used_bytes"] == counted["used"]
+    assert outside["device_use"]["not_accounted_bytes"] == 0
+    assert said(done) == [] and harness.lost(report) == []
+
+
+def test_of_a_cupti_that_tells_less_pools_are_in_what_remains(target, tmp_path):
+    counted, _, report = run(target, tmp_path, "no_source", "pools")
+    outside = report["peak"]["outside"]
+    assert outside["pools"] is None
+    assert outside["device_use"]["not_accounted_bytes"] == counted["reserved"] - counted["handed_out"]
+
+
+@pytest.mark.parametrize("how", ["", "reversed"])
+def test_the_operator_line_and_module_of_a_librarys_first_are_known(how, target, tmp_path):
+    counted, _, report = run(target, tmp_path, how, "inside")
+    found = of_library(report)
+    assert (found["bytes"], found["allocations"]) == (counted["at_peak"], counted["taken"])
+    first = found["first"]
+    assert first["operator"] == "outside::take"  # the one before was in none, the one after is of physical memory
+    line = next(number for number, text in enumerate((harness.CASES / "cuda_outside_ways.py").read_text().splitlines(), 1)
+                if "return take(x" in text)
+    assert first["source"].startswith(f"cuda_outside_ways.py:{line} ")
+    assert first["module"].endswith("1")
+    text = harness.bare([harness.BINARY, "report", target]).stdout
+    assert f"first in outside::take at {first['source']}, module {first['module']}" in text
+
+
 def test_what_was_dropped_is_counted(target, tmp_path):
     counted, _, report = run(target, tmp_path, "drops")
     lost, = harness.lost(report)
@@ -70,6 +134,7 @@ def test_what_was_dropped_is_counted(target, tmp_path):
 
 REFUSALS = {
     "no_memory2": "does not tell of memory",
+    "no_callbacks": "CUPTI_ERROR_UNKNOWN",
     "refused": "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES",
     "held": "Nsight Systems",
 }

@@ -190,7 +190,7 @@ def test_what_is_outside_of_pytorch_is_estimated_and_in_no_figure(target):
     assert (run.code, run.stdout) == (0, "True\n"), run.stderr
     report = harness.report(target)
     process, = report["processes"]
-    assert process["outside_pytorch"] == {
+    assert process["outside_estimate"] == {
         "cuda_context_bytes": 396 * MIB, "nccl_communicators": [8, 2], "nccl_least_bytes": 1 << 30, "nccl_most_bytes": 4 << 30,
         "gpu_bytes": 4 << 30}
     device, = process["devices"]
@@ -206,7 +206,7 @@ def test_communicators_from_before_the_first_operator_are_known(target):
                "torch.ones(1, device='cuda')")
     run = harness.record([harness.PYTHON, "-c", program], target, ["--simulate-gpu", "H100"])
     assert run.code == 0, run.stderr
-    assert harness.report(target)["processes"][0]["outside_pytorch"]["nccl_communicators"] == [4]
+    assert harness.report(target)["processes"][0]["outside_estimate"]["nccl_communicators"] == [4]
 
 
 def test_a_program_that_fails_is_told_that_values_were_zero(target):

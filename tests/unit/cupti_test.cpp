@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -19,13 +20,17 @@ namespace {
 struct Fake {
   uint32_t version = 130200;
   Result subscribed = Result::success, registered = Result::success, enabled = Result::success;
+  uint32_t lacks = 0;  // a function of which it has no callbacks
+  Callback callback = nullptr;
+  std::set<std::pair<Domain, uint32_t>> functions;  // of which callbacks are wanted
+  std::multiset<uint32_t> activities;               // kinds that are enabled
   const char* holder = "";
   size_t dropped = 0;
   uint64_t now = 1000;
   size_t stride = sizeof(MemoryActivity);  // of its records
   RequestBuffer request = nullptr;
   CompleteBuffer complete = nullptr;
-  int subscribers = 0, kinds = 0, sources = 0, flushes = 0;
+  int subscribers = 0, sources = 0, flushes = 0;
   uint32_t period = 0;
   std::vector<uint8_t> waiting;  // records that are not given back yet
 };
@@ -52,12 +57,14 @@ Functions functions() {
     *text = result == Result::insufficient_privileges ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" : "CUPTI_ERROR_UNKNOWN";
     return Result::success;
   };
-  f.subscribe = [](Subscriber* to, void*, void*) {
+  f.subscribe = [](Subscriber* to, Callback callback, void*) {
+    g_fake.callback = callback;
     if (g_fake.subscribed == Result::success) ++g_fake.subscribers;
     *to = &g_fake;
     return g_fake.subscribed;
   };
-  f.subscribe_v2 = [](Subscriber* to, void*, void*, const SubscriberParameters* parameters) {
+  f.subscribe_v2 = [](Subscriber* to, Callback callback, void*, const SubscriberParameters* parameters) {
+    g_fake.callback = callback;
     EXPECT_EQ(parameters->bytes, sizeof(SubscriberParameters));
     std::strncpy(parameters->holder, g_fake.holder, parameters->holder_room - 1);
     if (g_fake.subscribed == Result::success) ++g_fake.subscribers;
@@ -67,6 +74,14 @@ Functions functions() {
   f.unsubscribe = [](Subscriber subscriber) {
     EXPECT_EQ(subscriber, &g_fake);
     --g_fake.subscribers;
+    g_fake.functions.clear();
+    return Result::success;
+  };
+  f.enable_callback = [](uint32_t on, Subscriber subscriber, Domain domain, uint32_t function) {
+    EXPECT_EQ(on, 1U);
+    EXPECT_EQ(subscriber, &g_fake);
+    if (function == g_fake.lacks) return Result::not_supported;
+    EXPECT_TRUE(g_fake.functions.emplace(domain, function).second);
     return Result::success;
   };
   f.register_callbacks = [](RequestBuffer request, CompleteBuffer complete) {
@@ -75,12 +90,11 @@ Functions functions() {
     return g_fake.registered;
   };
   f.enable = [](uint32_t kind) {
-    EXPECT_EQ(kind, kMemory2);
-    if (g_fake.enabled == Result::success) ++g_fake.kinds;
+    if (g_fake.enabled == Result::success) g_fake.activities.insert(kind);
     return g_fake.enabled;
   };
-  f.disable = [](uint32_t) {
-    --g_fake.kinds;
+  f.disable = [](uint32_t kind) {
+    g_fake.activities.erase(kind);
     return Result::success;
   };
   f.enable_source = [](uint8_t on) {
@@ -127,18 +141,26 @@ MemoryActivity memory(Operation operation, uint64_t address, uint64_t bytes, con
   made.bytes = bytes;
   made.timestamp = 400;
   made.device = 3;
+  made.correlation = 17;
   made.source = source;
   return made;
 }
 
-void append(std::vector<uint8_t>& to, const MemoryActivity& record, size_t bytes = sizeof(MemoryActivity)) {
+template <class Record>
+void append(std::vector<uint8_t>& to, const Record& record, size_t bytes = sizeof(Record)) {
   const auto* begin = reinterpret_cast<const uint8_t*>(&record);
   to.insert(to.end(), begin, begin + bytes);
 }
 
 struct Told : Sink {
   std::vector<Activity> all;
+  std::vector<PoolState> pools;
+  std::vector<VirtualMemory> physical;
+  std::vector<uint32_t> calls;
   uint64_t lost = 0;
+  void were(std::span<const PoolState> states) override { pools.insert(pools.end(), states.begin(), states.end()); }
+  void called(uint32_t call) override { calls.push_back(call); }
+  void changed(const VirtualMemory& memory) override { physical.push_back(memory); }
   void happened(std::span<const Activity> activities) override {
     all.insert(all.end(), activities.begin(), activities.end());
   }
@@ -165,6 +187,7 @@ TEST_F(CuptiSession, TellsWhatIsInABuffer) {
   EXPECT_EQ(told_.all[0].address, 0x100U);
   EXPECT_EQ(told_.all[0].bytes, 64U);
   EXPECT_EQ(told_.all[0].device, 3U);
+  EXPECT_EQ(told_.all[0].call, 17U);
   EXPECT_LE(told_.all[0].happened_ns, monotonic_ns() - 600);
   EXPECT_GE(told_.all[0].happened_ns, before - 600);
   EXPECT_EQ(told_.all[0].kind, MemoryKind::device);
@@ -255,14 +278,16 @@ TEST_F(CuptiSession, WhatWasDroppedIsCounted) {
 TEST_F(CuptiSession, GivingWayLeavesCuptiAsItWas) {
   ASSERT_EQ(begin(functions(), told_), "");
   EXPECT_EQ(g_fake.subscribers, 1);
-  EXPECT_EQ(g_fake.kinds, 1);
+  EXPECT_EQ(g_fake.activities, (std::multiset{kMemory2, kMemoryPool}));
+  EXPECT_GT(g_fake.functions.size(), 5U);
   EXPECT_EQ(g_fake.sources, 1);
   EXPECT_GT(g_fake.period, 0U);
   append(g_fake.waiting, memory(Operation::allocation, 5, 5));
   EXPECT_TRUE(give_way());
   EXPECT_EQ(told_.all.size(), 1U);  // what waited is told
   EXPECT_EQ(g_fake.subscribers, 0);
-  EXPECT_EQ(g_fake.kinds, 0);
+  EXPECT_TRUE(g_fake.activities.empty());
+  EXPECT_TRUE(g_fake.functions.empty());
   EXPECT_EQ(g_fake.sources, 0);
   EXPECT_EQ(g_fake.period, 0U);
   EXPECT_FALSE(give_way());
@@ -298,6 +323,181 @@ TEST_F(CuptiSession, RefusalsAreOneSentenceAndLeaveNothingBehind) {
   EXPECT_EQ(g_fake.subscribers, 0);
   EXPECT_EQ(g_fake.sources, 0);
   EXPECT_FALSE(give_way());
+  g_fake = Fake();
+  g_fake.lacks = kMemMap;
+  EXPECT_NE(begin(functions(), told_), "");
+  EXPECT_EQ(g_fake.subscribers, 0);
+  EXPECT_TRUE(g_fake.activities.empty());
+}
+
+// ---- pools
+
+MemoryActivity in_pool(MemoryKind kind, uint64_t pool, uint64_t reserved, uint64_t used) {
+  MemoryActivity made = memory(Operation::allocation, 0x100, 64);
+  made.memory_kind = static_cast<uint32_t>(kind);
+  made.pool = {kLocalPool, 0, pool, 0, reserved, used};
+  return made;
+}
+
+TEST_F(CuptiSession, WhatPoolsHaveIsToldWithEachActivity) {
+  g_fake.stride = sizeof(MemoryActivity);
+  ASSERT_EQ(begin(functions(), told_), "");
+  std::vector<uint8_t> records;
+  append(records, in_pool(MemoryKind::device, 0xa, 1000, 64));
+  append(records, in_pool(MemoryKind::pinned, 0xb, 1000, 64));  // of the host
+  MemoryActivity imported = in_pool(MemoryKind::device, 0xc, 1000, 64);
+  imported.pool.type = 2;  // another process has it
+  append(records, imported);
+  append(records, memory(Operation::allocation, 1, 1));
+  give(records);
+  EXPECT_EQ(told_.all.size(), 4U);
+  ASSERT_EQ(told_.pools.size(), 1U);
+  EXPECT_EQ(told_.pools[0].address, 0xaU);
+  EXPECT_EQ(told_.pools[0].device, 3U);
+  EXPECT_EQ(told_.pools[0].reserved, 1000U);
+  EXPECT_EQ(told_.pools[0].used, 64U);
+  EXPECT_FALSE(told_.pools[0].is_destroyed);
+  EXPECT_EQ(told_.pools[0].happened_ns, told_.all[0].happened_ns);
+}
+
+TEST_F(CuptiSession, PoolsAreTrimmedAndDestroyed) {
+  g_fake.stride = sizeof(PoolActivity);
+  ASSERT_EQ(begin(functions(), told_), "");
+  std::vector<uint8_t> records;
+  PoolActivity pool{};
+  pool.kind = kMemoryPool;
+  pool.operation = static_cast<uint32_t>(PoolOperation::trimmed);
+  pool.type = kLocalPool;
+  pool.device = 1;
+  pool.address = 0xa;
+  pool.reserved = 100;
+  pool.used = 40;
+  pool.timestamp = 400;
+  append(records, pool);
+  pool.operation = static_cast<uint32_t>(PoolOperation::destroyed);
+  append(records, pool);
+  pool.type = 2;
+  append(records, pool);
+  give(records);
+  ASSERT_EQ(told_.pools.size(), 2U);
+  EXPECT_FALSE(told_.pools[0].is_destroyed);
+  EXPECT_EQ(told_.pools[0].reserved, 100U);
+  EXPECT_EQ(told_.pools[0].used, 40U);
+  EXPECT_EQ(told_.pools[0].device, 1U);
+  EXPECT_TRUE(told_.pools[1].is_destroyed);
+  // One that is cut ends the buffer.
+  told_.pools.clear();
+  give(std::span(records).first(sizeof(PoolActivity) + kWithUsed - 8));
+  EXPECT_EQ(told_.pools.size(), 1U);
+}
+
+// Versions whose records have no source may lack what a pool has, too.
+TEST_F(CuptiSession, OfOlderVersionsPoolsAreNotKnown) {
+  g_fake.stride = kShortest;
+  Functions older = functions();
+  older.enable_source = nullptr;
+  ASSERT_EQ(begin(older, told_), "");
+  EXPECT_EQ(g_fake.activities, (std::multiset{kMemory2}));
+  std::vector<uint8_t> records;
+  append(records, in_pool(MemoryKind::device, 0xa, 1000, 64), kShortest);
+  give(records);
+  EXPECT_EQ(told_.all.size(), 1U);
+  EXPECT_TRUE(told_.pools.empty());
+}
+
+// ---- callbacks
+
+// A call of CUDA from its begin to its end, as CUPTI tells of it.
+void call(Domain domain, uint32_t function, const void* parameters, uint32_t number, int result = 0) {
+  uint64_t between = 0;
+  CallbackData data{};
+  data.parameters = parameters;
+  data.from_enter_to_exit = &between;
+  data.correlation = number;
+  data.site = Site::enter;
+  g_fake.callback(nullptr, domain, function, &data);
+  data.site = Site::exit;
+  data.result = &result;
+  g_fake.callback(nullptr, domain, function, &data);
+}
+
+TEST_F(CuptiSession, CallsAreToldOnTheirThreadAsTheyBegin) {
+  ASSERT_EQ(begin(functions(), told_), "");
+  call(Domain::runtime, 20, nullptr, 5);  // cudaMalloc: what it handed out is an activity
+  call(Domain::driver, 243, nullptr, 5);
+  call(Domain::runtime, kMemCreate, nullptr, 6);  // the runtime has numbers of its own
+  EXPECT_EQ(told_.calls, (std::vector<uint32_t>{5, 5, 6}));
+  EXPECT_TRUE(told_.physical.empty());
+}
+
+TEST_F(CuptiSession, PhysicalMemoryIsToldAsCallsSucceed) {
+  ASSERT_EQ(begin(functions(), told_), "");
+  const uint64_t handle = 0x77;
+  const AllocationProperties on_device{1, 0, kOnDevice, 2}, on_host{1, 0, 3, 0};
+  const CreateParameters create{&handle, 4096, &on_device, 0}, create_on_host{&handle, 4096, &on_host, 0};
+  const MapParameters map{0x9000, 4096, 0, handle, 0};
+  const RetainParameters retain{&handle, nullptr};
+  const ReleaseParameters release{handle};
+  const UnmapParameters unmap{0x9000, 4096};
+  const uint64_t before = monotonic_ns();
+  call(Domain::driver, kMemCreate, &create_on_host, 1);
+  call(Domain::driver, kMemCreate, &create, 2, 2);  // no memory
+  call(Domain::driver, kMemCreate, &create, 3);
+  call(Domain::driver, kMemMap, &map, 4);
+  call(Domain::driver, kMemRetain, &retain, 5);
+  call(Domain::driver, kMemRelease, &release, 6);
+  call(Domain::driver, kMemUnmap, &unmap, 7);
+  using Change = VirtualMemory::Change;
+  ASSERT_EQ(told_.physical.size(), 5U);
+  const auto& all = told_.physical;
+  EXPECT_EQ(all[0].change, Change::created);
+  EXPECT_EQ(all[0].handle, handle);
+  EXPECT_EQ(all[0].bytes, 4096U);
+  EXPECT_EQ(all[0].device, 2U);
+  EXPECT_EQ(all[0].call, 3U);
+  EXPECT_EQ(all[0].library, "");  // there is no library of CUDA's on the stack
+  EXPECT_EQ(all[1].change, Change::mapped);
+  EXPECT_EQ(all[1].handle, handle);
+  EXPECT_EQ(all[1].address, 0x9000U);
+  EXPECT_EQ(all[2].change, Change::retained);
+  EXPECT_EQ(all[2].handle, handle);
+  EXPECT_EQ(all[3].change, Change::released);
+  EXPECT_EQ(all[3].handle, handle);
+  EXPECT_EQ(all[4].change, Change::unmapped);
+  EXPECT_EQ(all[4].address, 0x9000U);
+  EXPECT_EQ(all[4].bytes, 4096U);
+  for (const VirtualMemory& one : all) {
+    EXPECT_GE(one.happened_ns, before);
+    EXPECT_LE(one.happened_ns, monotonic_ns());
+  }
+}
+
+TEST_F(CuptiSession, WhatIsTakenBackWasSoWhenTheCallBegan) {
+  ASSERT_EQ(begin(functions(), told_), "");
+  const ReleaseParameters release{7};
+  uint64_t between = 0;
+  int result = 0;
+  CallbackData data{};
+  data.parameters = &release;
+  data.from_enter_to_exit = &between;
+  data.correlation = 1;
+  g_fake.callback(nullptr, Domain::driver, kMemRelease, &data);
+  const uint64_t begun = monotonic_ns();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  data.site = Site::exit;
+  data.result = &result;
+  g_fake.callback(nullptr, Domain::driver, kMemRelease, &data);
+  ASSERT_EQ(told_.physical.size(), 1U);
+  EXPECT_LE(told_.physical[0].happened_ns, begun);
+}
+
+TEST_F(CuptiSession, AfterItsEndNoCallIsTold) {
+  ASSERT_EQ(begin(functions(), told_), "");
+  EXPECT_TRUE(give_way());
+  const ReleaseParameters release{7};
+  call(Domain::driver, kMemRelease, &release, 9);
+  EXPECT_TRUE(told_.calls.empty());
+  EXPECT_TRUE(told_.physical.empty());
 }
 
 TEST_F(CuptiSession, BuffersFromSeveralThreadsAreToldOneAfterAnother) {

@@ -123,6 +123,135 @@ TEST(Outside, NothingOfItIsNothing) {
   EXPECT_FALSE(l.outside());
 }
 
+// ---- physical memory (cuMemCreate)
+
+using trace::VirtualChange;
+
+TEST(Outside, PhysicalMemoryLivesAsLongAsSomebodyRefersToIt) {
+  SpoolBuilder b;
+  // NCCL's way: created, mapped; to free it the handle is looked up again, released twice, and unmapped.
+  b.physical({.change = VirtualChange::created, .handle = 7, .bytes = 300, .library = "/lib/libnccl.so.2"});
+  b.physical({.change = VirtualChange::mapped, .handle = 7, .address = 0x10000});
+  b.physical({.change = VirtualChange::retained, .handle = 7});
+  b.physical({.change = VirtualChange::released, .handle = 7});
+  b.physical({.change = VirtualChange::released, .handle = 7});
+  b.outside(kTaken, 0x5000, 11, "/lib/marker.so");  // while it is mapped
+  b.physical({.change = VirtualChange::unmapped, .address = 0x10000, .bytes = 300});
+  // The handle is given again.
+  b.physical({.change = VirtualChange::created, .handle = 7, .bytes = 40, .library = "/lib/libnccl.so.2"});
+  const Loaded l(b);
+  const auto outside = l.outside();
+  ASSERT_TRUE(outside);
+  ASSERT_EQ(outside->libraries.size(), 2U);
+  EXPECT_EQ(outside->libraries[0].library, "/lib/libnccl.so.2");
+  EXPECT_EQ(outside->libraries[0].at_peak, Bytes{40});
+  EXPECT_EQ(outside->libraries[0].peak, Bytes{300});
+  EXPECT_EQ(outside->libraries[0].allocations, 2U);
+  EXPECT_EQ(outside->peak, Bytes{311});
+  EXPECT_EQ(outside->unmatched, 0U);
+}
+
+TEST(Outside, SeveralMappingsAreUndoneByOneCall) {
+  // All of three, or all but the last.
+  for (const auto& [unmapped, left] : {std::pair{uint64_t{0x3000}, Bytes{0}}, {0x2000, Bytes{100}}}) {
+    SpoolBuilder b;
+    b.physical({.change = VirtualChange::created, .handle = 1, .bytes = 100});
+    for (const uint64_t address : {0x1000, 0x2000, 0x3000}) {
+      b.physical({.change = VirtualChange::mapped, .handle = 1, .address = address});
+    }
+    b.physical({.change = VirtualChange::released, .handle = 1});
+    b.physical({.change = VirtualChange::unmapped, .address = 0x1000, .bytes = unmapped});
+    EXPECT_EQ(Loaded(b).outside()->at_peak, left);
+  }
+}
+
+TEST(Outside, PhysicalMemoryOfPyTorchsExpandableSegmentsIsNot) {
+  SpoolBuilder b;
+  b.physical({.change = VirtualChange::created, .handle = 1, .bytes = 0x200000, .library = "/lib/libc10_cuda.so"});
+  b.physical({.change = VirtualChange::mapped, .handle = 1, .address = 0x800000});
+  b.segment(SegmentChange::mapped, 0x800000, 0x400000);
+  // Somebody else's, beside it, and one that is mapped nowhere.
+  b.physical({.change = VirtualChange::created, .handle = 2, .bytes = 50, .library = "/lib/libnccl.so.2"});
+  b.physical({.change = VirtualChange::mapped, .handle = 2, .address = 0xc00000});
+  b.physical({.change = VirtualChange::created, .handle = 3, .bytes = 6, .library = "/lib/libnccl.so.2"});
+  for (int i = 0; i < 50; ++i) b.op("aten::relu").end_op();
+  const Loaded l(b);
+  ASSERT_EQ(l.outside()->libraries.size(), 1U);
+  EXPECT_EQ(l.outside()->libraries[0].library, "/lib/libnccl.so.2");
+  EXPECT_EQ(l.outside()->peak, Bytes{56});
+}
+
+TEST(Outside, PhysicalMemoryIsOfTheDeviceItWasMadeOn) {
+  SpoolBuilder b;
+  b.physical({.change = VirtualChange::created, .handle = 1, .bytes = 5, .device = "cuda:1"});
+  b.physical({.change = VirtualChange::created, .handle = 2, .bytes = 70});
+  // Of handles that were there before nothing is known.
+  b.physical({.change = VirtualChange::released, .handle = 99});
+  b.physical({.change = VirtualChange::mapped, .handle = 98, .address = 0x1000});
+  b.physical({.change = VirtualChange::unmapped, .address = 0x1000, .bytes = 1});
+  const Loaded l(b);
+  EXPECT_EQ(l.outside()->peak, Bytes{70});
+  EXPECT_EQ(l.outside(kNever, "cuda:1")->peak, Bytes{5});
+}
+
+// ---- whence
+
+TEST(Outside, TheFirstThatWasAskedForInAnOperatorNamesIt) {
+  SpoolBuilder b;
+  b.outside_call(3);  // in no operator
+  b.enter("Net.fc", "Linear").op("aten::linear").op("aten::addmm").outside_call(4).end_op().end_op().leave();
+  b.op("aten::mm").outside_call(5).outside_call(6).end_op();
+  // Told later, in another order.
+  b.outside(kTaken, 0x3000, 1, "/lib/libcublas.so", "cuda:0", 0, OutsideMemory::device, 5);
+  b.outside(kTaken, 0x1000, 1, "/lib/libcublas.so", "cuda:0", 1000, OutsideMemory::device, 3);
+  b.outside(kTaken, 0x2000, 1, "/lib/libcublas.so", "cuda:0", 900, OutsideMemory::device, 4);
+  b.physical({.change = VirtualChange::created, .handle = 1, .bytes = 8, .call = 6, .library = "/lib/libnccl.so.2"});
+  b.outside(kTaken, 0x4000, 1, "/lib/unknown.so", "cuda:0", 0, OutsideMemory::device, 77);
+  const Loaded l(b);
+  const auto outside = l.outside();
+  ASSERT_EQ(outside->libraries.size(), 3U);
+  std::map<std::string, std::optional<OutsidePlace>> first;
+  for (const OutsideLibrary& one : outside->libraries) first[one.library] = one.first;
+  ASSERT_TRUE(first["/lib/libcublas.so"] && first["/lib/libnccl.so.2"]);
+  EXPECT_EQ(first["/lib/libcublas.so"]->op, "aten::addmm");
+  EXPECT_EQ(first["/lib/libcublas.so"]->module, "Net.fc");
+  EXPECT_EQ(first["/lib/libnccl.so.2"]->op, "aten::mm");
+  EXPECT_EQ(first["/lib/libnccl.so.2"]->module, "");
+  EXPECT_FALSE(first["/lib/unknown.so"]);
+}
+
+// ---- pools
+
+TEST(Outside, PoolsHaveMoreThanTheyHandOut) {
+  SpoolBuilder b;
+  b.outside(kTaken, 0x1000, 100, "/lib/a.so").pool(0xa, 1000, 100).device_usage(1000, 10000);
+  b.pool(0xb, 500, 500).pool(0xa, 400, 300);
+  const Loaded l(b);
+  const auto outside = l.outside();
+  ASSERT_TRUE(outside->pools && outside->use);
+  EXPECT_EQ(outside->pools->reserved, Bytes{900});
+  EXPECT_EQ(outside->pools->unused, Bytes{100});
+  EXPECT_EQ(outside->pools->unused_peak, Bytes{900});
+  EXPECT_EQ(outside->use->outside, Bytes{100});
+  EXPECT_EQ(outside->use->unused, Bytes{900});
+  EXPECT_EQ(outside->use->rest(), Bytes{0});
+}
+
+TEST(Outside, APoolThatIsDestroyedHasNothingAndWhatIsToldLateIsInOrder) {
+  SpoolBuilder b;
+  b.op("aten::relu").end_op().op("aten::relu").end_op();
+  b.pool(0xa, 0, 0, 0, trace::PoolChange::destroyed).pool(0xa, 1000, 100, 500);  // before it was destroyed
+  const Loaded l(b);
+  EXPECT_EQ(l.outside()->pools->reserved, Bytes{0});
+  EXPECT_EQ(l.outside()->pools->unused_peak, Bytes{900});
+}
+
+TEST(Outside, WithoutPoolsNothingIsSaidOfThem) {
+  SpoolBuilder b;
+  b.outside(kTaken, 0x1000, 100, "/lib/a.so");
+  EXPECT_FALSE(Loaded(b).outside()->pools);
+}
+
 // Whatever the order in which they are told, each with its age: what it would be in order.
 TEST(Outside, TheOrderInWhichItIsToldDoesNotMatter) {
   std::mt19937 random(3);

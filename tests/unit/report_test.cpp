@@ -255,7 +255,7 @@ TEST(Report, OfARealGpuNothingIsEstimated) {
   train_step(b, 0x10000);
   const Report r = make(b.seal());
   EXPECT_EQ(estimates_text(r), "");
-  EXPECT_NE(report::json(r).find("\"outside_pytorch\": null"), std::string::npos);
+  EXPECT_NE(report::json(r).find("\"outside_estimate\": null"), std::string::npos);
 }
 
 TEST(Report, PlacesWhereUnknownValuesAreReadAreNamedOnceEach) {

@@ -185,6 +185,23 @@ def dropouts():
     measured(lambda: F.dropout(F.dropout(x + weight, 0.5), 0.5).sum())
 
 
+def dropped(order=lambda x: x):
+    """A product saves a dropout's result, whose input exp saves."""
+    first, second = (nn.Parameter(torch.randn(128, 128, device="cuda")) for _ in range(2))
+    x = images()
+
+    def forward():
+        h = order((x @ first).exp())
+        return (F.dropout(h, 0.3) * order(x @ second)).sum()
+
+    measured(forward)
+
+
+def dropped_transposed():
+    """The memory of the result is in another order than that of what would be recomputed."""
+    dropped(lambda x: x.transpose(1, 2))
+
+
 def copies():
     """The product of two copies saves both."""
     weight, x = nn.Parameter(torch.ones((), device="cuda")), images()

@@ -239,7 +239,24 @@ inline void write_device(SpoolBuilder& b, const Scene& scene) {
   b.out_of_memory(32 * kMiB, 13 * kMiB, 26 * kMiB, UINT64_MAX, gpu, scene.at(b, 9, "validate")).leave().leave();
   b.alloc(0x10, kMiB).out_of_memory(1, 2, 3, 4, "cpu", scene.at(b, 14, "main"));
   using trace::OutsideChange;
-  b.outside(OutsideChange::allocated, 0x20000000, 6 * kMiB, "/usr/lib/libnccl.so.2", gpu, 2)
+  using trace::VirtualChange;
+  const std::string_view cutlass = "/usr/lib/libcutlass.so";
+  b.op("aten::addmm", {}, scene.at(b, 9, "validate")).outside_call(41).outside_call(42).end_op();
+  b.op("aten::mm", {}, scene.at(b, 5, "train")).outside_call(43).end_op();
+  b.physical({VirtualChange::created, 0x77, 0, 2 * kMiB, 1, 42, cutlass, gpu})
+      .physical({VirtualChange::created, 0x78, 0, 6 * kMiB, 0, 0, "", gpu})
+      .physical({.change = VirtualChange::mapped, .handle = 0x77, .address = 0x50000000})
+      .physical({.change = VirtualChange::mapped, .handle = 0x78, .address = 0x60000000})
+      .physical({.change = VirtualChange::retained, .handle = 0x78})
+      .physical({.change = VirtualChange::released, .handle = 0x77})
+      .physical({.change = VirtualChange::released, .handle = 0x78})
+      .physical({.change = VirtualChange::unmapped, .address = 0x50000000, .bytes = 2 * kMiB, .age_ns = 1});
+  // Told late: before what was told before.
+  b.physical({VirtualChange::created, 0x79, 0, kMiB, 1000, 43, cutlass, gpu});
+  b.pool(0x9000, 64 * kMiB, 60 * kMiB).pool(0x9000, 32 * kMiB, 5 * kMiB, 1000).pool(0xa000, 32 * kMiB, kMiB);
+  b.pool(0xa000, 0, 0, 0, trace::PoolChange::destroyed);
+  b.outside(OutsideChange::allocated, 0x20000000, 6 * kMiB, "/usr/lib/libnccl.so.2", gpu, 2,
+            trace::OutsideMemory::device, 41)
       .outside(OutsideChange::allocated, 0x30000000, 2 * kMiB, "", gpu)
       .outside(OutsideChange::allocated, 0x40000000, kMiB, "/usr/lib/libtorch_cuda.so", gpu, 0,
                trace::OutsideMemory::host)
