@@ -268,7 +268,7 @@ TEST_F(VerifyPatch, NothingIsSaidOfAPatchThatDidNotRun) {
 }
 
 TEST_F(VerifyPatch, GradientsThatOnlyOneHasAreCountedAndParametersAreNot) {
-  const auto without = [](Run& run, ChecksumOf of, uint64_t step) {
+  const auto without = [](verify::Run& run, ChecksumOf of, uint64_t step) {
     std::erase_if(run.processes[0].checksums, [&](const Checksum& c) { return c.of == of && c.step == step; });
   };
   without(*program_.patched_run, ChecksumOf::gradient, 0);
