@@ -91,7 +91,16 @@ class RetainedGraph final : public Check {
     d.fix.text = group.variant == kCarried
                      ? "Carry on a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()."
                      : "Keep a value instead of the tensor with its graph: loss.item() or loss.detach().";
-    d.fix.use_edits(edits(context, group));
+    const Graphs graphs(context.process, context.text);
+    const std::vector<bool> is_free = graphs.never_differentiated(context.process);
+    FileEdits undone;
+    if (std::ranges::all_of(group.occurrences, [&](const Occurrence& o) { return is_free[o.place.node.value]; })) {
+      // graph-without-backward finds the same, and has the same patch.
+      undone = PatchMaker(context).no_grad(group.biggest().place.stack,
+                                           [&](NodeId node) { return is_free[node.value] || !graphs.is_inner(node); });
+      d.fix.text = "No backward goes through it: make it under torch.no_grad().";
+    }
+    d.fix.use_edits(undone.empty() ? edits(context, group) : std::move(undone));
     return d;
   }
 
