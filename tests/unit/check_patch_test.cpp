@@ -118,7 +118,8 @@ TEST(AllPatches, WhatChangesTheSameLinesIsLeftOut) {
   advice.findings.emplace_back();  // it has none
   advice.findings.push_back(with_patch("6", {"x.py", {{1, "other\n"}}, {{1, 1, {"y\n"}}}}));
   const report::CombinedPatch all = report::combined_patch(advice);
-  EXPECT_EQ(unified_diff(all.files), "--- a/x.py\n+++ b/x.py\n@@ -1,8 +1,9 @@\n 0\n 1\n+new\n 2\n 3\n-4\n+four\n 5\n 6\n 7\n");
+  EXPECT_EQ(unified_diff(all.files),
+            "--- a/x.py\n+++ b/x.py\n@@ -1,8 +1,9 @@\n 0\n 1\n+new\n 2\n 3\n-4\n+four\n 5\n 6\n 7\n");
   ASSERT_EQ(all.left_out.size(), 2U);
   EXPECT_NE(all.left_out[0].find("finding 2 (title)"), std::string::npos);
   EXPECT_NE(all.left_out[1].find("finding 6"), std::string::npos);

@@ -296,7 +296,13 @@ TEST(Seal, AnEvaluationThatReleasesWritesARelease) {
 
 TEST(Seal, ModuleCallsNest) {
   SpoolBuilder b;
-  b.enter("Net", "Net", kModuleCallWithoutGradients).enter("Net.conv1", "Conv2d").op("aten::conv2d").end_op().leave().op("aten::relu").end_op();
+  b.enter("Net", "Net", kModuleCallWithoutGradients)
+      .enter("Net.conv1", "Conv2d")
+      .op("aten::conv2d")
+      .end_op()
+      .leave()
+      .op("aten::relu")
+      .end_op();
   b.leave().op("aten::sum").end_op();
   const Recording r = b.seal();
   EXPECT_EQ(r.column(column<table::ModuleCalls>.parent), (Values<uint32_t>{0, 0, 1}));
