@@ -37,8 +37,8 @@ NO_GRAD = """\
  
 +@torch.no_grad()
 """
-# What the graph of an evaluation keeps: eight results of 1024 times 256 numbers, all but the last of which go when the next is
-# made, where nothing is kept.
+# At the peak of the evaluation its input, four results of tanh and one of a layer are there; without its graph the input, which
+# the caller holds, and two results.
 ACTIVATION = 1024 * 256 * 4
 
 
@@ -111,7 +111,7 @@ def test_the_patched_program_runs_and_the_files_stay(way, repository, tmp_path):
     assert verdict["verdict"] == "identical"
     assert verdict["patch"] == {"files": [path], "unseen": [], "gradients_of_bare": 0, "gradients_of_patched": 0}
     assert verdict["compared"] == {"steps": 3, "losses": 3, "gradients": 24, "parameters": 24}
-    assert verdict["bare"]["peak_bytes"] - verdict["patched"]["peak_bytes"] >= 5 * ACTIVATION
+    assert verdict["bare"]["peak_bytes"] - verdict["patched"]["peak_bytes"] == 3 * ACTIVATION
     assert verdict["bare"]["gradient_checksum"] == verdict["patched"]["gradient_checksum"]
     assert len(run.stdout.splitlines()) == 3, "only the first run is to be seen"
 
