@@ -91,20 +91,29 @@ class RetainedGraph final : public Check {
     d.fix.text = group.variant == kCarried
                      ? "Carry on a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()."
                      : "Keep a value instead of the tensor with its graph: loss.item() or loss.detach().";
-    const Graphs graphs(context.process, context.text);
-    const std::vector<bool> is_free = graphs.never_differentiated(context.process);
-    FileEdits undone;
-    if (std::ranges::all_of(group.occurrences, [&](const Occurrence& o) { return is_free[o.place.node.value]; })) {
-      // graph-without-backward finds the same, and has the same patch.
-      undone = PatchMaker(context).no_grad(group.biggest().place.stack,
-                                           [&](NodeId node) { return is_free[node.value] || !graphs.is_inner(node); });
-      d.fix.text = "No backward goes through it: make it under torch.no_grad().";
+    if (has_patch_without_graph(context, group)) {
+      d.fix.text =
+          "No backward goes through it: make it under torch.no_grad(), as the patch of graph-without-backward does.";
+    } else {
+      d.fix.use_edits(edits(context, group));
     }
-    d.fix.use_edits(undone.empty() ? edits(context, group) : std::move(undone));
     return d;
   }
 
  private:
+  // Whether graph-without-backward finds the same, and has a patch: one for one bug, and that one spares more.
+  bool has_patch_without_graph(const Context& context, const Group& group) const {
+    const Graphs graphs(context.process, context.text);
+    const std::vector<bool> is_free = graphs.never_differentiated(context.process);
+    std::set<uint32_t> entries;
+    for (const Occurrence& occurrence : group.occurrences) entries.insert(occurrence.place.node.value);
+    for (uint32_t row = 1; row < entry_.size(); ++row) {
+      if (entry_[row] != 0 && entries.contains(entry_[row]) && !is_free[row]) return false;
+    }
+    const auto is_spared = [&](NodeId node) { return is_free[node.value] || !graphs.is_inner(node); };
+    return !PatchMaker(context).no_grad(group.biggest().place.stack, is_spared).empty();
+  }
+
   // None where a backward goes on into earlier steps: the program may want just that.
   FileEdits edits(const Context& context, const Group& group) const {
     if (differentiates_past_) return {};
