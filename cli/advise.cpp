@@ -12,6 +12,7 @@
 #include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/patch_file.h"
 #include "cli/text.h"
 #include "plugins/builtin.h"
 #include "trace/recording.h"
@@ -100,8 +101,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
   if (!command.patch.empty()) {
     const report::CombinedPatch patch = report::combined_patch(*report.advice);
     for (const std::string& left_out : patch.left_out) say(left_out);
-    if (patch.diff.empty()) say("no finding has a patch: " + command.patch + " is empty");
-    if (const int code = write_output(patch.diff, command.patch)) return code;
+    if (const int code = write_patch(patch.files, report.advice->sources.root, command.patch)) return code;
   }
   if (command.strict && !report.recording.complete) {
     say(command.file + ": data was lost: tapelens report says what is not complete");

@@ -99,7 +99,8 @@ namespace {
 // A command that is being started, from what is allocated before the fork to the word that exec failed.
 class Start {
  public:
-  Start(const std::vector<std::string>& command, const Environment& extra) : argv_(arguments(command)) {
+  Start(const std::vector<std::string>& command, const Environment& extra, std::string folder = {})
+      : argv_(arguments(command)), folder_(std::move(folder)) {
     for (char** entry = environ; *entry != nullptr; ++entry) {
       const std::string_view text = *entry;
       const std::string_view name = text.substr(0, text.find('='));
@@ -129,7 +130,7 @@ class Start {
       if (streams.input >= 0) dup2(streams.input, STDIN_FILENO);
       if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
       if (streams.error >= 0) dup2(streams.error, STDERR_FILENO);
-      execvpe(argv_[0], argv_.data(), envp_.data());
+      if (folder_.empty() || chdir(folder_.c_str()) == 0) execvpe(argv_[0], argv_.data(), envp_.data());
       const int error = errno;
       if (write(news_[1], &error, sizeof(error)) < 0) _exit(126);
       _exit(127);
@@ -153,6 +154,7 @@ class Start {
  private:
   std::vector<char*> argv_, envp_;
   std::vector<std::string> settings_;
+  std::string folder_;
   int news_[2] = {-1, -1};
   int error_ = 0;
 };
@@ -164,9 +166,10 @@ const Dispositions& dispositions_at_first() {
 
 }  // namespace
 
-ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams) {
+ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams,
+                     const std::string& folder) {
   const Dispositions& at_first = dispositions_at_first();
-  Start start(command, extra);  // everything that allocates is done before the fork
+  Start start(command, extra, folder);  // everything that allocates is done before the fork
   sigset_t watched, before;
   sigemptyset(&watched);
   sigaddset(&watched, SIGCHLD);

@@ -26,8 +26,9 @@ struct Streams {
 // Signals while it runs: those that the terminal sends to both (Ctrl-C, Ctrl-\, Ctrl-Z) are left to the command;
 // SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2, which can be meant for this process only, are passed on. Afterwards
 // SIGINT, SIGTERM and SIGHUP stay ignored, so that the recording is sealed; SIGQUIT ends this process. Another command
-// that is run then has the dispositions that the first one had.
-ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams = {});
+// that is run then has the dispositions that the first one had. `folder`: in which it runs; empty: this process's.
+ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams = {},
+                     const std::string& folder = {});
 
 struct WatchedEnd : ChildEnd {
   bool was_ended = false;  // by us: the exit code says nothing

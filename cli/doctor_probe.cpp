@@ -1,19 +1,15 @@
 #include "cli/doctor_probe.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
-#include "rewrites/variables.h"
-#include "trace/variables.h"
+#include "cli/python.h"
 
 namespace tapelens::cli {
 namespace {
@@ -27,41 +23,6 @@ constexpr const char* kQuestion =
     "  print(importlib.metadata.version('torch'))\n"
     "  print(os.path.dirname(importlib.util.find_spec('torch').origin))\n"
     "except Exception: pass\n";
-
-struct Answer {
-  int exit_code = 0;
-  std::string output;
-};
-
-// Its standard error goes nowhere: the answer is in the output or there is none.
-Answer ask(const std::string& python, const std::string& preload) {
-  Answer answer;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return {126, {}};
-  const pid_t child = fork();
-  if (child == 0) {
-    const int nowhere = open("/dev/null", O_RDWR);
-    dup2(nowhere, STDIN_FILENO);
-    dup2(nowhere, STDERR_FILENO);
-    dup2(ends[1], STDOUT_FILENO);
-    unsetenv(TAPELENS_SPOOL);
-    unsetenv(TAPELENS_REWRITE);
-    if (!preload.empty()) setenv("LD_PRELOAD", preload.c_str(), 1);
-    execlp(python.c_str(), python.c_str(), "-c", kQuestion, static_cast<char*>(nullptr));
-    _exit(errno == ENOENT ? 127 : 126);
-  }
-  close(ends[1]);
-  char text[4096];
-  ssize_t got;
-  while (child > 0 && ((got = read(ends[0], text, sizeof(text))) > 0 || (got < 0 && errno == EINTR))) {
-    if (got > 0) answer.output.append(text, static_cast<size_t>(got));
-  }
-  close(ends[0]);
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child) return {126, {}};
-  answer.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return answer;
-}
 
 std::string find_program(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
@@ -78,7 +39,7 @@ std::string find_program(const std::string& program) {
 
 PythonFacts ask_python(const std::string& python, const std::string& preload) {
   PythonFacts facts;
-  const Answer answer = ask(python, preload);
+  const PythonAnswer answer = ask(python, kQuestion, {}, preload);
   if (answer.exit_code != 0) {
     facts.error = answer.exit_code == 127   ? "not found"
                   : answer.exit_code == 126 ? "it cannot be executed"

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "analyzer/check/sources.h"
 #include "analyzer/report/escape.h"
 #include "analyzer/verify/verdict_json.h"
 #include "analyzer/verify/verdict_text.h"
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 struct VerifyOptions {
   ApplyingOptions applying;
   uint64_t steps = 0;
-  std::string format = "text", output, keep;
+  std::string format = "text", output, keep, patch;
 };
 
 int exit_code_of(verify::Answer answer) {
@@ -41,12 +42,22 @@ int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, c
     if (error) return fail({options.keep + ": " + error.message()});
     setting.folder = fs::absolute(options.keep, error).string();
   }
+  std::unique_ptr<PatchedCopy> patched;
+  if (!options.patch.empty()) {
+    std::error_code error;
+    const fs::path here = fs::current_path(error);
+    auto made = PatchedCopy::make(options.patch, check::source_tree_at(here).root, here, setting.command);
+    if (!made) return fail(made.error());
+    patched = std::move(*made);
+    setting.patched = patched.get();
+  }
   CommandRuns runs(std::move(setting));
-  const auto verdict = verify::verify(runs, applying);
+  const auto verdict = patched ? verify::verify_patch(runs, patched->files()) : verify::verify(runs, applying);
   if (!verdict) return fail(verdict.error());
-  const std::string text = options.format == "json"
-                               ? verdict_json(*verdict)
-                               : report::printable_lines(verdict_text(*verdict, runs.last_words("rewritten")));
+  const std::string text =
+      options.format == "json"
+          ? verdict_json(*verdict)
+          : report::printable_lines(verdict_text(*verdict, runs.last_words(patched ? "patched" : "rewritten")));
   if (const int code = write_output(text, options.output)) return code;
   return exit_code_of(verdict->answer());
 }
@@ -55,15 +66,17 @@ int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, c
 
 void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
   CLI::App* sub = app.add_subcommand(
-      "verify", "Run a training program bare and rewritten, and prove that the gradients are the same");
+      "verify", "Run a training program bare and rewritten or patched, and prove that the gradients are the same");
   sub->footer(
       "Examples:\n"
       "  tapelens verify --apply lossless -- python train.py --epochs 1\n"
       "  tapelens verify --plan plan.json --steps 3 -- python train.py\n"
-      "  tapelens verify --apply bitwise --poison --format json -o verdict.json -- ./trainer\n\n"
+      "  tapelens verify --apply bitwise --poison --format json -o verdict.json -- ./trainer\n"
+      "  tapelens verify --patch fix.patch -- python train.py      what tapelens advise --patch wrote, or your own\n\n"
       "The command must be deterministic: seed it. It runs with PYTHONHASHSEED=0 and without standard input, and its\n"
       "first run writes where it would; with --format json and no -o to standard error. Where runs differ it runs a\n"
-      "third time, bare, and then as often as it takes to find the site.\n"
+      "third time, bare, and then as often as it takes to find the site. With --patch the second run is that of a\n"
+      "patched copy of the repository that the current folder is in; no file of yours is changed.\n"
       "Exit codes: 0 identical, 1 different, 2 wrong usage, 3 nothing was recorded, 4 a recording is not complete,\n"
       "5 no verdict (nothing was compared, or the command is not deterministic by itself), 6 the command failed.\n"
       "More: docs/verify.md");
@@ -78,13 +91,16 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       ->type_name("{text,json}")
       ->capture_default_str();
   sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
+  CLI::Option* patch =
+      sub->add_option("--patch", options->patch, "Compare with the program as this patch makes it")->type_name("PATH");
+  for (const char* other : {"--apply", "--plan", "--allow"}) patch->excludes(sub->get_option(other));
   sub->add_option("--keep", options->keep, "Keep the recordings and what the later runs wrote here")->type_name("DIR");
   sub->callback([sub, steps, options, &exit_code, &command] {
     if (command.empty()) {
       throw CLI::ParseError("no command to verify: tapelens verify --apply lossless -- python train.py", kUsage);
     }
     const rewrites::Settings applying = read_applying(*sub, options->applying);
-    if (!applying.on) {
+    if (!applying.on && options->patch.empty()) {
       throw CLI::ValidationError("nothing to verify: tapelens verify --apply lossless -- COMMAND");
     }
     CommandRuns::Setting setting;

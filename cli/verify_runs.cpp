@@ -39,6 +39,14 @@ std::string only_file(const std::string& folder) {
   return found;
 }
 
+// Absolute, and without links.
+void make_real(std::vector<std::string>& files, const fs::path& folder) {
+  for (std::string& file : files) {
+    std::error_code error;
+    if (const fs::path real = fs::weakly_canonical(folder / file, error); !error) file = real.string();
+  }
+}
+
 }  // namespace
 
 void CommandRuns::tell(const std::string& line) { say(line); }
@@ -68,6 +76,8 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
                                        .quiet = !wanted.is_shown}),
       std::back_inserter(environment));
   environment.emplace_back("PYTHONHASHSEED", "0");
+  const PatchedCopy* patched = wanted.patched ? setting_.patched : nullptr;
+  if (patched != nullptr) std::ranges::move(patched->environment(), std::back_inserter(environment));
   // No run may take input away from another.
   const OpenFile nothing("/dev/null", O_RDWR);
   Streams streams{nothing.descriptor(), -1, -1};
@@ -79,7 +89,9 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
     if (written.descriptor() < 0) return Error{log + ": " + std::strerror(errno)};
     streams.output = streams.error = written.descriptor();
   }
-  const ChildEnd end = run_command(setting_.command, environment, streams);
+  const std::string folder = patched != nullptr ? patched->folder() : "";
+  const ChildEnd end =
+      run_command(patched != nullptr ? patched->command() : setting_.command, environment, streams, folder);
   signal(SIGPIPE, SIG_IGN);  // a reader of ours that is gone must not end the comparison
   if (!end.started) {
     remove_spool_folder(spools.path);
@@ -98,6 +110,8 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
     if (!read) return read.error();
     run = std::move(*read);
     run.is_cut = setting_.steps.has_value();
+    std::error_code error;
+    make_real(run.files, patched != nullptr ? fs::path(folder) : fs::current_path(error));
     run.incomplete |=
         std::ranges::any_of(sealed->losses, [](const trace::SealLoss& loss) { return leaves_events_out(loss.kind); });
     if (wanted.values) run.values = only_file(values);

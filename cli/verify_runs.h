@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/verify/verify.h"
+#include "cli/patched_copy.h"
 
 namespace tapelens::cli {
 
@@ -15,9 +16,10 @@ class CommandRuns final : public verify::Runs {
   // What all runs have in common.
   struct Setting {
     std::vector<std::string> command;
-    std::string folder;             // recordings and logs
-    std::optional<uint64_t> steps;  // that are recorded and compared; all if not given
-    bool output_to_error = false;   // what the shown run writes to standard output, it writes to standard error
+    std::string folder;                    // recordings and logs
+    std::optional<uint64_t> steps;         // that are recorded and compared; all if not given
+    const PatchedCopy* patched = nullptr;  // where patched runs are made
+    bool output_to_error = false;          // what the shown run writes to standard output, it writes to standard error
   };
   explicit CommandRuns(Setting setting) : setting_(std::move(setting)) {}
 

@@ -232,12 +232,13 @@ class ProcessBuilder : public TextBuilder {
     return RoleId{t.rows()};
   }
 
-  ModuleCallId call(int64_t begin, int64_t end, ModuleId module, ModuleCallId parent = {}) {
+  ModuleCallId call(int64_t begin, int64_t end, ModuleId module, ModuleCallId parent = {}, uint8_t flags = 0) {
     ModuleCalls& t = process.module_calls;
     push(t.begin, begin);
     push(t.end, end);
     t.module.raw.push_back(module.value);
     t.parent.raw.push_back(parent.value);
+    t.flags.raw.push_back(flags);
     return ModuleCallId{t.rows()};
   }
 

@@ -314,8 +314,8 @@ class SpoolBuilder {
     const uint32_t id = string(op);
     return raw(ValueReadRecord{header<ValueReadRecord>(RecordKind::value_read, 0, id), tick(), stack_id, 0});
   }
-  SpoolBuilder& enter(std::string_view path, std::string_view type) {  // a module
-    return begin(RecordKind::module_begin, 0, module(path, type));
+  SpoolBuilder& enter(std::string_view path, std::string_view type, uint8_t flags = 0) {  // a module
+    return begin(RecordKind::module_begin, flags, module(path, type));
   }
   SpoolBuilder& leave() { return end(RecordKind::module_end); }
   SpoolBuilder& optimizer(std::string_view name) { return begin(RecordKind::optimizer_begin, 0, string(name)); }

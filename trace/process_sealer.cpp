@@ -98,8 +98,11 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
     case RecordKind::role:
       return role(as<RoleRecord>(record), time);
     case RecordKind::module_begin:
-      return lane.module_calls.push_back(tables_.push<table::ModuleCalls>(
-          {.begin = time, .module = ids_.modules[record->id], .thread = lane.thread, .parent = lane.module_call()}));
+      return lane.module_calls.push_back(tables_.push<table::ModuleCalls>({.begin = time,
+                                                                           .module = ids_.modules[record->id],
+                                                                           .thread = lane.thread,
+                                                                           .parent = lane.module_call(),
+                                                                           .flags = record->flags}));
     case RecordKind::module_end:
       return end<table::ModuleCallEnds>(lane.module_calls, time);
     case RecordKind::optimizer_begin:

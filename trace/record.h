@@ -164,10 +164,14 @@ struct EventRecord {  // operator_end, evaluation_end, backward_end, module_end,
   uint64_t ticks;
 };
 
-struct NamedEventRecord {  // module_begin (id: module), optimizer_begin (id: string), range_begin (id: string),
+struct NamedEventRecord {  // module_begin (id: module, flags: ModuleCallFlags), optimizer_begin (id: string),
+                           // range_begin (id: string),
   RecordHeader header;     // backward_begin (flags: BackwardFlags)
   uint64_t ticks;
 };
+
+// Gradients were disabled when its first operator began, which is when a call is seen, and no operator was around it.
+enum ModuleCallFlags : uint8_t { kModuleCallWithoutGradients = 1 };
 
 struct OperatorRecord {  // id: string, "aten::addmm"; flags: OperatorFlags
   RecordHeader header;   // uint64_t address[] of its inputs' storages follow, to the end of the record

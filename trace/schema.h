@@ -537,6 +537,7 @@ struct ModuleCalls {
   Of<Plain<1, "module", ModuleId>> module;
   Of<Plain<2, "thread", ThreadId>> thread;
   Of<Delta<3, "parent", ModuleCallId>> parent;
+  Of<Plain<4, "flags", uint8_t>> flags;  // ModuleCallFlags
 };
 
 template <template <class> class Of>

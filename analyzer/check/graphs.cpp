@@ -26,6 +26,21 @@ Graphs::Graphs(const Process& p, const Text& text)
   }
 }
 
+std::vector<bool> Graphs::never_differentiated(const Process& process) const {
+  const uint32_t rows = process.nodes.rows();
+  std::vector<bool> never(size_t{rows} + 1, false), is_passed(size_t{rows} + 1, false);
+  // Edges lead to nodes that were made before, so one walk back sees all.
+  for (uint32_t row = rows; row > 0; --row) {
+    const NodeId node{row};
+    const bool passes = is_evaluated(node) || is_passed[row];
+    if (passes) {
+      for (const uint32_t next : process.nodes.edges_of(node)) is_passed[next] = true;
+    }
+    never[row] = !passes && is_inner(node);
+  }
+  return never;
+}
+
 bool keeps_memory(const Context& context, SaveId save) {
   const Saves& s = context.process.saves;
   const AllocationId allocation = s.allocation[save];

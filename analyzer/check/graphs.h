@@ -19,6 +19,9 @@ class Graphs {
   bool is_evaluated(NodeId node) const { return (flags_[node.value] & kEvaluated) != 0; }
   // kNever: it is alive at the end of the recording.
   Time died(NodeId node) const { return Time{died_[node.value]}; }
+  // By node: whether it is an inner one that was not evaluated, and not passed by. Where a backward came near and went
+  // no further, it had its reasons (inputs=, a gradient that was not asked for).
+  std::vector<bool> never_differentiated(const Process& process) const;
 
  private:
   enum Flag : uint8_t { kInner = 1, kEvaluated = 2 };

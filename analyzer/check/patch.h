@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/result.h"
+
 namespace tapelens::check {
 
 // Lines [first, first + removed) go, `added` come in their place. Lines are counted from 0 and have their line breaks.
@@ -34,5 +36,11 @@ FileEdit file_edit(std::string path, std::span<const std::string_view> lines, st
 // With three lines around each edit where they are known. The files in their order, one after the other.
 std::string unified_diff(const FileEdit& file);
 std::string unified_diff(std::span<const FileEdit> files);
+
+// What a unified diff changes, as git and `diff -u` write it. An error: the first line of it that cannot be followed. A
+// file that is deleted, renamed or binary is one, and so is a path that leads out of the repository.
+trace::Result<FileEdits> read_unified_diff(std::string_view diff);
+// The file with its edits, which fit exactly or not at all; the error names the first line that is another one.
+trace::Result<std::string> applied(const FileEdit& file, std::string_view content);
 
 }  // namespace tapelens::check

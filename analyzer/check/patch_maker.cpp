@@ -122,6 +122,19 @@ bool may_be_number(const PythonSource& source, std::string_view name, size_t sta
   return begins_as_number;
 }
 
+// Whether what is to be under torch.no_grad() takes gradients itself, be it where the recorded run never came.
+bool takes_gradients(const Token* begin, const Token* end) {
+  for (const Token* token = begin; token + 1 < end; ++token) {
+    if (token->kind != Token::Kind::name) continue;
+    if (token->text == "requires_grad" && is(token[1], "=")) return true;
+    for (const char* call : {"backward", "manual_backward", "grad", "value_and_grad", "step", "requires_grad_",
+                             "enable_grad", "set_grad_enabled"}) {
+      if (token->text == call && is(token[1], "(")) return true;
+    }
+  }
+  return false;
+}
+
 // Whether numbers can stand in a list that had tensors: it begins empty, and is only counted and summed up.
 bool may_hold_numbers(const PythonSource& source, Tokens list, size_t statement) {
   const auto& all = source.statements();
@@ -352,9 +365,11 @@ FileEdits PatchMaker::decorated(const Spot& spot) const {
     if (!is(*begin, "def")) continue;
     if (!is(begin[1], name)) return {};
     // The graph of what a generator gives out is made while others run.
-    for (const Token* token = begin; token < source.end(source.statements()[source.block_end(header) - 1]); ++token) {
+    const Token* const end = source.end(source.statements()[source.block_end(header) - 1]);
+    for (const Token* token = begin; token < end; ++token) {
       if (is(*token, "yield") || is(*token, "await")) return {};
     }
+    if (takes_gradients(begin, end)) return {};
     return edits(spot, {{s.first, 0, {std::string(s.indent) + "@torch.no_grad()" + std::string(source.line_break())}}});
   }
   return {};
@@ -385,6 +400,7 @@ FileEdits PatchMaker::wrapped(const Spot& spot, const std::vector<uint8_t>& need
     const Token* const word = source.begin(source.statements()[i]);
     if (is(*word, "yield") || is(*word, "await") || is(*word, "def") || is(*word, "class")) return {};
   }
+  if (takes_gradients(source.begin(begin), source.end(source.statements()[end - 1]))) return {};
   if (source.has_long_string(begin.first, last)) return {};
   const std::string unit = begin.indent.starts_with('\t') ? "\t" : "    ", line_break(source.line_break());
   Edit edit{begin.first, last - begin.first + 1, {std::string(begin.indent) + "with torch.no_grad():" + line_break}};

@@ -15,18 +15,21 @@ uint32_t first_at_or_after(const Column& times, Time time) {
                                raw.begin());
 }
 
+// When the first operator begins that makes a node at `since` or later; kNever: none does.
+Time node_begin(const Process& process, Time since) {
+  const uint32_t node = first_at_or_after(process.nodes.time, since);
+  if (node > process.nodes.rows()) return kNever;
+  // The operator that makes the node begins before the node is there.
+  const OperatorId op = process.nodes.op[NodeId{node}];
+  return op ? process.operators.begin[op] : process.nodes.time[NodeId{node}];
+}
+
 // When the forward begins of an interval without a backward: its first module call, or the first operator that makes a
 // node. Its end if there is neither.
 Time forward_begin(const Process& process, Interval interval) {
-  Time begin = interval.end;
+  Time begin = std::min(interval.end, node_begin(process, interval.begin));
   const uint32_t call = first_at_or_after(process.module_calls.begin, interval.begin);
   if (call <= process.module_calls.rows()) begin = std::min(begin, process.module_calls.begin[ModuleCallId{call}]);
-  const uint32_t node = first_at_or_after(process.nodes.time, interval.begin);
-  if (node <= process.nodes.rows()) {
-    // The operator that makes the node begins before the node is there.
-    const OperatorId op = process.nodes.op[NodeId{node}];
-    begin = std::min(begin, op ? process.operators.begin[op] : process.nodes.time[NodeId{node}]);
-  }
   return std::max(begin, interval.begin);
 }
 
@@ -130,6 +133,8 @@ const char* phase_name(Phase phase) {
       return "backward";
     case Phase::optimizer:
       return "optimizer";
+    case Phase::evaluation:
+      return "evaluation";
     case Phase::other:
       break;
   }
@@ -193,6 +198,17 @@ Phases::Phases(const Process& process, const std::vector<Step>& steps)
     }
     add(optimizer.end);
   }
+  for (const ModuleCallId call : process.module_calls.ids()) {
+    if (process.module_calls.parent[call]) continue;
+    const Interval when{process.module_calls.begin[call], process.module_calls.end[call]};
+    const bool is_evaluation = (process.module_calls.flags[call] & trace::kModuleCallWithoutGradients) != 0;
+    if (is_evaluation && node_begin(process, when.begin) >= when.end) {
+      evaluations_.push_back(when);
+    } else {
+      forward_calls_.push_back(when.begin);
+    }
+  }
+  evaluations_ = merged(std::move(evaluations_));
 }
 
 Phase Phases::at(Time time) const {
@@ -203,10 +219,43 @@ Phase Phases::at(Time time) const {
   Time since = step_at(steps_, time).when.begin;
   if (backward != nullptr) since = std::max(since, backward->end);
   if (optimizer != nullptr) since = std::max(since, optimizer->end);
-
-  return forward_from({since, kNever}) <= time ? Phase::forward : Phase::other;
+  const Interval* evaluation = last_before(evaluations_, time);
+  const Time forward = forward_from(since);
+  if (evaluation == nullptr || evaluation->begin < since) return forward <= time ? Phase::forward : Phase::other;
+  if (time < evaluation->end) return Phase::evaluation;
+  return forward < evaluation->begin || forward_from(evaluation->end) <= time ? Phase::forward : Phase::evaluation;
 }
 
-Time Phases::forward_from(Interval interval) const { return forward_begin(process_, interval); }
+std::vector<Phases::Part> Phases::parts_of(Interval interval) const {
+  std::vector<Part> parts;
+  const auto add = [&](Time begin, Time end, Phase phase) {
+    end = std::min(end, interval.end);
+    if (end <= begin) return;
+    if (!parts.empty() && parts.back().phase == phase && parts.back().when.end == begin) {
+      parts.back().when.end = end;
+    } else {
+      parts.push_back({{begin, end}, phase});
+    }
+  };
+  const Time forward = forward_from(interval.begin);
+  auto evaluation = std::ranges::lower_bound(evaluations_, interval.begin, {}, &Interval::begin);
+  const auto next = [&] {
+    return evaluation == evaluations_.end() ? interval.end : std::min(interval.end, evaluation->begin);
+  };
+  add(forward, next(), Phase::forward);
+  while (evaluation != evaluations_.end() && evaluation->begin < interval.end) {
+    const Interval call = *evaluation++;
+    const Time on = forward < call.begin ? call.end : std::min(forward_from(call.end), next());
+    add(call.begin, on, Phase::evaluation);
+    add(on, next(), Phase::forward);
+  }
+  return parts;
+}
+
+Time Phases::forward_from(Time since) const {
+  const auto call = std::ranges::lower_bound(forward_calls_, since);
+  const Time begin = std::min(call == forward_calls_.end() ? kNever : *call, node_begin(process_, since));
+  return std::max(begin, since);
+}
 
 }  // namespace tapelens::model

@@ -22,7 +22,7 @@ std::vector<Step> find_steps(const Process& process);
 // The step that a moment belongs to; moments after the last border without a step of their own belong to the last.
 const Step& step_at(const std::vector<Step>& steps, Time time);
 
-enum class Phase : uint8_t { other, forward, backward, optimizer };
+enum class Phase : uint8_t { other, forward, backward, optimizer, evaluation };
 const char* phase_name(Phase phase);
 
 // Intervals that do not overlap, in the order of time: the union of those given.
@@ -43,7 +43,8 @@ class BackwardBegins {
 
 // Backward: inside of a backward. Optimizer: inside of an optimizer's step, but for the forward and backward of a
 // closure that it calls. Forward: from the first module call or the first operator that makes a node, after the last
-// backward or optimizer step of the step, to the next one.
+// backward or optimizer step of the step, to the next one; but for the evaluation. That is the outermost calls of
+// modules in which gradients were disabled and no node was made, with what comes before the forward goes on.
 class Phases {
  public:
   Phases(const Process& process, const std::vector<Step>& steps);
@@ -51,14 +52,22 @@ class Phases {
   // Neither overlap; both in the order of time.
   const std::vector<Interval>& backwards() const { return backwards_; }
   const std::vector<Interval>& optimizers() const { return optimizers_; }
-  // When the forward begins of an interval with no backward and no optimizer's step in it, that begins with the step or
-  // behind one of those; its end if there is none.
-  Time forward_from(Interval interval) const;
+  // Forward and evaluation of an interval with no backward and no optimizer's step in it, that begins with the step or
+  // behind one of those: in the order of time, none of them empty, without what is neither.
+  struct Part {
+    Interval when;
+    Phase phase{};
+  };
+  std::vector<Part> parts_of(Interval interval) const;
 
  private:
+  Time forward_from(Time since) const;
+
   const Process& process_;
   const std::vector<Step>& steps_;
   std::vector<Interval> backwards_, optimizers_;
+  std::vector<Interval> evaluations_;  // calls of modules
+  std::vector<Time> forward_calls_;    // begins of all other outermost calls
 };
 
 }  // namespace tapelens::model

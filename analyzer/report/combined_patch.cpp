@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <map>
-
-#include "analyzer/check/patch.h"
+#include <utility>
 
 namespace tapelens::report {
 
@@ -58,7 +57,7 @@ CombinedPatch combined_patch(const advise::Advice& advice) {
       std::ranges::stable_sort(there.edits, {}, &Edit::first);
     }
   }
-  for (const auto& [path, file] : files) all.diff += unified_diff(file);
+  for (auto& [path, file] : files) all.files.push_back(std::move(file));
   return all;
 }
 

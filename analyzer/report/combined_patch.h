@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/check/patch.h"
 
 namespace tapelens::report {
 
 struct CombinedPatch {
-  std::string diff;
+  check::FileEdits files;             // each once, in the order of their paths
   std::vector<std::string> left_out;  // a line for each finding whose patch does not fit with those before it
 };
 // Of all findings, in their order.

@@ -177,7 +177,9 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
   out.device = text.string(text.device_name[set.device]);
   out.bytes = set.bytes;
   out.time = set.when.time;
-  out.step = step_at(steps, out.time).index;
+  const model::Step& step = step_at(steps, out.time);
+  out.step = step.index;
+  out.is_behind_steps = steps.size() > 1 && step.when.end == model::kNever;
   out.phase = analysis.phases().at(out.time);
   out.live_allocations = set.members.size();
   out.by_category = categories(set);

@@ -78,9 +78,11 @@ std::string markdown(const Report& r, size_t rows) {
     out += p.rank >= 0 ? " of rank " + std::to_string(p.rank) : " of process " + std::to_string(p.pid);
   }
   const std::string what = r.options.at.kind == At::Kind::time ? "Alive" : "The peak,";
-  out += "\n\n" + what + " " + time_text(p.time) + " after the start, in step " + std::to_string(p.step) + " of " +
-         count_text(r.steps.size()) + (p.phase == model::Phase::other ? "" : std::string(", ") + phase_name(p.phase)) +
-         ", in " + plural(p.live_allocations, "allocation", "allocations") + ". " + code(r.recording.command);
+  out += "\n\n" + what + " " + time_text(p.time) + " after the start, " +
+         (p.is_behind_steps ? "after the last of " : "in step " + std::to_string(p.step) + " of ") +
+         count_text(whole_steps(r).size()) + (p.is_behind_steps ? " steps" : "") +
+         (p.phase == model::Phase::other ? "" : std::string(", ") + phase_name(p.phase)) + ", in " +
+         plural(p.live_allocations, "allocation", "allocations") + ". " + code(r.recording.command);
   if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty()) {
     out += "\n\n> **Simulated:** " + cell(simulated) + "\n";

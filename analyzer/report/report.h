@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -203,6 +204,7 @@ struct Peak {
   Bytes bytes;
   Time time;
   uint32_t step = 0;
+  bool is_behind_steps = false;  // `step` is no whole one: it is what came after the last
   model::Phase phase{};
   uint64_t live_allocations = 0;
   std::vector<peak::Category> by_category;
@@ -247,6 +249,12 @@ struct Report {
   // Of the chosen process and device, over the whole recording; none if no checks were asked to run.
   std::optional<advise::Advice> advice;
 };
+
+// Without what came after the last border, where there is one. Never empty.
+inline std::span<const Step> whole_steps(const Report& report) {
+  const bool has_more = report.steps.size() > 1 && !report.steps.back().complete;
+  return std::span(report.steps).first(report.steps.size() - (has_more ? 1 : 0));
+}
 
 // The checks that are to run, and what of them is wanted. They live as long as the report is built.
 struct Advising {

@@ -107,9 +107,12 @@ void add_title(Page& page, const Report& r) {
   if (const std::string process = process_name(r, p.pid, p.rank); !process.empty()) where += " of " + process;
   page.line(page.paint(Paint::bold, title + bytes_text(p.bytes) + where));
   std::string step = std::to_string(p.step);
-  if (r.steps.size() > 1) step += " (of 0 to " + std::to_string(r.steps.back().index) + ")";
+  if (whole_steps(r).size() > 1) step += " (of 0 to " + std::to_string(whole_steps(r).back().index) + ")";
   std::string when = time_text(p.time) + " after the start, ";
-  if (p.phase == model::Phase::other) {
+  if (p.is_behind_steps) {
+    const std::string behind = "after the last step, " + std::to_string(p.step - 1);
+    when += p.phase == model::Phase::other ? behind : "in the " + std::string(phase_name(p.phase)) + " " + behind;
+  } else if (p.phase == model::Phase::other) {
     when += "in step " + step + ", outside of its forward, backward and optimizer";
   } else {
     when += std::string(p.phase == model::Phase::optimizer ? "in the optimizer step of step " : "in the ") +
@@ -283,19 +286,17 @@ void add_steps(Page& page, const Report& r) {
   if (r.steps.size() < 2) return;
   std::vector<int64_t> peaks;
   for (const Step& step : r.steps) peaks.push_back(step.peak.value);
-  // What follows the last border is no whole step: it would only blur what a step costs.
-  const std::span<const Step> whole = std::span(r.steps).first(r.steps.size() - (r.steps.back().complete ? 0 : 1));
+  const std::span<const Step> whole = whole_steps(r);
   const auto peak = std::ranges::minmax(whole, {}, &Step::peak);
   const auto count = std::ranges::minmax(whole, {}, &Step::allocations);
   const auto allocated = std::ranges::minmax(whole, {}, &Step::allocated);
-  page.heading("Steps", count_text(r.steps.size()) + ", the peak of each from left to right");
+  page.heading("Steps", count_text(whole.size()) + ", the peak of each from left to right");
   page.line("  " + page.paint(Paint::cyan, sparkline(peaks, page.width() - 4)));
-  page.paragraph("  ",
-                 "Peaks of " + between(peak.min.peak, peak.max.peak) + ", the highest in step " +
-                     std::to_string(std::ranges::max_element(r.steps, {}, &Step::peak)->index) + ". A step makes " +
-                     between(count.min.allocations, count.max.allocations) + " allocations, " +
-                     between(allocated.min.allocated, allocated.max.allocated) + " in all." +
-                     (r.steps.back().complete ? "" : " The last one is what came after the last optimizer step."));
+  page.paragraph("  ", "Peaks of " + between(peak.min.peak, peak.max.peak) + ", the highest in step " +
+                           std::to_string(std::ranges::max_element(whole, {}, &Step::peak)->index) + ". A step makes " +
+                           between(count.min.allocations, count.max.allocations) + " allocations, " +
+                           between(allocated.min.allocated, allocated.max.allocated) + " in all." +
+                           (r.steps.back().complete ? "" : " Behind them is what came after the last."));
 }
 
 void add_ranges(Page& page, const Report& r) {

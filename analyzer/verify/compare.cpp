@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace tapelens::verify {
@@ -159,6 +160,33 @@ Compared comparable(const Run& bare) {
   Compared compared;
   for (const Process& process : bare.processes) count(process, compared);
   return compared;
+}
+
+OnlyInOne take_out_gradients_of_one(Run& bare, Run& other) {
+  OnlyInOne out;
+  const bool by_rank = has_ranks(bare.processes) && has_ranks(other.processes);
+  if (!by_rank && (bare.processes.size() != 1 || other.processes.size() != 1)) return out;
+  using Key = std::pair<uint64_t, std::string>;
+  const auto gradients_of = [](const Process& process) {
+    std::set<Key> keys;
+    for (const Checksum& one : process.checksums) {
+      if (one.of == ChecksumOf::gradient) keys.emplace(one.step, one.name);
+    }
+    return keys;
+  };
+  const auto keep = [](Process& process, const std::set<Key>& keys) {
+    return std::erase_if(process.checksums, [&](const Checksum& one) {
+      return one.of == ChecksumOf::gradient && !keys.contains({one.step, one.name});
+    });
+  };
+  for (Process& a : bare.processes) {
+    const auto b = by_rank ? std::ranges::find(other.processes, a.rank, &Process::rank) : other.processes.begin();
+    if (b == other.processes.end()) continue;
+    const std::set<Key> of_bare = gradients_of(a), of_other = gradients_of(*b);
+    out.bare += keep(a, of_other);
+    out.other += keep(*b, of_bare);
+  }
+  return out;
 }
 
 std::optional<Difference> compare(const Run& bare, const Run& other) {

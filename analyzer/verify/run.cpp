@@ -121,6 +121,8 @@ trace::Result<Run> read_run(const std::string& path) {
   Run run;
   const model::Text text = model::load_text(*recording);
   std::set<std::string> seen;
+  std::set<uint32_t> files(text.frame_file.raw.begin(), text.frame_file.raw.end());
+  for (const uint32_t file : files) run.files.emplace_back(text.string(model::StringId{file}));
   for (uint32_t index = 0; index < recording->processes().size(); ++index) {
     run.was_recorded = true;
     const model::Process process = model::load_process(*recording, text, trace::ProcessIndex{index});

@@ -34,6 +34,7 @@ struct Run {
   std::vector<Process> processes;       // those with checksums, in the order of their ranks
   peak::Rewritten rewritten;            // of the process with the largest peak
   std::vector<rewrites::Site> applied;  // the sites of all processes, as a plan names them
+  std::vector<std::string> files;       // that its stacks name, each once; relative ones as the program named them
   // The file in which its one process of Python left the gradients of the first step (rounding.h); empty: there is
   // none, or there are several, or they were not asked for.
   std::string values;

@@ -77,6 +77,16 @@ struct Skipped {
   bool operator==(const Skipped&) const = default;
 };
 
+// What `tapelens verify --patch` ran instead of rewrites: then all that is called rewritten here is the patched
+// program's, and there is nothing applied, nothing skipped and no rounding.
+struct Patch {
+  std::vector<std::string> files;   // that it changes, as the repository names them
+  std::vector<std::string> unseen;  // of those, that no operator of the patched run was called from
+  // Gradients that only one of the runs has; all others were compared.
+  uint64_t gradients_of_bare = 0, gradients_of_patched = 0;
+  bool operator==(const Patch&) const = default;
+};
+
 enum class Answer : uint8_t { identical, different, none };
 const char* answer_name(Answer answer);  // "identical", "different", "none"
 
@@ -87,6 +97,7 @@ struct Verdict {
   std::optional<Rounding> rounding;      // what differs comes from rewrites that add in another order alone
   Compared compared;
   Figures bare, rewritten;
+  std::optional<Patch> patch;
   std::vector<Applied> applied;
   std::vector<Skipped> skipped;
 

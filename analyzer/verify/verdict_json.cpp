@@ -46,15 +46,25 @@ Json site_json(const rewrites::Site& site) {
           {"field", site.field},     {"source", site.file.empty() ? "" : site.file + ":" + std::to_string(site.line)}};
 }
 
-Json difference_json(const Difference& d) {
+// The key of the second run, and of its value in a difference.
+const char* second(const Verdict& verdict) { return verdict.patch ? "patched" : "rewritten"; }
+
+Json difference_json(const Difference& d, const char* other) {
   return {{"kind", kind_name(d.kind)},
           {"step", d.kind == Difference::Kind::exit_code ? Json(nullptr) : Json(d.step)},
           {"rank", d.rank >= 0 ? Json(d.rank) : Json(nullptr)},
           {"parameter", d.name},
           {"bare", or_null(d.bare)},
-          {"rewritten", or_null(d.rewritten)},
+          {other, or_null(d.rewritten)},
           {"rewrite", or_null(d.rewrite)},
           {"site", d.site ? site_json(*d.site) : Json(nullptr)}};
+}
+
+Json patch_json(const Patch& patch) {
+  return {{"files", patch.files},
+          {"unseen", patch.unseen},
+          {"gradients_of_bare", patch.gradients_of_bare},
+          {"gradients_of_patched", patch.gradients_of_patched}};
 }
 
 Json rounding_json(const Rounding& rounding) {
@@ -152,17 +162,26 @@ Difference::Kind kind_of(const Json& value) {
   refuse("nothing that is compared", value);
 }
 
-Difference difference_of(const Json& from) {
+Difference difference_of(const Json& from, const char* other) {
   Difference d;
   d.kind = kind_of(from.at("kind"));
   if (d.kind != Difference::Kind::exit_code) d.step = count(from.at("step"));
   if (const Json& rank = from.at("rank"); !rank.is_null()) d.rank = whole<int32_t>(rank);
   d.name = text(from.at("parameter"));
   d.bare = text_or_null(from.at("bare"));
-  d.rewritten = text_or_null(from.at("rewritten"));
+  d.rewritten = text_or_null(from.at(other));
   d.rewrite = text_or_null(from.at("rewrite"));
   if (const Json& site = from.at("site"); !site.is_null()) d.site = site_of(site);
   return d;
+}
+
+Patch patch_of(const Json& from) {
+  Patch patch;
+  for (const Json& file : from.at("files")) patch.files.push_back(text(file));
+  for (const Json& file : from.at("unseen")) patch.unseen.push_back(text(file));
+  patch.gradients_of_bare = count(from.at("gradients_of_bare"));
+  patch.gradients_of_patched = count(from.at("gradients_of_patched"));
+  return patch;
 }
 
 Rounding rounding_of(const Json& from) {
@@ -179,14 +198,15 @@ Rounding rounding_of(const Json& from) {
 Verdict verdict_of(const Json& all) {
   Verdict v;
   v.is_deterministic = all.at("deterministic").get<bool>();
+  if (const Json& patch = all.at("patch"); !patch.is_null()) v.patch = patch_of(patch);
   if (const Json& difference = all.at("first_difference"); !difference.is_null())
-    v.difference = difference_of(difference);
+    v.difference = difference_of(difference, second(v));
   if (const Json& rounding = all.at("rounding"); !rounding.is_null()) v.rounding = rounding_of(rounding);
   const Json &compared = all.at("compared"), &left_out = all.at("not_compared");
   v.compared = {count(compared.at("steps")),      count(compared.at("losses")),    count(compared.at("gradients")),
                 count(compared.at("parameters")), count(left_out.at("gradients")), count(left_out.at("parameters"))};
   v.bare = figures_of(all.at("bare"));
-  v.rewritten = figures_of(all.at("rewritten"));
+  v.rewritten = figures_of(all.at(second(v)));
   for (const Json& one : all.at("applied")) {
     v.applied.push_back({text(one.at("rewrite")), whole<int>(one.at("level")), count(one.at("sites")),
                          count(one.at("times")), bytes(one.at("bytes")), bytes(one.at("kept_bytes"))});
@@ -197,7 +217,8 @@ Verdict verdict_of(const Json& all) {
   }
   const bool is_identical = all.at("identical").get<bool>();
   if (text(all.at("verdict")) != answer_name(v.answer()) || is_identical != (v.answer() == Answer::identical) ||
-      (!v.is_deterministic && !v.difference) || (v.rounding && v.answer() != Answer::different)) {
+      (!v.is_deterministic && !v.difference) || (v.rounding && v.answer() != Answer::different) ||
+      (v.patch && (v.rounding || !v.applied.empty() || !v.skipped.empty()))) {
     refuse("it contradicts itself", all);
   }
   return v;
@@ -224,13 +245,14 @@ std::string verdict_json(const Verdict& v) {
       {"verdict", answer_name(v.answer())},
       {"identical", v.answer() == Answer::identical},
       {"deterministic", v.is_deterministic},
-      {"first_difference", v.difference ? difference_json(*v.difference) : Json(nullptr)},
+      {"first_difference", v.difference ? difference_json(*v.difference, second(v)) : Json(nullptr)},
       {"rounding", v.rounding ? rounding_json(*v.rounding) : Json(nullptr)},
       {"compared",
        {{"steps", c.steps}, {"losses", c.losses}, {"gradients", c.gradients}, {"parameters", c.parameters}}},
       {"not_compared", {{"gradients", c.gradients_left_out}, {"parameters", c.parameters_left_out}}},
       {"bare", figures_json(v.bare)},
-      {"rewritten", figures_json(v.rewritten)},
+      {second(v), figures_json(v.rewritten)},
+      {"patch", v.patch ? patch_json(*v.patch) : Json(nullptr)},
       {"applied", std::move(applied)},
       {"skipped", std::move(skipped)}};
   // Names come from the program and need not be UTF-8.

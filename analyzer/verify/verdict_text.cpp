@@ -23,6 +23,8 @@ std::string left_out_text(const Compared& c) {
          " were not compared: they are no ordinary tensors on the CPU.";
 }
 
+const char* second(const Verdict& v) { return v.patch ? "patched" : "rewritten"; }
+
 std::string or_none(const std::string& value) { return value.empty() ? "none" : value; }
 
 // Those of the process with the largest peak. Where another one alone has such a rewrite, its name is not known here.
@@ -66,7 +68,8 @@ std::string rounding_text(const Rounding& rounding) {
 std::string verdict_line(const Verdict& v) {
   const std::string left_out = left_out_text(v.compared);
   if (v.answer() == Answer::identical) {
-    return "Identical, bit for bit, in " + compared_text(v.compared) + "." + left_out;
+    return "Identical, bit for bit, in " + compared_text(v.compared) + "." + left_out +
+           (v.patch ? patch_text(*v.patch) : "");
   }
   if (!v.difference) {
     return "No verdict: no gradient and no parameter was compared. The same in " +
@@ -78,8 +81,9 @@ std::string verdict_line(const Verdict& v) {
     return "Not the same bits: " + names_of_reordering(v) +
            " adds in another order, and all else is identical. First the " + where_text(d) + " differs.";
   }
-  if (!v.is_deterministic) return "The program is not deterministic by itself: " + not_deterministic_text(d);
-  return "Different: first the " + where_text(d) + " (" + values_text(d) + "). " + origin_text(d);
+  if (!v.is_deterministic) return "The program is not deterministic by itself: " + not_deterministic_text(v);
+  return "Different: first the " + where_text(d) + " (" + values_text(v) + "). " + origin_text(v) +
+         (v.patch ? patch_text(*v.patch) : "");
 }
 
 std::string change_text(Bytes before, Bytes after) {
@@ -104,7 +108,7 @@ std::string table(const Verdict& v) {
                   static_cast<double>(*v.rewritten.step_ns) / static_cast<double>(*v.bare.step_ns));
     ratio = text;
   }
-  return row("", "bare", "rewritten", "") +
+  return row("", "bare", second(v), "") +
          row("peak", bytes_text(v.bare.peak), bytes_text(v.rewritten.peak),
              change_text(v.bare.peak, v.rewritten.peak)) +
          row("in last step", bytes_text(v.bare.last_step_peak), bytes_text(v.rewritten.last_step_peak),
@@ -116,6 +120,10 @@ std::string table(const Verdict& v) {
 
 std::string rewrites_text(const Verdict& v) {
   std::string text;
+  if (v.patch) {
+    for (const std::string& file : v.patch->files) text += "  patched  " + file + "\n";
+    return text;
+  }
   for (const Applied& total : v.applied) {
     text += "  applied  " + pad_right(total.rewrite, 18) + " " + std::string(rewrites::level_name(total.level)) +
             " at " + plural(total.sites, "site", "sites") + ", " + bytes_text(total.bytes) + " kept as " +
@@ -143,25 +151,43 @@ std::string where_text(const Difference& d) {
   return d.rank >= 0 ? text + " of rank " + std::to_string(d.rank) : text;
 }
 
-std::string values_text(const Difference& d) {
-  return or_none(d.bare) + " bare, " + or_none(d.rewritten) + " rewritten";
+std::string values_text(const Verdict& v) {
+  return or_none(v.difference->bare) + " bare, " + or_none(v.difference->rewritten) + " " + second(v);
 }
 
-std::string origin_text(const Difference& d) {
+std::string origin_text(const Verdict& v) {
+  if (v.patch) return "It comes from the patch.";
+  const Difference& d = *v.difference;
   if (d.site) return "It comes from " + describe(*d.site) + ".";
   if (!d.rewrite.empty()) return "It comes from " + d.rewrite + ", at no single site that could be found.";
   return "No single rewrite was found that it comes from.";
 }
 
-std::string not_deterministic_text(const Difference& d) {
-  return "two bare runs differ first in the " + where_text(d) +
-         ". Nothing can be said of the rewrites; seed it, or see torch.use_deterministic_algorithms.";
+std::string not_deterministic_text(const Verdict& v) {
+  return "two bare runs differ first in the " + where_text(*v.difference) + ". Nothing can be said of the " +
+         (v.patch ? "patch" : "rewrites") + "; seed it, or see torch.use_deterministic_algorithms.";
+}
+
+std::string patch_text(const Patch& patch) {
+  std::string text;
+  if (patch.gradients_of_bare > 0) {
+    text += " " + plural(patch.gradients_of_bare, "gradient", "gradients") + " of the bare run " +
+            (patch.gradients_of_bare == 1 ? "is" : "are") + " not computed with the patch.";
+  }
+  if (patch.gradients_of_patched > 0) {
+    text += " " + plural(patch.gradients_of_patched, "gradient", "gradients") + " of the patched run " +
+            (patch.gradients_of_patched == 1 ? "is" : "are") + " not computed without it.";
+  }
+  for (const std::string& file : patch.unseen) {
+    text += " No operator was called from the patched " + file + ": whether it ran is not known.";
+  }
+  return text;
 }
 
 std::string verdict_text(const Verdict& v, std::string_view last_words) {
   std::string text = verdict_line(v) + "\n";
   if (v.difference && v.difference->kind == Difference::Kind::exit_code && v.is_deterministic && !last_words.empty()) {
-    text += "\nWhat the rewritten run wrote last:\n" + std::string(last_words);
+    text += "\nWhat the " + std::string(second(v)) + " run wrote last:\n" + std::string(last_words);
   }
   if (v.rounding) text += rounding_text(*v.rounding);
   return text + "\n" + table(v) + "\n" + rewrites_text(v);

@@ -169,11 +169,10 @@ Error not_complete(const std::string& run) {
           ErrorKind::incomplete};
 }
 
-}  // namespace
-
-trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites) {
+// The first run, which has something to be compared.
+trace::Result<Run> run_bare(Runs& runs) {
   runs.tell("run 1: bare");
-  const auto bare = runs.run({}, {.name = "bare", .is_shown = true});
+  auto bare = runs.run({}, {.name = "bare", .is_shown = true});
   if (!bare) return bare.error();
   if (bare->figures.exit_code != 0) {
     return Error{
@@ -197,7 +196,26 @@ trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites) {
     return Error{"nothing was compared: no backward from a loss of one number and no step of an optimizer was seen",
                  ErrorKind::nothing_compared};
   }
+  return bare;
+}
 
+// Where the runs differ: whether the program does so by itself. Then that is the verdict's difference.
+trace::Result<bool> differs_by_itself(Runs& runs, const Run& bare, Verdict& verdict) {
+  runs.tell("run 3: bare again, since they differ");
+  const auto again = runs.run({}, {.name = "bare-again"});
+  if (!again) return again.error();
+  auto difference = compare(bare, *again);
+  if (!difference) return false;
+  verdict.is_deterministic = false;
+  verdict.difference = std::move(difference);
+  return true;
+}
+
+}  // namespace
+
+trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites) {
+  const auto bare = run_bare(runs);
+  if (!bare) return bare.error();
   runs.tell("run 2: with " + name_of(rewrites));
   const auto rewritten = runs.run(rewrites, {.name = "rewritten"});
   if (!rewritten) return rewritten.error();
@@ -209,14 +227,9 @@ trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites) {
   verdict.difference = compare(*bare, *rewritten);
   if (!verdict.difference) return verdict;
 
-  runs.tell("run 3: bare again, since they differ");
-  const auto again = runs.run({}, {.name = "bare-again"});
-  if (!again) return again.error();
-  if (auto difference = compare(*bare, *again)) {
-    verdict.is_deterministic = false;
-    verdict.difference = std::move(difference);
-    return verdict;
-  }
+  const auto by_itself = differs_by_itself(runs, *bare, verdict);
+  if (!by_itself) return by_itself.error();
+  if (*by_itself) return verdict;
   Search search(runs, rewrites, *bare, *rewritten);
   if (verdict.difference->kind != Difference::Kind::exit_code && search.is_rounding()) {
     runs.tell("two more runs: how far the gradients of the first step are apart, and from float64");
@@ -224,6 +237,42 @@ trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites) {
   } else {
     search.find(*verdict.difference);
   }
+  return verdict;
+}
+
+trace::Result<Verdict> verify_patch(Runs& runs, const std::vector<PatchedFile>& files) {
+  const auto bare = run_bare(runs);
+  if (!bare) return bare.error();
+  runs.tell("run 2: with the patch");
+  const auto patched = runs.run({}, {.name = "patched", .patched = true});
+  if (!patched) return patched.error();
+  if (patched->incomplete) return not_complete("patched");
+  Verdict verdict;
+  Patch& patch = verdict.patch.emplace();
+  const auto was_seen = [&](const std::string& file) {
+    return std::ranges::find(patched->files, file) != patched->files.end();
+  };
+  for (const PatchedFile& file : files) {
+    if (was_seen(file.original)) {
+      return Error{"nothing was compared: with the patch the program still ran " + file.original +
+                       ", not the patched copy of it. If it is imported from where it is installed, put its folder "
+                       "into PYTHONPATH",
+                   ErrorKind::nothing_compared};
+    }
+    patch.files.push_back(file.name);
+    if (!was_seen(file.copy)) patch.unseen.push_back(file.name);
+  }
+  Run bare_part = *bare, patched_part = *patched;
+  const OnlyInOne only = take_out_gradients_of_one(bare_part, patched_part);
+  patch.gradients_of_bare = only.bare;
+  patch.gradients_of_patched = only.other;
+  verdict.bare = bare->figures;
+  verdict.rewritten = patched->figures;
+  verdict.compared = comparable(bare_part);
+  verdict.difference = compare(bare_part, patched_part);
+  if (!verdict.difference) return verdict;
+  const auto by_itself = differs_by_itself(runs, *bare, verdict);
+  if (!by_itself) return by_itself.error();
   return verdict;
 }
 

@@ -57,17 +57,19 @@ QString verdict_title(const verify::Verdict& v) {
 QString verdict_text(const verify::Verdict& v) {
   const QString compared = "Compared were " + visible(verify::compared_text(v.compared)) + ".";
   if (!v.difference) {
-    return v.answer() == Answer::none ? "No gradient and no parameter could be compared. " + compared : compared;
+    return v.answer() == Answer::none ? "No gradient and no parameter could be compared. " + compared
+                                      : compared + (v.patch ? visible(verify::patch_text(*v.patch)) : QString());
   }
   const verify::Difference& d = *v.difference;
   if (!v.is_deterministic) {
-    QString text = visible(verify::not_deterministic_text(d));
+    QString text = visible(verify::not_deterministic_text(v));
     text[0] = text[0].toUpper();
     return text;
   }
   const QString where = visible(verify::where_text(d));
   if (v.rounding) return rounding_text(*v.rounding, where);
-  return "First differs the " + where + ": " + visible(verify::values_text(d)) + ". " + visible(verify::origin_text(d));
+  return "First differs the " + where + ": " + visible(verify::values_text(v)) + ". " +
+         visible(verify::origin_text(v)) + (v.patch ? visible(verify::patch_text(*v.patch)) : QString());
 }
 
 QString verdict_effect(const verify::Verdict& v) {

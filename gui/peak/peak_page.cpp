@@ -25,24 +25,28 @@ namespace {
 constexpr int kTypingRestsMs = 150;
 constexpr qint32 kStateVersion = 2;
 
+QString where_text(const report::Peak& peak) {
+  const QString step = QString::number(peak.step), phase = QString::fromUtf8(phase_name(peak.phase));
+  if (peak.is_behind_steps) {
+    const QString behind = QStringLiteral("after the last step, %1").arg(peak.step - 1);
+    return peak.phase == model::Phase::other ? behind : QStringLiteral("in the %1 %2").arg(phase, behind);
+  }
+  switch (peak.phase) {
+    case model::Phase::other:
+      return QStringLiteral("in step %1, outside of its forward, backward and optimizer").arg(step);
+    case model::Phase::optimizer:
+      return QStringLiteral("in the optimizer step of step %1").arg(step);
+    default:
+      return QStringLiteral("in the %1 of step %2").arg(phase, step);
+  }
+}
+
 }  // namespace
 
 QString headline_of(const report::Peak& peak, const QString& device, bool is_the_peak) {
-  const QString step = QString::number(peak.step);
-  QString where;
-  switch (peak.phase) {
-    case model::Phase::other:
-      where = QStringLiteral("in step %1, outside of its forward, backward and optimizer").arg(step);
-      break;
-    case model::Phase::optimizer:
-      where = QStringLiteral("in the optimizer step of step %1").arg(step);
-      break;
-    default:
-      where = QStringLiteral("in the %1 of step %2").arg(QString::fromUtf8(phase_name(peak.phase)), step);
-  }
   return QStringLiteral("%1 on %2%3, %4 after the start, %5; %6")
       .arg(visible(report::bytes_text(peak.bytes)), device, is_the_peak ? QStringLiteral(" at the peak") : QString(),
-           visible(report::time_text(peak.time)), where,
+           visible(report::time_text(peak.time)), where_text(peak),
            visible(report::plural(peak.live_allocations, "allocation", "allocations")));
 }
 

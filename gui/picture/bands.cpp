@@ -42,10 +42,9 @@ Bands bands(const Process& process, const std::vector<Step>& steps, const Phases
   taken = merged(std::move(taken));
   size_t first = 0;
   for (const Interval& step : out.steps) {
-    // What is left of a step begins with no phase and is a forward from its first operator of a forward on.
+    // What is left of a step begins with no phase, and is a forward or an evaluation from its first call on.
     gaps(step, taken, first, [&](Interval part) {
-      const Time begin = phases.forward_from(part);
-      if (begin < part.end) out.phases.push_back({{begin, part.end}, Phase::forward});
+      for (const Phases::Part& one : phases.parts_of(part)) out.phases.push_back({one.when, one.phase});
     });
   }
   std::erase_if(out.phases, [](const Bands::Band& band) { return band.when.end <= band.when.begin; });

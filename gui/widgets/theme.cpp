@@ -174,6 +174,8 @@ QColor Theme::phase(model::Phase phase) const {
       return QColor(is_dark ? 0xff7d5326 : 0xfff7d9b0);
     case model::Phase::optimizer:
       return QColor(is_dark ? 0xff5f4672 : 0xffe0cfee);
+    case model::Phase::evaluation:
+      return QColor(is_dark ? 0xff3f6b4f : 0xffcbe8d2);
     case model::Phase::other:
       break;
   }

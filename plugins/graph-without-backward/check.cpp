@@ -104,21 +104,10 @@ class GraphWithoutBackward final : public Check {
   }
 
  private:
-  // Not evaluated, and not passed by: where a backward came near and went no further, it had its reasons (inputs=, a
-  // gradient that was not asked for). Edges lead to nodes that were made before, so one walk back sees all.
   void find_candidates(const Process& p, const Graphs& graphs) {
     const uint32_t rows = p.nodes.rows();
-    is_candidate_.assign(size_t{rows} + 1, false);
+    is_candidate_ = graphs.never_differentiated(p);
     leads_to_evaluated_.assign(size_t{rows} + 1, false);
-    std::vector<bool> is_passed(size_t{rows} + 1, false);
-    for (uint32_t row = rows; row > 0; --row) {
-      const NodeId node{row};
-      const bool passes = graphs.is_evaluated(node) || is_passed[row];
-      if (passes) {
-        for (const uint32_t next : p.nodes.edges_of(node)) is_passed[next] = true;
-      }
-      is_candidate_[row] = !passes && graphs.is_inner(node);
-    }
     for (uint32_t row = 1; row <= rows; ++row) {
       if (!is_candidate_[row]) continue;
       for (const uint32_t next : p.nodes.edges_of(NodeId{row})) {

@@ -92,11 +92,29 @@ class RetainedGraph final : public Check {
     d.fix.text = group.variant == kCarried
                      ? "carry a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()"
                      : "keep loss.item() or loss.detach() instead of the tensor with its graph";
-    d.fix.use_edits(edits(context, group));
+    if (has_patch_without_graph(context, group)) {
+      d.fix.text =
+          "no backward goes through it: run it under torch.no_grad(), as the patch of graph-without-backward does";
+    } else {
+      d.fix.use_edits(edits(context, group));
+    }
     return d;
   }
 
  private:
+  // Whether graph-without-backward finds the same, and has a patch: one for one bug, and that one spares more.
+  bool has_patch_without_graph(const Context& context, const Group& group) const {
+    const Graphs graphs(context.process, context.text);
+    const std::vector<bool> is_free = graphs.never_differentiated(context.process);
+    std::set<uint32_t> entries;
+    for (const Occurrence& occurrence : group.occurrences) entries.insert(occurrence.place.node.value);
+    for (uint32_t row = 1; row < entry_.size(); ++row) {
+      if (entry_[row] != 0 && entries.contains(entry_[row]) && !is_free[row]) return false;
+    }
+    const auto is_spared = [&](NodeId node) { return is_free[node.value] || !graphs.is_inner(node); };
+    return !PatchMaker(context).no_grad(group.biggest().place.stack, is_spared).empty();
+  }
+
   // None where a backward goes on into earlier steps: the program may want just that.
   FileEdits edits(const Context& context, const Group& group) const {
     if (differentiates_past_) return {};

@@ -69,7 +69,8 @@ void output_made(const at::Tensor& tensor, const torch::autograd::Node* node);
 void node_dies(Thread& thread, const torch::autograd::Node& node);
 // A module was met that is known by this number from now on (modules.h), and calls of it. One at a time.
 void module_named(Thread& thread, uint32_t id, std::string_view path, std::string_view type);
-void module_begins(Thread& thread, uint32_t id);
+// `without_gradients`: trace/record.h, ModuleCallFlags.
+void module_begins(Thread& thread, uint32_t id, bool without_gradients);
 void module_ends(Thread& thread);
 // `parameter`: that the optimizer's state is of; or null.
 void role_told(Thread& thread, observe::Role role, std::string_view name, const c10::TensorImpl& tensor,

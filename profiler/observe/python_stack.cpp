@@ -1,6 +1,8 @@
 // See stack.h. Python's frames are walked through its C API; the module of each Module.__call__ is read from the
 // frame's first local, at a place that is found out once (calibrate) instead of being known for every version of
 // CPython.
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <mutex>
 #include <string>
@@ -267,7 +269,10 @@ void update_modules(const Python& api, Thread& thread, const std::vector<ModuleF
   for (; same < found.size(); ++same) {
     ModuleFrame call = found[found.size() - 1 - same];
     call.id = module_id(api, interpreter(), call.self, static_cast<PyObject*>(const_cast<void*>(found.back().self)));
-    if (is_recording()) record::module_begins(thread, call.id);
+    if (is_recording()) {
+      // Within an operator it is the operator that disabled them: a checkpoint of the old kind, a custom function.
+      record::module_begins(thread, call.id, !at::GradMode::is_enabled() && !inside_operator(thread));
+    }
     thread.modules.push_back(call);
   }
 }

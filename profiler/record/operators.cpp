@@ -172,7 +172,10 @@ void backward_begins(Thread& thread, const std::vector<torch::autograd::Edge>& r
 
 void backward_ends(Thread& thread) { write_event(*thread.recording, RecordKind::backward_end); }
 
-void module_begins(Thread& thread, uint32_t id) { write_event(*thread.recording, RecordKind::module_begin, id); }
+void module_begins(Thread& thread, uint32_t id, bool without_gradients) {
+  const uint8_t flags = without_gradients ? trace::kModuleCallWithoutGradients : 0;
+  write_event(*thread.recording, RecordKind::module_begin, id, flags);
+}
 
 void module_ends(Thread& thread) { write_event(*thread.recording, RecordKind::module_end); }
 

@@ -209,7 +209,8 @@ TEST(Colors, NamesAreReadableOnTheColorsOfTheTimeline) {
     set_scheme(scheme);
     const Theme& t = theme();
     std::vector<QColor> grounds = {t.phase(model::Phase::forward), t.phase(model::Phase::backward),
-                                   t.phase(model::Phase::optimizer), t.phase(model::Phase::other)};
+                                   t.phase(model::Phase::optimizer), t.phase(model::Phase::evaluation),
+                                   t.phase(model::Phase::other)};
     for (int i = 0; i < 500; ++i) grounds.push_back(t.name("operator" + std::to_string(i)));
     for (const QColor& ground : grounds)
       EXPECT_GE(contrast(text_on(ground), ground), 4.5) << ground.name().toStdString();

@@ -433,11 +433,16 @@ TEST(PictureTracks, TheLongestOfManyIsShownForThem) {
 
 TEST(PictureBands, EveryTimeHasThePhaseThatTheReportNames) {
   ProcessBuilder b;
+  const ModuleId net = b.module("Net", "Net");
   for (int step = 0; step < 4; ++step) {
     const int64_t t = step * 1000;
+    for (const int64_t batch : {5, 20}) {
+      if (step % 2 == 1) b.call(t + batch, t + batch + 10, net, {}, trace::kModuleCallWithoutGradients);
+    }
     const OperatorId op = b.op(t + 50, t + 60, "aten::mul");
     b.allocate(t + 55, 64, op);
     b.node(t + 58, "MulBackward0", op);
+    if (step == 2) b.call(t + 100, t + 200, net, {}, trace::kModuleCallWithoutGradients);
     b.backward(t + 300, t + 600);
     b.optimizer_step(t + 700, t + 990);
   }

@@ -19,6 +19,8 @@ PROGRAMS = {
     "custom_function": [harness.SAMPLES / "custom_function.py"],
     "dataloader": [harness.SAMPLES / "dataloader.py"],
 }
+# What people write with packages of PyPI: one program a file, well written.
+PROGRAMS.update({program.stem: [program] for program in sorted((harness.HERE / "corpus").glob("*.py"))})
 
 
 def findings_of(command, target):
@@ -39,11 +41,12 @@ def pool(request, tmp_path_factory):
         yield {name: executor.submit(findings_of, PROGRAMS[name], folder / f"{name}.tapelens") for name in chosen}
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_well_written_program_has_no_finding_above_info(name, pool):
     value = pool[name].result()
     assert value["advice"]["refused"] == []
+    assert value["recording"]["complete"]
     assert len(value["advice"]["checks"]) > 10
     assert [{key: f[key] for key in ("check", "severity", "title", "bytes", "source", "peak_before_bytes", "peak_after_bytes")}
             for f in value["findings"] if f["severity"] != "info"] == []
@@ -86,4 +89,4 @@ def test_a_training_that_is_cut_short_before_its_backward_is_no_finding(end, ste
 
 
 def test_there_are_enough_of_them():
-    assert len(PROGRAMS) >= 20
+    assert len(PROGRAMS) >= 20 + 30

@@ -120,6 +120,18 @@ for _ in range(4):
     optimizer.step()
     print(loss.item())
 """, "optimizer.zero_grad(set_to_none=True)"),
+    "validation_losses": ("graph-without-backward", HEAD + f"""\
+model = {DEEP}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+validation = []
+for _ in range(5):
+    loss = model(torch.randn(64, 256)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    validation.append(model(torch.randn(512, 256)).square().mean())
+    print(loss.item(), validation[-1].item())
+""", "        validation.append(model(torch.randn(512, 256)).square().mean())"),
     "concatenation": ("growing-concat", HEAD + """\
 model, said = nn.Linear(64, 256), torch.empty(0, 256)
 with torch.no_grad():
@@ -178,6 +190,8 @@ def test_a_patch_is_taken_and_mends_what_was_found(name, repository, tmp_path, s
     assert change["artifactLocation"]["uri"] == "src/train.py"
 
     git(repository, "apply", "--check", patch)
+    if name != "concatenation":  # it trains nothing: there is nothing to compare
+        verify(repository, patch, finding, tmp_path)
     git(repository, "apply", patch)
     lines = program.read_text(encoding="utf-8").splitlines()
     assert added in [line if added.startswith(" ") else line.strip() for line in lines]
@@ -186,6 +200,75 @@ def test_a_patch_is_taken_and_mends_what_was_found(name, repository, tmp_path, s
     after = recorded(repository, tmp_path / "after")
     assert after.stdout == before.stdout
     assert [f["title"] for f in advised(repository, tmp_path / "after") if f["check"] == check] == []
+
+
+def verify(repository, patch, finding, tmp_path):
+    """Losses, gradients and parameters are the same, and the peak is the predicted one."""
+    verdict = tmp_path / "verdict.json"
+    done = harness.bare([harness.BINARY, "verify", "--patch", patch, "--format", "json", "-o", verdict, "--", harness.PYTHON,
+                         "src/train.py"], cwd=repository)
+    assert done.code == 0, done.stderr
+    value = json.loads(verdict.read_text())
+    assert value["verdict"] == "identical" and value["patch"]["files"] == ["src/train.py"]
+    assert value["compared"]["losses"] > 0 and value["compared"]["gradients"] > 0
+    if finding["check"] == "unused-gradient" and ".detach())" in finding["fix"]["patch"]:
+        # What is detached behind a call has its graph while the call runs; what is predicted is the peak without that graph.
+        assert finding["peak_after_bytes"] <= value["patched"]["peak_bytes"] < value["bare"]["peak_bytes"]
+    else:
+        assert value["patched"]["peak_bytes"] == pytest.approx(finding["peak_after_bytes"], rel=0.02)
+
+
+def test_one_bug_that_two_checks_find_is_one_patch(repository, tmp_path):
+    (repository / "src/train.py").write_text(PROGRAMS["validation_losses"][1], encoding="utf-8")
+    recorded(repository, tmp_path / "run")
+    found = {f["check"]: f["fix"] for f in advised(repository, tmp_path / "run", "--patch", tmp_path / "all.patch")}
+    assert "no_grad" in found["retained-graph"]["text"] and found["retained-graph"]["patch"] == ""
+    assert (tmp_path / "all.patch").read_text() == found["graph-without-backward"]["patch"] != ""
+
+
+def test_what_takes_gradients_where_the_recorded_run_never_came_is_not_put_under_no_grad(repository, tmp_path):
+    """Of the function's two ways the run goes one; under no_grad the other would fail."""
+    (repository / "src/train.py").write_text(HEAD + f"""
+
+def run(model, optimizer, x, train):
+    loss = model(x).square().mean()
+    if train:
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+model = {DEEP}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    print(run(model, optimizer, torch.randn(1024, 256), train=False))
+""", encoding="utf-8")
+    recorded(repository, tmp_path / "run")
+    found = [f for f in advised(repository, tmp_path / "run") if f["check"] == "graph-without-backward"]
+    assert found
+    assert not any("@torch.no_grad()" in f["fix"]["patch"] for f in found)
+
+
+@pytest.mark.parametrize("python", ["", "#!/bin/sh\necho 'line 3: invalid syntax'\n"])
+def test_python_is_asked_before_a_patch_is_written(python, repository, tmp_path):
+    (repository / "src/train.py").write_text(PROGRAMS["sum"][1], encoding="utf-8")
+    recorded(repository, tmp_path / "run")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    if python:
+        (folder / "python3").write_text(python, encoding="utf-8")
+        (folder / "python3").chmod(0o755)
+    done = harness.bare([harness.BINARY, "advise", tmp_path / "run", "--patch", tmp_path / "all.patch"],
+                        cwd=repository, env={"PATH": str(folder)})
+    assert done.code == 0, done.stderr
+    written = (tmp_path / "all.patch").read_text()
+    if python:
+        assert "the patch of src/train.py is left out: it is no Python then, line 3: invalid syntax" in done.stderr
+        assert written == ""
+    else:
+        assert "whether Python understands the patched files was not checked" in done.stderr
+        assert "+    total += loss.item()" in written
 
 
 def replaced(text, replacements):

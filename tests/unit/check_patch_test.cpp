@@ -46,6 +46,58 @@ TEST(UnifiedDiff, EditsThatTouchAreOne) {
   EXPECT_EQ(unified_diff(file), "--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n+new\n c\n");
 }
 
+TEST(UnifiedDiff, IsReadAsItIsWritten) {
+  std::vector<std::string> lines;
+  for (uint32_t i = 0; i < 60; ++i) lines.push_back(std::to_string(i) + (i % 7 == 0 ? "\r\n" : "\n"));
+  lines[59] = "59";
+  for (const char* name : {"x.py", "a b/c.py", "q\"\\\t\x01.py", "\xc3\xa4.py"}) {
+    const FileEdit file =
+        file_edit(name, views(lines), {{0, 1, {}}, {4, 0, {"new\n", "\n", "-- \n"}}, {20, 3, {"x\n"}}, {59, 1, {"y"}}});
+    const auto read = read_unified_diff(unified_diff(std::vector{file, {"z", {}, {{0, 0, {"z\n"}}}}}));
+    ASSERT_TRUE(read) << read.error().message;
+    ASSERT_EQ(read->size(), 2U);
+    EXPECT_EQ((*read)[0].path, name);
+    EXPECT_EQ((*read)[0].edits, file.edits);
+    EXPECT_EQ((*read)[0].lines, file.lines);
+    EXPECT_EQ((*read)[1].edits, (std::vector<Edit>{{0, 0, {"z\n"}}}));
+  }
+}
+
+TEST(UnifiedDiff, OfGitAndOfDiffIsFollowedToTheLetter) {
+  const std::string git =
+      "From: somebody\n\ndiff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n"
+      "@@ -1,3 +1,3 @@ def f():\n a\n\n-b\n+B\n\\ No newline at end of file\n";
+  const auto read = read_unified_diff(git);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*applied((*read)[0], "a\n\nb\n"), "a\n\nB");
+  EXPECT_EQ(applied((*read)[0], "a\n\nc\n").error().message, "x.py:3: the line is not the one that the patch changes");
+  EXPECT_FALSE(applied((*read)[0], "a\n\nb")) << "a last line without its break is another one";
+  EXPECT_FALSE(applied((*read)[0], "a\n"));
+  const auto added = read_unified_diff("--- /dev/null\n+++ b/src/n.py\t2026-01-01\n@@ -0,0 +1 @@\n+x\n");
+  ASSERT_TRUE(added) << added.error().message;
+  EXPECT_EQ((*added)[0].path, "src/n.py");
+  EXPECT_EQ(*applied((*added)[0], ""), "x\n");
+}
+
+TEST(UnifiedDiff, WhatCannotBeFollowedIsRefused) {
+  const std::string files = "--- a/x.py\n+++ b/x.py\n";
+  for (const std::string& bad :
+       {std::string(), std::string("text\n"), files, files + "@@ -1 +1 @@\n-a\n", files + "@@ -1 +1 @@\n*a\n+b\n",
+        files + "@@ 1 +1 @@\n-a\n+b\n", files + "@@ -0,1 +1 @@\n-a\n+b\n", files + "@@ -99999999999 +1 @@\n-a\n+b\n",
+        files + "@@ -5 +5 @@\n-a\n+b\n@@ -5 +5 @@\n-a\n+b\n", "@@ -1 +1 @@\n-a\n+b\n" + files,
+        std::string("--- a/../x.py\n+++ b/../x.py\n@@ -1 +1 @@\n-a\n+b\n"),
+        std::string("--- a//etc/x\n+++ b//etc/x\n@@ -1 +1 @@\n-a\n+b\n"),
+        std::string("--- a/x.py\n+++ b/y.py\n@@ -1 +1 @@\n-a\n+b\n"),
+        std::string("--- a/x.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"),
+        std::string("diff --git a/x b/y\nrename from x\nrename to y\n"),
+        std::string("Binary files a/x and b/x differ\n"),
+        files + "@@ -1 +1 @@\n-a\n+b\n" + files + "@@ -1 +1 @@\n-a\n+b\n"}) {
+    EXPECT_FALSE(read_unified_diff(bad)) << bad;
+  }
+  EXPECT_EQ(read_unified_diff(files + "@@ -1 +1 @@\n-a\n").error().message,
+            "line 5: the hunk has not as many lines as it says");
+}
+
 Finding with_patch(std::string id, const FileEdit& edit) {
   Finding finding;
   finding.id = std::move(id);
@@ -66,7 +118,8 @@ TEST(AllPatches, WhatChangesTheSameLinesIsLeftOut) {
   advice.findings.emplace_back();  // it has none
   advice.findings.push_back(with_patch("6", {"x.py", {{1, "other\n"}}, {{1, 1, {"y\n"}}}}));
   const report::CombinedPatch all = report::combined_patch(advice);
-  EXPECT_EQ(all.diff, "--- a/x.py\n+++ b/x.py\n@@ -1,8 +1,9 @@\n 0\n 1\n+new\n 2\n 3\n-4\n+four\n 5\n 6\n 7\n");
+  EXPECT_EQ(unified_diff(all.files),
+            "--- a/x.py\n+++ b/x.py\n@@ -1,8 +1,9 @@\n 0\n 1\n+new\n 2\n 3\n-4\n+four\n 5\n 6\n 7\n");
   ASSERT_EQ(all.left_out.size(), 2U);
   EXPECT_NE(all.left_out[0].find("finding 2 (title)"), std::string::npos);
   EXPECT_NE(all.left_out[1].find("finding 6"), std::string::npos);

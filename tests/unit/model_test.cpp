@@ -322,6 +322,52 @@ TEST(Phases, WhatAClosureRunsInAnOptimizerStepIsForwardAndBackward) {
             (std::vector<Interval>{{Time{10}, Time{20}}, {Time{40}, Time{50}}, {Time{70}, Time{90}}}));
 }
 
+// The phases at the middles of the tens from 0 on.
+std::string phases_of(const Process& process, int tens) {
+  const auto steps = find_steps(process);
+  const Phases phases(process, steps);
+  std::string all;
+  for (int i = 0; i < tens; ++i) all += std::string(i > 0 ? " " : "") + phase_name(phases.at(Time{10 * i + 5}));
+  return all;
+}
+
+TEST(Phases, CallsWithoutGradientsAndWithoutNodesAreAnEvaluation) {
+  constexpr uint8_t kWithout = trace::kModuleCallWithoutGradients;
+  ProcessBuilder b;
+  const ModuleId net = b.module("Net", "Net");
+  b.call(10, 20, net);
+  b.backward(20, 30);
+  b.optimizer_step(30, 40);
+  b.call(50, 60, net, {}, kWithout);
+  b.call(70, 80, net, {}, kWithout);
+  b.call(90, 100, net);
+  b.backward(100, 110);
+  b.optimizer_step(110, 120);
+  b.call(120, 130, net, {}, kWithout);
+  EXPECT_EQ(phases_of(b.done(), 14),
+            "other forward backward optimizer other evaluation evaluation evaluation evaluation forward backward "
+            "optimizer evaluation evaluation");
+}
+
+TEST(Phases, AForwardGoesOnBehindAnEvaluationWithinIt) {
+  constexpr uint8_t kWithout = trace::kModuleCallWithoutGradients;
+  ProcessBuilder b;
+  const ModuleId net = b.module("Net", "Net"), teacher = b.module("Teacher", "Net");
+  const ModuleCallId outer = b.call(10, 30, net);
+  b.call(15, 20, teacher, outer, kWithout);  // a part of the network
+  b.call(40, 50, teacher, {}, kWithout);
+  b.backward(60, 70);
+  EXPECT_EQ(phases_of(b.done(), 7), "other forward forward forward evaluation forward backward");
+}
+
+TEST(Phases, ACallThatMakesANodeIsAForwardThoughItBeginsWithoutGradients) {
+  ProcessBuilder b;
+  b.call(10, 30, b.module("Net", "Net"), {}, trace::kModuleCallWithoutGradients);
+  b.node(25, "MulBackward0", b.op(22, 26, "aten::mul"));
+  b.backward(40, 50);
+  EXPECT_EQ(phases_of(b.done(), 5), "other forward forward forward backward");
+}
+
 TEST(Attribution, WhatAHookOnASavedTensorMakesIsOfItsOwnModuleAndLine) {
   ProcessBuilder b;
   const StackId forward = b.stack({b.frame("net.py", 7, "forward")}), again = b.stack({b.frame("net.py", 9, "block")});

@@ -296,10 +296,17 @@ TEST(Seal, AnEvaluationThatReleasesWritesARelease) {
 
 TEST(Seal, ModuleCallsNest) {
   SpoolBuilder b;
-  b.enter("Net", "Net").enter("Net.conv1", "Conv2d").op("aten::conv2d").end_op().leave().op("aten::relu").end_op();
+  b.enter("Net", "Net", kModuleCallWithoutGradients)
+      .enter("Net.conv1", "Conv2d")
+      .op("aten::conv2d")
+      .end_op()
+      .leave()
+      .op("aten::relu")
+      .end_op();
   b.leave().op("aten::sum").end_op();
   const Recording r = b.seal();
   EXPECT_EQ(r.column(column<table::ModuleCalls>.parent), (Values<uint32_t>{0, 0, 1}));
+  EXPECT_EQ(r.column(column<table::ModuleCalls>.flags), (Values<uint8_t>{0, kModuleCallWithoutGradients, 0}));
   EXPECT_EQ(r.column(column<table::ModuleCallEnds>.of), (Values<uint32_t>{0, 2, 1}));
   EXPECT_EQ(r.column(column<table::Operators>.module_call), (Values<uint32_t>{0, 2, 1, 0}));
   const auto module = r.column(column<table::ModuleCalls>.module)[2];

@@ -48,6 +48,7 @@ class Program : public Runs {
   Run bare_run;                               // without checksums: as every run is, but for what the above change
   std::map<std::string, trace::Error> fails;  // by name of the run
   std::string values_of_bare, values_of_rewritten;
+  std::optional<Run> patched_run;  // as the bare one if there is none
 
   std::vector<std::string> names, told;
 
@@ -59,7 +60,7 @@ class Program : public Runs {
   trace::Result<Run> run(const rewrites::Settings& rewrites, const Wanted& wanted) override {
     names.push_back(wanted.name);
     if (const auto failed = fails.find(wanted.name); failed != fails.end()) return failed->second;
-    Run run = bare_run;
+    Run run = wanted.patched && patched_run ? *patched_run : bare_run;
     if (is_random && wanted.name == "bare-again" && !run.processes.empty()) run.processes = {process(-1, 1234)};
     for (const rewrites::Site& one : sites) {
       const bool is_named = std::ranges::any_of(rewrites.sites, [&](const rewrites::Site& named) {
@@ -215,6 +216,77 @@ TEST(Verify, WhatAddsInAnotherOrderIsMeasuredWhereAllElseIsTheSame) {
   ASSERT_TRUE(other);
   EXPECT_FALSE(other->rounding);
   EXPECT_EQ(other->difference->site->line, 3U);
+}
+
+class VerifyPatch : public ::testing::Test {
+ protected:
+  VerifyPatch() {
+    program_.bare_run.files = {"/repo/train.py"};
+    program_.patched_run = program_.bare_run;
+    program_.patched_run->files = {"/copy/train.py"};
+    program_.patched_run->figures.peak = Bytes{400};
+  }
+  trace::Result<Verdict> verdict() { return verify_patch(program_, files_); }
+
+  Program program_;
+  std::vector<PatchedFile> files_{{"train.py", "/repo/train.py", "/copy/train.py"}};
+};
+
+TEST_F(VerifyPatch, WhatIsTheSameTakesTwoRuns) {
+  const auto v = verdict();
+  ASSERT_TRUE(v);
+  EXPECT_EQ(v->answer(), Answer::identical);
+  EXPECT_EQ(v->patch, (Patch{{"train.py"}, {}, 0, 0}));
+  EXPECT_EQ(v->bare.peak, Bytes{1000});
+  EXPECT_EQ(v->rewritten.peak, Bytes{400});
+  EXPECT_EQ(program_.told, (Names{"run 1: bare", "run 2: with the patch"}));
+}
+
+TEST_F(VerifyPatch, WhatDiffersIsRunBareAgain) {
+  program_.patched_run->processes = {process(-1, 8)};
+  const auto v = verdict();
+  ASSERT_TRUE(v);
+  EXPECT_EQ(v->answer(), Answer::different);
+  EXPECT_EQ(v->difference->rewritten, "0000000000000008");
+  EXPECT_EQ(program_.names, (Names{"bare", "patched", "bare-again"}));
+  program_.is_random = true;
+  const auto random = verdict();
+  ASSERT_TRUE(random);
+  EXPECT_EQ(random->answer(), Answer::none);
+}
+
+TEST_F(VerifyPatch, NothingIsSaidOfAPatchThatDidNotRun) {
+  program_.patched_run->files = {"/repo/train.py", "/copy/train.py"};
+  const auto v = verdict();
+  ASSERT_FALSE(v);
+  EXPECT_EQ(v.error().kind, ErrorKind::nothing_compared);
+  EXPECT_NE(v.error().message.find("still ran /repo/train.py"), std::string::npos);
+  program_.patched_run->files.clear();
+  const auto unseen = verdict();
+  ASSERT_TRUE(unseen);
+  EXPECT_EQ(unseen->patch->unseen, Names{"train.py"});
+}
+
+TEST_F(VerifyPatch, GradientsThatOnlyOneHasAreCountedAndParametersAreNot) {
+  const auto without = [](verify::Run& run, ChecksumOf of, uint64_t step) {
+    std::erase_if(run.processes[0].checksums, [&](const Checksum& c) { return c.of == of && c.step == step; });
+  };
+  without(*program_.patched_run, ChecksumOf::gradient, 0);
+  auto v = verdict();
+  ASSERT_TRUE(v);
+  EXPECT_EQ(v->answer(), Answer::identical);
+  EXPECT_EQ(v->patch->gradients_of_bare, 1U);
+  EXPECT_EQ(v->compared, (Compared{2, 2, 1, 2, 0, 0}));
+  without(program_.bare_run, ChecksumOf::gradient, 1);
+  v = verdict();
+  ASSERT_TRUE(v);
+  EXPECT_EQ(v->patch->gradients_of_patched, 1U);
+  EXPECT_EQ(v->compared.gradients, 0U);
+  without(*program_.patched_run, ChecksumOf::parameter, 1);
+  v = verdict();
+  ASSERT_TRUE(v);
+  EXPECT_EQ(v->answer(), Answer::different);
+  EXPECT_EQ(v->difference->kind, Difference::Kind::parameter);
 }
 
 TEST(Compare, RanksSayWhichProcessIsWhich) {

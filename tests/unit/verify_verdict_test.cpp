@@ -174,11 +174,56 @@ TEST(VerdictText, SaysWhatDiffersFirstAndWhereItComesFrom) {
       "Different: first the gradient of layer1.0.weight in step 2 of rank 3 (00ff bare, 00fe rewritten). It comes from "
       "wide-save ReluBackward0.result of aten::relu in Net.layer*.conv1, a:b.py:4294967295.\n\n"));
   v.difference->site.reset();
-  EXPECT_EQ(origin_text(*v.difference), "It comes from wide-save, at no single site that could be found.");
+  EXPECT_EQ(origin_text(v), "It comes from wide-save, at no single site that could be found.");
   v.difference->rewrite.clear();
-  EXPECT_EQ(origin_text(*v.difference), "No single rewrite was found that it comes from.");
+  EXPECT_EQ(origin_text(v), "No single rewrite was found that it comes from.");
   v.difference->rewritten.clear();
-  EXPECT_EQ(values_text(*v.difference), "00ff bare, none rewritten");
+  EXPECT_EQ(values_text(v), "00ff bare, none rewritten");
+}
+
+Verdict of_a_patch() {
+  Verdict v = full();
+  v.rounding.reset();
+  v.applied.clear();
+  v.skipped.clear();
+  v.difference->rewrite.clear();
+  v.difference->site.reset();
+  v.patch = Patch{{"src/a.py", "b.yaml"}, {"b.yaml"}, 1, 2};
+  return v;
+}
+
+TEST(VerdictJson, OfAPatchTheSecondRunIsThePatchedOne) {
+  const std::string json = verdict_json(of_a_patch());
+  EXPECT_EQ(read(json), of_a_patch());
+  EXPECT_EQ(json.find("rewritten"), std::string::npos);
+  EXPECT_FALSE(read_verdict(replaced(json, "\"patched\": \"00fe\"", "\"rewritten\": \"00fe\""), "v.json"));
+  Verdict both = of_a_patch();
+  both.applied = full().applied;
+  EXPECT_FALSE(read_verdict(verdict_json(both), "v.json")) << "no rewrite is applied to a patched run";
+}
+
+TEST(VerdictText, OfAPatchIsInItsWords) {
+  Verdict v = of_a_patch();
+  v.compared.gradients_left_out = v.compared.parameters_left_out = 0;
+  const std::string left_open =
+      " 1 gradient of the bare run is not computed with the patch. 2 gradients of the patched run are not computed "
+      "without it. No operator was called from the patched b.yaml: whether it ran is not known.";
+  EXPECT_TRUE(
+      verdict_text(v, "").starts_with("Different: first the gradient of layer1.0.weight in step 2 of rank 3 "
+                                      "(00ff bare, 00fe patched). It comes from the patch." +
+                                      left_open + "\n\n"));
+  v.is_deterministic = false;
+  EXPECT_NE(verdict_text(v, "").find("Nothing can be said of the patch;"), std::string::npos);
+  v.is_deterministic = true;
+  v.difference.reset();
+  const std::string text = verdict_text(v, "");
+  EXPECT_TRUE(
+      text.starts_with("Identical, bit for bit, in 3 steps: 4 losses, 1,200 gradients, 6 parameters after "
+                       "their step." +
+                       left_open + "\n"))
+      << text;
+  EXPECT_TRUE(text.ends_with("\n\n  patched  src/a.py\n  patched  b.yaml\n")) << text;
+  EXPECT_EQ(text.find("rewritten"), std::string::npos);
 }
 
 TEST(VerdictText, TheLastWordsAreThoseOfAnExitCode) {

@@ -220,6 +220,15 @@ inline void write_without_optimizer(SpoolBuilder& b, const Scene& scene) {
   b.finish();
 }
 
+// ---- a network that is only asked -----------------------------------------------------------------------------------
+
+inline void write_evaluation(SpoolBuilder& b, const Scene& scene) {
+  b.information("torch_version", "2.15.0");
+  b.enter("Net", "Net", trace::kModuleCallWithoutGradients).op("aten::exp", {}, scene.at(b, 9, "validate"));
+  b.alloc(0x1000, 8 * kMiB).end_op().leave().op("aten::sum").end_op().free(0x1000);
+  b.finish();
+}
+
 // ---- a GPU, whose memory is not enough ------------------------------------------------------------------------------
 
 inline void write_device(SpoolBuilder& b, const Scene& scene) {
@@ -279,6 +288,7 @@ inline std::vector<std::unique_ptr<const Scene>> scenes() {
     scene->record(write);
     all.push_back(std::move(scene));
   };
+  add("evaluation", write_evaluation);
   add("without optimizer", write_without_optimizer);
   add("device", write_device);
   add("rewritten", write_rewritten);

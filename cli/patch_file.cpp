@@ -1,0 +1,69 @@
+#include "cli/patch_file.h"
+
+#include <fstream>
+#include <utility>
+
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/python.h"
+#include "cli/temporary_folder.h"
+#include "trace/regular_file.h"
+
+namespace tapelens::cli {
+namespace {
+
+constexpr uint64_t kMostBytes = 64 << 20;  // of a source file
+
+// What it prints of a file as it is and as it would be. An older Python than the program's own may understand neither.
+constexpr const char* kQuestion =
+    "import ast, sys\n"
+    "def error(name):\n"
+    "  try: ast.parse(open(name, 'rb').read())\n"
+    "  except (SyntaxError, ValueError) as e: return f'line {getattr(e, \"lineno\", 0)}: {getattr(e, \"msg\", e)}'\n"
+    "  return ''\n"
+    "print('unknown' if error(sys.argv[1]) else error(sys.argv[2]) or 'fine')\n";
+
+struct Answer {
+  bool is_known = false;
+  std::string error;  // of the file with its edits; empty: none
+};
+
+Answer ask_of(const std::string& before, const std::string& after) {
+  const TemporaryFolder folder;
+  if (!folder) return {};
+  const std::string old_file = folder.path() + "/before", new_file = folder.path() + "/after";
+  std::ofstream(old_file, std::ios::binary) << before;
+  std::ofstream(new_file, std::ios::binary) << after;
+  for (const char* python : {"python3", "python"}) {
+    PythonAnswer answer = ask(python, kQuestion, {old_file, new_file});
+    while (answer.output.ends_with('\n')) answer.output.pop_back();
+    if (answer.exit_code != 0 || answer.output.empty()) continue;
+    if (answer.output == "unknown") return {};
+    return {true, answer.output == "fine" ? "" : answer.output};
+  }
+  return {};
+}
+
+}  // namespace
+
+int write_patch(check::FileEdits files, const std::filesystem::path& root, const std::string& output) {
+  bool was_asked = true;
+  std::erase_if(files, [&](const check::FileEdit& file) {
+    const auto before = trace::read_regular_file((root / file.path).string(), kMostBytes);
+    const auto after = before ? check::applied(file, *before) : before;
+    if (!after) {
+      say("the patch of " + file.path + " is left out: " + after.error().message);
+      return true;
+    }
+    const Answer answer = ask_of(*before, *after);
+    was_asked &= answer.is_known;
+    if (!answer.error.empty()) say("the patch of " + file.path + " is left out: it is no Python then, " + answer.error);
+    return !answer.error.empty();
+  });
+  if (!was_asked)
+    say("whether Python understands the patched files was not checked: no python3 that reads them was found");
+  if (files.empty()) say("no finding has a patch: " + output + " is empty");
+  return write_output(check::unified_diff(files), output);
+}
+
+}  // namespace tapelens::cli
