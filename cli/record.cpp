@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <iterator>
 
@@ -16,6 +17,7 @@
 #include "cli/output.h"
 #include "cli/preload.h"
 #include "cli/recording_environment.h"
+#include "cli/ring_keeper.h"
 #include "cli/simulating.h"
 #include "cli/spool_folder.h"
 #include "cli/tally.h"
@@ -27,9 +29,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of --max-size with --last: the spool grows by 8 MiB, and what is left out is given back later.
+constexpr uint64_t kLeastRing = uint64_t{64} << 20;
+
 struct RecordOptions {
   std::string output = "run.tapelens";
-  std::string steps, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
+  std::string steps, last, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
   bool quiet = false, keep_spool = false, force = false, redact = false, cupti = false;
   ApplyingOptions applying;
   SimulatingOptions simulating;
@@ -131,17 +136,20 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
   std::ranges::move(environment_of(RecordingSettings{.spool = folder.path,
                                                      .epoch_ns = std::to_string(begin),
                                                      .steps = options.steps,
+                                                     .last = options.last,
                                                      .max_bytes = options.max_size,
                                                      .stacks = options.stacks,
                                                      .cupti = options.cupti,
                                                      .quiet = options.quiet}),
                     std::back_inserter(environment));
+  RingKeeper ring(folder.path, options.last.empty() ? 0 : std::stoull(options.last), std::stoull(options.max_size));
   const ChildEnd end = run_command(command, environment);
   signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
   if (!end.started) {
     remove_spool_folder(folder.path);
     return say_end(end);
   }
+  ring.finish();
   const std::string rewritten = applying.on ? "; " + describe(rewriting.tally()) : "";
   finish(options, command, end, folder.path, static_cast<int64_t>(monotonic_now() - begin), rewritten, simulation);
   return end.exit_code;
@@ -155,6 +163,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "Examples:\n"
       "  tapelens record -- python train.py --epochs 1\n"
       "  tapelens record -o two.tapelens --steps 2:4 -- torchrun --nproc-per-node 2 ddp.py\n"
+      "  tapelens record --last 3 -- python train.py\n"
       "  tapelens record --stacks none --max-size 500MiB -- ./trainer\n"
       "  tapelens record --apply lossless -- python train.py\n"
       "  tapelens record --simulate-gpu H100 -- python train.py\n"
@@ -175,6 +184,17 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
         if (!steps) throw CLI::ValidationError("'" + text + "' is not A:B, like 2:4");
         return *steps;
       });
+  sub->add_option(
+         "--last", options->last,
+         "Keep the last K training steps only, and what is alive from before, by name: for a run that fails late")
+      ->type_name("K")
+      ->check([](const std::string& text) -> std::string {
+        uint32_t steps = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
+        const bool is_number = error == std::errc() && end == text.data() + text.size() && steps > 0;
+        return is_number ? "" : "'" + text + "' is not a number of steps, like 3";
+      })
+      ->excludes("--steps");
   sub->add_option("--max-size", options->max_size, "Stop recording a process when its spool has this size")
       ->type_name("SIZE")
       ->capture_default_str();
@@ -201,6 +221,8 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
     const auto bytes = parse_bytes(options->max_size);
     if (!bytes || *bytes == 0)
       throw CLI::ValidationError("--max-size", "'" + options->max_size + "' is not a size, like 8GiB");
+    if (!options->last.empty() && *bytes < kLeastRing)
+      throw CLI::ValidationError("--max-size", "with --last it is at least 64MiB");
     RecordOptions ready = *options;
     ready.max_size = std::to_string(*bytes);
     exit_code =

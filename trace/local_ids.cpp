@@ -95,6 +95,8 @@ void add_older_steps(const SpoolReader& spool, SharedTables& shared, TickClock& 
   const auto ns = [&](uint64_t ticks) { return std::to_string(clock.ns(ticks)); };
   add("steps_left_out", std::to_string(spool.older()->steps));
   add("steps_left_out_until", ns(spool.older()->until));
+  ids.information.push_back(
+      {.key = shared.string("steps_left_out_optimizer"), .value = ids.strings[spool.older()->optimizer]});
   for (const OlderPeakRecord* peak : spool.older()->peaks) {
     const std::string device(device_name(spool, ids, ids.devices[peak->header.flags]));
     add("steps_left_out_peak:" + device,

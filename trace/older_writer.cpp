@@ -84,7 +84,7 @@ void OlderWriter::event(const RecordHeader* record, size_t bytes, uint64_t ticks
 }
 
 Status OlderWriter::finish(const std::string& path) {
-  const std::string part = path + ".part";
+  const std::string part = part_path(path);
   const auto failed = [&] {
     const Error error{part + ": cannot be written: " + std::strerror(errno)};
     unlink(part.c_str());

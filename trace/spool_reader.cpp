@@ -51,6 +51,8 @@ std::string older_path(const std::string& spool) {
   return (spool.ends_with(kExtension) ? spool.substr(0, spool.size() - kExtension.size()) : spool) + ".older";
 }
 
+std::string part_path(const std::string& older) { return older + ".part"; }
+
 Result<SpoolReader> SpoolReader::open(const std::string& path) {
   for (int i = 0;; ++i) {
     auto reader = open_once(path);

@@ -35,6 +35,8 @@ struct SpoolFacts {
 
 // The file that has what is kept of a spool's older steps: "1.spool" -> "1.older".
 std::string older_path(const std::string& spool);
+// Its name while it is written.
+std::string part_path(const std::string& older);
 inline constexpr uint64_t kOlderMagic = 0x31444c4f5053544cULL;  // "LTSPOLD1"
 
 class SpoolReader {

@@ -78,8 +78,9 @@ std::string markdown(const Report& r, size_t rows) {
   }
   const std::string what = r.options.at.kind == At::Kind::time ? "Alive" : "The peak,";
   out += "\n\n" + what + " " + time_text(p.time) + " after the start, in step " + std::to_string(p.step) + " of " +
-         count_text(r.steps.size()) + (p.phase == model::Phase::other ? "" : std::string(", ") + phase_name(p.phase)) +
-         ", in " + plural(p.live_allocations, "allocation", "allocations") + ". " + code(r.recording.command);
+         count_text(r.steps.empty() ? 0 : uint64_t{r.steps.back().index} + 1) +
+         (p.phase == model::Phase::other ? "" : std::string(", ") + phase_name(p.phase)) + ", in " +
+         plural(p.live_allocations, "allocation", "allocations") + ". " + code(r.recording.command);
   if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty()) {
     out += "\n\n> **Simulated:** " + cell(simulated) + "\n";

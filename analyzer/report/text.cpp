@@ -107,7 +107,8 @@ void add_title(Page& page, const Report& r) {
   if (const std::string process = process_name(r, p.pid, p.rank); !process.empty()) where += " of " + process;
   page.line(page.paint(Paint::bold, title + bytes_text(p.bytes) + where));
   std::string step = std::to_string(p.step);
-  if (r.steps.size() > 1) step += " (of 0 to " + std::to_string(r.steps.back().index) + ")";
+  if (r.steps.size() > 1)
+    step += " (of " + std::to_string(r.steps.front().index) + " to " + std::to_string(r.steps.back().index) + ")";
   std::string when = time_text(p.time) + " after the start, ";
   if (p.phase == model::Phase::other) {
     when += "in step " + step + ", outside of its forward, backward and optimizer";
@@ -216,6 +217,11 @@ std::string holders_text(const Allocation& a) {
   return text + ", saved as " + holder_text(*save) + (saves > 1 ? " and " + std::to_string(saves - 1) + " more" : "");
 }
 
+std::string since_text(const Report& r, uint32_t step) {
+  const uint32_t first = r.steps.empty() ? 0 : r.steps.front().index;
+  return step < first ? "before step " + std::to_string(first) : "step " + std::to_string(step);
+}
+
 void add_allocations(Page& page, const Report& r) {
   const auto& all = r.peak.allocations;
   if (all.empty()) return;
@@ -232,7 +238,7 @@ void add_allocations(Page& page, const Report& r) {
     std::string from = a.op.empty() ? "(no operator)" : a.op;
     if (!a.module.empty()) from += " in " + a.module;
     if (!a.source.empty()) from += ", " + a.source;
-    if (a.step != r.peak.step) from += ", since step " + std::to_string(a.step);
+    if (a.step != r.peak.step) from += ", since " + since_text(r, a.step);
     if (layout > 0 && !same_line) page.line(std::string(15, ' ') + a.layout);
     page.line(std::string(15, ' ') + page.paint(Paint::dim, fit(from, room)));
   }

@@ -61,6 +61,7 @@ bool open() {
   read_stacks();
   trace::SpoolLimits limits;
   limits.max_bytes = number_of(TAPELENS_MAX_BYTES, limits.max_bytes);
+  limits.is_ring = number_of(TAPELENS_LAST, 0) > 0;
   limits.epoch_ns = number_of(TAPELENS_EPOCH_NS, 0);
   const std::string path =
       std::string(folder) + "/" + std::to_string(getpid()) + "-" + std::to_string(trace::monotonic_ns()) + ".spool";
