@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "trace/older_writer.h"
@@ -24,29 +25,78 @@ namespace {
 
 using Reached = SpoolReader::Reached;
 
+// What the allocators have handed out, by device.
+class LiveBytes {
+ public:
+  // On the device that the event is of.
+  uint64_t event(const RecordHeader* record) {
+    switch (record->kind) {
+      case RecordKind::allocation: {
+        const auto& made = *reinterpret_cast<const AllocationRecord*>(record);
+        return add(made.address, record->flags, made.bytes);
+      }
+      case RecordKind::device_allocation: {
+        const auto& made = *reinterpret_cast<const DeviceAllocationRecord*>(record);
+        if ((made.flags & kDeviceAllocationIsOlder) != 0 && live_.contains(made.address)) return 0;
+        return add(made.address, record->flags, made.bytes);
+      }
+      case RecordKind::free:
+        end(reinterpret_cast<const FreeRecord*>(record)->address);
+        return 0;
+      default:
+        return 0;
+    }
+  }
+
+ private:
+  struct Live {
+    uint8_t device;
+    uint64_t bytes;
+  };
+  uint64_t add(uint64_t address, uint8_t device, uint64_t bytes) {
+    if (address == 0) return 0;
+    end(address);
+    live_[address] = {device, bytes};
+    return bytes_[device] += bytes;
+  }
+  void end(uint64_t address) {
+    const auto at = live_.find(address);
+    if (at == live_.end()) return;
+    bytes_[at->second.device] -= at->second.bytes;
+    live_.erase(at);
+  }
+
+  std::unordered_map<uint64_t, Live> live_;
+  std::array<uint64_t, 256> bytes_{};
+};
+
 // The events of the steps that are to be left out, followed.
 class OlderSteps {
  public:
-  OlderSteps(const SpoolReader& spool, uint64_t keep) : spool_(spool), reached_(spool.lanes().size()) {
+  OlderSteps(const SpoolReader& spool, KeepSteps keep) : spool_(spool), reached_(spool.lanes().size()) {
     const uint32_t optimizer = spool.older() ? spool.older()->optimizer : 0;
     StepBorders borders(optimizer);
+    LiveBytes live;
     std::vector<uint64_t> ends;  // numbers of the events that are borders
     uint64_t number = 0;
     spool.for_each_event(
         [&](const RecordHeader* record, size_t lane, uint64_t) {
           if (borders.event(record, lane)) ends.push_back(number);
+          if (keep.when != 0 && !exceeded_ && live.event(record) > keep.when) exceeded_ = ends.size();
           ++number;
         },
         [&](size_t lane) { borders.gap(lane); });
     optimizer_ = borders.optimizer();
     ended_ = ends.size();
-    if (ended_ <= keep) return;
-    count_ = ended_ - keep;
+    const uint64_t until = exceeded_.value_or(ended_);
+    if (until <= keep.last) return;
+    count_ = until - keep.last;
     follow(ends[count_ - 1]);
   }
 
-  uint64_t ended() const { return ended_; }  // steps, of those whose events are there
-  uint64_t count() const { return count_; }  // of them that are left out now
+  uint64_t ended() const { return ended_; }                       // steps, of those whose events are there
+  uint64_t count() const { return count_; }                       // of them that are left out now
+  std::optional<uint64_t> exceeded() const { return exceeded_; }  // how many had ended by then
   uint64_t until() const { return until_; }
   uint32_t optimizer() const { return optimizer_; }
   const StillNeeded& needed() const { return needed_; }
@@ -108,6 +158,7 @@ class OlderSteps {
   const SpoolReader& spool_;
   StillNeeded needed_;
   std::vector<const std::byte*> reached_;  // by lane: behind the last event
+  std::optional<uint64_t> exceeded_;
   uint64_t ended_ = 0, count_ = 0, until_ = 0;
   uint32_t optimizer_ = 0;
 };
@@ -213,8 +264,10 @@ class Space {
     }
     return Done{};
   }
-  Status say_released(uint64_t blocks) {
-    if (pwrite(file_, &blocks, sizeof(blocks), offsetof(SpoolHeader, released_blocks)) == sizeof(blocks)) return Done{};
+  Status say_released(uint64_t blocks) { return say(blocks, offsetof(SpoolHeader, released_blocks)); }
+  // A number of the header.
+  Status say(uint64_t number, size_t offset) {
+    if (pwrite(file_, &number, sizeof(number), static_cast<off_t>(offset)) == sizeof(number)) return Done{};
     return Error{path_ + ": cannot be written: " + std::strerror(errno)};
   }
 
@@ -225,7 +278,7 @@ class Space {
 
 }  // namespace
 
-Result<RingState> leave_out_older_steps(const std::string& path, uint64_t keep) {
+Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep) {
   const auto spool = SpoolReader::open(path);
   if (!spool) return spool.error();
   Space space(path);
@@ -236,6 +289,7 @@ Result<RingState> leave_out_older_steps(const std::string& path, uint64_t keep) 
   state.steps_left_out = spool->older() ? spool->older()->steps : 0;
   const OlderSteps older(*spool, keep);
   state.steps = state.steps_left_out + older.ended();
+  if (older.exceeded()) state.reached = state.steps_left_out + *older.exceeded();
   const auto say_released = [&] { return space.say_released(spool->claimed_blocks() - state.blocks); };
   if (older.count() == 0) {
     if (const Status status = say_released(); !status) return status.error();
@@ -282,6 +336,10 @@ Result<RingState> leave_out_older_steps(const std::string& path, uint64_t keep) 
   state.blocks -= now_left_out.size();
   if (const Status status = say_released(); !status) return status.error();
   return state;
+}
+
+Status stop_after_steps(const std::string& path, uint64_t steps) {
+  return Space(path).say(steps, offsetof(SpoolHeader, stop_after_steps));
 }
 
 }  // namespace tapelens::trace

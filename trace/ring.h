@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "trace/result.h"
@@ -22,14 +23,25 @@
 namespace tapelens::trace {
 
 struct RingState {
-  uint64_t steps = 0;           // that have ended, the older ones too
-  uint64_t steps_left_out = 0;  // of these
-  uint64_t blocks = 0;          // of the spool, with something in them
-  uint64_t older_bytes = 0;     // of the file beside it
+  uint64_t steps = 0;               // that have ended, the older ones too
+  uint64_t steps_left_out = 0;      // of these
+  uint64_t blocks = 0;              // of the spool, with something in them
+  uint64_t older_bytes = 0;         // of the file beside it
+  std::optional<uint64_t> reached;  // how many steps had ended when `KeepSteps::when` was first exceeded
 };
 
-// Leaves all but the last `keep` steps that have ended out of the spool. One that cannot be read, or a file system that
+// Which steps stay.
+struct KeepSteps {
+  uint64_t last = 0;  // that have ended
+  // Bytes: once more than these are alive on a device, the last steps before that stay, and everything since. 0: never.
+  uint64_t when = 0;
+};
+
+// Leaves the other steps that have ended out of the spool. One that cannot be read, or a file system that
 // takes nothing back, is an error, and then the spool is as good as it was. Any number of calls, one at a time.
-Result<RingState> leave_out_older_steps(const std::string& spool, uint64_t keep);
+Result<RingState> leave_out_older_steps(const std::string& spool, KeepSteps keep);
+
+// Has the process end its recording when so many steps have ended, or with the next.
+Status stop_after_steps(const std::string& spool, uint64_t steps);
 
 }  // namespace tapelens::trace

@@ -45,6 +45,8 @@ struct SpoolHeader {
   // Blocks whose space on disk was given back (ring.h): written by `tapelens record`, no bound on what the writer does
   // but that of its size.
   std::atomic<uint64_t> released_blocks;
+  // After how many steps the recording is to end; 0: with the program. Written by `tapelens record --when`.
+  std::atomic<uint64_t> stop_after_steps;
 };
 static_assert(sizeof(SpoolHeader) <= kSpoolHeaderBytes);
 

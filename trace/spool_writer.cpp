@@ -188,6 +188,11 @@ void SpoolWriter::count(Loss loss, uint64_t how_many) {
   header_->lost[kind].fetch_add(how_many, std::memory_order_relaxed);
 }
 
+bool SpoolWriter::is_enough(uint64_t steps) const {
+  const uint64_t last = header_ != nullptr ? header_->stop_after_steps.load(std::memory_order_relaxed) : 0;
+  return last != 0 && steps >= last;
+}
+
 void SpoolWriter::refuse(Loss why) {
   uint8_t none = 0;
   stopped_by_.compare_exchange_strong(none, static_cast<uint8_t>(why), std::memory_order_relaxed);

@@ -71,6 +71,8 @@ class SpoolWriter {
   // Any thread; gives the lane its number. Of a spool that was not opened: one that writes nowhere.
   void attach(Lane& lane, uint32_t os_thread);
   void count(Loss loss, uint64_t how_many = 1);  // any thread
+  // Whether `tapelens record` wants no more than so many steps.
+  bool is_enough(uint64_t steps) const;
   // The process ends by itself, with this exit code if it is known: its lanes were finished before, as far as they are
   // at rest. Async-signal-safe.
   void finish(std::optional<int> exit_code = {});

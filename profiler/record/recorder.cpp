@@ -149,6 +149,7 @@ void optimizer_begins(Thread& thread, std::string_view name) {
 void optimizer_ends(Thread& thread) { write_event(*thread.recording, trace::RecordKind::optimizer_end); }
 
 void step_ended(uint64_t steps) {
+  if (g_spool.is_enough(steps)) return stop({});
   if (!g_window.given) return;
   if (steps == g_window.first && mode() == Mode::memory) {
     observe::g_mode.store(Mode::full, std::memory_order_relaxed);

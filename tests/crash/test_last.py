@@ -170,6 +170,6 @@ def test_fewer_steps_than_are_kept(target, tmp_path):
 def test_what_does_not_go_together():
     for options, said in [(["--last", "3", "--steps", "2:4"], "excludes"), (["--last", "0"], "'0' is not a number of steps"),
                           (["--last", "x"], "'x' is not a number of steps"),
-                          (["--last", "3", "--max-size", "10MiB"], "with --last it is at least 64MiB")]:
+                          (["--last", "3", "--max-size", "10MiB"], "with --last and --when it is at least 64MiB")]:
         run = harness.bare([harness.BINARY, "record", *options, "--", "true"])
         assert run.code == 2 and said in run.stderr and run.stderr.count("\n") == 1, run.stderr

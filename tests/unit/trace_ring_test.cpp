@@ -361,8 +361,8 @@ uint64_t on_disk(const std::string& path) {
   return stat(path.c_str(), &facts) == 0 ? static_cast<uint64_t>(facts.st_blocks) * 512 : 0;
 }
 
-RingState leave_out(const std::string& path, uint64_t keep) {
-  auto state = leave_out_older_steps(path, keep);
+RingState leave_out(const std::string& path, uint64_t keep, uint64_t when = 0) {
+  auto state = leave_out_older_steps(path, {keep, when});
   if (!state) throw std::runtime_error(state.error().message);
   return *state;
 }
