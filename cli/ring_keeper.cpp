@@ -16,7 +16,6 @@ namespace {
 constexpr std::chrono::milliseconds kEvery{50};
 // With --when, how many times as long as a look took it is waited until the next.
 constexpr int kShare = 9;
-constexpr uint64_t kLeast = uint64_t{16} << 20;  // bytes: less is not worth the reading
 
 }  // namespace
 
@@ -58,7 +57,7 @@ void RingKeeper::finish() {
 
 void RingKeeper::look(bool is_end) {
   for (const std::string& path : spools_in(folder_)) {
-    Spool& spool = spools_.try_emplace(path, Spool{kLeast}).first->second;
+    Spool& spool = spools_[path];
     const uint64_t bytes = bytes_in(path);
     const auto begin = std::chrono::steady_clock::now();
     const bool is_to_be_seen = keep_.when != 0 && !spool.is_reached && bytes > spool.seen && begin >= spool.not_before;

@@ -35,8 +35,9 @@ class RingKeeper {
   void look(bool is_end);
 
   const std::string folder_;
+  static constexpr uint64_t kLeast = uint64_t{16} << 20;  // bytes: less is not worth the reading
   struct Spool {
-    uint64_t next_at = 0;                              // bytes at which it is looked at; UINT64_MAX: never again
+    uint64_t next_at = kLeast;                         // bytes at which it is looked at; UINT64_MAX: never again
     uint64_t seen = 0;                                 // bytes that it had when it was looked at
     std::chrono::steady_clock::time_point not_before;  // it is looked at for `keep.when` alone
     bool is_reached = false;

@@ -81,7 +81,7 @@ def check_last(report, first, last, whole=True):
     assert {"exp_avg", "exp_avg_sq"} <= {name for kind, name in names if kind == "optimizer_state"}
     leaked = [a for a in before if a["bytes"] == 12000]
     assert len(leaked) == (first - 1 - 7) // 1000 + 1
-    assert all(a["source"].endswith(f"many_steps.py:{LEAK} <module>") for a in leaked)
+    assert all(a["stack"][0]["file"].endswith("many_steps.py") and a["stack"][0]["line"] == LEAK for a in leaked)
     assert all(a["operator"] == "aten::full" for a in leaked)
     assert harness.unexplained(report) == []
     return left_out["message"]
@@ -167,8 +167,28 @@ def test_fewer_steps_than_are_kept(target, tmp_path):
     assert [s["index"] for s in report["steps"]] == [0, 1, 2, 3]
 
 
+def test_the_steps_around_the_first_time_that_there_is_more(target, tmp_path):
+    run, _ = record(program(tmp_path, 2000), target, ["--when", "peak>60MiB"])
+    assert run.code == 0, run.stderr
+    report = harness.report(target)
+    left_out, = steps_left_out(report)
+    steps = [s["index"] for s in report["steps"]]
+    assert left_out["count"] == 7 and steps[:7] == [7, 8, 9, 10, 11, 12, 13]
+    assert steps[-1] < 1500, "the recording ended before the program"
+    assert report["peak"]["step"] == 10 and report["peak"]["bytes"] > 64 * MIB
+    assert {loss["kind"] for loss in report["recording"]["lost"]} == {"steps_left_out"}
+
+
+def test_there_is_never_more(target, tmp_path):
+    run, _ = record(program(tmp_path, 300), target, ["--last", "5", "--when", "peak > 1GiB"])
+    assert run.code == 0 and "peak > 1GiB was never reached: these are the last steps" in run.stderr, run.stderr
+    check_last(harness.report(target), 295, 299)
+
+
 def test_what_does_not_go_together():
     for options, said in [(["--last", "3", "--steps", "2:4"], "excludes"), (["--last", "0"], "'0' is not a number of steps"),
+                          (["--when", "60GiB"], "'60GiB' is not a condition, like 'peak>60GiB'"),
+                          (["--when", "peak>0"], "is not a condition"), (["--when", "peak>1GiB", "--steps", "1:"], "excludes"),
                           (["--last", "x"], "'x' is not a number of steps"),
                           (["--last", "3", "--max-size", "10MiB"], "with --last and --when it is at least 64MiB")]:
         run = harness.bare([harness.BINARY, "record", *options, "--", "true"])

@@ -414,6 +414,28 @@ TEST(Ring, SaysTheHighestPeakOfWhatWasLeftOut) {
   EXPECT_EQ(peak.substr(0, 7), "5000 4 ") << peak;
 }
 
+TEST(Ring, KeepsTheStepsAroundTheFirstTimeThatMoreIsAlive) {
+  SpoolBuilder b;
+  b.alloc(0x20, 600);
+  std::vector<RingState> states;
+  for (uint64_t step = 0; step < 40; ++step) {
+    b.op("aten::mm").alloc(0x10, step >= 20 ? 500 : 300).block(0x30, 500, 512).end_op();
+    b.free(0x10).free(0x30, "cuda:0").optimizer("SGD").end_optimizer();
+    if (step % 3 == 0) states.push_back(leave_out(b.path(), 2, 1000));
+  }
+  EXPECT_FALSE(states[6].reached) << "each device by itself: 900 and 500";
+  EXPECT_EQ(states[6].steps_left_out, 17U);
+  EXPECT_EQ(states[7].reached, 20U);
+  EXPECT_EQ(states.back().reached, 20U);
+  EXPECT_EQ(states.back().steps_left_out, 18U);
+  ASSERT_TRUE(stop_after_steps(b.path(), 22));
+  EXPECT_FALSE(b.writer().is_enough(21));
+  EXPECT_TRUE(b.writer().is_enough(22));
+  const Recording r = b.seal();
+  EXPECT_EQ(information(r, "steps_left_out"), "18");
+  EXPECT_EQ(r.rows(Table::optimizer_steps, {}), 22U);
+}
+
 TEST(Ring, WhatWasAliveIsNamed) {
   SpoolBuilder b;
   const uint32_t stack = b.stack({b.frame("train.py", 12, "train")});
