@@ -141,6 +141,7 @@ ProcessSeal seal_process(const Spool& spool, uint32_t process, SealedWriter& wri
   for (const auto& peak : sealer->peaks())
     seal.devices.push_back({std::string(device_name(spool.reader, ids, peak.device)), peak.bytes});
   seal.out_of_memory = sealer->out_of_memory();
+  seal.steps_left_out = spool.reader.older() ? spool.reader.older()->steps : 0;
   return seal;
 }
 
