@@ -86,12 +86,20 @@ void add_out_of_memory(Page& page, const Report& r) {
   }
 }
 
+// Where not all were recorded: "1:2", or "39997:" up to the last.
+std::string of_steps(std::string_view steps) {
+  if (steps.empty()) return "";
+  if (!steps.ends_with(':')) return "of steps " + std::string(steps) + " ";
+  steps.remove_suffix(1);
+  return "from step " + std::string(steps) + " on ";
+}
+
 void add_title(Page& page, const Report& r) {
   const Peak& p = r.peak;
   std::string title;
   switch (r.options.at.kind) {
     case At::Kind::peak:
-      title = r.recording.steps.empty() ? "The peak was " : "The peak of steps " + r.recording.steps + " was ";
+      title = "The peak " + of_steps(r.recording.steps) + "was ";
       break;
     case At::Kind::step:
       title = "The peak of step " + std::to_string(r.options.at.step) + " was ";
