@@ -283,24 +283,31 @@ Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep)
   if (!spool) return spool.error();
   Space space(path);
   // Of a call that came only so far.
-  if (const Status status = space.give_back(spool->left_out()); !status) return status.error();
+  std::set<uint64_t> not_needed(spool->left_out().begin(), spool->left_out().end());
   RingState state;
-  state.blocks = spool->blocks_on_disk() - spool->left_out().size();
   state.steps_left_out = spool->older() ? spool->older()->steps : 0;
   const OlderSteps older(*spool, keep);
   state.steps = state.steps_left_out + older.ended();
   if (older.exceeded()) state.reached = state.steps_left_out + *older.exceeded();
-  const auto say_released = [&] { return space.say_released(spool->claimed_blocks() - state.blocks); };
-  if (older.count() == 0) {
-    if (const Status status = say_released(); !status) return status.error();
+  const auto finished = [&]() -> Result<RingState> {
+    // Somebody who reads meanwhile has the blocks mapped: it is done the next time.
+    state.blocks = spool->blocks_on_disk();
+    if (!spool->reads_alone()) return state;
+    if (const Status status = space.give_back(not_needed); !status) return status.error();
+    state.blocks -= not_needed.size();
+    if (const Status status = space.say_released(spool->claimed_blocks() - state.blocks); !status)
+      return status.error();
     return state;
-  }
+  };
+  if (older.count() == 0) return finished();
   state.steps_left_out += older.count();
 
   const std::vector<StillNeeded::Event> events = older.needed().events();
   std::map<uint32_t, std::vector<const StillNeeded::Event*>> by_lane;
   for (const StillNeeded::Event& event : events) by_lane[event.lane].push_back(&event);
+  // A lane whose last block is gone is forgotten.
   std::map<uint32_t, Reached> reached;
+  if (!spool->left_out().empty()) reached = spool->reached();
   for (size_t i = 0; i < spool->lanes().size(); ++i) reached[older.lane(i)] = older.reached(i);
   const std::set<uint64_t> now_left_out = left_out(*spool, reached);
 
@@ -332,10 +339,8 @@ Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep)
   }
   state.older_bytes = writer.bytes();
   if (const Status status = writer.finish(older_path(path)); !status) return status.error();
-  if (const Status status = space.give_back(now_left_out); !status) return status.error();
-  state.blocks -= now_left_out.size();
-  if (const Status status = say_released(); !status) return status.error();
-  return state;
+  not_needed.insert(now_left_out.begin(), now_left_out.end());
+  return finished();
 }
 
 Status stop_after_steps(const std::string& path, uint64_t steps) {

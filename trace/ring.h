@@ -6,8 +6,8 @@
 // at their end was made, saved and named, as the process wrote them, and every name, for later events may use it. It is
 // written beside its place and renamed; then the space of the blocks that it stands for goes back to the file system
 // (FALLOC_FL_PUNCH_HOLE), which the writer is told of in the spool's header. Whoever is killed at any point of this
-// leaves a spool that can be sealed, with the same content. Like the spool it is not synced: it outlives every process,
-// not the machine.
+// leaves a spool that can be sealed, with the same content. Nothing is given back while somebody reads the spool. Like
+// the spool it is not synced: it outlives every process, not the machine.
 //
 // What an event is a part of is kept with it: the operators, module calls and evaluations that it is in, with the node
 // of these. What an operator of an older step was given is not kept: what was written since is not known any more, so

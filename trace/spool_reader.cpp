@@ -1,6 +1,7 @@
 // See spool_reader.h.
 #include "trace/spool_reader.h"
 
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,7 +68,7 @@ Result<SpoolReader> SpoolReader::open_once(const std::string& path) {
   const auto failed = [&](const std::string& what, const char* fix) { return Error{path + ": " + what + ": " + fix}; };
   SpoolReader reader;
   const auto older = RegularFile::open(older_path(path));
-  const auto file = RegularFile::open(path);
+  auto file = RegularFile::open(path);
   if (!file) return failed("cannot be read: " + file.error().message, "check its permissions");
   if (file->bytes() < kSpoolHeaderBytes)
     return failed("offset " + std::to_string(file->bytes()) + ": too short for a spool",
@@ -75,6 +76,8 @@ Result<SpoolReader> SpoolReader::open_once(const std::string& path) {
   if (!map(*file, reader.spool_))
     return failed(std::string("cannot be mapped: ") + std::strerror(errno), "free some memory");
 
+  while (flock(file->descriptor(), LOCK_SH) != 0 && errno == EINTR) {
+  }
   const auto* header = reinterpret_cast<const SpoolHeader*>(reader.spool_.bytes);
   if (header->magic != kSpoolMagic)
     return failed("offset 0: not a spool", "its process ended before it recorded anything");
@@ -127,12 +130,14 @@ Result<SpoolReader> SpoolReader::open_once(const std::string& path) {
     reader.read_block(reader.spool_.bytes + kSpoolHeaderBytes + i * kBlockBytes, false);
   }
   reader.order_lanes();
+  reader.locked_ = file->release();
   return reader;
 }
 
 SpoolReader::SpoolReader(SpoolReader&& other) noexcept
     : spool_(std::exchange(other.spool_, {})),
       older_(std::exchange(other.older_, {})),
+      locked_(std::exchange(other.locked_, -1)),
       said_of_older_(std::move(other.said_of_older_)),
       reached_(std::move(other.reached_)),
       left_out_(std::move(other.left_out_)),
@@ -153,7 +158,10 @@ SpoolReader::~SpoolReader() {
   for (const Mapped& file : {spool_, older_}) {
     if (file.bytes != nullptr) munmap(const_cast<std::byte*>(file.bytes), file.size);
   }
+  if (locked_ >= 0) ::close(locked_);
 }
+
+bool SpoolReader::reads_alone() const { return flock(locked_, LOCK_EX | LOCK_NB) == 0; }
 
 // ---- what is kept of older steps --------------------------------------------------------------------------------
 

@@ -63,6 +63,9 @@ class SpoolReader {
   };
 
   static Result<SpoolReader> open(const std::string& path);
+  // Whether nobody else reads the spool, nor will before this one is gone: only then may blocks of it be given back.
+  // Every reader holds a shared lock (flock) of it; this makes it the exclusive one. Asked once.
+  bool reads_alone() const;
   SpoolReader(SpoolReader&& other) noexcept;
   SpoolReader& operator=(SpoolReader&&) = delete;
   ~SpoolReader();
@@ -86,6 +89,7 @@ class SpoolReader {
     uint32_t piece = 0, bytes = 0;
   };
   Reached reached(uint32_t lane) const;
+  const std::map<uint32_t, Reached>& reached() const { return reached_; }  // by lane
   // Blocks of the spool that were begun and hold anything, and those of them that are passed over, by their place.
   uint64_t blocks_on_disk() const { return on_disk_; }
   uint64_t claimed_blocks() const { return claimed_; }  // of the file: these, and what was given back or never begun
@@ -119,6 +123,7 @@ class SpoolReader {
   void pass_over(Block& block, uint32_t bytes);
 
   Mapped spool_, older_;
+  int locked_ = -1;  // the spool, open
   std::optional<Older> said_of_older_;
   std::map<uint32_t, Reached> reached_;  // by lane
   std::vector<uint64_t> left_out_;

@@ -602,6 +602,27 @@ TEST(Ring, WithoutAnybodyWhoLeavesOutItStopsAtItsLimit) {
   EXPECT_GT(lost(read_spool(b.path()), Loss::size_limit), 0U);
 }
 
+TEST(Ring, NothingIsGivenBackWhileSomebodyReads) {
+  SpoolBuilder whole, ring;
+  Program a(whole, 3), b(ring, 3);
+  for (int i = 0; i < 300; ++i) a.step(), b.step();
+  uint64_t events = 0;
+  {
+    const SpoolReader reader = read_spool(ring.path());
+    const RingState state = leave_out(ring.path(), 3);
+    EXPECT_EQ(state.steps_left_out, 297U);
+    EXPECT_EQ(state.blocks, reader.blocks_on_disk());
+    reader.for_each_event([&](const RecordHeader*, size_t, uint64_t) { ++events; }, [](size_t) {});
+    EXPECT_EQ(events, read_spool(whole.path()).events());
+    for (int i = 0; i < 3; ++i) {
+      a.step(), b.step();
+      leave_out(ring.path(), 3);
+    }
+  }
+  EXPECT_LT(leave_out(ring.path(), 3).blocks, 4U);
+  expect_to_be_the_end_of(whole.seal(), ring.seal());
+}
+
 // ---- while the program goes on --------------------------------------------------------------------------------------
 
 TEST(Ring, ThreadsGoOnWritingMeanwhile) {
