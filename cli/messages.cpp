@@ -112,6 +112,8 @@ std::string describe(const trace::SealSummary& summary, const std::string& outpu
   for (const trace::ProcessSeal& process : summary.processes) out_of_memory += process.out_of_memory;
   if (out_of_memory > 0) line += ", out of memory";
   if (out_of_memory > 1) line += " " + report::count_text(out_of_memory) + " times";
+  if (most != nullptr && most->steps_left_out > 0)
+    line += " from step " + report::count_text(most->steps_left_out) + " on";
   line += ", " + report::count_text(summary.events) + " events, " + report::shell_quote(output) + " (" +
           report::bytes_text(trace::Bytes{static_cast<int64_t>(summary.file_bytes)}) + ")";
   std::string lost;

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <iterator>
 
@@ -16,6 +17,7 @@
 #include "cli/output.h"
 #include "cli/preload.h"
 #include "cli/recording_environment.h"
+#include "cli/ring_keeper.h"
 #include "cli/simulating.h"
 #include "cli/spool_folder.h"
 #include "cli/tally.h"
@@ -27,9 +29,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of --max-size with --last: the spool grows by 8 MiB, and what is left out is given back later.
+constexpr uint64_t kLeastRing = uint64_t{64} << 20;
+
 struct RecordOptions {
   std::string output = "run.tapelens";
-  std::string steps, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
+  std::string steps, last, when, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
   bool quiet = false, keep_spool = false, force = false, redact = false, cupti = false;
   ApplyingOptions applying;
   SimulatingOptions simulating;
@@ -55,8 +60,7 @@ int run_unrecorded(const std::vector<std::string>& command, const std::string& r
 
 // Seals, removes the spools, says the closing lines. What goes wrong here never changes the command's exit code.
 void finish(const RecordOptions& options, const std::vector<std::string>& command, const ChildEnd& end,
-            const std::string& folder, int64_t duration_ns, const std::string& rewritten,
-            const Simulation& simulation) {
+            const std::string& folder, int64_t duration_ns, const std::string& remarks, const Simulation& simulation) {
   trace::SealOptions sealing;
   sealing.directory = folder;
   sealing.output = options.output;
@@ -91,7 +95,7 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
         (old_file ? "; " + report::shell_quote(options.output) + " is an earlier recording" : ""));
     return;
   }
-  std::string line = describe(*sealed, options.output, living.size()) + rewritten;
+  std::string line = describe(*sealed, options.output, living.size()) + remarks;
   if (!living.empty()) {
     line += "; " + std::to_string(living.size()) +
             (living.size() == 1 ? " process still runs" : " processes still run") + " (pid " +
@@ -131,19 +135,26 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
   std::ranges::move(environment_of(RecordingSettings{.spool = folder.path,
                                                      .epoch_ns = std::to_string(begin),
                                                      .steps = options.steps,
+                                                     .last = options.last,
                                                      .max_bytes = options.max_size,
                                                      .stacks = options.stacks,
                                                      .cupti = options.cupti,
                                                      .quiet = options.quiet}),
                     std::back_inserter(environment));
+  const trace::KeepSteps keep{options.last.empty() ? 0 : std::stoull(options.last),
+                              options.when.empty() ? 0 : *parse_peak(options.when)};
+  RingKeeper ring(folder.path, keep, std::stoull(options.max_size));
   const ChildEnd end = run_command(command, environment);
   signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
   if (!end.started) {
     remove_spool_folder(folder.path);
     return say_end(end);
   }
-  const std::string rewritten = applying.on ? "; " + describe(rewriting.tally()) : "";
-  finish(options, command, end, folder.path, static_cast<int64_t>(monotonic_now() - begin), rewritten, simulation);
+  ring.finish();
+  std::string remarks = applying.on ? "; " + describe(rewriting.tally()) : "";
+  if (keep.when != 0 && !ring.is_reached())
+    remarks += "; " + options.when + " was never reached: these are the last steps";
+  finish(options, command, end, folder.path, static_cast<int64_t>(monotonic_now() - begin), remarks, simulation);
   return end.exit_code;
 }
 
@@ -155,6 +166,8 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "Examples:\n"
       "  tapelens record -- python train.py --epochs 1\n"
       "  tapelens record -o two.tapelens --steps 2:4 -- torchrun --nproc-per-node 2 ddp.py\n"
+      "  tapelens record --last 3 -- python train.py\n"
+      "  tapelens record --when 'peak>60GiB' -- python train.py\n"
       "  tapelens record --stacks none --max-size 500MiB -- ./trainer\n"
       "  tapelens record --apply lossless -- python train.py\n"
       "  tapelens record --simulate-gpu H100 -- python train.py\n"
@@ -175,6 +188,25 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
         if (!steps) throw CLI::ValidationError("'" + text + "' is not A:B, like 2:4");
         return *steps;
       });
+  sub->add_option(
+         "--last", options->last,
+         "Keep the last K training steps only, and what is alive from before, by name: for a run that fails late")
+      ->type_name("K")
+      ->check([](const std::string& text) -> std::string {
+        uint32_t steps = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
+        const bool is_number = error == std::errc() && end == text.data() + text.size() && steps > 0;
+        return is_number ? "" : "'" + text + "' is not a number of steps, like 3";
+      })
+      ->excludes("--steps");
+  sub->add_option(
+         "--when", options->when,
+         "Keep the steps around the first time that a device has more: as many before and after as --last, or 3")
+      ->type_name("'peak>SIZE'")
+      ->check([](const std::string& text) -> std::string {
+        return parse_peak(text) ? "" : "'" + text + "' is not a condition, like 'peak>60GiB'";
+      })
+      ->excludes("--steps");
   sub->add_option("--max-size", options->max_size, "Stop recording a process when its spool has this size")
       ->type_name("SIZE")
       ->capture_default_str();
@@ -202,6 +234,9 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
     if (!bytes || *bytes == 0)
       throw CLI::ValidationError("--max-size", "'" + options->max_size + "' is not a size, like 8GiB");
     RecordOptions ready = *options;
+    if (ready.last.empty() && !ready.when.empty()) ready.last = "3";
+    if (!ready.last.empty() && *bytes < kLeastRing)
+      throw CLI::ValidationError("--max-size", "with --last and --when it is at least 64MiB");
     ready.max_size = std::to_string(*bytes);
     exit_code =
         record(ready, read_applying(*sub, options->applying), read_simulating(*sub, options->simulating), command);

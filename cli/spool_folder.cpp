@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "trace/spool_reader.h"
+
 namespace tapelens::cli {
 
 namespace fs = std::filesystem;
@@ -32,6 +34,15 @@ bool read_header(const std::string& spool, trace::SpoolHeader& header) {
   const ssize_t got = pread(file, static_cast<void*>(&header), sizeof(header), 0);
   close(file);
   return got == sizeof(header) && header.magic == trace::kSpoolMagic;
+}
+
+void remove_spools(const std::string& folder) {
+  for (const std::string& spool : spools_in(folder)) {
+    unlink(spool.c_str());
+    const std::string older = trace::older_path(spool);
+    unlink(older.c_str());
+    unlink(trace::part_path(older).c_str());  // of somebody who was killed
+  }
 }
 
 }  // namespace
@@ -63,7 +74,7 @@ SpoolFolder make_spool_folder(const std::string& output, const std::string& wher
     if (!spools_in(folder.path).empty()) {
       folder.state = SpoolFolder::State::holds_spools;
       if (!discard) return folder;
-      for (const std::string& spool : spools_in(folder.path)) unlink(spool.c_str());
+      remove_spools(folder.path);
     }
   }
   if (chmod(folder.path.c_str(), 0700) != 0) {  // whatever the umask
@@ -90,6 +101,13 @@ trace::SpoolState state_of(const std::string& spool) {
   return read_header(spool, header) ? trace::SpoolState{header.state.load()} : trace::SpoolState::recording;
 }
 
+uint64_t bytes_in(const std::string& spool) {
+  trace::SpoolHeader header{};
+  if (!read_header(spool, header)) return 0;
+  const uint64_t claimed = header.claimed_blocks.load();
+  return (claimed - std::min(claimed, header.released_blocks.load())) * trace::kBlockBytes;
+}
+
 std::vector<uint32_t> living_processes(const std::string& folder) {
   std::vector<uint32_t> living;
   for (const std::string& spool : spools_in(folder)) {
@@ -102,7 +120,7 @@ std::vector<uint32_t> living_processes(const std::string& folder) {
 }
 
 void remove_spool_folder(const std::string& folder) {
-  for (const std::string& spool : spools_in(folder)) unlink(spool.c_str());
+  remove_spools(folder);
   rmdir(folder.c_str());
 }
 

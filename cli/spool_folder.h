@@ -25,10 +25,13 @@ std::vector<std::string> spools_in(const std::string& folder);  // paths, sorted
 // What a spool's header says; `recording` where it has none yet.
 trace::SpoolState state_of(const std::string& spool);
 
+// What a spool takes on disk, by what its header says: 0 where it has none yet.
+uint64_t bytes_in(const std::string& spool);
+
 // Processes that were recording when last seen, and still run.
 std::vector<uint32_t> living_processes(const std::string& folder);
 
-// Removes the spools, and the folder unless it holds something else.
+// Removes the spools, with what is kept of their older steps, and the folder unless it holds something else.
 void remove_spool_folder(const std::string& folder);
 
 }  // namespace tapelens::cli

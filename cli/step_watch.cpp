@@ -1,30 +1,20 @@
 #include "cli/step_watch.h"
 
-#include <map>
-#include <vector>
-
 #include "cli/spool_folder.h"
 #include "trace/spool_reader.h"
+#include "trace/step_borders.h"
 
 namespace tapelens::cli {
 namespace {
 
-// Of the optimizer that stepped first, as profiler/observe/steps.h counts them.
 uint64_t steps_in_spool(const std::string& spool) {
   const auto reader = trace::SpoolReader::open(spool);
   if (!reader) return 0;
-  std::map<size_t, std::vector<uint32_t>> open;  // by lane: names of the optimizers that are stepping
-  uint32_t first = 0;
+  trace::StepBorders borders;
   uint64_t steps = 0;
   reader->for_each_event(
-      [&](const trace::RecordHeader* record, size_t lane, uint64_t) {
-        if (record->kind == trace::RecordKind::optimizer_begin) open[lane].push_back(record->id);
-        if (record->kind != trace::RecordKind::optimizer_end || open[lane].empty()) return;
-        if (first == 0) first = open[lane].back();
-        steps += open[lane].back() == first ? 1 : 0;
-        open[lane].pop_back();
-      },
-      [&](size_t lane) { open[lane].clear(); });
+      [&](const trace::RecordHeader* record, size_t lane, uint64_t) { steps += borders.event(record, lane) ? 1 : 0; },
+      [&](size_t lane) { borders.gap(lane); });
   return steps;
 }
 

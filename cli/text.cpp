@@ -62,6 +62,15 @@ std::optional<int64_t> parse_duration(std::string_view text) {
   return static_cast<int64_t>(number * scale);
 }
 
+std::optional<uint64_t> parse_peak(std::string_view text) {
+  std::string bare(text);
+  std::erase(bare, ' ');
+  constexpr std::string_view kPeak = "peak>";
+  if (!bare.starts_with(kPeak)) return std::nullopt;
+  const auto bytes = parse_bytes(bare.substr(kPeak.size()));
+  return bytes && *bytes > 0 ? bytes : std::nullopt;
+}
+
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
   std::string text;
   for (const std::string& word : words) {

@@ -22,6 +22,9 @@ std::optional<std::string> parse_steps(std::string_view text);
 // "120s", "2m", "1.5h"; a bare number is seconds. Nanoseconds; nothing if it is no such time, or none at all.
 std::optional<int64_t> parse_duration(std::string_view text);
 
+// "peak>60GiB": more bytes than these, at least 1. Nothing if it is no such condition.
+std::optional<uint64_t> parse_peak(std::string_view text);
+
 // With commas or the like between them.
 std::string joined(const std::vector<std::string>& words, std::string_view between);
 

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -23,6 +24,7 @@
 #include "trace/record.h"
 #include "trace/recording.h"
 #include "trace/seal.h"
+#include "trace/spool_reader.h"
 #include "trace/spool_writer.h"
 
 namespace tapelens::trace {
@@ -394,15 +396,30 @@ class SpoolBuilder {
       if (pwrite(file, bytes, count, static_cast<off_t>(offset)) != static_cast<ssize_t>(count))
         ADD_FAILURE() << "the clock of " << path_ << " could not be set";
     };
+    // Where a block's space was given back it stays so.
+    const auto set_anchors = [&](int of, uint64_t blocks) {
+      struct stat facts {};
+      if (fstat(of, &facts) != 0) return;
+      for (uint64_t i = 0; i < blocks; ++i) {
+        const uint64_t at = kSpoolHeaderBytes + i * kBlockBytes;
+        uint32_t magic = 0;
+        if (at + kBlockBytes > static_cast<uint64_t>(facts.st_size)) return;
+        if (pread(of, &magic, sizeof(magic), static_cast<off_t>(at)) != sizeof(magic) || magic == 0) continue;
+        if (pwrite(of, kFar, 16, static_cast<off_t>(at + offsetof(BlockHeader, anchor_ticks))) != 16)
+          ADD_FAILURE() << "the clock of " << path_ << " could not be set";
+      }
+    };
     put(offsetof(SpoolHeader, epoch_ns), kZero, 8);
     put(offsetof(SpoolHeader, start_ticks), kZero, 16);
     put(offsetof(SpoolHeader, end_ticks), kFar, 16);
     uint64_t claimed = 0;
     if (pread(file, &claimed, sizeof(claimed), offsetof(SpoolHeader, claimed_blocks)) != sizeof(claimed)) claimed = 0;
-    const auto size = std::filesystem::file_size(path_);
-    for (uint64_t i = 0; i < claimed && kSpoolHeaderBytes + (i + 1) * kBlockBytes <= size; ++i)
-      put(kSpoolHeaderBytes + i * kBlockBytes + offsetof(BlockHeader, anchor_ticks), kFar, 16);
+    set_anchors(file, claimed);
     ::close(file);
+    if (const int older = ::open(older_path(path_).c_str(), O_RDWR | O_CLOEXEC); older >= 0) {
+      set_anchors(older, UINT64_MAX);
+      ::close(older);
+    }
   }
 
   std::unique_ptr<TestFolder> own_folder_;

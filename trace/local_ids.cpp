@@ -87,6 +87,23 @@ Interned intern_all(const SpoolReader& spool, SharedTables& shared) {
   return ids;
 }
 
+void add_older_steps(const SpoolReader& spool, SharedTables& shared, TickClock& clock, Interned& ids) {
+  if (!spool.older()) return;
+  const auto add = [&](const std::string& key, const std::string& value) {
+    ids.information.push_back({.key = shared.string(key), .value = shared.string(value)});
+  };
+  const auto ns = [&](uint64_t ticks) { return std::to_string(clock.ns(ticks)); };
+  add("steps_left_out", std::to_string(spool.older()->steps));
+  add("steps_left_out_until", ns(spool.older()->until));
+  ids.information.push_back(
+      {.key = shared.string("steps_left_out_optimizer"), .value = ids.strings[spool.older()->optimizer]});
+  for (const OlderPeakRecord* peak : spool.older()->peaks) {
+    const std::string device(device_name(spool, ids, ids.devices[peak->header.flags]));
+    add("steps_left_out_peak:" + device,
+        std::to_string(peak->bytes) + " " + std::to_string(peak->step) + " " + ns(peak->ticks));
+  }
+}
+
 std::string_view information_value(const SpoolReader& spool, std::string_view key) {
   std::string_view value;
   for (const auto* record : spool.interned(RecordKind::information))

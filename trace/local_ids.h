@@ -9,6 +9,7 @@
 
 #include "trace/shared_tables.h"
 #include "trace/spool_reader.h"
+#include "trace/ticks.h"
 
 namespace tapelens::trace {
 
@@ -41,6 +42,9 @@ struct Interned {
 
 // Brings everything that the spool interned into the shared tables, native stacks by their symbols.
 Interned intern_all(const SpoolReader& spool, SharedTables& shared);
+
+// What a spool says of its older steps, as information: docs/trace-format.md has the keys.
+void add_older_steps(const SpoolReader& spool, SharedTables& shared, TickClock& clock, Interned& ids);
 
 // The last value that a process gave to a key ("rank", "command"); empty if it gave none. Points into the spool.
 std::string_view information_value(const SpoolReader& spool, std::string_view key);

@@ -34,6 +34,11 @@ enum class RecordKind : uint8_t {
   lane = 11,    // what follows in this block is of another lane, which took it over
   source = 12,  // what a file that frames name held when it ran
 
+  // only in what is kept of a spool's older steps (ring.h)
+  older_steps = 13,
+  older_lane = 14,
+  older_peak = 15,
+
   // events
   operator_begin = 16,
   operator_end = 17,
@@ -155,6 +160,28 @@ struct SourceRecord {
   RecordHeader header;  // id: string, the path as frames name it
   uint64_t bytes;
   uint64_t hash;  // XXH3_64 of them
+};
+
+// Steps whose events were left out, but for those that what was alive at their end is named by.
+struct OlderStepsRecord {
+  RecordHeader header;  // id: string, the optimizer whose steps are borders
+  uint64_t until;       // ticks of the last of their events
+  uint64_t steps;       // how many
+};
+
+// How far a lane's events are among the older ones: pieces before `piece`, and of that one so many bytes.
+struct OlderLaneRecord {
+  RecordHeader header;  // id: the lane
+  uint32_t piece;
+  uint32_t bytes;
+};
+
+// The most that was alive in the older steps.
+struct OlderPeakRecord {
+  RecordHeader header;  // flags: device id
+  uint64_t ticks;
+  uint64_t bytes;
+  uint64_t step;  // from 0
 };
 
 // ---- events ---------------------------------------------------------------------------------------------------
@@ -457,6 +484,9 @@ inline constexpr RecordShape kRecordShapes[] = {
     detail::fixed<LossRecord>(RecordKind::loss),
     detail::fixed<LaneRecord>(RecordKind::lane),
     detail::fixed<SourceRecord>(RecordKind::source),
+    detail::fixed<OlderStepsRecord>(RecordKind::older_steps),
+    detail::fixed<OlderLaneRecord>(RecordKind::older_lane),
+    detail::fixed<OlderPeakRecord>(RecordKind::older_peak),
     detail::with_tail<OperatorRecord, uint64_t>(RecordKind::operator_begin),
     detail::fixed<EventRecord>(RecordKind::operator_end),
     detail::fixed<AllocationRecord>(RecordKind::allocation),

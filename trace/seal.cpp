@@ -115,7 +115,8 @@ ProcessSeal seal_process(const Spool& spool, uint32_t process, SealedWriter& wri
   const SpoolFacts& facts = spool.reader.facts();
   const uint64_t now_ticks = ticks_now();
   TickClock clock(spool.reader.anchors(), facts.epoch_ns, {now_ticks, monotonic_ns()});
-  const Interned ids = intern_all(spool.reader, shared);
+  Interned ids = intern_all(spool.reader, shared);
+  add_older_steps(spool.reader, shared, clock, ids);
   const auto tables = std::make_unique<ProcessSinks>(writer, process);
   for (const auto& row : ids.information) tables->push<table::Information>(row);
   for (const auto& row : ids.sources) tables->push<table::Sources>(row);
@@ -140,6 +141,7 @@ ProcessSeal seal_process(const Spool& spool, uint32_t process, SealedWriter& wri
   for (const auto& peak : sealer->peaks())
     seal.devices.push_back({std::string(device_name(spool.reader, ids, peak.device)), peak.bytes});
   seal.out_of_memory = sealer->out_of_memory();
+  seal.steps_left_out = spool.reader.older() ? spool.reader.older()->steps : 0;
   return seal;
 }
 

@@ -28,6 +28,7 @@ struct ProcessSeal {
   int32_t rank = -1;
   std::vector<DeviceSeal> devices;
   uint64_t out_of_memory = 0;  // requests that a device had no memory for
+  uint64_t steps_left_out = 0;
 };
 struct SealLoss {
   Loss kind{};

@@ -41,6 +41,12 @@ struct SpoolHeader {
   std::atomic<uint64_t> lost_since_ticks[32];
   uint64_t end_ticks, end_ns;  // the clock's last anchor, when the state became another than recording; 0 before
   uint32_t exit_code;          // of a process that finished, and 1 besides; 0: not known
+  uint32_t reserved;
+  // Blocks whose space on disk was given back (ring.h): written by `tapelens record`, no bound on what the writer does
+  // but that of its size.
+  std::atomic<uint64_t> released_blocks;
+  // After how many steps the recording is to end; 0: with the program. Written by `tapelens record --when`.
+  std::atomic<uint64_t> stop_after_steps;
 };
 static_assert(sizeof(SpoolHeader) <= kSpoolHeaderBytes);
 

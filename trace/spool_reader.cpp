@@ -1,11 +1,14 @@
 // See spool_reader.h.
 #include "trace/spool_reader.h"
 
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "trace/checksum.h"
@@ -26,24 +29,56 @@ bool is_whole(const RecordHeader* record, size_t bytes) {
   return shape.count != nullptr ? tail >= shape.element * shape.count(record) : tail % shape.element == 0;
 }
 
+// An empty file is mapped as nothing.
+template <class Mapped>
+bool map(const RegularFile& file, Mapped& mapped) {
+  struct stat facts {};
+  if (fstat(file.descriptor(), &facts) != 0) return false;
+  mapped.inode = facts.st_ino;
+  if (file.bytes() == 0) return true;
+  void* place = mmap(nullptr, file.bytes(), PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  if (place == MAP_FAILED) return false;
+  mapped.bytes = static_cast<const std::byte*>(place);
+  mapped.size = file.bytes();
+  return true;
+}
+
 std::string version_text(unsigned major, unsigned minor) { return std::to_string(major) + "." + std::to_string(minor); }
 
 }  // namespace
 
-Result<SpoolReader> SpoolReader::open(const std::string& path) {
-  const auto failed = [&](const std::string& what, const char* fix) { return Error{path + ": " + what + ": " + fix}; };
-  const auto file = RegularFile::open(path);
-  if (!file) return failed("cannot be read: " + file.error().message, "check its permissions");
-  SpoolReader reader;
-  reader.size_ = file->bytes();
-  if (reader.size_ < kSpoolHeaderBytes)
-    return failed("offset " + std::to_string(reader.size_) + ": too short for a spool",
-                  "its process ended before it recorded anything");
-  void* place = mmap(nullptr, reader.size_, PROT_READ, MAP_PRIVATE, file->descriptor(), 0);
-  if (place == MAP_FAILED) return failed(std::string("cannot be mapped: ") + std::strerror(errno), "free some memory");
-  reader.bytes_ = static_cast<const std::byte*>(place);
+std::string older_path(const std::string& spool) {
+  constexpr std::string_view kExtension = ".spool";
+  return (spool.ends_with(kExtension) ? spool.substr(0, spool.size() - kExtension.size()) : spool) + ".older";
+}
 
-  const auto* header = reinterpret_cast<const SpoolHeader*>(reader.bytes_);
+std::string part_path(const std::string& older) { return older + ".part"; }
+
+Result<SpoolReader> SpoolReader::open(const std::string& path) {
+  for (int i = 0;; ++i) {
+    auto reader = open_once(path);
+    // What was left out meanwhile is only in the file that has taken the place of the one that was read.
+    struct stat now {};
+    const uint64_t inode = lstat(older_path(path).c_str(), &now) == 0 ? now.st_ino : 0;
+    if (!reader || i == 8 || inode == reader->older_.inode) return reader;
+  }
+}
+
+Result<SpoolReader> SpoolReader::open_once(const std::string& path) {
+  const auto failed = [&](const std::string& what, const char* fix) { return Error{path + ": " + what + ": " + fix}; };
+  SpoolReader reader;
+  const auto older = RegularFile::open(older_path(path));
+  auto file = RegularFile::open(path);
+  if (!file) return failed("cannot be read: " + file.error().message, "check its permissions");
+  if (file->bytes() < kSpoolHeaderBytes)
+    return failed("offset " + std::to_string(file->bytes()) + ": too short for a spool",
+                  "its process ended before it recorded anything");
+  if (!map(*file, reader.spool_))
+    return failed(std::string("cannot be mapped: ") + std::strerror(errno), "free some memory");
+
+  while (flock(file->descriptor(), LOCK_SH) != 0 && errno == EINTR) {
+  }
+  const auto* header = reinterpret_cast<const SpoolHeader*>(reader.spool_.bytes);
   if (header->magic != kSpoolMagic)
     return failed("offset 0: not a spool", "its process ended before it recorded anything");
   const bool is_older =
@@ -74,10 +109,15 @@ Result<SpoolReader> SpoolReader::open(const std::string& path) {
   f.start = {header->start_ticks, header->start_ns};
   if (f.finished) f.end = {header->end_ticks, header->end_ns};
 
+  if (older) {
+    if (!map(*older, reader.older_)) return failed("its older steps cannot be mapped", "free some memory");
+    reader.read_older();
+  }
+
   // Threads may have claimed more blocks than there was room for; those were never begun.
-  const uint64_t in_file = (reader.size_ - kSpoolHeaderBytes) / kBlockBytes;
+  const uint64_t in_file = (reader.spool_.size - kSpoolHeaderBytes) / kBlockBytes;
   const uint64_t claimed = header->claimed_blocks.load(std::memory_order_acquire);
-  const uint64_t blocks = std::min(in_file, claimed);
+  const uint64_t blocks = reader.claimed_ = std::min(in_file, claimed);
   if (state == SpoolState::finished && claimed > in_file) reader.torn_blocks_ += claimed - in_file;  // the file was cut
   for (uint64_t i = 0; i < blocks; ++i) {
     // A file can be terabytes of nothing: blocks of which nothing was ever written are passed over, unread.
@@ -87,15 +127,22 @@ Result<SpoolReader> SpoolReader::open(const std::string& path) {
       if (data > 0) i = std::max(i, (static_cast<uint64_t>(data) - kSpoolHeaderBytes) / kBlockBytes);
       if (i >= blocks) break;
     }
-    reader.read_block(reader.bytes_ + kSpoolHeaderBytes + i * kBlockBytes, reader.anchors_);
+    reader.read_block(reader.spool_.bytes + kSpoolHeaderBytes + i * kBlockBytes, false);
   }
   reader.order_lanes();
+  reader.locked_ = file->release();
   return reader;
 }
 
 SpoolReader::SpoolReader(SpoolReader&& other) noexcept
-    : bytes_(std::exchange(other.bytes_, nullptr)),
-      size_(other.size_),
+    : spool_(std::exchange(other.spool_, {})),
+      older_(std::exchange(other.older_, {})),
+      locked_(std::exchange(other.locked_, -1)),
+      said_of_older_(std::move(other.said_of_older_)),
+      reached_(std::move(other.reached_)),
+      left_out_(std::move(other.left_out_)),
+      on_disk_(other.on_disk_),
+      claimed_(other.claimed_),
       facts_(other.facts_),
       blocks_(std::move(other.blocks_)),
       lanes_(std::move(other.lanes_)),
@@ -108,78 +155,179 @@ SpoolReader::SpoolReader(SpoolReader&& other) noexcept
       committed_(other.committed_) {}
 
 SpoolReader::~SpoolReader() {
-  if (bytes_ != nullptr) munmap(const_cast<std::byte*>(bytes_), size_);
+  for (const Mapped& file : {spool_, older_}) {
+    if (file.bytes != nullptr) munmap(const_cast<std::byte*>(file.bytes), file.size);
+  }
+  if (locked_ >= 0) ::close(locked_);
 }
 
-void SpoolReader::read_block(const std::byte* at, std::vector<ClockAnchor>& anchors) {
+bool SpoolReader::reads_alone() const { return flock(locked_, LOCK_EX | LOCK_NB) == 0; }
+
+// ---- what is kept of older steps --------------------------------------------------------------------------------
+
+// It was renamed when it was whole: what is not as it should be was damaged or made up since.
+void SpoolReader::read_older() {
+  const auto* header = reinterpret_cast<const SpoolHeader*>(older_.bytes);  // null: it is empty
+  const bool is_ours = older_.size >= kSpoolHeaderBytes && header->magic == kOlderMagic &&
+                       header->major == kSpoolMajor && header->minor <= kSpoolMinor && header->pid == facts_.pid &&
+                       header->wall_ns == facts_.wall_ns;
+  const uint64_t blocks = is_ours ? header->claimed_blocks.load(std::memory_order_relaxed) : 0;
+  if (!is_ours || blocks != (older_.size - kSpoolHeaderBytes) / kBlockBytes) {
+    ++torn_blocks_;
+    return;
+  }
+  for (uint64_t i = 0; i < blocks; ++i) read_block(older_.bytes + kSpoolHeaderBytes + i * kBlockBytes, true);
+  const auto& steps = interned(RecordKind::older_steps);
+  if (steps.empty()) {  // nobody knows what its events stand for
+    ++torn_blocks_;
+    return;
+  }
+  const auto& said = *reinterpret_cast<const OlderStepsRecord*>(steps.back());
+  said_of_older_ = Older{{}, said.until, said.steps, said.header.id};
+  for (const auto* record : interned(RecordKind::older_peak))
+    said_of_older_->peaks.push_back(reinterpret_cast<const OlderPeakRecord*>(record));
+  for (const auto* record : interned(RecordKind::older_lane)) {
+    const auto& lane = *reinterpret_cast<const OlderLaneRecord*>(record);
+    reached_[record->id] = {lane.piece, lane.bytes};
+  }
+}
+
+SpoolReader::Reached SpoolReader::reached(uint32_t lane) const {
+  const auto at = reached_.find(lane);
+  return at != reached_.end() ? at->second : Reached{};
+}
+
+std::optional<uint64_t> SpoolReader::place_of(const void* record) const {
+  const auto* at = static_cast<const std::byte*>(record);
+  if (at < spool_.bytes || at >= spool_.bytes + spool_.size) return std::nullopt;
+  return (static_cast<uint64_t>(at - spool_.bytes) - kSpoolHeaderBytes) / kBlockBytes;
+}
+
+// Whether all events of a finished block are among the older ones; its names then are, too.
+bool SpoolReader::is_left_out(const BlockHeader& header, const std::byte* payload, uint32_t committed) const {
+  if (header.finished.load(std::memory_order_acquire) == 0 || header.number >= reached(header.lane).piece) return false;
+  for (uint32_t at = 0; at < committed;) {
+    const auto* record = reinterpret_cast<const RecordHeader*>(payload + at);
+    const size_t bytes = size_t{record->words} * 8;
+    if (bytes == 0 || bytes > committed - at || !is_whole(record, bytes)) return false;
+    if (record->kind == RecordKind::lane &&
+        reinterpret_cast<const LaneRecord*>(record)->number >= reached(record->id).piece)
+      return false;
+    at += static_cast<uint32_t>(bytes);
+  }
+  return true;
+}
+
+// ---- blocks -------------------------------------------------------------------------------------------------------
+
+void SpoolReader::read_block(const std::byte* at, bool is_older) {
   const auto* header = reinterpret_cast<const BlockHeader*>(at);
   if (header->magic == 0) {
     // Claimed by a thread that did not come to begin it, or that a signal stopped in the middle of its header. With
     // anything in it, its header was overwritten.
-    if (header->committed.load(std::memory_order_acquire) != 0) ++torn_blocks_;
+    if (is_older || header->committed.load(std::memory_order_acquire) != 0) ++torn_blocks_;
     return;
   }
+  on_disk_ += is_older ? 0 : 1;
   const uint32_t committed = header->committed.load(std::memory_order_acquire);
-  if (header->magic != kBlockMagic || header->lane == 0 || committed > kBlockPayloadBytes || committed % 8 != 0) {
+  const bool is_finished = header->finished.load(std::memory_order_acquire) != 0;
+  if (header->magic != kBlockMagic || header->lane == 0 || committed > kBlockPayloadBytes || committed % 8 != 0 ||
+      (is_older && !is_finished)) {
     ++torn_blocks_;
     return;
   }
   const std::byte* payload = at + kBlockHeaderBytes;
-  if (header->finished.load(std::memory_order_acquire) != 0 && header->checksum != checksum_of(payload, committed)) {
+  if (is_finished && header->checksum != checksum_of(payload, committed)) {
     ++torn_blocks_;
     return;
   }
+  if (!is_older && is_left_out(*header, payload, committed)) {
+    left_out_.push_back(*place_of(at));
+    return;
+  }
   committed_ += committed;
-  anchors.push_back({header->anchor_ticks, header->anchor_ns});
-  if (!read_pieces(*header, payload, committed)) ++torn_blocks_;
+  anchors_.push_back({header->anchor_ticks, header->anchor_ns});
+  if (!read_pieces(*header, payload, committed, is_older)) ++torn_blocks_;
 }
 
 // Takes what each lane wrote into a block, up to the first record that is not whole; false if there is one.
-bool SpoolReader::read_pieces(const BlockHeader& header, const std::byte* payload, uint32_t committed) {
-  Block piece{header.lane, header.os_thread, header.number, 0, payload, true, true};
+bool SpoolReader::read_pieces(const BlockHeader& header, const std::byte* payload, uint32_t committed, bool is_older) {
+  const bool is_finished = header.finished.load(std::memory_order_acquire) != 0;
+  const auto piece_of = [&](uint32_t lane, uint32_t os_thread, uint32_t number, const std::byte* at) {
+    return Block{lane, os_thread, number, 0, at, true, true, is_older, false, 0, 0, 0};
+  };
+  Block piece = piece_of(header.lane, header.os_thread, header.number, payload);
   uint32_t begin = 0, at = 0;
-  const auto end_piece = [&](bool is_whole) {
+  const auto end_piece = [&](bool is_whole, bool is_closed) {
     piece.committed = at - begin;
     piece.whole = is_whole;
+    piece.is_closed = is_closed;
     blocks_.push_back(piece);
   };
   while (at < committed) {
     const auto* record = reinterpret_cast<const RecordHeader*>(payload + at);
     const size_t bytes = size_t{record->words} * 8;
     if (bytes == 0 || bytes > committed - at || !is_whole(record, bytes)) {
-      end_piece(false);
+      end_piece(false, is_finished);
       return false;
     }
     if (!is_known(record->kind)) {
       ++unknown_records_;
     } else if (is_event(record->kind)) {
-      ++events_;
-      operators_ += record->kind == RecordKind::operator_begin;
+      ++piece.events;
+      piece.operators += record->kind == RecordKind::operator_begin;
     } else if (record->kind == RecordKind::lane) {
-      end_piece(true);
+      end_piece(true, true);
       const auto& taken = *reinterpret_cast<const LaneRecord*>(record);
       begin = at;
-      piece = {taken.header.id, taken.os_thread, taken.number, 0, payload + at, true, true};
+      piece = piece_of(taken.header.id, taken.os_thread, taken.number, payload + at);
     } else {
       interned_[static_cast<size_t>(record->kind)].push_back(record);
     }
     at += static_cast<uint32_t>(bytes);
   }
-  end_piece(true);
+  end_piece(true, is_finished);
   return true;
 }
 
+// Leaves out the first bytes of a piece, which are whole records.
+void SpoolReader::pass_over(Block& block, uint32_t bytes) {
+  uint32_t at = 0, events = 0, operators = 0;
+  while (at < bytes && at < block.committed) {
+    const auto* record = reinterpret_cast<const RecordHeader*>(block.payload + at);
+    events += is_event(record->kind);
+    operators += record->kind == RecordKind::operator_begin;
+    at += uint32_t{record->words} * 8;
+  }
+  if (at != bytes) {  // no record ends there
+    ++torn_blocks_;
+    return;
+  }
+  block.payload += bytes;
+  block.committed -= bytes;
+  block.passed_over = bytes;
+  block.events -= events;
+  block.operators -= operators;
+}
+
 void SpoolReader::order_lanes() {
+  std::erase_if(blocks_, [&](const Block& b) { return !b.is_older && b.number < reached(b.lane).piece; });
   std::stable_sort(blocks_.begin(), blocks_.end(), [](const Block& a, const Block& b) {
-    return a.lane != b.lane ? a.lane < b.lane : a.number < b.number;
+    if (a.lane != b.lane) return a.lane < b.lane;
+    return a.is_older != b.is_older ? a.is_older : a.number < b.number;
   });
   for (size_t i = 0; i < blocks_.size(); ++i) {
     Block& block = blocks_[i];
     const bool is_first = i == 0 || blocks_[i - 1].lane != block.lane;
+    const bool begins = is_first || blocks_[i - 1].is_older != block.is_older;
     if (is_first) lanes_.push_back({block.os_thread, i, 0});
     ++lanes_.back().blocks;
-    const uint64_t expected = is_first ? 0 : uint64_t{blocks_[i - 1].number} + 1;
+    const Reached reached_before = block.is_older ? Reached{} : reached(block.lane);
+    const uint64_t expected = begins ? reached_before.piece : uint64_t{blocks_[i - 1].number} + 1;
     block.follows = block.number == expected && (is_first || blocks_[i - 1].whole);
+    if (block.number == reached_before.piece && begins) pass_over(block, reached_before.bytes);
+    events_ += block.events;
+    operators_ += block.operators;
   }
 }
 

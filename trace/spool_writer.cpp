@@ -17,6 +17,8 @@ namespace tapelens::trace {
 namespace {
 
 constexpr uint64_t kChunkBlocks = 128;  // 8 MiB
+// Of a ring, that is a file of 8 TiB: its table of chunks takes 16 MiB of addresses.
+constexpr uint64_t kMostRingBlocks = uint64_t{1} << 27;
 // Past every real number of blocks: whoever claims after the spool was closed is refused.
 constexpr uint64_t kClosed = uint64_t{1} << 40;
 constexpr uint32_t kLeastLeftOver = 1024;  // bytes: less of a block is not worth another lane's beginning
@@ -131,6 +133,8 @@ int SpoolWriter::open(const char* path, const SpoolLimits& limits) {
   if (const int error = file_.create(path); error != 0) return error;
   max_blocks_ = limits.max_bytes > kSpoolHeaderBytes ? (limits.max_bytes - kSpoolHeaderBytes) / kBlockBytes : 0;
   if (max_blocks_ == 0) max_blocks_ = 1;
+  most_on_disk_ = max_blocks_;
+  if (limits.is_ring) max_blocks_ = kMostRingBlocks;
 
   Loss why{};
   const auto give_up = [&] {
@@ -184,6 +188,11 @@ void SpoolWriter::count(Loss loss, uint64_t how_many) {
   header_->lost[kind].fetch_add(how_many, std::memory_order_relaxed);
 }
 
+bool SpoolWriter::is_enough(uint64_t steps) const {
+  const uint64_t last = header_ != nullptr ? header_->stop_after_steps.load(std::memory_order_relaxed) : 0;
+  return last != 0 && steps >= last;
+}
+
 void SpoolWriter::refuse(Loss why) {
   uint8_t none = 0;
   stopped_by_.compare_exchange_strong(none, static_cast<uint8_t>(why), std::memory_order_relaxed);
@@ -227,9 +236,16 @@ bool SpoolWriter::grow(uint64_t blocks, bool wait) {
   return true;
 }
 
+// Whether the spool may have so many blocks, but for those whose space was given back.
+bool SpoolWriter::has_room(uint64_t blocks) const {
+  return blocks <= most_on_disk_ || blocks - most_on_disk_ <= header_->released_blocks.load(std::memory_order_relaxed);
+}
+
 bool SpoolWriter::grow_by_a_chunk(Loss& why) {
   const uint64_t ready = ready_blocks_.load(std::memory_order_relaxed);
   const uint64_t chunk = ready / kChunkBlocks, bytes = chunk_bytes(chunk);
+  why = Loss::size_limit;
+  if (!has_room(ready + bytes / kBlockBytes)) return false;
   void* place = file_.extend(kSpoolHeaderBytes + ready * kBlockBytes, bytes, why);
   if (place == nullptr) return false;
   chunks_[chunk].address.store(static_cast<std::byte*>(place), std::memory_order_release);

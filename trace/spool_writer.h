@@ -17,7 +17,9 @@
 namespace tapelens::trace {
 
 struct SpoolLimits {
-  uint64_t max_bytes = uint64_t{8} << 30;
+  uint64_t max_bytes = uint64_t{8} << 30;  // that the spool takes on disk
+  // Blocks are given back while it is written (ring.h): the file may be far longer than what it takes on disk.
+  bool is_ring = false;
   uint64_t epoch_ns = 0;  // CLOCK_MONOTONIC; 0: now
 };
 
@@ -69,6 +71,8 @@ class SpoolWriter {
   // Any thread; gives the lane its number. Of a spool that was not opened: one that writes nowhere.
   void attach(Lane& lane, uint32_t os_thread);
   void count(Loss loss, uint64_t how_many = 1);  // any thread
+  // Whether `tapelens record` wants no more than so many steps.
+  bool is_enough(uint64_t steps) const;
   // The process ends by itself, with this exit code if it is known: its lanes were finished before, as far as they are
   // at rest. Async-signal-safe.
   void finish(std::optional<int> exit_code = {});
@@ -98,6 +102,7 @@ class SpoolWriter {
   BlockHeader* claim(uint64_t& place);
   bool grow(uint64_t blocks, bool wait);
   bool grow_by_a_chunk(Loss& why);
+  bool has_room(uint64_t blocks) const;
   void refuse(Loss why);  // stops the recording for this reason
   void let_go(BlockHeader* block, uint64_t place);
   bool keep_left_over(const LeftOver& left);
@@ -108,7 +113,8 @@ class SpoolWriter {
 
   SpoolFile file_;
   std::atomic<bool> can_grow_{false};  // until it is finished
-  uint64_t max_blocks_ = 0;
+  uint64_t max_blocks_ = 0;            // of the file
+  uint64_t most_on_disk_ = 0;          // blocks
   SpoolHeader* header_ = nullptr;
   Chunk* chunks_ = nullptr;
   SpoolLock growth_;                       // held while the file grows; what is ready is claimed without it

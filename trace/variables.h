@@ -5,6 +5,7 @@
 #define TAPELENS_SPOOL "TAPELENS_SPOOL"         /* the folder for the spools; without it nothing is recorded */
 #define TAPELENS_EPOCH_NS "TAPELENS_EPOCH_NS"   /* CLOCK_MONOTONIC when the recording of all processes began */
 #define TAPELENS_STEPS "TAPELENS_STEPS"         /* "A:B", "A:" or ":B": optimizer steps in full, else memory alone */
+#define TAPELENS_LAST "TAPELENS_LAST"           /* how many steps are kept: older ones are left out meanwhile */
 #define TAPELENS_MAX_BYTES "TAPELENS_MAX_BYTES" /* of a process's spool */
 #define TAPELENS_STACKS "TAPELENS_STACKS"       /* "python", "cpp", both or "none" */
 #define TAPELENS_CUPTI "TAPELENS_CUPTI"         /* memory outside of PyTorch's allocator, by CUPTI */

@@ -126,7 +126,7 @@ Finding describe_place(const Context& context, Places& places, const FoundGroup&
   std::set<uint32_t> steps;
   for (const Occurrence& o : group.occurrences) {
     modules.insert(o.place.module);
-    steps.insert(step_at(context.steps, o.when.begin).index);
+    steps.insert(step_index_at(context.steps, o.when.begin));
   }
   finding.sites = modules.size();
   finding.module = modules.size() == 1 && place.module ? text_of(text, text.module_path[place.module])

@@ -20,6 +20,10 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 
 void Groups::add(const Occurrence& occurrence, const peak::WhatIf& change, uint32_t variant) {
   if (occurrence.allocation && context_.process.allocations.device[occurrence.allocation] != context_.device) return;
+  // What became of it in steps that were left out is not known.
+  const Time older = context_.process.older.until;
+  if (occurrence.when.begin < older) return;
+  if (occurrence.allocation && context_.process.allocations.time[occurrence.allocation] < older) return;
   if (chosen_ != nullptr && !chosen_->takes(rewrite_, occurrence, change)) return;
   const Places::Key key = places_.key(occurrence.place, variant);
   const auto [at, is_new] = numbers_.try_emplace(key, static_cast<uint32_t>(groups_.size()));

@@ -2,8 +2,10 @@
 #include "analyzer/model/load.h"
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 #include <string>
+#include <string_view>
 
 #include "analyzer/model/tables.h"
 
@@ -124,6 +126,44 @@ void load_intervals(Tables& r, const Text& text, Process& p) {
   std::ranges::stable_sort(p.ranges, by_begin);
 }
 
+// The numbers of a text that has nothing else, with blanks between them; fewer where it is not so.
+std::vector<uint64_t> numbers_of(std::string_view text) {
+  std::vector<uint64_t> numbers;
+  for (const char *at = text.data(), *end = at + text.size(); at < end;) {
+    uint64_t number = 0;
+    const auto [behind, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || (behind != end && *behind != ' ')) break;
+    numbers.push_back(number);
+    at = behind + (behind != end ? 1 : 0);
+  }
+  return numbers;
+}
+
+OlderSteps older_steps(const Text& text, const Process& p) {
+  constexpr std::string_view kPeak = "steps_left_out_peak:";
+  OlderSteps older;
+  for (const Information& entry : p.information) {
+    const std::string_view key = text.string(entry.key);
+    if (!key.starts_with("steps_left_out")) continue;
+    const std::vector<uint64_t> said = numbers_of(text.string(entry.value));
+    if (key == "steps_left_out" && said.size() == 1) {
+      older.count = static_cast<uint32_t>(std::min<uint64_t>(said[0], UINT32_MAX / 2));
+    } else if (key == "steps_left_out_until" && said.size() == 1) {
+      older.until = Time{static_cast<int64_t>(std::min(said[0], static_cast<uint64_t>(p.duration.ns)))};
+    } else if (key == "steps_left_out_optimizer") {
+      older.optimizer = entry.value;
+    } else if (key.starts_with(kPeak) && said.size() == 3) {
+      const std::string_view name = key.substr(kPeak.size());
+      DeviceId device;
+      for (const DeviceId id : text.device_name.ids())
+        if (text.string(text.device_name[id]) == name) device = id;
+      older.peaks.push_back({device, std::string(name), Bytes{static_cast<int64_t>(said[0])}, said[1]});
+    }
+  }
+  if (older.count == 0 || older.until.ns == 0) return {};
+  return older;
+}
+
 void load_facts(Tables& r, const Text& text, Process& p) {
   LoadedTable<table::Information> information;
   r.load(information);
@@ -131,6 +171,7 @@ void load_facts(Tables& r, const Text& text, Process& p) {
   check_names(r, text, column<table::Information>.value, information.value.raw);
   for (size_t row = 1; row <= information.rows() && r.is_sound(Table::information); ++row)
     p.information.push_back({StringId{information.key.raw[row]}, StringId{information.value.raw[row]}});
+  p.older = older_steps(text, p);
   LoadedTable<table::Losses> lost;
   r.load(lost);
   for (size_t row = 1; row <= lost.rows() && r.is_sound(Table::losses); ++row)

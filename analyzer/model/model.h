@@ -150,6 +150,20 @@ struct Lost {
 struct Information {
   StringId key, value;
 };
+// Steps that were left out (`tapelens record --last`): of what was before their end the recording has what was alive
+// then, and the operators, modules and nodes that it is named by.
+struct OlderSteps {
+  struct Peak {  // the most that was alive in them
+    DeviceId device;
+    std::string name;  // of the device
+    Bytes bytes;
+    uint64_t step = 0;
+  };
+  uint32_t count = 0;
+  Time until;          // their end; 0: there are none
+  StringId optimizer;  // whose steps are borders
+  std::vector<Peak> peaks;
+};
 // A table of the file that contradicts itself or another: here it is empty, and what names its rows names none.
 struct LeftOut {
   trace::Table table{};
@@ -186,6 +200,7 @@ struct Process {
   std::vector<OptimizerStep> optimizer_steps;
   std::vector<Range> ranges;
   std::vector<Information> information;
+  OlderSteps older;
   std::vector<Lost> lost;
   std::vector<LeftOut> left_out;
 

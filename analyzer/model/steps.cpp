@@ -96,18 +96,21 @@ std::vector<Step> steps_by_backwards(const Process& process) {
 std::vector<Step> steps_by_optimizer(const Process& process) {
   std::vector<Step> steps;
   if (process.optimizer_steps.empty()) return steps;
-  Time begin{0};
-  const StringId first = process.optimizer_steps.front().optimizer;
+  Time begin = process.older.until;
+  const auto add = [&](Time end) {
+    steps.push_back({process.older.count + static_cast<uint32_t>(steps.size()), {begin, end}});
+    begin = end;
+  };
+  const StringId first = process.older.optimizer ? process.older.optimizer : process.optimizer_steps.front().optimizer;
   for (const OptimizerStep& step : process.optimizer_steps) {
     // One that never ended, or ended before the last border (a step within a step), is no border.
     if (step.optimizer != first || step.when.end == kNever || step.when.end <= begin) continue;
-    steps.push_back({static_cast<uint32_t>(steps.size()), {begin, step.when.end}});
-    begin = step.when.end;
+    add(step.when.end);
   }
   // A program's last words (`loss.item()`) are no step; an evaluation after the training is.
   const std::vector<uint64_t>& made = process.allocations.time.raw;
   const bool more = made.size() > 1 && made.back() >= static_cast<uint64_t>(begin.ns);
-  if (steps.empty() || more) steps.push_back({static_cast<uint32_t>(steps.size()), {begin, kNever}});
+  if (steps.empty() || more) add(kNever);
   return steps;
 }
 
@@ -115,14 +118,19 @@ std::vector<Step> steps_by_optimizer(const Process& process) {
 
 std::vector<Step> find_steps(const Process& process) {
   std::vector<Step> steps = steps_by_optimizer(process);
-  if (steps.empty()) steps = steps_by_backwards(process);
-  if (steps.empty()) steps.push_back({0, {Time{0}, kNever}});
+  if (steps.empty() && process.older.count == 0) steps = steps_by_backwards(process);
+  if (steps.empty()) steps.push_back({process.older.count, {process.older.until, kNever}});
   return steps;
 }
 
 const Step& step_at(const std::vector<Step>& steps, Time time) {
   const auto after = std::ranges::upper_bound(steps, time, {}, [](const Step& step) { return step.when.begin; });
   return after == steps.begin() ? steps.front() : *(after - 1);
+}
+
+uint32_t step_index_at(const std::vector<Step>& steps, Time time) {
+  const Step& first = steps.front();
+  return time < first.when.begin && first.index > 0 ? first.index - 1 : step_at(steps, time).index;
 }
 
 const char* phase_name(Phase phase) {

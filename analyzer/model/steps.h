@@ -14,13 +14,16 @@ struct Step {
 };
 
 // A border is the end of a step of the optimizer that was stepped first (a GAN's second one makes no borders). Step 0
-// begins with the recording; what follows the last border is a last step if anything was allocated in it. Where no
-// optimizer steps, a border is the begin of the forward after a backward that lets its graph go (after each backward,
-// if fewer than two release it), and a program with one backward is one step. Never empty.
+// begins with the recording, and where steps were left out, the one behind them with their end; what follows the last
+// border is a last step if anything was allocated in it. Where no optimizer steps, a border is the begin of the forward
+// after a backward that lets its graph go (after each backward, if fewer than two release it), and a program with one
+// backward is one step. Never empty.
 std::vector<Step> find_steps(const Process& process);
 
 // The step that a moment belongs to; moments after the last border without a step of their own belong to the last.
 const Step& step_at(const std::vector<Step>& steps, Time time);
+// The number of that step; of a moment in steps that were left out that of the last of them.
+uint32_t step_index_at(const std::vector<Step>& steps, Time time);
 
 enum class Phase : uint8_t { other, forward, backward, optimizer, evaluation };
 const char* phase_name(Phase phase);

@@ -76,7 +76,8 @@ Time Analysis::since() const {
   const std::string_view window = information("steps");
   uint32_t first = 0;
   std::from_chars(window.data(), window.data() + window.size(), first);
-  return first < steps().size() ? steps()[first].when.begin : Time{0};
+  const Time behind_older = process_.older.until;
+  return first < steps().size() ? std::max(steps()[first].when.begin, behind_older) : behind_older;
 }
 
 const Timeline& DeviceAnalysis::timeline() const {

@@ -69,7 +69,7 @@ class Analysis {
   // Likewise, of a number of bytes; allocator::kNoLimit: nothing.
   uint64_t bytes_noted(std::string_view key) const;
   // The begin of the first step that was watched as a whole (`tapelens record --steps`): before it only memory was, so
-  // that nothing there has a holder, and peaks are looked for from here on.
+  // that nothing there has a holder, and peaks are looked for from here on. Or the end of the steps that were left out.
   Time since() const;
 
  private:

@@ -38,7 +38,7 @@ uint64_t Keys::key(AllocationId allocation, const Holder& holder) {
     case By::category:
       return kind_key(holder.kind);
     case By::step:
-      return step_at(steps_, p_.allocations.time[allocation]).index;
+      return step_index_at(steps_, p_.allocations.time[allocation]);
   }
   return 0;
 }

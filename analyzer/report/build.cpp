@@ -121,13 +121,14 @@ Result<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& a
     case At::Kind::peak:
       return device.largest().when;
     case At::Kind::step:
-      if (at.step >= steps.size()) {
+      if (at.step < steps.front().index || at.step > steps.back().index) {
+        const std::string first = "--at step:" + std::to_string(steps.front().index);
         return Error{"there is no step " + std::to_string(at.step) + ": the recording has " +
-                         plural(steps.size(), "step, --at step:0", "steps, --at step:0") +
-                         (steps.size() > 1 ? " to step:" + std::to_string(steps.size() - 1) : ""),
+                         plural(steps.size(), "step", "steps") + ", " + first +
+                         (steps.size() > 1 ? " to step:" + std::to_string(steps.back().index) : ""),
                      ErrorKind::usage};
       }
-      return device.timeline().largest(steps[at.step].when).when;
+      return device.timeline().largest(steps[at.step - steps.front().index].when).when;
     case At::Kind::out_of_memory: {
       const model::OutOfMemory& all = device.of().process().out_of_memory;
       std::vector<Time> times;
@@ -200,6 +201,9 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
     if (report.recording.torch_version.empty()) {
       report.recording.torch_version = analysis.information("torch_version");
       report.recording.steps = analysis.information("steps");
+      if (const auto& older = loaded->process.older; older.count > 0) {
+        report.recording.steps = std::to_string(older.count) + ":";
+      }
       report.recording.simulated_gpu = analysis.information("simulated_gpu");
     }
     if (options.process && *options.process != loaded->process.summary.pid) continue;

@@ -48,7 +48,7 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
   out.id = id.value;
   out.bytes = member.bytes;
   out.time = p.allocations.time[id];
-  out.step = step_at(steps, out.time).index;
+  out.step = step_index_at(steps, out.time);
   out.op = text.string(operator_name_of(p, text, id));
   out.module = text.string(text.module_path[module_of(p, id)]);
   const model::StackId stack = stack_of(p, text, id);
@@ -177,9 +177,8 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
   out.device = text.string(text.device_name[set.device]);
   out.bytes = set.bytes;
   out.time = set.when.time;
-  const model::Step& step = step_at(steps, out.time);
-  out.step = step.index;
-  out.is_behind_steps = steps.size() > 1 && step.when.end == model::kNever;
+  out.step = step_index_at(steps, out.time);
+  out.is_behind_steps = steps.size() > 1 && step_at(steps, out.time).when.end == model::kNever;
   out.phase = analysis.phases().at(out.time);
   out.live_allocations = set.members.size();
   out.by_category = categories(set);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/peak/timeline.h"
 #include "analyzer/report/format.h"
 
 namespace tapelens::report {
@@ -84,6 +85,23 @@ void add(const std::vector<model::LeftOut>& left_out, uint32_t pid, std::vector<
   }
 }
 
+// As the user wanted; but where the peak was is said.
+Lost steps_left_out(const model::Process& process) {
+  const model::OlderSteps& older = process.older;
+  const uint64_t last = older.count - 1;
+  std::string what = (last == 0 ? "step 0 was" : "steps 0 to " + count_text(last) + " were") +
+                     " left out (tapelens record --last); what was alive after " + (last == 0 ? "it" : "them") +
+                     " is named";
+  const std::vector<peak::DevicePeak> kept = peak::device_peaks(process);
+  for (const model::OlderSteps::Peak& peak : older.peaks) {
+    const auto later = std::ranges::find(kept, peak.device, &peak::DevicePeak::device);
+    if (later != kept.end() && later->peak >= peak.bytes) continue;
+    what += "; " + peak.name + " had more in what was left out than since: " + bytes_text(peak.bytes) + ", in step " +
+            count_text(peak.step);
+  }
+  return {"steps_left_out", what, older.count, Time{0}, process.summary.pid, false};
+}
+
 }  // namespace
 
 std::vector<Lost> losses_of(const model::Process& process) {
@@ -92,6 +110,7 @@ std::vector<Lost> losses_of(const model::Process& process) {
     if (one.count > 0) lost.push_back(describe(one, process.summary.pid));
   }
   add(process.left_out, process.summary.pid, lost);
+  if (process.older.count > 0) lost.push_back(steps_left_out(process));
   return lost;
 }
 

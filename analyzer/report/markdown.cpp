@@ -80,7 +80,8 @@ std::string markdown(const Report& r, size_t rows) {
   const std::string what = r.options.at.kind == At::Kind::time ? "Alive" : "The peak,";
   out += "\n\n" + what + " " + time_text(p.time) + " after the start, " +
          (p.is_behind_steps ? "after the last of " : "in step " + std::to_string(p.step) + " of ") +
-         count_text(whole_steps(r).size()) + (p.is_behind_steps ? " steps" : "") +
+         count_text(whole_steps(r).empty() ? 0 : uint64_t{whole_steps(r).back().index} + 1) +
+         (p.is_behind_steps ? " steps" : "") +
          (p.phase == model::Phase::other ? "" : std::string(", ") + phase_name(p.phase)) + ", in " +
          plural(p.live_allocations, "allocation", "allocations") + ". " + code(r.recording.command);
   if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);

@@ -55,7 +55,7 @@ struct Lost {
 struct RecordingFacts {
   std::string file;  // as given on the command line; not in JSON
   std::string command, torch_version;
-  std::string steps;  // `tapelens record --steps`: "2:4"; empty: all
+  std::string steps;  // `tapelens record --steps`: "2:4"; with --last "39997:"; empty: all
   // `tapelens record --simulate-gpu`: "8 x NVIDIA H100 80GB HBM3"; empty: what is there.
   std::string simulated_gpu;
   Time duration;

@@ -86,12 +86,19 @@ void add_out_of_memory(Page& page, const Report& r) {
   }
 }
 
+// Where not all were recorded: "1:2", or "39997:" up to the last.
+std::string of_steps(std::string_view steps) {
+  if (!steps.ends_with(':')) return "of steps " + std::string(steps);
+  steps.remove_suffix(1);
+  return "from step " + std::string(steps) + " on";
+}
+
 void add_title(Page& page, const Report& r) {
   const Peak& p = r.peak;
   std::string title;
   switch (r.options.at.kind) {
     case At::Kind::peak:
-      title = r.recording.steps.empty() ? "Peak " : "Peak of steps " + r.recording.steps + ": ";
+      title = r.recording.steps.empty() ? "Peak " : "Peak " + of_steps(r.recording.steps) + ": ";
       break;
     case At::Kind::step:
       title = "Peak of step " + std::to_string(r.options.at.step) + ": ";
@@ -107,7 +114,9 @@ void add_title(Page& page, const Report& r) {
   if (const std::string process = process_name(r, p.pid, p.rank); !process.empty()) where += " of " + process;
   page.line(page.paint(Paint::bold, title + bytes_text(p.bytes) + where));
   std::string step = std::to_string(p.step);
-  if (whole_steps(r).size() > 1) step += " (of 0 to " + std::to_string(whole_steps(r).back().index) + ")";
+  if (const auto whole = whole_steps(r); whole.size() > 1) {
+    step += " (of " + std::to_string(whole.front().index) + " to " + std::to_string(whole.back().index) + ")";
+  }
   std::string when = time_text(p.time) + " after the start, ";
   if (p.is_behind_steps) {
     const std::string behind = "after the last step, " + std::to_string(p.step - 1);
@@ -252,6 +261,11 @@ std::string holders_text(const Allocation& a) {
   return text + ", saved as " + holder_text(*save) + (saves > 1 ? " and " + std::to_string(saves - 1) + " more" : "");
 }
 
+std::string since_text(const Report& r, uint32_t step) {
+  const uint32_t first = r.steps.empty() ? 0 : r.steps.front().index;
+  return step < first ? "before step " + std::to_string(first) : "step " + std::to_string(step);
+}
+
 void add_allocations(Page& page, const Report& r) {
   const auto& all = r.peak.allocations;
   if (all.empty()) return;
@@ -268,7 +282,7 @@ void add_allocations(Page& page, const Report& r) {
     std::string from = a.op.empty() ? "(no operator)" : a.op;
     if (!a.module.empty()) from += " in " + a.module;
     if (!a.source.empty()) from += ", " + a.source;
-    if (a.step != r.peak.step) from += ", since step " + std::to_string(a.step);
+    if (a.step != r.peak.step) from += ", since " + since_text(r, a.step);
     if (layout > 0 && !same_line) page.line(std::string(15, ' ') + a.layout);
     page.line(std::string(15, ' ') + page.paint(Paint::dim, fit(from, room)));
   }

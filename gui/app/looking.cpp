@@ -49,12 +49,16 @@ trace::Status MainWindow::look_at(const report::At& at) {
       break;
     case report::At::Kind::step: {
       const auto& steps = subject.of.bands.steps;
-      if (at.step >= steps.size()) {
-        return failure(tr("there is no step %1: the recording has steps 0 to %2").arg(at.step).arg(steps.size() - 1));
+      const uint32_t first = subject.of.bands.first_step;
+      if (at.step < first || at.step - first >= steps.size()) {
+        return failure(tr("there is no step %1: the recording has steps %2 to %3")
+                           .arg(at.step)
+                           .arg(first)
+                           .arg(first + steps.size() - 1));
       }
       next.step = at.step;
-      next.at = subject.timeline.largest(subject.of.steps[at.step].when).when;
-      next.range = steps[at.step];
+      next.at = subject.timeline.largest(subject.of.steps[at.step - first].when).when;
+      next.range = steps[at.step - first];
       break;
     }
     case report::At::Kind::out_of_memory: {

@@ -25,6 +25,7 @@ Bands bands(const Process& process, const std::vector<Step>& steps, const Phases
   const Time end = process.duration;
   const auto cut = [&](Interval when) { return Interval{when.begin, std::min(when.end, end)}; };
   for (const Step& step : steps) out.steps.push_back(cut(step.when));
+  if (!steps.empty()) out.first_step = steps.front().index;
 
   std::vector<Interval> taken;
   for (const Interval& backward : phases.backwards()) {

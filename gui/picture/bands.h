@@ -15,6 +15,7 @@ struct Bands {
     Phase phase{};
   };
   std::vector<Interval> steps;  // ends are the recording's at most
+  uint32_t first_step = 0;      // the number of the first of them
   std::vector<Band> phases;     // in the order of time; what is of no phase is left out
 };
 

@@ -78,7 +78,7 @@ void paint_bands(Surface& surface, const Scene& scene, const QRect& lane) {
   visible(
       bands.steps, scene.axis, [](const Interval& step) { return step; },
       [&](const Interval& step, int x0, int x1) {
-        const auto index = static_cast<size_t>(&step - bands.steps.data());
+        const auto index = bands.first_step + static_cast<size_t>(&step - bands.steps.data());
         const bool is_chosen = scene.session.view().step == index;
         const QColor ground = is_chosen                       ? theme().accent
                               : index % 2 == 0 && x1 - x0 > 2 ? theme().raised

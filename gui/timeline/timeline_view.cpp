@@ -258,17 +258,19 @@ void TimelineView::show_allocation(AllocationId allocation) {
 void TimelineView::next_step(int by) {
   if (!lanes_) return;
   const auto& steps = session_.subject().of.bands.steps;
+  const uint32_t first = session_.subject().of.bands.first_step;
   View next = session_.view();
-  if (next.step < steps.size()) {
-    next.step =
-        static_cast<uint32_t>(std::clamp<int64_t>(int64_t{next.step} + by, 0, static_cast<int64_t>(steps.size()) - 1));
+  int64_t at = 0;
+  if (next.step >= first && next.step - first < steps.size()) {
+    at = std::clamp<int64_t>(int64_t{next.step - first} + by, 0, static_cast<int64_t>(steps.size()) - 1);
   } else {
     // The one in the middle of what is shown.
     const Time middle{(next.range.begin.ns + next.range.end.ns) / 2};
     const auto after = std::ranges::upper_bound(steps, middle, {}, &Interval::begin);
-    next.step = static_cast<uint32_t>(std::max<int64_t>(0, after - steps.begin() - 1));
+    at = std::max<int64_t>(0, after - steps.begin() - 1);
   }
-  next.range = steps[next.step];
+  next.step = first + static_cast<uint32_t>(at);
+  next.range = steps[static_cast<size_t>(at)];
   session_.look(next);
 }
 

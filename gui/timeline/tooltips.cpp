@@ -123,7 +123,7 @@ QString out_of_memory_tip(const Session& session, model::OutOfMemoryId request) 
 
 QString step_tip(const Session& session, const Interval& step, Time time) {
   const Subject& subject = session.subject();
-  const auto index = &step - subject.of.bands.steps.data();
+  const auto index = subject.of.bands.first_step + (&step - subject.of.bands.steps.data());
   Rows rows(QObject::tr("step %1").arg(index));
   const auto totals = subject.timeline.allocated(step);
   rows.add(QObject::tr("phase"), model::phase_name(subject.of.phases.at(time)));

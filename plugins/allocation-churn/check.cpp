@@ -42,6 +42,7 @@ class AllocationChurn final : public Check {
     for (const AllocationId allocation : context.allocations(least)) {
       if (p.allocations.origin[allocation] != Origin::allocator) continue;
       const Time birth = p.allocations.time[allocation];
+      if (birth < p.older.until) continue;  // those that were freed before are not there
       while (step + 1 < steps.size() && steps[step + 1].when.begin <= birth) {
         emit(context, runs, most, sink);
         ++step;
@@ -137,6 +138,7 @@ class AllocationChurn final : public Check {
     uint64_t all = 0;
     Bytes bytes;
     for (const AllocationId allocation : context.allocations(Bytes{})) {
+      if (p.allocations.time[allocation] < p.older.until) continue;
       ++all;
       bytes += p.allocations.bytes[allocation];
       ++by_name[p.operators.name[context.provenance.maker(allocation)].value];

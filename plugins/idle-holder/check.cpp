@@ -66,7 +66,7 @@ class IdleHolder final : public Check {
       if (is_used_in_several_steps(context, allocation) || !is_of_program(context, place_of(context, allocation)))
         continue;
       // A variable of a loop holds what the step before made until it is assigned again; a list holds what is older.
-      const bool is_old = step_at(context.steps, last).index + 1 < step.index;
+      const bool is_old = step_index_at(context.steps, last) + 1 < step.index;
       Variant& variant = found[key_of(context, place_of(context, allocation), member.bytes)];
       if (is_old) variant = kCollected;
     }

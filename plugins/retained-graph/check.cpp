@@ -74,7 +74,7 @@ class RetainedGraph final : public Check {
     }
     const std::string line = line_of(context, group.biggest().place);
     const std::string held = group.bytes.value == 0 ? "no saved tensor" : bytes_text(group.bytes) + " of saved tensors";
-    const std::string step = std::to_string(fullest_);
+    const std::string step = std::to_string(number_of_first_ + fullest_);
     Description d;
     d.severity = grows_ ? Severity::error : Severity::warning;
     d.title =
@@ -134,11 +134,16 @@ class RetainedGraph final : public Check {
     differentiates_past_ = false;
     for (const EvaluationId evaluation : p.evaluations.ids()) {
       const uint32_t node = p.evaluations.node[evaluation].value;
-      if (entry_[node] != 0 && born_[node] < step_at(context.steps, p.evaluations.begin[evaluation]).index) {
+      if (entry_[node] != 0 && born_[node] < place_at(context, p.evaluations.begin[evaluation])) {
         differentiates_past_ = true;
         return;
       }
     }
+  }
+
+  // Of the step that a moment belongs to, among those that are there.
+  static uint32_t place_at(const Context& context, Time time) {
+    return step_at(context.steps, time).index - context.steps.front().index;
   }
 
   // At whose end the most nodes of earlier steps are alive.
@@ -148,6 +153,7 @@ class RetainedGraph final : public Check {
     size_t complete = steps.size();
     if (steps.back().when.end == kNever) --complete;
     if (complete < 2) return false;
+    number_of_first_ = steps.front().index;
     born_.assign(p.nodes.rows() + 1, 0);
     died_.assign(p.nodes.rows() + 1, 0);
     std::vector<int64_t> change(steps.size() + 2, 0);
@@ -157,10 +163,10 @@ class RetainedGraph final : public Check {
       while (born + 1 < steps.size() && steps[born + 1].when.begin <= p.nodes.time[node]) ++born;
       // At the ends of how many steps it might have been alive: what follows the last border is of no step.
       const Time end = graphs.died(node);
-      const auto died =
-          static_cast<uint32_t>(end >= steps[complete - 1].when.end ? complete : step_at(steps, end).index);
+      const auto died = static_cast<uint32_t>(end >= steps[complete - 1].when.end ? complete : place_at(context, end));
       born_[row] = born;
-      died_[row] = graphs.is_inner(node) ? died : 0;
+      // Of what steps that were left out made, nobody knows the step.
+      died_[row] = graphs.is_inner(node) && p.nodes.time[node] >= p.older.until ? died : 0;
       if (died_[row] <= born + 1) continue;
       ++change[born + 1];
       --change[died_[row]];
@@ -259,7 +265,7 @@ class RetainedGraph final : public Check {
     }
   }
 
-  std::vector<uint32_t> born_, died_;  // by node: index of the step; died: the number of steps if it never did
+  std::vector<uint32_t> born_, died_;  // by node: place of the step; died: how many there are if it never did
   std::vector<uint32_t> entry_;        // by node: its entry; 0: not retained
   std::vector<bool> leads_on_;         // by node: a later step's graph leads to it
   struct Left {
@@ -268,7 +274,8 @@ class RetainedGraph final : public Check {
   };
   std::map<uint32_t, Left> left_;  // by entry
   std::vector<int64_t> retained_;  // by step: nodes of earlier ones alive at its end
-  uint32_t fullest_ = 0;
+  uint32_t fullest_ = 0;           // its place among them
+  uint32_t number_of_first_ = 0;   // of them
   bool grows_ = false;
   bool differentiates_past_ = false;
 };

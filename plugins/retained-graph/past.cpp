@@ -32,7 +32,8 @@ std::vector<AllocationId> made_for_the_past(const Context& context, const Graphs
     const EvaluationId evaluation{row};
     const NodeId node = p.evaluations.node[evaluation];
     if (!graphs.is_inner(node)) continue;
-    const bool is_past = step_at(context.steps, p.evaluations.begin[evaluation]).index > born[node.value];
+    const uint32_t place = step_at(context.steps, p.evaluations.begin[evaluation]).index - context.steps.front().index;
+    const bool is_past = place > born[node.value];
     const auto edges = p.nodes.edges_of(node);
     if (is_past || is_bridge[node.value]) {
       kind[row] = kPast;

@@ -61,6 +61,7 @@ bool open() {
   read_stacks();
   trace::SpoolLimits limits;
   limits.max_bytes = number_of(TAPELENS_MAX_BYTES, limits.max_bytes);
+  limits.is_ring = number_of(TAPELENS_LAST, 0) > 0;
   limits.epoch_ns = number_of(TAPELENS_EPOCH_NS, 0);
   const std::string path =
       std::string(folder) + "/" + std::to_string(getpid()) + "-" + std::to_string(trace::monotonic_ns()) + ".spool";
@@ -148,6 +149,7 @@ void optimizer_begins(Thread& thread, std::string_view name) {
 void optimizer_ends(Thread& thread) { write_event(*thread.recording, trace::RecordKind::optimizer_end); }
 
 void step_ended(uint64_t steps) {
+  if (g_spool.is_enough(steps)) return stop({});
   if (!g_window.given) return;
   if (steps == g_window.first && mode() == Mode::memory) {
     observe::g_mode.store(Mode::full, std::memory_order_relaxed);

@@ -49,5 +49,13 @@ TEST(Text, ASwapAMissingLetterAndABeginningAreUnderstood) {
   EXPECT_EQ(nearest("xyzzy", words), std::nullopt);
 }
 
+TEST(Text, APeakIsMoreThanAnyNumberOfBytes) {
+  EXPECT_EQ(parse_peak("peak>60GiB"), uint64_t{60} << 30);
+  EXPECT_EQ(parse_peak(" peak > 512 MiB"), uint64_t{512} << 20);
+  EXPECT_EQ(parse_peak("peak>2GB"), uint64_t{2} << 30);
+  for (const char* text : {"", "peak", "peak>", "peak>0", "peak<1GiB", "peak>=1GiB", "60GiB", "live>1GiB", "peak>x"})
+    EXPECT_EQ(parse_peak(text), std::nullopt) << text;
+}
+
 }  // namespace
 }  // namespace tapelens::cli

@@ -1,0 +1,350 @@
+// See ring.h.
+#include "trace/ring.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/older_writer.h"
+#include "trace/spool_reader.h"
+#include "trace/step_borders.h"
+#include "trace/still_needed.h"
+
+namespace tapelens::trace {
+namespace {
+
+using Reached = SpoolReader::Reached;
+
+// What the allocators have handed out, by device.
+class LiveBytes {
+ public:
+  // On the device that the event is of.
+  uint64_t event(const RecordHeader* record) {
+    switch (record->kind) {
+      case RecordKind::allocation: {
+        const auto& made = *reinterpret_cast<const AllocationRecord*>(record);
+        return add(made.address, record->flags, made.bytes);
+      }
+      case RecordKind::device_allocation: {
+        const auto& made = *reinterpret_cast<const DeviceAllocationRecord*>(record);
+        if ((made.flags & kDeviceAllocationIsOlder) != 0 && live_.contains(made.address)) return 0;
+        return add(made.address, record->flags, made.bytes);
+      }
+      case RecordKind::free:
+        end(reinterpret_cast<const FreeRecord*>(record)->address);
+        return 0;
+      default:
+        return 0;
+    }
+  }
+
+ private:
+  struct Live {
+    uint8_t device;
+    uint64_t bytes;
+  };
+  uint64_t add(uint64_t address, uint8_t device, uint64_t bytes) {
+    if (address == 0) return 0;
+    end(address);
+    live_[address] = {device, bytes};
+    return bytes_[device] += bytes;
+  }
+  void end(uint64_t address) {
+    const auto at = live_.find(address);
+    if (at == live_.end()) return;
+    bytes_[at->second.device] -= at->second.bytes;
+    live_.erase(at);
+  }
+
+  std::unordered_map<uint64_t, Live> live_;
+  std::array<uint64_t, 256> bytes_{};
+};
+
+// The events of the steps that are to be left out, followed.
+class OlderSteps {
+ public:
+  OlderSteps(const SpoolReader& spool, KeepSteps keep) : spool_(spool), reached_(spool.lanes().size()) {
+    const uint32_t optimizer = spool.older() ? spool.older()->optimizer : 0;
+    StepBorders borders(optimizer);
+    LiveBytes live;
+    std::vector<uint64_t> ends;  // numbers of the events that are borders
+    uint64_t number = 0;
+    spool.for_each_event(
+        [&](const RecordHeader* record, size_t lane, uint64_t) {
+          if (borders.event(record, lane)) ends.push_back(number);
+          if (keep.when != 0 && !exceeded_ && live.event(record) > keep.when) exceeded_ = ends.size();
+          ++number;
+        },
+        [&](size_t lane) { borders.gap(lane); });
+    optimizer_ = borders.optimizer();
+    ended_ = ends.size();
+    const uint64_t until = exceeded_.value_or(ended_);
+    if (until <= keep.last) return;
+    count_ = until - keep.last;
+    follow(ends[count_ - 1]);
+  }
+
+  uint64_t ended() const { return ended_; }                       // steps, of those whose events are there
+  uint64_t count() const { return count_; }                       // of them that are left out now
+  std::optional<uint64_t> exceeded() const { return exceeded_; }  // how many had ended by then
+  uint64_t until() const { return until_; }
+  uint32_t optimizer() const { return optimizer_; }
+  const StillNeeded& needed() const { return needed_; }
+  uint32_t lane(size_t index) const { return block_of(index).lane; }
+
+  // How far the older ones reach in a lane.
+  Reached reached(size_t index) const {
+    Reached reached = spool_.reached(lane(index));
+    const auto& of = spool_.lanes()[index];
+    const std::byte* behind = reached_[index];
+    size_t in = of.first_block;  // the block of the last of them
+    for (size_t i = of.first_block; i < of.first_block + of.blocks; ++i) {
+      const SpoolReader::Block& block = spool_.blocks()[i];
+      if (behind > block.payload && behind <= block.payload + block.committed) in = i;
+    }
+    for (size_t i = of.first_block; i < of.first_block + of.blocks; ++i) {
+      const SpoolReader::Block& block = spool_.blocks()[i];
+      if (block.is_older) continue;
+      uint32_t taken = 0;
+      if (behind != nullptr && i < in) taken = block.committed;
+      if (behind != nullptr && i == in) taken = static_cast<uint32_t>(behind - block.payload);
+      const bool is_over = i < in || (block.is_closed && block.whole && !has_event(block, taken));
+      reached = is_over ? Reached{block.number + 1, 0} : Reached{block.number, block.passed_over + taken};
+      if (!is_over) break;
+    }
+    return reached;
+  }
+
+ private:
+  const SpoolReader::Block& block_of(size_t index) const { return spool_.blocks()[spool_.lanes()[index].first_block]; }
+
+  void follow(uint64_t last) {
+    StepBorders borders(optimizer_);
+    uint64_t number = 0;
+    spool_.for_each_event(
+        [&](const RecordHeader* record, size_t lane, uint64_t ticks) {
+          if (number++ > last) return;
+          needed_.event(record, this->lane(lane), ticks);
+          if (borders.event(record, lane)) needed_.step_ended();
+          reached_[lane] = reinterpret_cast<const std::byte*>(record) + size_t{record->words} * 8;
+          until_ = ticks;
+        },
+        [&](size_t lane) {
+          if (number > last) return;
+          needed_.gap(this->lane(lane));
+          borders.gap(lane);
+        });
+  }
+
+  static bool has_event(const SpoolReader::Block& block, uint32_t from) {
+    for (uint32_t at = from; at < block.committed;) {
+      const auto* record = reinterpret_cast<const RecordHeader*>(block.payload + at);
+      if (is_event(record->kind)) return true;
+      at += uint32_t{record->words} * 8;
+    }
+    return false;
+  }
+
+  const SpoolReader& spool_;
+  StillNeeded needed_;
+  std::vector<const std::byte*> reached_;  // by lane: behind the last event
+  std::optional<uint64_t> exceeded_;
+  uint64_t ended_ = 0, count_ = 0, until_ = 0;
+  uint32_t optimizer_ = 0;
+};
+
+// Blocks of the spool all of whose events are among the older ones, by their place: what SpoolReader will pass over.
+std::set<uint64_t> left_out(const SpoolReader& spool, const std::map<uint32_t, Reached>& reached) {
+  std::set<uint64_t> left_out, needed;
+  for (const SpoolReader::Block& block : spool.blocks()) {
+    const auto place = spool.place_of(block.payload - kBlockHeaderBytes);
+    if (!place) continue;
+    const bool is_over = block.is_closed && block.whole && block.number < reached.at(block.lane).piece;
+    (is_over ? left_out : needed).insert(*place);
+  }
+  std::erase_if(left_out, [&](uint64_t place) { return needed.contains(place); });
+  return left_out;
+}
+
+template <class Record>
+Record record_of(RecordKind kind, uint8_t flags, uint32_t id) {
+  Record record{};
+  record.header = {kind, flags, sizeof(Record) / 8, id};
+  return record;
+}
+
+// Names, and what is known of the process: those that were older already, and those of the blocks that are left out
+// now.
+void write_names(OlderWriter& to, const SpoolReader& spool, const StillNeeded& needed,
+                 const std::set<uint64_t>& left_out) {
+  std::map<Loss, StillNeeded::Lost> lost = needed.lost();
+  for (auto kind = static_cast<uint8_t>(RecordKind::string); kind <= static_cast<uint8_t>(RecordKind::source); ++kind) {
+    for (const RecordHeader* record : spool.interned(RecordKind{kind})) {
+      const auto place = spool.place_of(record);
+      if (place && !left_out.contains(*place)) continue;
+      if (record->kind != RecordKind::loss) {
+        to.record(record);
+        continue;
+      }
+      const auto& loss = *reinterpret_cast<const LossRecord*>(record);
+      StillNeeded::Lost& all = lost[Loss{record->flags}];
+      all.since = all.count == 0 ? loss.ticks : std::min(all.since, loss.ticks);
+      all.count += loss.count;
+    }
+  }
+  for (const auto& [kind, all] : lost) {
+    auto record = record_of<LossRecord>(RecordKind::loss, static_cast<uint8_t>(kind), 0);
+    record.count = all.count;
+    record.ticks = all.since;
+    to.record(&record.header);
+  }
+}
+
+void write_peaks(OlderWriter& to, const SpoolReader& spool, const StillNeeded& needed) {
+  std::map<uint8_t, OlderPeakRecord> peaks;
+  if (spool.older()) {
+    for (const OlderPeakRecord* peak : spool.older()->peaks) peaks[peak->header.flags] = *peak;
+  }
+  const uint64_t steps = spool.older() ? spool.older()->steps : 0;
+  for (const auto& [device, peak] : needed.peaks()) {
+    const auto known = peaks.find(device);
+    if (known != peaks.end() && known->second.bytes >= peak.bytes) continue;
+    auto& record = peaks[device] = record_of<OlderPeakRecord>(RecordKind::older_peak, device, 0);
+    record.ticks = peak.ticks;
+    record.bytes = peak.bytes;
+    record.step = steps + peak.step;
+  }
+  for (const auto& [device, record] : peaks) to.record(&record.header);
+}
+
+ClockAnchor anchor_before(const SpoolReader& spool, uint64_t ticks) {
+  ClockAnchor last = spool.facts().start;
+  for (const ClockAnchor& anchor : spool.anchors()) {
+    if (anchor.ticks <= ticks && anchor.ticks > last.ticks) last = anchor;
+  }
+  return last;
+}
+
+// A spool, opened to give blocks of it back.
+class Space {
+ public:
+  explicit Space(const std::string& path)
+      : path_(path), file_(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
+  ~Space() {
+    if (file_ >= 0) ::close(file_);
+  }
+
+  template <class Places>
+  Status give_back(const Places& places) {
+    for (auto at = places.begin(); at != places.end();) {
+      const uint64_t first = *at;
+      uint64_t count = 0;
+      for (; at != places.end() && *at == first + count; ++at) ++count;
+      int answer;
+      do {
+        answer = fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                           static_cast<off_t>(kSpoolHeaderBytes + first * kBlockBytes),
+                           static_cast<off_t>(count * kBlockBytes));
+      } while (answer != 0 && errno == EINTR);
+      if (answer != 0)
+        return Error{path_ + ": its space cannot be given back: " + std::strerror(errno) +
+                     ": write spools to a local disk with --spool DIR"};
+    }
+    return Done{};
+  }
+  Status say_released(uint64_t blocks) { return say(blocks, offsetof(SpoolHeader, released_blocks)); }
+  // A number of the header.
+  Status say(uint64_t number, size_t offset) {
+    if (pwrite(file_, &number, sizeof(number), static_cast<off_t>(offset)) == sizeof(number)) return Done{};
+    return Error{path_ + ": cannot be written: " + std::strerror(errno)};
+  }
+
+ private:
+  const std::string& path_;
+  int file_;
+};
+
+}  // namespace
+
+Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep) {
+  const auto spool = SpoolReader::open(path);
+  if (!spool) return spool.error();
+  Space space(path);
+  // Of a call that came only so far.
+  std::set<uint64_t> not_needed(spool->left_out().begin(), spool->left_out().end());
+  RingState state;
+  state.steps_left_out = spool->older() ? spool->older()->steps : 0;
+  const OlderSteps older(*spool, keep);
+  state.steps = state.steps_left_out + older.ended();
+  if (older.exceeded()) state.reached = state.steps_left_out + *older.exceeded();
+  const auto finished = [&]() -> Result<RingState> {
+    // Somebody who reads meanwhile has the blocks mapped: it is done the next time.
+    state.blocks = spool->blocks_on_disk();
+    if (!spool->reads_alone()) return state;
+    if (const Status status = space.give_back(not_needed); !status) return status.error();
+    state.blocks -= not_needed.size();
+    if (const Status status = space.say_released(spool->claimed_blocks() - state.blocks); !status)
+      return status.error();
+    return state;
+  };
+  if (older.count() == 0) return finished();
+  state.steps_left_out += older.count();
+
+  const std::vector<StillNeeded::Event> events = older.needed().events();
+  std::map<uint32_t, std::vector<const StillNeeded::Event*>> by_lane;
+  for (const StillNeeded::Event& event : events) by_lane[event.lane].push_back(&event);
+  // A lane whose last block is gone is forgotten.
+  std::map<uint32_t, Reached> reached;
+  if (!spool->left_out().empty()) reached = spool->reached();
+  for (size_t i = 0; i < spool->lanes().size(); ++i) reached[older.lane(i)] = older.reached(i);
+  const std::set<uint64_t> now_left_out = left_out(*spool, reached);
+
+  OlderWriter writer(spool->facts(), anchor_before(*spool, older.until()));
+  for (size_t i = 0; i < spool->lanes().size(); ++i) {
+    const uint32_t lane = older.lane(i);
+    const bool is_first = i == 0;
+    if (!is_first && !by_lane.contains(lane)) continue;
+    writer.lane(lane, spool->lanes()[i].os_thread);
+    if (is_first) {
+      write_names(writer, *spool, older.needed(), now_left_out);
+      write_peaks(writer, *spool, older.needed());
+      auto steps = record_of<OlderStepsRecord>(RecordKind::older_steps, 0, older.optimizer());
+      steps.until = older.until();
+      steps.steps = state.steps_left_out;
+      writer.record(&steps.header);
+      for (const auto& [number, far] : reached) {
+        auto record = record_of<OlderLaneRecord>(RecordKind::older_lane, 0, number);
+        record.piece = far.piece;
+        record.bytes = far.bytes;
+        writer.record(&record.header);
+      }
+    }
+    for (const StillNeeded::Event* event : by_lane[lane]) {
+      const RecordHeader* record = event->record;
+      const bool is_operator = record->kind == RecordKind::operator_begin;  // without what it was given
+      writer.event(record, is_operator ? sizeof(OperatorRecord) : size_t{record->words} * 8, event->ticks);
+    }
+  }
+  state.older_bytes = writer.bytes();
+  if (const Status status = writer.finish(older_path(path)); !status) return status.error();
+  not_needed.insert(now_left_out.begin(), now_left_out.end());
+  return finished();
+}
+
+Status stop_after_steps(const std::string& path, uint64_t steps) {
+  return Space(path).say(steps, offsetof(SpoolHeader, stop_after_steps));
+}
+
+}  // namespace tapelens::trace
