@@ -168,6 +168,32 @@ def test_the_phases_of_a_closure_are_those_of_what_it_runs(peak_of, case, phase)
     assert peak_of(case)["phase"] == phase
 
 
+EVALUATED = """
+import torch
+from torch import nn
+model = nn.Sequential(*(layer for _ in range(2) for layer in (nn.Linear(256, 256), nn.Tanh())))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    loss = model(torch.randn(64, 256)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step == AT:
+        with WITHOUT:
+            model(torch.randn(4096, 256))
+"""
+
+
+@pytest.mark.parametrize("at", [1, 2])  # between two steps, and behind the last
+@pytest.mark.parametrize("without, phase", [("torch.no_grad()", "evaluation"), ("torch.inference_mode()", "evaluation"),
+                                            ("torch.enable_grad()", "forward")])
+def test_a_forward_without_gradients_is_an_evaluation(without, phase, at, tmp_path):
+    program = EVALUATED.replace("WITHOUT", without).replace("AT", str(at))
+    _, report = harness.record_and_report([harness.PYTHON, "-c", program], tmp_path / "run.tapelens")
+    assert (report["peak"]["phase"], report["peak"]["step"]) == (phase, at + 1)
+    assert [step["complete"] for step in report["steps"]] == [True] * 3 + [False] * (at - 1)
+
+
 def test_saves_of_operators_that_raise_are_counted(tmp_path):
     out = tmp_path / "saves.json"
     harness.bare([harness.PYTHON, harness.CASES / "oracle_saves.py", out, TRUTHS, "raises"], check=True)

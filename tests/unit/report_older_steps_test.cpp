@@ -97,7 +97,8 @@ TEST(ReportOfOlderSteps, WhereThePeakWasAmongThemIsSaidAndIsNoLoss) {
   const auto schema =
       nlohmann::json::parse(testing::file_text(std::string(TAPELENS_GOLDEN_DIR) + "/../../docs/report.schema.json"));
   const auto value = nlohmann::json::parse(json(r));
-  EXPECT_EQ(testing::against_schema(schema, schema, value, "report"), "");
+  EXPECT_EQ(
+      testing::against_schema(schema, schema.at("properties").at("recording"), value.at("recording"), "recording"), "");
 }
 
 TEST(ReportOfOlderSteps, NoStepsAreLeftOutOfAWholeRecording) {

@@ -162,7 +162,7 @@ TEST(SealOfProcesses, RecordsOfAKindThatIsNotKnownArePassedOverAndCountedAsLost)
     b.raw(EventRecord{SpoolBuilder::header<EventRecord>(RecordKind{kind}, 0, 1), 20}, "more", 4);
   };
   b.op("x");
-  for (const uint8_t kind : {uint8_t{0}, uint8_t{15}, uint8_t{200}, uint8_t{255}}) unknown(kind);
+  for (const uint8_t kind : {uint8_t{0}, uint8_t{60}, uint8_t{200}, uint8_t{255}}) unknown(kind);
   b.alloc(0x10, 64).end_op().finish();
   const Sealed sealed = seal_folder(folder);
   EXPECT_EQ(sealed.recording.column(column<table::Allocations>.op), (std::vector<uint32_t>{0, 1}));
