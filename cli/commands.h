@@ -42,5 +42,6 @@ void add_gpus(CLI::App& app, int& exit_code);
 void add_seal(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_completion(CLI::App& app, int& exit_code);
+void add_man(CLI::App& app, int& exit_code);
 
 }  // namespace tapelens::cli

@@ -104,6 +104,7 @@ int run(int argc, char** argv) {
   add_seal(app, exit_code);
   add_doctor(app, exit_code, command);
   add_completion(app, exit_code);
+  add_man(app, exit_code);
   std::vector<std::string> names;
   for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
     names.push_back(sub->get_name());

@@ -294,7 +294,7 @@ def test_all_patches_are_one_file_that_git_takes(repository, tmp_path):
 def test_text_and_markdown_show_the_patch(repository, tmp_path):
     (repository / "src/train.py").write_text(PROGRAMS["sum"][1], encoding="utf-8")
     recorded(repository, tmp_path / "run")
-    for options, shown in ((["--color", "never"], "    +    total += loss.item()\n"),
+    for options, shown in ((["--all", "--color", "never"], "    +    total += loss.item()\n"),
                            (["--format", "markdown"], "```diff\n--- a/src/train.py\n+++ b/src/train.py\n")):
         done = harness.bare([harness.BINARY, "advise", tmp_path / "run", *options], cwd=repository)
         assert done.code == 0, done.stderr
@@ -357,3 +357,41 @@ for _ in range(6):
     found = [f for f in advised(repository, tmp_path / "run") if f["check"] == "retained-graph"]
     assert found
     assert all(f["fix"]["patch"] == "" for f in found)
+
+
+SHARED_FORWARD = HEAD + """
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wide = nn.Linear(256, 2048)
+        self.out = nn.Linear(2048, 10)
+
+    def forward(self, x):
+        return self.out(torch.tanh(self.wide(x)))
+
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+kept = []
+for _ in range(3):
+    x = torch.randn(512, 256)
+    loss = model(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    seen = model(x).square().mean(); kept.append(seen)
+"""
+
+
+def test_an_evaluation_whose_forward_training_shares_is_named_at_its_own_call(repository, tmp_path):
+    (repository / "src" / "train.py").write_text(SHARED_FORWARD)
+    target = tmp_path / "run.tapelens"
+    recorded(repository, target)
+    line = "    seen = model(x).square().mean(); kept.append(seen)"
+    number = SHARED_FORWARD.splitlines().index(line) + 1
+    findings = [f for f in advised(repository, target) if f["check"] == "graph-without-backward"]
+    assert findings
+    assert {(f["source"]["line"], f["statement"]) for f in findings} == {(number, line.strip())}
+    text = harness.bare([harness.BINARY, "advise", target], cwd=repository / "src").stdout
+    assert f"train.py:{number} <module>   {line.strip()}" in text

@@ -49,7 +49,7 @@ TEST(Usage, WrongValuesAreRefusedBeforeTheCommandRuns) {
 
 TEST(Usage, EveryCommandHasHelpWithExamplesAndAVersion) {
   for (const char* command : {"record", "run", "verify", "fit", "report", "advise", "view", "checks", "gpus", "seal",
-                              "doctor", "completion"}) {
+                              "doctor", "completion", "man"}) {
     const Outcome help = tapelens({command, "--help"}), version = tapelens({command, "--version"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_EQ(help.err, "") << command;
@@ -77,6 +77,27 @@ TEST(Completion, EveryCommandAndOptionIsInEveryScript) {
       EXPECT_NE(script.out.find(word), std::string::npos) << shell << ": " << word;
     }
   }
+}
+
+TEST(Manual, EveryOptionIsInThePageOfItsCommandAndEveryCommandHasOne) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(tapelens({"man", "--all", folder.path().string()}).exit_code, 0);
+  const std::string whole = read_file(folder / "tapelens.1");
+  for (const char* command : {"record", "run", "verify", "fit", "report", "advise", "view", "checks", "gpus", "seal",
+                              "doctor", "completion", "man"}) {
+    EXPECT_NE(whole.find(std::string("tapelens\\-") + command), std::string::npos) << command;
+    const std::string page = read_file(folder / (std::string("tapelens-") + command + ".1"));
+    EXPECT_EQ(tapelens({"man", command}).out, page);
+    EXPECT_TRUE(page.starts_with(std::string(".TH tapelens\\-") + command + " 1 ")) << page;
+    for (const char* section : {".SH NAME\n", ".SH SYNOPSIS\n", ".SH OPTIONS\n", "Examples:\n", ".SH SEE ALSO\n"}) {
+      EXPECT_NE(page.find(section), std::string::npos) << command << section;
+    }
+  }
+  const std::string record = read_file(folder / "tapelens-record.1");
+  for (const char* option : {".B \\-o, \\-\\-output PATH", ".B \\-\\-max\\-size SIZE", ".B \\-\\-quiet"}) {
+    EXPECT_NE(record.find(option), std::string::npos) << option << "\n" << record;
+  }
+  expect_one_line(tapelens({"man", "nothing"}), "there is no command 'nothing'");
 }
 
 // Completes `line` as bash would, with the script that tapelens prints.

@@ -1,0 +1,120 @@
+// tapelens man: the manual pages, made from the commands and options as they are declared.
+#include <cstdio>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+
+namespace tapelens::cli {
+namespace {
+
+// As troff takes text: no line begins with a request, and a hyphen is one that can be pasted.
+std::string troff(std::string_view text) {
+  std::string out;
+  bool at_begin = true;
+  for (const char c : text) {
+    if (at_begin && (c == '.' || c == '\'')) out += "\\&";
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      out += c;
+    }
+    at_begin = c == '\n';
+  }
+  return out;
+}
+
+std::string names_of(const CLI::Option& option) {
+  std::string names;
+  for (const std::string& name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
+  for (const std::string& name : option.get_lnames()) names += (names.empty() ? "--" : ", --") + name;
+  return names;
+}
+
+std::string title_of(const CLI::App& app) {
+  return app.get_parent() == nullptr ? "tapelens" : "tapelens-" + app.get_name();
+}
+
+void add_options(std::string& page, const CLI::App& app) {
+  page += ".SH OPTIONS\n";
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string names = option->nonpositional() ? names_of(*option) : option->get_name();
+    const std::string type =
+        option->nonpositional() && option->get_items_expected_max() > 0 ? " " + option->get_type_name() : std::string();
+    page += ".TP\n.B " + troff(names + type) + "\n" + troff(option->get_description()) + "\n";
+    if (const std::string value = option->get_default_str(); !value.empty()) page += troff("Default: " + value) + ".\n";
+  }
+}
+
+void add_commands(std::string& page, const CLI::App& app) {
+  page += ".SH COMMANDS\n";
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    page += ".TP\n.BR tapelens\\-" + troff(sub->get_name()) + " (1)\n" + troff(sub->get_description()) + "\n";
+  }
+}
+
+std::string usage_of(const CLI::App& app) {
+  if (app.get_parent() == nullptr) return "tapelens COMMAND [OPTIONS]";
+  std::string usage = "tapelens " + app.get_name() + " [OPTIONS]";
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->nonpositional()) usage += " " + option->get_name();
+  }
+  const char* rest = after_dashes(app.get_name());
+  return rest == nullptr ? usage : usage + " " + rest;
+}
+
+std::string page_of(const CLI::App& app) {
+  std::string page = ".TH " + troff(title_of(app)) + " 1 \"\" \"tapelens " TAPELENS_VERSION "\" \"Tapelens\"\n";
+  const bool is_whole = app.get_parent() == nullptr;
+  const std::string description = app.get_description();
+  page += ".SH NAME\n" + troff(title_of(app)) + " \\- " + troff(description.substr(0, description.find('\n'))) + "\n";
+  page += ".SH SYNOPSIS\n.B " + troff(usage_of(app)) + "\n";
+  if (is_whole) add_commands(page, app);
+  add_options(page, app);
+  if (const std::string footer = app.get_footer(); !footer.empty()) {
+    page += ".SH NOTES\n.nf\n" + troff(footer) + "\n.fi\n";
+  }
+  if (!is_whole) page += ".SH SEE ALSO\n.BR tapelens (1)\n";
+  return page;
+}
+
+int write_all(const CLI::App& app, const std::string& folder) {
+  std::vector<const CLI::App*> pages{&app};
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) pages.push_back(sub);
+  for (const CLI::App* page : pages) {
+    if (const int code = write_output(page_of(*page), folder + "/" + title_of(*page) + ".1")) return code;
+  }
+  return kFine;
+}
+
+}  // namespace
+
+void add_man(CLI::App& app, int& exit_code) {
+  CLI::App* sub = app.add_subcommand("man", "Print the manual page of a command");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens man | man -l -                        of tapelens itself\n"
+      "  tapelens man record | man -l -\n"
+      "  tapelens man --all ~/.local/share/man/man1     all of them, into a folder\n\n"
+      "cmake --install puts them where man looks.");
+  const auto name = std::make_shared<std::string>(), folder = std::make_shared<std::string>();
+  CLI::Option* one = sub->add_option("NAME", *name, "A command; tapelens itself if not given")->type_name("");
+  sub->add_option("--all", *folder, "Write all pages into this folder")->type_name("DIR")->excludes(one);
+  sub->callback([&app, name, folder, &exit_code] {
+    if (!folder->empty()) {
+      exit_code = write_all(app, *folder);
+      return;
+    }
+    const CLI::App* page = name->empty() ? &app : nullptr;
+    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+      if (sub->get_name() == *name) page = sub;
+    }
+    if (page == nullptr) throw CLI::ValidationError("NAME", "there is no command '" + *name + "'");
+    exit_code = write_output(page_of(*page), "");
+  });
+}
+
+}  // namespace tapelens::cli
