@@ -109,8 +109,8 @@ void add_man(CLI::App& app, int& exit_code) {
       return;
     }
     const CLI::App* page = name->empty() ? &app : nullptr;
-    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-      if (sub->get_name() == *name) page = sub;
+    for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+      if (each->get_name() == *name) page = each;
     }
     if (page == nullptr) throw CLI::ValidationError("NAME", "there is no command '" + *name + "'");
     exit_code = write_output(page_of(*page), "");
