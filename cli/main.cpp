@@ -92,6 +92,7 @@ int run(int argc, char** argv) {
       "tapelens COMMAND --help says more about each.");
   app.set_version_flag("--version", version_text);
   app.formatter(std::make_shared<Formatter>());
+  app.require_subcommand(0, 1);  // behind a command, its name is a word like any other: a file's
   add_record(app, exit_code, command);
   add_run(app, exit_code, command);
   add_verify(app, exit_code, command);
