@@ -149,6 +149,7 @@ void add_categories(Page& page, const Report& r) {
   const unsigned taken = width + 32;
   const unsigned bar_cells = std::min(40U, page.width() > taken ? page.width() - taken : 0);
   for (const peak::Category& c : r.peak.by_category) {
+    if (c.bytes.value * 2000 < r.peak.bytes.value) continue;  // 0.0 %: JSON has it
     const double part =
         static_cast<double>(c.bytes.value) / static_cast<double>(std::max<int64_t>(1, r.peak.bytes.value));
     page.line("  " + pad_right(label(c.kind), width) + pad_left(bytes_text(c.bytes), 11) +
@@ -165,6 +166,9 @@ unsigned column(const std::vector<Group>& groups, size_t shown, unsigned most, O
   return std::min(width, most);
 }
 
+// "train.py:42" of "train.py:42 Net.forward".
+std::string line_of(const Group& group) { return group.source.substr(0, group.source.find(' ')); }
+
 // A narrow terminal has no room for shapes, a narrower one none for lines.
 void add_groups(Page& page, const Report& r) {
   const auto& groups = r.peak.groups;
@@ -175,7 +179,7 @@ void add_groups(Page& page, const Report& r) {
                plural(groups.size() + r.peak.groups_left_out.count, "group", "groups") +
                    (has_layout ? "; shape and line are those of the biggest allocation" : ""));
   const unsigned layout_width = has_layout ? column(groups, shown, 26, [](const Group& g) { return g.layout; }) : 0;
-  const unsigned source_width = has_source ? column(groups, shown, 30, [](const Group& g) { return g.source; }) : 0;
+  const unsigned source_width = has_source ? column(groups, shown, 30, line_of) : 0;
   const unsigned taken =
       kNumbers + (layout_width > 0 ? layout_width + 2 : 0) + (source_width > 0 ? source_width + 2 : 0);
   const unsigned key_width = column(groups, shown, page.width() > taken + 12 ? page.width() - taken : 12,
@@ -184,7 +188,7 @@ void add_groups(Page& page, const Report& r) {
     std::string line = "  " + pad_left(bytes_text(g.bytes), 11) + "  " + pad_right(fit(g.key, key_width), key_width);
     if (layout_width > 0) line += "  " + pad_right(fit(g.layout, layout_width), layout_width);
     line += pad_left("x" + count_text(g.allocations), 7);
-    if (source_width > 0 && !g.source.empty()) line += "  " + fit(g.source, source_width);
+    if (source_width > 0 && !g.source.empty()) line += "  " + fit(line_of(g), source_width);
     page.line(page.paint(paint, line));
   };
   for (size_t i = 0; i < shown; ++i) row(groups[i], Paint::plain);

@@ -94,7 +94,7 @@ TEST(Manual, EveryOptionIsInThePageOfItsCommandAndEveryCommandHasOne) {
     }
   }
   const std::string record = read_file(folder / "tapelens-record.1");
-  for (const char* option : {".B \\-o, \\-\\-output PATH", ".B \\-\\-max\\-size SIZE", ".B \\-\\-quiet"}) {
+  for (const char* option : {".B \\-o, \\-\\-output FILE", ".B \\-\\-max\\-size SIZE", ".B \\-\\-quiet"}) {
     EXPECT_NE(record.find(option), std::string::npos) << option << "\n" << record;
   }
   expect_one_line(tapelens({"man", "nothing"}), "there is no command 'nothing'");
