@@ -227,6 +227,7 @@ class Advisor {
     changes_.push_back({std::move(scored.group.change), scored.place});
   }
 
+  Advice advice_;
   const peak::Lifetimes& lifetimes_;
   const peak::Timeline& timeline_;
   const peak::PeakSet& peak_;
@@ -238,7 +239,6 @@ class Advisor {
   const Wanted& wanted_;
   std::optional<Chosen> chosen_;
   std::vector<Scored> scored_;
-  Advice advice_;
   std::vector<Change> changes_;  // of the findings
 };
 

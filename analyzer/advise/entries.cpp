@@ -49,7 +49,8 @@ std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay
   }
   const auto retained = [&](uint32_t at) { return findings[at].retained_at_peak().value; };
   const auto order_of = [&](uint32_t at) {
-    return std::tuple(kind_of(findings[at], are_applied), !findings[at].is_in_all, -retained(at), -findings[at].bytes.value);
+    return std::tuple(kind_of(findings[at], are_applied), !findings[at].is_in_all, -retained(at),
+                      -findings[at].bytes.value);
   };
   std::vector<Entry> entries;
   for (auto& [cause, places] : causes) {

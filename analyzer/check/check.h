@@ -139,9 +139,9 @@ enum class FixKind : uint8_t { rewrite, patch, advice };
 const char* fix_name(FixKind kind);  // "rewrite", "patch", "advice"
 struct Fix {
   FixKind kind = FixKind::advice;
-  std::string rewrite;  // id: "unneeded-save"
-  FileEdits edits;      // of files of the user's repository, each file once
-  std::string text;     // what to do, one or two sentences; always
+  std::string rewrite;    // id: "unneeded-save"
+  FileEdits edits;        // of files of the user's repository, each file once
+  std::string text;       // what to do, one or two sentences; always
   bool is_small = false;  // one line of the program, and no result changes: to be done first, whatever its severity
 
   // None, since the source is not of a form that is known, leave the sentence alone.

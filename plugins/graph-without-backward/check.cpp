@@ -71,8 +71,7 @@ class GraphWithoutBackward final : public Check {
     const PatchMaker patches(context);
     const StackId stack = group.biggest().place.stack;
     if (group.variant != kGradients) d.edit = patches.free_call(stack, is_free);
-    const std::string line =
-        d.edit ? peak::frame_text(context.text, d.edit) : line_of(context, group.biggest().place);
+    const std::string line = d.edit ? peak::frame_text(context.text, d.edit) : line_of(context, group.biggest().place);
     const std::string at = line.empty() ? std::string() : " at " + line;
     const std::string bytes = bytes_text(group.bytes);
     switch (group.variant) {

@@ -48,7 +48,8 @@ TEST_P(Totals, TheHeadlineHasThePeakAndWhatIsLeft) {
   const advise::Advice& advice = *report_.advice;
   EXPECT_EQ(session().subject().advised->advice.peak_after_all, advice.peak_after_all);
   if (!advice.findings.empty()) {
-    EXPECT_TRUE(says("Peak " + bytes_words(report_.peak.bytes) + " → " + bytes_words(advice.peak_after_all) + " with "));
+    EXPECT_TRUE(
+        says("Peak " + bytes_words(report_.peak.bytes) + " → " + bytes_words(advice.peak_after_all) + " with "));
   }
 }
 
