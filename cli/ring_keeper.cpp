@@ -72,7 +72,7 @@ void RingKeeper::look(bool is_end) {
     }
     if (state->reached && !spool.is_reached) {
       spool.is_reached = is_reached_ = true;
-      if (!is_end) std::ignore = trace::stop_after_steps(path, *state->reached + keep_.last);
+      if (!is_end) std::ignore = trace::stop_after_steps(path, *state->reached + 1 + keep_.last);
     }
     const auto end = std::chrono::steady_clock::now();
     spool.not_before = end + kShare * (end - begin);

@@ -115,7 +115,9 @@ std::vector<Remaining> remaining_of(const Process& process, const Text& text, co
   for (const peak::Member& member : left.members) {
     const peak::Holder& holder = main_holder(left.holders_of(member));
     peak::Keys& keys = holder.kind == HolderKind::program ? lines : fields;
-    Group& group = kinds[holder.kind][keys.key(member.allocation, holder)];
+    const uint64_t key =
+        holder.kind == HolderKind::op ? holder.name.value : keys.key(member.allocation, holder);  // by operator
+    Group& group = kinds[holder.kind][key];
     group.bytes += member.bytes;
     ++group.allocations;
     if (!group.biggest) group.biggest = member.allocation;  // members are in the order of bytes
@@ -132,8 +134,7 @@ std::vector<Remaining> remaining_of(const Process& process, const Text& text, co
         *std::ranges::max_element(groups, {}, [](const auto& group) { return group.second.bytes; });
     one.largest_bytes = largest.bytes;
     if (kind == HolderKind::op) {
-      const StringId name = operator_name_of(process, text, largest.biggest);
-      one.largest = name ? std::string(text.string(name)) : std::string();
+      one.largest = text.string(StringId{static_cast<uint32_t>(key)});
     } else if (kind == HolderKind::save) {
       const uint64_t keys[] = {key};
       one.largest = fields.names(keys).begin()->second;

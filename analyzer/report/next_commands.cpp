@@ -59,7 +59,10 @@ std::vector<NextCommand> next_commands(const Report& r) {
                     "proves the gradients, measures the peak"});
   }
   if (std::ranges::any_of(advice.findings, [](const advise::Finding& f) { return !f.fix.edits.empty(); })) {
-    next.push_back({advise_command(r) + " --patch fix.patch", "then: git apply fix.patch"});
+    next.push_back({advise_command(r) + " --patch fix.patch", "writes the patches, for git apply"});
+    if (r.recording.simulated_gpu.empty() && !advice.predicted) {
+      next.push_back({"tapelens verify --patch fix.patch -- " + command_of(r), "proves them, measures the peak"});
+    }
   }
   if (!advice.entries.empty()) {
     next.push_back({advise_command(r) + " --finding 1", "one entry, with its evidence"});

@@ -245,19 +245,19 @@ void MainWindow::show_headline() {
     return;
   }
   const Subject& subject = session_.subject();
-  QString text = tr("%1 now").arg(bytes_words(subject.device.peak));
+  QString text = tr("Peak %1").arg(bytes_words(subject.device.peak));
   if (session_.has(Part::advice)) {
     const size_t findings = subject.advised->advice.findings.size();
     const auto& what_if = session_.what_if();
     if (what_if) {
-      text += tr(", <b>%1 with %2 of %3</b>").arg(bytes_words(what_if->after)).arg(what_if->findings).arg(findings);
+      text += tr(" → <b>%1 with %2 of %3</b>").arg(bytes_words(what_if->after)).arg(what_if->findings).arg(findings);
     } else if (findings > 0) {
       const Bytes after = subject.advised->advice.peak_after_all;
       const QString fixed = QString::fromStdString(report::fixed_text(subject.advised->advice));
       if (fixed.isEmpty()) {
         text += tr(", only alternatives found");
       } else {
-        text += after < subject.device.peak ? tr(", %1 with %2 fixed").arg(bytes_words(after), fixed)
+        text += after < subject.device.peak ? tr(" → %1 with %2 fixed").arg(bytes_words(after), fixed)
                                             : tr(", no less with %1 fixed").arg(fixed);
       }
     } else {

@@ -342,7 +342,7 @@ TEST_F(Window, TheHeadlineFollowsWhatIsTicked) {
   session().tick(QString::fromStdString(session().subject().advised->advice.findings[0].id), true);
   EXPECT_TRUE(QTest::qWaitFor([&] { return says("with 1 of 6"); }, 10'000));
   key(Qt::Key_W, Qt::ControlModifier);
-  EXPECT_FALSE(says("37.0 MiB now"));
+  EXPECT_FALSE(says("Peak 37.0 MiB"));
 }
 
 TEST_F(Window, CopiesATableAndAPicture) {

@@ -55,7 +55,7 @@ TEST(PeakTable, SaysWhatEachAllocationIs) {
   EXPECT_EQ(shown(table, 1, PeakTable::what), "gradient of fc.weight");
   EXPECT_EQ(shown(table, 2, PeakTable::what), "gradient in flight from MulBackward0");
   EXPECT_EQ(shown(table, 3, PeakTable::what), "optimizer state exp_avg of fc.weight");
-  EXPECT_EQ(shown(table, 4, PeakTable::what), "the program");
+  EXPECT_EQ(shown(table, 4, PeakTable::what), "live tensor");
   EXPECT_EQ(shown(table, 5, PeakTable::what), "parameter fc.bias");
   EXPECT_EQ(table.index(0, PeakTable::bytes).data(PeakTable::sort_role).toLongLong(), 3 << 20);
   EXPECT_EQ(table.index(0, PeakTable::bytes).data(Qt::EditRole).toLongLong(), 3 << 20);
