@@ -149,7 +149,7 @@ void add_categories(Page& page, const Report& r) {
   const unsigned taken = width + 32;
   const unsigned bar_cells = std::min(40U, page.width() > taken ? page.width() - taken : 0);
   for (const peak::Category& c : r.peak.by_category) {
-    if (c.bytes.value * 2000 < r.peak.bytes.value) continue;  // 0.0 %: JSON has it
+    if (percent_text(c.bytes, r.peak.bytes) == "0.0 %") continue;  // JSON has it
     const double part =
         static_cast<double>(c.bytes.value) / static_cast<double>(std::max<int64_t>(1, r.peak.bytes.value));
     page.line("  " + pad_right(label(c.kind), width) + pad_left(bytes_text(c.bytes), 11) +
