@@ -21,13 +21,11 @@ namespace tapelens::cli {
 namespace {
 
 struct AdviseCommand {
-  std::string file, format = "text", device, output, color = "auto", min_bytes, fits, plan, patch, fail_on;
+  std::string file, format = "text", device, output, color = "auto", min_bytes, fits, plan, patch, fail_on, finding;
   std::vector<std::string> checks, options, plugins;
   ApplyingOptions applying;
   int64_t process = 0, top = 0;
-  bool top_given = false, all = false;
-  std::string finding;
-  bool strict = false;
+  bool top_given = false, all = false, strict = false;
 };
 
 std::vector<report::Rule> rules_of(const advise::Checks& checks) {
@@ -53,10 +51,11 @@ size_t entry_of(const AdviseCommand& command, const advise::Advice& advice) {
   return report::entry_number(advice, static_cast<size_t>(at - advice.findings.begin()));
 }
 
-std::string rendered(const AdviseCommand& command, const report::Report& report, const advise::Checks& checks) {
+std::string rendered(const AdviseCommand& command, const report::Report& report, const advise::Checks& checks,
+                     size_t entry) {
   report::Rendering how{style_of(command.output, command.color), rules_of(checks), report.advice->sources,
                         TAPELENS_VERSION};
-  how.extent = {command.all, entry_of(command, *report.advice)};
+  how.extent = {command.all, entry};
   how.style.rows = command.top_given ? static_cast<size_t>(command.top) : SIZE_MAX;
   return report::format_of(command.format)->advice(report, how);
 }
@@ -88,13 +87,14 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
   report::Report& report = *built;
   report.recording.file = report::shell_quote(command.file);
   say_refused(*report.advice);
-  if (entry_of(command, *report.advice) == SIZE_MAX) {
+  const size_t entry = entry_of(command, *report.advice);
+  if (entry == SIZE_MAX) {
     const size_t entries = report.advice->entries.size();
     return fail({command.file + ": there is no finding " + command.finding +
                      (entries == 0 ? ": nothing was found" : ": they are 1 to " + std::to_string(entries)),
                  trace::ErrorKind::usage});
   }
-  if (const int code = write_output(rendered(command, report, checks), command.output)) return code;
+  if (const int code = write_output(rendered(command, report, checks, entry), command.output)) return code;
   if (!command.plan.empty()) {
     if (const int code = write_output(report::plan(report), command.plan)) return code;
   }

@@ -29,6 +29,17 @@ inline const char* after_dashes(std::string_view name) {
   return nullptr;
 }
 
+// "tapelens record [OPTIONS] -- COMMAND [ARGUMENTS...]", in --help and in the manual page.
+inline std::string usage_of(const CLI::App& app) {
+  if (app.get_parent() == nullptr) return "tapelens COMMAND [OPTIONS]";
+  std::string usage = "tapelens " + app.get_name() + " [OPTIONS]";
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->nonpositional()) usage += " " + option->get_name();
+  }
+  const char* rest = after_dashes(app.get_name());
+  return rest == nullptr ? usage : usage + " " + rest;
+}
+
 // `command`: what followed `--`, untouched.
 void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& command);

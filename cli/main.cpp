@@ -25,15 +25,7 @@ std::string version_text() {
 class Formatter : public CLI::Formatter {
  public:
   Formatter() { column_width(28); }
-  std::string make_usage(const CLI::App* app, std::string) const override {
-    if (app->get_parent() == nullptr) return "Usage: tapelens COMMAND [OPTIONS]\n";
-    std::string usage = "Usage: tapelens " + app->get_name() + " [OPTIONS]";
-    for (const CLI::Option* option : app->get_options()) {
-      if (!option->nonpositional()) usage += " " + option->get_name();
-    }
-    if (const char* rest = after_dashes(app->get_name())) usage += std::string(" ") + rest;
-    return usage + "\n";
-  }
+  std::string make_usage(const CLI::App* app, std::string) const override { return "Usage: " + usage_of(*app) + "\n"; }
 };
 
 int usage_error(const std::string& command, const std::string& what) {

@@ -56,16 +56,6 @@ void add_commands(std::string& page, const CLI::App& app) {
   }
 }
 
-std::string usage_of(const CLI::App& app) {
-  if (app.get_parent() == nullptr) return "tapelens COMMAND [OPTIONS]";
-  std::string usage = "tapelens " + app.get_name() + " [OPTIONS]";
-  for (const CLI::Option* option : app.get_options()) {
-    if (!option->nonpositional()) usage += " " + option->get_name();
-  }
-  const char* rest = after_dashes(app.get_name());
-  return rest == nullptr ? usage : usage + " " + rest;
-}
-
 std::string page_of(const CLI::App& app) {
   std::string page = ".TH " + troff(title_of(app)) + " 1 \"\" \"tapelens " TAPELENS_VERSION "\" \"Tapelens\"\n";
   const bool is_whole = app.get_parent() == nullptr;

@@ -117,7 +117,7 @@ void Lane::finish() {
   // Not `used_`: what a signal handler interrupted may have counted there and not committed.
   block->checksum = checksum_of(payload_, block->committed.load(std::memory_order_relaxed));
   block->finished.store(1, std::memory_order_release);
-  writer_->let_go(block, place_);
+  writer_->release(block, place_);
 }
 
 void Lane::leave() {
@@ -255,7 +255,7 @@ bool SpoolWriter::grow_by_a_chunk(Loss& why) {
 
 // The block is finished and nobody's any more. Its pages are the file's, whose cache keeps them; they are not to count
 // as the program's memory.
-void SpoolWriter::let_go(BlockHeader* block, uint64_t place) {
+void SpoolWriter::release(BlockHeader* block, uint64_t place) {
   if (chunks_ == nullptr) return;
   madvise(block, kBlockBytes, MADV_DONTNEED);
   Chunk& chunk = chunks_[place / kChunkBlocks];

@@ -104,7 +104,7 @@ class SpoolWriter {
   bool grow_by_a_chunk(Loss& why);
   bool has_room(uint64_t blocks) const;
   void refuse(Loss why);  // stops the recording for this reason
-  void let_go(BlockHeader* block, uint64_t place);
+  void release(BlockHeader* block, uint64_t place);
   bool keep_left_over(const LeftOver& left);
   bool take_left_over(Lane& lane, size_t bytes);
   void finish_left_overs();

@@ -18,7 +18,7 @@ constexpr RecordHeader header_of(RecordKind kind, uint8_t flags, uint32_t id = 0
 
 }  // namespace
 
-// What refers to one another in circles lets go.
+// What refers to one another in circles is released.
 StillNeeded::~StillNeeded() {
   for (auto* all : {&live_, &nodes_}) {
     for (auto& [address, item] : *all) item->own.clear();

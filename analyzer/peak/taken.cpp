@@ -71,7 +71,7 @@ class Physical {
           if (const auto found = alive_.find(handle); found != alive_.end()) ++found->second.references;
           break;
         case VirtualChange::released:
-          let_go(handle, time);
+          release(handle, time);
           break;
         case VirtualChange::mapped:
           map(handle, address);
@@ -94,7 +94,7 @@ class Physical {
     all_[of->second.taken].end = time;
     alive_.erase(of);
   }
-  void let_go(uint64_t handle, int64_t time) {
+  void release(uint64_t handle, int64_t time) {
     const auto found = alive_.find(handle);
     if (found != alive_.end() && --found->second.references == 0) end(found, time);
   }
@@ -108,7 +108,7 @@ class Physical {
   void unmap(uint64_t address, uint64_t bytes, int64_t time) {
     auto at = mapped_.lower_bound(address);
     while (at != mapped_.end() && at->first - address < bytes) {
-      let_go(at->second, time);
+      release(at->second, time);
       at = mapped_.erase(at);
     }
   }

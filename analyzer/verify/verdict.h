@@ -103,6 +103,8 @@ struct Verdict {
 
   // The same losses alone prove nothing of the gradients: then there is none.
   Answer answer() const;
+  // What the second run is called: the key of its figures, of its values in a difference, and of its column.
+  const char* second() const { return patch ? "patched" : "rewritten"; }
   bool operator==(const Verdict&) const = default;
 };
 

@@ -46,9 +46,6 @@ Json site_json(const rewrites::Site& site) {
           {"field", site.field},     {"source", site.file.empty() ? "" : site.file + ":" + std::to_string(site.line)}};
 }
 
-// The key of the second run, and of its value in a difference.
-const char* second(const Verdict& verdict) { return verdict.patch ? "patched" : "rewritten"; }
-
 Json difference_json(const Difference& d, const char* other) {
   return {{"kind", kind_name(d.kind)},
           {"step", d.kind == Difference::Kind::exit_code ? Json(nullptr) : Json(d.step)},
@@ -200,13 +197,13 @@ Verdict verdict_of(const Json& all) {
   v.is_deterministic = all.at("deterministic").get<bool>();
   if (const Json& patch = all.at("patch"); !patch.is_null()) v.patch = patch_of(patch);
   if (const Json& difference = all.at("first_difference"); !difference.is_null())
-    v.difference = difference_of(difference, second(v));
+    v.difference = difference_of(difference, v.second());
   if (const Json& rounding = all.at("rounding"); !rounding.is_null()) v.rounding = rounding_of(rounding);
   const Json &compared = all.at("compared"), &left_out = all.at("not_compared");
   v.compared = {count(compared.at("steps")),      count(compared.at("losses")),    count(compared.at("gradients")),
                 count(compared.at("parameters")), count(left_out.at("gradients")), count(left_out.at("parameters"))};
   v.bare = figures_of(all.at("bare"));
-  v.rewritten = figures_of(all.at(second(v)));
+  v.rewritten = figures_of(all.at(v.second()));
   for (const Json& one : all.at("applied")) {
     v.applied.push_back({text(one.at("rewrite")), whole<int>(one.at("level")), count(one.at("sites")),
                          count(one.at("times")), bytes(one.at("bytes")), bytes(one.at("kept_bytes"))});
@@ -245,13 +242,13 @@ std::string verdict_json(const Verdict& v) {
       {"verdict", answer_name(v.answer())},
       {"identical", v.answer() == Answer::identical},
       {"deterministic", v.is_deterministic},
-      {"first_difference", v.difference ? difference_json(*v.difference, second(v)) : Json(nullptr)},
+      {"first_difference", v.difference ? difference_json(*v.difference, v.second()) : Json(nullptr)},
       {"rounding", v.rounding ? rounding_json(*v.rounding) : Json(nullptr)},
       {"compared",
        {{"steps", c.steps}, {"losses", c.losses}, {"gradients", c.gradients}, {"parameters", c.parameters}}},
       {"not_compared", {{"gradients", c.gradients_left_out}, {"parameters", c.parameters_left_out}}},
       {"bare", figures_json(v.bare)},
-      {second(v), figures_json(v.rewritten)},
+      {v.second(), figures_json(v.rewritten)},
       {"patch", v.patch ? patch_json(*v.patch) : Json(nullptr)},
       {"applied", std::move(applied)},
       {"skipped", std::move(skipped)}};

@@ -23,8 +23,6 @@ std::string left_out_text(const Compared& c) {
          " were not compared: they are no ordinary tensors on the CPU.";
 }
 
-const char* second(const Verdict& v) { return v.patch ? "patched" : "rewritten"; }
-
 std::string or_none(const std::string& value) { return value.empty() ? "none" : value; }
 
 // Those of the process with the largest peak. Where another one alone has such a rewrite, its name is not known here.
@@ -108,7 +106,7 @@ std::string table(const Verdict& v) {
                   static_cast<double>(*v.rewritten.step_ns) / static_cast<double>(*v.bare.step_ns));
     ratio = text;
   }
-  return row("", "bare", second(v), "") +
+  return row("", "bare", v.second(), "") +
          row("peak", bytes_text(v.bare.peak), bytes_text(v.rewritten.peak),
              change_text(v.bare.peak, v.rewritten.peak)) +
          row("in last step", bytes_text(v.bare.last_step_peak), bytes_text(v.rewritten.last_step_peak),
@@ -152,7 +150,7 @@ std::string where_text(const Difference& d) {
 }
 
 std::string values_text(const Verdict& v) {
-  return or_none(v.difference->bare) + " bare, " + or_none(v.difference->rewritten) + " " + second(v);
+  return or_none(v.difference->bare) + " bare, " + or_none(v.difference->rewritten) + " " + v.second();
 }
 
 std::string origin_text(const Verdict& v) {
@@ -187,7 +185,7 @@ std::string patch_text(const Patch& patch) {
 std::string verdict_text(const Verdict& v, std::string_view last_words) {
   std::string text = verdict_line(v) + "\n";
   if (v.difference && v.difference->kind == Difference::Kind::exit_code && v.is_deterministic && !last_words.empty()) {
-    text += "\nWhat the " + std::string(second(v)) + " run wrote last:\n" + std::string(last_words);
+    text += "\nWhat the " + std::string(v.second()) + " run wrote last:\n" + std::string(last_words);
   }
   if (v.rounding) text += rounding_text(*v.rounding);
   return text + "\n" + table(v) + "\n" + rewrites_text(v);

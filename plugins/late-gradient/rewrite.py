@@ -62,7 +62,7 @@ class Late:
     """One optimizer. It keeps neither it nor its parameters alive."""
 
     def __init__(self, optimizer, number):
-        self.optimizer = weakref.ref(optimizer, self.let_go)
+        self.optimizer = weakref.ref(optimizer, self.release)
         self.number = number
         self.phase = OBSERVING
         self.handles = []
@@ -218,9 +218,9 @@ class Late:
             self.in_step = False
             self.counts.clear()
         if self.phase == OFF:
-            self.let_go()
+            self.release()
 
-    def let_go(self, _=None):
+    def release(self, _=None):
         """Nothing more is wanted of the parameters: the optimizer is gone, or refused."""
         self.phase = OFF
         tapelens_late_end(self.number)

@@ -68,7 +68,10 @@ void read_records(const Functions& functions, std::span<uint8_t> buffer, bool na
     if (kind == kMemory2) {
       auto record = copied<MemoryActivity>(begin, left, names_sources ? sizeof(MemoryActivity) : kShortest);
       if (!record) return;
-      if (!names_sources) record->source = nullptr, record->pool.type = 0;
+      if (!names_sources) {
+        record->source = nullptr;
+        record->pool.type = 0;
+      }
       add(*record, now, happened);
     } else if (kind == kMemoryPool) {
       const auto record = copied<PoolActivity>(begin, left, kWithUsed);

@@ -99,7 +99,7 @@ Result subscribe(const Functions& f, Subscriber* subscriber, std::span<char> hol
 }
 
 // What was begun, in reverse.
-void let_go(const Session& s) {
+void release(const Session& s) {
   if (s.functions.flush_period != nullptr) s.functions.flush_period(0);
   s.functions.disable(kMemory2);
   if (s.names_sources) {
@@ -150,7 +150,7 @@ std::string begin(const Functions& functions, Sink& sink) {
 bool give_way() {
   const std::lock_guard lock(g_lock);
   if (!g_is_on.load(std::memory_order_relaxed)) return false;
-  let_go(g_session);
+  release(g_session);
   g_is_on.store(false, std::memory_order_release);
   return true;
 }

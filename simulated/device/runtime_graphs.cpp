@@ -115,7 +115,7 @@ TAPELENS_CUDA int cudaUserObjectRetain(void* object, unsigned uses) {
 }
 
 TAPELENS_CUDA int cudaUserObjectRelease(void* object, unsigned uses) {
-  let_go(static_cast<UserObject*>(object), uses);
+  release(static_cast<UserObject*>(object), uses);
   return kSuccess;
 }
 

@@ -103,7 +103,7 @@ void wait(Stream* stream, const Event* event) {
 
 void end_graph(Graph* graph) {
   if (graph == nullptr) return;
-  for (size_t i = 0; i < graph->retained_count; ++i) let_go(graph->retained[i], 1);
+  for (size_t i = 0; i < graph->retained_count; ++i) release(graph->retained[i], 1);
   free(graph->retained);
   free(graph);
 }
@@ -125,7 +125,7 @@ void retain(Graph* graph, UserObject* object) {
   graph->retained[graph->retained_count++] = object;
 }
 
-void let_go(UserObject* object, int64_t uses) {
+void release(UserObject* object, int64_t uses) {
   if (__atomic_sub_fetch(&object->uses, uses, __ATOMIC_ACQ_REL) > 0) return;
   object->destroy(object->what);
   free(object);

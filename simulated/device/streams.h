@@ -58,6 +58,6 @@ void wait(Stream* stream, const Event* event);
 void end_graph(Graph* graph);
 Graph* copy_graph(const Graph& graph);
 void retain(Graph* graph, UserObject* object);
-void let_go(UserObject* object, int64_t uses);
+void release(UserObject* object, int64_t uses);
 
 }  // namespace tapelens::simulated

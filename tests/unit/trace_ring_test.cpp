@@ -40,7 +40,7 @@ class Program {
     forward(1);
     backward();
     optimize();
-    if (random_.one_of(4)) let_go();
+    if (random_.one_of(4)) release();
   }
 
  private:
@@ -96,7 +96,7 @@ class Program {
   }
 
   void backward() {
-    const bool is_kept = random_.one_of(6);  // the graph of this step is never let go
+    const bool is_kept = random_.one_of(6);  // the graph of this step is never released
     b_.backward();
     for (size_t i = graph_.size(); i-- > 0;) {
       b_.evaluate(graph_[i].node, !is_kept).op("aten::mm", {graph_[i].storage}, at(60));
@@ -128,7 +128,7 @@ class Program {
     gradients_.clear();
   }
 
-  void let_go() {
+  void release() {
     for (const uint64_t address : kept_) drop(address);
     kept_.clear();
     b_.segment(SegmentChange::mapped, 0x8000000, 4 << 20);
