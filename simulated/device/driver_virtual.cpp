@@ -36,7 +36,7 @@ Mapping* g_mappings;
 
 Physical* physical(Handle handle) { return reinterpret_cast<Physical*>(handle); }
 
-void release(Physical* of) {
+void drop_reference(Physical* of) {
   if (--of->references != 0) return;
   give_bytes(of->device, of->bytes);
   std::free(of);
@@ -83,7 +83,7 @@ int unmap(Address address, size_t bytes) {
       continue;
     }
     *at = one->next;
-    release(one->physical);
+    drop_reference(one->physical);
     std::free(one);
   }
   return kSuccess;
@@ -156,7 +156,7 @@ TAPELENS_CUDA int cuMemCreate(Handle* handle, size_t bytes, const void* properti
 TAPELENS_CUDA int cuMemRelease(Handle handle) {
   return called(kMemRelease, handle, [&] {
     const Lock lock(g_mutex);
-    release(physical(handle));
+    drop_reference(physical(handle));
     return kSuccess;
   });
 }
