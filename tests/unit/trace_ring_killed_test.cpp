@@ -1,7 +1,5 @@
 // Whoever leaves older steps of a spool out is killed in the middle of it, and files of theirs that nobody vouches for.
-#include <filesystem>
 #include <fstream>
-#include <functional>
 
 #include "tests/unit/trace_ring.h"
 #include "trace/checksum.h"
