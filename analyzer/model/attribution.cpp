@@ -106,8 +106,22 @@ StringId operator_name_of(const Process& p, const Text& text, AllocationId alloc
   return type || !op ? type : p.operators.name[op];
 }
 
+StringId called_name_of(const Process& p, const Text& text, AllocationId allocation) {
+  OperatorId op = p.allocations.op[allocation];
+  const Operators& o = p.operators;
+  for (OperatorId around = op; (around = o.parent[around]);) {
+    if (o.evaluation[around] != o.evaluation[op] || is_transparent(text, o.name[around])) break;
+    op = around;
+  }
+  return op && !is_transparent(text, o.name[op]) ? o.name[op] : operator_name_of(p, text, allocation);
+}
+
 bool is_engine_operator(const Text& text, StringId name) {
   return text.string(name).starts_with("autograd::engine::evaluate_function");
+}
+
+bool is_transparent(const Text& text, StringId name) {
+  return is_engine_operator(text, name) || text.string(name).find("::") == std::string_view::npos;
 }
 
 }  // namespace tapelens::model

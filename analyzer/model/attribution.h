@@ -21,11 +21,17 @@ ModuleId module_of(const Process& process, OutOfMemoryId request);
 // Made by a hook of the program on a saved tensor, in a backward: computed again, or copied back.
 bool is_unpacked(const Process& process, AllocationId allocation);
 
-// The name of the operator that was running; that of the node under evaluation if none was; none if neither.
+// The name of the operator that was running, the innermost; that of the node under evaluation if none was; none if
+// neither.
 StringId operator_name_of(const Process& process, const Text& text, AllocationId allocation);
+// The same of the operator that the program, or the node under evaluation, called: "aten::linear", not the
+// "aten::empty" inside of it.
+StringId called_name_of(const Process& process, const Text& text, AllocationId allocation);
 
 // The engine calls the evaluation of a node an operator, too: "autograd::engine::evaluate_function: MulBackward0". It
 // is around the evaluation, allocates nothing of its own and holds nothing: what is made in it are gradients.
 bool is_engine_operator(const Text& text, StringId name);
+// That, or a custom function, which has the name of its class alone: what it calls was called by the program.
+bool is_transparent(const Text& text, StringId name);
 
 }  // namespace tapelens::model

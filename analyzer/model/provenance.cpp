@@ -28,8 +28,7 @@ Kind kind_of(const Text& text, StringId id) {
   const std::string_view name = text.string(id);
   if (std::ranges::find(kCopying, name) != kCopying.end()) return kCopies;
   if (std::ranges::find(kConcatenating, name) != kConcatenating.end()) return kConcatenates;
-  // Custom functions have the name of their class alone.
-  return is_engine_operator(text, id) || name.find("::") == std::string_view::npos ? kTransparent : kPlain;
+  return is_transparent(text, id) ? kTransparent : kPlain;
 }
 
 bool is_written_at(uint32_t written, uint32_t input) { return (written >> std::min(input, 31U) & 1) != 0; }

@@ -34,7 +34,7 @@ uint64_t Keys::key(AllocationId allocation, const Holder& holder) {
       return frame;
     }
     case By::op:
-      return operator_name_of(p_, text_, allocation).value;
+      return called_name_of(p_, text_, allocation).value;
     case By::category:
       return kind_key(holder.kind);
     case By::step:

@@ -49,7 +49,7 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
   out.bytes = member.bytes;
   out.time = p.allocations.time[id];
   out.step = step_index_at(steps, out.time);
-  out.op = text.string(operator_name_of(p, text, id));
+  out.op = text.string(called_name_of(p, text, id));
   out.module = text.string(text.module_path[module_of(p, id)]);
   const model::StackId stack = stack_of(p, text, id);
   if (const model::FrameId frame = source_frame(text, stack)) out.source = peak::frame_text(text, frame);

@@ -62,7 +62,7 @@ AllocationFacts facts_of(const Document& document, const Subject& subject, Alloc
   const Time freed = p.freed(id);
   f.is_freed = freed != model::kNever;
   f.life = {p.allocations.time[id], f.is_freed ? freed : p.duration};
-  f.op = visible(text.string(operator_name_of(p, text, id)));
+  f.op = visible(text.string(called_name_of(p, text, id)));
   f.module = visible(text.string(text.module_path[module_of(p, id)]));
   const model::StackId stack = stack_of(p, text, id);
   if (const model::FrameId frame = source_frame(text, stack)) f.source = visible(peak::frame_text(text, frame));

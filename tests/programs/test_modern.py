@@ -64,6 +64,8 @@ FEATURES = {
     "in_place": program(54, "in_place.py"),
     "ipython": module(20, "IPython", "--no-banner", "--quick", "--colors=NoColor", "--HistoryManager.enabled=False",
                       MODERN / "notebook.ipy"),
+    "jupyter": module(20, "nbconvert", "--to=notebook", "--stdout", "--execute", "--log-level=ERROR",
+                      "--ExecutePreprocessor.record_timing=False", MODERN / "cells.ipynb"),
     "lbfgs": program(12, "lbfgs.py", by_closure=18),
     "lightning": program(12, "lightning_module.py", by_closure=16),
     "module_and_exec": module(16, "package.train", "4"),
@@ -90,7 +92,8 @@ def compiled(tmp_path_factory):
 @pytest.fixture
 def env(tmp_path, compiled):
     """What the programs write of their own accord goes into folders of the tests."""
-    return {"PYTHONPATH": str(MODERN), "IPYTHONDIR": str(tmp_path / "ipython"), "HF_HOME": str(tmp_path / "hf"),
+    return {"PYTHONPATH": str(MODERN), "IPYTHONDIR": str(tmp_path / "ipython"),
+            "JUPYTER_RUNTIME_DIR": str(tmp_path / "jupyter"), "HF_HOME": str(tmp_path / "hf"),
             "HF_HUB_OFFLINE": "1", "TORCHINDUCTOR_CACHE_DIR": str(compiled)}
 
 
