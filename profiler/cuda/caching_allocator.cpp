@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "profiler/cuda/device_memory.h"
+#include "profiler/observe/cuda_allocator.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/intern.h"
@@ -25,27 +26,18 @@ using c10::CachingDeviceAllocator::TraceEntry;
 using c10::cuda::CUDACachingAllocator::SnapshotInfo;
 using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
 
-// What this process has of c10_cuda; null where it has none.
-struct Library {
-  std::atomic<Allocator*>* allocator = nullptr;
-  int (*memory_info)(size_t* free, size_t* total) = nullptr;  // cudaMemGetInfo; of the current device
-};
-
-const Library& library() {
-  static const Library found = [] {
-    Library made;
+// cudaMemGetInfo of the runtime that LibTorch was linked with; null where there is none. Of the current device.
+using MemoryInfo = int (*)(size_t* free, size_t* total);
+MemoryInfo memory_info() {
+  static const auto found = [] {
     void* handle = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
-    if (handle == nullptr) return made;
-    made.allocator =
-        static_cast<std::atomic<Allocator*>*>(dlsym(handle, "_ZN3c104cuda20CUDACachingAllocator9allocatorE"));
-    made.memory_info = reinterpret_cast<int (*)(size_t*, size_t*)>(dlsym(handle, "cudaMemGetInfo"));
+    if (handle == nullptr) return static_cast<MemoryInfo>(nullptr);
+    const auto function = reinterpret_cast<MemoryInfo>(dlsym(handle, "cudaMemGetInfo"));
     dlclose(handle);  // the program keeps it
-    return made;
+    return function;
   }();
   return found;
 }
-
-Allocator* allocator_now() { return library().allocator != nullptr ? library().allocator->load() : nullptr; }
 
 c10::Device cuda_device(c10::DeviceIndex index) { return {c10::DeviceType::CUDA, index}; }
 
@@ -89,12 +81,12 @@ void note_limits(c10::DeviceIndex device) try {
   const bool is_first = limits.total == 0;
   if (is_first) {
     size_t free = 0, total = 0;
-    if (library().memory_info == nullptr || library().memory_info(&free, &total) != 0 || total == 0) return;
+    if (memory_info() == nullptr || memory_info()(&free, &total) != 0 || total == 0) return;
     limits.total = total;
     note("cuda_memory:" + number, total);
   }
   if (!is_first && !g_collects.load(std::memory_order_relaxed)) return;
-  Allocator* allocator = allocator_now();
+  Allocator* allocator = observe::cuda_allocator();
   if (allocator == nullptr) return;
   const double fraction = allocator->getMemoryFraction(device);
   if (fraction == limits.fraction) return;
@@ -170,12 +162,12 @@ void begin_watch(const Attaching& attaching, c10::DeviceIndex index) {
 }  // namespace
 
 bool can_attach() {
-  Allocator* allocator = allocator_now();
+  Allocator* allocator = observe::cuda_allocator();
   return allocator == nullptr || allocator->initialized();
 }
 
 void attach(record::ThreadState& thread, Reported* reported) {
-  Allocator* allocator = allocator_now();
+  Allocator* allocator = observe::cuda_allocator();
   if (allocator == nullptr) return;
   // One that is not PyTorch's own tells of nothing, and nor does PyTorch's where it caches nothing.
   const char* uncached = getenv("PYTORCH_NO_CUDA_MEMORY_CACHING");

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "profiler/observe/cuda_allocator.h"
 #include "profiler/observe/modules.h"
 #include "profiler/observe/observe.h"
 #include "profiler/rewrite/attempt.h"
@@ -125,7 +126,7 @@ bool start(std::span<const RewriteEntry> builtin) {
   return true;
 }
 
-bool wants_calls() { return follows_calls() || streams::may_be_used(); }
+bool wants_calls() { return follows_calls() || observe::uses_cuda(); }
 bool follows_calls() { return host().recomputes; }
 
 const Candidates* candidates(std::string_view type, std::string_view field) {

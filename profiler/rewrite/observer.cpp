@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/observe/cuda_allocator.h"
 #include "profiler/observe/graph.h"
 #include "profiler/observe/modules.h"
 #include "profiler/observe/observers.h"
@@ -145,7 +146,7 @@ uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, obs
 
 void operator_ends(Thread& thread, const at::RecordFunction& function, uint32_t mark) {
   ThreadState& state = *thread.rewriting;
-  if (streams::may_be_used()) {
+  if (observe::uses_cuda()) {
     streams::outputs_made(function.outputs());
     if (const auto moment = streams::moment(); moment != streams::Moment::ordinary) {
       for (const c10::IValue& output : function.outputs()) touch(moment, output, true);

@@ -51,11 +51,6 @@ void made(const at::Tensor& tensor) {
 
 }  // namespace
 
-bool may_be_used() {
-  static const bool is_there = c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA);
-  return is_there;
-}
-
 std::optional<c10::Stream> current(c10::Device device) {
   return has_streams(device) ? std::optional(cuda().getStream(device)) : std::nullopt;
 }

@@ -16,8 +16,6 @@
 namespace tapelens::rewrite::streams {
 
 inline bool has_streams(c10::Device device) { return device.is_cuda(); }
-// Whether this process has a PyTorch that may use such devices: then operators are looked at.
-bool may_be_used();
 
 // That this thread's operators on the device are given to. None: the CPU.
 std::optional<c10::Stream> current(c10::Device device);
