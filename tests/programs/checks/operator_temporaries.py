@@ -22,22 +22,20 @@ def unfolded_in_chunks():
         into.copy_(F.conv2d(part, weight))
 
 
-@positive(bytes=COLUMNS, severity="info", proved=False, fixed="unfolded_in_chunks")
+@positive(bytes=COLUMNS, severity="info", confidence="likely", fixed="unfolded_in_chunks")
 def unfolded():
     F.conv2d(*images())
 
 
-def contiguous_matrix():
-    torch.manual_seed(0)
-    a = torch.randn(64, 512, 300)
-    torch.bmm(a, torch.ones(64, 300, 1))
+def product(matrix):
+    torch.mm(matrix, torch.ones(512, 1))
 
 
+@positive(bytes=4096 * 512 * 4, severity="info")
 def every_other_column():
-    """BLAS reads rows or columns that lie side by side: these lie two apart."""
+    """BLAS reads rows or columns that lie side by side; these lie two apart and are copied."""
     torch.manual_seed(0)
-    a = torch.randn(64, 512, 600)[:, :, ::2]
-    torch.bmm(a, torch.ones(64, 300, 1))
+    product(torch.randn(4096, 1024)[:, ::2])
 
 
 @negative
