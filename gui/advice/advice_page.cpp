@@ -149,7 +149,7 @@ QWidget* AdvicePage::make_list() {
   filter_edit_->setPlaceholderText(tr("Filter findings"));
   filter_edit_->setAccessibleName(tr("Filter findings"));
   filter_edit_->setClearButtonEnabled(true);
-  tick_all_ = new QPushButton(tr("Tick automatic &fixes"));
+  tick_all_ = new QPushButton(tr("Tick &automatic fixes"));
   tick_none_ = new QPushButton(tr("&None"));
   tick_none_->setToolTip(tr("Tick none"));
   row->addWidget(filter_edit_, 1);

@@ -57,7 +57,7 @@ FindingPane::FindingPane(QWidget* parent) : QScrollArea(parent), content_(new QW
   command_row_ = add_row();
   command_ = add_text(static_cast<QHBoxLayout&>(*command_row_->layout()));
   static_cast<QHBoxLayout*>(command_row_->layout())->setStretch(0, 1);
-  auto* copy_command = add_button(command_row_, tr("Copy r&un"));
+  auto* copy_command = add_button(command_row_, tr("Copy &run"));
   copy_command->setToolTip(tr("The command that runs the program with it fixed"));
   connect(copy_command, &QPushButton::clicked, this, [this] { Q_EMIT copied(command_->text(), command_->text()); });
   patch_ = new DiffView;
@@ -66,7 +66,7 @@ FindingPane::FindingPane(QWidget* parent) : QScrollArea(parent), content_(new QW
   auto* copy_patch = add_button(patch_row_, tr("Copy pa&tch"));
   connect(copy_patch, &QPushButton::clicked, this,
           [this] { Q_EMIT copied(patch_->toPlainText() + '\n', tr("the patch, for git apply")); });
-  auto* save_patch = add_button(patch_row_, tr("Sa&ve patch\u2026"));
+  auto* save_patch = add_button(patch_row_, tr("&Save patch\u2026"));
   connect(save_patch, &QPushButton::clicked, this, &FindingPane::saveWanted);
   static_cast<QHBoxLayout*>(patch_row_->layout())->addStretch(1);
   evidence_heading_ = add_heading(*column, tr("Evidence"));

@@ -12,6 +12,7 @@
 #include "gui/models/facts.h"
 #include "gui/timeline/timeline_page.h"
 #include "gui/widgets/theme.h"
+#include "testing/trace_builder.h"
 #include "tests/gui/advice_recording.h"
 #include "tests/gui/support/recording.h"
 
@@ -272,17 +273,24 @@ TEST_F(OnTimeline, CtrlAndTheWheelZoomBytes) {
 }
 
 TEST_F(OnTimeline, SmallAllocationsAreAThinLineUntilTheyAreZoomedOutTo) {
-  const picture::Blocks& blocks = *session.subject().blocks;
-  ASSERT_TRUE(blocks.has_small());
-  look(session.subject().of.bands.steps[1]);
-  const QRect& lane = lanes().blocks;
-  const auto pixel_at = [&](int y) { return grabbed().pixelColor(lane.left() + lane.width() / 2, lane.top() + y); };
+  trace::SpoolBuilder b;
+  b.at(1'000'000).op("aten::ones").alloc(0x1000, 64 << 20).end_op();
+  b.op("aten::ones").alloc(0x2000, 1024).end_op();
+  b.at(9'000'000).free(0x1000).free(0x2000);
+  b.seal();
+  session.close();
+  open(QString::fromStdString(b.folder() / "run.tapelens"));
+  ASSERT_TRUE(session.subject().blocks->has_small());
+  const QRect lane = lanes().blocks;
+  const auto pixel_at = [&](int y) { return grabbed().pixelColor(lane.center().x(), lane.top() + y); };
   EXPECT_EQ(pixel_at(0), theme().line);
   EXPECT_NE(pixel_at(kSmallLine), theme().line);
   const QPoint line(lane.center().x(), lane.top() + 1);
   EXPECT_TRUE(view.tip_at(line).contains("Small allocations are not shown"));
   wheel(in(lane, 0.5, 0.9), -1, Qt::ControlModifier);
+  grabbed();
   EXPECT_FALSE(view.tip_at(line).contains("Small allocations are not shown"));
+  EXPECT_NE(pixel_at(0), theme().line);
 }
 
 TEST_F(OnTimeline, FewStepsAreShownAtFirstAndOfManyThoseAroundThePeak) {
