@@ -65,7 +65,7 @@ FindingPane::FindingPane(QWidget* parent) : QScrollArea(parent), content_(new QW
   patch_row_ = add_row();
   auto* copy_patch = add_button(patch_row_, tr("Copy pa&tch"));
   connect(copy_patch, &QPushButton::clicked, this,
-          [this] { Q_EMIT copied(patch_->toPlainText() + '\n', tr("the patch, for git apply")); });
+          [this] { Q_EMIT copied(patch_text_, tr("the patch, for git apply")); });
   auto* save_patch = add_button(patch_row_, tr("&Save patch\u2026"));
   connect(save_patch, &QPushButton::clicked, this, &FindingPane::saveWanted);
   static_cast<QHBoxLayout*>(patch_row_->layout())->addStretch(1);
@@ -142,7 +142,9 @@ void FindingPane::show_finding(const advise::Finding* finding, const EntryWords&
   command_row_->setVisible(!entry.command.isEmpty());
   patch_->setVisible(!f.fix.edits.empty());
   patch_row_->setVisible(!f.fix.edits.empty());
-  patch_->show_diff(visible(check::unified_diff(f.fix.edits)));
+  // As git wants it; what is shown of it hides nothing.
+  patch_text_ = QString::fromStdString(check::unified_diff(f.fix.edits));
+  patch_->show_diff(visible(patch_text_.toStdString()));
   patch_->fit(kPatchLines);
   show_evidence(f);
   QString notes;

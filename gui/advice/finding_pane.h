@@ -50,6 +50,7 @@ class FindingPane : public QScrollArea {
   QWidget *command_row_, *patch_row_;
   QLabel* command_;
   DiffView* patch_;
+  QString patch_text_;
   QLabel *evidence_heading_, *evidence_;
   QLabel *notes_heading_, *notes_;
   QLabel* source_heading_;

@@ -304,6 +304,49 @@ TEST(AdvicePageAlone, SaysWhenNothingWasFound) {
   EXPECT_FALSE(page.save_plan("/tmp/unused"));
 }
 
+TEST(Patch, IsCopiedAsGitTakesItAndSavedWhereItIsAsked) {
+  const std::string_view lines[] = {"for x in data:", "    val.append(loss)\t# \x1b[31mred"};
+  advise::Finding finding;
+  finding.title = "forward with gradients enabled";
+  finding.fix.kind = check::FixKind::patch;
+  finding.fix.edits = {check::file_edit("train.py", lines, {{2, 1, {"    val.append(loss.item())"}}})};
+  FindingPane pane;
+  pane.resize(500, 700);
+  pane.show();
+  QString copied;
+  bool is_saved = false;
+  QObject::connect(&pane, &FindingPane::copied, [&](const QString& text, const QString&) { copied = text; });
+  QObject::connect(&pane, &FindingPane::saveWanted, [&] { is_saved = true; });
+  const auto button = [&](const QString& text) -> QPushButton* {
+    for (QPushButton* made : pane.findChildren<QPushButton*>())
+      if (made->isVisible() && QString(made->text()).remove('&').startsWith(text)) return made;
+    return nullptr;
+  };
+  pane.show_finding(&finding, {}, {});
+  ASSERT_NE(button("Copy patch"), nullptr);
+  EXPECT_EQ(button("Copy run"), nullptr);  // no rewrite fixes it
+  button("Copy patch")->click();
+  EXPECT_EQ(copied.toStdString(), check::unified_diff(finding.fix.edits));
+  const auto edits = check::read_unified_diff(copied.toStdString());
+  ASSERT_TRUE(edits);
+  EXPECT_EQ(edits->size(), 1U);
+  button("Save patch")->click();
+  EXPECT_TRUE(is_saved);
+  finding.fix.edits.clear();
+  pane.show_finding(&finding, {{}, "tapelens run --apply lossless -- python train.py"}, {});
+  EXPECT_EQ(button("Copy patch"), nullptr);
+  ASSERT_NE(button("Copy run"), nullptr);
+  button("Copy run")->click();
+  EXPECT_EQ(copied, "tapelens run --apply lossless -- python train.py");
+}
+
+TEST_F(OnAdvicePage, AFindingWithoutAPatchHasNoneToSave) {
+  const auto saved = page_.save_patch(recording_.path() + ".patch");
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().message, "The finding that is selected has no patch.");
+  EXPECT_FALSE(QFile::exists(recording_.path() + ".patch"));
+}
+
 TEST(Diff, AddedAndRemovedLinesAreTinted) {
   DiffView view;
   view.show_diff("--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n");
