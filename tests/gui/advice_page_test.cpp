@@ -305,11 +305,11 @@ TEST(AdvicePageAlone, SaysWhenNothingWasFound) {
 }
 
 TEST(Patch, IsCopiedAsGitTakesItAndSavedWhereItIsAsked) {
-  const std::string_view lines[] = {"for x in data:", "    val.append(loss)\t# \x1b[31mred"};
+  const std::string_view lines[] = {"for x in data:\n", "    val.append(loss)\t# \x1b[31mred\n"};
   advise::Finding finding;
   finding.title = "forward with gradients enabled";
   finding.fix.kind = check::FixKind::patch;
-  finding.fix.edits = {check::file_edit("train.py", lines, {{2, 1, {"    val.append(loss.item())"}}})};
+  finding.fix.edits = {check::file_edit("train.py", lines, {{1, 1, {"    val.append(loss.item())\n"}}})};
   FindingPane pane;
   pane.resize(500, 700);
   pane.show();
