@@ -125,7 +125,7 @@ void walk(gui::MainWindow& window, Frames& all) {
       }));
     }
     look({model::Time{0}, model::Time{static_cast<int64_t>(end)}});
-    for (size_t by = 0; by < gui::kBys; ++by) {
+    for (size_t by = 0; by < gui::kCurveBys; ++by) {
       regroup.add(frame(view, [&] {
         gui::View next = session.view();
         next.by = static_cast<peak::By>(by);

@@ -98,7 +98,7 @@ void add_report(CLI::App& app, int& exit_code) {
       })
       ->capture_default_str();
   sub->add_option("--by", options->by, "What to group the bytes by")
-      ->check(one_of({"field", "node", "module", "source", "operator", "category", "step"}))
+      ->check(one_of({"field", "node", "module", "source", "operator", "category", "step", "stack"}))
       ->type_name("{field,node,module,source,operator,category,step}")
       ->capture_default_str();
   CLI::Option* top =

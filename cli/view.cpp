@@ -22,7 +22,7 @@ constexpr const char* kWindow = "tapelens-gui";
 struct ViewCommand {
   std::string file, other;
   // As they are given: what they may be is the window's to know, and to say.
-  std::optional<std::string> page, device, at, screenshot, size, scheme;
+  std::optional<std::string> page, device, at, screenshot, card, size, scheme;
 };
 
 // Why a recording cannot be opened; a typed name that is wrong is said here, not in a window.
@@ -45,6 +45,7 @@ std::vector<std::string> arguments_of(const ViewCommand& command) {
                                     {"--device", &command.device},
                                     {"--at", &command.at},
                                     {"--screenshot", &command.screenshot},
+                                    {"--export-card", &command.card},
                                     {"--size", &command.size},
                                     {"--scheme", &command.scheme}}) {
     if (*value) words.push_back(std::string(name) + "=" + **value);
@@ -111,6 +112,9 @@ void add_view(CLI::App& app, int& exit_code) {
                   "memory), 1.5s, 250ms, 1234ns")
       ->type_name("MOMENT");
   sub->add_option("--screenshot", options->screenshot, "Write the page to a picture and end, without a display")
+      ->type_name("PATH");
+  sub->add_option("--export-card", options->card,
+                  "Write one picture to show others, PNG or SVG, and end: the curve before and after, the fixes")
       ->type_name("PATH");
   sub->add_option("--size", options->size, "Of the window, in pixels: 1280x720")->type_name("WxH");
   sub->add_option("--scheme", options->scheme, "Its colors; the system's if not given")

@@ -11,7 +11,8 @@ namespace tapelens::peak {
 
 namespace {
 
-constexpr std::array<const char*, 7> kByNames = {"field", "node", "module", "source", "operator", "category", "step"};
+constexpr std::array<const char*, kBys> kByNames = {"field",    "node",     "module", "source",
+                                                    "operator", "category", "step",   "stack"};
 
 // Groups are counted by a number first and named once at the end: a peak set may have a million members.
 struct Sum {
@@ -80,17 +81,11 @@ std::string field_text(const Process& process, const Text& text, NodeId node, St
 }
 
 std::string frame_text(const Text& text, FrameId frame, unsigned folders) {
-  std::string_view file = text.string(text.frame_file[frame]);
-  size_t begin = file.size();
-  for (unsigned part = 0; part <= folders && begin != std::string_view::npos && begin > 0; ++part) {
-    begin = file.rfind('/', begin - 1);
-  }
-  if (begin != std::string_view::npos && begin < file.size()) file.remove_prefix(begin + 1);
-  std::string out(file);
-  if (const uint32_t line = text.frame_line[frame]) out += ":" + std::to_string(line);
-  const std::string_view function = text.string(text.frame_function[frame]);
-  if (!function.empty()) out += (out.empty() ? "" : " ") + std::string(function);
-  return out;
+  return place_text(place_of(text, frame), folders);
+}
+
+Place place_of(const Text& text, FrameId frame) {
+  return {text.string(text.frame_file[frame]), text.string(text.frame_function[frame]), text.frame_line[frame]};
 }
 
 }  // namespace tapelens::peak

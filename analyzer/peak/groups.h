@@ -9,11 +9,15 @@
 
 #include "analyzer/model/steps.h"
 #include "analyzer/model/text.h"
+#include "analyzer/peak/frame_names.h"
 #include "analyzer/peak/holders.h"
 
 namespace tapelens::peak {
 
-enum class By : uint8_t { field, node, module, source, op, category, step };
+// module: that a parameter, its gradient and its optimizer state belong to; of all else the one that made it. stack:
+// the frames of the program that made it, PyTorch's and the language's left out.
+enum class By : uint8_t { field, node, module, source, op, category, step, stack };
+inline constexpr size_t kBys = 8;
 
 std::optional<By> parse_by(std::string_view word);  // "field", "node", "module", "source", "operator", ...
 const char* by_name(By by);
@@ -40,7 +44,14 @@ std::vector<Category> categories(const PeakSet& set);
 // "ConvolutionBackward0.input"; "(unattributed).input" if the node is not known.
 std::string field_text(const Process& process, const Text& text, NodeId node, StringId field);
 
+// Between the frames of a stack, the outermost first: "train.py:40 main > model.py:12 Net.forward".
+inline constexpr const char* kBetweenFrames = " > ";
+// What a stack of PyTorch's and the language's frames alone is called, and none.
+inline constexpr const char* kOtherFrames = "(PyTorch's own frames)";
+inline constexpr const char* kNoStack = "(no stack)";
+
 // "train.py:42 forward"; a folder is put before it with `folders` of them. Native frames without a line have none.
 std::string frame_text(const Text& text, FrameId frame, unsigned folders = 0);
+Place place_of(const Text& text, FrameId frame);
 
 }  // namespace tapelens::peak

@@ -11,12 +11,12 @@ namespace {
 // Kinds and ids share one number space: the kind in the upper half where no id applies.
 uint64_t kind_key(HolderKind kind) { return (uint64_t{1} << 62) | static_cast<uint64_t>(kind); }
 
-constexpr unsigned kMostFolders = 64;
-
 }  // namespace
 
 Keys::Keys(const Process& process, const Text& text, const std::vector<Step>& steps, By by)
-    : p_(process), text_(text), steps_(steps), by_(by), source_of_(text.stack_begin.size(), UINT32_MAX) {}
+    : p_(process), text_(text), steps_(steps), by_(by), source_of_(text.stack_begin.size(), UINT32_MAX) {
+  if (by == By::module) modules_.emplace(process, text);
+}
 
 uint64_t Keys::key(AllocationId allocation, const Holder& holder) {
   switch (by_) {
@@ -26,6 +26,7 @@ uint64_t Keys::key(AllocationId allocation, const Holder& holder) {
     case By::node:
       return holder.node ? p_.nodes.type[holder.node].value : kind_key(holder.kind);
     case By::module:
+      if (const ModuleId module = modules_->of(allocation)) return module.value;
       return module_of(p_, allocation).value;
     case By::source: {
       const StackId stack = stack_of(p_, text_, allocation);
@@ -39,11 +40,13 @@ uint64_t Keys::key(AllocationId allocation, const Holder& holder) {
       return kind_key(holder.kind);
     case By::step:
       return step_index_at(steps_, p_.allocations.time[allocation]);
+    case By::stack:
+      return stack_of(p_, text_, allocation).value;
   }
   return 0;
 }
 
-std::string Keys::name(uint64_t key, unsigned folders) const {
+std::string Keys::name(uint64_t key, const FrameNames& frames) const {
   if ((key >> 62) != 0) {
     const auto kind = static_cast<HolderKind>(key & 0xff);
     if (by_ == By::node && kind == HolderKind::save) return "(unattributed)";
@@ -58,7 +61,9 @@ std::string Keys::name(uint64_t key, unsigned folders) const {
     case By::module:
       return id == 0 ? "(outside of modules)" : std::string(text_.string(text_.module_path[ModuleId{id}]));
     case By::source:
-      return id == 0 ? "(no stack)" : frame_text(text_, FrameId{id}, folders);
+      return id == 0 ? kNoStack : frames.name(place_of(text_, FrameId{id}));
+    case By::stack:
+      return stack_name(StackId{id}, frames);
     case By::step:
       return "step " + std::to_string(id);
     case By::op:
@@ -69,29 +74,30 @@ std::string Keys::name(uint64_t key, unsigned folders) const {
   }
 }
 
-std::map<uint64_t, std::string> Keys::names(std::span<const uint64_t> keys) const {
-  std::map<uint64_t, std::string> out;
-  std::map<std::string, std::vector<uint64_t>> same;
-  for (const uint64_t key : keys) {
-    out[key] = name(key, 0);
-    same[out[key]].push_back(key);
+std::string Keys::stack_name(StackId stack, const FrameNames& frames) const {
+  const auto all = text_.stack(stack);
+  if (all.empty()) return kNoStack;
+  std::string out;
+  for (auto at = all.rbegin(); at != all.rend(); ++at) {
+    const Place place = place_of(text_, *at);
+    if (!is_library_frame(place.file, place.function)) out += (out.empty() ? "" : kBetweenFrames) + frames.name(place);
   }
-  if (by_ != By::source) return out;
-  for (auto& [shown, members] : same) {
-    const auto file = [&](uint64_t key) { return text_.frame_file[FrameId{static_cast<uint32_t>(key)}]; };
-    const StringId first = file(members[0]);
-    const bool differ = std::ranges::any_of(members, [&](uint64_t key) { return file(key) != first; });
-    for (unsigned folders = 1; differ && folders <= kMostFolders; ++folders) {
-      std::map<std::string, uint32_t> file_of;
-      bool clear = true;
-      for (const uint64_t key : members) {
-        out[key] = name(key, folders);
-        const auto [at, fresh] = file_of.try_emplace(out[key], file(key).value);
-        clear = clear && (fresh || at->second == file(key).value);
-      }
-      if (clear) break;
+  return out.empty() ? kOtherFrames : out;
+}
+
+std::map<uint64_t, std::string> Keys::names(std::span<const uint64_t> keys) const {
+  FrameNames frames;
+  for (const uint64_t key : keys) {
+    const auto id = static_cast<uint32_t>(key);
+    if (by_ == By::source && id != 0) frames.add(place_of(text_, FrameId{id}));
+    if (by_ != By::stack) continue;
+    for (const FrameId frame : text_.stack(StackId{id})) {
+      const Place place = place_of(text_, frame);
+      if (!is_library_frame(place.file, place.function)) frames.add(place);
     }
   }
+  std::map<uint64_t, std::string> out;
+  for (const uint64_t key : keys) out[key] = name(key, frames);
   return out;
 }
 

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "analyzer/model/parameter_modules.h"
 #include "analyzer/peak/groups.h"
 
 namespace tapelens::peak {
@@ -23,13 +25,15 @@ class Keys {
   std::map<uint64_t, std::string> names(std::span<const uint64_t> keys) const;
 
  private:
-  std::string name(uint64_t key, unsigned folders) const;
+  std::string name(uint64_t key, const FrameNames& frames) const;
+  std::string stack_name(StackId stack, const FrameNames& frames) const;
 
   const Process& p_;
   const Text& text_;
   const std::vector<Step>& steps_;
   By by_;
-  std::vector<uint32_t> source_of_;  // by stack: its frame to show; UINT32_MAX: not asked yet
+  std::optional<ParameterModules> modules_;  // of By::module
+  std::vector<uint32_t> source_of_;          // by stack: its frame to show; UINT32_MAX: not asked yet
 };
 
 }  // namespace tapelens::peak

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/model/parameter_modules.h"
 #include "analyzer/peak/device_memory.h"
 #include "analyzer/peak/fragmentation.h"
 
@@ -42,7 +43,8 @@ std::vector<Frame> frames_of(const Text& text, model::StackId stack) {
 }
 
 Allocation describe(const Process& p, const Text& text, const std::vector<model::Step>& steps, const peak::PeakSet& set,
-                    const peak::Member& member, const std::unordered_map<uint32_t, StringId>& names) {
+                    const peak::Member& member, const std::unordered_map<uint32_t, StringId>& names,
+                    const model::ParameterModules& modules) {
   Allocation out;
   const AllocationId id = member.allocation;
   out.id = id.value;
@@ -51,6 +53,7 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
   out.step = step_index_at(steps, out.time);
   out.op = text.string(called_name_of(p, text, id));
   out.module = text.string(text.module_path[module_of(p, id)]);
+  out.owner = text.string(text.module_path[modules.of(id)]);
   const model::StackId stack = stack_of(p, text, id);
   if (const model::FrameId frame = source_frame(text, stack)) out.source = peak::frame_text(text, frame);
   out.stack = frames_of(text, stack);
@@ -111,7 +114,8 @@ namespace {
 constexpr size_t kPins = 5;
 
 std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const peak::PeakSet& set,
-                                          const std::unordered_map<uint32_t, StringId>& names) {
+                                          const std::unordered_map<uint32_t, StringId>& names,
+                                          const model::ParameterModules& modules) {
   if (!peak::has_blocks(analysis.process(), set.device)) return std::nullopt;
   const peak::DeviceMemory& memory = analysis.memory(set.device);
   Reserved out;
@@ -129,7 +133,7 @@ std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const 
   out.unusable = pieces.unusable;
   for (const peak::Fragmentation::Pin& pin : pieces.pins) {
     const Allocation largest =
-        describe(analysis.process(), analysis.text(), analysis.steps(), set, set.members[pin.member], names);
+        describe(analysis.process(), analysis.text(), analysis.steps(), set, set.members[pin.member], names, modules);
     out.pins.push_back({holder_text(main_holder(largest)), largest.module, largest.source, pin.allocations,
                         pin.segments, pin.bytes, pin.unused});
   }
@@ -198,10 +202,11 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
     out.groups.push_back(std::move(made));
   }
   const auto names = parameter_names(process, set);
-  out.reserved = describe_reserved(analysis, set, names);
+  const model::ParameterModules modules(process, text);
+  out.reserved = describe_reserved(analysis, set, names, modules);
   for (const peak::Member& member : set.members) {
     if (out.allocations.size() < top) {
-      out.allocations.push_back(describe(process, text, steps, set, member, names));
+      out.allocations.push_back(describe(process, text, steps, set, member, names, modules));
     } else {
       ++out.allocations_left_out.count;
       out.allocations_left_out.bytes += member.bytes;

@@ -143,6 +143,7 @@ struct Allocation {
   uint32_t step = 0;
   peak::HolderKind category{};
   std::string op, module;
+  std::string owner;   // of a parameter, its gradient and its optimizer state: the module it belongs to, if known
   std::string layout;  // "float32 [8, 64, 56, 56]" as the first save saw it; empty if nothing saved it
   std::string source;  // "train.py:42 forward"
   std::vector<Frame> stack;

@@ -2,8 +2,6 @@
 
 #include <QAction>
 #include <QApplication>
-#include <QClipboard>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -12,14 +10,14 @@
 #include <QLineEdit>
 #include <QProgressBar>
 #include <QPushButton>
-#include <QSaveFile>
 #include <QSplitter>
 #include <QStackedWidget>
-#include <QTableView>
+#include <QTreeView>
 #include <QVBoxLayout>
 
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
+#include "analyzer/report/next_commands.h"
 #include "gui/advice/finding_delegates.h"
 #include "gui/advice/finding_pane.h"
 #include "gui/advice/reduction_curve.h"
@@ -99,6 +97,8 @@ QWidget* AdvicePage::make_content() {
   splitter->setStretchFactor(1, 3);
   splitter->setSizes({625, 375});
   column->addWidget(splitter, 1);
+  connect(finding_, &FindingPane::copied, this, &AdvicePage::copy);
+  connect(finding_, &FindingPane::saveWanted, this, &AdvicePage::ask_patch);
   connect(finding_, &FindingPane::evidenceClicked, this, [this](Interval when) {
     View next = session_.view();
     next.page = PageId::timeline;
@@ -131,10 +131,7 @@ QWidget* AdvicePage::make_head() {
   for (QPushButton* button : {save_, copy_, open_}) row->addWidget(button, 0, Qt::AlignTop);
   connect(save_, &QPushButton::clicked, this, &AdvicePage::ask_plan);
   connect(open_, &QPushButton::clicked, this, &AdvicePage::ask_verify);
-  connect(copy_, &QPushButton::clicked, this, [this] {
-    QApplication::clipboard()->setText(command());
-    remark_->setText(tr("Copied: %1").arg(command()));
-  });
+  connect(copy_, &QPushButton::clicked, this, [this] { copy(command(), command()); });
   return head;
 }
 
@@ -152,7 +149,7 @@ QWidget* AdvicePage::make_list() {
   filter_edit_->setPlaceholderText(tr("Filter findings"));
   filter_edit_->setAccessibleName(tr("Filter findings"));
   filter_edit_->setClearButtonEnabled(true);
-  tick_all_ = new QPushButton(tr("Tick all that a &rewrite fixes"));
+  tick_all_ = new QPushButton(tr("Tick &automatic fixes"));
   tick_none_ = new QPushButton(tr("&None"));
   tick_none_->setToolTip(tr("Tick none"));
   row->addWidget(filter_edit_, 1);
@@ -165,22 +162,29 @@ QWidget* AdvicePage::make_list() {
     session_.look(next, false);
   });
   connect(tick_all_, &QPushButton::clicked, this,
-          [this] { session_.tick_all(session_.ticked() + model_.rewritable()); });
+          [this] { session_.tick_all(session_.ticked() + model_.automatic()); });
   connect(tick_none_, &QPushButton::clicked, this, [this] { session_.tick_all({}); });
 
-  view_ = new QTableView;
-  set_up_table(*view_, filter_, tr("Findings"), 2 * fontMetrics().lineSpacing() + kGap);
+  view_ = new QTreeView;
+  view_->setModel(&filter_);
+  view_->setHeader(new TableHeader(view_));
+  view_->setAccessibleName(tr("Findings"));
+  view_->setUniformRowHeights(true);
   view_->setWordWrap(true);
+  view_->setIndentation(view_->indentation() * 3 / 4);
   view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  view_->setItemDelegateForColumn(FindingsTable::title, new TickDelegate(view_));
-  view_->setItemDelegateForColumn(FindingsTable::reduction, new ReductionDelegate(view_));
-  view_->setItemDelegateForColumn(FindingsTable::severity, new SeverityDelegate(view_));
+  view_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  view_->setItemDelegate(new FindingDelegate(view_));
+  view_->setItemDelegateForColumn(FindingsTree::number, new NumberDelegate(view_));
+  view_->setSortingEnabled(true);
   view_->sortByColumn(-1, Qt::AscendingOrder);
-  view_->horizontalHeader()->setStretchLastSection(false);
-  view_->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+  view_->header()->setStretchLastSection(false);
+  view_->header()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+  for (const int hidden : {FindingsTree::bytes, FindingsTree::severity, FindingsTree::times, FindingsTree::check})
+    view_->hideColumn(hidden);  // said of the selected one, and exported
   view_->installEventFilter(this);
   view_->viewport()->installEventFilter(this);
-  connect(view_->horizontalHeader(), &QHeaderView::sectionResized, this, [this] { drawn_ = drawn_ || !is_fitting_; });
+  connect(view_->header(), &QHeaderView::sectionResized, this, [this] { drawn_ = drawn_ || !is_fitting_; });
   connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AdvicePage::select);
   auto* nothing = faint_label();
   nothing->setText(tr("No finding matches the filter."));
@@ -229,7 +233,7 @@ void AdvicePage::show_state() {
   progress_->setVisible(is_open && !is_known);
   if (!is_known) {
     message_->setText(is_open ? tr("Looking for avoidable memory") : QString());
-    finding_->show_finding(nullptr, {});
+    finding_->show_finding(nullptr, {}, {});
     return;
   }
   const advise::Advice& advice = session_.subject().advised->advice;
@@ -248,25 +252,20 @@ void AdvicePage::show_state() {
   show_selected();
 }
 
-// All up to where it is are seen at once, until somebody draws one wider or narrower.
+// All columns are seen at once, until somebody draws one wider or narrower.
 void AdvicePage::fit_columns() {
   if (drawn_ || model_.is_empty()) return;
   is_fitting_ = true;
-  const int letter = fontMetrics().averageCharWidth();
+  view_->setColumnHidden(FindingsTree::fixing, model_.is_constant(FindingsTree::fixing));
   int left = view_->viewport()->width();
-  for (const int at : {FindingsTable::reduction, FindingsTable::bytes, FindingsTable::fixing, FindingsTable::severity,
-                       FindingsTable::times, FindingsTable::check}) {
+  for (const int at : {FindingsTree::number, FindingsTree::change, FindingsTree::after, FindingsTree::fixing}) {
+    if (view_->isColumnHidden(at)) continue;
     view_->resizeColumnToContents(at);
-    // What is longer has two lines.
-    if (at == FindingsTable::reduction || at == FindingsTable::fixing) {
-      const int most = (at == FindingsTable::reduction ? 14 : 18) * letter + 2 * kGap;
-      view_->setColumnWidth(at, std::min(view_->columnWidth(at), most));
-    }
-    if (at != FindingsTable::times && at != FindingsTable::check) left -= view_->columnWidth(at);
+    left -= view_->columnWidth(at);
   }
-  const int title = std::max(30 * letter, left * 13 / 25);
-  view_->setColumnWidth(FindingsTable::title, title);
-  view_->setColumnWidth(FindingsTable::where, std::max(24 * letter, left - title));
+  const int letter = fontMetrics().averageCharWidth(), where = std::max(16 * letter, left * 2 / 5);
+  view_->setColumnWidth(FindingsTree::where, where);
+  view_->setColumnWidth(FindingsTree::title, std::max(20 * letter, left - where));
   is_fitting_ = false;
 }
 
@@ -276,30 +275,57 @@ void AdvicePage::show_selected() {
   if (filter_edit_->text() != view.filter) filter_edit_->setText(view.filter);
   filter_.set_filter(view.filter);
   lists_->setCurrentIndex(filter_.rowCount() > 0 || model_.is_empty() ? 0 : 1);
-  int row = model_.row_of(view.finding);
-  if (row < 0 && !model_.is_empty()) row = filter_.mapToSource(filter_.index(0, 0)).row();
-  if (row < 0) {
-    finding_->show_finding(nullptr, {});
+  // An entry stands for its first finding: it stays selected where it is.
+  const QModelIndex current = filter_.mapToSource(view_->currentIndex());
+  QModelIndex wanted = model_.index_of(view.finding);
+  if (current.isValid() && wanted.isValid() && model_.finding(current).id == model_.finding(wanted).id)
+    wanted = current;
+  if (!wanted.isValid() && !model_.is_empty()) wanted = filter_.mapToSource(filter_.index(0, 0));
+  if (!wanted.isValid()) {
+    finding_->show_finding(nullptr, {}, {});
     return;
   }
-  const QModelIndex index = filter_.mapFromSource(model_.index(row, 0));
-  if (index.isValid() && index.row() != view_->currentIndex().row()) view_->setCurrentIndex(index);
-  finding_->show_finding(&model_.finding(row), {QFileInfo(session_.document()->facts().path).absolutePath()});
+  const QModelIndex index = filter_.mapFromSource(wanted.siblingAtColumn(0));
+  if (index.isValid() && index != view_->currentIndex().siblingAtColumn(0)) {
+    view_->setCurrentIndex(index);
+    view_->scrollTo(index);
+  }
+  finding_->show_finding(&model_.finding(wanted), words_of(wanted),
+                         {QFileInfo(session_.document()->facts().path).absolutePath()});
+}
+
+EntryWords AdvicePage::words_of(const QModelIndex& index) const {
+  const advise::Entry& entry = model_.entry(index);
+  const QString& recorded = session_.document()->facts().command;
+  EntryWords words;
+  if (entry.findings.size() > 1) {
+    if (entry.kind == advise::Entry::Kind::automatic) {
+      words.title = tr("%1. Of these, %2:")
+                        .arg(visible(report::entry_title(model_.advice(), entry)),
+                             index.parent().isValid() ? tr("one") : tr("the largest"));
+    } else {
+      words.title = tr("One of %1 that one change fixes.")
+                        .arg(visible(report::plural(entry.findings.size(), "finding", "findings")));
+    }
+  }
+  const QString applying = visible(report::applying_text(model_.advice(), entry));
+  if (!applying.isEmpty()) words.command = run_command(applying, recorded);
+  return words;
 }
 
 void AdvicePage::select(const QModelIndex& current) {
   if (!current.isValid()) return;
   View next = session_.view();
-  next.finding = current.data(FindingsTable::id_role).toString();
+  next.finding = current.data(FindingsTree::id_role).toString();
   session_.look(next, false);
 }
 
 void AdvicePage::show_ticks() {
   if (!session_.has(Part::advice)) return;
   const size_t sites = planned(*session_.subject().advised, session_.ticked());
-  const QSet<QString> rewritable = model_.rewritable();
-  tick_all_->setEnabled(!session_.ticked().contains(rewritable));
-  tick_all_->setToolTip(rewritable.isEmpty() ? tr("No rewrite fixes any of these findings") : QString());
+  const QSet<QString> automatic = model_.automatic();
+  tick_all_->setEnabled(!session_.ticked().contains(automatic));
+  tick_all_->setToolTip(automatic.isEmpty() ? tr("No rewrite fixes any of these findings") : QString());
   tick_none_->setEnabled(!session_.ticked().isEmpty());
   save_->setEnabled(sites > 0);
   save_->setToolTip(sites > 0 ? tr("For tapelens verify --plan and tapelens run --plan")
@@ -349,7 +375,7 @@ void AdvicePage::show_headline() {
 bool AdvicePage::eventFilter(QObject* watched, QEvent* event) {
   if (watched == view_->viewport() && event->type() == QEvent::Resize) fit_columns();
   if (watched == view_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space) {
-    const QModelIndex box = view_->currentIndex().siblingAtColumn(FindingsTable::title);
+    const QModelIndex box = view_->currentIndex().siblingAtColumn(FindingsTree::number);
     if (!box.isValid()) return false;
     const bool is_ticked = box.data(Qt::CheckStateRole).toInt() == Qt::Checked;
     filter_.setData(box, is_ticked ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
@@ -363,52 +389,6 @@ void AdvicePage::take_focus() { view_->setFocus(); }
 void AdvicePage::find() {
   filter_edit_->setFocus(Qt::ShortcutFocusReason);
   filter_edit_->selectAll();
-}
-
-trace::Status AdvicePage::save_plan(const QString& path) {
-  if (!session_.has(Part::advice)) return failure(tr("The findings are still being worked out."));
-  const Advised& advised = *session_.subject().advised;
-  if (planned(advised, session_.ticked()) == 0) return failure(tr("No finding that a rewrite fixes is ticked."));
-  const std::string text = plan_text(session_.document()->facts(), advised, session_.ticked());
-  QSaveFile file(path);
-  if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0 ||
-      !file.commit()) {
-    return failure(tr("%1 cannot be written: %2.").arg(path, file.errorString()));
-  }
-  plan_path_ = path;
-  show_ticks();
-  return trace::Done{};
-}
-
-void AdvicePage::open_verify(const QString& path) { verify_->open(path); }
-
-QString AdvicePage::command() const {
-  const QString& recorded = session_.document()->facts().command;
-  if (!plan_path_.isEmpty()) return verify_command("--plan", plan_path_, recorded);
-  const QString level = model_.level_of_all(session_.ticked());
-  return level.isEmpty() ? QString() : verify_command("--apply", level, recorded);
-}
-
-QString AdvicePage::beside_recording(const QString& ending) const { return session_.document()->facts().path + ending; }
-
-void AdvicePage::ask_plan() {
-  const QFileInfo recording(session_.document()->facts().path);
-  const QString path = QFileDialog::getSaveFileName(
-      this, tr("Save plan"), recording.absolutePath() + '/' + recording.completeBaseName() + ".plan.json",
-      tr("Plans (*.json)"));
-  if (path.isEmpty()) return;
-  if (const auto saved = save_plan(path); !saved) remark_->setText(sentence(saved.error()));
-}
-
-void AdvicePage::ask_verify() {
-  const QString path = QFileDialog::getOpenFileName(this, tr("Open verify result"), beside_recording(".verify.json"),
-                                                    tr("Verify results (*.json)"));
-  if (!path.isEmpty()) open_verify(path);
-}
-
-void AdvicePage::look_for_verify() {
-  const QString path = beside_recording(".verify.json");
-  if (QFileInfo(path).isFile()) open_verify(path);
 }
 
 }  // namespace tapelens::gui

@@ -1,7 +1,7 @@
 // The findings: which memory is avoidable, what the peak is without it, and the plan that fixes it.
 #pragma once
 
-#include "gui/models/findings_table.h"
+#include "gui/models/findings_tree.h"
 #include "gui/widgets/page.h"
 
 class QLabel;
@@ -10,10 +10,11 @@ class QProgressBar;
 class QPushButton;
 class QSplitter;
 class QStackedWidget;
-class QTableView;
+class QTreeView;
 
 namespace tapelens::gui {
 
+struct EntryWords;
 class FindingPane;
 class ReductionCurve;
 class VerifyPane;
@@ -30,6 +31,8 @@ class AdvicePage : public Page {
 
   // Writes what is ticked and a rewrite fixes.
   trace::Status save_plan(const QString& path);
+  // Writes the patch of the finding that is selected.
+  trace::Status save_patch(const QString& path);
   // Shows what `tapelens verify --format json` wrote.
   void open_verify(const QString& path);
 
@@ -47,14 +50,17 @@ class AdvicePage : public Page {
   void show_ticks();
   void fit_columns();
   void select(const QModelIndex& current);
+  void copy(const QString& text, const QString& what);
   void ask_plan();
+  void ask_patch();
   void ask_verify();
   void look_for_verify();
   QString beside_recording(const QString& ending) const;
   QString command() const;  // empty: a plan has to be saved first, or nothing is ticked that a rewrite fixes
+  EntryWords words_of(const QModelIndex& index) const;
 
   Session& session_;
-  FindingsTable model_;
+  FindingsTree model_;
   FindingsFilter filter_;
   QString plan_path_;  // of what is ticked now; empty: it was not saved
 
@@ -65,7 +71,7 @@ class AdvicePage : public Page {
   ReductionCurve* curve_;
   QLineEdit* filter_edit_;
   QPushButton *tick_all_, *tick_none_, *save_, *copy_, *open_;
-  QTableView* view_;
+  QTreeView* view_;
   FindingPane* finding_;
   bool is_fitting_ = false, drawn_ = false;  // columns: now, by code; once, by hand
 };

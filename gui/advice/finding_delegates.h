@@ -1,33 +1,28 @@
-// How cells of the table of findings are drawn where the style's own way does not do.
+// How cells of the tree of findings are drawn where the style's own way does not do.
 #pragma once
 
 #include <QStyledItemDelegate>
 
 namespace tapelens::gui {
 
-// Severities in their colour.
-class SeverityDelegate final : public QStyledItemDelegate {
+// Rows of two lines; what changes next to nothing steps back.
+class FindingDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
 
  protected:
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;
 };
 
-// Boxes with an outline that is seen on a dark ground too: the style makes it of the window's colour.
-class TickDelegate final : public QStyledItemDelegate {
+// An entry's number in the colour of its severity, errors and warnings with a mark, and its box with an outline that is
+// seen on a dark ground too: the style makes it of the window's colour.
+class NumberDelegate final : public FindingDelegate {
  public:
-  using QStyledItemDelegate::QStyledItemDelegate;
+  using FindingDelegate::FindingDelegate;
 
  protected:
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;
-};
-
-// "280.0 KiB with others" breaks behind the number.
-class ReductionDelegate final : public QStyledItemDelegate {
- public:
-  using QStyledItemDelegate::QStyledItemDelegate;
-  QString displayText(const QVariant& value, const QLocale& locale) const override;
 };
 
 }  // namespace tapelens::gui

@@ -2,11 +2,12 @@
 
 #include <QEvent>
 #include <QLabel>
+#include <QPushButton>
 #include <QVBoxLayout>
 
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
-#include "gui/models/findings_table.h"
+#include "gui/models/finding_words.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/diff_view.h"
 #include "gui/widgets/source_pane.h"
@@ -32,6 +33,7 @@ FindingPane::FindingPane(QWidget* parent) : QScrollArea(parent), content_(new QW
   empty_ = add_text(*column);
   empty_->setText(tr("Select a finding to see what it is about, what proves it and how it is fixed."));
   empty_->setAlignment(Qt::AlignCenter);
+  entry_ = add_text(*column);
   title_ = add_text(*column);
   facts_ = add_text(*column);
   facts_->setTextFormat(Qt::RichText);
@@ -39,8 +41,34 @@ FindingPane::FindingPane(QWidget* parent) : QScrollArea(parent), content_(new QW
   fix_heading_ = add_heading(*column, tr("How to fix it"));
   fix_ = add_text(*column);
   guarantee_ = add_text(*column);
+  const auto add_row = [column] {
+    auto* row = new QWidget;
+    auto* inside = new QHBoxLayout(row);
+    inside->setContentsMargins(0, 0, 0, 0);
+    inside->setSpacing(kGap);
+    column->addWidget(row);
+    return row;
+  };
+  const auto add_button = [](QWidget* row, const QString& text) {
+    auto* button = new QPushButton(text);
+    row->layout()->addWidget(button);
+    return button;
+  };
+  command_row_ = add_row();
+  command_ = add_text(static_cast<QHBoxLayout&>(*command_row_->layout()));
+  static_cast<QHBoxLayout*>(command_row_->layout())->setStretch(0, 1);
+  auto* copy_command = add_button(command_row_, tr("Copy &run"));
+  copy_command->setToolTip(tr("The command that runs the program with it fixed"));
+  connect(copy_command, &QPushButton::clicked, this, [this] { Q_EMIT copied(command_->text(), command_->text()); });
   patch_ = new DiffView;
   column->addWidget(patch_);
+  patch_row_ = add_row();
+  auto* copy_patch = add_button(patch_row_, tr("Copy pa&tch"));
+  connect(copy_patch, &QPushButton::clicked, this,
+          [this] { Q_EMIT copied(patch_text_, tr("the patch, for git apply")); });
+  auto* save_patch = add_button(patch_row_, tr("&Save patch\u2026"));
+  connect(save_patch, &QPushButton::clicked, this, &FindingPane::saveWanted);
+  static_cast<QHBoxLayout*>(patch_row_->layout())->addStretch(1);
   evidence_heading_ = add_heading(*column, tr("Evidence"));
   evidence_ = add_text(*column);
   evidence_->setTextFormat(Qt::RichText);
@@ -57,10 +85,10 @@ FindingPane::FindingPane(QWidget* parent) : QScrollArea(parent), content_(new QW
   column->addWidget(source_);
   column->addStretch();
   setWidget(content_);
-  show_finding(nullptr, {});
+  show_finding(nullptr, {}, {});
 }
 
-QLabel* FindingPane::add_text(QVBoxLayout& column) {
+QLabel* FindingPane::add_text(QBoxLayout& column) {
   auto* label = new QLabel;
   label->setWordWrap(true);
   label->setTextFormat(Qt::PlainText);
@@ -81,11 +109,11 @@ QLabel* FindingPane::add_heading(QVBoxLayout& column, const QString& text) {
   return label;
 }
 
-void FindingPane::show_finding(const advise::Finding* finding, const QStringList& folders) {
+void FindingPane::show_finding(const advise::Finding* finding, const EntryWords& entry, const QStringList& folders) {
   empty_->setVisible(finding == nullptr);
-  for (QWidget* widget : std::initializer_list<QWidget*>{title_, facts_, message_, fix_heading_, fix_, guarantee_,
-                                                         patch_, evidence_heading_, evidence_, notes_heading_, notes_,
-                                                         source_heading_, source_}) {
+  for (QWidget* widget : std::initializer_list<QWidget*>{
+           entry_, title_, facts_, message_, fix_heading_, fix_, guarantee_, command_row_, patch_, patch_row_,
+           evidence_heading_, evidence_, notes_heading_, notes_, source_heading_, source_}) {
     widget->setVisible(finding != nullptr);
   }
   if (finding == nullptr) {
@@ -93,6 +121,8 @@ void FindingPane::show_finding(const advise::Finding* finding, const QStringList
     return;
   }
   const advise::Finding& f = *finding;
+  entry_->setText(entry.title);
+  entry_->setVisible(!entry.title.isEmpty());
   title_->setText(visible(f.title));
   severity_ = f.severity;
   severity_text_ = check::severity_name(f.severity);
@@ -108,8 +138,13 @@ void FindingPane::show_finding(const advise::Finding* finding, const QStringList
       (f.is_proved ? "" : tr(" The recording cannot prove this: have a look before you change anything.")));
   fix_->setText(visible(f.fix.text));
   guarantee_->setText(guarantee_text(f));
+  command_->setText(entry.command);
+  command_row_->setVisible(!entry.command.isEmpty());
   patch_->setVisible(!f.fix.edits.empty());
-  patch_->show_diff(visible(check::unified_diff(f.fix.edits)));
+  patch_row_->setVisible(!f.fix.edits.empty());
+  // As git wants it; what is shown of it hides nothing.
+  patch_text_ = QString::fromStdString(check::unified_diff(f.fix.edits));
+  patch_->show_diff(visible(patch_text_.toStdString()));
   patch_->fit(kPatchLines);
   show_evidence(f);
   QString notes;
@@ -152,7 +187,8 @@ void FindingPane::paint() {
     palette.setColor(QPalette::WindowText, with);
     label->setPalette(palette);
   };
-  for (QLabel* label : {empty_, guarantee_, facts_}) color(label, theme().faint);
+  command_->setFont(mono_font());
+  for (QLabel* label : {empty_, entry_, guarantee_, facts_}) color(label, theme().faint);
   facts_->setText(
       QString("<b style='color:%1'>%2</b> &nbsp;%3")
           .arg(theme().severity(severity_).name(), severity_text_, facts_text_.toHtmlEscaped().replace('\n', "<br>")));

@@ -8,36 +8,49 @@
 #include "analyzer/model/model.h"
 
 class QLabel;
+class QBoxLayout;
 class QVBoxLayout;
+class QWidget;
 
 namespace tapelens::gui {
 
 class DiffView;
 class SourcePane;
 
+// What is known of the entry that a finding is part of; empty: nothing beyond the finding.
+struct EntryWords {
+  QString title;
+  QString command;  // that fixes it without a change of the program
+};
+
 class FindingPane : public QScrollArea {
   Q_OBJECT
  public:
   explicit FindingPane(QWidget* parent = nullptr);
   // Null: asks to choose one. `folders`: where sources are looked for.
-  void show_finding(const advise::Finding* finding, const QStringList& folders);
+  void show_finding(const advise::Finding* finding, const EntryWords& entry, const QStringList& folders);
 
  Q_SIGNALS:
+  void copied(const QString& text, const QString& what);
+  void saveWanted();  // of the patch
   void evidenceClicked(tapelens::model::Interval when);
 
  protected:
   void changeEvent(QEvent* event) override;
 
  private:
-  QLabel* add_text(QVBoxLayout& column);
+  QLabel* add_text(QBoxLayout& column);
   QLabel* add_heading(QVBoxLayout& column, const QString& text);
   void show_evidence(const advise::Finding& finding);
   void paint();
 
   QWidget* content_;
-  QLabel *empty_, *title_, *facts_, *message_;
+  QLabel *empty_, *entry_, *title_, *facts_, *message_;
   QLabel *fix_heading_, *fix_, *guarantee_;
+  QWidget *command_row_, *patch_row_;
+  QLabel* command_;
   DiffView* patch_;
+  QString patch_text_;
   QLabel *evidence_heading_, *evidence_;
   QLabel *notes_heading_, *notes_;
   QLabel* source_heading_;

@@ -4,6 +4,7 @@
 #include <QTimer>
 #include <cstdio>
 
+#include "gui/app/card.h"
 #include "gui/app/main_window.h"
 #include "gui/models/error.h"
 
@@ -28,7 +29,7 @@ bool has_display() {
          !qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM");
 }
 
-// Opens what is asked for, waits until all of it is worked out, writes the picture and ends.
+// Opens what is asked for, waits until all of it is worked out, writes the pictures and ends.
 class Photographer : public QObject {
  public:
   Photographer(MainWindow& window, const WindowOptions& options) : window_(window), options_(options) {
@@ -54,14 +55,20 @@ class Photographer : public QObject {
     }
     done_ = true;
     // After the pages have seen what came in, and laid it out.
-    QTimer::singleShot(200, this, [this] {
-      if (window_.grab().save(options_.screenshot, "PNG")) return end({}, kFine);
-      end(options_.screenshot + ": cannot be written", kUnreadable);
-    });
+    QTimer::singleShot(200, this, [this] { end(write(), kUnreadable); });
+  }
+  // Why that could not be done; empty: it could.
+  QString write() {
+    if (!options_.screenshot.isEmpty() && !window_.grab().save(options_.screenshot, "PNG"))
+      return options_.screenshot + ": cannot be written";
+    if (options_.card.isEmpty()) return {};
+    const Session& session = window_.session();
+    const auto written = export_card(*session.document(), session.subject(), {}, options_.card);
+    return written ? QString() : sentence(written.error());
   }
   void end(const QString& why, int code) {
     if (!why.isEmpty()) say_line(why);
-    QApplication::exit(code);
+    QApplication::exit(why.isEmpty() ? kFine : code);
   }
 
   MainWindow& window_;
@@ -85,7 +92,7 @@ int run_application(int argc, char** argv) {
     return kFine;
   }
   if (!has_display()) {
-    if (options.screenshot.isEmpty()) {
+    if (!options.is_headless()) {
       say_line("there is no display: set DISPLAY or WAYLAND_DISPLAY, or use --screenshot PATH, `tapelens report`");
       return kUnreadable;
     }
@@ -97,7 +104,7 @@ int run_application(int argc, char** argv) {
   QApplication::setOrganizationName("Tapelens");
   QApplication::setApplicationVersion(TAPELENS_VERSION);
   QApplication::setDesktopFileName("org.tapelens.Tapelens");
-  const bool is_photo = !options.screenshot.isEmpty();
+  const bool is_photo = options.is_headless();
   const Scheme scheme = options.scheme.value_or(is_photo ? Scheme::system : MainWindow::kept_scheme());
   set_scheme(scheme);
   MainWindow window(scheme);

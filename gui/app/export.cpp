@@ -14,10 +14,7 @@
 
 namespace tapelens::gui {
 
-namespace {
-
-template <class Write>
-trace::Status saved(const QString& path, Write write) {
+trace::Status save_file(const QString& path, const std::function<bool(QIODevice&)>& write) {
   QSaveFile file(path);
   if (!file.open(QIODevice::WriteOnly) || !write(file) || !file.commit()) {
     return failure(QString("%1: cannot be written: %2").arg(path, file.errorString()));
@@ -25,15 +22,13 @@ trace::Status saved(const QString& path, Write write) {
   return trace::Done{};
 }
 
-}  // namespace
-
 trace::Status export_page(Page& page, const QString& path) {
   const QString ending = QFileInfo(path).suffix().toLower();
   if (ending == "png") {
-    return saved(path, [&](QIODevice& file) { return page.picture()->grab().save(&file, "PNG"); });
+    return save_file(path, [&](QIODevice& file) { return page.picture()->grab().save(&file, "PNG"); });
   }
   if (ending == "svg") {
-    return saved(path, [&](QIODevice& file) {
+    return save_file(path, [&](QIODevice& file) {
       QSvgGenerator svg;
       svg.setOutputDevice(&file);
       svg.setSize(page.picture()->size());
@@ -48,7 +43,7 @@ trace::Status export_page(Page& page, const QString& path) {
   if (ending == "csv") {
     const QAbstractItemModel* table = page.table();
     if (table == nullptr) return failure(QString("%1: the %2 page has no table: .png or .svg").arg(path, page.title()));
-    return saved(path, [&](QIODevice& file) {
+    return save_file(path, [&](QIODevice& file) {
       const QByteArray bytes = csv_text(*table).toUtf8();
       return file.write(bytes) == bytes.size();
     });

@@ -35,7 +35,7 @@ trace::Status MainWindow::look_at_device(const QString& name) {
   }
   View next = session_.view();
   next.subject = static_cast<size_t>(at - subjects.begin());
-  next.range = (*at)->busy();
+  next.range = (*at)->first_shown();
   session_.look(next, false);
   return trace::Done{};
 }

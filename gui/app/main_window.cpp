@@ -16,7 +16,6 @@
 #include <QVBoxLayout>
 
 #include "analyzer/report/findings.h"
-#include "gui/app/export.h"
 #include "gui/app/start_page.h"
 #include "gui/compare/compare_page.h"
 #include "gui/models/error.h"
@@ -61,7 +60,10 @@ MainWindow::MainWindow(Scheme scheme, QWidget* parent) : QMainWindow(parent), sc
   connect(&session_, &Session::viewChanged, this, &MainWindow::follow);
   connect(&session_, &Session::tickedChanged, this, &MainWindow::show_headline);
   connect(&session_, &Session::whatIfChanged, this, &MainWindow::show_headline);
-  connect(&session_, &Session::made, this, &MainWindow::show_headline);
+  connect(&session_, &Session::made, this, [this] {
+    card_->setEnabled(session_.has(Part::advice));
+    show_headline();
+  });
   restore_state();
   show_recent();
   follow();
@@ -193,6 +195,7 @@ void MainWindow::follow() {
     tabs_[i]->setChecked(is_open && i == at);
   }
   for (QAction* action : {export_, copy_, find_, close_}) action->setEnabled(is_open);
+  card_->setEnabled(session_.has(Part::advice));
   show_subjects();
   const bool can_back = session_.can_go_back(), can_forward = session_.can_go_forward();
   back_->setEnabled(can_back);
@@ -301,18 +304,6 @@ void MainWindow::open_other(const QString& path) {
 void MainWindow::ask_file() {
   const QString path = QFileDialog::getOpenFileName(this, tr("Open a recording"), {}, kNameFilter);
   if (!path.isEmpty()) open(path);
-}
-
-void MainWindow::ask_export() {
-  Page& shown = page(session_.view().page);
-  const QString kinds = shown.table() != nullptr ? tr("Picture (*.png);;Drawing (*.svg);;Table (*.csv)")
-                                                 : tr("Picture (*.png);;Drawing (*.svg)");
-  QString chosen;
-  QString path = QFileDialog::getSaveFileName(this, tr("Export %1").arg(shown.title()),
-                                              shown.title().toLower() + ".png", kinds, &chosen);
-  if (path.isEmpty()) return;
-  if (QFileInfo(path).suffix().isEmpty()) path += chosen.section('*', 1).section(')', 0, 0);
-  if (const auto exported = export_page(shown, path); !exported) say(sentence(exported.error()));
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

@@ -63,6 +63,7 @@ class MainWindow final : public QMainWindow {
   void show_progress(const QString& what, double share);
   void ask_file();
   void ask_export();
+  void ask_card();
   void show_keys();
   void about();
   void remember(const QString& path);
@@ -82,8 +83,8 @@ class MainWindow final : public QMainWindow {
   QWidget *banner_ = nullptr, *working_ = nullptr;
   QProgressBar* progress_ = nullptr;
   QMenu* recent_menu_ = nullptr;
-  QAction *back_action_ = nullptr, *forward_action_ = nullptr, *export_ = nullptr, *copy_ = nullptr, *find_ = nullptr,
-          *close_ = nullptr;
+  QAction *back_action_ = nullptr, *forward_action_ = nullptr, *export_ = nullptr, *card_ = nullptr, *copy_ = nullptr,
+          *find_ = nullptr, *close_ = nullptr;
   Scheme scheme_;
   QString opening_;
 };

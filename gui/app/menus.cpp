@@ -1,11 +1,15 @@
-// The menus of the window, and what Help shows.
+// The menus of the window, what they export, and what Help shows.
 #include <QActionGroup>
 #include <QApplication>
+#include <QFileDialog>
+#include <QFileInfo>
 #include <QMenuBar>
 #include <QMessageBox>
 
+#include "gui/app/card.h"
 #include "gui/app/export.h"
 #include "gui/app/main_window.h"
+#include "gui/models/error.h"
 
 namespace tapelens::gui {
 
@@ -24,6 +28,7 @@ void MainWindow::make_menus() {
   add(file, tr("Compare &with …"), {}, [this] { show_page(PageId::compare); });
   file.addSeparator();
   export_ = add(file, tr("&Export this page …"), QKeySequence("Ctrl+E"), [this] { ask_export(); });
+  card_ = add(file, tr("Export c&ard …"), {}, [this] { ask_card(); });
   close_ = add(file, tr("&Close"), QKeySequence("Ctrl+W"), [this] { session_.close(); });
   file.addSeparator();
   add(file, tr("&Quit"), QKeySequence("Ctrl+Q"), [this] { close(); });
@@ -55,6 +60,30 @@ void MainWindow::make_menus() {
   QMenu& help = *menuBar()->addMenu(tr("&Help"));
   add(help, tr("&Keys"), QKeySequence("F1"), [this] { show_keys(); });
   add(help, tr("&About Tapelens"), {}, [this] { about(); });
+}
+
+void MainWindow::ask_export() {
+  Page& shown = page(session_.view().page);
+  const QString kinds = shown.table() != nullptr ? tr("Picture (*.png);;Drawing (*.svg);;Table (*.csv)")
+                                                 : tr("Picture (*.png);;Drawing (*.svg)");
+  QString chosen;
+  QString path = QFileDialog::getSaveFileName(this, tr("Export %1").arg(shown.title()),
+                                              shown.title().toLower() + ".png", kinds, &chosen);
+  if (path.isEmpty()) return;
+  if (QFileInfo(path).suffix().isEmpty()) path += chosen.section('*', 1).section(')', 0, 0);
+  if (const auto exported = export_page(shown, path); !exported) say(sentence(exported.error()));
+}
+
+// Of what is ticked, or of all findings.
+void MainWindow::ask_card() {
+  QString chosen;
+  QString path = QFileDialog::getSaveFileName(this, tr("Export card"),
+                                              QFileInfo(session_.document()->facts().path).completeBaseName() + ".png",
+                                              tr("Picture (*.png);;Drawing (*.svg)"), &chosen);
+  if (path.isEmpty()) return;
+  if (QFileInfo(path).suffix().isEmpty()) path += chosen.section('*', 1).section(')', 0, 0);
+  const auto exported = export_card(*session_.document(), session_.subject(), session_.ticked(), path);
+  if (!exported) say(sentence(exported.error()));
 }
 
 void MainWindow::show_keys() {

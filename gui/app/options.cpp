@@ -67,6 +67,12 @@ const std::vector<Option>& options_with_values() {
          o.screenshot = value;
          return true;
        }},
+      {"export-card", "PATH", "Write one picture to show others (PNG, SVG) and end; needs no display",
+       "is no name of a card: it ends with .png or .svg",
+       [](WindowOptions& o, const QString& value) {
+         o.card = value;
+         return value.endsWith(".png", Qt::CaseInsensitive) || value.endsWith(".svg", Qt::CaseInsensitive);
+       }},
       {"size", "WxH", "Of the window, like 1280x720", "is no size of a window, like 1280x720",
        [](WindowOptions& o, const QString& value) { return (o.size = size_of(value)).has_value(); }},
       {"scheme", "SCHEME", "Colors: " + joined(kSchemes) + "; those chosen last if not given",
@@ -112,11 +118,12 @@ trace::Result<WindowOptions> parse_options(const QStringList& arguments) {
   if (files.size() > 2) return failure(QString("'%1' is a third file: one to open, one to compare with").arg(files[2]));
   options.file = files.value(0);
   options.other = files.value(1);
-  if (options.file.isEmpty() && (options.at || !options.device.isEmpty() || !options.screenshot.isEmpty())) {
+  if (options.file.isEmpty() && (options.at || !options.device.isEmpty() || options.is_headless())) {
     return failure(QString("%1 needs a FILE")
-                       .arg(options.at                  ? "--at"
-                            : !options.device.isEmpty() ? "--device"
-                                                        : "--screenshot"));
+                       .arg(options.at                      ? "--at"
+                            : !options.device.isEmpty()     ? "--device"
+                            : !options.screenshot.isEmpty() ? "--screenshot"
+                                                            : "--export-card"));
   }
   return options;
 }
@@ -142,6 +149,7 @@ Examples:
   tapelens-gui run.tapelens --device cuda:1 --page segments --at oom
   tapelens-gui before.tapelens after.tapelens --page compare
   tapelens-gui run.tapelens --page peak --at step:2 --screenshot peak.png --size 1920x1080
+  tapelens-gui run.tapelens --export-card card.png --scheme dark
 
 Exit codes: 0 fine, 2 wrong usage, 3 a file cannot be read or written. More: docs/gui.md
 )";

@@ -19,8 +19,11 @@ struct WindowOptions {
   std::optional<report::At> at;
   QString device;      // "cuda:0"; empty: the one with the largest peak
   QString screenshot;  // where to write a picture of the window; empty: the window stays open
+  QString card;        // where to write a card; empty: likewise
   std::optional<QSize> size;
   std::optional<Scheme> scheme;  // none: that of the last time
+  // Something is written, and nobody looks.
+  bool is_headless() const { return !screenshot.isEmpty() || !card.isEmpty(); }
   bool wants_help = false, wants_version = false;
 };
 

@@ -31,7 +31,16 @@ constexpr int kPeaks = -1;  // data of the choice of a step: each one's peak
 QString amount(Bytes bytes) { return visible(report::bytes_text(bytes)); }
 QString file_name(const Document& document) { return document.facts().path.section('/', -1); }
 
-// What grew in the colour of a peak, what shrank in that of what is gained; the words and signs say the same.
+// "train.py" of "python train.py --lr 1": the first word that is a file of a program, else the first of all.
+QString program_of(const QString& command) {
+  const QStringList words = command.split(' ', Qt::SkipEmptyParts);
+  for (const QString& word : words) {
+    if (word.endsWith(".py")) return word.section('/', -1);
+  }
+  return words.isEmpty() ? QString() : words.first().section('/', -1);
+}
+
+// What increased in the colour of a peak, what decreased in that of what is gained; the words and signs say the same.
 class ChangeDelegate final : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -41,7 +50,7 @@ class ChangeDelegate final : public QStyledItemDelegate {
     QStyledItemDelegate::initStyleOption(option, index);
     const auto fate = static_cast<Fate>(index.data(CompareTable::fate_role).toInt());
     if (fate == Fate::same) return;
-    const bool is_more = fate == Fate::appeared || fate == Fate::grew;
+    const bool is_more = fate == Fate::added || fate == Fate::increased;
     for (const auto role : {QPalette::Text, QPalette::HighlightedText}) {
       option->palette.setColor(role, is_more ? theme().peak : theme().what_if);
     }
@@ -236,7 +245,7 @@ void ComparePage::show_recordings() {
     message_->setText(tr("Opening"));
     progress_->setValue(0);
   } else {
-    message_->setText(is_open ? tr("Compare %1 with another recording: what appeared, grew, shrank and went.\nDrop it "
+    message_->setText(is_open ? tr("Compare %1 with another recording: what is new, increased, decreased, removed.\nDrop it "
                                    "here, or choose it.")
                                     .arg(file_name(*session_.document()))
                               : QString());
@@ -250,7 +259,11 @@ void ComparePage::show_recordings() {
   step_->setCurrentIndex(step_->findData(other_.step() ? static_cast<int>(*other_.step()) : kPeaks));
   by_->setCurrentIndex(by_->findData(static_cast<int>(other_.by())));
   const auto steps = [](const Subject& of) { return visible(report::plural(of.of.steps.size(), "step", "steps")); };
-  const QString problem = other_.problem().isEmpty() ? QString() : other_.problem() + '\n';
+  QString problem = other_.problem().isEmpty() ? QString() : other_.problem() + '\n';
+  const QString &ran_a = session_.document()->facts().command, &ran_b = other_.document()->facts().command;
+  if (program_of(ran_a) != program_of(ran_b))
+    problem += tr("Different programs (%1, %2): groups of one name need not be the same thing.\n")
+                   .arg(program_of(ran_a), program_of(ran_b));
   remark_->setText(problem + tr("A is %1 (%2, %3), B is %4 (%5, %6)")
                                  .arg(file_name(*session_.document()), a.name, steps(a), file_name(*other_.document()),
                                       b.name, steps(b)));

@@ -45,14 +45,14 @@ Time time_at(const std::vector<Interval>& steps, double place) {
 
 const char* fate_name(Fate fate) {
   switch (fate) {
-    case Fate::appeared:
-      return "appeared";
-    case Fate::grew:
-      return "grew";
-    case Fate::shrank:
-      return "shrank";
-    case Fate::went:
-      return "went";
+    case Fate::added:
+      return "new";
+    case Fate::increased:
+      return "increased";
+    case Fate::decreased:
+      return "decreased";
+    case Fate::removed:
+      return "removed";
     case Fate::same:
       break;
   }
@@ -60,9 +60,9 @@ const char* fate_name(Fate fate) {
 }
 
 Fate ComparedGroup::fate() const {
-  if (allocations_a == 0) return Fate::appeared;
-  if (allocations_b == 0) return Fate::went;
-  return a < b ? Fate::grew : b < a ? Fate::shrank : Fate::same;
+  if (allocations_a == 0) return Fate::added;
+  if (allocations_b == 0) return Fate::removed;
+  return a < b ? Fate::increased : b < a ? Fate::decreased : Fate::same;
 }
 
 std::vector<ComparedGroup> compared(const std::vector<peak::Group>& a, const std::vector<peak::Group>& b) {
@@ -194,7 +194,7 @@ QVariant CompareTable::headerData(int section, Qt::Orientation orientation, int 
   };
   static constexpr Head kHeads[kColumns] = {{"Group", "What the bytes are grouped by."},
                                             {"Difference", "B less A: what B holds more."},
-                                            {"Change", "Appeared and went: it is in B alone, in A alone."},
+                                            {"Change", "New and removed: it is in B alone, in A alone."},
                                             {"A", "Bytes in the recording that is open."},
                                             {"B", "Bytes in the recording that it is compared with."},
                                             {"Allocations", "How many in A, and in B."}};

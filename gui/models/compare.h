@@ -11,7 +11,7 @@
 
 namespace tapelens::gui {
 
-enum class Fate : uint8_t { appeared, grew, same, shrank, went };
+enum class Fate : uint8_t { added, increased, same, decreased, removed };
 const char* fate_name(Fate fate);
 
 struct ComparedGroup {

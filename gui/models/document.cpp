@@ -73,6 +73,23 @@ Interval Subject::busy() const {
   return picture::inside({Time{first.ns - room}, Time{last.ns + room}}, whole);
 }
 
+Interval Subject::first_shown() const {
+  constexpr size_t kFew = 12;  // steps that are told apart at a glance
+  const Interval all = busy();
+  const std::vector<Interval>& steps = of.bands.steps;
+  // The last interval is what came after the last step, or all of a run without an optimizer.
+  const size_t whole = !of.steps.empty() && of.steps.back().when.end == model::kNever ? steps.size() - 1 : steps.size();
+  const auto found = std::ranges::find_if(steps, [&](const Interval& step) { return step.contains(device.when.time); });
+  const auto at = static_cast<size_t>(found - steps.begin());
+  if (whole == 0 || at >= whole) return all;
+  const size_t first = whole <= kFew ? 0 : at - std::min<size_t>(at, 1);
+  const size_t last = whole <= kFew ? whole - 1 : std::min(at + 1, whole - 1);
+  const Interval shown{std::max(steps[first].begin, all.begin), std::min(steps[last].end, all.end)};
+  const int64_t room = (shown.end.ns - shown.begin.ns) / 50 + 1;
+  return picture::inside({Time{shown.begin.ns - room}, Time{shown.end.ns + room}},
+                         Time{std::max(of.process.duration.ns, picture::kLeastShown)});
+}
+
 Loaded Document::load(const QString& path, const Progress& progress) try {
   const auto tell = [&](const char* what, double share) {
     if (progress) progress(QString::fromUtf8(what), share);
@@ -158,9 +175,9 @@ void Document::make(size_t at, Part part, const Progress& progress) {
       subject.blocks = std::make_unique<const picture::Blocks>(view.process, subject.timeline, subject.device.peak);
       return;
     case Part::curves:
-      for (size_t by = 0; by < kBys; ++by) {
+      for (size_t by = 0; by < kCurveBys; ++by) {
         if (subject.curves[by]) continue;
-        tell("Grouping", 0.35 + 0.25 * static_cast<double>(by) / kBys);
+        tell("Grouping", 0.35 + 0.25 * static_cast<double>(by) / kCurveBys);
         subject.curves[by] = std::make_unique<const picture::Curve>(
             subject.timeline, picture::group(view.process, text_, view.steps, subject.peak, static_cast<peak::By>(by)));
       }

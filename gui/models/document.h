@@ -36,7 +36,7 @@ using model::Process;
 using model::Text;
 using model::Time;
 
-inline constexpr size_t kBys = 7;  // peak::By
+inline constexpr size_t kCurveBys = peak::kBys - 1;  // of peak::By: all but the stack, of which there are too many
 
 // What there is of a process whichever device is looked at.
 struct ProcessView {
@@ -65,17 +65,20 @@ struct Subject {
   // From just before the first forward, or else the first allocation, to just behind the last event: a run begins with
   // imports.
   Interval busy() const;
+  // What is shown first: the training steps; of many that of the peak with its neighbours. Without steps, busy().
+  Interval first_shown() const;
 
   ProcessView& of;
   QString name;   // "cpu", with several processes "cpu, rank 1 (pid 4242)" or "cpu, 4242"
   QString label;  // the same for where there is no room: "cpu", "cpu, rank 1"
   peak::DeviceAnalysis analysis;
   const peak::Timeline& timeline;
-  const peak::PeakSet& peak;                                       // of analysis, as the timeline
-  peak::DevicePeak device;                                         // at that peak
-  std::array<std::unique_ptr<const picture::Curve>, kBys> curves;  // by peak::By; that of By::category is always there
-  std::unique_ptr<const picture::DeviceLines> lines;               // null: the device tells of no blocks
-  std::vector<model::OutOfMemoryId> out_of_memory;  // requests that it had no memory for, in the order of time
+  const peak::PeakSet& peak;  // of analysis, as the timeline
+  peak::DevicePeak device;    // at that peak
+  std::array<std::unique_ptr<const picture::Curve>, kCurveBys>
+      curves;                                         // by peak::By; that of By::category is always there
+  std::unique_ptr<const picture::DeviceLines> lines;  // null: the device tells of no blocks
+  std::vector<model::OutOfMemoryId> out_of_memory;    // requests that it had no memory for, in the order of time
   std::unique_ptr<const picture::Blocks> blocks;
   std::unique_ptr<const Advised> advised;
 };

@@ -1,6 +1,5 @@
 // The names of groups out of a report's allocations: those of peak::groups(), which has the columns for it.
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "gui/models/group_tree.h"
@@ -21,17 +20,11 @@ const Frame* source_of(const Allocation& allocation) {
   return stack.empty() ? nullptr : &stack.front();
 }
 
-// As peak::frame_text() has it.
-std::string frame_words(const Frame& frame, unsigned folders) {
-  std::string_view file = frame.file;
-  size_t begin = file.size();
-  for (unsigned part = 0; part <= folders && begin != std::string_view::npos && begin > 0; ++part)
-    begin = file.rfind('/', begin - 1);
-  if (begin != std::string_view::npos && begin < file.size()) file.remove_prefix(begin + 1);
-  std::string out(file);
-  if (frame.line != 0) out += ":" + std::to_string(frame.line);
-  if (!frame.function.empty()) out += (out.empty() ? "" : " ") + frame.function;
-  return out;
+// Whom a module's group counts it to: whose parameter it is, else who made it.
+const std::string& module_words(const Allocation& a) {
+  static const std::string kOutside = "(outside of modules)";
+  if (!a.owner.empty()) return a.owner;
+  return a.module.empty() ? kOutside : a.module;
 }
 
 std::string key_words(const Allocation& a, peak::By by) {
@@ -45,9 +38,11 @@ std::string key_words(const Allocation& a, peak::By by) {
       if (!holder.node.empty()) return holder.node;
       return is_save ? "(unattributed)" : category_name(holder.kind);
     case peak::By::module:
-      return a.module.empty() ? "(outside of modules)" : a.module;
+      return module_words(a);
     case peak::By::source:
-      return a.stack.empty() ? "(no stack)" : a.source;
+      return a.stack.empty() ? peak::kNoStack : a.source;
+    case peak::By::stack:
+      return a.stack.empty() ? peak::kNoStack : peak::kOtherFrames;
     case peak::By::op:
       return a.op.empty() ? "(no operator)" : a.op;
     case peak::By::category:
@@ -60,11 +55,11 @@ std::string key_words(const Allocation& a, peak::By by) {
 
 class Names {
  public:
-  uint32_t add(std::string name) {
+  void add(std::string name, std::vector<std::string> parts = {}) {
     const auto [at, fresh] = ids_.try_emplace(std::move(name), static_cast<uint32_t>(keys.names.size()));
     if (fresh) keys.names.push_back(at->first);
+    if (fresh) keys.parts.push_back(std::move(parts));
     keys.of.push_back(at->second);
-    return at->second;
   }
   GroupKeys keys;
 
@@ -72,41 +67,88 @@ class Names {
   std::unordered_map<std::string, uint32_t> ids_;
 };
 
-constexpr unsigned kMostFolders = 64;  // as groups() has it
-
-// Two files of the same name must not look like one place: their folders are shown until they differ.
-GroupKeys source_keys(const report::Peak& peak) {
-  std::map<std::string, std::map<std::string_view, const Frame*>> files;  // of each short name
-  for (const Allocation& a : peak.allocations) {
-    if (const Frame* frame = source_of(a)) files[a.source].try_emplace(frame->file, frame);
+// The frames that a place is named after, the outermost first: that of the line, or all of the program's.
+std::vector<peak::Place> places_of(const Allocation& a, peak::By by) {
+  std::vector<peak::Place> places;
+  const auto add = [&](const Frame& frame) { places.push_back({frame.file, frame.function, frame.line}); };
+  if (by == peak::By::source) {
+    if (const Frame* frame = source_of(a)) add(*frame);
+    return places;
   }
-  std::map<std::string, unsigned> folders;
-  for (const auto& [name, same] : files) {
-    if (same.size() < 2) continue;
-    unsigned& wanted = folders[name];
-    for (bool clear = false; !clear && wanted < kMostFolders;) {
-      ++wanted;
-      std::vector<std::string> texts;
-      for (const auto& [file, frame] : same) texts.push_back(frame_words(*frame, wanted));
-      std::ranges::sort(texts);
-      clear = std::ranges::adjacent_find(texts) == texts.end();
-    }
+  for (auto at = a.stack.rbegin(); at != a.stack.rend(); ++at) {
+    if (!model::is_library_frame(at->file, at->function)) add(*at);
+  }
+  return places;
+}
+
+GroupKeys place_keys(const report::Peak& peak, peak::By by, Nesting nesting) {
+  peak::FrameNames frames;
+  for (const Allocation& a : peak.allocations) {
+    for (const peak::Place& place : places_of(a, by)) frames.add(place);
   }
   Names names;
   for (const Allocation& a : peak.allocations) {
-    const auto wanted = folders.find(a.source);
-    const Frame* frame = wanted == folders.end() ? nullptr : source_of(a);
-    names.add(frame != nullptr ? frame_words(*frame, wanted->second) : key_words(a, peak::By::source));
+    std::vector<std::string> parts;
+    for (const peak::Place& place : places_of(a, by)) parts.push_back(frames.name(place));
+    if (parts.empty()) {
+      names.add(key_words(a, by));
+      continue;
+    }
+    std::string name;
+    for (const std::string& part : parts) name += (name.empty() ? "" : peak::kBetweenFrames) + part;
+    if (nesting == Nesting::none) parts.clear();
+    names.add(std::move(name), std::move(parts));
   }
   return std::move(names.keys);
 }
 
+std::vector<std::string> path_parts(const std::string& path) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('.', begin), path.size());
+    parts.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// What the program calls a parameter or what belongs to one: "layer1.conv.weight", "layer1.conv.weight exp_avg".
+std::string role_words(const Allocation& a, Nesting nesting) {
+  const Holder& holder = main_holder(a);
+  const bool is_state = holder.kind == peak::HolderKind::optimizer_state;
+  std::string name = is_state ? holder.parameter : holder.name;
+  if (nesting == Nesting::modules && !a.owner.empty()) name.erase(0, name.rfind('.') + 1);
+  if (is_state && !holder.name.empty()) name += (name.empty() ? "" : " ") + holder.name;
+  return name;
+}
+
+std::vector<std::string> parts_of(const Allocation& a, const std::string& key, peak::By by, Nesting nesting) {
+  if (nesting == Nesting::none) return {};
+  if (by == peak::By::module && !key.starts_with('(')) return path_parts(key);
+  if (by != peak::By::field) return {};
+  switch (a.category) {
+    case peak::HolderKind::parameter:
+    case peak::HolderKind::buffer:
+    case peak::HolderKind::gradient:
+    case peak::HolderKind::optimizer_state:
+      if (std::string name = role_words(a, nesting); !name.empty()) return {key, std::move(name)};
+      return {};
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
-GroupKeys group_keys(const report::Peak& peak, peak::By by) {
-  if (by == peak::By::source) return source_keys(peak);
+GroupKeys group_keys(const report::Peak& peak, peak::By by, Nesting nesting) {
+  if (by == peak::By::source || by == peak::By::stack) return place_keys(peak, by, nesting);
   Names names;
-  for (const Allocation& a : peak.allocations) names.add(key_words(a, by));
+  for (const Allocation& a : peak.allocations) {
+    std::string key = key_words(a, by);
+    std::vector<std::string> parts = parts_of(a, key, by, nesting);
+    if (by == peak::By::field && parts.size() > 1) key += '\n' + parts.back();
+    names.add(std::move(key), std::move(parts));
+  }
   return std::move(names.keys);
 }
 

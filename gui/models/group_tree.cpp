@@ -20,30 +20,30 @@ struct Level {
   GroupKeys keys;
 };
 
-Level level(const report::Peak& peak, peak::By by, bool nests) {
+Level level(const report::Peak& peak, peak::By by, Nesting nesting) {
   Level out;
   out.by = by;
-  out.keys = group_keys(peak, by);
+  out.keys = group_keys(peak, by, nesting);
   std::unordered_map<std::string, uint32_t> ids;
   const auto add = [&](const std::string& name) {
     const auto [at, fresh] = ids.try_emplace(name, static_cast<uint32_t>(out.names.size()));
     if (fresh) out.names.push_back(visible(name));
     out.parts.push_back(at->second);
   };
-  for (const std::string& key : out.keys.names) {
+  for (size_t group = 0; group < out.keys.names.size(); ++group) {
     out.part_begin.push_back(static_cast<uint32_t>(out.parts.size()));
-    if (!nests || by != peak::By::module || key.starts_with('(')) {
-      add(key);
-      continue;
-    }
-    for (size_t begin = 0; begin <= key.size();) {
-      const size_t end = std::min(key.find('.', begin), key.size());
-      add(key.substr(begin, end - begin));
-      begin = end + 1;
-    }
+    const std::vector<std::string>& parts = out.keys.parts[group];
+    if (parts.empty()) add(out.keys.names[group]);
+    for (const std::string& part : parts) add(part);
   }
   out.part_begin.push_back(static_cast<uint32_t>(out.parts.size()));
   return out;
+}
+
+Nesting nesting_of(const Groupings& groupings) {
+  if (!groupings.nests) return Nesting::none;
+  const bool has_modules = std::ranges::find(groupings.levels, peak::By::module) != groupings.levels.end();
+  return has_modules ? Nesting::modules : Nesting::parts;
 }
 
 struct Key {
@@ -59,7 +59,7 @@ struct Hash {
 GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const Rows& wanted)
     : nodes_(1), leaf_(peak.allocations.size(), kRoot) {
   std::vector<Level> levels;
-  for (const peak::By by : groupings.levels) levels.push_back(level(peak, by, groupings.nests_modules));
+  for (const peak::By by : groupings.levels) levels.push_back(level(peak, by, nesting_of(groupings)));
   struct Step {
     uint32_t key;  // level and name
     const Level* of;

@@ -13,17 +13,24 @@
 
 namespace tapelens::gui {
 
-// Of each allocation the group that `tapelens report --by` counts it in, by its number among the names.
+// Of each allocation the group that it is counted in, by its number among the names.
 struct GroupKeys {
   std::vector<std::string> names;
   std::vector<uint32_t> of;  // by row of report::Peak::allocations
+  // Of each name the levels that it has; none: itself alone.
+  std::vector<std::vector<std::string>> parts;
 };
-GroupKeys group_keys(const report::Peak& peak, peak::By by);
+enum class Nesting : uint8_t {
+  none,     // as `tapelens report --by` has them
+  parts,    // "Net.layer1.conv" by its parts, a stack by its frames, parameters and what belongs to them by name
+  modules,  // likewise, within modules: of a name what its module does not say
+};
+GroupKeys group_keys(const report::Peak& peak, peak::By by, Nesting nesting = Nesting::none);
 
 struct Groupings {
   std::vector<peak::By> levels{peak::By::module, peak::By::field};  // the outermost first
   bool is_bottom_up = false;                                        // the levels from the last to the first
-  bool nests_modules = true;                                        // "Net.layer1.conv" as three levels
+  bool nests = true;                                                // a name with parts as a level for each
 
   friend bool operator==(const Groupings&, const Groupings&) = default;
 };

@@ -30,9 +30,16 @@ std::string plan_text(const DocumentFacts& facts, const Advised& advised, const 
   return report::plan(report);
 }
 
-QString verify_command(const QString& option, const QString& value, const QString& command) {
-  return "tapelens verify " + option + ' ' + QString::fromStdString(report::shell_quote(value.toStdString())) + " -- " +
-         command;
+QString verify_command(const QString& options, const QString& command) {
+  return "tapelens verify " + options + " -- " + command;
+}
+
+QString run_command(const QString& options, const QString& command) {
+  return "tapelens run " + options + " -- " + command;
+}
+
+QString plan_option(const QString& path) {
+  return "--plan " + QString::fromStdString(report::shell_quote(path.toStdString()));
 }
 
 }  // namespace tapelens::gui

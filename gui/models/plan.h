@@ -15,8 +15,9 @@ size_t planned(const Advised& advised, const QSet<QString>& ticked);
 // The text of the plan: that of `tapelens advise --write-plan`, with the sites of what is ticked alone.
 std::string plan_text(const DocumentFacts& facts, const Advised& advised, const QSet<QString>& ticked);
 
-// For a shell. `option` and `value`: "--plan" and a path, "--apply" and a level. `command`: as it was recorded, quoted
-// already.
-QString verify_command(const QString& option, const QString& value, const QString& command);
+// For a shell. `options`: "--apply bitwise", or plan_option(). `command`: as it was recorded, quoted already.
+QString verify_command(const QString& options, const QString& command);
+QString run_command(const QString& options, const QString& command);
+QString plan_option(const QString& path);
 
 }  // namespace tapelens::gui

@@ -96,9 +96,9 @@ SearchResult search(const Document& document, const Subject& subject, const QStr
       continue;
     out.is_allocation[row] = 1;
     ++out.allocations;
-    out.bytes += p.allocations.bytes[id];
     listed.push_back(id);
   }
+  out.curve = picture::Portion(subject.timeline, out.is_allocation);
   if (listed.size() > kMostListed) {
     std::ranges::nth_element(listed, listed.begin() + kMostListed, [&](AllocationId a, AllocationId b) {
       return p.allocations.bytes[a] > p.allocations.bytes[b];

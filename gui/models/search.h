@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gui/models/document.h"
+#include "gui/picture/curve.h"
 
 namespace tapelens::gui {
 
@@ -14,7 +15,7 @@ struct SearchResult {
   std::vector<uint8_t> is_allocation;  // by AllocationId: whether it is found
   std::vector<uint8_t> is_name;        // by StringId: operators, nodes, paths of modules
   uint64_t allocations = 0;            // that were found, on the subject's device
-  Bytes bytes;                         // of all of them
+  picture::Portion curve;              // how much of them was alive, over time
   std::vector<AllocationId> biggest;   // at most 1,000, in the order of time
 };
 

@@ -95,7 +95,7 @@ void Session::show_document(std::shared_ptr<Document> document) {
   document_ = std::move(document);
   made_.assign(document_->subjects().size(), {});
   view_ = {};
-  view_.range = document_->subject(0).busy();
+  view_.range = document_->subject(0).first_shown();
   Q_EMIT opened();
   make_parts();
   find_moment();

@@ -25,7 +25,7 @@ constexpr std::array<Heading, StepsTable::kColumns> kHeadings = {{
     {"In backward", "How many of the allocations were made while a backward ran"},
     {"Allocated", "Bytes of all allocations that the step made, freed or not"},
     {"Time", "How long the step took"},
-    {"Stands out", "Why the step is unlike the others"},
+    {"Notes", "Why the step is unlike the others"},
 }};
 
 QString bytes_of(int64_t bytes) { return QString::fromStdString(report::bytes_text({bytes})); }

@@ -282,7 +282,7 @@ void PeakPage::restore_state(const QByteArray& state) {
   Groupings groupings;
   groupings.levels.clear();
   for (const qint32 by : levels) {
-    if (by >= 0 && by < static_cast<qint32>(kBys)) groupings.levels.push_back(static_cast<peak::By>(by));
+    if (by >= 0 && by < static_cast<qint32>(peak::kBys)) groupings.levels.push_back(static_cast<peak::By>(by));
   }
   if (groupings.levels.empty()) return;
   groupings.is_bottom_up = is_bottom_up;

@@ -13,9 +13,6 @@ namespace tapelens::picture {
 
 namespace {
 
-// Less than this share of the peak is small: a thousand lines are no picture.
-constexpr int64_t kSmallShare = 1024;
-
 // Lives and sizes in powers of four.
 int power(uint64_t value) { return value == 0 ? 0 : (std::bit_width(value) - 1) / 2; }
 // The first value above a power: 4^(power+1); of the highest, more than any.

@@ -48,8 +48,13 @@ class Blocks {
   void visit(const TimeAxis& time, const ByteAxis& bytes, const std::vector<Column>& columns,
              const std::function<void(const Rectangle&)>& visit) const;
 
+  // Less than this share of the peak is small: a thousand lines are no picture.
+  static constexpr int64_t kSmallShare = 1024;
   // Small ones lie above all others, from here on: no picture of the whole shows them one by one.
   int64_t small_from() const { return small_from_; }
+  bool has_small() const { return extent_ > small_from_; }
+  // What a picture of the whole shows, from 0 up: all but the small ones, unless there are no others.
+  int64_t shown() const { return small_from_ > 0 ? small_from_ : extent_; }
   bool is_small(AllocationId allocation) const { return place_[allocation.value] >= small_from_; }
 
  private:

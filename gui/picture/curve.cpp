@@ -13,7 +13,9 @@ Curve::Curve(const Timeline& timeline, Grouping grouping) : timeline_(timeline),
     if (event % Timeline::kBlock == 0) sums_.push_back(sum);
     const int64_t after = timeline.live_after(event).value;
     group_.push_back(grouping_.of[timeline.allocation_of(event).value]);
-    sum[group_.back()] += after - before;
+    int64_t& mine = sum[group_.back()];
+    mine += after - before;
+    most_[group_.back()] = std::max(most_[group_.back()], mine);
     before = after;
   }
   if (timeline.events() % Timeline::kBlock == 0) sums_.push_back(sum);
@@ -53,6 +55,65 @@ void most_columns(const Timeline& timeline, const TimeAxis& axis, std::vector<By
     const uint32_t last = std::max(first, timeline.first_at_or_after(axis.time_of(c + 1), first));
     out[static_cast<size_t>(c)] = timeline.live_after_first(timeline.most_after(first, last));
     first = last;
+  }
+}
+
+namespace {
+
+// By how much an event changes the bytes of some allocations.
+int64_t change_of(const Timeline& timeline, const std::vector<uint8_t>& is_of_it, uint32_t event) {
+  if (is_of_it[timeline.allocation_of(event).value] == 0) return 0;
+  return timeline.live_after(event).value - timeline.live_after_first(event).value;
+}
+
+}  // namespace
+
+Portion::Portion(const Timeline& timeline, const std::vector<uint8_t>& is_of_it) {
+  int64_t sum = 0;
+  for (uint32_t event = 0; event < timeline.events(); ++event) {
+    if (event % Timeline::kBlock == 0) blocks_.push_back({sum, INT64_MIN});
+    sum += change_of(timeline, is_of_it, event);
+    blocks_.back().most = std::max(blocks_.back().most, sum);
+    if (sum <= most_.value) continue;
+    most_.value = sum;
+    when_ = timeline.time_of(event);
+  }
+}
+
+void Portion::columns(const Timeline& timeline, const std::vector<uint8_t>& is_of_it, const TimeAxis& axis,
+                      std::vector<Bytes>& out) const {
+  out.resize(static_cast<size_t>(axis.width));
+  uint32_t event = 0;
+  int64_t sum = 0;  // after the events before it
+  const auto go_to = [&](uint32_t wanted, int64_t& most) {
+    while (event < wanted) {
+      if (event % Timeline::kBlock == 0 && wanted - event >= Timeline::kBlock) {
+        const uint32_t block = event / Timeline::kBlock;
+        most = std::max(most, blocks_[block].most);
+        event += Timeline::kBlock;
+        if (block + 1 < blocks_.size()) {
+          sum = blocks_[block + 1].before;
+          continue;
+        }
+        sum = blocks_[block].before;
+        for (uint32_t i = block * Timeline::kBlock; i < event; ++i) sum += change_of(timeline, is_of_it, i);
+        continue;
+      }
+      sum += change_of(timeline, is_of_it, event++);
+      most = std::max(most, sum);
+    }
+  };
+  const uint32_t first = timeline.first_at_or_after(axis.time_of(0));
+  if (!blocks_.empty()) {
+    event = std::min<uint32_t>(first / Timeline::kBlock, static_cast<uint32_t>(blocks_.size()) - 1) * Timeline::kBlock;
+    sum = blocks_[event / Timeline::kBlock].before;
+  }
+  int64_t before = 0;
+  go_to(first, before);
+  for (int c = 0; c < axis.width; ++c) {
+    int64_t most = sum;  // what was alive when the column began
+    go_to(std::max(event, timeline.first_at_or_after(axis.time_of(c + 1), event)), most);
+    out[static_cast<size_t>(c)] = Bytes{most};
   }
 }
 

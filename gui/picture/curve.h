@@ -26,6 +26,7 @@ class Curve {
   Curve(const Timeline& timeline, Grouping grouping);
 
   const Grouping& grouping() const { return grouping_; }
+  Bytes most_of(uint8_t group) const { return Bytes{most_[group]}; }  // that was ever alive of it
   void columns(const TimeAxis& axis, std::vector<Column>& out) const;
   // Of a moment: after so many events.
   std::array<int64_t, Grouping::kGroups> bytes_after(uint32_t events) const;
@@ -33,12 +34,34 @@ class Curve {
  private:
   const Timeline& timeline_;
   Grouping grouping_;
+  std::array<int64_t, Grouping::kGroups> most_{};
   std::vector<uint8_t> group_;  // of each event's allocation: read in order, where `of` would be jumped about in
   std::vector<std::array<int64_t, Grouping::kGroups>> sums_;  // before each block of the timeline, and behind the last
 };
 
 // The most in each column.
 void most_columns(const Timeline& timeline, const TimeAxis& axis, std::vector<Bytes>& out);
+
+// The live bytes of some of the allocations; `is_of_it` is by allocation, and the same at every call.
+class Portion {
+ public:
+  Portion() = default;
+  Portion(const Timeline& timeline, const std::vector<uint8_t>& is_of_it);
+
+  // The most in each column, of these bytes alone.
+  void columns(const Timeline& timeline, const std::vector<uint8_t>& is_of_it, const TimeAxis& axis,
+               std::vector<Bytes>& out) const;
+  Bytes most() const { return most_; }
+  Time when() const { return when_; }
+
+ private:
+  struct Block {
+    int64_t before, most;  // before its first event; the largest after one of them
+  };
+  std::vector<Block> blocks_;  // of Timeline::kBlock events
+  Bytes most_;
+  Time when_;
+};
 
 // The same curve with some bytes gone: Replay::Outcome::lower.
 class Lowered {

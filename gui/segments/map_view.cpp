@@ -198,7 +198,7 @@ void MapView::paint_block(QPainter& p, const peak::BlockAt& block, const QRect& 
   if (where.width() > 3) p.fillRect(QRect(where.right(), where.top(), 1, where.height()), theme().surface);
   if (is_dimmed || !begins_here || at == known_.end() || where.width() < kLabelWidth) return;
   const QRect words = where.adjusted(4, 0, -4, 0);
-  const QString label = p.fontMetrics().elidedText(what_text(*at->second), Qt::ElideMiddle, words.width());
+  const QString label = fitted(p.fontMetrics(), what_text(*at->second), words.width());
   // Over a hatching words want a ground of their own.
   if (block.waits)
     p.fillRect(QRect(words.topLeft(), QSize(p.fontMetrics().horizontalAdvance(label), words.height())), ground);

@@ -14,7 +14,7 @@ namespace tapelens::gui {
 
 namespace {
 
-constexpr int kWidest = 56;  // of a bar, in pixels
+constexpr int kFew = 12;  // steps: so many bars have their bytes and their number written on them
 
 }  // namespace
 
@@ -25,11 +25,17 @@ StepBars::StepBars(const StepsTable& table, QWidget* parent) : QWidget(parent), 
   setAccessibleName(QStringLiteral("Peak of each step"));
   connect(&table, &QAbstractItemModel::modelReset, this, [this] {
     width_ = hovered_ = current_ = -1;
+    updateGeometry();
     update();
   });
 }
 
-QSize StepBars::sizeHint() const { return {fontMetrics().averageCharWidth() * 40, fontMetrics().height() * 6}; }
+// Few steps leave the table low: what it does not need is the bars'.
+QSize StepBars::sizeHint() const {
+  return {fontMetrics().averageCharWidth() * 40, fontMetrics().height() * (is_few() ? 14 : 6)};
+}
+
+bool StepBars::is_few() const { return !table_.steps().empty() && table_.steps().size() <= kFew; }
 
 QRect StepBars::plot() const {
   return QRect(0, kGap, width(), height() - QFontMetrics(small_font()).height() - kGap - 6);
@@ -41,7 +47,7 @@ const std::vector<StepBars::Bar>& StepBars::bars() const {
   bars_.clear();
   const auto count = static_cast<int64_t>(table_.steps().size());
   if (count == 0 || width_ <= 0) return bars_;
-  const int64_t room = std::min<int64_t>(width_, count * kWidest);
+  const int64_t room = width_;
   for (int64_t row = 0; row < count; ++row) {
     const int x0 = static_cast<int>(row * room / count);
     const int x1 = std::max(x0 + 1, static_cast<int>((row + 1) * room / count));
@@ -101,7 +107,7 @@ void StepBars::paintEvent(QPaintEvent*) {
   const auto& all = bars();
   const int marked = bar_of(current_);
   // All or none: where bars are 3 or 4 pixels wide, some lines between them would be a pattern of their own.
-  const int gap = all.back().x1 >= 5 * static_cast<int>(all.size()) ? 1 : 0;
+  const int gap = is_few() ? kGap : all.back().x1 >= 5 * static_cast<int>(all.size()) ? 1 : 0;
   for (size_t i = 0; i < all.size(); ++i) {
     const Bar& bar = all[i];
     const auto row = static_cast<size_t>(bar.row);
@@ -124,15 +130,50 @@ void StepBars::paintEvent(QPaintEvent*) {
   }
   painter.setFont(small_font());
   painter.setPen(theme().faint);
-  const QRect below(kGap / 2, box.bottom() + 3, width() - kGap, height() - box.bottom() - 3);
-  painter.drawText(below, Qt::AlignLeft | Qt::AlignTop, QStringLiteral("step %1").arg(table_.steps().front().index));
-  const QRect under_last = below.adjusted(0, 0, std::min(0, all.back().x1 - width()), 0);
-  if (under_last.width() > fontMetrics().averageCharWidth() * 20)
-    painter.drawText(under_last, Qt::AlignRight | Qt::AlignTop, QString::number(table_.steps().back().index));
+  if (is_few()) {
+    for (const Bar& bar : all) {
+      const QRect place(bar.x0, box.bottom() + 3, bar.x1 - bar.x0 - gap, height() - box.bottom() - 3);
+      const QString number = QStringLiteral("step %1").arg(table_.steps()[static_cast<size_t>(bar.row)].index);
+      painter.drawText(place, Qt::AlignHCenter | Qt::AlignTop,
+                       painter.fontMetrics().elidedText(number, Qt::ElideRight, place.width()));
+    }
+    paint_bytes(painter);
+  } else {
+    paint_ends(painter);
+  }
   if (hasFocus()) {
     painter.setPen(QPen(theme().accent, 1));
     painter.drawRect(rect().adjusted(0, 0, -1, -1));
   }
+}
+
+// The peak of each step, in the bar where that is high enough, else on it.
+void StepBars::paint_bytes(QPainter& painter) const {
+  const QRect box = plot();
+  const auto most =
+      static_cast<double>(std::max<qint64>(1, table_.number(static_cast<size_t>(table_.largest()), StepsTable::peak)));
+  const int line = painter.fontMetrics().height();
+  for (const Bar& bar : bars()) {
+    const auto row = static_cast<size_t>(bar.row);
+    const auto bytes = table_.number(row, StepsTable::peak);
+    const int height = static_cast<int>(static_cast<double>(bytes) / most * box.height());
+    const QString text = visible(report::bytes_text({bytes}));
+    const QRect place(bar.x0, box.bottom() + 1 - height + (height > 2 * line ? kGap / 2 : -line),
+                      bar.x1 - bar.x0 - kGap, line);
+    if (painter.fontMetrics().horizontalAdvance(text) > place.width()) continue;
+    QColor ground = theme().category(peak::HolderKind::save);
+    if (!table_.outstanding().peak[row].isEmpty()) ground = theme().warning;
+    if (bar.row == current_) ground = theme().accent;
+    painter.setPen(height > 2 * line ? text_on(ground) : theme().text);
+    painter.drawText(place, Qt::AlignCenter, text);
+  }
+}
+
+void StepBars::paint_ends(QPainter& painter) const {
+  const QRect box = plot();
+  const QRect below(kGap / 2, box.bottom() + 3, width() - kGap, height() - box.bottom() - 3);
+  painter.drawText(below, Qt::AlignLeft | Qt::AlignTop, QStringLiteral("step %1").arg(table_.steps().front().index));
+  painter.drawText(below, Qt::AlignRight | Qt::AlignTop, QString::number(table_.steps().back().index));
 }
 
 void StepBars::mousePressEvent(QMouseEvent* event) {

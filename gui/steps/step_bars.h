@@ -42,7 +42,10 @@ class StepBars : public QWidget {
     int last;  // of its steps; the first is after the last of the bar before
   };
   const std::vector<Bar>& bars() const;
-  int bar_at(double x) const;  // into bars(); -1: none
+  bool is_few() const;
+  void paint_bytes(QPainter& painter) const;
+  void paint_ends(QPainter& painter) const;  // the first and the last number
+  int bar_at(double x) const;                // into bars(); -1: none
   int bar_of(int row) const;
   QRect plot() const;
   QString tip(const Bar& bar, int first) const;

@@ -14,6 +14,7 @@
 #include <array>
 
 #include "analyzer/report/detail.h"
+#include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/steps/step_bars.h"
@@ -28,9 +29,9 @@ namespace {
 // In average characters.
 constexpr std::array<int, StepsTable::kColumns> kWidths = {8, 14, 30, 15, 13, 13, 13, 13, 30};
 
-// "none stands out", "memory grows by 1.1 MiB a step since step 1", "3 stand out"
+// "no outliers", "memory grows by 1.1 MiB a step since step 1", "3 have a note"
 QString what_stands_out(const StandsOut& out) {
-  if (out.count == 0) return QStringLiteral("none stands out");
+  if (out.count == 0) return QStringLiteral("no outliers");
   QStringList why(out.growth.begin(), out.growth.end());
   why.removeAll({});
   if (why.removeDuplicates(); why.size() == 1) {
@@ -38,10 +39,10 @@ QString what_stands_out(const StandsOut& out) {
         static_cast<uint64_t>(std::ranges::count_if(out.peak, [](const QString& peak) { return !peak.isEmpty(); }));
     const QString growth = QStringLiteral("memory ") + why.first();
     if (peaks == 0) return growth;
-    return growth + QStringLiteral("; %1 out").arg(visible(report::plural(peaks, "peak stands", "peaks stand")));
+    return growth + QStringLiteral("; %1").arg(visible(report::plural(peaks, "peak is an outlier", "peaks are outliers")));
   }
-  return out.count == 1 ? QStringLiteral("1 stands out")
-                        : QStringLiteral("%1 stand out").arg(visible(report::count_text(out.count)));
+  return out.count == 1 ? QStringLiteral("1 has a note")
+                        : QStringLiteral("%1 have a note").arg(visible(report::count_text(out.count)));
 }
 
 QString headline_of(const StepsTable& table) {
@@ -51,6 +52,19 @@ QString headline_of(const StepsTable& table) {
   return QStringLiteral("%1; the largest peak, %2, in step %3; %4")
       .arg(count, visible(report::bytes_text(most.peak)), QString::number(most.index),
            what_stands_out(table.outstanding()));
+}
+
+constexpr int64_t kLeastKept = 100;  // of the peak: less is nothing that grows
+
+// The bytes of its evidence that stay alive from one step over all of the next.
+Bytes kept_across_steps(const advise::Finding& finding, const std::vector<Interval>& steps) {
+  Bytes bytes;
+  for (const advise::Evidence& one : finding.evidence) {
+    const auto next = std::ranges::upper_bound(steps, one.begin, {}, &Interval::begin);
+    if (next != steps.end() && next + 1 != steps.end() && one.end > next->end)
+      bytes += Bytes{one.bytes.value * static_cast<int64_t>(one.count)};
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -79,9 +93,10 @@ StepsPage::StepsPage(Session& session, QWidget* parent)
       table_(new StepsTable(this)),
       rows_(new StepsRows(*table_, this)),
       headline_(new QLabel(this)),
+      growing_(new QLabel(this)),
       bars_(new StepBars(*table_, this)),
       filter_(new QLineEdit(this)),
-      only_(new QCheckBox(QStringLiteral("Only what stands out"), this)),
+      only_(new QCheckBox(QStringLiteral("Outliers only"), this)),
       view_(new QTableView(this)),
       nothing_(new QLabel(view_->viewport())) {
   lay_out();
@@ -96,6 +111,15 @@ StepsPage::StepsPage(Session& session, QWidget* parent)
   connect(view_, &QTableView::activated, this, [this](const QModelIndex& at) { zoom(rows_->mapToSource(at).row()); });
   connect(&session_, &Session::opened, this, [this] { forget(); });
   connect(&session_, &Session::closed, this, [this] { forget(); });
+  connect(&session_, &Session::made, this, [this](Part part) {
+    if (part == Part::advice) show_growing();
+  });
+  connect(growing_, &QLabel::linkActivated, this, [this](const QString& finding) {
+    View next = session_.view();
+    next.page = PageId::advice;
+    next.finding = finding;
+    session_.look(next);
+  });
   connect(&session_, &Session::viewChanged, this, [this](const View& before) {
     if (before.subject != session_.view().subject) forget();
     if (before.step != session_.view().step) show_current();
@@ -107,6 +131,10 @@ void StepsPage::lay_out() {
   headline_->setWordWrap(true);
   headline_->setTextFormat(Qt::PlainText);
   headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  growing_->setTextFormat(Qt::RichText);
+  growing_->setWordWrap(true);
+  growing_->setTextInteractionFlags(Qt::TextBrowserInteraction);
+  growing_->hide();
   filter_->setPlaceholderText(QStringLiteral("Filter: number, above, grows …"));
   filter_->setClearButtonEnabled(true);
   filter_->setAccessibleName(QStringLiteral("Filter of the steps"));
@@ -131,6 +159,7 @@ void StepsPage::lay_out() {
   all->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
   all->setSpacing(kGap);
   all->addWidget(headline_);
+  all->addWidget(growing_);
   all->addWidget(bars_);
   all->addLayout(tools);
   all->addWidget(view_, 1);
@@ -150,6 +179,7 @@ void StepsPage::forget() {
   is_stale_ = true;
   table_->show(nullptr, nullptr, {});
   headline_->clear();
+  show_growing();
   show_steps();
 }
 
@@ -163,6 +193,37 @@ void StepsPage::show_steps() {
   if (table_->outstanding().count == 0) only_->setChecked(false);
   filter();
   show_current();
+}
+
+// What is proved to be kept from step to step, of all entries the one with the most bytes; else what the advice calls
+// an error, which grows without bound.
+void StepsPage::show_growing() {
+  growing_->hide();
+  if (session_.document() == nullptr || !session_.has(Part::advice)) return;
+  const Subject& subject = session_.subject();
+  const advise::Advice& advice = subject.advised->advice;
+  const advise::Entry* most = nullptr;
+  Bytes most_bytes{subject.device.peak.value / kLeastKept};
+  for (const advise::Entry& entry : advice.entries) {
+    Bytes bytes;
+    for (const uint32_t at : entry.findings) bytes += kept_across_steps(advice.findings[at], subject.of.bands.steps);
+    if (bytes <= most_bytes) continue;
+    most = &entry;
+    most_bytes = bytes;
+  }
+  if (most == nullptr) {
+    const auto error = std::ranges::find(advice.entries, advise::Entry::Kind::error, &advise::Entry::kind);
+    if (error == advice.entries.end()) return;
+    most = &*error;
+  }
+  const advise::Finding& first = advice.findings[most->findings.front()];
+  const std::string place = report::source_text(first.source);
+  growing_->setText(
+      QStringLiteral("Kept from step to step: <a href='%1' style='color:%2; text-decoration:none'>%3%4</a>")
+          .arg(visible(first.id), theme().accent.name(),
+               place.empty() ? QString() : visible(place).toHtmlEscaped() + QStringLiteral(": "),
+               visible(report::entry_title(advice, *most)).toHtmlEscaped()));
+  growing_->show();
 }
 
 void StepsPage::filter() {
@@ -211,7 +272,9 @@ void StepsPage::paint_box() {
 
 void StepsPage::changeEvent(QEvent* event) {
   Page::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange) paint_box();
+  if (event->type() != QEvent::PaletteChange) return;
+  paint_box();
+  show_growing();
 }
 
 bool StepsPage::eventFilter(QObject* watched, QEvent* event) {

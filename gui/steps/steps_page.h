@@ -45,6 +45,7 @@ class StepsPage : public Page {
   void paint_box();
   void forget();      // the steps are another subject's
   void show_steps();  // unless they are shown, or the page is not
+  void show_growing();
   void show_current();
   void filter();
   void select(int row);
@@ -55,6 +56,7 @@ class StepsPage : public Page {
   StepsTable* table_;
   StepsRows* rows_;
   QLabel* headline_;
+  QLabel* growing_;  // the finding that is kept from step to step, as a link
   StepBars* bars_;
   QLineEdit* filter_;
   QCheckBox* only_;

@@ -31,12 +31,6 @@ void paint_blocks(Surface& surface, const Scene& scene, const picture::ByteAxis&
   const QRect area = surface.device(lane);
   const double ratio = surface.ratio();
 
-  // Small allocations are no blocks in a picture of the whole: a ground as high as where they lie says so.
-  const QRect small(
-      area.left(), area.top(), area.width(),
-      static_cast<int>(std::clamp(bytes.y_of(blocks.small_from()), 0.0, static_cast<double>(area.height()))));
-  if (small.height() > 1) surface.fill(small, {pixel(theme().window), pixel(theme().grid), picture::Pattern::rising});
-
   const std::vector<uint8_t>& group = scene.curve.grouping().of;
   const SearchResult* found = scene.session.found().get();
   const QFontMetrics metrics(small_font());
@@ -66,13 +60,11 @@ void paint_blocks(Surface& surface, const Scene& scene, const picture::ByteAxis&
     const QRect line(label.where.left(), label.where.center().y() - metrics.height() / 2, label.where.width(),
                      metrics.height());
     p.drawText(line, Qt::AlignLeft | Qt::AlignVCenter,
-               metrics.elidedText(label_of(scene, label.allocation), Qt::ElideRight, line.width()));
+               fitted(metrics, label_of(scene, label.allocation), line.width()));
   }
-  if (small.height() / ratio > metrics.height()) {
-    p.setPen(theme().faint);
-    p.drawText(QRect(lane.left() + 4, lane.top(), lane.width() - 8, metrics.height()), Qt::AlignLeft | Qt::AlignVCenter,
-               QObject::tr("small allocations: Ctrl and the wheel show them"));
-  }
+  // Small allocations, above all others, are no blocks in a picture of the whole: a thin line says that there are some.
+  if (blocks.has_small() && bytes.end <= blocks.small_from())
+    p.fillRect(QRect(lane.left(), lane.top(), lane.width(), kSmallLine), theme().line);
 }
 
 }  // namespace tapelens::gui

@@ -126,14 +126,33 @@ void paint_device_lines(QPainter& p, const Scene& scene, const QRect& lane, Byte
   p.restore();
 }
 
+// What is searched for, from the ground up: the stack, which steps back, has it in many places.
+void paint_found(QPainter& p, const Scene& scene, const QRect& lane) {
+  const QPolygonF line =
+      outline(scene, lane, scene.top, [&](int c) { return scene.found[static_cast<size_t>(c)].value; });
+  QPolygonF filled = line;
+  filled << QPointF(lane.left() + lane.width(), lane.bottom() + 1) << QPointF(lane.left(), lane.bottom() + 1);
+  QColor ground = theme().accent;
+  ground.setAlpha(110);
+  p.save();
+  p.setRenderHint(QPainter::Antialiasing, false);
+  p.setPen(Qt::NoPen);
+  p.setBrush(ground);
+  p.drawPolygon(filled);
+  paint_line(p, line, theme().accent, 1);
+  p.restore();
+}
+
 }  // namespace
 
 void paint_curve(Surface& surface, const Scene& scene, const QRect& lane) {
   paint_grid(surface, scene, lane);
   const QRect area = surface.device(lane);
   const double scale = static_cast<double>(area.height()) / static_cast<double>(scene.top.value);
-  paint_stack(surface, area, scene.columns, scale, scene.curve.grouping().stacked, scene.grounds);
+  paint_stack(surface, area, scene.columns, scale, scene.curve.grouping().stacked,
+              scene.found.empty() ? scene.grounds : scene.dimmed);
   QPainter& p = surface.painter();
+  if (!scene.found.empty()) paint_found(p, scene, lane);
   paint_device_lines(p, scene, lane, scene.top, scene.allocated, scene.active, scene.reserved);
   if (scene.lowered.empty()) return;
   p.save();

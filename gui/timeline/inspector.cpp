@@ -7,6 +7,7 @@
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/models/facts.h"
+#include "gui/models/finding_words.h"
 #include "gui/models/out_of_memory.h"
 #include "gui/models/visible_text.h"
 #include "gui/models/whatif.h"
@@ -32,8 +33,14 @@ QString heading(const QString& text) {
   return QString("<p style='margin-top:10px; margin-bottom:2px'><b>%1</b></p>").arg(text.toHtmlEscaped());
 }
 
-// A long name may be broken before its dots.
-QString breakable(const QString& name) { return name.toHtmlEscaped().replace(".", QChar(0x200b) + QString(".")); }
+// A long name may be broken before its dots and behind its colons and slashes.
+QString breakable(const QString& name) {
+  const QChar here(0x200b);
+  return name.toHtmlEscaped()
+      .replace(".", here + QString("."))
+      .replace("::", "::" + QString(here))
+      .replace("/", "/" + QString(here));
+}
 
 // Which findings are about it, each a link to the page of findings.
 QString covered_by(const Subject& subject, AllocationId id) {
@@ -68,9 +75,9 @@ QString html_of(const AllocationFacts& f, const Subject& subject, Time duration,
   QString html = QString("<p style='margin-bottom:4px'><b>%1</b> &nbsp; %2</p><table cellspacing=0 cellpadding=1>")
                      .arg(bytes_words(f.bytes).toHtmlEscaped(), breakable(f.what));
   html += fact(QObject::tr("shape"), f.layout.toHtmlEscaped());
-  html += fact(QObject::tr("made by"), f.op.toHtmlEscaped());
-  html += fact(QObject::tr("module"), f.module.toHtmlEscaped());
-  html += fact(QObject::tr("line"), f.source.toHtmlEscaped());
+  html += fact(QObject::tr("made by"), breakable(f.op));
+  html += fact(QObject::tr("module"), breakable(f.module));
+  html += fact(QObject::tr("line"), breakable(f.source));
   html += fact(QObject::tr("block"), f.block.toHtmlEscaped());
   html += fact(QObject::tr("born"), link(f.life.begin));
   html +=
@@ -97,7 +104,7 @@ QString html_of(const AllocationFacts& f, const Subject& subject, Time duration,
   for (size_t i = 0; i < std::min(f.uses.size(), kMostListed); ++i) {
     const auto& use = f.uses[i];
     html += QString("<tr><td style='padding-right:8px'>%1</td><td>%2%3</td></tr>")
-                .arg(use.op.toHtmlEscaped(), link(use.when.begin),
+                .arg(breakable(use.op), link(use.when.begin),
                      use.is_backward ? QObject::tr(" in the backward") : QString());
   }
   html += "</table>";
@@ -105,7 +112,7 @@ QString html_of(const AllocationFacts& f, const Subject& subject, Time duration,
   return html;
 }
 
-constexpr size_t kMostGroups = 5, kMostFindings = 4, kMostRequests = 8;
+constexpr size_t kMostGroups = 5, kMostEntries = 4, kMostRequests = 8;
 
 QString row(const QString& left, const QString& right) {
   return QString("<tr><td>%1</td><td align=right style='padding-left:8px'>%2</td></tr>").arg(left, right);
@@ -113,6 +120,10 @@ QString row(const QString& left, const QString& right) {
 
 QString remark(const QString& text) {
   return QString("<p style='margin:2px 0; color:%1'>%2</p>").arg(theme().faint.name(), text.toHtmlEscaped());
+}
+
+QString faint(const QString& text) {
+  return QString("<span style='color:%1'>%2</span>").arg(theme().faint.name(), breakable(text));
 }
 
 QString unbroken(QString words) { return words.replace(' ', QChar(0xa0)); }
@@ -187,25 +198,29 @@ QString summary_of(const Session& session) {
   html += device_summary(session);
   html += heading(QObject::tr("What to do about it"));
   if (!session.has(Part::advice)) return html + remark(QObject::tr("Being worked out …"));
-  const auto& findings = subject.advised->advice.findings;
-  if (findings.empty()) return html + remark(QObject::tr("No avoidable memory was found."));
+  const advise::Advice& advice = subject.advised->advice;
+  if (advice.findings.empty()) return html + remark(QObject::tr("No avoidable memory was found."));
   html += "<table width='100%' cellspacing=0 cellpadding=1>";
-  for (size_t i = 0; i < std::min(findings.size(), kMostFindings); ++i) {
-    const advise::Finding& finding = findings[i];
-    const QString reduction = finding.retained_at_peak().value > 0
-                                  ? QString::fromUtf8("−") + bytes_words(finding.retained_at_peak())
-                                  : QString();
-    html += row(QString("<a href='finding:%1'>%2</a>")
-                    .arg(QString::fromStdString(finding.id), visible(finding.title).toHtmlEscaped()),
-                reduction);
+  size_t shown = 0;
+  for (const advise::Entry& entry : advice.entries) {
+    // As in the report.
+    if (entry.is_small || entry.kind == advise::Entry::Kind::trade || shown == kMostEntries) continue;
+    ++shown;
+    const advise::Finding& first = advice.findings[entry.findings.front()];
+    const QString place = visible(report::source_text(first.source));
+    const bool is_one = entry.findings.size() == 1 && !place.isEmpty();
+    html += row(QString("%1<a href='finding:%2'>%3</a>")
+                    .arg(is_one ? faint(place) + "<br>" : QString(), visible(first.id),
+                         visible(report::entry_title(advice, entry)).toHtmlEscaped()),
+                unbroken(signed_text(Bytes{} - entry.change())));
   }
-  const Bytes after = subject.advised->advice.peak_after_all;
-  const QString all =
-      after < subject.device.peak
-          ? QObject::tr("All findings (%1): %2 with %3 fixed")
-                .arg(findings.size())
-                .arg(bytes_words(after), QString::fromStdString(report::fixed_text(subject.advised->advice)))
-          : QObject::tr("All findings (%1): the peak stays as it is").arg(findings.size());
+  if (shown == 0) html += row(QObject::tr("Nothing lowers it by 1 %."), {});
+  const Bytes after = advice.peak_after_all;
+  const QString all = after < subject.device.peak
+                          ? QObject::tr("All findings (%1): %2 with %3 fixed")
+                                .arg(advice.findings.size())
+                                .arg(bytes_words(after), QString::fromStdString(report::fixed_text(advice)))
+                          : QObject::tr("All findings (%1): the peak stays as it is").arg(advice.findings.size());
   html += "</table><p style='margin:4px 0'><a href='page:advice'>" + all.toHtmlEscaped() + "</a></p>";
   return html +
          remark(QObject::tr("Click a block: what it is, who kept it, who used it, and when backward released it."));

@@ -11,7 +11,8 @@ namespace tapelens::gui {
 
 namespace {
 constexpr int kSwatch = 12;
-constexpr int kMostWords = 44;  // characters of a group's name
+constexpr int64_t kLeastShare = 1024;  // of the peak
+constexpr int kMostWords = 44;         // characters of a group's name
 }  // namespace
 
 Legend::Legend(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
@@ -57,7 +58,9 @@ std::vector<Legend::Entry> Legend::entries(int width) const {
     x += wide + 2 * kGap;
   };
   for (uint8_t group = 0; group < grouping.names.size(); ++group) {
-    const bool is_drawn = std::ranges::find(grouping.stacked, group) != grouping.stacked.end();
+    // What is never as high as a pixel has no colour to explain.
+    const bool is_drawn = std::ranges::find(grouping.stacked, group) != grouping.stacked.end() &&
+                          curve.most_of(group).value >= subject.device.peak.value / kLeastShare;
     if (!is_drawn && at_peak[group] == 0) continue;
     QString name = group_label(grouping, group);
     if (name.size() > kMostWords) name = name.left(kMostWords / 2) + QChar(0x2026) + name.right(kMostWords / 2);

@@ -65,6 +65,8 @@ Scene::Scene(const Session& shown, int from, int across, double device_ratio)
     what_if->curve.columns(subject.timeline, axis, lowered);
     top = std::max(top, with_room(what_if->after));
   }
+  if (const SearchResult* wanted = shown.found().get())
+    wanted->curve.columns(subject.timeline, wanted->is_allocation, axis, found);
   const QColor surface = theme().surface;
   for (uint8_t group = 0; group < picture::Grouping::kGroups; ++group) {
     const bool has_it = curve.grouping().by != peak::By::category || group < peak::kHolderKinds;
@@ -84,8 +86,8 @@ const Ground& Scene::name_ground(model::StringId name) const {
   if (name_grounds_.empty()) name_grounds_.resize(text.string_begin.size());
   Ground& ground = name_grounds_[name.value];
   if (ground.pixel == 0) {
-    const SearchResult* found = session.found().get();
-    const bool is_dimmed = found != nullptr && found->is_name[name.value] == 0;
+    const SearchResult* wanted = session.found().get();
+    const bool is_dimmed = wanted != nullptr && wanted->is_name[name.value] == 0;
     const QColor color = is_dimmed ? theme().grid : theme().name(text.string(name));
     ground = {pixel(color), pixel(color.darker(125)), picture::Pattern::plain};
   }

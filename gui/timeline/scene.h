@@ -22,6 +22,7 @@ struct Scene {
   const picture::Curve& curve;
   std::vector<picture::Column> columns;
   std::vector<Bytes> lowered;  // without what is ticked; empty: nothing is
+  std::vector<Bytes> found;    // of what the search finds; empty: nothing is searched for
   // Of a device that tells of blocks; empty: it does not, or nothing ever waited, or what is reserved is not known.
   std::vector<Bytes> allocated, active, reserved;
   Bytes top;  // of the lane of the curve
@@ -50,6 +51,8 @@ QString group_label(const picture::Grouping& grouping, uint8_t group);
 void paint_axis(Surface& surface, const Scene& scene, const QRect& lane);
 void paint_bands(Surface& surface, const Scene& scene, const QRect& lane);
 void paint_curve(Surface& surface, const Scene& scene, const QRect& lane);
+// The line at the top of the lane that stands for small allocations which are not shown is so high.
+inline constexpr int kSmallLine = 2;
 void paint_blocks(Surface& surface, const Scene& scene, const picture::ByteAxis& bytes, const QRect& lane);
 void paint_track(Surface& surface, const Scene& scene, const picture::Track& track, const QRect& lane, int row_height);
 // The whole recording; what is shown of it is marked by whoever paints over it.

@@ -189,7 +189,9 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
     const int64_t begin =
         std::clamp<int64_t>(at - std::llround(share * static_cast<double>(length)), 0, extent - length);
     bytes_.emplace(begin, begin + length);
-    if (length == extent) bytes_.reset();
+    // On the way out it stops at what is shown at first; one step further are the small ones.
+    const int64_t shown = session_.subject().blocks->shown();
+    if (axis.end - axis.begin < shown && length >= shown) bytes_.reset();
     refresh();
     return;
   }
@@ -303,10 +305,18 @@ model::OutOfMemoryId TimelineView::out_of_memory_at(QPoint place) const {
   return {};
 }
 
+// A finger wider than it is drawn.
+bool TimelineView::is_small_line(QPoint place) const {
+  if (!session_.has(Part::blocks) || place.y() > lanes_->blocks.top() + 2 * kSmallLine) return false;
+  const picture::Blocks& blocks = *session_.subject().blocks;
+  return blocks.has_small() && byte_axis().end <= blocks.small_from();
+}
+
 QString TimelineView::tip_at(QPoint place) const {
   if (const model::OutOfMemoryId request = out_of_memory_at(place)) return out_of_memory_tip(session_, request);
   switch (lanes_->at(place)) {
     case Lane::blocks:
+      if (is_small_line(place)) return small_tip(session_.subject());
       return hovered_ ? allocation_tip(session_, hovered_) : QString();
     case Lane::curve:
       return column_tip(*scene_, hit().column_at(place.x()));

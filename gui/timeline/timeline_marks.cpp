@@ -159,6 +159,15 @@ void TimelineView::paint_marks(QPainter& p) {
     flag(p, curve, static_cast<int>(s.x_of(what_if->when)), y + 2,
          tr("%1 with what is ticked").arg(bytes_words(what_if->after)), theme().what_if);
   }
+  if (const SearchResult* found = session_.found().get();
+      found != nullptr && found->curve.most() > Bytes{} && is_seen(found->curve.when())) {
+    const double scale = static_cast<double>(curve.height()) / static_cast<double>(s.top.value);
+    const int y = curve.bottom() + 1 - static_cast<int>(static_cast<double>(found->curve.most().value) * scale);
+    const int high = QFontMetrics(small_font()).height() + 2;
+    flag(p, curve, static_cast<int>(s.x_of(found->curve.when())),
+         std::clamp(y - high, curve.top(), curve.bottom() - high),
+         tr("found: at most %1").arg(bytes_words(found->curve.most())), theme().accent);
+  }
   const View& view = session_.view();
   if (view.at && is_seen(view.at->time)) {
     const int x = static_cast<int>(s.x_of(view.at->time));

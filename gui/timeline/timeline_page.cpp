@@ -172,11 +172,11 @@ void TimelinePage::tell_found() {
   const SearchResult* found = session_.found().get();
   QString words;
   if (found != nullptr) {
-    words =
-        found->allocations == 0
-            ? tr("nothing found")
-            : tr("%1, %2").arg(QString::fromStdString(report::plural(found->allocations, "allocation", "allocations")),
-                               bytes_words(found->bytes));
+    words = found->allocations == 0
+                ? tr("nothing found")
+                : tr("%1, at most %2 at once")
+                      .arg(QString::fromStdString(report::plural(found->allocations, "allocation", "allocations")),
+                           bytes_words(found->curve.most()));
   } else if (!session_.view().filter.trimmed().isEmpty()) {
     words = tr("searching …");
   }

@@ -82,7 +82,7 @@ const Scene& TimelineView::scene() {
 picture::ByteAxis TimelineView::byte_axis() const {
   const picture::Blocks& blocks = *session_.subject().blocks;
   const int height = std::max(1, static_cast<int>(std::lround(lanes_->blocks.height() * devicePixelRatioF())));
-  const auto [begin, end] = bytes_.value_or(std::pair<int64_t, int64_t>{0, std::max<int64_t>(1, blocks.extent())});
+  const auto [begin, end] = bytes_.value_or(std::pair<int64_t, int64_t>{0, std::max<int64_t>(1, blocks.shown())});
   return {begin, end, height};
 }
 
@@ -149,7 +149,7 @@ void TimelineView::paint_names(QPainter& p) {
   const int width = lanes_->gutter - 10;
   const auto name = [&](const QRect& lane, int row, const QString& text) {
     const QRect where(4, lane.top() + row * (metrics.height() + 2), width, metrics.height() + 2);
-    p.drawText(where, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(text, Qt::ElideMiddle, width));
+    p.drawText(where, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(text, Qt::ElideRight, width));
   };
   name(lanes_->minimap, 0, tr("whole run"));
   name(lanes_->bands, 0, tr("steps"));

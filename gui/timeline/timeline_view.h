@@ -26,6 +26,7 @@ class TimelineView final : public QWidget {
 
   // What the cursor is over, or what is selected with shift and the mouse, in one line; empty: nothing.
   QString hint() const;
+  QString tip_at(QPoint place) const;  // wants scene()
   const std::optional<Interval>& chosen_range() const { return chosen_; }
 
   void zoom(double factor);  // around the cursor, or the middle
@@ -73,7 +74,7 @@ class TimelineView final : public QWidget {
   void click(QPoint place);
   void hover(QPoint place);
   model::OutOfMemoryId out_of_memory_at(QPoint place) const;
-  QString tip_at(QPoint place) const;
+  bool is_small_line(QPoint place) const;
 
   picture::ByteAxis byte_axis() const;  // wants Part::blocks
   HitTest hit() const;                  // wants scene()

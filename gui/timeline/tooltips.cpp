@@ -65,6 +65,14 @@ QString allocation_tip(const Session& session, AllocationId allocation) {
   return rows.html();
 }
 
+QString small_tip(const Subject& subject) {
+  const Bytes each{std::max<int64_t>(1, subject.device.peak.value / picture::Blocks::kSmallShare)};
+  Rows rows(QObject::tr("Small allocations are not shown"));
+  rows.add(QObject::tr("each"), QObject::tr("less than %1").arg(bytes_words(each)));
+  rows.add(QObject::tr("to see them"), QObject::tr("Ctrl and the wheel, outwards"));
+  return rows.html();
+}
+
 QString column_tip(const Scene& scene, size_t at) {
   const picture::Column& column = scene.columns[at];
   const Time time = scene.subject.timeline.moment_after_first(column.events).time;

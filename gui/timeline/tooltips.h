@@ -8,6 +8,7 @@
 namespace tapelens::gui {
 
 QString allocation_tip(const Session& session, AllocationId allocation);
+QString small_tip(const Subject& subject);  // of the line that stands for small allocations
 QString column_tip(const Scene& scene, size_t column);
 QString subject_tip(const Subject& subject);  // that is not looked at
 QString out_of_memory_tip(const Session& session, model::OutOfMemoryId request);

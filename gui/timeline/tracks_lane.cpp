@@ -25,14 +25,10 @@ model::StringId name_id(const Process& p, const Text& text, uint32_t span) {
   return p.nodes.type[p.evaluations.node[model::EvaluationId{row}]];
 }
 
-// As much of a name as there is room for: of a module's path its last parts, whole ones, since what stands above has
-// the first; of a name that is still too long its begin. Empty rather than three letters that say nothing.
-QString fitted(const QFontMetrics& metrics, QString name, bool is_module, int width) {
-  constexpr qsizetype kLeast = 4;  // letters, with the ellipsis
-  while (is_module && metrics.horizontalAdvance(name) > width && name.contains('.')) name = name.section('.', 1);
-  if (metrics.horizontalAdvance(name) <= width) return name;
-  const QString cut = metrics.elidedText(name, Qt::ElideRight, width);
-  return cut.size() < kLeast ? QString() : cut;
+// Of a module's path its last parts, whole ones, since what stands above has the first.
+QString last_parts(const QFontMetrics& metrics, QString path, int width) {
+  while (metrics.horizontalAdvance(path) > width && path.contains('.')) path = path.section('.', 1);
+  return path;
 }
 
 }  // namespace
@@ -71,8 +67,9 @@ void paint_track(Surface& surface, const Scene& scene, const picture::Track& tra
   }
   for (const Label& label : labels) {
     p.setPen(text_on(label.ground));
-    p.drawText(label.where, Qt::AlignLeft | Qt::AlignVCenter,
-               fitted(metrics, visible(label.name), label.is_module, label.where.width()));
+    QString name = visible(label.name);
+    if (label.is_module) name = last_parts(metrics, name, label.where.width());
+    p.drawText(label.where, Qt::AlignLeft | Qt::AlignVCenter, fitted(metrics, name, label.where.width()));
   }
 }
 

@@ -18,8 +18,8 @@ namespace tapelens::gui {
 namespace {
 
 constexpr int kArrow = 14;  // between two chips
-constexpr std::array kAll = {peak::By::module, peak::By::node,     peak::By::field, peak::By::source,
-                             peak::By::op,     peak::By::category, peak::By::step};
+constexpr std::array kAll = {peak::By::module, peak::By::field, peak::By::stack,    peak::By::source,
+                             peak::By::node,   peak::By::op,    peak::By::category, peak::By::step};
 
 QString by_text(peak::By by) { return QString::fromUtf8(peak::by_name(by)); }
 

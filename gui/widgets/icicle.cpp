@@ -179,8 +179,7 @@ void IcicleView::paint(QPainter& painter, const Piece& piece) const {
     painter.drawText(inner, Qt::AlignVCenter | Qt::AlignLeft, name);
     painter.drawText(inner, Qt::AlignVCenter | Qt::AlignRight, bytes);
   } else {
-    painter.drawText(inner, Qt::AlignVCenter | Qt::AlignLeft,
-                     fontMetrics().elidedText(name, Qt::ElideRight, inner.width()));
+    painter.drawText(inner, Qt::AlignVCenter | Qt::AlignLeft, fitted(fontMetrics(), name, inner.width()));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <QAbstractItemModel>
 #include <QStringList>
+#include <functional>
 
 namespace tapelens::gui {
 
@@ -15,6 +16,15 @@ QString quoted(QString text) {
 QString plain(QString text) { return text.replace('\t', ' ').replace('\n', ' ').replace('\r', ' '); }
 
 QVariant first_valid(const QVariant& value, const QVariant& otherwise) { return value.isValid() ? value : otherwise; }
+
+// Rows and, behind each, those below it.
+void visit(const QAbstractItemModel& table, const QModelIndex& of, const std::function<void(const QModelIndex&)>& row) {
+  for (int at = 0; at < table.rowCount(of); ++at) {
+    const QModelIndex index = table.index(at, 0, of);
+    row(index);
+    visit(table, index, row);
+  }
+}
 
 template <class Cell>
 QString joined(const QAbstractItemModel& table, char between, Cell cell) {
@@ -32,7 +42,10 @@ QString row_text(const QAbstractItemModel& table, int row) {
 QString pasted_text(const QAbstractItemModel& table) {
   QString text =
       joined(table, '\t', [&](int column) { return plain(table.headerData(column, Qt::Horizontal).toString()); });
-  for (int row = 0; row < table.rowCount(); ++row) text += "\n" + row_text(table, row);
+  visit(table, {}, [&](const QModelIndex& row) {
+    text +=
+        "\n" + joined(table, '\t', [&](int column) { return plain(row.siblingAtColumn(column).data().toString()); });
+  });
   return text + "\n";
 }
 
@@ -42,12 +55,12 @@ QString csv_text(const QAbstractItemModel& table) {
         first_valid(table.headerData(column, Qt::Horizontal, Qt::EditRole), table.headerData(column, Qt::Horizontal))
             .toString());
   });
-  for (int row = 0; row < table.rowCount(); ++row) {
+  visit(table, {}, [&](const QModelIndex& row) {
     text += "\r\n" + joined(table, ',', [&](int column) {
-              const QModelIndex index = table.index(row, column);
-              return quoted(first_valid(index.data(Qt::EditRole), index.data()).toString());
+              const QModelIndex cell = row.siblingAtColumn(column);
+              return quoted(first_valid(cell.data(Qt::EditRole), cell.data()).toString());
             });
-  }
+  });
   return text + "\r\n";
 }
 

@@ -72,6 +72,7 @@ QTableView, QTreeView, QListView, QPlainTextEdit, QTextBrowser { border: 1px sol
 QHeaderView::section { background: %5; color: %6; border: 0; border-bottom: 1px solid %3; padding: 4px 6px; }
 QTableView::item { border: 0; padding: 2px 3px; }
 QTreeView::item { border: 0; padding: 3px; }
+QTreeView::item:selected { background: %8; }
 QTableView, QTreeView { outline: 0; }
 QTableView:focus, QTreeView:focus { border-color: %7; }
 QLineEdit { border: 1px solid %3; border-radius: 4px; padding: 3px 6px; background: %4; }
@@ -236,6 +237,13 @@ QFont title_font() {
   QFont font = scaled(1.3);
   font.setWeight(QFont::DemiBold);
   return font;
+}
+
+QString fitted(const QFontMetrics& metrics, const QString& label, int width) {
+  constexpr qsizetype kLeast = 4;  // letters, with the ellipsis
+  if (metrics.horizontalAdvance(label) <= width) return label;
+  const QString cut = metrics.elidedText(label, Qt::ElideRight, width);
+  return cut.size() < kLeast ? QString() : cut;
 }
 
 QString category_label(peak::HolderKind kind) { return QString::fromUtf8(report::label(kind)); }

@@ -3,6 +3,7 @@
 
 #include <QColor>
 #include <QFont>
+#include <QFontMetrics>
 #include <QPalette>
 #include <QString>
 #include <cstdint>
@@ -49,6 +50,9 @@ inline constexpr int kMargin = 12;  // around a page
 QFont small_font();                 // captions and axes: at least 11 pixels
 QFont mono_font();
 QFont title_font();  // headline of a page
+
+// As much of a label as there is room for, cut at its end; empty rather than three letters that say nothing.
+QString fitted(const QFontMetrics& metrics, const QString& label, int width);
 
 // "saved for backward", "parameters": as `tapelens report` says it.
 QString category_label(peak::HolderKind kind);

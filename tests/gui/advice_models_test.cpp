@@ -9,8 +9,10 @@
 #include <stdexcept>
 
 #include "analyzer/report/findings.h"
+#include "analyzer/report/next_commands.h"
 #include "analyzer/verify/verdict_json.h"
-#include "gui/models/findings_table.h"
+#include "gui/models/finding_words.h"
+#include "gui/models/findings_tree.h"
 #include "gui/models/plan.h"
 #include "gui/models/verify_result.h"
 #include "plugins/builtin.h"
@@ -35,60 +37,115 @@ class Findings : public ::testing::Test {
 
   testing::AdviceRecording recording_;
   Session session_;
-  FindingsTable table_{session_};
+  FindingsTree tree_{session_};
 };
 
-TEST_F(Findings, AreRowsInTheOrderOfTheAdvice) {
-  ASSERT_EQ(table_.rowCount(), static_cast<int>(advice().findings.size()));
-  for (int row = 0; row < table_.rowCount(); ++row) {
-    const advise::Finding& finding = advice().findings[static_cast<size_t>(row)];
-    EXPECT_EQ(table_.index(row, FindingsTable::title).data().toString().toStdString(), finding.title);
-    EXPECT_EQ(table_.index(row, FindingsTable::check).data().toString().toStdString(), finding.check);
-    EXPECT_EQ(table_.index(row, 0).data(FindingsTable::id_role).toString(), id(finding));
-    EXPECT_EQ(table_.row_of(id(finding)), row);
+TEST_F(Findings, AreTheEntriesOfTheAdviceInItsOrderEachWithItsFindings) {
+  ASSERT_EQ(tree_.rowCount(), static_cast<int>(advice().entries.size()));
+  bool has_several = false;
+  for (int row = 0; row < tree_.rowCount(); ++row) {
+    const advise::Entry& entry = advice().entries[static_cast<size_t>(row)];
+    const QModelIndex of = tree_.index(row, 0);
+    EXPECT_EQ(of.data(), QString::number(row + 1));
+    EXPECT_EQ(of.siblingAtColumn(FindingsTree::title).data().toString().toStdString(),
+              report::entry_title(advice(), entry));
+    EXPECT_EQ(of.siblingAtColumn(FindingsTree::change).data(Qt::EditRole).toLongLong(), -entry.change().value);
+    EXPECT_EQ(of.siblingAtColumn(FindingsTree::after).data(Qt::EditRole).toLongLong(), entry.peak_after.value);
+    EXPECT_EQ(tree_.rowCount(of), entry.findings.size() == 1 ? 0 : static_cast<int>(entry.findings.size()));
+    EXPECT_EQ(tree_.index_of(id(advice().findings[entry.findings.front()])), of);
+    for (int at = 0; at < tree_.rowCount(of); ++at) {
+      has_several = true;
+      const advise::Finding& finding = advice().findings[entry.findings[static_cast<size_t>(at)]];
+      const QModelIndex below = tree_.index(at, 0, of);
+      EXPECT_EQ(below.data(), QString("%1.%2").arg(row + 1).arg(at + 1));
+      EXPECT_EQ(below.siblingAtColumn(FindingsTree::title).data().toString().toStdString(), finding.title);
+      EXPECT_EQ(below.siblingAtColumn(FindingsTree::check).data().toString().toStdString(), finding.check);
+      EXPECT_EQ(below.siblingAtColumn(FindingsTree::change).data(), change_text(finding));
+      EXPECT_EQ(below.data(FindingsTree::id_role).toString(), id(finding));
+      if (at > 0) {
+        EXPECT_EQ(tree_.index_of(id(finding)), below);
+      }
+    }
   }
-  EXPECT_EQ(table_.row_of("no such id"), -1);
-  EXPECT_EQ(table_.index(0, FindingsTable::reduction).data(), reduction_text(advice().findings[0]));
-  EXPECT_EQ(table_.index(0, FindingsTable::fixing).data(), "rewrite, lossless");
+  EXPECT_TRUE(has_several);
+  EXPECT_FALSE(tree_.index_of("no such id").isValid());
+}
+
+TEST_F(Findings, AColumnThatSaysTheSameEverywhereIsKnown) {
+  EXPECT_FALSE(tree_.is_constant(FindingsTree::number) && tree_.rowCount() > 1);
+  QSet<QString> fixes;
+  for (int row = 0; row < tree_.rowCount(); ++row)
+    fixes.insert(tree_.index(row, FindingsTree::fixing).data().toString());
+  EXPECT_EQ(tree_.is_constant(FindingsTree::fixing), fixes.size() == 1);
 }
 
 TEST_F(Findings, KeepTheRulesOfAModelWhateverHappens) {
-  FindingsFilter filter(table_);
-  const Tester of_table(&table_, Tester::FailureReportingMode::Fatal),
+  FindingsFilter filter(tree_);
+  const Tester of_table(&tree_, Tester::FailureReportingMode::Fatal),
       of_filter(&filter, Tester::FailureReportingMode::Fatal);
-  session_.tick_all(table_.rewritable());
+  session_.tick_all(tree_.rewritable());
+  const auto rows = [](const QAbstractItemModel& model) {
+    int count = model.rowCount();
+    for (int row = 0; row < model.rowCount(); ++row) count += model.rowCount(model.index(row, 0));
+    return count;
+  };
   filter.set_filter("relu Net.acta");
-  EXPECT_LT(filter.rowCount(), table_.rowCount());
-  EXPECT_GT(filter.rowCount(), 0);
-  filter.sort(FindingsTable::bytes, Qt::DescendingOrder);
+  EXPECT_LT(rows(filter), rows(tree_));
+  EXPECT_GT(rows(filter), 0);
+  filter.sort(FindingsTree::bytes, Qt::DescendingOrder);
   filter.set_filter("matches nothing");
   EXPECT_EQ(filter.rowCount(), 0);
   filter.set_filter({});
   session_.close();
-  EXPECT_EQ(table_.rowCount(), 0);
+  EXPECT_EQ(tree_.rowCount(), 0);
 }
 
 TEST_F(Findings, AreSortedByWhatTheNumbersAre) {
-  FindingsFilter filter(table_);
-  for (const int column : {FindingsTable::reduction, FindingsTable::bytes, FindingsTable::times}) {
+  FindingsFilter filter(tree_);
+  for (const int column : {FindingsTree::change, FindingsTree::bytes, FindingsTree::times}) {
     filter.sort(column, Qt::DescendingOrder);
     for (int row = 1; row < filter.rowCount(); ++row) {
-      EXPECT_GE(filter.index(row - 1, column).data(FindingsTable::sort_role).toLongLong(),
-                filter.index(row, column).data(FindingsTable::sort_role).toLongLong());
+      EXPECT_GE(filter.index(row - 1, column).data(FindingsTree::sort_role).toLongLong(),
+                filter.index(row, column).data(FindingsTree::sort_role).toLongLong());
     }
   }
 }
 
-TEST_F(Findings, AreTickedInTheSession) {
-  const QModelIndex box = table_.index(1, FindingsTable::title);
+// The entry of what the rewrites do, which has several findings.
+QModelIndex automatic(const FindingsTree& tree) {
+  for (int row = 0; row < tree.rowCount(); ++row) {
+    const QModelIndex of = tree.index(row, FindingsTree::number);
+    if (tree.entry(of).kind == advise::Entry::Kind::automatic) return of;
+  }
+  return {};
+}
+
+TEST_F(Findings, AreTickedInTheSessionAnEntryWithAllOfItsFindings) {
+  const QModelIndex box = automatic(tree_);
+  ASSERT_GT(tree_.rowCount(box), 1);
   EXPECT_TRUE(box.flags() & Qt::ItemIsUserCheckable);
-  EXPECT_FALSE(table_.index(1, FindingsTable::bytes).flags() & Qt::ItemIsUserCheckable);
+  EXPECT_FALSE(box.siblingAtColumn(FindingsTree::title).flags() & Qt::ItemIsUserCheckable);
   EXPECT_EQ(box.data(Qt::CheckStateRole).toInt(), Qt::Unchecked);
-  EXPECT_TRUE(table_.setData(box, Qt::Checked, Qt::CheckStateRole));
-  EXPECT_EQ(session_.ticked(), QSet<QString>{id(advice().findings[1])});
+  const QModelIndex second = tree_.index(1, FindingsTree::number, box);
+  EXPECT_TRUE(tree_.setData(second, Qt::Checked, Qt::CheckStateRole));
+  EXPECT_EQ(session_.ticked(), QSet<QString>{id(tree_.finding(second))});
+  EXPECT_EQ(second.data(Qt::CheckStateRole).toInt(), Qt::Checked);
+  EXPECT_EQ(box.data(Qt::CheckStateRole).toInt(), Qt::PartiallyChecked);
+  EXPECT_TRUE(tree_.setData(box, Qt::Checked, Qt::CheckStateRole));
+  EXPECT_EQ(session_.ticked(), tree_.automatic());
+  EXPECT_EQ(session_.ticked().size(), tree_.rowCount(box));
   EXPECT_EQ(box.data(Qt::CheckStateRole).toInt(), Qt::Checked);
-  EXPECT_FALSE(table_.setData(table_.index(1, FindingsTable::bytes), Qt::Checked, Qt::CheckStateRole));
-  EXPECT_FALSE(table_.setData(box, "other", Qt::EditRole));
+  EXPECT_TRUE(tree_.setData(box, Qt::Unchecked, Qt::CheckStateRole));
+  EXPECT_TRUE(session_.ticked().isEmpty());
+  EXPECT_FALSE(tree_.setData(box.siblingAtColumn(FindingsTree::bytes), Qt::Checked, Qt::CheckStateRole));
+  EXPECT_FALSE(tree_.setData(box, "other", Qt::EditRole));
+}
+
+TEST_F(Findings, WhatAppliesTheTickedIsThatOfTheCommandLine) {
+  const QModelIndex box = automatic(tree_);
+  EXPECT_EQ(tree_.applying({}), "");
+  EXPECT_EQ(tree_.applying(tree_.automatic()).toStdString(), report::applying_text(advice(), tree_.entry(box)));
+  EXPECT_EQ(tree_.applying({id(tree_.finding(tree_.index(1, 0, box)))}), "");
 }
 
 TEST_F(Findings, TheMemoryWithoutOneIsThatOfTheAdvice) {
@@ -127,7 +184,7 @@ TEST_F(Findings, ThePlanOfAllThatARewriteFixesIsThatOfTheCommandLine) {
   QSet<QString> all;
   for (const advise::Finding& finding : advice().findings) all.insert(id(finding));
   const std::string expected = report::plan(*built);
-  EXPECT_EQ(plan_text(session_.document()->facts(), advised(), table_.rewritable()), expected);
+  EXPECT_EQ(plan_text(session_.document()->facts(), advised(), tree_.rewritable()), expected);
   EXPECT_EQ(plan_text(session_.document()->facts(), advised(), all), expected);
   EXPECT_NE(expected.find("wide-save"), std::string::npos);
 }
@@ -142,11 +199,12 @@ TEST_F(Findings, ThePlanHasOnlyWhatIsTicked) {
   EXPECT_EQ(planned(advised(), {}), 0U);
 }
 
-TEST(VerifyCommand, IsQuotedForAShell) {
-  EXPECT_EQ(verify_command("--plan", "/tmp/plan.json", "python train.py --name 'two words'"),
+TEST(Commands, AreQuotedForAShell) {
+  EXPECT_EQ(verify_command(plan_option("/tmp/plan.json"), "python train.py --name 'two words'"),
             "tapelens verify --plan /tmp/plan.json -- python train.py --name 'two words'");
-  EXPECT_EQ(verify_command("--plan", "/tmp/it's a plan.json", "./a"),
+  EXPECT_EQ(verify_command(plan_option("/tmp/it's a plan.json"), "./a"),
             "tapelens verify --plan '/tmp/it'\\''s a plan.json' -- ./a");
+  EXPECT_EQ(run_command("--apply lossless", "./a"), "tapelens run --apply lossless -- ./a");
 }
 
 class VerifyFile : public ::testing::Test {

@@ -9,8 +9,9 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QTableView>
+#include <QScrollBar>
 #include <QTest>
+#include <QTreeView>
 
 #include "analyzer/verify/verdict_json.h"
 #include "gui/advice/finding_pane.h"
@@ -35,7 +36,7 @@ class OnAdvicePage : public ::testing::Test {
     session_.open(recording_.path());
     ASSERT_TRUE(QTest::qWaitFor([&] { return session_.has(Part::advice); }, 20'000));
     QApplication::processEvents();
-    view_ = page_.findChild<QTableView*>();
+    view_ = page_.findChild<QTreeView*>();
   }
   bool says(const QString& text) const {
     for (const QLabel* label : page_.findChildren<QLabel*>())
@@ -51,80 +52,130 @@ class OnAdvicePage : public ::testing::Test {
     return nullptr;
   }
   void click(const QString& text) const { QTest::mouseClick(button(text), Qt::LeftButton); }
-  QModelIndex row(int at, int column = FindingsTable::title) const { return view_->model()->index(at, column); }
-  QString id(int at) const { return row(at).data(FindingsTable::id_role).toString(); }
-  // On the box of a row: at the left of the cell.
-  void tick(int at) const {
-    const QRect cell = view_->visualRect(row(at));
-    QTest::mouseClick(view_->viewport(), Qt::LeftButton, {}, {cell.left() + 10, cell.center().y()});
+  // Of an entry; `below`: of one of its findings.
+  QModelIndex row(int at, int column = FindingsTree::title, int below = -1) const {
+    const QModelIndex entry = view_->model()->index(at, below < 0 ? column : 0);
+    return below < 0 ? entry : view_->model()->index(below, column, entry);
+  }
+  QString id(int at, int below = -1) const { return row(at, 0, below).data(FindingsTree::id_role).toString(); }
+  // The entry of what rewrites fix.
+  int automatic() const {
+    for (int at = 0; at < view_->model()->rowCount(); ++at)
+      if (row(at, FindingsTree::fixing).data() == "automatic") return at;
+    return -1;
+  }
+  // On the box of a row.
+  void tick(int at, int below = -1) const {
+    if (below >= 0) view_->expand(row(at, 0));
+    const QModelIndex index = row(at, FindingsTree::number, below);
+    QStyleOptionViewItem option;
+    option.initFrom(view_);
+    option.rect = view_->visualRect(index);
+    option.features = QStyleOptionViewItem::HasCheckIndicator | QStyleOptionViewItem::HasDisplay;
+    const QRect box = view_->style()->subElementRect(QStyle::SE_ItemViewItemCheckIndicator, &option, view_);
+    QTest::mouseClick(view_->viewport(), Qt::LeftButton, {}, box.center());
   }
 
   testing::AdviceRecording recording_;
   Session session_;
   AdvicePage page_{session_};
-  QTableView* view_ = nullptr;
+  QTreeView* view_ = nullptr;
 };
 
 TEST_F(OnAdvicePage, SaysThePeakNowAndWithAllFixed) {
-  EXPECT_EQ(view_->model()->rowCount(), 6);
+  EXPECT_EQ(view_->model()->rowCount(), static_cast<int>(session_.subject().advised->advice.entries.size()));
   EXPECT_TRUE(says("Peak 37.0 MiB → 25.0 MiB with all findings fixed"));
   EXPECT_EQ(page_.table(), view_->model());
   EXPECT_FALSE(page_.grab().isNull());
 }
 
-TEST_F(OnAdvicePage, WhereItIsIsSeenWithoutScrollingUntilAColumnIsDrawn) {
-  const auto end_of_where = [&] {
-    return view_->columnViewportPosition(FindingsTable::where) + view_->columnWidth(FindingsTable::where);
+TEST_F(OnAdvicePage, AllColumnsAreSeenWithoutScrollingUntilOneIsDrawn) {
+  const auto end_of_columns = [&] {
+    int end = 0;
+    for (int column = 0; column < FindingsTree::kColumns; ++column) {
+      if (!view_->isColumnHidden(column))
+        end = std::max(end, view_->columnViewportPosition(column) + view_->columnWidth(column));
+    }
+    return end;
   };
-  EXPECT_LE(end_of_where(), view_->viewport()->width());
+  EXPECT_LE(end_of_columns(), view_->viewport()->width());
+  EXPECT_FALSE(view_->horizontalScrollBar()->isVisible());
+  EXPECT_LT(view_->columnViewportPosition(FindingsTree::where), view_->columnViewportPosition(FindingsTree::title));
   page_.resize(1920, 1080);
   QApplication::processEvents();
-  EXPECT_EQ(end_of_where(), view_->viewport()->width());
-  view_->setColumnWidth(FindingsTable::title, 500);
+  EXPECT_EQ(end_of_columns(), view_->viewport()->width());
+  view_->setColumnWidth(FindingsTree::title, 500);
   page_.resize(1600, 900);
   QApplication::processEvents();
-  EXPECT_EQ(view_->columnWidth(FindingsTable::title), 500);
+  EXPECT_EQ(view_->columnWidth(FindingsTree::title), 500);
 }
 
 TEST_F(OnAdvicePage, AClickOnABoxShowsTheMemoryWithoutIt) {
-  tick(0);
-  EXPECT_EQ(session_.ticked(), QSet<QString>{id(0)});
-  EXPECT_TRUE(soon_says("Peak 37.0 MiB → 29.2 MiB with 1 of 6 fixed"));
+  const int entry = automatic();
+  tick(entry, 1);
+  EXPECT_EQ(session_.ticked(), QSet<QString>{id(entry, 1)});
+  EXPECT_TRUE(soon_says("with 1 of 6 fixed"));
   EXPECT_FALSE(page_.grab().isNull());
-  tick(0);
+  tick(entry, 1);
   EXPECT_TRUE(session_.ticked().isEmpty());
   EXPECT_TRUE(soon_says("with all findings fixed"));
 }
 
+TEST_F(OnAdvicePage, OneTickIsAllAutomaticFixesAndTheirCommandIsThere) {
+  const int entry = automatic();
+  ASSERT_GE(entry, 0);
+  tick(entry);
+  EXPECT_EQ(session_.ticked().size(), view_->model()->rowCount(row(entry, 0)));
+  EXPECT_TRUE(button("Copy command")->isEnabled());
+  EXPECT_FALSE(button("Tick automatic fixes")->isEnabled());
+  tick(entry);
+  EXPECT_TRUE(session_.ticked().isEmpty());
+}
+
 TEST_F(OnAdvicePage, SpaceTicksTheRowAndArrowsGoOn) {
+  const int entry = automatic();
   view_->setFocus();
-  view_->setCurrentIndex(row(1, FindingsTable::bytes));
+  view_->expand(row(entry, 0));
+  view_->setCurrentIndex(row(entry, FindingsTree::title, 1));
   QTest::keyClick(view_, Qt::Key_Space);
   QTest::keyClick(view_, Qt::Key_Down);
   QTest::keyClick(view_, Qt::Key_Space);
-  EXPECT_EQ(session_.ticked(), (QSet<QString>{id(1), id(2)}));
-  EXPECT_EQ(session_.view().finding, id(2));
+  EXPECT_EQ(session_.ticked(), (QSet<QString>{id(entry, 1), id(entry, 2)}));
+  EXPECT_EQ(session_.view().finding, id(entry, 2));
   QTest::keyClick(view_, Qt::Key_Space);
-  EXPECT_EQ(session_.ticked(), QSet<QString>{id(1)});
+  EXPECT_EQ(session_.ticked(), QSet<QString>{id(entry, 1)});
 }
 
-TEST_F(OnAdvicePage, AllThatARewriteFixesAreTickedAtOnceAndNone) {
+TEST_F(OnAdvicePage, AllAutomaticFixesAreTickedAtOnceAndNone) {
   EXPECT_FALSE(button("None")->isEnabled());
-  click("Tick all");
-  EXPECT_EQ(session_.ticked().size(), 6);
-  EXPECT_FALSE(button("Tick all")->isEnabled());
-  EXPECT_TRUE(soon_says("with 6 of 6 fixed"));
+  click("Tick automatic fixes");
+  EXPECT_EQ(session_.ticked().size(), view_->model()->rowCount(row(automatic(), 0)));
+  EXPECT_FALSE(button("Tick automatic fixes")->isEnabled());
   click("None");
   EXPECT_TRUE(session_.ticked().isEmpty());
 }
 
-TEST_F(OnAdvicePage, WhatIsSelectedIsSaidInFull) {
-  QTest::mouseClick(view_->viewport(), Qt::LeftButton, {}, view_->visualRect(row(2, FindingsTable::bytes)).center());
-  EXPECT_EQ(session_.view().finding, id(2));
+TEST_F(OnAdvicePage, WhatIsSelectedIsSaidInFullWithTheCommandThatRunsItFixed) {
+  const int entry = automatic();
+  view_->expand(row(entry, 0));
+  QTest::mouseClick(view_->viewport(), Qt::LeftButton, {},
+                    view_->visualRect(row(entry, FindingsTree::title, 2)).center());
+  EXPECT_EQ(session_.view().finding, id(entry, 2));
   EXPECT_TRUE(session_.ticked().isEmpty());
-  EXPECT_TRUE(says("Net.actc"));
+  EXPECT_TRUE(says("Net.act"));
   EXPECT_TRUE(says("Lossless: the same values are kept in fewer bytes."));
   EXPECT_TRUE(says("8.0 MiB x2") || says("7.8 MiB x2"));
+  click("Copy run");
+  EXPECT_TRUE(QApplication::clipboard()->text().startsWith("tapelens run --apply "));
+  EXPECT_TRUE(QApplication::clipboard()->text().endsWith(" -- python train.py --name 'two words'"));
+}
+
+TEST_F(OnAdvicePage, AnEntryThatIsSelectedStaysSelectedAndShowsItsFirstFinding) {
+  const int entry = automatic();
+  view_->setCurrentIndex(row(entry, 0));
+  EXPECT_EQ(session_.view().finding, id(entry, 0));
+  EXPECT_EQ(view_->currentIndex().siblingAtColumn(0), row(entry, 0));
+  EXPECT_TRUE(says("can be dropped, or held in fewer bytes"));
 }
 
 TEST_F(OnAdvicePage, EvidenceLeadsToItsMomentInTheTimeline) {
@@ -150,22 +201,23 @@ TEST_F(OnAdvicePage, AFilterIsTypedAndSharedWithTheSession) {
   QTest::keyClicks(edit, "wide actb");
   EXPECT_EQ(session_.view().filter, "wide actb");
   EXPECT_EQ(view_->model()->rowCount(), 1);
+  EXPECT_EQ(view_->model()->rowCount(view_->model()->index(0, 0)), 1);
   QTest::keyClicks(edit, " nowhere");
   EXPECT_TRUE(says("No finding matches the filter."));
   edit->setFocus();
   QTest::keyClick(edit, Qt::Key_A, Qt::ControlModifier);
   QTest::keyClick(edit, Qt::Key_Delete);
-  EXPECT_EQ(view_->model()->rowCount(), 6);
+  EXPECT_EQ(view_->model()->rowCount(), static_cast<int>(session_.subject().advised->advice.entries.size()));
 }
 
 TEST_F(OnAdvicePage, TheCommandForAllThatARewriteFixesNeedsNoPlan) {
   EXPECT_FALSE(button("Copy command")->isEnabled());
   EXPECT_EQ(button("Copy command")->toolTip(), "Tick a finding that a rewrite fixes");
-  click("Tick all");
+  click("Tick automatic fixes");
   ASSERT_TRUE(button("Copy command")->isEnabled());
   click("Copy command");
   EXPECT_EQ(QApplication::clipboard()->text(), "tapelens verify --apply bitwise -- python train.py --name 'two words'");
-  tick(0);
+  tick(automatic(), 0);
   EXPECT_FALSE(button("Copy command")->isEnabled());
   EXPECT_TRUE(button("Copy command")->toolTip().startsWith("Save the plan first"));
 }
@@ -173,7 +225,7 @@ TEST_F(OnAdvicePage, TheCommandForAllThatARewriteFixesNeedsNoPlan) {
 TEST_F(OnAdvicePage, KeysGoToTheFindingsWhenThePageIsEntered) {
   page_.take_focus();
   QTest::keyClick(QApplication::focusWidget(), Qt::Key_Space);
-  EXPECT_EQ(session_.ticked().size(), 1);
+  EXPECT_FALSE(session_.ticked().isEmpty());
 }
 
 TEST_F(OnAdvicePage, APlanIsSavedAndItsCommandCopied) {
@@ -182,7 +234,7 @@ TEST_F(OnAdvicePage, APlanIsSavedAndItsCommandCopied) {
   const auto nothing = page_.save_plan(path);
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().message, "No finding that a rewrite fixes is ticked.");
-  tick(1);
+  tick(automatic(), 1);
   EXPECT_TRUE(button("Save plan")->isEnabled());
   EXPECT_FALSE(button("Copy command")->isEnabled());
   const auto nowhere = page_.save_plan("/no/such/folder/plan.json");
@@ -197,7 +249,7 @@ TEST_F(OnAdvicePage, APlanIsSavedAndItsCommandCopied) {
   click("Copy command");
   EXPECT_EQ(QApplication::clipboard()->text(),
             "tapelens verify --plan " + path + " -- python train.py --name 'two words'");
-  tick(0);  // the plan is not that of what is ticked any more
+  tick(automatic(), 0);  // the plan is not that of what is ticked any more
   EXPECT_FALSE(button("Copy command")->isEnabled());
 }
 
@@ -250,6 +302,49 @@ TEST(AdvicePageAlone, SaysWhenNothingWasFound) {
     return label->isVisible() && label->text().contains("found no avoidable memory");
   }));
   EXPECT_FALSE(page.save_plan("/tmp/unused"));
+}
+
+TEST(Patch, IsCopiedAsGitTakesItAndSavedWhereItIsAsked) {
+  const std::string_view lines[] = {"for x in data:\n", "    val.append(loss)\t# \x1b[31mred\n"};
+  advise::Finding finding;
+  finding.title = "forward with gradients enabled";
+  finding.fix.kind = check::FixKind::patch;
+  finding.fix.edits = {check::file_edit("train.py", lines, {{1, 1, {"    val.append(loss.item())\n"}}})};
+  FindingPane pane;
+  pane.resize(500, 700);
+  pane.show();
+  QString copied;
+  bool is_saved = false;
+  QObject::connect(&pane, &FindingPane::copied, [&](const QString& text, const QString&) { copied = text; });
+  QObject::connect(&pane, &FindingPane::saveWanted, [&] { is_saved = true; });
+  const auto button = [&](const QString& text) -> QPushButton* {
+    for (QPushButton* made : pane.findChildren<QPushButton*>())
+      if (made->isVisible() && QString(made->text()).remove('&').startsWith(text)) return made;
+    return nullptr;
+  };
+  pane.show_finding(&finding, {}, {});
+  ASSERT_NE(button("Copy patch"), nullptr);
+  EXPECT_EQ(button("Copy run"), nullptr);  // no rewrite fixes it
+  button("Copy patch")->click();
+  EXPECT_EQ(copied.toStdString(), check::unified_diff(finding.fix.edits));
+  const auto edits = check::read_unified_diff(copied.toStdString());
+  ASSERT_TRUE(edits);
+  EXPECT_EQ(edits->size(), 1U);
+  button("Save patch")->click();
+  EXPECT_TRUE(is_saved);
+  finding.fix.edits.clear();
+  pane.show_finding(&finding, {{}, "tapelens run --apply lossless -- python train.py"}, {});
+  EXPECT_EQ(button("Copy patch"), nullptr);
+  ASSERT_NE(button("Copy run"), nullptr);
+  button("Copy run")->click();
+  EXPECT_EQ(copied, "tapelens run --apply lossless -- python train.py");
+}
+
+TEST_F(OnAdvicePage, AFindingWithoutAPatchHasNoneToSave) {
+  const auto saved = page_.save_patch(recording_.path() + ".patch");
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().message, "The finding that is selected has no patch.");
+  EXPECT_FALSE(QFile::exists(recording_.path() + ".patch"));
 }
 
 TEST(Diff, AddedAndRemovedLinesAreTinted) {

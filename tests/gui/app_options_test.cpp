@@ -23,6 +23,7 @@ TEST(Options, NothingIsAnEmptyWindow) {
   EXPECT_EQ(o.other, "");
   EXPECT_FALSE(o.page || o.at || o.size || o.scheme || o.wants_help || o.wants_version);
   EXPECT_EQ(o.screenshot, "");
+  EXPECT_EQ(o.card, "");
 }
 
 TEST(Options, OneFileOrTwo) {
@@ -91,11 +92,21 @@ TEST(Options, APictureNeedsARecording) {
   EXPECT_EQ(wrong({"--screenshot", "a.png"}), "--screenshot needs a FILE");
 }
 
+TEST(Options, ACardIsAPictureOrADrawingOfARecording) {
+  EXPECT_EQ(right({"run", "--export-card", "a b.PNG"}).card, "a b.PNG");
+  EXPECT_EQ(right({"run", "--export-card=c.svg"}).card, "c.svg");
+  EXPECT_TRUE(right({"run", "--export-card=c.svg"}).is_headless());
+  EXPECT_FALSE(right({"run"}).is_headless());
+  EXPECT_EQ(wrong({"run", "--export-card", "c.jpg"}),
+            "--export-card: 'c.jpg' is no name of a card: it ends with .png or .svg");
+  EXPECT_EQ(wrong({"--export-card", "c.png"}), "--export-card needs a FILE");
+}
+
 TEST(Options, WhatIsNotThereIsNamed) {
   EXPECT_EQ(wrong({"--colour", "dark"}), "there is no option '--colour': see --help");
   EXPECT_EQ(wrong({"--colour=dark"}), "there is no option '--colour': see --help");
   EXPECT_EQ(wrong({"-x"}), "there is no option '-x': see --help");
-  for (const char* name : {"--page", "--device", "--at", "--screenshot", "--size", "--scheme"}) {
+  for (const char* name : {"--page", "--device", "--at", "--screenshot", "--export-card", "--size", "--scheme"}) {
     EXPECT_EQ(wrong({"run", name}), std::string(name) + " needs a value");
   }
 }
@@ -105,8 +116,8 @@ TEST(Options, HelpNamesEachOfThem) {
   EXPECT_TRUE(right({"-h"}).wants_help);
   EXPECT_TRUE(right({"--version"}).wants_version);
   const QString help = help_text();
-  for (const char* name :
-       {"FILE", "OTHER", "--page", "--device", "--at", "--screenshot", "--size", "--scheme", "--help", "--version"}) {
+  for (const char* name : {"FILE", "OTHER", "--page", "--device", "--at", "--screenshot", "--export-card", "--size",
+                           "--scheme", "--help", "--version"}) {
     EXPECT_TRUE(help.contains(name)) << name;
   }
   for (const QString& line : help.split('\n')) EXPECT_LE(line.size(), 100) << line.toStdString();

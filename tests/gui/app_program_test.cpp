@@ -11,7 +11,9 @@
 #include <QTemporaryDir>
 #include <cstring>
 
+#include "gui/app/card.h"
 #include "gui/widgets/theme.h"
+#include "tests/gui/advice_recording.h"
 #include "tests/gui/support/device_recording.h"
 #include "tests/gui/support/recording.h"
 
@@ -114,6 +116,24 @@ TEST_F(Program, AScreenshotHasTheSizeThatIsAsked) {
     EXPECT_EQ((ran.out + ran.error).toStdString(), "");
     EXPECT_EQ(QImage(path, "PNG").size(), size);
   }
+}
+
+TEST_F(Program, ACardIsOnePictureInBothSchemes) {
+  const testing::AdviceRecording recording;
+  QImage before;
+  for (const char* scheme : {"light", "dark"}) {
+    const QString path = folder_.filePath("card.png");
+    const Ran ran = run({recording.path(), "--export-card", path, "--scheme", scheme});
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_EQ((ran.out + ran.error).toStdString(), "");
+    const QImage picture(path, "PNG");
+    EXPECT_EQ(picture.size(), 2 * kCardSize);
+    EXPECT_NE(picture, before);
+    before = picture;
+  }
+  const Ran ran = run({recording.path(), "--export-card", folder_.filePath("no/such/folder.png")});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_TRUE(ran.error.contains("cannot be written"));
 }
 
 TEST_F(Program, AScreenshotIsTheSameWhateverTheWindowWasLike) {

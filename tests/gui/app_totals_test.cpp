@@ -4,9 +4,11 @@
 #include <QFile>
 #include <QXmlStreamReader>
 
+#include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "gui/app/export.h"
 #include "gui/models/facts.h"
+#include "gui/models/findings_tree.h"
 #include "gui/timeline/timeline_page.h"
 #include "plugins/builtin.h"
 #include "tests/gui/app_window.h"
@@ -128,7 +130,14 @@ TEST_P(Totals, TheStepsAreTheReports) {
 TEST_P(Totals, TheFindingsAreTheReports) {
   show(PageId::advice);
   const QAbstractItemModel& table = *window_->page(PageId::advice).table();
-  ASSERT_EQ(table.rowCount(), static_cast<int>(report_.advice->findings.size()));
+  ASSERT_EQ(table.rowCount(), static_cast<int>(report_.advice->entries.size()));
+  for (int row = 0; row < table.rowCount(); ++row) {
+    const advise::Entry& entry = report_.advice->entries[static_cast<size_t>(row)];
+    EXPECT_EQ(number(table, row, FindingsTree::change), -entry.change().value);
+    EXPECT_EQ(number(table, row, FindingsTree::after), entry.peak_after.value);
+    EXPECT_EQ(table.index(row, FindingsTree::title).data().toString().toStdString(),
+              report::entry_title(*report_.advice, entry));
+  }
   const auto& findings = session().subject().advised->advice.findings;
   for (size_t i = 0; i < findings.size(); ++i) {
     EXPECT_EQ(findings[i].id, report_.advice->findings[i].id);

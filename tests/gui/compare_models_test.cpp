@@ -25,10 +25,10 @@ TEST(Compared, EachGroupIsInOneRowWithWhatBecameOfIt) {
   for (const ComparedGroup& group : groups) {
     found.emplace_back(group.name.toStdString(), group.difference().value, group.fate());
   }
-  EXPECT_EQ(found, (std::vector<std::tuple<std::string, int64_t, Fate>>{{"less", -20, Fate::shrank},
-                                                                        {"more", 10, Fate::grew},
-                                                                        {"new", 7, Fate::appeared},
-                                                                        {"gone", -5, Fate::went},
+  EXPECT_EQ(found, (std::vector<std::tuple<std::string, int64_t, Fate>>{{"less", -20, Fate::decreased},
+                                                                        {"more", 10, Fate::increased},
+                                                                        {"new", 7, Fate::added},
+                                                                        {"gone", -5, Fate::removed},
                                                                         {"same", 0, Fate::same}}));
   EXPECT_TRUE(compared({}, {}).empty());
 }
@@ -93,7 +93,7 @@ TEST_F(TwoRecordings, AStepThatOnlyOneHasIsEmptyInTheOther) {
   const Comparison comparison = compared_by(peak::By::field, last);
   EXPECT_EQ(comparison.a.bytes, Bytes{});
   EXPECT_GT(comparison.b.bytes, Bytes{});
-  for (const ComparedGroup& group : comparison.groups) EXPECT_EQ(group.fate(), Fate::appeared);
+  for (const ComparedGroup& group : comparison.groups) EXPECT_EQ(group.fate(), Fate::added);
 }
 
 TEST_F(TwoRecordings, AColumnShowsTheMostOfItsPartOfAStep) {
@@ -135,7 +135,7 @@ TEST_F(TwoRecordings, TheTableKeepsTheRulesOfAModel) {
   filter.set_filter(name.toUpper());
   EXPECT_GE(filter.rowCount(), 1);
   EXPECT_EQ(filter.index(0, CompareTable::group).data().toString().contains(name), true);
-  filter.set_filter("appeared nonsense");
+  filter.set_filter("new nonsense");
   EXPECT_EQ(filter.rowCount(), 0);
   filter.set_filter({});
   filter.sort(CompareTable::difference, Qt::AscendingOrder);
@@ -153,11 +153,11 @@ TEST(CompareTable, SaysChangesInWords) {
   const auto text = [&](int row, int column) { return table.index(row, column).data().toString(); };
   EXPECT_EQ(text(0, CompareTable::group), "x");
   EXPECT_EQ(text(0, CompareTable::difference), "\u22123.0 KiB");
-  EXPECT_EQ(text(0, CompareTable::fate), "shrank");
+  EXPECT_EQ(text(0, CompareTable::fate), "decreased");
   EXPECT_EQ(text(0, CompareTable::a), "4.0 KiB");
   EXPECT_EQ(text(0, CompareTable::b), "1.0 KiB");
   EXPECT_EQ(text(0, CompareTable::allocations), "2 \u2192 1");
-  EXPECT_EQ(text(1, CompareTable::fate), "went");
+  EXPECT_EQ(text(1, CompareTable::fate), "removed");
   EXPECT_EQ(text(1, CompareTable::b), "");
 }
 

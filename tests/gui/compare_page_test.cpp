@@ -18,6 +18,7 @@
 #include "analyzer/report/format.h"
 #include "gui/compare/steps_curve.h"
 #include "gui/widgets/theme.h"
+#include "tests/gui/advice_recording.h"
 #include "tests/gui/support/recording.h"
 
 namespace tapelens::gui {
@@ -69,6 +70,14 @@ TEST_F(OnComparePage, AsksForTheOtherRecording) {
   EXPECT_TRUE(says("with another recording"));
   EXPECT_FALSE(page_.findChild<QTableView*>()->isVisible());
   EXPECT_FALSE(page_.grab().isNull());
+}
+
+TEST_F(OnComparePage, RecordingsOfDifferentProgramsAreSaidToBe) {
+  const testing::AdviceRecording other("python3 /home/me/other.py --name 'two words'"), same("python3 /a/train.py -x");
+  compare_with(other.path());
+  EXPECT_TRUE(says("Different programs (train.py, other.py)"));
+  compare_with(same.path());
+  EXPECT_FALSE(says("Different programs"));
 }
 
 TEST_F(OnComparePage, TheHeadlineAndTheTableSayTheSame) {

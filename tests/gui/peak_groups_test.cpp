@@ -14,7 +14,7 @@ namespace {
 using peak::By;
 using testing::RandomMoment;
 
-constexpr std::array kAll = {By::field, By::node, By::module, By::source, By::op, By::category, By::step};
+constexpr std::array kAll = {By::field, By::node, By::module, By::source, By::op, By::category, By::step, By::stack};
 
 class GroupsOfRandomMoments : public ::testing::TestWithParam<uint32_t> {
  protected:
@@ -27,7 +27,7 @@ TEST_P(GroupsOfRandomMoments, AreThoseOfTheReport) {
     moment_.describe(by);
     Groupings groupings;
     groupings.levels = {by};
-    groupings.nests_modules = false;
+    groupings.nests = false;
     const GroupTree tree(*moment_.peak, groupings);
     const auto& root = tree.node(GroupTree::kRoot);
     EXPECT_EQ(root.bytes, moment_.peak->bytes.value);
@@ -131,6 +131,65 @@ TEST(GroupTree, HasALevelForEachPartOfAModulesPath) {
                                                {"Net › layer1 › 1 › conv", 30},
                                                {"(outside of modules)", 10}};
   EXPECT_EQ(paths(tree), expected);
+}
+
+TEST(GroupTree, AParameterStandsByNameUnderItsModule) {
+  report::Peak peak;
+  const auto add = [&](peak::HolderKind kind, const char* owner, report::Holder holder, int64_t bytes) {
+    report::Allocation a;
+    a.id = static_cast<uint32_t>(peak.allocations.size() + 1);
+    a.bytes = {bytes};
+    a.owner = owner;
+    a.category = holder.kind = kind;
+    a.holders.push_back(holder);
+    peak.bytes += a.bytes;
+    peak.allocations.push_back(a);
+  };
+  using peak::HolderKind;
+  add(HolderKind::parameter, "Net.fc", {{}, "", "", "fc.weight", "", 0}, 40);
+  add(HolderKind::parameter, "Net.fc", {{}, "", "", "fc.bias", "", 0}, 30);
+  add(HolderKind::optimizer_state, "Net.fc", {{}, "", "", "exp_avg", "fc.weight", 0}, 20);
+  add(HolderKind::parameter, "", {{}, "", "", "of.several.models", "", 0}, 10);
+  const std::map<QString, int64_t> within = {{"Net", 90},
+                                             {"Net › fc", 90},
+                                             {"Net › fc › parameter", 70},
+                                             {"Net › fc › parameter › weight", 40},
+                                             {"Net › fc › parameter › bias", 30},
+                                             {"Net › fc › optimizer_state", 20},
+                                             {"Net › fc › optimizer_state › weight exp_avg", 20},
+                                             {"(outside of modules)", 10},
+                                             {"(outside of modules) › parameter", 10},
+                                             {"(outside of modules) › parameter › of.several.models", 10}};
+  EXPECT_EQ(paths(GroupTree(peak, {{By::module, By::field}, false, true})), within);
+  // Without modules the whole name.
+  EXPECT_EQ(paths(GroupTree(peak, {{By::field}, false, true})).at("parameter › fc.weight"), 40);
+}
+
+TEST(GroupTree, HasALevelForEachFrameOfTheProgram) {
+  report::Peak peak;
+  const advise::Frame torch{"/usr/lib/python3/site-packages/torch/nn/modules/conv.py", "forward", 450};
+  const auto add = [&](std::vector<advise::Frame> stack, int64_t bytes) {
+    report::Allocation a;
+    a.id = static_cast<uint32_t>(peak.allocations.size() + 1);
+    a.bytes = {bytes};
+    a.stack = std::move(stack);
+    a.category = peak::HolderKind::program;
+    a.holders.push_back({peak::HolderKind::program, "", "", "", "", 0});
+    peak.bytes += a.bytes;
+    peak.allocations.push_back(a);
+  };
+  add({torch, {"/a/net.py", "forward", 7}, {"/a/train.py", "main", 3}}, 40);
+  add({{"/a/net.py", "forward", 9}, {"/a/train.py", "main", 3}}, 30);
+  add({torch, {"/b/net.py", "forward", 7}, {"/a/train.py", "main", 3}}, 20);  // another file of the same name
+  add({torch}, 10);
+  add({}, 5);
+  const std::map<QString, int64_t> expected = {{"train.py:3 main", 90},
+                                               {"train.py:3 main › net.py:9 forward", 30},
+                                               {"train.py:3 main › a/net.py:7 forward", 40},
+                                               {"train.py:3 main › b/net.py:7 forward", 20},
+                                               {"(PyTorch's own frames)", 10},
+                                               {"(no stack)", 5}};
+  EXPECT_EQ(paths(GroupTree(peak, {{By::stack}, false, true})), expected);
 }
 
 TEST(GroupTree, BottomUpSumsTheSameThingFromAllPlaces) {

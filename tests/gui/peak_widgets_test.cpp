@@ -206,9 +206,10 @@ TEST_F(Bar, TheCrossRemovesAChip) {
 TEST_F(Bar, TheMenuAddsWhatIsNotThere) {
   QMenu* menu = bar_.findChild<QMenu*>();
   Q_EMIT menu->aboutToShow();
-  ASSERT_EQ(menu->actions().size(), 4);
-  EXPECT_EQ(menu->actions()[1]->text(), "operator");
-  menu->actions()[1]->trigger();
+  ASSERT_EQ(menu->actions().size(), 5);
+  EXPECT_EQ(menu->actions()[0]->text(), "stack");
+  EXPECT_EQ(menu->actions()[2]->text(), "operator");
+  menu->actions()[2]->trigger();
   EXPECT_EQ(levels(), (std::vector{By::module, By::node, By::field, By::op}));
   EXPECT_TRUE(chip("operator")->hasFocus());
 }

@@ -12,7 +12,9 @@
 #include <QToolTip>
 
 #include "gui/steps/step_bars.h"
+#include "gui/widgets/theme.h"
 #include "testing/model_builder.h"
+#include "testing/trace_builder.h"
 #include "tests/gui/support/recording.h"
 
 namespace tapelens::gui {
@@ -49,6 +51,50 @@ TEST_F(OnStepsPage, SaysHowManyThereAre) {
   EXPECT_EQ(view_->model()->rowCount(), static_cast<int>(count()));
   EXPECT_TRUE(says(QString::number(count()) + " steps; the largest peak, "));
   EXPECT_FALSE(page_.grab().isNull());
+}
+
+TEST_F(OnStepsPage, BarsTakeAllOfTheWidth) {
+  const QImage picture = bars_->grab().toImage();
+  const QColor ground = theme().surface;
+  int last = 0;
+  for (int x = 0; x < picture.width(); ++x)
+    if (picture.pixelColor(x, picture.height() / 2) != ground) last = x;
+  EXPECT_GT(last, picture.width() * 9 / 10);
+}
+
+// Three steps, each of which leaves a graph that no backward uses.
+TEST(StepsWithALeak, LeadToTheFindingThatKeepsIt) {
+  trace::SpoolBuilder b;
+  const uint32_t layout = b.layout("float32", 4, {1024, 1024}, {1024, 1});
+  for (uint64_t step = 0; step < 5; ++step) {
+    b.at((step + 1) * 1'000'000);
+    const uint32_t stack = b.stack({b.frame("/home/me/train.py", 12, "evaluate")});
+    b.op("aten::relu", {}, stack).alloc(0x1000 + step, 4 << 20);
+    b.node("ReluBackward0", 0x10 + step).save(0x10 + step, "result", 0x1000 + step, 4 << 20, layout).end_op();
+    b.op("aten::relu", {}, stack).alloc(0x2000, 1 << 20).end_op();
+    b.node("ReluBackward0", 0x100 + step).save(0x100 + step, "result", 0x2000, 1 << 20, layout);
+    b.backward().evaluate(0x100 + step).end_evaluation().end_backward().free(0x2000);
+    b.optimizer("SGD").end_optimizer();
+  }
+  b.seal();
+  Session session;
+  StepsPage page(session);
+  page.resize(1280, 720);
+  page.show();
+  session.open(QString::fromStdString(b.folder() / "run.tapelens"));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session.has(Part::advice); }, 20'000));
+  QApplication::processEvents();
+  QLabel* link = nullptr;
+  for (QLabel* label : page.findChildren<QLabel*>())
+    if (label->isVisible() && label->text().contains("Kept from step to step")) link = label;
+  ASSERT_NE(link, nullptr);
+  EXPECT_TRUE(link->text().contains("train.py:12 evaluate"));
+  const QString finding = link->text().section("href='", 1).section('\'', 0, 0);
+  Q_EMIT link->linkActivated(finding);
+  EXPECT_EQ(session.view().page, PageId::advice);
+  EXPECT_EQ(session.view().finding, finding);
+  session.close();
+  EXPECT_FALSE(link->isVisible());
 }
 
 TEST_F(OnStepsPage, AClickSelectsAStep) {

@@ -1,6 +1,7 @@
 // The timeline as it is painted, and under the mouse and the keyboard.
 #include <gtest/gtest.h>
 
+#include <QLabel>
 #include <QLineEdit>
 #include <QSignalSpy>
 #include <QTest>
@@ -8,8 +9,10 @@
 #include <QWheelEvent>
 #include <random>
 
+#include "gui/models/facts.h"
 #include "gui/timeline/timeline_page.h"
 #include "gui/widgets/theme.h"
+#include "testing/trace_builder.h"
 #include "tests/gui/advice_recording.h"
 #include "tests/gui/support/recording.h"
 
@@ -58,7 +61,7 @@ class OnTimeline : public ::testing::Test {
   // The middle of a block that is wide and high enough to be hit.
   std::pair<AllocationId, QPoint> some_block() {
     const auto& blocks = *session.subject().blocks;
-    const picture::ByteAxis bytes{0, blocks.extent(), lanes().blocks.height()};
+    const picture::ByteAxis bytes{0, blocks.shown(), lanes().blocks.height()};
     std::pair<AllocationId, QPoint> found;
     blocks.visit(view.scene().axis, bytes, view.scene().columns, [&](const picture::Blocks::Rectangle& r) {
       if (found.first || r.x1 - r.x0 < 40 || r.y1 - r.y0 < 2 ||
@@ -253,17 +256,56 @@ TEST_F(OnTimeline, TheMinimapMovesWhatIsShownAndStepsZoom) {
   EXPECT_GE(session.view().range.end, when.end);
 }
 
-TEST_F(OnTimeline, CtrlAndTheWheelZoomBytesUntilSmallAllocationsAreSeen) {
+TEST_F(OnTimeline, CtrlAndTheWheelZoomBytes) {
   look(session.subject().of.bands.steps[1]);
   const QImage before = grabbed();
   const Interval range = session.view().range;
   for (int i = 0; i < 12; ++i) wheel(in(lanes().blocks, 0.5, 0.01), 3, Qt::ControlModifier);
   EXPECT_EQ(session.view().range, range);
   EXPECT_NE(grabbed(), before);
-  for (int i = 0; i < 12; ++i) wheel(in(lanes().blocks, 0.5, 0.01), -3, Qt::ControlModifier);
-  QEvent leave(QEvent::Leave);  // or the cursor's line is in the picture
-  QApplication::sendEvent(&view, &leave);
-  EXPECT_EQ(grabbed().copy(lanes().blocks), before.copy(lanes().blocks));
+  for (int i = 0; i < 60; ++i) {
+    QEvent leave(QEvent::Leave);  // or the cursor's line is in the picture
+    QApplication::sendEvent(&view, &leave);
+    if (grabbed().copy(lanes().blocks) == before.copy(lanes().blocks)) return;
+    wheel(in(lanes().blocks, 0.5, 0.01), -1, Qt::ControlModifier);
+  }
+  ADD_FAILURE() << "the way out does not stop at what was shown at first";
+}
+
+TEST_F(OnTimeline, SmallAllocationsAreAThinLineUntilTheyAreZoomedOutTo) {
+  trace::SpoolBuilder b;
+  b.at(1'000'000).op("aten::ones").alloc(0x1000, 64 << 20).end_op();
+  b.op("aten::ones").alloc(0x2000, 1024).end_op();
+  b.at(9'000'000).free(0x1000).free(0x2000);
+  b.seal();
+  session.close();
+  open(QString::fromStdString(b.folder() / "run.tapelens"));
+  ASSERT_TRUE(session.subject().blocks->has_small());
+  const QRect lane = lanes().blocks;
+  const auto pixel_at = [&](int y) { return grabbed().pixelColor(lane.center().x(), lane.top() + y); };
+  EXPECT_EQ(pixel_at(0), theme().line);
+  EXPECT_NE(pixel_at(kSmallLine), theme().line);
+  const QPoint line(lane.center().x(), lane.top() + 1);
+  EXPECT_TRUE(view.tip_at(line).contains("Small allocations are not shown"));
+  wheel(in(lane, 0.5, 0.9), -1, Qt::ControlModifier);
+  grabbed();
+  EXPECT_FALSE(view.tip_at(line).contains("Small allocations are not shown"));
+  EXPECT_NE(pixel_at(0), theme().line);
+}
+
+TEST_F(OnTimeline, FewStepsAreShownAtFirstAndOfManyThoseAroundThePeak) {
+  const auto& steps = session.subject().of.bands.steps;
+  const Interval shown = session.view().range, whole = session.subject().busy();
+  const Time when = session.subject().device.when.time;
+  EXPECT_TRUE(shown.contains(when));
+  size_t seen = 0;
+  for (const Interval& step : steps) seen += step.begin >= shown.begin && step.end <= shown.end;
+  if (steps.size() > 14) {
+    EXPECT_LE(seen, 3U);
+    EXPECT_LT(shown.end.ns - shown.begin.ns, (whole.end.ns - whole.begin.ns) / 2);
+  } else {
+    EXPECT_GE(seen + 2, steps.size());
+  }
 }
 
 TEST_F(OnTimeline, SearchHighlightsAndWalksWhatItFinds) {
@@ -278,6 +320,24 @@ TEST_F(OnTimeline, SearchHighlightsAndWalksWhatItFinds) {
   for (const uint8_t is_found : found.is_allocation) counted += is_found;
   EXPECT_EQ(counted, found.allocations);
   ASSERT_FALSE(found.biggest.empty());
+  // Its own curve: what of it was alive, counted one by one at the highest moment.
+  const Process& p = session.subject().of.process;
+  const peak::Timeline& timeline = session.subject().timeline;
+  Bytes sum, most;
+  for (uint32_t event = 0; event < timeline.events(); ++event) {
+    const AllocationId id = timeline.allocation_of(event);
+    if (found.is_allocation[id.value] == 0) continue;
+    const bool is_made = timeline.live_after(event) > timeline.live_after_first(event);
+    sum = is_made ? sum + p.allocations.bytes[id] : sum - p.allocations.bytes[id];
+    most = std::max(most, sum);
+  }
+  EXPECT_EQ(found.curve.most(), most);
+  EXPECT_GT(most, Bytes{});
+  EXPECT_EQ(std::ranges::max(view.scene().found), most);
+  for (size_t c = 0; c < view.scene().found.size(); ++c) EXPECT_LE(view.scene().found[c], view.scene().columns[c].most);
+  const auto labels = page.findChildren<QLabel*>();
+  EXPECT_TRUE(std::ranges::any_of(
+      labels, [&](const QLabel* label) { return label->text().contains("at most " + bytes_words(most)); }));
   EXPECT_NE(grabbed(), before);
   QTest::keyClick(field, Qt::Key_Return);
   const AllocationId first = session.view().allocation;

@@ -54,9 +54,10 @@ TEST_F(View, OptionsAndFilesReachTheWindowAsTheyWereTyped) {
   put_window("bin");
   EXPECT_EQ(view({"run.tapelens"}).out, "bin\nrun.tapelens\n");
   EXPECT_EQ(view({"--page", "peak", "two words.tapelens", "run.tapelens", "--at", "step:3", "--screenshot=a b.png",
-                  "--device", "cuda:1", "--size", "1280x720", "--scheme", "dark"})
+                  "--device", "cuda:1", "--size", "1280x720", "--scheme", "dark", "--export-card", "card.svg"})
                 .out,
-            "bin\n--page=peak\n--device=cuda:1\n--at=step:3\n--screenshot=a b.png\n--size=1280x720\n--scheme=dark\n"
+            "bin\n--page=peak\n--device=cuda:1\n--at=step:3\n--screenshot=a "
+            "b.png\n--export-card=card.svg\n--size=1280x720\n--scheme=dark\n"
             "two words.tapelens\nrun.tapelens\n");
 }
 

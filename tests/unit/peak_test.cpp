@@ -271,6 +271,39 @@ TEST(Groups, OfEveryKeySumToThePeak) {
   EXPECT_EQ(by(By::source), "train.py:12 main 100/1, (no stack) 37/2");
   EXPECT_EQ(by(By::op), "aten::exp 100/1, (no operator) 37/2");
   EXPECT_EQ(by(By::step), "step 0 137/3");
+  EXPECT_EQ(by(By::stack), "train.py:12 main 100/1, (no stack) 37/2");
+}
+
+TEST(Groups, AModuleHasItsParametersAndWhatBelongsToThem) {
+  ProcessBuilder b;
+  for (const char* path : {"Net", "Net.fc", "Other", "Other.head", "Net.head"}) b.call(0, 9, b.module(path, "Module"));
+  const AllocationId weight = b.allocate(1, 1000), state = b.allocate(2, 200), gradient = b.allocate(3, 30);
+  const AllocationId shared = b.allocate(4, 4);  // of which model, its name does not say
+  b.role(5, weight, Role::parameter, "fc.weight");
+  b.role(5, state, Role::optimizer_state, "exp_avg", weight);
+  b.role(5, gradient, Role::gradient, "", weight);
+  b.role(5, shared, Role::parameter, "head.weight");
+  b.done();
+  const PeakSet set = set_at_peak(b);
+  EXPECT_EQ(written(groups(b.process, b.text, find_steps(b.process), set, By::module)),
+            "Net.fc 1230/3, (outside of modules) 4/1");
+}
+
+TEST(Groups, AStackIsTheProgramsFramesAndFilesOfOneNameAreToldApart) {
+  ProcessBuilder b;
+  const FrameId main = b.frame("/a/train.py", 3, "main");
+  const FrameId torch = b.frame("/usr/lib/python3/site-packages/torch/nn/modules/conv.py", 450, "forward");
+  int64_t bytes = 100;
+  for (const char* file : {"/a/net.py", "/b/net.py"}) {
+    b.allocate(1, bytes, b.op(1, 2, "aten::exp", {}, b.stack({torch, b.frame(file, 7, "forward"), main})));
+    bytes /= 2;
+  }
+  b.allocate(3, 7, b.op(1, 2, "aten::exp", {}, b.stack({torch})));
+  b.done();
+  const PeakSet set = set_at_peak(b);
+  EXPECT_EQ(written(groups(b.process, b.text, find_steps(b.process), set, By::stack)),
+            "train.py:3 main > a/net.py:7 forward 100/1, train.py:3 main > b/net.py:7 forward 50/1, "
+            "(PyTorch's own frames) 7/1");
 }
 
 TEST(Groups, FilesOfTheSameNameAreToldApartByTheirFolders) {

@@ -1,0 +1,49 @@
+#include "analyzer/peak/frame_names.h"
+
+namespace tapelens::peak {
+
+namespace {
+
+constexpr unsigned kMostFolders = 64;
+
+std::string_view with_folders(std::string_view file, unsigned folders) {
+  size_t begin = file.size();
+  for (unsigned part = 0; part <= folders && begin != std::string_view::npos && begin > 0; ++part) {
+    begin = file.rfind('/', begin - 1);
+  }
+  if (begin != std::string_view::npos && begin < file.size()) file.remove_prefix(begin + 1);
+  return file;
+}
+
+// The fewest folders with which all of them differ.
+unsigned telling_apart(const std::set<std::string, std::less<>>& files) {
+  for (unsigned folders = 0; folders < kMostFolders; ++folders) {
+    std::set<std::string_view> seen;
+    for (const std::string& file : files) seen.insert(with_folders(file, folders));
+    if (seen.size() == files.size()) return folders;
+  }
+  return kMostFolders;
+}
+
+}  // namespace
+
+std::string place_text(const Place& place, unsigned folders) {
+  std::string out(with_folders(place.file, folders));
+  if (place.line != 0) out += ":" + std::to_string(place.line);
+  if (!place.function.empty()) out += (out.empty() ? "" : " ") + std::string(place.function);
+  return out;
+}
+
+void FrameNames::add(const Place& place) {
+  Same& same = same_[place_text(place)];
+  if (same.files.contains(place.file)) return;
+  same.files.emplace(place.file);
+  if (same.files.size() > 1) same.folders = telling_apart(same.files);
+}
+
+std::string FrameNames::name(const Place& place) const {
+  const auto same = same_.find(place_text(place));
+  return place_text(place, same == same_.end() ? 0 : same->second.folders);
+}
+
+}  // namespace tapelens::peak

@@ -1,0 +1,35 @@
+// What frames are called where several of them are shown: two files of the same name must not look like one place, so
+// their folders are shown until they differ.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace tapelens::peak {
+
+struct Place {
+  std::string_view file, function;
+  uint32_t line = 0;  // 0: a native frame
+};
+
+// "train.py:42 forward", with so many folders before it.
+std::string place_text(const Place& place, unsigned folders = 0);
+
+class FrameNames {
+ public:
+  // All that are shown, before the first is named.
+  void add(const Place& place);
+  std::string name(const Place& place) const;
+
+ private:
+  struct Same {
+    std::set<std::string, std::less<>> files;
+    unsigned folders = 0;
+  };
+  std::map<std::string, Same> same_;  // by the name without folders
+};
+
+}  // namespace tapelens::peak

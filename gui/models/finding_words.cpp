@@ -1,0 +1,77 @@
+#include "gui/models/finding_words.h"
+
+#include "analyzer/report/findings.h"
+#include "analyzer/report/format.h"
+#include "gui/models/visible_text.h"
+#include "plugins/builtin.h"
+
+namespace tapelens::gui {
+
+using advise::Entry;
+using advise::Finding;
+using check::FixKind;
+using model::Bytes;
+using report::bytes_text;
+
+int rewrite_level(const Finding& finding) {
+  if (finding.fix.kind != FixKind::rewrite) return -1;
+  static const advise::Checks checks = plugins::builtin_checks();
+  const advise::Checks::Entry* entry = checks.find(finding.fix.rewrite);
+  return entry == nullptr ? -1 : entry->check->info().rewrite_level;
+}
+
+QString signed_text(Bytes change) {
+  if (change == Bytes{}) return "0 B";
+  return change < Bytes{} ? QString::fromUtf8("−") + visible(bytes_text(Bytes{-change.value}))
+                          : "+" + visible(bytes_text(change));
+}
+
+QString where_text(const Finding& finding) {
+  std::string text = report::source_text(finding.source);
+  if (text.empty() && finding.module.empty()) text = report::place_text(finding);
+  if (!finding.module.empty()) text += (text.empty() ? "in " : ", in ") + finding.module;
+  return visible(text);
+}
+
+QString fixing_text(const Entry& entry, const Finding& first) {
+  if (entry.kind == Entry::Kind::trade) return "alternative";
+  if (entry.kind == Entry::Kind::automatic || first.fix.kind == FixKind::rewrite) return "automatic";
+  return first.fix.edits.empty() ? "code change" : "patch";
+}
+
+QString guarantee_text(const Finding& finding) {
+  switch (rewrite_level(finding)) {
+    case 0:
+      return "Lossless: saved but never read, so nothing is kept: the values cannot reach a gradient that is wanted. "
+             "Losses "
+             "and gradients are the same, bit for bit.";
+    case 1:
+      return "Lossless: the same values are kept in fewer bytes. Losses and gradients are the same, bit for bit.";
+    case 2:
+      return "Bitwise: recomputed in backward by a cheap operator from tensors that stay alive. Losses and gradients "
+             "are the "
+             "same, bit for bit, for a little time.";
+    case 3:
+      return "Equivalent: another order of the same sums, at most twice the rounding error.";
+    default:
+      break;
+  }
+  switch (finding.fix.kind) {
+    case FixKind::rewrite:
+      return "A rewrite fixes it while the program runs, without a change of the program.";
+    case FixKind::patch:
+      return "A change of the program: read the patch before you apply it.";
+    case FixKind::advice:
+      break;
+  }
+  return "A change of the program that only you can make.";
+}
+
+QString change_text(const Finding& finding) {
+  const Bytes alone = finding.peak_before - finding.peak_after;
+  if (alone == Bytes{} && finding.retained_at_peak_with_all > Bytes{})
+    return signed_text(Bytes{} - finding.retained_at_peak_with_all) + " with others";
+  return signed_text(Bytes{} - alone);
+}
+
+}  // namespace tapelens::gui
