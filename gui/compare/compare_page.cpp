@@ -31,7 +31,7 @@ constexpr int kPeaks = -1;  // data of the choice of a step: each one's peak
 QString amount(Bytes bytes) { return visible(report::bytes_text(bytes)); }
 QString file_name(const Document& document) { return document.facts().path.section('/', -1); }
 
-// What grew in the colour of a peak, what shrank in that of what is gained; the words and signs say the same.
+// What increased in the colour of a peak, what decreased in that of what is gained; the words and signs say the same.
 class ChangeDelegate final : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -39,9 +39,9 @@ class ChangeDelegate final : public QStyledItemDelegate {
  protected:
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
     QStyledItemDelegate::initStyleOption(option, index);
-    const auto fate = static_cast<Fate>(index.data(CompareTable::fate_role).toInt());
-    if (fate == Fate::same) return;
-    const bool is_more = fate == Fate::appeared || fate == Fate::grew;
+    const auto change = static_cast<Change>(index.data(CompareTable::change_role).toInt());
+    if (change == Change::same) return;
+    const bool is_more = change == Change::is_new || change == Change::increased;
     for (const auto role : {QPalette::Text, QPalette::HighlightedText}) {
       option->palette.setColor(role, is_more ? theme().peak : theme().what_if);
     }
@@ -152,11 +152,11 @@ QWidget* ComparePage::make_content() {
   view_->sortByColumn(-1, Qt::AscendingOrder);
   // Last, beside its numbers: before them, a wide window would leave a gap that the eye has to jump.
   view_->horizontalHeader()->moveSection(CompareTable::group, CompareTable::kColumns - 1);
-  for (const int at : {CompareTable::difference, CompareTable::fate}) {
+  for (const int at : {CompareTable::difference, CompareTable::change}) {
     view_->setItemDelegateForColumn(at, new ChangeDelegate(view_));
   }
   const int letter = fontMetrics().averageCharWidth();
-  for (const int at : {CompareTable::difference, CompareTable::fate, CompareTable::a, CompareTable::b}) {
+  for (const int at : {CompareTable::difference, CompareTable::change, CompareTable::a, CompareTable::b}) {
     view_->setColumnWidth(at, 16 * letter);
   }
   view_->setColumnWidth(CompareTable::allocations, 16 * letter);
@@ -236,10 +236,11 @@ void ComparePage::show_recordings() {
     message_->setText(tr("Opening"));
     progress_->setValue(0);
   } else {
-    message_->setText(is_open ? tr("Compare %1 with another recording: what appeared, grew, shrank and went.\nDrop it "
-                                   "here, or choose it.")
-                                    .arg(file_name(*session_.document()))
-                              : QString());
+    message_->setText(
+        is_open ? tr("Compare %1 with another recording: what is new, increased, decreased and removed.\nDrop it "
+                     "here, or choose it.")
+                      .arg(file_name(*session_.document()))
+                : QString());
   }
   if (!has_both) return;
   const Subject &a = session_.subject(), &b = other_.subject();
