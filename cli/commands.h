@@ -12,11 +12,11 @@ namespace tapelens::cli {
 // Documented in README.md. `record` and `run` return their command's exit code instead.
 enum ExitCode : int {
   kFine = 0,
-  kNo = 1,  // report --fail-above, advise --fail-on: it is so; verify: different; fit: no size fits; doctor: recording
-            // will not work; view: no window
+  kNo = 1,  // check: regressed, or above a budget; report --fail-above, advise --fail-on: it is so; verify: different;
+            // fit: no size fits; doctor: recording will not work; view: no window
   kUsage = 2,
   kUnreadable = 3,  // input that cannot be read, output that cannot be written
-  kDataLost = 4,    // and --strict was given; verify: and the recording is needed whole
+  kDataLost = 4,    // and --strict was given; verify, check: and the recording is needed whole
   // verify only:
   kNothingCompared = 5,  // or two bare runs differ
   kCommandFailed = 6,    // the bare command: its own exit code is told; fit: every run of it
@@ -47,6 +47,8 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
 void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_report(CLI::App& app, int& exit_code);
 void add_advise(CLI::App& app, int& exit_code);
+void add_diff(CLI::App& app, int& exit_code);
+void add_check(CLI::App& app, int& exit_code);
 void add_view(CLI::App& app, int& exit_code);
 void add_checks(CLI::App& app, int& exit_code);
 void add_gpus(CLI::App& app, int& exit_code);

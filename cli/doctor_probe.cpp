@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/python.h"
+#include "cli/ask.h"
 
 namespace tapelens::cli {
 namespace {
@@ -39,7 +39,7 @@ std::string find_program(const std::string& program) {
 
 PythonFacts ask_python(const std::string& python, const std::string& preload) {
   PythonFacts facts;
-  const PythonAnswer answer = ask(python, kQuestion, {}, preload);
+  const ProgramAnswer answer = ask({python, "-c", kQuestion}, preload);
   if (answer.exit_code != 0) {
     facts.error = answer.exit_code == 127   ? "not found"
                   : answer.exit_code == 126 ? "it cannot be executed"

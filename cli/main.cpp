@@ -91,6 +91,8 @@ int run(int argc, char** argv) {
   add_fit(app, exit_code, command);
   add_report(app, exit_code);
   add_advise(app, exit_code);
+  add_diff(app, exit_code);
+  add_check(app, exit_code);
   add_view(app, exit_code);
   add_checks(app, exit_code);
   add_gpus(app, exit_code);

@@ -3,9 +3,9 @@
 #include <fstream>
 #include <utility>
 
+#include "cli/ask.h"
 #include "cli/messages.h"
 #include "cli/output.h"
-#include "cli/python.h"
 #include "cli/temporary_folder.h"
 #include "trace/regular_file.h"
 
@@ -35,7 +35,7 @@ Answer ask_of(const std::string& before, const std::string& after) {
   std::ofstream(old_file, std::ios::binary) << before;
   std::ofstream(new_file, std::ios::binary) << after;
   for (const char* python : {"python3", "python"}) {
-    PythonAnswer answer = ask(python, kQuestion, {old_file, new_file});
+    ProgramAnswer answer = ask({python, "-c", kQuestion, old_file, new_file});
     while (answer.output.ends_with('\n')) answer.output.pop_back();
     if (answer.exit_code != 0 || answer.output.empty()) continue;
     if (answer.output == "unknown") return {};

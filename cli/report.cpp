@@ -119,7 +119,9 @@ void add_report(CLI::App& app, int& exit_code) {
       ->type_name("{auto,always,never}")
       ->capture_default_str();
   sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
-  sub->add_option("--fail-above", options->fail_above, "Exit code 1 if the peak is greater")->type_name("SIZE");
+  sub->add_option("--fail-above", options->fail_above,
+                  "Exit code 1 if the peak is greater; budgets by module and a baseline: tapelens check")
+      ->type_name("SIZE");
   sub->callback([options, top, process, &exit_code] {
     options->top_given = top->count() > 0;
     options->process_given = process->count() > 0;

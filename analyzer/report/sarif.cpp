@@ -1,5 +1,7 @@
 // Findings as SARIF 2.1.0, as GitHub code scanning takes it: one rule a check, one result a finding, each at a file of
 // the repository.
+#include "analyzer/report/sarif.h"
+
 #include <algorithm>
 
 #include "analyzer/report/findings.h"
@@ -14,43 +16,13 @@ namespace {
 
 using advise::Finding;
 
-constexpr const char* kSchema = "https://json.schemastore.org/sarif-2.1.0.json";
-
-std::string percent_encoded(std::string_view path) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-        std::string_view("-._~/!$&'()*+,;=@").find(c) != std::string_view::npos) {
-      out += c;
-    } else {
-      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return out;
-}
-
-// The file as the repository names it; empty if it is not of the repository.
-std::string uri_of(const std::string& file, const SourceTree& tree) {
-  return percent_encoded(in_repository(file, tree));
-}
-
-Json location(const std::string& uri, uint32_t line, const std::string& function) {
-  Json out = {{"physicalLocation",
-               {{"artifactLocation", {{"uri", uri}, {"uriBaseId", "%SRCROOT%"}}},
-                {"region", {{"startLine", std::max(line, 1U)}}}}}};
-  if (!function.empty()) out["logicalLocations"] = Json::array({{{"fullyQualifiedName", function}}});
-  return out;
-}
-
 // Where the finding is: the frame that is shown, else the innermost one that is of the repository; null if none is.
 Json location_of(const Finding& f, const SourceTree& tree) {
   std::vector<const Frame*> frames{&f.source};
   for (const Frame& frame : f.stack) frames.push_back(&frame);
   for (const Frame* frame : frames) {
-    if (const std::string uri = uri_of(frame->file, tree); !uri.empty()) {
-      return location(uri, frame->line, frame->function);
+    if (const std::string uri = sarif_uri(frame->file, tree); !uri.empty()) {
+      return sarif_location(uri, frame->line, frame->function);
     }
   }
   return nullptr;
@@ -61,15 +33,15 @@ Json location_of(const Finding& f, const SourceTree& tree) {
 Json location_of_program(const Report& report, const SourceTree& tree) {
   const auto outermost = [&](const std::vector<Frame>& stack) -> std::string {
     for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
-      if (std::string uri = uri_of(frame->file, tree); !uri.empty()) return uri;
+      if (std::string uri = sarif_uri(frame->file, tree); !uri.empty()) return uri;
     }
     return "";
   };
   for (const Finding& f : report.advice->findings) {
-    if (const std::string uri = outermost(f.stack); !uri.empty()) return location(uri, 1, "");
+    if (const std::string uri = outermost(f.stack); !uri.empty()) return sarif_location(uri, 1, "");
   }
   for (const Allocation& allocation : report.peak.allocations) {
-    if (const std::string uri = outermost(allocation.stack); !uri.empty()) return location(uri, 1, "");
+    if (const std::string uri = outermost(allocation.stack); !uri.empty()) return sarif_location(uri, 1, "");
   }
   return nullptr;
 }
@@ -125,10 +97,6 @@ Json rule_json(const Rule& rule) {
   return out;
 }
 
-Json notification(const std::string& text, const char* level) {
-  return {{"level", level}, {"message", {{"text", text}}}};
-}
-
 }  // namespace
 
 std::string sarif(const Report& report, const std::vector<Rule>& rules, const SourceTree& tree,
@@ -141,7 +109,7 @@ std::string sarif(const Report& report, const std::vector<Rule>& rules, const So
     if (where.is_null()) where = program;
     if (where.is_null()) {
       // Nothing of the program is in this repository: said, but at no line.
-      notifications.push_back(notification(f.check + ": " + message_of(f), level_of(f.severity)));
+      notifications.push_back(sarif_notification(f.check + ": " + message_of(f), level_of(f.severity)));
       continue;
     }
     Json result = {{"ruleId", f.check}};
@@ -161,21 +129,15 @@ std::string sarif(const Report& report, const std::vector<Rule>& rules, const So
     results.push_back(std::move(result));
   }
   for (const std::string& said : {simulated_text(report.recording), hidden_text(report.processes)}) {
-    if (!said.empty()) notifications.push_back(notification(said, "note"));
+    if (!said.empty()) notifications.push_back(sarif_notification(said, "note"));
   }
   for (const Lost& lost : report.recording.lost) {
-    if (lost.is_data) notifications.push_back(notification("the recording is not complete: " + lost.what, "warning"));
+    if (lost.is_data)
+      notifications.push_back(sarif_notification("the recording is not complete: " + lost.what, "warning"));
   }
-  for (const std::string& refused : report.advice->refused) notifications.push_back(notification(refused, "warning"));
-  Json invocation = {{"executionSuccessful", true}};
-  if (!notifications.empty()) invocation["toolExecutionNotifications"] = std::move(notifications);
-  Json run = {
-      {"tool", {{"driver", {{"name", "Tapelens"}, {"semanticVersion", version}, {"rules", std::move(rules_out)}}}}},
-      {"originalUriBaseIds", {{"%SRCROOT%", {{"description", {{"text", "The root of the repository."}}}}}}},
-      {"columnKind", "unicodeCodePoints"},
-      {"invocations", Json::array({std::move(invocation)})},
-      {"results", std::move(results)}};
-  return dumped({{"$schema", kSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}});
+  for (const std::string& refused : report.advice->refused)
+    notifications.push_back(sarif_notification(refused, "warning"));
+  return sarif_document(version, std::move(rules_out), std::move(results), std::move(notifications));
 }
 
 constinit extern const Format kSarif{

@@ -48,9 +48,9 @@ class ChangeDelegate final : public QStyledItemDelegate {
  protected:
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
     QStyledItemDelegate::initStyleOption(option, index);
-    const auto fate = static_cast<Fate>(index.data(CompareTable::fate_role).toInt());
-    if (fate == Fate::same) return;
-    const bool is_more = fate == Fate::added || fate == Fate::increased;
+    const auto change = static_cast<Change>(index.data(CompareTable::change_role).toInt());
+    if (change == Change::same) return;
+    const bool is_more = change == Change::is_new || change == Change::increased;
     for (const auto role : {QPalette::Text, QPalette::HighlightedText}) {
       option->palette.setColor(role, is_more ? theme().peak : theme().what_if);
     }
@@ -161,11 +161,11 @@ QWidget* ComparePage::make_content() {
   view_->sortByColumn(-1, Qt::AscendingOrder);
   // Last, beside its numbers: before them, a wide window would leave a gap that the eye has to jump.
   view_->horizontalHeader()->moveSection(CompareTable::group, CompareTable::kColumns - 1);
-  for (const int at : {CompareTable::difference, CompareTable::fate}) {
+  for (const int at : {CompareTable::difference, CompareTable::change}) {
     view_->setItemDelegateForColumn(at, new ChangeDelegate(view_));
   }
   const int letter = fontMetrics().averageCharWidth();
-  for (const int at : {CompareTable::difference, CompareTable::fate, CompareTable::a, CompareTable::b}) {
+  for (const int at : {CompareTable::difference, CompareTable::change, CompareTable::a, CompareTable::b}) {
     view_->setColumnWidth(at, 16 * letter);
   }
   view_->setColumnWidth(CompareTable::allocations, 16 * letter);
@@ -245,10 +245,11 @@ void ComparePage::show_recordings() {
     message_->setText(tr("Opening"));
     progress_->setValue(0);
   } else {
-    message_->setText(is_open ? tr("Compare %1 with another recording: what is new, increased, decreased, removed.\nDrop it "
-                                   "here, or choose it.")
-                                    .arg(file_name(*session_.document()))
-                              : QString());
+    message_->setText(
+        is_open ? tr("Compare %1 with another recording: what is new, increased, decreased and removed.\nDrop it "
+                     "here, or choose it.")
+                      .arg(file_name(*session_.document()))
+                : QString());
   }
   if (!has_both) return;
   const Subject &a = session_.subject(), &b = other_.subject();

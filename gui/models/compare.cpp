@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 
 #include "analyzer/report/format.h"
 #include "gui/models/session.h"
@@ -43,54 +42,10 @@ Time time_at(const std::vector<Interval>& steps, double place) {
 
 }  // namespace
 
-const char* fate_name(Fate fate) {
-  switch (fate) {
-    case Fate::added:
-      return "new";
-    case Fate::increased:
-      return "increased";
-    case Fate::decreased:
-      return "decreased";
-    case Fate::removed:
-      return "removed";
-    case Fate::same:
-      break;
-  }
-  return "same";
-}
-
-Fate ComparedGroup::fate() const {
-  if (allocations_a == 0) return Fate::added;
-  if (allocations_b == 0) return Fate::removed;
-  return a < b ? Fate::increased : b < a ? Fate::decreased : Fate::same;
-}
-
-std::vector<ComparedGroup> compared(const std::vector<peak::Group>& a, const std::vector<peak::Group>& b) {
-  std::map<std::string_view, ComparedGroup> groups;
-  for (const peak::Group& group : a) {
-    ComparedGroup& made = groups[group.key];
-    made.a = made.a + group.bytes;
-    made.allocations_a += group.allocations;
-  }
-  for (const peak::Group& group : b) {
-    ComparedGroup& made = groups[group.key];
-    made.b = made.b + group.bytes;
-    made.allocations_b += group.allocations;
-  }
-  std::vector<ComparedGroup> all;
-  for (auto& [name, group] : groups) {
-    group.name = visible(std::string(name));
-    all.push_back(std::move(group));
-  }
-  std::ranges::stable_sort(all, std::ranges::greater(),
-                           [](const ComparedGroup& group) { return std::abs(group.difference().value); });
-  return all;
-}
-
 Comparison compare(const Document& a, const Subject& of_a, const Document& b, const Subject& of_b,
                    std::optional<uint32_t> step, peak::By by) {
   const Found in_a = find(a, of_a, step, by), in_b = find(b, of_b, step, by);
-  return {in_a.moment, in_b.moment, compared(in_a.groups, in_b.groups)};
+  return {in_a.moment, in_b.moment, compare::compared(in_a.groups, in_b.groups)};
 }
 
 std::vector<int64_t> step_columns(const Subject& subject, double begin, double end, int width) {
@@ -137,11 +92,11 @@ QString CompareTable::text(const ComparedGroup& g, int column) const {
   const auto count = [](uint64_t value) { return visible(report::count_text(value)); };
   switch (column) {
     case group:
-      return g.name;
+      return visible(g.name);
     case difference:
       return signed_bytes(g.difference());
-    case fate:
-      return fate_name(g.fate());
+    case change:
+      return change_name(g.change());
     case a:
       return g.allocations_a == 0 ? QString() : bytes_text(g.a);
     case b:
@@ -157,22 +112,22 @@ QString CompareTable::text(const ComparedGroup& g, int column) const {
 QVariant CompareTable::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
   const ComparedGroup& g = at(index.row());
-  const bool is_number = index.column() != group && index.column() != fate;
+  const bool is_number = index.column() != group && index.column() != change;
   switch (role) {
     case Qt::DisplayRole:
       return text(g, index.column());
     case Qt::ToolTipRole:
-      return index.column() == group ? plain_tip(g.name) : QVariant();
+      return index.column() == group ? plain_tip(visible(g.name)) : QVariant();
     case Qt::TextAlignmentRole:
       return static_cast<int>((is_number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
-    case fate_role:
-      return static_cast<int>(g.fate());
+    case change_role:
+      return static_cast<int>(g.change());
     case sort_role:
       switch (index.column()) {
         case difference:
           return QVariant::fromValue<qlonglong>(g.difference().value);
-        case fate:
-          return static_cast<int>(g.fate());
+        case change:
+          return static_cast<int>(g.change());
         case a:
           return QVariant::fromValue<qlonglong>(g.a.value);
         case b:
@@ -180,7 +135,7 @@ QVariant CompareTable::data(const QModelIndex& index, int role) const {
         case allocations:
           return static_cast<qlonglong>(g.allocations_b) - static_cast<qlonglong>(g.allocations_a);
         default:
-          return g.name;
+          return visible(g.name);
       }
     default:
       return {};
@@ -194,7 +149,7 @@ QVariant CompareTable::headerData(int section, Qt::Orientation orientation, int 
   };
   static constexpr Head kHeads[kColumns] = {{"Group", "What the bytes are grouped by."},
                                             {"Difference", "B less A: what B holds more."},
-                                            {"Change", "New and removed: it is in B alone, in A alone."},
+                                            {"Change", "New: it is in B alone. Removed: in A alone."},
                                             {"A", "Bytes in the recording that is open."},
                                             {"B", "Bytes in the recording that it is compared with."},
                                             {"Allocations", "How many in A, and in B."}};
@@ -202,7 +157,7 @@ QVariant CompareTable::headerData(int section, Qt::Orientation orientation, int 
   if (role == Qt::DisplayRole) return kHeads[section].name;
   if (role == Qt::ToolTipRole) return kHeads[section].tip;
   if (role == Qt::TextAlignmentRole) {
-    const bool is_number = section != group && section != fate;
+    const bool is_number = section != group && section != change;
     return static_cast<int>((is_number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   }
   return {};
@@ -222,7 +177,7 @@ void CompareFilter::set_filter(const QString& filter) {
 
 bool CompareFilter::filterAcceptsRow(int row, const QModelIndex&) const {
   const ComparedGroup& group = table_.at(row);
-  return matches(filter_, group.name + ' ' + fate_name(group.fate()));
+  return matches(filter_, visible(group.name) + ' ' + change_name(group.change()));
 }
 
 }  // namespace tapelens::gui

@@ -7,24 +7,13 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/compare/groups.h"
 #include "gui/models/document.h"
 
 namespace tapelens::gui {
 
-enum class Fate : uint8_t { added, increased, same, decreased, removed };
-const char* fate_name(Fate fate);
-
-struct ComparedGroup {
-  QString name;
-  Bytes a, b;
-  uint64_t allocations_a = 0, allocations_b = 0;
-
-  Bytes difference() const { return b - a; }
-  Fate fate() const;
-};
-
-// Each group of either, the largest difference first, then by name.
-std::vector<ComparedGroup> compared(const std::vector<peak::Group>& a, const std::vector<peak::Group>& b);
+using compare::Change;
+using compare::ComparedGroup;
 
 // What was alive at the largest moment of one recording: of its whole, or of a step.
 struct ComparedMoment {
@@ -53,8 +42,8 @@ QString signed_bytes(Bytes bytes);
 class CompareTable : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Column : uint8_t { group, difference, fate, a, b, allocations, kColumns };
-  enum Role : int { sort_role = Qt::UserRole, fate_role };
+  enum Column : uint8_t { group, difference, change, a, b, allocations, kColumns };
+  enum Role : int { sort_role = Qt::UserRole, change_role };
 
   using QAbstractTableModel::QAbstractTableModel;
 

@@ -48,8 +48,8 @@ TEST(Usage, WrongValuesAreRefusedBeforeTheCommandRuns) {
 }
 
 TEST(Usage, EveryCommandHasHelpWithExamplesAndAVersion) {
-  for (const char* command : {"record", "run", "verify", "fit", "report", "advise", "view", "checks", "gpus", "seal",
-                              "doctor", "completion", "man"}) {
+  for (const char* command : {"record", "run", "verify", "fit", "report", "advise", "diff", "check", "view", "checks",
+                              "gpus", "seal", "doctor", "completion", "man"}) {
     const Outcome help = tapelens({command, "--help"}), version = tapelens({command, "--version"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_EQ(help.err, "") << command;
@@ -72,8 +72,8 @@ TEST(Completion, EveryCommandAndOptionIsInEveryScript) {
     const Outcome script = tapelens({"completion", shell});
     EXPECT_EQ(script.exit_code, 0);
     for (const char* word :
-         {"record", "run", "verify", "fit", "report", "advise", "view", "checks", "seal", "doctor", "completion",
-          "max-size", "keep-spool", "strict", "trivial-concat", "recompute-budget", "bitwise"}) {
+         {"record", "run", "verify", "fit", "report", "advise", "diff", "check", "view", "checks", "seal", "doctor",
+          "completion", "max-size", "keep-spool", "strict", "trivial-concat", "recompute-budget", "bitwise"}) {
       EXPECT_NE(script.out.find(word), std::string::npos) << shell << ": " << word;
     }
   }
@@ -83,8 +83,8 @@ TEST(Manual, EveryOptionIsInThePageOfItsCommandAndEveryCommandHasOne) {
   const TemporaryFolder folder;
   EXPECT_EQ(tapelens({"man", "--all", folder.path().string()}).exit_code, 0);
   const std::string whole = read_file(folder / "tapelens.1");
-  for (const char* command : {"record", "run", "verify", "fit", "report", "advise", "view", "checks", "gpus", "seal",
-                              "doctor", "completion", "man"}) {
+  for (const char* command : {"record", "run", "verify", "fit", "report", "advise", "diff", "check", "view", "checks",
+                              "gpus", "seal", "doctor", "completion", "man"}) {
     EXPECT_NE(whole.find(std::string("tapelens\\-") + command), std::string::npos) << command;
     const std::string page = read_file(folder / (std::string("tapelens-") + command + ".1"));
     EXPECT_EQ(tapelens({"man", command}).out, page);

@@ -1,4 +1,4 @@
-#include "cli/python.h"
+#include "cli/ask.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,11 +12,10 @@
 
 namespace tapelens::cli {
 
-PythonAnswer ask(const std::string& python, const char* program, const std::vector<std::string>& arguments,
-                 const std::string& preload) {
-  PythonAnswer answer;
-  std::vector<const char*> words{python.c_str(), "-c", program};
-  for (const std::string& argument : arguments) words.push_back(argument.c_str());
+ProgramAnswer ask(const std::vector<std::string>& command, const std::string& preload) {
+  ProgramAnswer answer;
+  std::vector<const char*> words;
+  for (const std::string& word : command) words.push_back(word.c_str());
   words.push_back(nullptr);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {126, {}};

@@ -1,0 +1,64 @@
+// Two snapshots side by side: what each device held at its peak then and now, findings that came, and the lines that
+// changed in the files that ran.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/compare/changed_lines.h"
+#include "analyzer/compare/groups.h"
+#include "analyzer/compare/snapshot.h"
+
+namespace tapelens::compare {
+
+// What the rows of a device are summed by.
+enum class By : uint8_t { line, field, module, category, op };
+inline constexpr const char* kByNames[] = {"line", "field", "module", "category", "operator"};
+
+struct ComparedRow {
+  std::optional<Row> a, b;  // one of them at least
+
+  const Row& shown() const { return b ? *b : *a; }
+  Bytes before() const { return a ? a->bytes : Bytes{}; }
+  Bytes after() const { return b ? b->bytes : Bytes{}; }
+  Bytes difference() const { return after() - before(); }
+  Change change() const;
+};
+
+struct ComparedDevice {
+  std::string name;  // "cpu", "cuda:0 of rank 1"
+  DeviceFigures a, b;
+  Bytes peak_a, peak_b;           // of the same steps of both
+  std::vector<ComparedRow> rows;  // the largest difference first
+  // Most saved tensors are this many times as large in one dimension: another batch, sequence or resolution.
+  double size_ratio = 1;
+
+  std::vector<ComparedRow> grown() const;  // the most bytes first
+};
+
+struct ChangedFile {
+  std::string file;  // as frames of `b` name it
+  std::vector<ChangedLine> lines;
+};
+
+struct Comparison {
+  Snapshot a, b;
+  std::vector<ComparedDevice> devices;
+  std::vector<KnownFinding> new_findings, gone_findings;
+  std::vector<ChangedFile> changes;
+  std::vector<std::string> remarks;  // why something is not compared, or not as it seems; one sentence each
+};
+
+// An error of kind nothing_compared if no device is in both.
+trace::Result<Comparison> compare(Snapshot a, Snapshot b, const FindText& text_of_a, const FindText& text_of_b);
+
+// Lines are those of `b`, and of `a` for what is gone.
+std::vector<ComparedGroup> grouped(const ComparedDevice& device, By by);
+
+// "ReluBackward0.result", "gradient of head.weight", "operator aten::mm": what holds a row's bytes.
+std::string holder_text(const Row& row);
+// "train.py:42 Net.forward"; "(no stack)".
+std::string place_text(const Frame& frame);
+
+}  // namespace tapelens::compare

@@ -1,0 +1,143 @@
+// What changed between two runs, for a person: the peak, then what it is made of.
+#include <algorithm>
+
+#include "analyzer/compare/renderings.h"
+#include "analyzer/compare/words.h"
+#include "analyzer/report/escape.h"
+#include "analyzer/report/format.h"
+#include "analyzer/report/layout.h"
+
+namespace tapelens::compare {
+
+namespace {
+
+using report::bytes_text;
+using report::Paint;
+
+// "19.0 MiB -> 35.0 MiB (+16.0 MiB, +84.2 %)"
+std::string step_text(Metric metric, int64_t before, int64_t after) {
+  const std::string first = value_text(metric, before);
+  if (before == after) return first + ", the same";
+  const std::string share = percent_change(before, after);
+  const std::string change = is_bytes(metric) ? signed_text(Bytes{after - before})
+                                              : (before < after ? "+" : "") + std::to_string(after - before);
+  return first + " -> " + value_text(metric, after) + " (" + change + (share.empty() ? "" : ", " + share) + ")";
+}
+
+std::string name_of(Metric metric) {
+  return metric == Metric::saved         ? "saved for backward"
+         : metric == Metric::allocations ? "allocations a step"
+                                         : metric_name(metric);
+}
+
+std::vector<ComparedGroup> changed_groups(const ComparedDevice& device, By by) {
+  std::vector<ComparedGroup> groups = grouped(device, by);
+  std::erase_if(groups, [](const ComparedGroup& group) { return group.change() == Change::same; });
+  return groups;
+}
+
+std::string size_text(const ComparedDevice& device) {
+  if (device.size_ratio == 1) return "";
+  const auto scaled = static_cast<int64_t>(static_cast<double>(device.a.saved.value) * device.size_ratio);
+  return "At the sizes of B the saved tensors of A would be " + bytes_text(Bytes{scaled}) + "; B has " +
+         bytes_text(device.b.saved) + ".";
+}
+
+Cause cause_of_device(const Comparison& comparison, const ComparedDevice& device) {
+  return device.peak_b > device.peak_a ? cause_of(comparison, device.grown()) : Cause{};
+}
+
+void add_groups(report::Page& page, const ComparedDevice& device, By by) {
+  const std::vector<ComparedGroup> groups = changed_groups(device, by);
+  if (groups.empty()) return;
+  page.heading("By " + std::string(kByNames[static_cast<size_t>(by)]), "A -> B");
+  Bytes rest;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const ComparedGroup& group = groups[i];
+    if (i >= page.rows()) {
+      rest += group.difference();
+      continue;
+    }
+    const auto paint = group.difference() > Bytes{} ? Paint::red : Paint::green;
+    page.line("  " + page.paint(paint, report::pad_left(signed_text(group.difference()), 11)) + "  " +
+              report::pad_right(bytes_text(group.a) + " -> " + bytes_text(group.b), 22) + "  " +
+              report::pad_right(change_name(group.change()), 9) + "  " + group.name);
+  }
+  if (groups.size() > page.rows()) {
+    page.line(page.paint(Paint::dim, "  and " + report::count_text(groups.size() - page.rows()) + " more, " +
+                                         signed_text(rest) + " in all (--top lists more)"));
+  }
+}
+
+}  // namespace
+
+std::string diff_text(const Comparison& comparison, std::span<const By> by, const Rendering& how) {
+  report::Page page(how.style);
+  for (const ComparedDevice& device : comparison.devices) {
+    page.line(page.paint(Paint::bold, "Peak of " + device.name + ": " +
+                                          step_text(Metric::peak, device.peak_a.value, device.peak_b.value)));
+    const Cause cause = cause_of_device(comparison, device);
+    if (const std::string line = line_text(cause); !line.empty()) {
+      page.line("  " + page.paint(Paint::cyan, line) + (cause.statement.empty() ? "" : ": " + cause.statement) + "  (" +
+                cause.why + ")");
+    }
+    for (const Metric metric : {Metric::saved, Metric::reserved, Metric::allocations}) {
+      const auto before = value_of(device.a, metric), after = value_of(device.b, metric);
+      if (before && after)
+        page.line("  " + report::pad_right(name_of(metric), 20) + step_text(metric, *before, *after));
+    }
+    if (const std::string size = size_text(device); !size.empty()) page.paragraph("  ", size);
+    for (const By one : by) add_groups(page, device, one);
+    page.line("");
+  }
+  for (const auto& [title, findings] : {std::pair("New findings", &comparison.new_findings),
+                                        std::pair("Findings that are gone", &comparison.gone_findings)}) {
+    if (findings->empty()) continue;
+    page.line(page.paint(Paint::bold, title));
+    for (size_t i = 0; i < std::min(findings->size(), page.rows()); ++i) {
+      const KnownFinding& f = (*findings)[i];
+      page.line("  " + std::string(severity_name(f.severity)) + "  " + f.title + "  " + bytes_text(f.bytes) + "  " +
+                place_text(f.source));
+    }
+    if (findings->size() > page.rows()) {
+      page.line("  and " + report::count_text(findings->size() - page.rows()) + " more (--top lists more)");
+    }
+    page.line("");
+  }
+  for (const std::string& remark : comparison.remarks) page.paragraph("", remark + ".", Paint::dim);
+  return page.take();
+}
+
+std::string diff_markdown(const Comparison& comparison, std::span<const By> by, const Rendering& how) {
+  using report::cell;
+  using report::code;
+  std::string out;
+  for (const ComparedDevice& device : comparison.devices) {
+    out += "### Peak of " + cell(device.name) + ": " +
+           cell(step_text(Metric::peak, device.peak_a.value, device.peak_b.value)) + "\n\n";
+    const Cause cause = cause_of_device(comparison, device);
+    if (const std::string line = line_text(cause); !line.empty()) {
+      out +=
+          code(line) + (cause.statement.empty() ? "" : " " + code(cause.statement)) + " (" + cell(cause.why) + ")\n\n";
+    }
+    for (const By one : by) {
+      const std::vector<ComparedGroup> groups = changed_groups(device, one);
+      if (groups.empty()) continue;
+      out += "| change | A | B | | " + std::string(kByNames[static_cast<size_t>(one)]) +
+             " |\n| ---: | ---: | ---: | --- | --- |\n";
+      for (size_t i = 0; i < std::min(groups.size(), how.style.rows); ++i) {
+        const ComparedGroup& group = groups[i];
+        out += "| " + signed_text(group.difference()) + " | " + bytes_text(group.a) + " | " + bytes_text(group.b) +
+               " | " + change_name(group.change()) + " | " + code(group.name) + " |\n";
+      }
+      if (groups.size() > how.style.rows) {
+        out += "\nAnd " + std::to_string(groups.size() - how.style.rows) + " more.\n";
+      }
+      out += "\n";
+    }
+  }
+  for (const std::string& remark : comparison.remarks) out += "- " + cell(remark) + "\n";
+  return out;
+}
+
+}  // namespace tapelens::compare

@@ -1,0 +1,164 @@
+#include "analyzer/compare/gate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/report/format.h"
+
+namespace tapelens::compare {
+
+namespace {
+
+std::string device_name(const Snapshot& run, const ProcessFigures& process, const DeviceFigures& device) {
+  const bool has_ranks = run.processes.size() > 1 && process.rank >= 0;
+  return device.device + (has_ranks ? " of rank " + std::to_string(process.rank) : "");
+}
+
+// The row that a person looks at first: that grew most, else that holds most under a module.
+void blame(Item& item, const Comparison* comparison, const ComparedDevice* compared, const DeviceFigures& device,
+           const std::string& module) {
+  if (compared != nullptr) {
+    for (const ComparedRow& row : compared->grown()) {
+      if (module.empty() || is_within(row.shown().module, module)) item.grown.push_back(row);
+    }
+  }
+  if (!item.grown.empty()) {
+    item.cause = cause_of(*comparison, item.grown);
+    item.module = item.grown.front().shown().module;
+    item.field = holder_text(item.grown.front().shown());
+    return;
+  }
+  const auto most = std::ranges::find_if(device.rows, [&](const Row& row) {
+    return row.source.line != 0 && (module.empty() || is_within(row.module, module));
+  });
+  if (most == device.rows.end()) return;
+  item.cause = {most->source, most->statement, "allocates the most of what is alive at the peak"};
+  item.module = most->module;
+  item.field = holder_text(*most);
+}
+
+int64_t with_tolerance(int64_t before, double tolerance) {
+  const double most = std::floor(static_cast<double>(before) * (1 + tolerance));
+  return most >= 9e18 ? INT64_MAX : static_cast<int64_t>(most);
+}
+
+const ComparedDevice* compared_of(const Comparison* comparison, const std::string& name) {
+  if (comparison == nullptr) return nullptr;
+  const auto found = std::ranges::find(comparison->devices, name, &ComparedDevice::name);
+  return found == comparison->devices.end() ? nullptr : &*found;
+}
+
+void add_figures(const Comparison& comparison, double tolerance, std::vector<Item>& out) {
+  for (const ComparedDevice& device : comparison.devices) {
+    for (const Metric metric : {Metric::peak, Metric::saved, Metric::reserved}) {
+      auto before = value_of(device.a, metric), after = value_of(device.b, metric);
+      if (metric == Metric::peak) {
+        before = device.peak_a.value;
+        after = device.peak_b.value;
+      }
+      if (!before || !after) continue;
+      Item item;
+      item.kind = Item::Kind::figure;
+      item.name = std::string(metric_name(metric)) + " of " + device.name;
+      item.device = device.name;
+      item.metric = metric;
+      item.before = *before;
+      item.after = *after;
+      item.most = with_tolerance(*before, tolerance);
+      item.passed = item.after <= item.most;
+      if (!item.passed) blame(item, &comparison, &device, device.b, "");
+      out.push_back(std::move(item));
+    }
+  }
+}
+
+void add_budget(const Snapshot& run, const Comparison* comparison, const Budget& budget, Verdict& out) {
+  bool applies = false;
+  for (const ProcessFigures& process : run.processes) {
+    for (const DeviceFigures& device : process.devices) {
+      if (!budget.device.empty() && budget.device != device.device) continue;
+      const std::string name = device_name(run, process, device);
+      Item item;
+      item.kind = Item::Kind::budget;
+      item.name = budget.text + " of " + name;
+      item.device = name;
+      item.metric = budget.metric;
+      item.most = budget.most;
+      auto value = value_of(device, budget.metric);
+      if (!budget.module.empty()) {
+        const auto held = held_by(device, budget.module);
+        value = held ? std::optional(held->value) : std::nullopt;
+      }
+      if (!value) continue;
+      applies = true;
+      item.after = *value;
+      item.passed = item.after <= item.most;
+      const ComparedDevice* compared = compared_of(comparison, name);
+      if (compared != nullptr && budget.module.empty()) item.before = value_of(compared->a, budget.metric);
+      if (!item.passed) blame(item, comparison, compared, device, budget.module);
+      out.items.push_back(std::move(item));
+    }
+  }
+  if (applies) return;
+  // A budget that looks at nothing would pass for ever.
+  Item item;
+  item.kind = Item::Kind::budget;
+  item.name = budget.text;
+  item.metric = budget.metric;
+  item.most = budget.most;
+  item.passed = false;
+  if (!budget.module.empty()) {
+    item.message =
+        "nothing at the peak was allocated in a module " + budget.module + ": tapelens report --by module lists them";
+  } else if (budget.metric == Metric::reserved) {
+    item.message = "what is reserved is recorded of GPUs with PyTorch's own allocator alone";
+  } else {
+    item.message = "nothing was allocated on " + budget.device;
+  }
+  out.items.push_back(std::move(item));
+}
+
+void add_findings(const Comparison& comparison, const Limits& limits, std::vector<Item>& out) {
+  if (!limits.fail_on) return;
+  Bytes peak;
+  for (const ComparedDevice& device : comparison.devices) peak = std::max(peak, device.b.peak);
+  for (const KnownFinding& finding : comparison.new_findings) {
+    Item item;
+    item.kind = Item::Kind::finding;
+    item.name = "new finding " + finding.check;
+    item.after = finding.bytes.value;
+    item.message = std::string(severity_name(finding.severity)) + ": " + finding.title;
+    item.cause = {finding.source, finding.statement, "new finding " + finding.id};
+    item.module = finding.module;
+    item.field = finding.node.empty() ? finding.op : finding.node + "." + finding.field;
+    // What moves the peak by less than is allowed is no reason to refuse a change; a leak always is one.
+    const bool is_large = finding.severity == check::Severity::error ||
+                          static_cast<double>(finding.gain.value) > limits.tolerance * static_cast<double>(peak.value);
+    item.passed = finding.severity < *limits.fail_on || !is_large;
+    out.push_back(std::move(item));
+  }
+}
+
+}  // namespace
+
+bool Verdict::passed() const { return failed() == 0; }
+size_t Verdict::failed() const { return static_cast<size_t>(std::ranges::count(items, false, &Item::passed)); }
+
+Verdict judge(const Snapshot& run, const Comparison* comparison, const Limits& limits) {
+  Verdict out;
+  out.has_baseline = comparison != nullptr;
+  out.is_complete = run.incomplete.empty();
+  if (comparison != nullptr) {
+    out.remarks = comparison->remarks;
+    out.is_complete = out.is_complete && comparison->a.incomplete.empty();
+    add_figures(*comparison, limits.tolerance, out.items);
+  } else {
+    for (const std::string& why : run.incomplete) out.remarks.push_back("the recording is not complete: " + why);
+  }
+  for (const Budget& budget : limits.budgets) add_budget(run, comparison, budget, out);
+  if (comparison != nullptr) add_findings(*comparison, limits, out.items);
+  std::ranges::stable_sort(out.items, {}, [](const Item& item) { return item.passed; });
+  return out;
+}
+
+}  // namespace tapelens::compare

@@ -1,0 +1,62 @@
+// A verdict as SARIF 2.1.0: one result for each thing that failed, at the line that is named for it.
+#include "analyzer/compare/renderings.h"
+#include "analyzer/compare/words.h"
+#include "analyzer/report/sarif.h"
+
+namespace tapelens::compare {
+
+namespace {
+
+using report::Json;
+
+struct Rule {
+  const char *id, *title;
+};
+constexpr Rule kRules[] = {{"memory-budget", "a figure of memory is above its budget"},
+                           {"memory-regression", "a figure of memory is above that of the baseline"},
+                           {"new-finding", "memory that the baseline did not waste"}};
+
+}  // namespace
+
+std::string verdict_sarif(const Verdict& verdict, const Rendering& how) {
+  Json rules = Json::array(), results = Json::array(), notifications = Json::array();
+  for (const Rule& rule : kRules) {
+    rules.push_back({{"id", rule.id},
+                     {"name", rule.id},
+                     {"shortDescription", {{"text", rule.title}}},
+                     {"defaultConfiguration", {{"level", "error"}}},
+                     {"properties", {{"tags", {"memory", "performance"}}}}});
+  }
+  for (const Item& item : verdict.items) {
+    if (item.passed) continue;
+    const auto rule = static_cast<size_t>(item.kind);
+    const std::string uri = report::sarif_uri(item.cause.where.file, how.tree);
+    std::string message = figure_text(item) + ".";
+    if (!item.cause.statement.empty()) message += " " + item.cause.statement + ".";
+    if (!item.cause.why.empty()) message += " (" + item.cause.why + ")";
+    for (const ComparedRow& row : item.grown) message += "\n" + row_text(row);
+    if (uri.empty()) {  // GitHub refuses a file in which one result has no place
+      notifications.push_back(report::sarif_notification(failed_text(item), "error"));
+      continue;
+    }
+    results.push_back(
+        {{"ruleId", kRules[rule].id},
+         {"ruleIndex", rule},
+         {"level", "error"},
+         {"message", {{"text", message}}},
+         {"locations", Json::array({report::sarif_location(uri, item.cause.where.line, item.cause.where.function)})},
+         {"partialFingerprints", {{"tapelensCheck/v1", std::string(kRules[rule].id) + " " + item.name}}},
+         {"properties",
+          {{"before", item.before ? Json(*item.before) : Json(nullptr)},
+           {"after", item.after},
+           {"most", item.most},
+           {"module", item.module},
+           {"field", item.field}}}});
+  }
+  for (const std::string& remark : verdict.remarks) {
+    notifications.push_back(report::sarif_notification(remark, "note"));
+  }
+  return report::sarif_document(how.version, std::move(rules), std::move(results), std::move(notifications));
+}
+
+}  // namespace tapelens::compare

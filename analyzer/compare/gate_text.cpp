@@ -1,0 +1,53 @@
+// A verdict as text: what failed first, one line each, then what grew and what was looked at.
+#include <algorithm>
+#include <set>
+
+#include "analyzer/compare/renderings.h"
+#include "analyzer/compare/words.h"
+#include "analyzer/report/format.h"
+#include "analyzer/report/layout.h"
+
+namespace tapelens::compare {
+
+namespace {
+
+using report::Paint;
+
+void add_grown(report::Page& page, const Item& item) {
+  page.heading("What grew at the peak of " + item.device, "in the baseline -> now");
+  for (size_t i = 0; i < std::min(item.grown.size(), page.rows()); ++i) {
+    page.line(row_text(item.grown[i]));
+  }
+  if (item.grown.size() <= page.rows()) return;
+  Bytes rest;
+  for (size_t i = page.rows(); i < item.grown.size(); ++i) rest += item.grown[i].difference();
+  page.line(page.paint(Paint::dim, "  and " + report::count_text(item.grown.size() - page.rows()) + " more, " +
+                                       signed_text(rest) + " in all (--top lists more)"));
+}
+
+}  // namespace
+
+std::string verdict_text(const Verdict& verdict, const Rendering& how) {
+  report::Page page(how.style);
+  for (const Item& item : verdict.items) {
+    if (item.passed) continue;
+    page.line(page.paint(Paint::red, failed_text(item)));
+    if (!item.cause.why.empty()) page.line(page.paint(Paint::dim, "  " + item.cause.why));
+  }
+  std::set<std::string> shown;
+  for (const Item& item : verdict.items) {
+    if (!item.grown.empty() && shown.insert(item.device).second) add_grown(page, item);
+  }
+  if (!verdict.passed()) page.line("");
+  const size_t passed = verdict.items.size() - verdict.failed();
+  page.line(page.paint(Paint::bold, verdict.passed() ? "Passed: " + report::plural(passed, "check", "checks")
+                                                     : "Failed: " + std::to_string(verdict.failed()) + " of " +
+                                                           report::plural(verdict.items.size(), "check", "checks")));
+  for (const Item& item : verdict.items) {
+    if (item.passed) page.line("  " + figure_text(item));
+  }
+  for (const std::string& remark : verdict.remarks) page.paragraph("  ", remark, Paint::dim);
+  return page.take();
+}
+
+}  // namespace tapelens::compare

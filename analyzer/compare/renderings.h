@@ -1,0 +1,48 @@
+// How a verdict and a comparison are written.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "analyzer/check/sources.h"
+#include "analyzer/compare/comparison.h"
+#include "analyzer/compare/gate.h"
+#include "analyzer/report/report.h"
+
+namespace tapelens::compare {
+
+struct Rendering {
+  report::Style style;            // style.rows: of each list that people read
+  check::SourceTree tree = {};    // of the repository, for SARIF and JUnit
+  std::string_view version = "";  // of Tapelens
+};
+
+std::string verdict_text(const Verdict& verdict, const Rendering& how);
+std::string verdict_markdown(const Verdict& verdict, const Rendering& how);
+std::string verdict_junit(const Verdict& verdict, const Rendering& how);
+std::string verdict_sarif(const Verdict& verdict, const Rendering& how);
+std::string verdict_json(const Verdict& verdict, const Rendering& how);
+
+std::string diff_text(const Comparison& comparison, std::span<const By> by, const Rendering& how);
+std::string diff_markdown(const Comparison& comparison, std::span<const By> by, const Rendering& how);
+std::string diff_json(const Comparison& comparison, std::span<const By> by, const Rendering& how);
+
+struct VerdictFormat {
+  const char* name;
+  std::string (*render)(const Verdict&, const Rendering&);
+};
+inline constexpr std::array<VerdictFormat, 5> kVerdictFormats = {{{"text", verdict_text},
+                                                                  {"markdown", verdict_markdown},
+                                                                  {"junit", verdict_junit},
+                                                                  {"sarif", verdict_sarif},
+                                                                  {"json", verdict_json}}};
+struct DiffFormat {
+  const char* name;
+  std::string (*render)(const Comparison&, std::span<const By>, const Rendering&);
+};
+inline constexpr std::array<DiffFormat, 3> kDiffFormats = {
+    {{"text", diff_text}, {"markdown", diff_markdown}, {"json", diff_json}}};
+
+}  // namespace tapelens::compare

@@ -1,0 +1,203 @@
+// tapelens check: holds a run to budgets and to a baseline, for CI.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "analyzer/compare/baseline.h"
+#include "analyzer/compare/renderings.h"
+#include "cli/checking.h"
+#include "cli/commands.h"
+#include "cli/gate_settings.h"
+#include "cli/memory.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/snapshot_file.h"
+#include "cli/source_texts.h"
+#include "cli/text.h"
+
+namespace tapelens::cli {
+namespace {
+
+struct CheckCommand {
+  std::string file, config, write_baseline, format = "text", output, color = "auto";
+  GateSettings given;  // on the command line
+  int64_t top = 10;
+};
+
+constexpr const char* kTolerance = "1%";
+constexpr const char* kFailOn = "warning";
+
+CLI::ValidationError wrong(const std::string& why) { return CLI::ValidationError("check", why); }
+
+// Options stand over the file; budgets of both hold.
+GateSettings merged(const GateSettings& given, const GateSettings& file) {
+  GateSettings out = file;
+  out.budgets.insert(out.budgets.end(), given.budgets.begin(), given.budgets.end());
+  if (!given.baseline.empty()) out.baseline = given.baseline;
+  out.tolerance = !given.tolerance.empty() ? given.tolerance : file.tolerance.empty() ? kTolerance : file.tolerance;
+  out.fail_on = !given.fail_on.empty() ? given.fail_on : file.fail_on.empty() ? kFailOn : file.fail_on;
+  return out;
+}
+
+trace::Result<compare::Limits> limits_of(const GateSettings& settings) {
+  compare::Limits out;
+  for (const std::string& text : settings.budgets) {
+    auto budget = compare::parse_budget(text, parse_bytes);
+    if (!budget) return budget.error();
+    out.budgets.push_back(std::move(*budget));
+  }
+  const auto tolerance = parse_tolerance(settings.tolerance);
+  if (!tolerance) {
+    return trace::Error{"'" + settings.tolerance + "' is no tolerance, like 1% or 0", trace::ErrorKind::usage};
+  }
+  out.tolerance = *tolerance;
+  out.fail_on = std::nullopt;
+  bool is_known = settings.fail_on == "none";
+  for (const auto severity : {check::Severity::info, check::Severity::warning, check::Severity::error}) {
+    if (settings.fail_on != severity_name(severity)) continue;
+    out.fail_on = severity;
+    is_known = true;
+  }
+  if (!is_known) {
+    return trace::Error{"'" + settings.fail_on + "' is none of none, info, warning, error", trace::ErrorKind::usage};
+  }
+  return out;
+}
+
+std::string lists(const std::vector<std::string>& reasons) { return joined(reasons, "; "); }
+
+// The baseline that is to be kept: of a whole run alone, since another one would allow anything.
+int write_baseline(const CheckCommand& command, const compare::Snapshot& run, const check::SourceTree& tree) {
+  if (!run.incomplete.empty()) {
+    say(command.file + ": is not complete, so no baseline is made of it: " + lists(run.incomplete));
+    return kDataLost;
+  }
+  return write_output(compare::baseline_json(run, tree, TAPELENS_VERSION), command.write_baseline);
+}
+
+// The repository that the program is of; where none has its files, the first that may be.
+check::SourceTree tree_of(const compare::Snapshot& run, const std::string& file) {
+  const std::vector<check::SourceTree> trees = check::source_trees(file);
+  for (const check::SourceTree& tree : trees) {
+    for (const compare::SourceVersion& source : run.sources) {
+      if (!check::in_repository(source.file, tree).empty()) return tree;
+    }
+  }
+  return trees.front();
+}
+
+int check_command(const CheckCommand& command, const GateSettings& settings, const compare::Limits& limits) {
+  stay_within_memory();
+  advise::Checks checks = all_checks();
+  const compare::FindText text_of = find_texts(command.file);
+  auto run = read_snapshot(command.file, "this run", checks, text_of);
+  if (!run) return fail(run.error());
+  compare::Rendering how{style_of(command.output, command.color), {}, TAPELENS_VERSION};
+  how.style.rows = static_cast<size_t>(command.top);
+  how.tree = tree_of(*run, command.file);
+  if (!command.write_baseline.empty()) {
+    if (const int code = write_baseline(command, *run, how.tree)) return code;
+    if (settings.baseline.empty() && limits.budgets.empty()) return kFine;
+  }
+  std::optional<compare::Comparison> comparison;
+  if (!settings.baseline.empty()) {
+    auto baseline = read_snapshot(settings.baseline, "the baseline", checks, find_texts(settings.baseline));
+    if (!baseline) return fail(baseline.error());
+    auto made = compare::compare(std::move(*baseline), *run, find_texts(settings.baseline), text_of);
+    if (!made) return fail({command.file + ": " + made.error().message, made.error().kind});
+    comparison = std::move(*made);
+  }
+  const compare::Verdict verdict = compare::judge(*run, comparison ? &*comparison : nullptr, limits);
+  const auto format = std::ranges::find(compare::kVerdictFormats, command.format, &compare::VerdictFormat::name);
+  if (const int code = write_output(format->render(verdict, how), command.output)) return code;
+  if (!verdict.passed()) return kNo;
+  if (verdict.is_complete) return kFine;
+  say(command.file +
+      ": nothing regressed in what was recorded, but a recording is not complete: see what is said of it");
+  return kDataLost;
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> out;
+  for (const compare::VerdictFormat& format : compare::kVerdictFormats) out.emplace_back(format.name);
+  return out;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, int& exit_code) {
+  CLI::App* sub = app.add_subcommand("check", "Fail where a run needs more memory than its budgets or a baseline");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens check run.tapelens --budget 'peak<=6GiB'            a budget\n"
+      "  tapelens check main.tapelens --write-baseline memory.json    what main needs, to keep in git\n"
+      "  tapelens check run.tapelens --baseline memory.json           what this branch needs more\n"
+      "  tapelens check run.tapelens --baseline main.tapelens --tolerance 0\n"
+      "  tapelens check run.tapelens --format markdown >> \"$GITHUB_STEP_SUMMARY\"    with a tapelens.toml\n\n"
+      "A budget is METRIC[MODULE]@DEVICE<=SIZE, of which module and device may be left out: peak<=6GiB,\n"
+      "peak[GPT.blocks.*]<=2GiB, saved@cuda:0<=3GiB, reserved<=7GiB, allocations<=5000 (in a step).\n"
+      "Of a baseline peak, saved and reserved are compared, and findings that it has not. Simpler and without a\n"
+      "baseline: report --fail-above (the bare peak), advise --fail-on (any finding).\n"
+      "Exit codes: 0 fine, 1 regressed or above a budget, 2 wrong usage, 3 a file cannot be read, 4 nothing regressed\n"
+      "but a recording is not complete, 5 there is nothing to compare. More: docs/check.md");
+  const auto options = std::make_shared<CheckCommand>();
+  sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
+  sub->add_option("--budget", options->given.budgets, "What it may need at most; may be given more than once")
+      ->type_name("BUDGET")
+      ->expected(1)
+      ->take_all();
+  sub->add_option("--baseline", options->given.baseline,
+                  "The run that it may not be worse than: a recording, or what --write-baseline wrote (.json)")
+      ->type_name("FILE");
+  sub->add_option(
+         "--tolerance", options->given.tolerance,
+         "How much more than the baseline is allowed; 1% if not given: less is rounding and Python's collector")
+      ->type_name("PERCENT");
+  sub->add_option("--fail-on", options->given.fail_on,
+                  "Which new findings fail, of this severity or higher, if they raise the peak by more than the "
+                  "tolerance; warning if not given")
+      ->check(one_of({"none", "info", "warning", "error"}))
+      ->type_name("{none,info,warning,error}");
+  sub->add_option("--config", options->config,
+                  "Settings; tapelens.toml in the current folder if not given, if there is one")
+      ->type_name("FILE");
+  sub->add_option("--write-baseline", options->write_baseline, "Write what this run needs to a file, for --baseline")
+      ->type_name("FILE");
+  const std::vector<std::string> names = format_names();
+  sub->add_option("--format", options->format,
+                  "For a person, a job's summary, a test report, code scanning or a program")
+      ->check(one_of(names))
+      ->type_name("{" + joined(names, ",") + "}")
+      ->capture_default_str();
+  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("FILE");
+  sub->add_option("--top", options->top, "How many groups to list in text and Markdown")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sub->add_option("--color", options->color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
+      ->check(one_of({"auto", "always", "never"}))
+      ->type_name("{auto,always,never}")
+      ->capture_default_str();
+  sub->callback([options, &exit_code] {
+    GateSettings from_file;
+    std::error_code error;
+    const bool is_there = std::filesystem::exists(kSettingsFile, error);
+    if (const std::string file = options->config.empty() && is_there ? kSettingsFile : options->config; !file.empty()) {
+      const auto read = read_settings(file);
+      if (!read) {
+        exit_code = fail(read.error());
+        return;
+      }
+      from_file = *read;
+    }
+    const GateSettings settings = merged(options->given, from_file);
+    const auto limits = limits_of(settings);
+    if (!limits) throw wrong(limits.error().message);
+    if (settings.baseline.empty() && limits->budgets.empty() && options->write_baseline.empty()) {
+      throw wrong("there is nothing to hold the run to: give --budget, --baseline or a tapelens.toml");
+    }
+    exit_code = check_command(*options, settings, *limits);
+  });
+}
+
+}  // namespace tapelens::cli

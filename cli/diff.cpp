@@ -1,0 +1,84 @@
+// tapelens diff: what changed between two runs.
+#include <algorithm>
+#include <memory>
+
+#include "analyzer/compare/renderings.h"
+#include "cli/checking.h"
+#include "cli/commands.h"
+#include "cli/memory.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/snapshot_file.h"
+#include "cli/source_texts.h"
+#include "cli/text.h"
+
+namespace tapelens::cli {
+namespace {
+
+struct DiffCommand {
+  std::string a, b, format = "text", output, color = "auto";
+  std::vector<std::string> by{"category", "module", "field", "operator", "line"};
+  int64_t top = 5;
+};
+
+int diff_command(const DiffCommand& command) {
+  stay_within_memory();
+  advise::Checks checks = all_checks();
+  const compare::FindText text_of_a = find_texts(command.a), text_of_b = find_texts(command.b);
+  auto a = read_snapshot(command.a, "A", checks, text_of_a);
+  if (!a) return fail(a.error());
+  auto b = read_snapshot(command.b, "B", checks, text_of_b);
+  if (!b) return fail(b.error());
+  const auto comparison = compare::compare(std::move(*a), std::move(*b), text_of_a, text_of_b);
+  if (!comparison) return fail({command.b + ": " + comparison.error().message, comparison.error().kind});
+  std::vector<compare::By> by;
+  for (const std::string& word : command.by) {
+    by.push_back(static_cast<compare::By>(std::ranges::find(compare::kByNames, word) - compare::kByNames));
+  }
+  compare::Rendering how{style_of(command.output, command.color), {}, TAPELENS_VERSION};
+  how.style.rows = static_cast<size_t>(command.top);
+  const auto format = std::ranges::find(compare::kDiffFormats, command.format, &compare::DiffFormat::name);
+  return write_output(format->render(*comparison, by, how), command.output);
+}
+
+}  // namespace
+
+void add_diff(CLI::App& app, int& exit_code) {
+  CLI::App* sub = app.add_subcommand("diff", "Say what changed between two runs: the peak, and what it is made of");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens diff main.tapelens run.tapelens                  what grew, shrank, came and went\n"
+      "  tapelens diff main.tapelens run.tapelens --by line        by the lines that allocate it\n"
+      "  tapelens diff memory.json run.tapelens --top 20           with what check --write-baseline wrote\n"
+      "  tapelens diff main.tapelens run.tapelens --format json | jq '.devices[0].rows[0]'\n\n"
+      "Exit codes: 0 fine (whatever changed: tapelens check decides), 2 wrong usage, 3 a file cannot be read,\n"
+      "5 there is nothing to compare. More: docs/diff.md");
+  const auto options = std::make_shared<DiffCommand>();
+  sub->add_option("A", options->a, "The run before: a recording, or what check --write-baseline wrote (.json)")
+      ->required()
+      ->type_name("");
+  sub->add_option("B", options->b, "The run after")->required()->type_name("");
+  sub->add_option("--by", options->by, "What to group the change by; may be given more than once; all if not given")
+      ->type_name("{line,field,module,category,operator}")
+      ->check(one_of({"line", "field", "module", "category", "operator"}))
+      ->expected(1)
+      ->take_all();
+  std::vector<std::string> names;
+  for (const compare::DiffFormat& format : compare::kDiffFormats) names.emplace_back(format.name);
+  sub->add_option("--format", options->format, "For a person, a pull request or a program")
+      ->check(one_of(names))
+      ->type_name("{" + joined(names, ",") + "}")
+      ->capture_default_str();
+  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("FILE");
+  sub->add_option("--top", options->top, "How many to list of each in text and Markdown")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sub->add_option("--color", options->color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
+      ->check(one_of({"auto", "always", "never"}))
+      ->type_name("{auto,always,never}")
+      ->capture_default_str();
+  sub->callback([options, &exit_code] { exit_code = diff_command(*options); });
+}
+
+}  // namespace tapelens::cli

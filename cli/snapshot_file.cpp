@@ -1,0 +1,34 @@
+#include "cli/snapshot_file.h"
+
+#include "analyzer/compare/baseline.h"
+#include "cli/messages.h"
+#include "trace/recording.h"
+#include "trace/regular_file.h"
+
+namespace tapelens::cli {
+
+namespace {
+
+constexpr uint64_t kMostBytes = 256 << 20;  // of a baseline
+
+}  // namespace
+
+trace::Result<compare::Snapshot> read_snapshot(const std::string& file, const std::string& label,
+                                               advise::Checks& checks, const compare::FindText& text_of) {
+  trace::Result<compare::Snapshot> made = compare::Snapshot{};
+  if (file.ends_with(".json")) {
+    const auto text = trace::read_regular_file(file, kMostBytes);
+    if (!text) return trace::Error{file + ": " + text.error().message, text.error().kind};
+    made = compare::read_baseline(*text);
+  } else {
+    const auto recording = trace::Recording::open(file);
+    if (!recording) return recording.error();
+    made = compare::take_snapshot(*recording, &checks, {}, text_of, progress_of_parts());
+    clear_progress_line();
+  }
+  if (!made) return trace::Error{file + ": " + made.error().message, made.error().kind};
+  made->label = label;
+  return made;
+}
+
+}  // namespace tapelens::cli
