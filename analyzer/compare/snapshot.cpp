@@ -147,7 +147,7 @@ std::vector<Row> rows_of(const peak::Analysis& analysis, const peak::PeakSet& se
     } else {
       row.name = module_pattern(text.string(holder.name));
     }
-    row.op = text.string(operator_name_of(p, text, member.allocation));
+    row.op = text.string(called_name_of(p, text, member.allocation));
     row.module = module_pattern(text.string(text.module_path[module_of(p, member.allocation)]));
     const StackId stack = stack_of(p, text, member.allocation);
     if (const FrameId frame = own_frame(text, stack)) row.source = frame_at(text, frame);
