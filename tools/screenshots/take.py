@@ -11,6 +11,7 @@ import desktop
 import harness
 
 SIZE = (1280, 720)
+CARD = (1200, 675)
 LARGEST = 120_000  # bytes of a picture in the repository
 
 
@@ -24,6 +25,14 @@ def reduced(picture):
     palette = Image.new("P", (1, 1))
     palette.putpalette([channel for _, color in most for channel in color])
     return picture.quantize(palette=palette, dither=Image.Dither.NONE)
+
+
+def save_card(recording, path):
+    subprocess.run([harness.BINARY.parent / "tapelens-gui", recording, "--export-card", path], check=True)
+    reduced(Image.open(path).convert("RGB").resize(CARD, Image.Resampling.LANCZOS)).save(path, optimize=True)
+    size = path.stat().st_size
+    assert size < LARGEST, f"{path}: {size} bytes"
+    print(f"{path}  {size:,} bytes")
 
 
 class Window:
@@ -65,6 +74,7 @@ class Window:
 
 def main():
     recording, other, gpu, folder = map(pathlib.Path, sys.argv[1:])
+    save_card(recording, folder / "card.png")
     with desktop.Desktop() as screen:
         with Window(screen, recording, scheme="dark") as window:
             window.save(folder / "timeline-dark.png")
@@ -80,8 +90,8 @@ def main():
             window.click(300, 522)  # a row
             window.save(folder / "peak.png")
             window.key("ctrl+3")
-            for row in range(3):
-                window.click(22, 307 + 36 * row)
+            window.click(20, 307)  # opens the first entry
+            window.click(41, 307)  # its box
             window.save(folder / "advice.png")
             window.key("ctrl+4")
             window.save(folder / "steps.png")
