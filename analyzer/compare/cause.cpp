@@ -12,11 +12,11 @@ namespace {
 struct Candidate {
   const ChangedFile* file;
   const ChangedLine* line;
-  // Bytes that grew: on whose stack the line is, whose parameter or module it names, in a function on whose stack it
-  // is.
-  Bytes on_stack, named, in_function;
+  // Bytes that grew: on whose stack the line is, whose parameter or module it names, the result of whose statement it
+  // uses, in a function on whose stack it is.
+  Bytes on_stack, named, used, in_function;
 
-  auto rank() const { return std::tuple(line->can_matter(), on_stack, named, in_function); }
+  auto rank() const { return std::tuple(line->can_matter(), on_stack, named, used, in_function); }
 };
 
 bool is_of_function(const Frame& frame, const std::string& function) {
@@ -38,8 +38,19 @@ bool names_row(const ChangedLine& line, const Row& row) {
   return false;
 }
 
+// "kept.append(out.logits)" behind "out = model(x)".
+bool uses_result(const ChangedLine& line, const Row& row) {
+  const size_t equals = row.statement.find(" = ");
+  if (equals == std::string::npos) return false;
+  const auto used = names_in(line.text);
+  const std::string bound = row.statement.substr(0, equals);
+  return std::ranges::any_of(names_in(bound), [&](std::string_view name) {
+    return name != "self" && std::ranges::find(used, name) != used.end();
+  });
+}
+
 Candidate weighed(const ChangedFile& file, const ChangedLine& line, const std::vector<ComparedRow>& grown) {
-  Candidate out{&file, &line, {}, {}, {}};
+  Candidate out{&file, &line, {}, {}, {}, {}};
   for (const ComparedRow& row : grown) {
     if (!row.b) continue;
     const auto has = [&](auto is) {
@@ -48,6 +59,9 @@ Candidate weighed(const ChangedFile& file, const ChangedLine& line, const std::v
     if (has([&](const Frame& f) { return f.line == line.line; })) out.on_stack += row.difference();
     if (has([&](const Frame& f) { return is_of_function(f, line.function); })) out.in_function += row.difference();
     if (names_row(line, *row.b)) out.named += row.difference();
+    if (row.b->source.file == file.file && is_of_function(row.b->source, line.function) && uses_result(line, *row.b)) {
+      out.used += row.difference();
+    }
   }
   return out;
 }
@@ -59,6 +73,7 @@ std::string why_of(const Candidate& best, size_t changed) {
   const std::string among = ", of " + report::plural(changed, "changed line", "changed lines");
   if (best.on_stack > Bytes{}) return why + "; on the stack of +" + report::bytes_text(best.on_stack) + among;
   if (best.named > Bytes{}) return why + "; names what grew by " + report::bytes_text(best.named) + among;
+  if (best.used > Bytes{}) return why + "; uses what grew by " + report::bytes_text(best.used) + among;
   if (best.in_function > Bytes{}) return why + "; in a function that allocates what grew" + among;
   return why + "; the first" + among + ": none of them allocates what grew";
 }

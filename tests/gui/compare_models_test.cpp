@@ -51,7 +51,7 @@ TEST_F(TwoRecordings, GroupsAreThoseOfThePeaksAndSumToThem) {
     EXPECT_EQ(sum_b, comparison.b.bytes) << peak::by_name(by);
     const Subject& of_a = a_->subject(0);
     for (const peak::Group& group : peak::groups(of_a.of.process, a_->text(), of_a.of.steps, of_a.peak, by)) {
-      const auto row = std::ranges::find(comparison.groups, QString::fromStdString(group.key), &ComparedGroup::name);
+      const auto row = std::ranges::find(comparison.groups, group.key, &ComparedGroup::name);
       ASSERT_NE(row, comparison.groups.end());
       EXPECT_GE(row->a, group.bytes);
       EXPECT_GE(row->allocations_a, group.allocations);

@@ -211,6 +211,16 @@ TEST(Cause, ALineThatNamesTheModuleComesBeforeOneThatDoesNot) {
   EXPECT_EQ(cause_of(made, made.devices[0].grown()).where.line, 61u);
 }
 
+TEST(Cause, ALineThatUsesTheResultComesBeforeOneThatDoesNot) {
+  using Kind = ChangedLine::Kind;
+  Comparison made =
+      with_changes({{Kind::added, 3, "kept = []", "", "forward"}, {Kind::added, 9, "kept.append(out)", "", "forward"}});
+  for (ComparedRow& one : made.devices[0].rows) one.b->statement = "out = relu(x)";
+  const Cause cause = cause_of(made, made.devices[0].grown());
+  EXPECT_EQ(cause.where.line, 9u);
+  EXPECT_EQ(cause.why, "added; uses what grew by 5.0 MiB, of 2 changed lines");
+}
+
 TEST(Cause, WithoutTheFilesItIsTheLineThatAllocatesMost) {
   const Comparison made = with_changes({});
   const Cause cause = cause_of(made, made.devices[0].grown());
