@@ -245,10 +245,11 @@ void ComparePage::show_recordings() {
     message_->setText(tr("Opening"));
     progress_->setValue(0);
   } else {
-    message_->setText(is_open ? tr("Compare %1 with another recording: what is new, increased, decreased, removed.\nDrop it "
-                                   "here, or choose it.")
-                                    .arg(file_name(*session_.document()))
-                              : QString());
+    message_->setText(
+        is_open ? tr("Compare %1 with another recording: what is new, increased, decreased, removed.\nDrop it "
+                     "here, or choose it.")
+                      .arg(file_name(*session_.document()))
+                : QString());
   }
   if (!has_both) return;
   const Subject &a = session_.subject(), &b = other_.subject();
