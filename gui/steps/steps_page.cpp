@@ -39,7 +39,8 @@ QString what_stands_out(const StandsOut& out) {
         static_cast<uint64_t>(std::ranges::count_if(out.peak, [](const QString& peak) { return !peak.isEmpty(); }));
     const QString growth = QStringLiteral("memory ") + why.first();
     if (peaks == 0) return growth;
-    return growth + QStringLiteral("; %1").arg(visible(report::plural(peaks, "peak is an outlier", "peaks are outliers")));
+    return growth +
+           QStringLiteral("; %1").arg(visible(report::plural(peaks, "peak is an outlier", "peaks are outliers")));
   }
   return out.count == 1 ? QStringLiteral("1 has a note")
                         : QStringLiteral("%1 have a note").arg(visible(report::count_text(out.count)));
