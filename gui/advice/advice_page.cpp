@@ -185,6 +185,9 @@ QWidget* AdvicePage::make_list() {
   view_->installEventFilter(this);
   view_->viewport()->installEventFilter(this);
   connect(view_->header(), &QHeaderView::sectionResized, this, [this] { drawn_ = drawn_ || !is_fitting_; });
+  // What is below an entry has longer numbers.
+  connect(view_, &QTreeView::expanded, this, &AdvicePage::fit_columns);
+  connect(view_, &QTreeView::collapsed, this, &AdvicePage::fit_columns);
   connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AdvicePage::select);
   auto* nothing = faint_label();
   nothing->setText(tr("No finding matches the filter."));
@@ -257,13 +260,16 @@ void AdvicePage::fit_columns() {
   if (drawn_ || model_.is_empty()) return;
   is_fitting_ = true;
   view_->setColumnHidden(FindingsTree::fixing, model_.is_constant(FindingsTree::fixing));
+  const int letter = fontMetrics().averageCharWidth();
   int left = view_->viewport()->width();
   for (const int at : {FindingsTree::number, FindingsTree::change, FindingsTree::after, FindingsTree::fixing}) {
     if (view_->isColumnHidden(at)) continue;
     view_->resizeColumnToContents(at);
+    // "−12.0 MiB with others" has two lines.
+    if (at == FindingsTree::change) view_->setColumnWidth(at, std::min(view_->columnWidth(at), 14 * letter + 2 * kGap));
     left -= view_->columnWidth(at);
   }
-  const int letter = fontMetrics().averageCharWidth(), where = std::max(16 * letter, left * 2 / 5);
+  const int where = std::max(16 * letter, left * 2 / 5);
   view_->setColumnWidth(FindingsTree::where, where);
   view_->setColumnWidth(FindingsTree::title, std::max(20 * letter, left - where));
   is_fitting_ = false;

@@ -20,6 +20,10 @@ int rewrite_level(const Finding& finding) {
   return entry == nullptr ? -1 : entry->check->info().rewrite_level;
 }
 
+namespace {
+constexpr QChar kTogether(0x00a0);  // no line ends here
+}
+
 QString signed_text(Bytes change) {
   if (change == Bytes{}) return "0 B";
   return change < Bytes{} ? QString::fromUtf8("−") + visible(bytes_text(Bytes{-change.value}))
@@ -27,9 +31,11 @@ QString signed_text(Bytes change) {
 }
 
 QString where_text(const Finding& finding) {
-  std::string text = report::source_text(finding.source);
+  advise::Frame line = finding.source;
+  if (!finding.module.empty()) line.function.clear();
+  std::string text = report::source_text(line);
   if (text.empty() && finding.module.empty()) text = report::place_text(finding);
-  if (!finding.module.empty()) text += (text.empty() ? "in " : ", in ") + finding.module;
+  if (!finding.module.empty()) text += (text.empty() ? "in " : " in ") + finding.module;
   return visible(text);
 }
 
@@ -70,7 +76,8 @@ QString guarantee_text(const Finding& finding) {
 QString change_text(const Finding& finding) {
   const Bytes alone = finding.peak_before - finding.peak_after;
   if (alone == Bytes{} && finding.retained_at_peak_with_all > Bytes{})
-    return signed_text(Bytes{} - finding.retained_at_peak_with_all) + " with others";
+    return signed_text(Bytes{} - finding.retained_at_peak_with_all).replace(' ', kTogether) + " with" + kTogether +
+           "others";
   return signed_text(Bytes{} - alone);
 }
 

@@ -16,7 +16,7 @@ QString guarantee_text(const advise::Finding& finding);
 QString signed_text(model::Bytes change);
 // "−12.0 MiB", "−3.1 MiB with others", "0 B", "+1.0 MiB": how the peak changes with it alone.
 QString change_text(const advise::Finding& finding);
-// "train.py:42 Net.forward, in Net.layer1"
+// "train.py:42 in Net.layer1", "train.py:42 main" outside of modules
 QString where_text(const advise::Finding& finding);
 // Of the rewrite that fixes a finding; -1: none does.
 int rewrite_level(const advise::Finding& finding);
