@@ -27,7 +27,7 @@ struct CheckCommand {
 constexpr const char* kTolerance = "1%";
 constexpr const char* kFailOn = "warning";
 
-CLI::ValidationError wrong(const std::string& why) { return CLI::ValidationError("check", why); }
+CLI::ValidationError wrong(const std::string& why) { return CLI::ValidationError(why); }
 
 // Options stand over the file; budgets of both hold.
 GateSettings merged(const GateSettings& given, const GateSettings& file) {

@@ -18,7 +18,7 @@ trace::Result<compare::Snapshot> read_snapshot(const std::string& file, const st
   trace::Result<compare::Snapshot> made = compare::Snapshot{};
   if (file.ends_with(".json")) {
     const auto text = trace::read_regular_file(file, kMostBytes);
-    if (!text) return trace::Error{file + ": " + text.error().message, text.error().kind};
+    if (!text) return trace::Error{file + ": cannot be read: " + text.error().message, text.error().kind};
     made = compare::read_baseline(*text);
   } else {
     const auto recording = trace::Recording::open(file);

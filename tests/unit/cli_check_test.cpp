@@ -70,7 +70,7 @@ TEST_F(Gating, WhatIsWrongIsOneLineThatSaysWhere) {
   expect_one_line(check({"--budget", "peak<=1MiB", "--tolerance", "much"}), 2, "'much' is no tolerance, like 1% or 0");
   expect_one_line(check({"--budget", "peak<=1MiB", "--fail-on", "warnin"}), 2, "did you mean 'warning'");
   expect_one_line(check({"--baseline", "main.tapelens"}), 3, "main.tapelens");
-  expect_one_line(check({"--baseline", "main.json"}), 3, "main.json: ");
+  expect_one_line(check({"--baseline", "main.json"}), 3, "main.json: cannot be read: ");
   write_file(folder_ / "report.json", here({"report", "run.tapelens", "--format", "json"}).out);
   expect_one_line(check({"--baseline", "report.json"}), 3, "no baseline (a report has not enough)");
   for (const auto& [text, words] : std::vector<std::pair<const char*, const char*>>{
