@@ -17,11 +17,6 @@ constexpr size_t kMostEvidence = 8, kMostSteps = 8;
 
 std::string text_of(const Text& text, StringId id) { return id ? std::string(text.string(id)) : std::string(); }
 
-Frame frame_of(const Text& text, FrameId frame) {
-  if (!frame) return {};
-  return {text_of(text, text.frame_file[frame]), text_of(text, text.frame_function[frame]), text.frame_line[frame]};
-}
-
 // Without the white space around it, on one line.
 std::string statement_at(const Context& context, FrameId frame) {
   const Text& text = context.text;
@@ -109,6 +104,11 @@ void add_evidence(const Context& context, const FoundGroup& group, Finding& find
 }
 
 }  // namespace
+
+Frame frame_of(const Text& text, FrameId frame) {
+  if (!frame) return {};
+  return {text_of(text, text.frame_file[frame]), text_of(text, text.frame_function[frame]), text.frame_line[frame]};
+}
 
 Finding describe_place(const Context& context, Places& places, const FoundGroup& group, FrameId edit) {
   const Text& text = context.text;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "analyzer/advise/describe.h"
 #include "analyzer/model/attribution.h"
 #include "analyzer/peak/keys.h"
 
@@ -55,8 +55,7 @@ std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay
   std::vector<Entry> entries;
   for (auto& [cause, places] : causes) {
     std::ranges::stable_sort(places, {}, order_of);
-    Kind kind = kind_of(findings[places.front()], are_applied);
-    for (const uint32_t at : places) kind = std::min(kind, kind_of(findings[at], are_applied));
+    const Kind kind = kind_of(findings[places.front()], are_applied);
     entries.push_back({kind, std::move(places), {}, {}, false});
   }
   std::ranges::stable_sort(entries, {}, [&](const Entry& entry) {
@@ -143,10 +142,7 @@ std::vector<Remaining> remaining_of(const Process& process, const Text& text, co
       if (const ModuleId module = module_of(process, largest.biggest)) {
         one.module = text.string(text.module_path[module]);
       }
-      if (const FrameId frame = own_frame(text, stack_of(process, text, largest.biggest))) {
-        one.source = {std::string(text.string(text.frame_file[frame])),
-                      std::string(text.string(text.frame_function[frame])), text.frame_line[frame]};
-      }
+      one.source = frame_of(text, own_frame(text, stack_of(process, text, largest.biggest)));
     }
     all.push_back(std::move(one));
   }

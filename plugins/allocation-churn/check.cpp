@@ -1,4 +1,4 @@
-// Lines that allocate and free memory of one size again and again within a step, where one buffer would do.
+// Lines that allocate and free memory of one size again and again within a step, where one buffer is enough.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ class AllocationChurn final : public Check {
     d.title = "same-sized temporaries are allocated and freed in a loop";
     d.message = "In a step," + (line.empty() ? std::string(" one line") : " " + line) + " allocates " +
                 bytes_text(group.biggest().bytes) + " right after freeing as much, " + counted(pairs / steps, "time") +
-                "; one buffer would do. This costs time; the peak stays as it is.";
+                "; one buffer is enough. This costs time; the peak stays as it is.";
     d.notes.push_back("by operator, a step: " + listed(context, operators, steps) +
                       (in_backward > 0 ? "; " + std::to_string(in_backward / steps) + " of them in backward" : ""));
     d.notes.push_back(all_);

@@ -45,7 +45,7 @@ class DuplicateSave final : public Check {
             .title = "the same content kept several times",
             .help =
                 "Casts, clones and contiguous copies of one tensor have the same content. Where autograd saves two of "
-                "them, or a copy and its source, one would do: copy once and hand the copy to all who need it. "
+                "them, or a copy and its source, one is enough: copy once and hand the copy to all who need it. "
                 "Autocast casts an activation anew for every layer that reads it. Loops and torch's scan that "
                 "stack a tensor which is the same in every iteration keep it as often as they run.",
             .options = kOptions};
@@ -98,7 +98,7 @@ class DuplicateSave final : public Check {
     words.message =
         "Autograd keeps this copy while it keeps another one of the same view of the same tensor (or that tensor "
         "itself), "
-        "which nothing has written since. One would do for both.";
+        "which nothing has written since. One is enough for both.";
     words.fix = {FixKind::advice,
                  "",
                  {},

@@ -93,7 +93,7 @@ class ExpandedSave final : public Check {
       words.title = "expanded copy of a smaller tensor (" + name + ")";
       words.message =
           "The result holds every element of its source several times over. If what reads it takes a view "
-          "with strides of 0, expand() alone would do.";
+          "with strides of 0, expand() alone is enough.";
       words.is_proved = false;
       words.fix = {FixKind::advice, "", {}, "Use expand() without the copy, and let broadcasting do the rest."};
     }

@@ -1,4 +1,4 @@
-// Saves of which a bit an element, or a smaller integer, would do.
+// Saves for which a bit an element, or a smaller integer, is enough.
 #include "analyzer/check/check.h"
 
 #include <algorithm>

@@ -61,7 +61,7 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
     case none:
       break;
   }
-  // Made in place they keep their result: a mask would do, but the rewrite leaves those alone.
+  // Made in place they keep their result: a mask is enough, but the rewrite leaves those alone.
   if (!is_predicted && made_in_place_.has(type) && result_.has(field)) return Form{kMask, as_bits, false};
   return std::nullopt;
 }

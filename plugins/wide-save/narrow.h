@@ -1,4 +1,4 @@
-// Of which saves a bit an element, or a smaller integer, would do.
+// For which saves a bit an element, or a smaller integer, is enough.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ class Narrow {
   enum Kind : uint32_t { kMask = 0, kNoise = 1, kIndices = 2 };
   struct Form {
     Kind kind;
-    Bytes bytes;    // that would do
+    Bytes bytes;    // that are enough
     bool is_exact;  // the content itself comes back from it
   };
   // None: it is not one of these. Where rewrites are predicted, only what the rewrite takes.
