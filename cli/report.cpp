@@ -23,7 +23,6 @@ struct ReportCommand {
   bool top_given = false, process_given = false, strict = false;
 };
 
-constexpr size_t kRows = 10;  // of groups and allocations, for people
 // The largest peak among what --process and --device leave, at any time.
 trace::Bytes largest_peak(const report::Report& report) {
   trace::Bytes largest{};
@@ -39,8 +38,8 @@ trace::Bytes largest_peak(const report::Report& report) {
 
 int render(const ReportCommand& command, report::Report& report) {
   report.recording.file = report::shell_quote(command.file);
-  report::Rendering how{.style = style_of(command.output, command.color)};
-  how.style.rows = command.top_given ? static_cast<size_t>(command.top) : kRows;
+  report::Rendering how{.style = style_of(command.output, command.color), .version = TAPELENS_VERSION};
+  how.style.rows = report.options.top.value_or(SIZE_MAX);
   return write_output(report::format_of(command.format)->report(report, how), command.output);
 }
 
@@ -81,12 +80,14 @@ void add_report(CLI::App& app, int& exit_code) {
       "  tapelens report run.tapelens --at 1.5s              what was alive at a moment\n"
       "  tapelens report run.tapelens --device cuda:0 --at oom    what was alive when the GPU was full\n"
       "  tapelens report run.tapelens --format json | jq '.peak.groups[0]'\n"
+      "  tapelens report run.tapelens --format html -o run.html    one page: curve, peak, findings\n"
       "  tapelens report run.tapelens --format markdown --fail-above 8GiB    in CI\n\n"
       "Exit codes: 0 fine, 1 the peak is above --fail-above, 2 wrong usage, 3 the file cannot be read,\n"
       "4 data was lost and --strict was given. More: docs/report.md");
   const auto options = std::make_shared<ReportCommand>();
   sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
-  add_format_option(*sub, options->format, "For a person, a program or a pull request", &report::Format::report);
+  add_format_option(*sub, options->format, "For a person, a program, a pull request or a browser",
+                    &report::Format::report);
   sub->add_option(
          "--at", options->at,
          "The moment to look at: peak, step:N (the peak of a step), oom (the last request that found no memory, "
@@ -102,8 +103,9 @@ void add_report(CLI::App& app, int& exit_code) {
       ->type_name("{field,node,module,source,operator,category,step}")
       ->capture_default_str();
   CLI::Option* top =
-      sub->add_option("--top", options->top,
-                      "How many groups and allocations to list: 10, and all of them in JSON, if not given")
+      sub->add_option(
+             "--top", options->top,
+             "How many groups and allocations to list: 10, in HTML 4000, and all of them in JSON, if not given")
           ->type_name("N")
           ->check(CLI::NonNegativeNumber);
   CLI::Option* process =
@@ -128,11 +130,9 @@ void add_report(CLI::App& app, int& exit_code) {
     report::Options wanted;
     wanted.at = *report::parse_at(options->at);
     wanted.by = *peak::parse_by(options->by);
-    if (options->top_given) {
-      wanted.top = static_cast<size_t>(options->top);
-    } else if (!report::format_of(options->format)->is_whole) {
-      wanted.top = kRows;
-    }
+    const report::Format& format = *report::format_of(options->format);
+    wanted.top = options->top_given ? static_cast<size_t>(options->top) : format.rows;
+    wanted.is_pictured = format.is_pictured;
     if (options->process_given) wanted.process = static_cast<uint32_t>(options->process);
     if (!options->device.empty()) wanted.device = options->device;
     trace::Bytes limit{};

@@ -243,6 +243,10 @@ std::string headline(const Report& r) {
 
 }  // namespace
 
+const char* section_title(Kind kind) {
+  return std::ranges::find_if(kSections, [kind](const Section& section) { return kind <= section.last; })->title;
+}
+
 std::string change_text(const Entry& entry) {
   const Bytes change = entry.change();
   if (change == Bytes{}) return "0 B";

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "analyzer/advise/rewritten_run.h"
@@ -224,11 +225,10 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
   const peak::DeviceAnalysis device(analysis, largest.device);
   const auto moment = find_moment(device, options.at);
   if (!moment) return moment.error();
-  if (options.at.kind == At::Kind::peak) {
-    report.peak = describe_peak(analysis, device.peak(), options);
-  } else {
-    report.peak = describe_peak(analysis, peak_set(analysis.process(), text, device.device(), *moment), options);
-  }
+  std::optional<peak::PeakSet> other;
+  if (options.at.kind != At::Kind::peak) other = peak_set(analysis.process(), text, device.device(), *moment);
+  const peak::PeakSet& set = other ? *other : device.peak();
+  report.peak = describe_peak(analysis, set, options);
   report.peak.outside =
       peak::outside_memory(analysis.process(), text, largest.device, analysis.memory(largest.device), report.peak.time);
   report.steps = describe_steps(analysis, device.timeline());
@@ -237,8 +237,8 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
   if (report.rewritten.any()) {
     report.saved_peak = saved_for_backward(analysis.lifetimes(), device.timeline(), analysis.since());
   }
+  std::vector<advise::Change> changes;
   if (advising != nullptr) {
-    std::vector<advise::Change> changes;
     report.advice = advise::advise(device, advising->checks, advising->wanted, advising->progress, &changes);
     if (const auto& wanted = advising->allocator) {
       report.advice->allocator = advise::allocator_advice(
@@ -250,6 +250,9 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
                      ErrorKind::usage};
       }
     }
+  }
+  if (options.is_pictured) {
+    report.overview = describe_overview(device, set, report.advice ? &*report.advice : nullptr, changes);
   }
   return report;
 }

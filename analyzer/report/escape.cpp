@@ -113,6 +113,18 @@ std::string printable_json(std::string_view document) {
   return out;
 }
 
+std::string script_json(std::string_view document) {
+  std::string out;
+  for (const char c : printable_json(document)) {
+    if (c == '<' || c == '>' || c == '&') {
+      out += formatted("\\u%04x", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 std::string cell(std::string_view text) {
   static constexpr std::string_view kActs = "\\`*_[<|~$";
   const std::string seen = printable(text);

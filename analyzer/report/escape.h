@@ -18,6 +18,9 @@ std::string printable_lines(std::string_view text);
 // What a JSON library wrote, with such characters in its strings as "\u009b".
 std::string printable_json(std::string_view document);
 
+// JSON, as the text of a <script>: nothing in it ends the element, or begins a comment.
+std::string script_json(std::string_view document);
+
 // Markdown outside of code: no links, images, mentions, formulas, HTML or ends of a table's cell.
 std::string cell(std::string_view text);
 

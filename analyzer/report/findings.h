@@ -43,6 +43,8 @@ std::string findings_table(const Report& report);
 std::string outlook_text(const advise::Advice& advice);
 // "1 group of saved tensors ..." of what is automatic; else the title of its first finding.
 std::string entry_title(const advise::Advice& advice, const advise::Entry& entry);
+// What entries of that kind come under: "Do this first".
+const char* section_title(advise::Entry::Kind kind);
 // "-12.4 MiB"
 std::string change_text(const advise::Entry& entry);
 // The entry that a finding is part of, counted from 1.

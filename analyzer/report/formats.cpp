@@ -5,11 +5,11 @@
 namespace tapelens::report {
 
 // Each in the file that renders it.
-extern const Format kText, kJson, kMarkdown, kSarif;
+extern const Format kText, kJson, kMarkdown, kHtml, kSarif;
 
 namespace {
 
-constexpr const Format* kFormats[] = {&kText, &kJson, &kMarkdown, &kSarif};
+constexpr const Format* kFormats[] = {&kText, &kJson, &kMarkdown, &kHtml, &kSarif};
 
 }  // namespace
 

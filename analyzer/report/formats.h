@@ -26,7 +26,8 @@ struct Format {
   // Of a report; of its findings alone, which wants `report.advice`. Null: this format has none of it.
   std::string (*report)(const Report&, const Rendering&) = nullptr;
   std::string (*advice)(const Report&, const Rendering&) = nullptr;
-  bool is_whole = false;           // a report has all groups and allocations in it, not the first few
+  size_t rows = 10;                // groups and allocations that a report has, unless the user says how many
+  bool is_pictured = false;        // a report needs Report::overview
   bool locates_by_stacks = false;  // findings need the allocations' stacks: Options::top none
 };
 

@@ -307,6 +307,6 @@ std::string json(const Report& report) {
 constinit extern const Format kJson{.name = "json",
                                     .report = [](const Report& r, const Rendering&) { return json(r); },
                                     .advice = [](const Report& r, const Rendering&) { return advice_json(r); },
-                                    .is_whole = true};
+                                    .rows = SIZE_MAX};
 
 }  // namespace tapelens::report

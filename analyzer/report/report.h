@@ -15,6 +15,7 @@
 #include "analyzer/peak/outside.h"
 #include "analyzer/peak/rewritten.h"
 #include "analyzer/peak/saves.h"
+#include "analyzer/report/overview.h"
 #include "trace/recording.h"
 #include "trace/result.h"
 
@@ -41,6 +42,7 @@ struct Options {
   std::optional<size_t> top;          // groups and allocations to keep; none: all
   std::optional<uint32_t> process;    // pid; none: the one with the largest peak
   std::optional<std::string> device;  // "cpu"; none: the one with the largest peak
+  bool is_pictured = false;           // Report::overview is wanted
 };
 
 struct Lost {
@@ -249,6 +251,7 @@ struct Report {
   Bytes saved_peak;           // of a process with rewrites, on the chosen device: peak::saved_for_backward()
   // Of the chosen process and device, over the whole recording; none if no checks were asked to run.
   std::optional<advise::Advice> advice;
+  std::optional<Overview> overview;  // none if it was not asked for
 };
 
 // Without what came after the last border, where there is one. Never empty.

@@ -10,6 +10,7 @@
 #include "analyzer/report/layout.h"
 #include "analyzer/report/losses.h"
 #include "analyzer/report/outside_text.h"
+#include "analyzer/report/peak_text.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
 #include "analyzer/report/value_reads.h"
@@ -17,25 +18,6 @@
 namespace tapelens::report {
 
 namespace {
-
-std::string process_name(const Report& r, uint32_t pid, int32_t rank) {
-  if (r.processes.size() < 2) return "";
-  return rank >= 0 ? "rank " + std::to_string(rank) : "process " + std::to_string(pid);
-}
-
-// What PyTorch's allocator had for it of its device.
-std::string reserved_text(const Reserved& reserved) {
-  std::string text = "in blocks of " + bytes_text(reserved.allocated);
-  if (reserved.waiting.value > 0) text += ", " + bytes_text(reserved.waiting) + " more still used by other streams";
-  if (!reserved.reserved || reserved.segments.empty()) return text;
-  const Bytes unused{reserved.reserved->value - reserved.allocated.value - reserved.waiting.value};
-  return text + ", " + bytes_text(*reserved.reserved) + " reserved in " +
-         plural(reserved.segments.size(), "segment", "segments") + "; " + bytes_text(unused) +
-         " of that unused, in pieces of at most " + bytes_text(reserved.largest_hole) +
-         (reserved.unusable > Bytes{}
-              ? ", " + bytes_text(reserved.unusable) + " in pieces that no request of the program is small enough for"
-              : "");
-}
 
 // What keeps segments that are not full, where they are worth a word.
 void add_pins(Page& page, const Reserved& reserved) {
@@ -86,58 +68,13 @@ void add_out_of_memory(Page& page, const Report& r) {
   }
 }
 
-// Where not all were recorded: "1:2", or "39997:" up to the last.
-std::string of_steps(std::string_view steps) {
-  if (!steps.ends_with(':')) return "of steps " + std::string(steps);
-  steps.remove_suffix(1);
-  return "from step " + std::string(steps) + " on";
-}
-
 void add_title(Page& page, const Report& r) {
-  const Peak& p = r.peak;
-  std::string title;
-  switch (r.options.at.kind) {
-    case At::Kind::peak:
-      title = r.recording.steps.empty() ? "Peak " : "Peak " + of_steps(r.recording.steps) + ": ";
-      break;
-    case At::Kind::step:
-      title = "Peak of step " + std::to_string(r.options.at.step) + ": ";
-      break;
-    case At::Kind::out_of_memory:
-      title = "Out of memory: alive then were ";
-      break;
-    case At::Kind::time:
-      title = "Alive at this moment: ";
-      break;
-  }
-  std::string where = " on " + p.device;
-  if (const std::string process = process_name(r, p.pid, p.rank); !process.empty()) where += " of " + process;
-  page.line(page.paint(Paint::bold, title + bytes_text(p.bytes) + where));
-  std::string step = std::to_string(p.step);
-  if (const auto whole = whole_steps(r); whole.size() > 1) {
-    step += " (of " + std::to_string(whole.front().index) + " to " + std::to_string(whole.back().index) + ")";
-  }
-  std::string when = time_text(p.time) + " after the start, ";
-  if (p.is_behind_steps) {
-    const std::string behind = "after the last step, " + std::to_string(p.step - 1);
-    when += p.phase == model::Phase::other ? behind : "in the " + std::string(phase_name(p.phase)) + " " + behind;
-  } else if (p.phase == model::Phase::other) {
-    when += "in step " + step + ", outside of its forward, backward and optimizer";
-  } else {
-    when += std::string(p.phase == model::Phase::optimizer ? "in the optimizer step of step " : "in the ") +
-            (p.phase == model::Phase::optimizer ? "" : std::string(phase_name(p.phase)) + " of step ") + step;
-  }
-  page.paragraph("", when + "; " + plural(p.live_allocations, "allocation", "allocations") + " alive");
-  if (p.reserved) page.paragraph("", reserved_text(*p.reserved));
-  std::string facts = r.recording.command;
-  if (!r.recording.torch_version.empty())
-    facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
-  facts += ", " + time_text(r.recording.duration) + ", " + count_text(r.recording.events) + " events";
-  page.paragraph("", facts, Paint::dim);
-  if (const std::string simulated = simulated_text(r.recording); !simulated.empty())
-    page.paragraph("", simulated, Paint::yellow);
-  for (const std::string& more : {estimates_text(r), value_reads_text(r)}) {
-    if (!more.empty()) page.paragraph("", more, Paint::yellow);
+  page.line(page.paint(Paint::bold, title_text(r)));
+  page.paragraph("", when_text(r));
+  if (r.peak.reserved) page.paragraph("", reserved_text(*r.peak.reserved));
+  page.paragraph("", run_text(r), Paint::dim);
+  for (const std::string& said : {simulated_text(r.recording), estimates_text(r), value_reads_text(r)}) {
+    if (!said.empty()) page.paragraph("", said, Paint::yellow);
   }
   if (const std::string hidden = hidden_text(r.processes); !hidden.empty()) page.paragraph("! ", hidden, Paint::yellow);
 }
@@ -205,23 +142,8 @@ void add_groups(Page& page, const Report& r) {
   if (rest.count > 0) row({"and " + count_text(rest.count) + " more", rest.bytes, allocations, "", ""}, Paint::dim);
 }
 
-// Between the begins of steps nothing should be left: the first one is before gradients and optimizer state are there.
 void add_growth(Page& page, const Report& r) {
-  constexpr size_t kLeast = 3, kShown = 4;  // begins
-  constexpr int64_t kWorth = 200;           // one of so many bytes of the peak, from each begin to the next
-  if (r.steps.size() < kLeast + 1) return;
-  const std::span<const Step> steps = std::span(r.steps).subspan(1);
-  for (size_t i = 1; i < steps.size(); ++i) {
-    if ((steps[i].begin_live - steps[i - 1].begin_live).value <= r.peak.bytes.value / kWorth) return;
-  }
-  std::string text;
-  for (size_t i = steps.size() > kShown ? steps.size() - kShown : 0; i < steps.size(); ++i) {
-    text += (text.empty() ? "" : " -> ") + bytes_text(steps[i].begin_live);
-  }
-  const Bytes each{(steps.back().begin_live - steps.front().begin_live).value / static_cast<int64_t>(steps.size() - 1)};
-  page.paragraph(
-      "", "Memory at the begin of steps grows: " + text + ", +" + bytes_text(each) + " a step. This looks like a leak.",
-      Paint::red);
+  if (const std::string grows = growth_text(r); !grows.empty()) page.paragraph("", grows, Paint::red);
 }
 
 void add_outside(Page& page, const Report& r) {
@@ -243,31 +165,6 @@ void add_outside(Page& page, const Report& r) {
     }
   }
   for (const std::string& sentence : sentences) page.paragraph("  ", sentence);
-}
-
-std::string holders_text(const Allocation& a) {
-  const Holder& h = main_holder(a);
-  std::string text = holder_text(h);
-  if (h.kind == peak::HolderKind::program) text += ": the program still refers to it";
-  // What else holds it: letting go of the first one would not free it.
-  const Holder* save = nullptr;
-  size_t saves = 0;
-  for (const Holder& more : a.holders) {
-    if (&more == &h || more.kind == peak::HolderKind::op) continue;
-    if (more.kind == peak::HolderKind::save) {
-      if (saves++ == 0) save = &more;
-    } else {
-      text += std::string(", ") + kind_name(more.kind) + (more.name.empty() ? "" : " " + more.name);
-    }
-  }
-  if (save == nullptr) return text;
-  if (h.kind == peak::HolderKind::save) return text + ", and " + plural(saves, "other save", "other saves");
-  return text + ", saved as " + holder_text(*save) + (saves > 1 ? " and " + std::to_string(saves - 1) + " more" : "");
-}
-
-std::string since_text(const Report& r, uint32_t step) {
-  const uint32_t first = r.steps.empty() ? 0 : r.steps.front().index;
-  return step < first ? "before step " + std::to_string(first) : "step " + std::to_string(step);
 }
 
 void add_allocations(Page& page, const Report& r) {

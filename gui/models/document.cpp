@@ -53,7 +53,7 @@ Subject::Subject(ProcessView& view, const peak::DevicePeak& found, QString calle
       device(at_peak(found, analysis)) {
   const auto category = static_cast<size_t>(peak::By::category);
   curves[category] = std::make_unique<const picture::Curve>(
-      timeline, picture::group(view.process, view.analysis.text(), view.steps, peak, peak::By::category));
+      timeline, peak::group(view.process, view.analysis.text(), view.steps, peak, peak::By::category));
   if (peak::has_blocks(view.process, found.device)) {
     lines = std::make_unique<const picture::DeviceLines>(view.analysis.memory(found.device));
   }
@@ -179,7 +179,7 @@ void Document::make(size_t at, Part part, const Progress& progress) {
         if (subject.curves[by]) continue;
         tell("Grouping", 0.35 + 0.25 * static_cast<double>(by) / kCurveBys);
         subject.curves[by] = std::make_unique<const picture::Curve>(
-            subject.timeline, picture::group(view.process, text_, view.steps, subject.peak, static_cast<peak::By>(by)));
+            subject.timeline, peak::group(view.process, text_, view.steps, subject.peak, static_cast<peak::By>(by)));
       }
       return;
     case Part::relations:

@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/peak/grouping.h"
 #include "analyzer/peak/replay.h"
 #include "analyzer/peak/timeline.h"
 #include "gui/picture/axis.h"
-#include "gui/picture/grouping.h"
 
 namespace tapelens::picture {
 
+using namespace model;
+using peak::Grouping;
 using peak::Timeline;
 
 // What a column shows: the moment in it at which most was alive, what was alive at its begin included.

@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 
+#include "analyzer/report/colors.h"
 #include "analyzer/report/layout.h"
 
 namespace tapelens::gui {
@@ -21,12 +22,6 @@ Theme& current() {
   return now;
 }
 
-// Okabe and Ito's colours, which people with any kind of colour vision tell apart, moved to where text on them and
-// they themselves on the ground can be read. In the order of HolderKind.
-constexpr std::array<QRgb, peak::kHolderKinds> kCategoriesLight = {
-    0xff2f74c0, 0xff1b9e77, 0xffd55e00, 0xffb565a7, 0xff56b4e9, 0xff8c6d31, 0xffe6a117, 0xff343b45, 0xff9aa3b0};
-constexpr std::array<QRgb, peak::kHolderKinds> kCategoriesDark = {
-    0xff4e93dd, 0xff2bb38a, 0xffe8772e, 0xffc77fbb, 0xff74c3f0, 0xffb8935a, 0xfff0b53c, 0xffe8ecf1, 0xff79828f};
 // Paul Tol's muted scheme in an order in which neighbours differ, and a grey for the rest.
 constexpr std::array<QRgb, Theme::kGroupColors + 1> kGroupsLight = {0xff4477aa, 0xffcc6677, 0xffddcc77, 0xff117733,
                                                                     0xff88ccee, 0xff882255, 0xff44aa99, 0xff999933,
@@ -153,7 +148,8 @@ Theme Theme::dark() {
 }
 
 QColor Theme::category(peak::HolderKind kind) const {
-  return QColor((is_dark ? kCategoriesDark : kCategoriesLight)[static_cast<size_t>(kind)]);
+  const auto& roles = is_dark ? report::kRolesOnDark : report::kRolesOnLight;
+  return QColor(QRgb{0xff000000 | roles[static_cast<size_t>(kind)]});
 }
 
 QColor Theme::ink(peak::HolderKind kind) const {

@@ -7,9 +7,7 @@
 #include "analyzer/peak/groups.h"
 #include "analyzer/peak/holders.h"
 
-namespace tapelens::picture {
-
-using namespace model;
+namespace tapelens::peak {
 
 // One rule for the whole life of every allocation, so that the same step looks the same wherever the peak is: its role,
 // else the first save, else its operator if it was gone when that ended, the backward it was made in, the program. So
@@ -21,14 +19,13 @@ struct Grouping {
   static constexpr uint8_t kRest = kNamed;
   static constexpr uint8_t kGroups = kNamed + 1;
 
-  peak::By by{};
+  By by{};
   std::vector<std::string> names;  // at most kGroups; that of the rest is "other"
   std::vector<uint8_t> of;         // by allocation
   std::vector<uint8_t> stacked;    // the groups of which there are allocations, from the bottom of the stack up
 };
 
 // `peak`: what has most there is named first.
-Grouping group(const Process& process, const Text& text, const std::vector<Step>& steps, const peak::PeakSet& peak,
-               peak::By by);
+Grouping group(const Process& process, const Text& text, const std::vector<Step>& steps, const PeakSet& peak, By by);
 
-}  // namespace tapelens::picture
+}  // namespace tapelens::peak

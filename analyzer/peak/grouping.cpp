@@ -1,4 +1,4 @@
-#include "gui/picture/grouping.h"
+#include "analyzer/peak/grouping.h"
 
 #include <algorithm>
 #include <array>
@@ -10,16 +10,13 @@
 #include "analyzer/peak/keys.h"
 #include "trace/record.h"
 
-namespace tapelens::picture {
+namespace tapelens::peak {
 
 namespace {
 
-using peak::Holder;
-using peak::HolderKind;
-
 // Categories from the bottom of the stack up: what stays the same through a step first, so that what moves lies on
 // level ground.
-constexpr std::array<HolderKind, peak::kHolderKinds> kStack = {
+constexpr std::array<HolderKind, kHolderKinds> kStack = {
     HolderKind::parameter,  HolderKind::buffer, HolderKind::optimizer_state, HolderKind::gradient, HolderKind::save,
     HolderKind::recomputed, HolderKind::op,     HolderKind::allocator,       HolderKind::program};
 
@@ -135,15 +132,14 @@ void leave_out_empty(Grouping& grouping) {
 
 }  // namespace
 
-Grouping group(const Process& process, const Text& text, const std::vector<Step>& steps, const peak::PeakSet& peak,
-               peak::By by) {
+Grouping group(const Process& process, const Text& text, const std::vector<Step>& steps, const PeakSet& peak, By by) {
   const uint32_t rows = process.allocations.rows();
   const Longest longest(process, text);
 
   Grouping out;
   out.by = by;
   out.of.resize(size_t{rows} + 1);
-  if (by == peak::By::category) {
+  if (by == By::category) {
     for (uint8_t kind = 0; kind <= static_cast<uint8_t>(HolderKind::program); ++kind)
       out.names.emplace_back(category_name(static_cast<HolderKind>(kind)));
     for (uint32_t row = 1; row <= rows; ++row) out.of[row] = static_cast<uint8_t>(longest.of(AllocationId{row}).kind);
@@ -151,7 +147,7 @@ Grouping group(const Process& process, const Text& text, const std::vector<Step>
     leave_out_empty(out);
     return out;
   }
-  peak::Keys keys(process, text, steps, by);
+  Keys keys(process, text, steps, by);
   Tally tally;
   std::vector<uint32_t> number(size_t{rows} + 1);
   for (uint32_t row = 1; row <= rows; ++row) {
@@ -159,7 +155,7 @@ Grouping group(const Process& process, const Text& text, const std::vector<Step>
     number[row] = tally.of(keys.key(id, longest.of(id)));
     tally.area[number[row]] += area(process, id);
   }
-  for (const peak::Member& member : peak.members)
+  for (const Member& member : peak.members)
     tally.at_peak[number[member.allocation.value]] += static_cast<double>(member.bytes.value);
   const std::vector<uint8_t> rank = ranked(tally, keys.names(tally.keys), out.names);
   for (uint32_t row = 1; row <= rows; ++row) out.of[row] = rank[number[row]];
@@ -169,4 +165,4 @@ Grouping group(const Process& process, const Text& text, const std::vector<Step>
   return out;
 }
 
-}  // namespace tapelens::picture
+}  // namespace tapelens::peak

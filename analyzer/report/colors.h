@@ -1,0 +1,19 @@
+// The colour of each role of memory, where colours are exact: the window and the page share them. Terminals have
+// paint_of().
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "analyzer/peak/holders.h"
+
+namespace tapelens::report {
+
+// Okabe and Ito's colours, which people with any kind of colour vision tell apart, moved to where text on them and
+// they themselves on the ground can be read. In the order of HolderKind; 0xRRGGBB.
+inline constexpr std::array<uint32_t, peak::kHolderKinds> kRolesOnLight = {
+    0x2f74c0, 0x1b9e77, 0xd55e00, 0xb565a7, 0x56b4e9, 0x8c6d31, 0xe6a117, 0x343b45, 0x9aa3b0};
+inline constexpr std::array<uint32_t, peak::kHolderKinds> kRolesOnDark = {
+    0x4e93dd, 0x2bb38a, 0xe8772e, 0xc77fbb, 0x74c3f0, 0xb8935a, 0xf0b53c, 0xe8ecf1, 0x79828f};
+
+}  // namespace tapelens::report

@@ -1,0 +1,573 @@
+// The page of `tapelens report --format html`: reads the JSON beside it (html_data.cpp), draws and listens. Names of a
+// recording become text nodes and nothing else: there is no innerHTML here.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const $ = (id) => document.getElementById(id);
+
+  // ---- Elements, numbers, colours
+
+  function element(tag, properties = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(properties)) {
+      if (name === "class") made.className = value;
+      else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+      else if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
+    }
+    made.append(...children.filter((child) => child !== null && child !== ""));
+    return made;
+  }
+
+  function bytesText(bytes) {
+    if (Math.abs(bytes) < 1024) return bytes + " B";
+    let value = bytes / 1024;
+    let unit = 0;
+    while (Math.abs(value) >= 1023.95 && unit < 5) {
+      value /= 1024;
+      ++unit;
+    }
+    return value.toFixed(1) + " " + ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][unit];
+  }
+  function timeText(ns) {
+    if (ns >= 1e9) return (ns / 1e9).toFixed(3) + " s";
+    if (ns >= 1e6) return (ns / 1e6).toFixed(1) + " ms";
+    return ns >= 1e3 ? (ns / 1e3).toFixed(1) + " us" : Math.round(ns) + " ns";
+  }
+  const countText = (count) => count.toLocaleString("en-US");
+  const plural = (count, one, many) => countText(count) + " " + (count === 1 ? one : many);
+  const percentText = (part, whole) => ((100 * part) / Math.max(1, whole)).toFixed(1) + " %";
+
+  // What a colour of the style sheet is now, as a canvas takes it.
+  function colorOf(name) {
+    const probe = element("span", { style: `color: var(${name})` });
+    document.body.append(probe);
+    const color = getComputedStyle(probe).color;
+    probe.remove();
+    return color;
+  }
+  const roleColor = (role) => `var(--role-${role})`;
+  data.roles.forEach((role, place) => {
+    document.documentElement.style.setProperty(`--role-${place}`, `light-dark(${role.light}, ${role.dark})`);
+  });
+  // Black or white, whichever is easier to read on a ground.
+  function textOn(role) {
+    const [r, g, b] = colorOf(`--role-${role}`).match(/[\d.]+/g).map((part) => (Number(part) / 255) ** 2.2);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.2 ? "#10151b" : "#ffffff";
+  }
+  const swatch = (role) => element("span", { class: "swatch", style: `background: ${roleColor(role)}` });
+
+  function table(columns, rows) {
+    const head = columns.map(([name, isNumber]) => element("th", { scope: "col", class: isNumber ? "number" : "" }, name));
+    const body = rows.map(({ cells, chosen }) =>
+      element("tr", { class: chosen ? "chosen" : "" },
+        ...cells.map((cell, i) => element("td", { class: columns[i][1] ? "number" : "" }, cell))));
+    return element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body));
+  }
+  const more = (count, what) => (count > 0 ? element("p", { class: "faint" }, `and ${countText(count)} more ${what}`) : "");
+  const bar = (part) => element("span", { class: "bar", style: `width: ${Math.max(0.5, 100 * part).toFixed(1)}%` });
+
+  // ---- The curve
+
+  const seconds = (ns) => ns / 1e9;
+  const curve = data.curve;
+  const points = curve.times.length;
+  const end = Math.max(data.duration, points ? curve.times[points - 1] : 0, 1);
+  // Nothing at the beginning; what was alive last, to the end.
+  const times = [0, ...curve.times, end].map(seconds);
+  const drawn = (values) => [0, ...values, points ? values[points - 1] : 0];
+  // From the bottom of the stack up: the sum of a role and those below it.
+  const tops = [];
+  for (const { bytes } of curve.held) {
+    const below = tops.at(-1);
+    tops.push(drawn(bytes).map((value, i) => value + (below ? below[i] : 0)));
+  }
+  const live = tops.at(-1) ?? times.map(() => 0);
+  let selected = null; // into data.advice.what_ifs
+  let whatIf = times.map(() => null);
+  let plot = null;
+
+  function curveWithout(place) {
+    if (place === null) return times.map(() => null);
+    const lower = new Array(points).fill(0);
+    const steps = data.advice.what_ifs[place].lower;
+    for (let i = 0, at = 0; i < steps.length; i += 2) {
+      at += steps[i];
+      lower.fill(steps[i + 1], at);
+    }
+    return drawn(curve.times.map((_, i) => live[i + 1] - lower[i]));
+  }
+
+  function mark(u, time, text, color, row) {
+    const x = Math.round(u.valToPos(seconds(time), "x", true));
+    if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) return;
+    const { ctx } = u;
+    ctx.strokeStyle = ctx.fillStyle = color;
+    ctx.lineWidth = 1.5 * devicePixelRatio;
+    ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(x, u.bbox.top);
+    ctx.lineTo(x, u.bbox.top + u.bbox.height);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    const isRight = x > u.bbox.left + u.bbox.width / 2;
+    ctx.textAlign = isRight ? "right" : "left";
+    ctx.textBaseline = "top";
+    ctx.font = `600 ${12 * devicePixelRatio}px system-ui, "DejaVu Sans", sans-serif`;
+    ctx.fillText(text, x + (isRight ? -5 : 5) * devicePixelRatio, u.bbox.top + (3 + 16 * row) * devicePixelRatio);
+  }
+
+  // Borders of steps where there is room for them, the moment that is looked at, the peak that would be left.
+  function drawMarks(u) {
+    const { ctx, bbox } = u;
+    ctx.save();
+    let last = -Infinity;
+    ctx.strokeStyle = colorOf("--faint");
+    ctx.lineWidth = devicePixelRatio;
+    for (const step of data.steps) {
+      const x = Math.round(u.valToPos(seconds(step.begin), "x", true));
+      if (x < bbox.left || x > bbox.left + bbox.width || x - last < 6 * devicePixelRatio) continue;
+      last = x;
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top + bbox.height - 8 * devicePixelRatio);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+    }
+    mark(u, data.peak.time, (data.is_peak ? "peak " : "this moment ") + bytesText(data.peak.bytes), colorOf("--peak"), 0);
+    if (selected !== null) {
+      const left = data.advice.what_ifs[selected];
+      mark(u, left.time, "peak then " + bytesText(left.peak), colorOf("--what-if"), 1);
+    }
+    ctx.restore();
+  }
+
+  function pointAt(u, index) {
+    const at = index ?? Math.max(0, times.findLastIndex((time) => time <= seconds(data.peak.time)));
+    $("readout").textContent = `${timeText(times[at] * 1e9)}: ${bytesText(live[at])} alive` +
+      (selected !== null ? `, ${bytesText(whatIf[at])} without what is chosen` : "");
+    curve.held.forEach(({ role }, i) => {
+      const value = tops[i][at] - (i > 0 ? tops[i - 1][at] : 0);
+      $("legend").children[curve.held.length - 1 - i].lastChild.textContent = " " + bytesText(value);
+    });
+  }
+
+  function makeCurve() {
+    const zoom = plot ? { min: plot.scales.x.min, max: plot.scales.x.max } : null;
+    plot?.destroy();
+    const stepped = uPlot.paths.stepped({ align: 1 });
+    const axis = { stroke: colorOf("--faint"), grid: { stroke: colorOf("--grid"), width: 1 }, ticks: { stroke: colorOf("--grid") } };
+    // The highest of the stack first: those below are painted over it.
+    const layers = curve.held.map(({ role }, i) => ({
+      label: data.roles[role].label, fill: colorOf(`--role-${role}`), stroke: colorOf(`--role-${role}`),
+      width: 0, paths: stepped, points: { show: false }, values: tops[i],
+    })).reverse();
+    const line = (label, color, width, dash) => ({ label, stroke: color, width, dash, paths: stepped, points: { show: false } });
+    plot = new uPlot({
+      width: $("curve").clientWidth,
+      height: matchMedia("(max-width: 600px)").matches ? 240 : 320,
+      legend: { show: false },
+      cursor: { y: false, drag: { x: true, y: false } },
+      scales: { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(1, most * 1.08)] } },
+      axes: [
+        { ...axis, values: (_, all) => all.map((value) => timeText(value * 1e9)), space: 90 },
+        { ...axis, values: (_, all) => all.map(bytesText), incrs: Array.from({ length: 51 }, (_, i) => 2 ** i), size: 82 },
+      ],
+      series: [
+        {}, ...layers.map(({ values, ...layer }) => layer),
+        line("alive", colorOf("--text"), 1), line("without what is chosen", colorOf("--what-if"), 2, [5, 3]),
+      ],
+      hooks: { draw: [drawMarks], setCursor: [(u) => pointAt(u, u.cursor.idx)] },
+    }, [times, ...layers.map(({ values }) => values), live, whatIf], $("curve"));
+    if (zoom) show(zoom.min, zoom.max);
+    pointAt(plot, null);
+  }
+
+  function show(from, to) {
+    const width = Math.min(Math.max(to - from, 1e-8), times.at(-1));
+    const min = Math.min(Math.max(from, 0), times.at(-1) - width);
+    plot.setScale("x", { min, max: min + width });
+  }
+  function zoomBy(factor) {
+    const { min, max } = plot.scales.x;
+    const middle = plot.cursor.idx === null ? (min + max) / 2 : times[plot.cursor.idx];
+    show(middle - (middle - min) * factor, middle + (max - middle) * factor);
+  }
+  function moveBy(part) {
+    const { min, max } = plot.scales.x;
+    show(min + part * (max - min), max + part * (max - min));
+  }
+  const showAll = () => show(0, times.at(-1));
+  function showPeak() {
+    const step = data.steps.find(({ begin, end: last }) => begin <= data.peak.time && data.peak.time < last);
+    if (step) show(seconds(step.begin), seconds(step.end));
+    else show(seconds(data.peak.time) - times.at(-1) / 100, seconds(data.peak.time) + times.at(-1) / 100);
+  }
+
+  const curveKeys = {
+    "+": () => zoomBy(0.5), "=": () => zoomBy(0.5), "-": () => zoomBy(2), ArrowLeft: () => moveBy(-0.2),
+    ArrowRight: () => moveBy(0.2), 0: showAll, Home: showAll, p: showPeak,
+  };
+  function listen(target, keys) {
+    target.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
+      event.preventDefault();
+      keys[event.key]();
+    });
+  }
+
+  function startCurve() {
+    for (const [name, label, act] of [["+", "Zoom in", () => zoomBy(0.5)], ["−", "Zoom out", () => zoomBy(2)],
+      ["←", "Earlier", () => moveBy(-0.2)], ["→", "Later", () => moveBy(0.2)],
+      ["Whole run", null, showAll], ["Step of the peak", null, showPeak]]) {
+      $("curve-tools").append(element("button", { type: "button", "aria-label": label, onclick: act }, name));
+    }
+    for (const { role } of curve.held.toReversed()) {
+      $("legend").append(element("li", {}, swatch(role), data.roles[role].label, element("span", {}, "")));
+    }
+    $("curve-note").textContent = (curve.is_every_event
+      ? `Every one of ${plural(curve.events, "event", "events")} is drawn. `
+      : `Down-sampled: ${countText(points)} of ${countText(curve.events)} events, the least and the most of each of many ` +
+        "short spans, shorter in the step that is looked at; tapelens view shows every event. ") +
+      "A role is that of an allocation's whole life.";
+    makeCurve();
+    listen($("curve"), curveKeys);
+    let timer = 0;
+    new ResizeObserver(() => {
+      clearTimeout(timer);
+      timer = setTimeout(() => plot.setSize({ width: $("curve").clientWidth, height: plot.height }), 50);
+    }).observe($("curve"));
+  }
+
+  // ---- What was alive, as an icicle
+
+  // Fields of a block: html_data.cpp.
+  const [BYTES, ROLE, HOLDER, MODULE, OP, SOURCE, LAYOUT, SINCE, HOLDERS] = Array(9).keys();
+  const text = (block, field) => data.strings[block[field]];
+  const roleName = (block) => [data.roles[block[ROLE]].label];
+  const or = (value, other) => (value === "" ? other : value);
+  const moduleName = (block) => or(text(block, MODULE), "(outside of modules)");
+  const modulePath = (block) => moduleName(block).split(".");
+  const field = (block) => [text(block, HOLDER).replace(/ x\d+$/, "")];
+  const operator = (block) => [or(text(block, OP), "(no operator)")];
+  const source = (block) => [or(text(block, SOURCE), "(no line)")];
+  // Of each grouping the levels, the outermost first; each gives the names of one or more levels.
+  const groupings = {
+    module: ["role, module", [roleName, modulePath, field]],
+    field: ["role, field of a node", [roleName, field, (block) => [moduleName(block)]]],
+    source: ["source line", [source, field]],
+    operator: ["operator", [operator, (block) => [moduleName(block)], field]],
+    step: ["step that made it", [(block) => [text(block, SINCE)], roleName, field]],
+  };
+  const firstGrouping = { node: "field", category: "module" }[data.by] ?? data.by;
+
+  let freed = new Set(); // places of blocks
+  let root = null, zoomed = null, current = null;
+
+  function child(node, name, key = name) {
+    let found = node.byKey.get(key);
+    if (!found) {
+      found = { name, parent: node, children: [], byKey: new Map(), bytes: 0, count: 0, blocks: [], roles: {}, depth: node.depth + 1 };
+      node.byKey.set(key, found);
+      node.children.push(found);
+    }
+    return found;
+  }
+  function count(node, bytes, allocations, role, place) {
+    for (let at = node; at; at = at.parent) {
+      at.bytes += bytes;
+      at.count += allocations;
+      at.roles[role] = (at.roles[role] ?? 0) + bytes;
+      if (place !== null) at.blocks.push(place);
+    }
+  }
+  function makeTree(by) {
+    const top = { name: data.is_peak ? "peak" : "alive", parent: null, children: [], byKey: new Map(), bytes: 0, count: 0, blocks: [], roles: {}, depth: 0 };
+    data.blocks.forEach((block, place) => {
+      let node = top;
+      for (const level of groupings[by][1]) for (const name of level(block)) node = child(node, name);
+      const leaf = child(node, or(text(block, LAYOUT), bytesText(block[BYTES])), `#${place}`);
+      leaf.block = block;
+      count(leaf, block[BYTES], 1, block[ROLE], place);
+    });
+    for (const { role, allocations, bytes } of data.smaller) {
+      const label = data.roles[role].label;
+      const under = groupings[by][1][0] === roleName ? child(top, label) : top;
+      const name = `${plural(allocations, "smaller allocation", "smaller allocations")} (${label})`;
+      count(child(under, name), bytes, allocations, role, null);
+    }
+    const sort = (node) => {
+      node.children.sort((a, b) => b.bytes - a.bytes);
+      node.role = Number(Object.entries(node.roles).sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0);
+      node.children.forEach(sort);
+    };
+    sort(top);
+    return top;
+  }
+
+  const freedIn = (node) => node.blocks.reduce((sum, place) => sum + (freed.has(place) ? data.blocks[place][BYTES] : 0), 0);
+  const SVG = "http://www.w3.org/2000/svg";
+  function svg(tag, attributes, ...children) {
+    const made = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  }
+
+  const ROW = 24;
+  function drawIcicle() {
+    const width = Math.max(200, $("icicle").clientWidth);
+    const inks = data.roles.map((_, role) => textOn(role));
+    const picture = svg("svg", { role: "presentation" });
+    let rows = 0, number = 0;
+    // A node, or several that are too narrow to be seen: drawn as the widest, which is the first.
+    const paint = (nodes, x, w, row) => {
+      const node = nodes[0];
+      const several = nodes.length > 1;
+      rows = Math.max(rows, row + 1);
+      const sum = (of) => nodes.reduce((all, one) => all + of(one), 0);
+      const part = freed.size > 0 ? sum(freedIn) / Math.max(1, sum(({ bytes }) => bytes)) : 0;
+      const kind = ["node"];
+      if (node === current && !several) kind.push("current");
+      if (freed.size > 0 && part === 0) kind.push("dim");
+      const label = several ? `${nodes.length} narrow ones, ${bytesText(sum(({ bytes }) => bytes))}` : `${node.name}, ${bytesText(node.bytes)}, ${percentText(node.bytes, root.bytes)}`;
+      const group = svg("g", { class: kind.join(" "), role: "treeitem", id: `node-${number++}`, "aria-label": label, "aria-selected": node === current && !several, "aria-level": node.depth + 1 },
+        svg("title", {}, label));
+      group.append(svg("rect", { class: "ground", x, y: row * ROW, width: w, height: ROW, style: `fill: ${node.parent ? roleColor(node.role) : "var(--line)"}` }));
+      if (part > 0) group.append(svg("rect", { class: "freed", x, y: row * ROW + ROW - 6, width: w * part, height: 6 }));
+      const room = Math.floor((w - 8) / 6.6);
+      if (room >= 4 && !several) {
+        const shown = node.name.length > room ? node.name.slice(0, room - 1) + "…" : node.name;
+        group.append(svg("text", { x: x + 4, y: row * ROW + 16, fill: node.parent ? inks[node.role] : colorOf("--text") }, shown));
+      }
+      group.addEventListener("click", () => (node === current ? zoomTo(node) : choose(node)));
+      if (node === current) $("icicle").setAttribute("aria-activedescendant", group.id);
+      picture.append(group);
+    };
+    const place = (node, x, w, row) => {
+      paint([node], x, w, row);
+      const narrow = [];
+      let at = x, narrowWidth = 0;
+      for (const below of node.children) {
+        const part = (w * below.bytes) / Math.max(1, node.bytes);
+        if (part >= 1.5) place(below, at, part, row + 1);
+        else {
+          narrow.push(below);
+          narrowWidth += part;
+        }
+        at += part;
+      }
+      if (narrowWidth >= 0.5) paint(narrow, at - narrowWidth, narrowWidth, row + 1);
+    };
+    const path = [];
+    for (let node = zoomed.parent; node; node = node.parent) path.unshift(node);
+    path.forEach((node, row) => paint([node], 0, width, row));
+    place(zoomed, 0, width, path.length);
+    picture.setAttribute("viewBox", `0 0 ${width} ${rows * ROW}`);
+    picture.setAttribute("height", rows * ROW);
+    $("icicle").replaceChildren(picture);
+    $("zoom-out").disabled = zoomed === root;
+  }
+
+  function describe(node) {
+    const names = [];
+    for (let at = node; at.parent; at = at.parent) names.unshift(at.name);
+    const lines = [element("strong", {}, names.join(" › ") || node.name), element("div", {},
+      `${bytesText(node.bytes)}, ${percentText(node.bytes, root.bytes)}, ${plural(node.count, "allocation", "allocations")}` +
+      (freed.size > 0 ? `; ${bytesText(freedIn(node))} of it would not be there` : ""))];
+    const block = node.block ?? (node.blocks.length ? data.blocks[Math.min(...node.blocks)] : null);
+    if (block) {
+      const made = [or(text(block, OP), "(no operator)"), text(block, MODULE) && `in ${text(block, MODULE)}`, text(block, SOURCE)];
+      lines.push(element("div", {}, swatch(block[ROLE]), (node.block ? "" : `The biggest in it, ${bytesText(block[BYTES])}: `) + text(block, HOLDERS)),
+        element("div", { class: "faint" }, [text(block, LAYOUT), made.filter(Boolean).join(", "), text(block, SINCE)].filter(Boolean).join("; ")));
+    }
+    $("block").replaceChildren(...lines);
+  }
+  function choose(node) {
+    current = node;
+    drawIcicle();
+    describe(node);
+  }
+  function zoomTo(node) {
+    zoomed = node.children.length ? node : (node.parent ?? node);
+    choose(node);
+  }
+  function sibling(by) {
+    const all = current.parent?.children ?? [current];
+    choose(all[Math.min(Math.max(all.indexOf(current) + by, 0), all.length - 1)]);
+  }
+  const icicleKeys = {
+    ArrowLeft: () => sibling(-1), ArrowRight: () => sibling(1), Enter: () => zoomTo(current),
+    ArrowDown: () => current.children.length && choose(current.children[0]),
+    ArrowUp: () => {
+      if (current === zoomed && zoomed.parent) zoomed = zoomed.parent;
+      choose(current.parent ?? current);
+    },
+    Escape: () => zoomTo(root), Home: () => zoomTo(root),
+  };
+  function group(by) {
+    root = zoomed = makeTree(by);
+    choose(root);
+  }
+
+  function startIcicle() {
+    for (const [name, [label]] of Object.entries(groupings)) $("grouping").append(element("option", { value: name }, label));
+    $("grouping").value = firstGrouping;
+    $("grouping").addEventListener("change", () => group($("grouping").value));
+    $("zoom-out").addEventListener("click", () => zoomTo(root));
+    const smaller = data.smaller.reduce((sum, one) => sum + one.allocations, 0);
+    $("set-note").textContent = `The ${plural(data.blocks.length, "biggest allocation", "biggest allocations")}` +
+      (smaller > 0 ? `; ${countText(smaller)} smaller ones are summed by role.` : ", which are all.") + " Colours are those of the roles above.";
+    group(firstGrouping);
+    listen($("icicle"), icicleKeys);
+    let width = 0; // drawing changes the height
+    new ResizeObserver(() => {
+      if (width !== $("icicle").clientWidth) drawIcicle();
+      width = $("icicle").clientWidth;
+    }).observe($("icicle"));
+  }
+
+  // ---- Findings
+
+  function select(place, name) {
+    selected = selected === place ? null : place;
+    whatIf = curveWithout(selected);
+    freed = new Set();
+    if (selected !== null) {
+      let at = 0;
+      for (const distance of data.advice.what_ifs[selected].blocks) freed.add((at += distance));
+    }
+    for (const head of document.querySelectorAll(".head[data-what-if]")) {
+      head.setAttribute("aria-pressed", String(selected !== null && Number(head.dataset.whatIf) === selected));
+    }
+    plot.setData([times, ...tops.toReversed(), live, whatIf], false);
+    plot.redraw();
+    pointAt(plot, plot.cursor.idx);
+    drawIcicle();
+    describe(current);
+    if (selected === null) return $("selection").replaceChildren();
+    const left = data.advice.what_ifs[selected];
+    const hidden = left.freed - freed.size;
+    const change = left.peak - data.advice.peak_before;
+    $("selection").replaceChildren(
+      `With ${name} fixed: peak ${bytesText(data.advice.peak_before)} -> ${bytesText(left.peak)} ` +
+      `(${change > 0 ? "+" : ""}${percentText(change, data.advice.peak_before)}), then ${timeText(left.time)} after the start. Of what was alive at ` +
+      `${data.is_peak ? "the peak" : "this moment"}, ${bytesText(left.freed_bytes)} in ${plural(left.freed, "allocation", "allocations")} would not be there` +
+      (hidden > 0 ? ` (${countText(hidden)} of them too small to be marked)` : "") + ".",
+      element("button", { type: "button", onclick: () => select(selected, "") }, "Clear"));
+  }
+
+  function head(name, figures, place, spoken) {
+    const inside = [element("span", { class: "name" }, name), ...figures];
+    if (place === null) return element("div", { class: "head" }, ...inside);
+    return element("button", { type: "button", class: "head", "data-what-if": place, "aria-pressed": "false", onclick: () => select(place, spoken) }, ...inside);
+  }
+
+  function findingElement(finding, name) {
+    const line = (content, kind) => (content ? element("div", { class: kind ?? "" }, content) : "");
+    const patch = finding.patch.map((row) =>
+      element("div", { class: row[0] === "+" ? "added" : row[0] === "-" ? "removed" : "" }, row || " "));
+    return element("div", { class: "finding" },
+      head(finding.title, [element("span", { class: "figure" }, bytesText(finding.bytes))], finding.what_if, name),
+      line(finding.source && element("code", {}, finding.source + (finding.statement ? "   " + finding.statement : ""))),
+      line(finding.place, "faint"), line(`${bytesText(finding.bytes)} ${finding.times}; ${finding.effect}`), line(finding.message),
+      line(finding.proved ? "" : "The recording cannot prove this: check before you change anything.", "warning"),
+      line(`Fix: ${finding.fix}`), patch.length ? element("div", { class: "patch", tabindex: "0", role: "region", "aria-label": "patch" }, element("code", {}, ...patch)) : "",
+      ...[...finding.notes, ...finding.evidence].map((note) => line("- " + note, "faint")),
+      line(`${finding.check} ${finding.id}`, "faint"));
+  }
+
+  function startFindings() {
+    const advice = data.advice;
+    const box = $("findings");
+    if (!advice) return box.append("No checks were run.");
+    for (const refused of advice.refused) box.append(element("p", { class: "warning" }, "Check failed: " + refused));
+    box.append(more(advice.refused_left_out, "checks that failed"));
+    $("outlook").textContent = `Peak ${bytesText(advice.peak_before)}${advice.outlook}`;
+    if (advice.entries.length === 0) box.append(element("p", {}, `No findings, of ${plural(advice.checks, "check", "checks")}.`));
+    if (advice.all !== null) {
+      box.append(element("div", { class: "entry" }, head(`All together: ${advice.fixed} fixed`,
+        [element("span", { class: "figure" }, bytesText(advice.peak_after_all))], advice.all, advice.fixed)));
+    }
+    let section = "";
+    advice.entries.forEach((entry, i) => {
+      if (entry.section !== section) box.append(element("h3", { class: "section" }, (section = entry.section)));
+      const name = `${i + 1}. ${entry.title}`;
+      const figures = [element("span", { class: "figure" }, entry.peak_after),
+        element("span", { class: "figure" + (entry.lowers ? " lower" : "") }, entry.change)];
+      const inside = entry.findings.map((at) => findingElement(advice.findings[at], `"${advice.findings[at].title}"`));
+      box.append(element("div", { class: "entry" }, head(name, figures, entry.what_if, `entry ${i + 1} alone`),
+        entry.command ? element("div", {}, "run ", element("code", {}, entry.command)) : "",
+        element("details", {}, element("summary", {}, inside.length === 1 ? "Evidence and fix" : plural(inside.length, "finding", "findings")),
+          ...inside, more(entry.more, "findings: tapelens advise --all"))));
+    });
+    if (advice.entries.length) {
+      box.append(element("p", { class: "faint" }, "Beside each entry: the peak after it and all before it, and by how much that is less; " +
+        "of what is an alternative, with it alone. Choose an entry or a finding to see it in the curve and in what was alive."));
+    }
+    box.append(more(advice.entries_left_out, "entries: tapelens advise --all"));
+    if (advice.remaining.length) {
+      box.append(element("h3", { class: "section" }, advice.entries.length ? "Alive at the peak with all of that fixed" : "What holds the peak"),
+        table([["bytes", true], ["what", false]], advice.remaining.map(({ bytes, text: what, remedy }) =>
+          ({ cells: [bytesText(bytes), element("span", {}, what, remedy ? element("div", { class: "faint" }, remedy) : "")] }))));
+    }
+  }
+
+  // ---- Tables, and the rest of the page
+
+  function startTables() {
+    const most = data.peak.bytes;
+    $("lines").append(table([["line", false], ["bytes", true], ["of it", true], ["allocations", true]], data.lines.map((line) =>
+      ({ cells: [element("span", {}, element("code", {}, line.text), bar(line.bytes / Math.max(1, most))), bytesText(line.bytes), percentText(line.bytes, most), countText(line.allocations)] }))),
+    more(data.lines_left_out, "lines"));
+    const highest = Math.max(1, ...data.steps.map(({ peak }) => peak));
+    const stepButton = (step) => element("button", { type: "button", title: "Show it in the curve", onclick: () => {
+      show(seconds(step.begin), seconds(step.end));
+      $("curve").scrollIntoView({ block: "center" });
+    } }, step.complete ? String(step.index) : "after the last");
+    $("steps").append(table([["step", false], ["peak", true], ["", false], ["at its begin", true], ["allocations", true], ["allocated", true], ["time", true]],
+      data.steps.map((step) => ({
+        cells: [stepButton(step), bytesText(step.peak), bar(step.peak / highest), bytesText(step.begin_live), countText(step.allocations),
+          bytesText(step.allocated), timeText(step.end - step.begin)],
+        chosen: step.begin <= data.peak.time && data.peak.time < step.end,
+      }))), more(data.steps_left_out, "steps, between the first and the last of these: tapelens report --format json"));
+    $("processes").append(table([["process", true], ["rank", true], ["device", false], ["peak", true], ["after the start", true], ["allocations", true]],
+      data.processes.map((row) => ({ cells: [String(row.pid), row.rank === null ? "" : String(row.rank), row.device, bytesText(row.peak), timeText(row.time), countText(row.allocations)], chosen: row.chosen }))),
+    more(data.processes_left_out, "rows"));
+    for (const { command, why } of data.commands) $("commands").append(element("dt", {}, element("code", {}, command)), element("dd", {}, why));
+  }
+
+  function startPage() {
+    document.title = $("title").textContent = data.title;
+    $("when").textContent = data.when;
+    $("run").textContent = data.run;
+    for (const { text: said, warning } of data.remarks) $("remarks").append(element("li", { class: warning ? "warning" : "" }, said));
+    $("footer").textContent = `Made by tapelens report --format html, Tapelens ${data.version}. This file asks for nothing from the network.`;
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const isDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
+    const repaint = () => {
+      $("theme").textContent = isDark() ? "Light" : "Dark";
+      makeCurve();
+      drawIcicle();
+    };
+    $("theme").addEventListener("click", () => {
+      document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+      repaint();
+    });
+    dark.addEventListener("change", repaint);
+    $("theme").textContent = isDark() ? "Light" : "Dark";
+    for (const [keys, what] of [["Tab", "the next button, curve or picture"], ["← →", "curve: earlier, later; picture: the group beside"],
+      ["+ −", "curve: zoom"], ["0", "curve: the whole run"], ["p", "curve: the step of the peak"], ["↑ ↓", "picture: the group around, the biggest in it"],
+      ["Enter", "picture: zoom in; a finding: show what it changes"], ["Esc", "picture: show all"], ["?", "this"],
+      ["drag", "curve: zoom; double click: the whole run"]]) {
+      $("keys").append(element("dt", {}, element("kbd", {}, keys)), element("dd", {}, what));
+    }
+    const help = () => $("help").open || $("help").showModal();
+    $("help-open").addEventListener("click", help);
+    listen(document, { "?": help });
+  }
+
+  startCurve();
+  startIcicle();
+  startFindings();
+  startTables();
+  startPage();
+})();

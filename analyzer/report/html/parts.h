@@ -1,0 +1,11 @@
+// The files that a page is made of, as they are in the source tree.
+#pragma once
+
+#include <string_view>
+
+namespace tapelens::report::parts {
+
+extern const std::string_view skeleton, style, script;
+extern const std::string_view plot_script, plot_style, plot_license;
+
+}  // namespace tapelens::report::parts

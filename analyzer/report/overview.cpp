@@ -1,0 +1,147 @@
+// See overview.h.
+#include "analyzer/report/overview.h"
+
+#include <algorithm>
+
+#include "analyzer/peak/grouping.h"
+#include "analyzer/peak/groups.h"
+
+namespace tapelens::report {
+
+namespace {
+
+using model::AllocationId;
+using model::Interval;
+using model::Process;
+using peak::Bytes;
+using peak::Time;
+using peak::Timeline;
+
+// Times at even distances, the first of them `when.begin`.
+void add_borders(std::vector<int64_t>& borders, Interval when, uint32_t columns) {
+  const auto width = static_cast<double>(when.end.ns - when.begin.ns);
+  for (uint32_t i = 0; i < columns; ++i) borders.push_back(when.begin.ns + static_cast<int64_t>(width * i / columns));
+}
+
+// After how many events each point is. Of a column the least and the most: half of the columns are the whole run's,
+// half the step's that is looked at.
+std::vector<uint32_t> chosen_points(const peak::DeviceAnalysis& device, Time when) {
+  const Timeline& timeline = device.timeline();
+  const std::vector<model::Step>& steps = device.of().steps();
+  std::vector<uint32_t> points;
+  if (timeline.events() <= kMostPoints) {
+    for (uint32_t event = 1; event <= timeline.events(); ++event) points.push_back(event);
+    return points;
+  }
+  const Time end = device.of().process().duration;
+  Interval step = step_at(steps, when).when;
+  step.end = std::min(step.end, end);
+  std::vector<int64_t> borders;
+  add_borders(borders, {Time{0}, end}, kMostPoints / 4);
+  add_borders(borders, step, kMostPoints / 4);
+  std::ranges::sort(borders);
+  uint32_t first = 0;
+  for (size_t column = 0; column < borders.size(); ++column) {
+    const bool is_last = column + 1 == borders.size();
+    const uint32_t last =
+        is_last ? timeline.events() : std::max(first, timeline.first_at_or_after(Time{borders[column + 1]}, first));
+    if (last == first) continue;
+    uint32_t least = first, most = first;
+    for (uint32_t event = first; event < last; ++event) {
+      if (timeline.live_after(event) < timeline.live_after(least)) least = event;
+      if (timeline.live_after(event) > timeline.live_after(most)) most = event;
+    }
+    points.push_back(std::min(least, most) + 1);
+    if (least != most) points.push_back(std::max(least, most) + 1);
+    first = last;
+  }
+  return points;
+}
+
+void add_curve(Overview& out, const peak::DeviceAnalysis& device, const peak::PeakSet& set,
+               const std::vector<uint32_t>& points) {
+  const Timeline& timeline = device.timeline();
+  const peak::Analysis& of = device.of();
+  const peak::Grouping grouping = peak::group(of.process(), of.text(), of.steps(), set, peak::By::category);
+  out.stacked = grouping.stacked;
+  out.events = timeline.events();
+  Overview::Point running;
+  uint32_t event = 0;
+  int64_t before = 0;
+  for (const uint32_t point : points) {
+    for (; event < point; ++event) {
+      const int64_t after = timeline.live_after(event).value;
+      running.bytes[grouping.of[timeline.allocation_of(event).value]] += after - before;
+      before = after;
+    }
+    running.time = timeline.time_of(point - 1);
+    out.points.push_back(running);
+  }
+}
+
+class WhatIfs {
+ public:
+  WhatIfs(const peak::DeviceAnalysis& device, const peak::PeakSet& set, const std::vector<uint32_t>& points)
+      : process_(device.of().process()), replay_(device.replay()), set_(set), points_(points) {
+    for (const peak::Member& member : set.members) alive_.push_back(member.allocation.value);
+    std::ranges::sort(alive_);
+  }
+
+  WhatIf without(std::span<const advise::Change* const> changes) const {
+    const peak::Replay::Outcome outcome = advise::without(process_, replay_, changes);
+    WhatIf out{outcome.peak, outcome.when.time, {}, {}, {}};
+    for (const peak::Replay::Outcome::Changed& one : outcome.changed) {
+      if (one.end > set_.when.time || !std::ranges::binary_search(alive_, one.allocation.value)) continue;
+      out.freed.push_back(one.allocation.value);
+      out.freed_bytes += process_.allocations.bytes[one.allocation];
+    }
+    size_t next = 0;
+    int64_t lower = 0;
+    for (const uint32_t point : points_) {
+      for (; next < outcome.lower.size() && outcome.lower[next].event < point; ++next)
+        lower = outcome.lower[next].bytes;
+      out.lower.push_back(lower);
+    }
+    return out;
+  }
+
+ private:
+  const Process& process_;
+  const peak::Replay replay_;
+  const peak::PeakSet& set_;
+  const std::vector<uint32_t>& points_;
+  std::vector<uint32_t> alive_;
+};
+
+void add_what_ifs(Overview& out, const WhatIfs& what_ifs, const advise::Advice& advice,
+                  std::span<const advise::Change> changes) {
+  using Changes = std::vector<const advise::Change*>;
+  for (size_t i = 0; i < std::min(changes.size(), kMostWhatIfs); ++i) {
+    out.findings.push_back(what_ifs.without(Changes{&changes[i]}));
+  }
+  for (size_t i = 0; i < std::min(advice.entries.size(), kMostWhatIfs); ++i) {
+    Changes ticked;
+    for (const uint32_t at : advice.entries[i].findings) ticked.push_back(&changes[at]);
+    out.entries.push_back(what_ifs.without(ticked));
+  }
+  Changes all;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (advice.findings[i].is_in_all && !advice.findings[i].is_alternative) all.push_back(&changes[i]);
+  }
+  if (!all.empty()) out.all = what_ifs.without(all);
+}
+
+}  // namespace
+
+Overview describe_overview(const peak::DeviceAnalysis& device, const peak::PeakSet& set, const advise::Advice* advice,
+                           std::span<const advise::Change> changes) {
+  Overview out;
+  const std::vector<uint32_t> points = chosen_points(device, set.when.time);
+  add_curve(out, device, set, points);
+  const peak::Analysis& of = device.of();
+  out.lines = groups(of.process(), of.text(), of.steps(), set, peak::By::source);
+  if (advice != nullptr) add_what_ifs(out, WhatIfs(device, set, points), *advice, changes);
+  return out;
+}
+
+}  // namespace tapelens::report

@@ -1,0 +1,22 @@
+// What is said of the moment that a report is about, in words: every format for people has the same.
+#pragma once
+
+#include <string>
+
+#include "analyzer/report/report.h"
+
+namespace tapelens::report {
+
+std::string title_text(const Report& report);  // "Peak 174.0 MiB on cpu of rank 1"
+std::string when_text(const Report& report);  // "1.2 s after the start, in the backward of step 3; 120 allocations ..."
+std::string run_text(const Report& report);   // "python train.py, PyTorch 2.15.0, 4.8 s, 12,004 events"
+// What PyTorch's allocator had for it of its device.
+std::string reserved_text(const Reserved& reserved);
+// Empty: memory at the begin of steps does not grow.
+std::string growth_text(const Report& report);
+// The main holder, and what else holds it: letting go of the first one would not free it.
+std::string holders_text(const Allocation& allocation);
+// When it was made: "step 3", "before step 39997".
+std::string since_text(const Report& report, uint32_t step);
+
+}  // namespace tapelens::report

@@ -1,0 +1,206 @@
+"""The page of `tapelens report --format html` in a browser: it works from a file without a network, says what the other
+formats say, and what a recording names acts upon nothing."""
+
+import json
+
+import chromium
+import harness
+import pytest
+
+SAMPLE = [harness.PYTHON, harness.SAMPLES / "gpt.py", "--size", "small", "--steps", "3"]
+MOST_BYTES = 2 << 20
+
+# A program, a module and a file with names that end a script, begin a comment, or load a picture.
+HOSTILE = """
+import torch
+
+EVIL = "</script><img src=x onerror=document.title=1><!-- <script>"
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.add_module((EVIL + "\\u2028\\u202e&amp;").replace(".", ""), torch.nn.Linear(256, 256))
+        code = "def forward(layer, x):\\n    return torch.relu(layer(x)).exp()\\n"
+        self.names = {"torch": torch}
+        exec(compile(code, "/tmp/" + EVIL.replace("/", "\\\\") + ".py", "exec"), self.names)
+
+    def forward(self, x):
+        for layer in self.children():
+            x = self.names["forward"](layer, x)
+        return x
+
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-5)
+for _ in range(3):
+    optimizer.zero_grad()
+    net(torch.rand(512, 256)).mean().backward()
+    optimizer.step()
+"""
+
+
+def page_of(target, page, *options):
+    harness.bare([harness.BINARY, "report", target, "--format", "html", "-o", page, *options], check=True)
+    assert page.stat().st_size <= MOST_BYTES
+    return page
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    target = folder / "run.tapelens"
+    harness.record(SAMPLE, target, check=True)
+    return target, page_of(target, folder / "run.html")
+
+
+def test_the_page_says_what_the_report_says(recorded, tmp_path):
+    target, page = recorded
+    report = harness.report(target)
+    text = harness.bare([harness.BINARY, "report", target], check=True).stdout.splitlines()
+    out, _ = chromium.act(page, tmp_path, """
+      out.title = document.getElementById("title").textContent;
+      out.when = document.getElementById("when").textContent;
+      out.entries = [...document.querySelectorAll("#findings .entry > .head .name")].map((one) => one.textContent);
+      out.steps = document.querySelectorAll("#steps tbody tr").length;
+      out.root = document.querySelector("#icicle .node").getAttribute("aria-label");
+      out.canvas = document.querySelector("#curve canvas").width;
+      out.resources = performance.getEntriesByType("resource").map((one) => one.name);
+    """)
+    assert out["title"] == text[0]
+    assert out["when"] == text[1]
+    assert len(out["entries"]) == len(report["advice"]["entries"]) + 1, "and all of them together"
+    assert out["steps"] == len(report["steps"])
+    assert out["root"].endswith("100.0 %")
+    assert out["canvas"] > 500
+    assert out["resources"] == []
+
+
+def test_a_finding_shows_what_it_changes(recorded, tmp_path):
+    target, page = recorded
+    advice = harness.report(target)["advice"]
+    assert advice["peak_after_all_bytes"] < advice["peak_before_bytes"]
+    out, _ = chromium.act(page, tmp_path, """
+      const data = JSON.parse(document.getElementById("data").textContent);
+      out.all = data.advice.what_ifs[data.advice.all];
+      out.most = Math.max(...data.curve.times.map((_, i) => data.curve.held.reduce((sum, {bytes}) => sum + bytes[i], 0)));
+      const head = document.querySelector("#findings .head[data-what-if]");
+      head.click();
+      await rest();
+      out.pressed = head.getAttribute("aria-pressed");
+      out.said = document.getElementById("selection").textContent;
+      out.freed = document.querySelectorAll("#icicle rect.freed").length;
+      out.dim = document.querySelectorAll("#icicle .dim").length;
+      head.click();
+      await rest();
+      out.after = [head.getAttribute("aria-pressed"), document.getElementById("selection").textContent,
+                   document.querySelectorAll("#icicle rect.freed").length];
+    """)
+    assert out["all"]["peak"] == advice["peak_after_all_bytes"]
+    assert out["all"]["freed_bytes"] > 0
+    assert out["most"] == advice["peak_before_bytes"]
+    assert out["pressed"] == "true"
+    assert "would not be there" in out["said"]
+    assert out["freed"] > 0
+    assert out["dim"] > 0
+    assert out["after"] == ["false", "", 0]
+
+
+def test_keys_zoom_and_move(recorded, tmp_path):
+    _, page = recorded
+    out, _ = chromium.act(page, tmp_path, """
+      const curve = document.getElementById("curve"), icicle = document.getElementById("icicle");
+      const labels = () => document.querySelector("#curve canvas").toDataURL();
+      const drawn = [labels()];
+      for (const name of ["+", "+", "ArrowRight", "p", "0"]) {
+        key(curve, name);
+        await rest();
+        drawn.push(labels());
+      }
+      out.different = new Set(drawn.slice(0, 5)).size;
+      out.back = drawn[0] === drawn[5];
+      const current = () => document.querySelector("#icicle .current")?.getAttribute("aria-label");
+      out.walked = [current()];
+      for (const name of ["ArrowDown", "ArrowRight", "ArrowLeft", "Enter", "ArrowUp", "Escape"]) {
+        key(icicle, name);
+        out.walked.push(current());
+      }
+      out.active = icicle.getAttribute("aria-activedescendant") === document.querySelector("#icicle .current").id;
+      const grouping = document.getElementById("grouping");
+      out.groupings = [];
+      for (const option of grouping.options) {
+        grouping.value = option.value;
+        grouping.dispatchEvent(new Event("change"));
+        out.groupings.push([current(), document.querySelectorAll("#icicle .node").length > 5]);
+      }
+      key(document, "?");
+      out.help = document.getElementById("help").open;
+      const ground = () => getComputedStyle(document.body).backgroundColor;
+      const before = ground();
+      document.getElementById("theme").click();
+      await rest();
+      out.themes = [before, ground()];
+      out.focusable = [...document.querySelectorAll("button, select, [tabindex]")].every((one) => one.tabIndex === 0);
+      out.unnamed = [...document.querySelectorAll("button")].filter((one) => !one.textContent && !one.ariaLabel).length;
+    """)
+    assert out["different"] == 5
+    assert out["back"]
+    assert out["walked"][0] == out["walked"][-1]
+    assert out["walked"][1] == out["walked"][3] != out["walked"][2]
+    assert None not in out["walked"]
+    assert out["active"]
+    assert len(out["groupings"]) == 5
+    assert all(current == out["walked"][0] and has_more for current, has_more in out["groupings"])
+    assert out["help"]
+    assert len(set(out["themes"])) == 2
+    assert out["focusable"]
+    assert out["unnamed"] == 0
+
+
+def test_a_hostile_recording_is_text(target, tmp_path):
+    program = tmp_path / "hostile.py"
+    program.write_text(HOSTILE, encoding="utf-8")
+    evil = "</script><img src=x onerror=document.title=2>"
+    harness.record([harness.PYTHON, program, evil], target, check=True)
+    page = page_of(target, tmp_path / "<img src=x onerror=document.title=3>.html".replace("/", ""), "--by", "module")
+    text = page.read_text(encoding="utf-8")
+    assert "<img" not in text
+    assert "\u2028" not in text
+    out, _ = chromium.act(page, tmp_path, """
+      out.images = document.images.length;
+      out.scripts = document.scripts.length;
+      out.title = document.title;
+      out.run = document.getElementById("run").textContent;
+      out.names = [...document.querySelectorAll("#icicle title")].map((one) => one.textContent);
+      out.lines = document.getElementById("lines").textContent;
+    """)
+    assert out["images"] == 0
+    assert out["scripts"] == 3, "the data, the page's, and this test's"
+    assert out["title"].startswith("Peak ")
+    assert evil in out["run"]
+    assert any("</script><img src=x onerror=document" in name for name in out["names"])
+    assert "onerror=document.title=1><!-- <script>.py" in out["lines"]
+
+
+@pytest.mark.parametrize(("size", "options"), [((1280, 900), ()), ((390, 844), ()), ((1280, 900), ("--blink-settings=preferredColorScheme=0",))])
+def test_it_is_readable_at_this_size(recorded, tmp_path, size, options):
+    """Nothing is wider than the screen; the background follows what the system prefers."""
+    _, page = recorded
+    out, _ = chromium.act(page, tmp_path, """
+      out.width = [innerWidth, document.documentElement.scrollWidth];
+      out.ground = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
+      out.smallest = Math.min(...[...document.querySelectorAll("p, td, li, button, text")].map((one) => parseFloat(getComputedStyle(one).fontSize)));
+    """, size=size, options=options)
+    assert out["width"][0] == size[0]
+    assert out["width"][1] <= size[0]
+    assert (max(out["ground"][:3]) < 64) == bool(options)
+    assert out["smallest"] >= 12
+
+
+def test_the_data_is_json_with_every_byte(recorded):
+    target, page = recorded
+    text = page.read_text(encoding="utf-8")
+    data = json.loads(text.split('id="data">', 1)[1].split("</script>", 1)[0])
+    peak = harness.report(target)["peak"]
+    assert sum(block[0] for block in data["blocks"]) + sum(rest["bytes"] for rest in data["smaller"]) == peak["bytes"]
+    assert sum(line["bytes"] for line in data["lines"]) == peak["bytes"] or data["lines_left_out"] > 0
