@@ -226,7 +226,7 @@
     $("curve-note").textContent = (curve.is_every_event
       ? `Every one of ${plural(curve.events, "event", "events")} is drawn. `
       : `Down-sampled: ${countText(points)} of ${countText(curve.events)} events, the least and the most of each of many ` +
-        "short spans, shorter in the step that is looked at; tapelens view shows every event. ") +
+        "short spans, shorter where more happens and in the step that is looked at; tapelens view shows every event. ") +
       "A role is that of an allocation's whole life.";
     makeCurve();
     listen($("curve"), curveKeys);
