@@ -17,43 +17,44 @@ using peak::Bytes;
 using peak::Time;
 using peak::Timeline;
 
-// Times at even distances, the first of them `when.begin`.
-void add_borders(std::vector<int64_t>& borders, Interval when, uint32_t columns) {
+// The first events of spans of time of one length.
+void add_borders(std::vector<uint32_t>& borders, const Timeline& timeline, Interval when, uint32_t spans) {
   const auto width = static_cast<double>(when.end.ns - when.begin.ns);
-  for (uint32_t i = 0; i < columns; ++i) borders.push_back(when.begin.ns + static_cast<int64_t>(width * i / columns));
+  uint32_t event = 0;
+  for (uint32_t i = 0; i < spans; ++i) {
+    event = timeline.first_at_or_after(Time{when.begin.ns + static_cast<int64_t>(width * i / spans)}, event);
+    borders.push_back(event);
+  }
 }
 
-// After how many events each point is. Of a column the least and the most: half of the columns are the whole run's,
-// half the step's that is looked at.
+// After how many events each point is: of a span the least and the most. Half of the spans have as many events as one
+// another, the others are as long as one another, of the whole run and of the step that is looked at.
 std::vector<uint32_t> chosen_points(const peak::DeviceAnalysis& device, Time when) {
   const Timeline& timeline = device.timeline();
-  const std::vector<model::Step>& steps = device.of().steps();
+  const uint32_t events = timeline.events();
   std::vector<uint32_t> points;
-  if (timeline.events() <= kMostPoints) {
-    for (uint32_t event = 1; event <= timeline.events(); ++event) points.push_back(event);
+  if (events <= kMostPoints) {
+    for (uint32_t event = 1; event <= events; ++event) points.push_back(event);
     return points;
   }
   const Time end = device.of().process().duration;
-  Interval step = step_at(steps, when).when;
+  Interval step = step_at(device.of().steps(), when).when;
   step.end = std::min(step.end, end);
-  std::vector<int64_t> borders;
-  add_borders(borders, {Time{0}, end}, kMostPoints / 4);
-  add_borders(borders, step, kMostPoints / 4);
+  constexpr uint32_t kSpans = kMostPoints / 2;
+  std::vector<uint32_t> borders{events};
+  for (uint64_t i = 0; i < kSpans / 2; ++i) borders.push_back(static_cast<uint32_t>(events * i / (kSpans / 2)));
+  add_borders(borders, timeline, {Time{0}, end}, kSpans / 4);
+  add_borders(borders, timeline, step, kSpans / 4);
   std::ranges::sort(borders);
-  uint32_t first = 0;
-  for (size_t column = 0; column < borders.size(); ++column) {
-    const bool is_last = column + 1 == borders.size();
-    const uint32_t last =
-        is_last ? timeline.events() : std::max(first, timeline.first_at_or_after(Time{borders[column + 1]}, first));
-    if (last == first) continue;
-    uint32_t least = first, most = first;
-    for (uint32_t event = first; event < last; ++event) {
+  borders.erase(std::ranges::unique(borders).begin(), borders.end());
+  for (size_t span = 0; span + 1 < borders.size(); ++span) {
+    uint32_t least = borders[span], most = least;
+    for (uint32_t event = borders[span]; event < borders[span + 1]; ++event) {
       if (timeline.live_after(event) < timeline.live_after(least)) least = event;
       if (timeline.live_after(event) > timeline.live_after(most)) most = event;
     }
     points.push_back(std::min(least, most) + 1);
     if (least != most) points.push_back(std::max(least, most) + 1);
-    first = last;
   }
   return points;
 }

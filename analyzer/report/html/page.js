@@ -226,7 +226,7 @@
     $("curve-note").textContent = (curve.is_every_event
       ? `Every one of ${plural(curve.events, "event", "events")} is drawn. `
       : `Down-sampled: ${countText(points)} of ${countText(curve.events)} events, the least and the most of each of many ` +
-        "short spans, shorter in the step that is looked at; tapelens view shows every event. ") +
+        "short spans, shorter where more happens and in the step that is looked at; tapelens view shows every event. ") +
       "A role is that of an allocation's whole life.";
     makeCurve();
     listen($("curve"), curveKeys);
@@ -246,7 +246,9 @@
   const or = (value, other) => (value === "" ? other : value);
   const moduleName = (block) => or(text(block, MODULE), "(outside of modules)");
   const modulePath = (block) => moduleName(block).split(".");
-  const field = (block) => [text(block, HOLDER).replace(/ x\d+$/, "")];
+  const SAVED = data.roles.findIndex(({ name }) => name === "saved");
+  const isSaved = (block) => block[ROLE] === SAVED;
+  const field = (block) => (isSaved(block) ? [text(block, HOLDER).replace(/ x\d+$/, "")] : []);
   const operator = (block) => [or(text(block, OP), "(no operator)")];
   const source = (block) => [or(text(block, SOURCE), "(no line)")];
   // Of each grouping the levels, the outermost first; each gives the names of one or more levels.
@@ -284,7 +286,7 @@
     data.blocks.forEach((block, place) => {
       let node = top;
       for (const level of groupings[by][1]) for (const name of level(block)) node = child(node, name);
-      const leaf = child(node, or(text(block, LAYOUT), bytesText(block[BYTES])), `#${place}`);
+      const leaf = child(node, isSaved(block) ? or(text(block, LAYOUT), bytesText(block[BYTES])) : text(block, HOLDER), `#${place}`);
       leaf.block = block;
       count(leaf, block[BYTES], 1, block[ROLE], place);
     });
