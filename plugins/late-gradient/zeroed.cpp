@@ -21,6 +21,24 @@ std::map<uint32_t, std::vector<EvaluationId>> accumulations(const Process& p) {
 
 }  // namespace
 
+namespace {
+
+// When the new gradient, which would have been the parameter's as it is, has been added and is gone.
+Time taken_over(const Context& context, AllocationId gradient, OperatorId add, EvaluationId evaluation) {
+  const Process& p = context.process;
+  Time end = p.evaluations.end[evaluation];
+  if (p.operators.evaluation[add] != evaluation || evaluation.value == p.evaluations.rows()) return end;
+  const Time latest = p.evaluations.end[EvaluationId{evaluation.value + 1}];
+  for (const uint32_t input : context.provenance.inputs(add)) {
+    const AllocationId added{input};
+    if (!added || added == gradient || p.allocations.bytes[added] != p.allocations.bytes[gradient]) continue;
+    if (const Time freed = p.freed(added); freed < latest) end = std::max(end, freed);
+  }
+  return end;
+}
+
+}  // namespace
+
 std::vector<Zeroed> zeroed_gradients(const Context& context) {
   const Process& p = context.process;
   const NameSet zeroing(context.text, {"aten::zero_", "aten::_foreach_zero_"});
@@ -52,7 +70,7 @@ std::vector<Zeroed> zeroed_gradients(const Context& context) {
           if (!fits) break;
           continue;
         }
-        zeroed.idle.back().end = p.evaluations.begin[*next];
+        zeroed.idle.back().end = taken_over(context, zeroed.gradient, op, *next);
         is_idle = false;
       }
       if (p.operators.evaluation[op] || !zeroing.has(p.operators.name[op])) continue;

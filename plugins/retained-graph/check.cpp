@@ -10,6 +10,7 @@
 
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/patch_maker.h"
+#include "analyzer/check/reference.h"
 #include "plugins/retained-graph/past.h"
 
 namespace tapelens::check {
@@ -92,9 +93,10 @@ class RetainedGraph final : public Check {
     d.fix.text = group.variant == kCarried
                      ? "carry a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()"
                      : "keep loss.item() or loss.detach() instead of the tensor with its graph";
-    if (has_patch_without_graph(context, group)) {
-      d.fix.text =
-          "no backward goes through it: run it under torch.no_grad(), as the patch of graph-without-backward does";
+    d.edit = edit_of(context, group);
+    if (FileEdits patch = without_graph(context, group); !patch.empty()) {
+      d.fix.text = "no backward goes through it: run it under torch.no_grad()";
+      d.fix.use_edits(std::move(patch));
     } else {
       d.fix.use_edits(edits(context, group));
     }
@@ -102,17 +104,26 @@ class RetainedGraph final : public Check {
   }
 
  private:
-  // Whether graph-without-backward finds the same, and has a patch: one for one bug, and that one spares more.
-  bool has_patch_without_graph(const Context& context, const Group& group) const {
+  // Where the tensor is carried on, or put aside.
+  static EditLine edit_of(const Context& context, const Group& group) {
+    const Place& place = group.biggest().place;
+    if (group.variant == kCarried) return {PatchMaker(context).carrying_frame(place.stack)};
+    const auto found = reference_of(context, place);
+    return found ? found->kept_for_long() : EditLine{};
+  }
+
+  // Where no backward goes through it, graph-without-backward finds the same: one patch for one bug, and that one
+  // spares more.
+  FileEdits without_graph(const Context& context, const Group& group) const {
     const Graphs graphs(context.process, context.text);
     const std::vector<bool> is_free = graphs.never_differentiated(context.process);
     std::set<uint32_t> entries;
     for (const Occurrence& occurrence : group.occurrences) entries.insert(occurrence.place.node.value);
     for (uint32_t row = 1; row < entry_.size(); ++row) {
-      if (entry_[row] != 0 && entries.contains(entry_[row]) && !is_free[row]) return false;
+      if (entry_[row] != 0 && entries.contains(entry_[row]) && !is_free[row]) return {};
     }
     const auto is_spared = [&](NodeId node) { return is_free[node.value] || !graphs.is_inner(node); };
-    return !PatchMaker(context).no_grad(group.biggest().place.stack, is_spared).empty();
+    return PatchMaker(context).no_grad(group.biggest().place.stack, FreeCalls(context, is_spared));
   }
 
   // None where a backward goes on into earlier steps: the program may want just that.

@@ -7,6 +7,15 @@
 
 namespace tapelens::check {
 
+namespace {
+
+// Whether an operator called another one: what begins next is inside of it.
+bool calls_any(const Process& p, OperatorId op) {
+  return op.value < p.operators.rows() && p.operators.parent[OperatorId{op.value + 1}] == op;
+}
+
+}  // namespace
+
 Accumulations::Accumulations(const Context& context) {
   const Process& p = context.process;
   unused_.assign(p.evaluations.rows() + 1, false);
@@ -18,10 +27,12 @@ Accumulations::Accumulations(const Context& context) {
   zeroes_.resize(context.text.string_begin.size());
   adds_.resize(context.text.string_begin.size());
   looks_.resize(context.text.string_begin.size());
+  moves_.resize(context.text.string_begin.size());
   for (uint32_t id = 1; id + 1 < context.text.string_begin.size(); ++id) {
     const std::string_view name = context.text.string(StringId{id});
     zeroes_[id] = name == "aten::zero_" || name == "aten::_foreach_zero_";
     adds_[id] = name == "aten::add_" || name == "aten::add";
+    moves_[id] = name == "aten::to";
     looks_[id] = name == "aten::detach" || name == "aten::detach_";
   }
   // Gradients of what the program does not call a parameter (an input that wants saliency) may be read by other means.
@@ -63,6 +74,7 @@ bool Accumulations::is_read_after(const Context& context, AllocationId gradient,
     if (p.operators.begin[op] < made && within != evaluation) continue;
     const uint32_t name = p.operators.name[op].value;
     if (looks_[name] != 0) continue;  // how the leaf takes the gradient over, and zero_grad() clears one
+    if (moves_[name] != 0 && !calls_any(p, op)) continue;  // module.cpu() of what is on the CPU
     if (within && adds_[name] != 0 && p.nodes.parameter[p.evaluations.node[within]]) continue;
     if (zeroes_[name] != 0) return false;
     return true;

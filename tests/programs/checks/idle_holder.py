@@ -33,7 +33,6 @@ def collect(keep, count=6):
         logits = model(inputs)
         loss = F.cross_entropy(logits, labels)
         kept.append(keep(logits))
-        del logits
         loss.backward()
         optimizer.step()
     return kept
@@ -43,8 +42,8 @@ def outputs_fixed():
     collect(lambda logits: float(logits.detach().mean()))
 
 
-# The peak is in the last step: the logits of the five before it and its own.
-@positive(bytes=6 * LOGITS, severity="warning", fixed="outputs_fixed")
+# The peak is in the last step: the logits of the five before it. Its own are in a variable as well.
+@positive(bytes=5 * LOGITS, severity="warning", fixed="outputs_fixed")
 def outputs():
     collect(lambda logits: logits.detach())
 
