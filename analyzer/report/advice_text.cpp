@@ -30,7 +30,7 @@ constexpr std::array kSections = {
     Section{Kind::error, Kind::code, "Do this first", 4},
     Section{Kind::consider, Kind::consider, "Then consider (code changes)", 3},
     Section{Kind::automatic, Kind::automatic, "Automatic, no code change", 1},
-    Section{Kind::trade, Kind::trade, "Trade compute for memory (alternatives, each alone)", 2},
+    Section{Kind::trade, Kind::trade, "Trade compute for memory (alternatives, each alone)", 1},
 };
 
 std::string figures(const std::string& after, const std::string& change) {
@@ -191,13 +191,13 @@ void add_sections(Page& page, const Report& r, const Extent& extent) {
             (small == 1 ? "lowers" : "lower") + " the peak by less than 1 %, or not at all";
   }
   if (more.empty()) return;
-  page.line("");
-  page.paragraph("", more + ": --all", Paint::dim);
+  if (total == 0) page.line("");
+  page.paragraph("", "and " + more + ": --all", Paint::dim);
 }
 
 void add_remaining(Page& page, const Report& r, const Extent& extent) {
   constexpr size_t kShown = 4;
-  constexpr int64_t kWorth = 20;  // one of so many of the bytes of that peak
+  constexpr int64_t kWorth = 10;  // one of so many of the bytes of that peak
   const Advice& advice = *r.advice;
   if (advice.predicted || advice.left.empty()) return;
   size_t shown = 0;
