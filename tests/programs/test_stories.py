@@ -60,3 +60,7 @@ def test_it_says_the_same_as_before(name, what, told):
         GOLDEN.mkdir(parents=True, exist_ok=True)
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
+
+
+def test_there_are_eight():
+    assert len(NAMES) >= 8
