@@ -13,7 +13,6 @@ namespace {
 using model::AllocationId;
 using model::Interval;
 using model::Process;
-using peak::Bytes;
 using peak::Time;
 using peak::Timeline;
 
