@@ -61,7 +61,7 @@ def test_a_recording_is_looked_at_and_its_plan_is_verified(target, tmp_path):
             screen.key("ctrl+3")
 
             screen.settled(window)
-            screen.key("alt+r")
+            screen.key("alt+a")
             screen.settled(window)
             screen.key("alt+p")
             screen.activate(screen.window("Save plan"))
