@@ -191,10 +191,7 @@ void add_advise(CLI::App& app, int& exit_code) {
   sub->add_option("--fail-on", options->fail_on, "Exit code 1 if a finding has this severity, or a higher one")
       ->check(one_of({"info", "warning", "error"}))
       ->type_name("{info,warning,error}");
-  sub->add_option("--color", options->color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
-      ->check(one_of({"auto", "always", "never"}))
-      ->type_name("{auto,always,never}")
-      ->capture_default_str();
+  add_color_option(*sub, options->color);
   sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
   for (const char* repeated : {"--check", "--plugin", "--option"}) sub->get_option(repeated)->expected(1)->take_all();
   sub->callback([options, sub, process, top, &exit_code] {

@@ -96,8 +96,10 @@ int check_command(const CheckCommand& command, const GateSettings& settings, con
   how.style.rows = static_cast<size_t>(command.top);
   how.tree = tree_of(*run, command.file);
   if (!command.write_baseline.empty()) {
-    if (const int code = write_baseline(command, *run, how.tree)) return code;
-    if (settings.baseline.empty() && limits.budgets.empty()) return kFine;
+    const int code = write_baseline(command, *run, how.tree);
+    const bool is_all = settings.baseline.empty() && limits.budgets.empty();
+    // Of a run that is not complete the verdict is said all the same; with the same exit code, or that of a failure.
+    if (is_all || (code != kFine && code != kDataLost)) return code;
   }
   std::optional<compare::Comparison> comparison;
   if (!settings.baseline.empty()) {
@@ -163,21 +165,13 @@ void add_check(CLI::App& app, int& exit_code) {
       ->type_name("FILE");
   sub->add_option("--write-baseline", options->write_baseline, "Write what this run needs to a file, for --baseline")
       ->type_name("FILE");
-  const std::vector<std::string> names = format_names();
-  sub->add_option("--format", options->format,
-                  "For a person, a job's summary, a test report, code scanning or a program")
-      ->check(one_of(names))
-      ->type_name("{" + joined(names, ",") + "}")
-      ->capture_default_str();
-  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("FILE");
-  sub->add_option("--top", options->top, "How many groups to list in text and Markdown")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  sub->add_option("--color", options->color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
-      ->check(one_of({"auto", "always", "never"}))
-      ->type_name("{auto,always,never}")
-      ->capture_default_str();
+  add_format_option(
+      *sub, options->format,
+      "For a person, a job's summary, a test report, code scanning, a program, or annotations of a pull request",
+      format_names());
+  add_output_option(*sub, options->output);
+  add_top_option(*sub, options->top, "How many groups to list in text and Markdown");
+  add_color_option(*sub, options->color);
   sub->callback([options, &exit_code] {
     GateSettings from_file;
     std::error_code error;

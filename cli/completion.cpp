@@ -57,7 +57,7 @@ OptionFacts facts_of(const CLI::Option& option) {
     facts.kind = Kind::choice;
   } else if (type.starts_with("FILE") || type == "OTHER") {
     facts.kind = Kind::recording;
-  } else if (type.starts_with("PATH")) {
+  } else if (type.starts_with("PATH") || type == "SNAPSHOT") {
     facts.kind = Kind::file;
   } else if (type.starts_with("DIR")) {
     facts.kind = Kind::folder;

@@ -65,19 +65,10 @@ void add_diff(CLI::App& app, int& exit_code) {
       ->take_all();
   std::vector<std::string> names;
   for (const compare::DiffFormat& format : compare::kDiffFormats) names.emplace_back(format.name);
-  sub->add_option("--format", options->format, "For a person, a pull request or a program")
-      ->check(one_of(names))
-      ->type_name("{" + joined(names, ",") + "}")
-      ->capture_default_str();
-  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("FILE");
-  sub->add_option("--top", options->top, "How many to list of each in text and Markdown")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  sub->add_option("--color", options->color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
-      ->check(one_of({"auto", "always", "never"}))
-      ->type_name("{auto,always,never}")
-      ->capture_default_str();
+  add_format_option(*sub, options->format, "For a person, a pull request or a program", names);
+  add_output_option(*sub, options->output);
+  add_top_option(*sub, options->top, "How many to list of each in text and Markdown");
+  add_color_option(*sub, options->color);
   sub->callback([options, &exit_code] { exit_code = diff_command(*options); });
 }
 

@@ -18,7 +18,9 @@
 #include "cli/commands.h"
 #include "cli/doctor_probe.h"
 #include "cli/install_paths.h"
+#include "cli/preload.h"
 #include "cli/text.h"
+#include "cli/torch_fit.h"
 
 namespace tapelens::cli {
 namespace {
@@ -41,22 +43,39 @@ void examine_installation(Findings& findings, const std::string& libraries, cons
   if (libraries.empty()) {
     findings.bad(
         std::string("the preload library, ") + kInjectName + ", is not beside this tapelens",
-        "This build is without LibTorch: it reads recordings. To record: scripts/build, or cmake --install a build "
-        "with LibTorch to this prefix.");
+        "This installation reads recordings only. To record: pip install tapelens, or cmake --install a whole build to "
+        "this prefix.");
     return;
   }
   findings.good("preload library in " + libraries);
   if (minors.empty()) {
-    findings.bad("no probe is installed",
-                 "Build one: TAPELENS_TORCH=VERSION scripts/build, then cmake --install it here.");
+    findings.note("no probe is installed: tapelens build-probe makes them");
   } else {
     findings.good("probes for PyTorch " + joined(minors, ", "));
   }
 }
 
-void examine_python(Findings& findings, const std::string& python, const std::string& libraries,
-                    const std::vector<std::string>& minors) {
-  const PythonFacts facts = ask_python(python, libraries.empty() ? "" : libraries + "/" + kInjectName);
+void examine_torch(Findings& findings, const std::string& python, const PythonFacts& facts) {
+  const std::string what = "PyTorch " + facts.torch + " in " + facts.torch_folder;
+  const std::string build = "Make one: tapelens build-probe --python " + report::shell_quote(python);
+  switch (probe_fit(minor_of(facts.torch), facts.torch_folder)) {
+    case ProbeFit::installed:
+      return findings.good(what);
+    case ProbeFit::built:
+      return findings.good(what + ", with a probe in " + built_probe_folder() + " that records, and does not rewrite");
+    case ProbeFit::none:
+      return findings.bad(what + " has no probe here", build);
+    case ProbeFit::other:
+      return findings.bad(what + " is another build than the probe was compiled for: its headers differ", build);
+    case ProbeFit::unknown:
+      return findings.bad(what + " has neither include/ nor version.py to tell its build by",
+                          "Install PyTorch whole: pip install --force-reinstall torch");
+  }
+}
+
+void examine_python(Findings& findings, const std::string& python, const std::string& libraries) {
+  const PreloadPath preload;
+  const PythonFacts facts = ask_python(python, preload.path());
   if (!facts.error.empty()) {
     findings.bad(python + " could not be asked: " + facts.error,
                  "Name the interpreter that trains: tapelens doctor -- PYTHON");
@@ -72,16 +91,7 @@ void examine_python(Findings& findings, const std::string& python, const std::st
     findings.bad("that Python has no PyTorch",
                  "Activate the environment that has it, or name its interpreter: tapelens doctor -- PYTHON");
   } else {
-    const size_t dot = facts.torch.find('.', facts.torch.find('.') + 1);
-    const std::string minor = facts.torch.substr(0, dot);
-    if (std::find(minors.begin(), minors.end(), minor) != minors.end()) {
-      findings.good("PyTorch " + facts.torch + " in " + facts.torch_folder);
-    } else {
-      findings.bad("PyTorch " + facts.torch + " in " + facts.torch_folder + " has no probe here",
-                   minors.empty()
-                       ? "See above."
-                       : "Use one of " + joined(minors, ", ") + ", or add a probe: docs/supported-versions.md");
-    }
+    examine_torch(findings, python, facts);
   }
   if (libraries.empty()) return;
   if (facts.preloaded) {
@@ -162,7 +172,7 @@ int doctor(const std::vector<std::string>& command) {
   const std::string program = command.empty() ? "python3" : command[0];
   std::printf("The program: %s\n", report::shell_quote(program).c_str());
   if (std::filesystem::path(program).filename().string().starts_with("python")) {
-    examine_python(findings, program, libraries, minors);
+    examine_python(findings, program, libraries);
   } else {
     examine_program(findings, program);
   }

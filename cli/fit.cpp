@@ -1,7 +1,5 @@
 // tapelens fit: runs a command with several sizes on simulated GPUs, and says which of them fit.
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -14,13 +12,12 @@
 #include "cli/fit_runs.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/short_run.h"
 #include "cli/temporary_folder.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct FitOptions {
   std::vector<std::string> gpus;
@@ -60,18 +57,6 @@ std::vector<uint64_t> read_sizes(const FitOptions& options, const std::vector<st
   return *sizes;
 }
 
-uint64_t read_steps(const std::string& text) {
-  if (text == "all") return 0;
-  uint64_t steps = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, steps);
-  // What an optimizer keeps is made at the end of the first step: only from the second on is it in the peak.
-  if (error != std::errc() || rest != end || steps < 2) {
-    throw CLI::ValidationError("--steps", "'" + text + "' is neither 2 or more nor all");
-  }
-  return steps;
-}
-
 int exit_code_of(const fit::Fit& found) {
   if (found.was_interrupted) return 130;
   bool any_fits = false, any_known = false;
@@ -85,17 +70,10 @@ int exit_code_of(const fit::Fit& found) {
 int fit_command(const FitOptions& options, SimulatedRuns::Common common, fit::Wanted wanted,
                 const std::vector<simulated::Settings>& gpus) {
   std::optional<TemporaryFolder> temporary;
-  if (options.keep.empty()) {
-    temporary.emplace();
-    if (!*temporary) return fail({temporary->reason()});
-    common.folder = temporary->path();
-  } else {
-    std::error_code error;
-    fs::create_directories(options.keep, error);
-    if (error) return fail({options.keep + ": " + error.message()});
-    common.folder = fs::absolute(options.keep, error).string();
-    common.is_kept = true;
-  }
+  auto folder = folder_for_runs(options.keep, temporary);
+  if (!folder) return fail(folder.error());
+  common.folder = std::move(*folder);
+  common.is_kept = !options.keep.empty();
   fit::Fit found;
   {
     const std::string command = report::shell_quote(common.command);
@@ -162,10 +140,7 @@ void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
       ->type_name("SIZE")
       ->capture_default_str();
   add_choosing_options(*sub, options->applying);
-  sub->add_option("--format", options->format, "For a person or a program")
-      ->check(one_of({"text", "json"}))
-      ->type_name("{text,json}")
-      ->capture_default_str();
+  add_format_option(*sub, options->format, "For a person or a program", {"text", "json"});
   sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
   sub->add_option("--keep", options->keep, "Keep the recordings of all runs, and what they wrote, here")
       ->type_name("DIR");
@@ -198,13 +173,12 @@ void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
     SimulatedRuns::Common common{.command = command,
                                  .placeholder = options->placeholder,
                                  .folder = {},
-                                 .steps = read_steps(options->steps),
-                                 .limit = {},
+                                 // What an optimizer keeps is made at the end of the first step: only from the second
+                                 // on is it in the peak.
+                                 .steps = read_steps(options->steps, 2),
+                                 .limit = read_limit(options->limit),
                                  .is_shown = options->verbose,
                                  .rewrites = applying};
-    const auto limit = parse_duration(options->limit);
-    if (!limit) throw CLI::ValidationError("--limit", "'" + options->limit + "' is no time, like 120s or 10m");
-    common.limit = std::chrono::nanoseconds(*limit);
     exit_code = fit_command(*options, std::move(common), std::move(wanted), gpus);
   });
 }

@@ -1,29 +1,18 @@
 #include "cli/fit_runs.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
-#include <iterator>
-#include <utility>
 
 #include "analyzer/fit/fit_text.h"
 #include "analyzer/fit/reading.h"
 #include "analyzer/report/escape.h"
 #include "analyzer/report/format.h"
 #include "cli/applying.h"
-#include "cli/child.h"
 #include "cli/messages.h"
-#include "cli/open_file.h"
-#include "cli/recording_environment.h"
-#include "cli/spool_folder.h"
-#include "cli/step_watch.h"
+#include "cli/short_run.h"
 #include "cli/tally.h"
-#include "trace/seal.h"
 
 namespace tapelens::cli {
 namespace {
@@ -31,15 +20,6 @@ namespace {
 using fit::Outcome;
 using fit::Point;
 using trace::Error;
-using trace::ErrorKind;
-
-constexpr size_t kLastLines = 12;  // of a run that failed
-
-std::string last_lines(const std::string& text) {
-  size_t at = text.size();
-  for (size_t lines = 0; at > 0 && lines <= kLastLines; --at) lines += text[at - 1] == '\n' ? 1 : 0;
-  return report::printable_lines(at == 0 ? text : text.substr(at + 1));
-}
 
 // What a program says that a library outside of PyTorch's allocator had no memory for.
 bool says_full(const std::string& text) {
@@ -49,43 +29,32 @@ bool says_full(const std::string& text) {
       [&](const char* words) { return text.find(words) != std::string::npos; });
 }
 
-std::string ended_text(int exit_code) {
-  if (exit_code == 128 + SIGKILL) return "killed (exit code 137): perhaps this machine's own memory was full";
-  return "exit code " + std::to_string(exit_code);
-}
-
 // Why a run says nothing of the memory; empty: it does.
 std::string unknown(const trace::SealSummary& sealed, const fit::Reading& reading) {
-  if (sealed.processes.empty()) return "no process of it ran an operator of a LibTorch that can be recorded";
-  const bool is_incomplete =
-      std::ranges::any_of(sealed.losses, [](const trace::SealLoss& loss) { return leaves_events_out(loss.kind); });
-  if (is_incomplete) return "its recording is not complete: is the disk full?";
+  if (std::string why = why_incomplete(sealed); !why.empty()) return why;
   if (!reading.left_out.empty()) return reading.left_out;
   return reading.uses_gpu ? "" : "it allocated nothing on a GPU";
 }
 
-void judge(Point& point, const WatchedEnd& end, bool is_late, const std::string& unknown, uint64_t steps,
-           const fit::Reading& reading, const std::string& written) {
-  const bool ended_badly = !end.was_ended && end.exit_code != 0;
+void judge(Point& point, const ShortRun& run, uint64_t steps, const fit::Reading& reading) {
+  const std::string why = unknown(run.sealed, reading);
   if (!reading.full.empty()) {
     point.outcome = Outcome::does_not_fit;
     point.why = reading.full;
-    point.went_on = !ended_badly;
-  } else if (ended_badly && says_full(written)) {
+    point.went_on = !run.ended_badly();
+  } else if (run.ended_badly() && says_full(run.written)) {
     point.outcome = Outcome::does_not_fit;
     point.why = "by what the program wrote, a library outside of PyTorch's allocator had no room";
-  } else if (is_late) {
+  } else if (run.is_late) {
     point.outcome = Outcome::cut_off;
-    point.why = report::plural(point.steps, "step", "steps") +
-                (steps > 0 ? " of " + std::to_string(steps) + " had ended" : " had ended, and the program had not") +
-                " when its time was up (--limit)";
-  } else if (ended_badly) {
+    point.why = late_text(point.steps, steps);
+  } else if (run.ended_badly()) {
     point.outcome = Outcome::failed;
-    point.why = ended_text(end.exit_code);
-    point.last_words = last_lines(written);
-  } else if (!unknown.empty()) {
+    point.why = ended_text(run.end.exit_code);
+    point.last_words = last_lines(run.written);
+  } else if (!why.empty()) {
     point.outcome = Outcome::failed;
-    point.why = unknown;
+    point.why = why;
   } else {
     point.outcome = Outcome::fits;
   }
@@ -133,54 +102,24 @@ trace::Result<std::optional<Point>> SimulatedRuns::run(const fit::Setting& setti
   const auto begin = std::chrono::steady_clock::now();
   const Simulation& simulation = *simulations_.at(setting.gpu);
   const Rewriting rewriting(setting.apply.empty() ? rewrites::Settings() : common_.rewrites);
+  if (!rewriting.reason().empty()) return Error{rewriting.reason()};
   const Files files = files_of(setting, size);
-  const SpoolFolder spools = make_spool_folder(files.recording, {}, /*discard=*/true);
-  for (const std::string& reason : {rewriting.reason(), spools.reason}) {
-    if (!reason.empty()) return Error{reason};
-  }
-  Environment environment = rewriting.environment();
-  std::ranges::move(preload_.environment(simulation.preloads()), std::back_inserter(environment));
-  std::ranges::copy(simulation.environment(), std::back_inserter(environment));
-  const std::string steps = common_.steps > 0 ? "0:" + std::to_string(common_.steps) : "";
-  std::ranges::move(environment_of(RecordingSettings{.spool = spools.path, .steps = steps, .quiet = true}),
-                    std::back_inserter(environment));
-
-  const OpenFile nothing("/dev/null", O_RDONLY);
-  const OpenFile log(files.log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
-  if (log.descriptor() < 0) return Error{files.log + ": " + std::strerror(errno)};
-  Streams streams{nothing.descriptor(), log.descriptor(), log.descriptor()};
-  if (common_.is_shown) streams.output = streams.error = STDERR_FILENO;
-
-  const std::vector<std::string> command = command_with(size);
-  const bool is_line = has_progress_line() && !common_.is_shown;
-  StepWatch watch(spools.path, common_.steps, common_.limit);
-  int64_t told = -1;
-  const WatchedEnd end = run_watched(command, environment, streams, [&] {
-    const auto seconds =
-        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begin).count();
-    if (is_line && seconds != std::exchange(told, seconds)) {
-      show_progress_line(progress_ + "; running, " + std::to_string(seconds) + " s");
-    }
-    return watch.is_enough();
-  });
-  signal(SIGPIPE, SIG_IGN);  // a reader of ours that is gone must not end the search
-  if (is_line) clear_progress_line();
-  if (end.interrupted_by != 0 || !end.started) {
-    remove_spool_folder(spools.path);
-    if (!end.started) return Error{end.error, ErrorKind::command_failed};
-    return std::optional<Point>();
-  }
+  auto run = short_run({.command = command_with(size),
+                        .recording = files.recording,
+                        .log = files.log,
+                        .steps = common_.steps,
+                        .limit = common_.limit,
+                        .is_shown = common_.is_shown,
+                        .progress = progress_,
+                        .environment = rewriting.environment()},
+                       preload_, simulation);
+  if (!run) return run.error();
+  if (!*run) return std::optional<Point>();
+  const ShortRun& made = **run;
 
   Point point;
-  trace::SealOptions sealing;
-  sealing.directory = spools.path;
-  sealing.output = files.recording;
-  sealing.command = report::shell_quote(command);
-  const auto sealed = spools_in(spools.path).empty() ? trace::SealSummary{} : trace::seal(sealing);
-  remove_spool_folder(spools.path);
-  if (!sealed) return sealed.error();
   fit::Reading reading;
-  if (!sealed->processes.empty()) {
+  if (!made.sealed.processes.empty()) {
     auto read = fit::read_recording(files.recording);
     if (!read) return read.error();
     reading = std::move(*read);
@@ -188,22 +127,21 @@ trace::Result<std::optional<Point>> SimulatedRuns::run(const fit::Setting& setti
   }
   point.allocated = reading.allocated;
   point.reserved = reading.reserved;
-  point.was_ended = end.was_ended;
-  point.exit_code = end.was_ended ? 0 : end.exit_code;
+  point.was_ended = made.end.was_ended;
+  point.exit_code = made.end.was_ended ? 0 : made.end.exit_code;
   point.steps = reading.steps;
   point.fewest_steps = reading.fewest_steps;
-  point.grew = end.was_ended && reading.grew;
+  point.grew = made.end.was_ended && reading.grew;
   point.value_reads = reading.value_reads;
   if (!setting.apply.empty()) {
     const Tally tally = rewriting.tally();
     point.was_rewritten = !tally.applied.empty();
     point.rewritten = describe(tally);
   }
-  judge(point, end, end.was_ended && watch.is_late(), unknown(*sealed, reading), common_.steps, reading,
-        end_of_file(files.log));
+  judge(point, made, common_.steps, reading);
   if (!common_.is_kept) unlink(files.log.c_str());
   point.duration_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
-  if (!is_line) {
+  if (!has_progress_line() || common_.is_shown) {
     say(setting.gpu + (setting.apply.empty() ? "" : " with " + setting.apply) +
         (size == 0 ? "" : ", size " + std::to_string(size)) + ": " + outcome_text(point) + " (" +
         report::time_text(trace::Time{point.duration_ns}) + ")");

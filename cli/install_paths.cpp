@@ -1,7 +1,10 @@
 #include "cli/install_paths.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 namespace tapelens::cli {
@@ -17,6 +20,24 @@ std::string library_folder() {
     if (!error && fs::is_regular_file(folder / kInjectName, error)) return folder.string();
   }
   return {};
+}
+
+std::string probe_source_folder() {
+  const std::string folder = library_folder();
+  std::error_code error;
+  if (folder.empty() || !fs::is_regular_file(fs::path(folder) / "probe-source/id", error)) return {};
+  return folder + "/probe-source";
+}
+
+// Of each version of the sources its own: what a probe writes is what the rest of this installation reads.
+std::string built_probe_folder() {
+  const char* cache = getenv("XDG_CACHE_HOME");
+  const char* home = getenv("HOME");
+  std::string id;
+  std::ifstream(probe_source_folder() + "/id") >> id;
+  if (id.empty()) return {};
+  if (cache != nullptr && *cache == '/') return std::string(cache) + "/tapelens/probes-" + id;
+  return home != nullptr && *home == '/' ? std::string(home) + "/.cache/tapelens/probes-" + id : "";
 }
 
 std::vector<std::string> probe_minors(const std::string& folder) {

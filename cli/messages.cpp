@@ -50,6 +50,10 @@ std::string loss_text(const trace::SealLoss& loss) {
       return text("record", "records") + " of an unknown kind";
     case trace::Loss::dropped_activity:
       return text("allocation or free", "allocations and frees") + " that CUPTI dropped";
+    case trace::Loss::dropped_history:
+      return text("allocation", "allocations") + " older than the history, which dropped its oldest entries";
+    case trace::Loss::unknown_action:
+      return text("entry", "entries") + " of an unknown action";
     case trace::Loss::truncated_spool:
       return text("process was", "processes were") + " killed or crashed (recorded up to there)";
   }

@@ -89,9 +89,28 @@ std::function<std::string(const std::string&)> one_of(std::vector<std::string> w
   };
 }
 
+void add_output_option(CLI::App& sub, std::string& output) {
+  sub.add_option("-o,--output", output, "Write to a file instead of standard output")->type_name("FILE");
+}
+
+void add_top_option(CLI::App& sub, int64_t& top, const std::string& top_help) {
+  sub.add_option("--top", top, top_help)->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
+}
+
+void add_color_option(CLI::App& sub, std::string& color) {
+  sub.add_option("--color", color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
+      ->check(one_of({"auto", "always", "never"}))
+      ->type_name("{auto,always,never}")
+      ->capture_default_str();
+}
+
 void add_format_option(CLI::App& sub, std::string& format, const std::string& help,
                        report::Render report::Format::*has) {
-  const std::vector<std::string> names = report::format_names(has);
+  add_format_option(sub, format, help, report::format_names(has));
+}
+
+void add_format_option(CLI::App& sub, std::string& format, const std::string& help,
+                       const std::vector<std::string>& names) {
   sub.add_option("--format", format, help)
       ->check(one_of(names))
       ->type_name("{" + joined(names, ",") + "}")

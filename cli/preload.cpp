@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/install_paths.h"
+#include "trace/variables.h"
 
 namespace tapelens::cli {
 
@@ -35,7 +36,9 @@ PreloadPath::~PreloadPath() {
 }
 
 Environment PreloadPath::environment(const std::string& more) const {
-  return preloading(path_ + (more.empty() ? "" : ":") + more);
+  Environment variables = preloading(path_ + (more.empty() ? "" : ":") + more);
+  variables.emplace_back(TAPELENS_BUILT_PROBES, built_probe_folder());
+  return variables;
 }
 
 Environment preloading(const std::string& libraries) {

@@ -21,9 +21,11 @@ class PreloadPath {
 
   // Why nothing can be preloaded, for the user; empty if it can.
   const std::string& reason() const { return reason_; }
-  // What makes the loader preload it, behind whatever is preloaded already. The runtime of AddressSanitizer ends a
-  // program in which it is not the first library; where the program itself is linked with it, it is told not to look.
-  // `more`: further libraries, separated by colons.
+  // As the loader takes it.
+  const std::string& path() const { return path_; }
+  // What makes the loader preload it, and it find the probes that `tapelens build-probe` made. Behind whatever is
+  // preloaded already. The runtime of AddressSanitizer ends a program in which it is not the first library; where the
+  // program itself is linked with it, it is told not to look. `more`: further libraries, separated by colons.
   Environment environment(const std::string& more = {}) const;
 
  private:

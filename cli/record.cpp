@@ -18,10 +18,12 @@
 #include "cli/preload.h"
 #include "cli/recording_environment.h"
 #include "cli/ring_keeper.h"
+#include "cli/sealing.h"
 #include "cli/simulating.h"
 #include "cli/spool_folder.h"
 #include "cli/tally.h"
 #include "cli/text.h"
+#include "cli/torch_fit.h"
 #include "trace/seal.h"
 
 namespace tapelens::cli {
@@ -35,7 +37,8 @@ constexpr uint64_t kLeastRing = uint64_t{64} << 20;
 struct RecordOptions {
   std::string output = "run.tapelens";
   std::string steps, last, when, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
-  bool quiet = false, keep_spool = false, force = false, redact = false, cupti = false;
+  std::optional<RankList> ranks;
+  bool quiet = false, keep_spool = false, force = false, redact = false, cupti = false, marked = false;
   ApplyingOptions applying;
   SimulatingOptions simulating;
 };
@@ -72,7 +75,7 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   if (!options.quiet) sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(folder);
   const trace::Result<trace::SealSummary> sealed =
-      spools_in(folder).empty() ? trace::SealSummary{} : trace::seal(sealing);
+      spools_in(folder).empty() ? trace::SealSummary{} : seal_with_summary(sealing, options.ranks);
   clear_progress_line();
   const bool is_out_of_memory =
       sealed && std::ranges::any_of(sealed->processes, [](const auto& process) { return process.out_of_memory > 0; });
@@ -128,6 +131,7 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
     return run_unrecorded(command, rewriting.reason(), simulation, preload);
   }
 
+  if (const std::string why = options.quiet ? "" : why_no_probe(command); !why.empty()) say(why);
   const uint64_t begin = monotonic_now();
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));
@@ -138,6 +142,7 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
                                                      .last = options.last,
                                                      .max_bytes = options.max_size,
                                                      .stacks = options.stacks,
+                                                     .marked = options.marked,
                                                      .cupti = options.cupti,
                                                      .quiet = options.quiet}),
                     std::back_inserter(environment));
@@ -166,6 +171,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "Examples:\n"
       "  tapelens record -- python train.py --epochs 1\n"
       "  tapelens record -o two.tapelens --steps 2:4 -- torchrun --nproc-per-node 2 ddp.py\n"
+      "  torchrun --nproc-per-node 8 --no-python tapelens record -o runs/%h-%r.tapelens -- python ddp.py\n"
       "  tapelens record --last 3 -- python train.py\n"
       "  tapelens record --when 'peak>60GiB' -- python train.py\n"
       "  tapelens record --stacks none --max-size 500MiB -- ./trainer\n"
@@ -178,9 +184,17 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "all the same. More: docs/record.md");
   const auto options = std::make_shared<RecordOptions>();
   sub->add_option("-o,--output", options->output,
-                  "The recording; an older one is replaced when the new one is complete")
+                  "The recording; an older one is replaced when the new one is complete. %h is the host's name, %r the "
+                  "rank, %p the process; with one of them its folder is made")
       ->type_name("FILE")
       ->capture_default_str();
+  sub->add_option("--ranks",
+                  "Keep the events of these ranks alone, and of all others a summary: tapelens ranks reads both")
+      ->type_name("LIST")
+      ->each([options](const std::string& text) {
+        options->ranks = parse_ranks(text);
+        if (!options->ranks) throw CLI::ValidationError("'" + text + "' is no list of ranks, like 0,7 or 0-7");
+      });
   sub->add_option("--steps", options->steps, "Record these training steps only: from A up to, not including, B")
       ->type_name("A:B")
       ->transform([](const std::string& text) {
@@ -188,6 +202,9 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
         if (!steps) throw CLI::ValidationError("'" + text + "' is not A:B, like 2:4");
         return *steps;
       });
+  sub->add_flag("--marked", options->marked,
+                "Record what is between tapelens.start() and tapelens.stop() in the program: docs/python.md")
+      ->excludes("--steps");
   sub->add_option(
          "--last", options->last,
          "Keep the last K training steps only, and what is alive from before, by name: for a run that fails late")
@@ -238,6 +255,13 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
     if (!ready.last.empty() && *bytes < kLeastRing)
       throw CLI::ValidationError("--max-size", "with --last and --when it is at least 64MiB");
     ready.max_size = std::to_string(*bytes);
+    if (has_pattern(ready.output)) {
+      const auto output = expand_output(ready.output);
+      if (!output) throw CLI::ValidationError(output.error().message);
+      ready.output = *output;
+      std::error_code ignored;  // what cannot be written is said in its place
+      fs::create_directories(fs::path(ready.output).parent_path(), ignored);
+    }
     exit_code =
         record(ready, read_applying(*sub, options->applying), read_simulating(*sub, options->simulating), command);
   });

@@ -9,6 +9,7 @@ Environment environment_of(const RecordingSettings& settings) {
   return {{TAPELENS_SPOOL, settings.spool},
           {TAPELENS_EPOCH_NS, settings.epoch_ns},
           {TAPELENS_STEPS, settings.steps},
+          {TAPELENS_MARKED, flag(settings.marked)},
           {TAPELENS_LAST, settings.last},
           {TAPELENS_MAX_BYTES, settings.max_bytes},
           {TAPELENS_STACKS, settings.stacks},
@@ -16,7 +17,8 @@ Environment environment_of(const RecordingSettings& settings) {
           {TAPELENS_VALUES, settings.values},
           {TAPELENS_FLOAT64, flag(settings.float64)},
           {TAPELENS_CUPTI, flag(settings.cupti)},
-          {TAPELENS_QUIET, flag(settings.quiet)}};
+          {TAPELENS_QUIET, flag(settings.quiet)},
+          {TAPELENS_ACTIVATION_BUDGET, settings.activation_budget}};
 }
 
 }  // namespace tapelens::cli

@@ -9,7 +9,8 @@ namespace tapelens::cli {
 
 // As trace/variables.h describes them; empty or false: the default.
 struct RecordingSettings {
-  std::string spool{}, epoch_ns{}, steps{}, last{}, max_bytes{}, stacks{}, values{};
+  std::string spool{}, epoch_ns{}, steps{}, last{}, max_bytes{}, stacks{}, values{}, activation_budget{};
+  bool marked = false;
   bool checksums = false;
   bool float64 = false;
   bool cupti = false;

@@ -19,7 +19,7 @@ namespace {
 
 struct ReportCommand {
   std::string file, format = "text", at = "peak", by = "field", device, output, color = "auto", fail_above;
-  int64_t top = 0, process = 0;
+  int64_t top = 0, process = 0, depth = 0;
   bool top_given = false, process_given = false, strict = false;
 };
 
@@ -76,6 +76,7 @@ void add_report(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  tapelens report run.tapelens                        the peak: what held it, from where\n"
       "  tapelens report run.tapelens --by source            the lines that made those bytes\n"
+      "  tapelens report run.tapelens --by module --depth 2  what each module holds, at the peak of each phase\n"
       "  tapelens report run.tapelens --at step:2 --top 20   the peak of one training step\n"
       "  tapelens report run.tapelens --at 1.5s              what was alive at a moment\n"
       "  tapelens report run.tapelens --device cuda:0 --at oom    what was alive when the GPU was full\n"
@@ -102,6 +103,12 @@ void add_report(CLI::App& app, int& exit_code) {
       ->check(one_of({"field", "node", "module", "source", "operator", "category", "step", "stack"}))
       ->type_name("{field,node,module,source,operator,category,step}")
       ->capture_default_str();
+  CLI::Option* depth =
+      sub->add_option("--depth", options->depth,
+                      "With --by module: sum modules that are more than N levels below the outermost ones in those "
+                      "around them")
+          ->type_name("N")
+          ->check(CLI::Range(int64_t{0}, int64_t{1000}));
   CLI::Option* top =
       sub->add_option(
              "--top", options->top,
@@ -115,21 +122,23 @@ void add_report(CLI::App& app, int& exit_code) {
   sub->add_option("--device", options->device,
                   "A device, like cpu or cuda:0; the one with the largest peak if not given")
       ->type_name("NAME");
-  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("FILE");
-  sub->add_option("--color", options->color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
-      ->check(one_of({"auto", "always", "never"}))
-      ->type_name("{auto,always,never}")
-      ->capture_default_str();
+  add_output_option(*sub, options->output);
+  add_color_option(*sub, options->color);
   sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
   sub->add_option("--fail-above", options->fail_above,
                   "Exit code 1 if the peak is greater; budgets by module and a baseline: tapelens check")
       ->type_name("SIZE");
-  sub->callback([options, top, process, &exit_code] {
+  sub->callback([options, depth, top, process, &exit_code] {
     options->top_given = top->count() > 0;
     options->process_given = process->count() > 0;
     report::Options wanted;
     wanted.at = *report::parse_at(options->at);
     wanted.by = *peak::parse_by(options->by);
+    if (depth->count() > 0) {
+      if (wanted.by != peak::By::module)
+        throw CLI::ValidationError("--depth", "is how deep modules are listed: it goes with --by module");
+      wanted.depth = static_cast<unsigned>(options->depth);
+    }
     const report::Format& format = *report::format_of(options->format);
     wanted.top = options->top_given ? static_cast<size_t>(options->top) : format.rows;
     wanted.is_pictured = format.is_pictured;

@@ -8,6 +8,7 @@
 #include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/sealing.h"
 #include "cli/spool_folder.h"
 #include "cli/text.h"
 
@@ -32,7 +33,7 @@ int seal(const SealCommand& options) {
   sealing.mode = *parse_mode(options.mode);
   sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(options.folder);
-  const trace::Result<trace::SealSummary> sealed = trace::seal(sealing);
+  const trace::Result<trace::SealSummary> sealed = seal_with_summary(sealing, {});
   clear_progress_line();
   if (!sealed) return fail(sealed.error());
   if (sealed->processes.empty()) {

@@ -10,10 +10,14 @@ namespace {
 uint64_t steps_in_spool(const std::string& spool) {
   const auto reader = trace::SpoolReader::open(spool);
   if (!reader) return 0;
-  trace::StepBorders borders;
+  trace::StepBorders borders(trace::program_step_of(*reader));
   uint64_t steps = 0;
   reader->for_each_event(
-      [&](const trace::RecordHeader* record, size_t lane, uint64_t) { steps += borders.event(record, lane) ? 1 : 0; },
+      [&](const trace::RecordHeader* record, size_t lane, uint64_t) {
+        const bool is_border = borders.event(record, lane);
+        if (borders.starts_anew()) steps = 0;
+        steps += is_border ? 1 : 0;
+      },
       [&](size_t lane) { borders.gap(lane); });
   return steps;
 }

@@ -9,7 +9,9 @@
 #include <memory>
 #include <optional>
 
+#include "cli/ask.h"
 #include "cli/commands.h"
+#include "cli/doctor_probe.h"
 #include "cli/messages.h"
 
 namespace tapelens::cli {
@@ -65,6 +67,12 @@ std::string window_program() {
   return access(beside.c_str(), X_OK) == 0 ? beside.string() : kWindow;
 }
 
+// The loader ends a program with 127 for which it does not find a library.
+bool lacks_qt(const std::string& window) {
+  const ProgramFacts facts = look_into(window);
+  return facts.error.empty() && facts.dynamic && ask({window, "--version"}).exit_code == 127;
+}
+
 int view_command(const ViewCommand& command) {
   for (const std::string* path : {&command.file, &command.other}) {
     if (path->empty()) continue;
@@ -78,11 +86,15 @@ int view_command(const ViewCommand& command) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  const std::string instead = "; tapelens report FILE --format html makes a page that any browser shows";
+  if (lacks_qt(words[0])) {
+    say("tapelens-gui finds no Qt 6 here: pip install 'tapelens[gui]', or apt install libqt6widgets6 libqt6svg6" +
+        instead);
+    return kNo;
+  }
   execvp(argv[0], argv.data());
-  say(errno == ENOENT && words[0] == kWindow
-          ? "tapelens-gui is not installed: build Tapelens with Qt 6 (scripts/setup installs it), or put "
-            "tapelens-gui on PATH; tapelens report and tapelens advise say the same in text"
-          : words[0] + ": cannot be run: " + std::strerror(errno));
+  say(errno == ENOENT && words[0] == kWindow ? "tapelens-gui is not installed: pip install 'tapelens[gui]'" + instead
+                                             : words[0] + ": cannot be run: " + std::strerror(errno));
   return kNo;
 }
 
@@ -96,7 +108,7 @@ void add_view(CLI::App& app, int& exit_code) {
       "  tapelens view run.tapelens --page peak --at step:2    what was alive at the peak of a training step\n"
       "  tapelens view before.tapelens after.tapelens          what changed between two runs\n"
       "  tapelens view run.tapelens --page advice --screenshot advice.png --size 1920x1080\n\n"
-      "The window is a program of its own, tapelens-gui, beside tapelens or on PATH; it is built where there is Qt 6.\n"
+      "The window is a program of its own, tapelens-gui, beside tapelens or on PATH: pip install 'tapelens[gui]'.\n"
       "Exit codes: 0 the window was closed, 1 tapelens-gui is not installed or cannot be run, 2 wrong usage,\n"
       "3 the file cannot be read or the picture cannot be written. More: docs/gui.md");
   const auto options = std::make_shared<ViewCommand>();

@@ -1,9 +1,17 @@
+include(TextHeader)
+
 # tapelens_library(NAME sources... [LINK libraries...] [PRIVATE libraries...]): one static library a folder,
 # with the project's warnings, the repository as include root.
 add_library(tapelens_options INTERFACE)
 # GCC 12 sees overlaps in std::string that are none (PR 105651).
 target_compile_options(tapelens_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
+if(CMAKE_UNITY_BUILD)
+  # A local name that hides another file's is none in the build that is tested.
+  target_compile_options(tapelens_options INTERFACE -Wno-shadow -Wno-unused-function)
+  # LibTorch's checks name the file that they are in.
+  target_compile_options(tapelens_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+endif()
 if(TAPELENS_SANITIZE)
   # A null pointer ends the program under AddressSanitizer as well, and x86 reads what is not aligned: these two of
   # UndefinedBehaviorSanitizer's checks double the time to compile. The fuzzers have them, where bytes come from outside.

@@ -8,11 +8,12 @@
 include(TorchVersions)
 
 set(_minors "")
-foreach(_release IN LISTS TAPELENS_TORCH_RELEASES)
+foreach(_release IN LISTS TAPELENS_TORCH_PROBES TAPELENS_TORCH_RELEASES)
   string(REGEX MATCH "^[0-9]+\\.[0-9]+\\.[0-9]+" TAPELENS_TORCH_DEFAULT "${_release}")
   string(REGEX MATCH "^[0-9]+\\.[0-9]+" _minor "${_release}")
   list(APPEND _minors ${_minor})
 endforeach()
+list(SORT _minors COMPARE NATURAL)
 list(JOIN _minors ", " _minors_text)
 
 # The package: TAPELENS_TORCH_DIR, or the virtual environment that scripts/setup made.

@@ -5,6 +5,8 @@ set(TAPELENS_PAGES
   peak
   advice
   steps
+  modules
   compare
   segments
+  ranks
 )

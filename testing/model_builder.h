@@ -168,6 +168,7 @@ class ProcessBuilder : public TextBuilder {
     t.layout.raw.push_back(layout.value);
     t.offset.raw.push_back(0);
     t.flags.raw.push_back(flags);
+    t.stack.raw.push_back(0);
     return SaveId{t.rows()};
   }
 
@@ -220,6 +221,16 @@ class ProcessBuilder : public TextBuilder {
     const EvaluationId id = evaluate(begin, end, {});
     process.evaluations.flags.raw.back() = trace::kEvaluationUnpacks;
     return id;
+  }
+
+  HeldId held(int64_t time, AllocationId allocation, trace::HeldBy by, std::string_view field, NodeId node = {}) {
+    Held& t = process.held;
+    push(t.time, time);
+    t.node.raw.push_back(node.value);
+    t.field.raw.push_back(string(field).value);
+    t.allocation.raw.push_back(allocation.value);
+    t.by.raw.push_back(static_cast<uint8_t>(by));
+    return HeldId{t.rows()};
   }
 
   RoleId role(int64_t time, AllocationId allocation, Role kind, std::string_view name, AllocationId parameter = {}) {

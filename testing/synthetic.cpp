@@ -287,9 +287,9 @@ class Program {
       if (kind.has_parameter) {
         put(main_, EvaluationRecord{header<EvaluationRecord>(RecordKind::evaluation_begin, 0, 0), tick(),
                                     parameter.accumulate});
-        event(RecordKind::evaluation_end);
         put(main_, RoleRecord{header<RoleRecord>(RecordKind::role, static_cast<uint8_t>(Role::gradient), layout_type_),
                               tick(), parameter.gradient, kParameterBytes, parameter.storage});
+        event(RecordKind::evaluation_end);
       }
       if (next.address != gradient.address && gradient.address != 0) release(gradient.address, gradient.bytes);
       gradient = next;

@@ -228,6 +228,15 @@ class SpoolBuilder {
     return raw(SaveRecord{header<SaveRecord>(RecordKind::save, flags, id), tick(), node_address, storage, storage_bytes,
                           offset, layout_id, index});
   }
+  // Of a compiled function, computed for the line of a stack.
+  SpoolBuilder& placed_save(uint64_t node_address, std::string_view field, uint64_t storage, uint64_t storage_bytes,
+                            uint32_t stack_id, uint8_t flags = 0) {
+    const uint32_t behind[] = {stack_id, 0};  // what a PlacedSaveRecord has more
+    static_assert(sizeof(SaveRecord) + sizeof behind == sizeof(PlacedSaveRecord));
+    return raw(SaveRecord{header<SaveRecord>(RecordKind::save, flags, string(field)), tick(), node_address, storage,
+                          storage_bytes, 0, 0, 0},
+               behind, sizeof behind);
+  }
   SpoolBuilder& node_release(uint64_t node_address) { return release(node_address, 0); }
   SpoolBuilder& node_dies(uint64_t node_address) { return release(node_address, kNodeDied); }
   SpoolBuilder& evaluate(uint64_t node_address, bool releases = true) {
@@ -243,6 +252,12 @@ class SpoolBuilder {
     const uint32_t id = string(name);
     return raw(RoleRecord{header<RoleRecord>(RecordKind::role, static_cast<uint8_t>(role), id), tick(), storage,
                           storage_bytes, parameter});
+  }
+  SpoolBuilder& held(HeldBy by, std::string_view field, uint64_t storage, uint64_t storage_bytes,
+                     uint64_t node_address = 0) {
+    const uint32_t id = string(field);
+    return raw(HeldRecord{header<HeldRecord>(RecordKind::held, static_cast<uint8_t>(by), id), tick(), node_address,
+                          storage, storage_bytes});
   }
   // Skipped if there is a reason.
   SpoolBuilder& rewrite(std::string_view id, uint8_t level, uint64_t node_address, std::string_view field,

@@ -76,6 +76,8 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
       return node(as<NodeRecord>(record), lane, static_cast<uint32_t>(lane_number), time);
     case RecordKind::save:
       return save(as<SaveRecord>(record), time);
+    case RecordKind::held:
+      return held(as<HeldRecord>(record), time);
     case RecordKind::node_release:
       return node_release(as<NodeReleaseRecord>(record), time);
     case RecordKind::evaluation_begin: {
@@ -417,14 +419,28 @@ void ProcessSealer::save(const SaveRecord& record, Time time) {
   const StringId field = ids_.strings[record.header.id];
   if (!node || !field) lose(unattributed_, time);
   const AllocationId allocation = storage_at(record.storage, record.storage_bytes, time);
-  tables_.push<table::Saves>({.time = time,
-                              .node = node,
-                              .field = field,
-                              .index = record.index,
-                              .allocation = allocation,
-                              .offset = record.storage_offset,
-                              .layout = ids_.layouts[record.layout],
-                              .flags = record.header.flags});
+  const bool is_placed = size_t{record.header.words} * 8 >= sizeof(PlacedSaveRecord);
+  tables_.push<table::Saves>(
+      {.time = time,
+       .node = node,
+       .field = field,
+       .index = record.index,
+       .allocation = allocation,
+       .offset = record.storage_offset,
+       .layout = ids_.layouts[record.layout],
+       .flags = record.header.flags,
+       .stack = is_placed ? ids_.stacks[as<PlacedSaveRecord>(&record.header).stack] : StackId{}});
+}
+
+void ProcessSealer::held(const HeldRecord& record, Time time) {
+  // What is kept is alive, and was told of. Another thread may have freed by now what a hook made and gave it.
+  const AllocationId allocation = allocation_at(record.storage);
+  if (!allocation) return;
+  tables_.push<table::Held>({.time = time,
+                             .node = node_at(record.node),
+                             .field = ids_.strings[record.header.id],
+                             .allocation = allocation,
+                             .by = HeldBy{record.header.flags}});
 }
 
 void ProcessSealer::rewrite(const RewriteRecord& record, const Lane& lane, Time time) {

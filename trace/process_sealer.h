@@ -105,6 +105,7 @@ class ProcessSealer {
   void free(const FreeRecord& record, Time time);
   void node(const NodeRecord& record, const Lane& lane, uint32_t lane_number, Time time);
   void save(const SaveRecord& record, Time time);
+  void held(const HeldRecord& record, Time time);
   void node_release(const NodeReleaseRecord& record, Time time);
   void role(const RoleRecord& record, Time time);
   void rewrite(const RewriteRecord& record, const Lane& lane, Time time);

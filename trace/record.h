@@ -17,7 +17,11 @@ namespace tapelens::trace {
 
 // The version of the spool: a reader reads its own major with its own minor or an older one. A new kind, field or flag
 // raises the minor, whatever an older reader would go wrong with the major. Before 0.2 nodes were shorter.
-inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 6, kOldestSpoolMinor = 2;
+inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 8, kOldestSpoolMinor = 2;
+
+// What the program says of itself (profiler/inject/mark.h), as names of events: a step of no optimizer, which is a
+// border, and then nothing else is; a range of no length, before which nothing is looked at.
+inline constexpr std::string_view kProgramStep = "tapelens.step()", kProgramStart = "tapelens.start()";
 
 enum class RecordKind : uint8_t {
   // interned: `id` of the header is the new id
@@ -72,6 +76,7 @@ enum class RecordKind : uint8_t {
   outside_call = 54,       // a call of CUDA that hands out memory began on this lane
   virtual_memory = 55,     // physical memory that the driver made, mapped, took back (cuMemCreate), whoever asked
   memory_pool = 56,        // what a pool of the driver's (cudaMallocAsync) has, and has handed out
+  held = 66,               // the graph, or a checkpoint, keeps a storage that is no save
 };
 
 // 8 bytes. `words` is the size of the whole record in units of 8 bytes, at least 1.
@@ -397,10 +402,31 @@ struct SaveRecord {  // id: string, the field: "input"; flags: SaveFlags
   uint32_t layout;
   uint32_t index;  // place in a field that is a list, else 0
 };
+// Of a function that torch.compile made, where its graph is known: longer than others.
+struct PlacedSaveRecord {
+  SaveRecord save;
+  uint32_t stack;  // of the line that what is saved was computed for; 0: not known
+  uint32_t reserved;
+};
 enum SaveFlags : uint8_t {
   kSaveIsOutput = 1,
   kSaveIsWrappedNumber = 2,  // a Python scalar: invisible to torch.autograd.graph.saved_tensors_hooks
   kSaveIsPacked = 4,         // the program's own hooks took it: this node holds no storage
+  kSaveIsOfContext = 8,      // kept on the node's `ctx`: until the node dies, whatever backward releases
+};
+
+// What is kept for a backward outside of saves.
+struct HeldRecord {  // id: string, what for: the field ("input"), the attribute ("mask"); 0: not known; flags: HeldBy
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t node;     // address; 0: of none
+  uint64_t storage;  // address
+  uint64_t storage_bytes;
+};
+enum class HeldBy : uint8_t {
+  packed = 1,         // a hook of the program returned it for a save of the node's, until that is released
+  context = 2,        // an attribute of the node's own, until it dies
+  checkpointing = 3,  // selective checkpointing keeps it instead of computing it again, until it is freed
 };
 
 struct NodeReleaseRecord {  // flags: NodeReleaseFlags
@@ -523,6 +549,7 @@ inline constexpr RecordShape kRecordShapes[] = {
     detail::fixed<OutsideCallRecord>(RecordKind::outside_call),
     detail::fixed<VirtualMemoryRecord>(RecordKind::virtual_memory),
     detail::fixed<MemoryPoolRecord>(RecordKind::memory_pool),
+    detail::fixed<HeldRecord>(RecordKind::held),
 };
 
 // By kind; of one that is not known `bytes` is 0.

@@ -14,6 +14,7 @@
 #include "trace/column_codec.h"
 #include "trace/regular_file.h"
 #include "trace/sealed_format.h"
+#include "trace/sealed_summary.h"
 
 namespace tapelens::trace {
 namespace {
@@ -37,12 +38,10 @@ T load(const std::byte* from) {
   return value;
 }
 
-}  // namespace
-
-struct Recording::Mapped {
+struct SealedFile {
   const std::byte* bytes = nullptr;
   size_t size = 0;
-  std::string path, command;
+  std::string path, command, summary;
   TotalsItem totals{};
   std::vector<ProcessSummary> processes;
   std::vector<RowsItem> rows;      // in the order of table_of
@@ -50,10 +49,10 @@ struct Recording::Mapped {
   std::vector<LeftOutTable> left_out;
   std::set<std::tuple<uint32_t, uint32_t>> unsound;  // the same by table_of
 
-  Mapped() = default;
-  Mapped(const Mapped&) = delete;
-  Mapped& operator=(const Mapped&) = delete;
-  ~Mapped() {
+  SealedFile() = default;
+  SealedFile(const SealedFile&) = delete;
+  SealedFile& operator=(const SealedFile&) = delete;
+  ~SealedFile() {
     if (bytes != nullptr) munmap(const_cast<std::byte*>(bytes), size);
   }
 
@@ -61,6 +60,8 @@ struct Recording::Mapped {
     return {path + ": offset " + std::to_string(offset) + ": " + what + ": " + fix};
   }
   Status map();
+  bool is_snapshot() const;
+  Result<uint64_t> check_ends();
   Status check();
   Status read_directory(uint64_t from, uint64_t to);
   Status read_item(ItemTag tag, uint64_t offset, size_t count);
@@ -70,7 +71,7 @@ struct Recording::Mapped {
   Status check_size() const;
 };
 
-Status Recording::Mapped::map() {
+Status SealedFile::map() {
   const auto file = RegularFile::open(path);
   const auto unreadable = [&](const std::string& why) {
     return Error{path + ": cannot be read: " + why + ": give the path of a .tapelens file"};
@@ -85,8 +86,19 @@ Status Recording::Mapped::map() {
   return Done{};
 }
 
-Status Recording::Mapped::check() {
+// A pickle, of any protocol that PyTorch writes one in, with a memory snapshot's keys.
+bool SealedFile::is_snapshot() const {
+  const std::string_view begin(reinterpret_cast<const char*>(bytes), std::min<size_t>(size, 4096));
+  if (!begin.starts_with('\x80') || begin[1] < 2 || begin[1] > 5) return false;
+  return begin.find("segments") != std::string_view::npos || begin.find("device_traces") != std::string_view::npos;
+}
+
+// Header, footer and directory, which is read. Where the directory begins.
+Result<uint64_t> SealedFile::check_ends() {
   const auto header = load<SealedHeader>(bytes);
+  if (header.magic != kSealedMagic && is_snapshot()) {
+    return Error{path + ": is a memory snapshot of PyTorch, not a recording: make one of it with tapelens import"};
+  }
   if (header.magic != kSealedMagic)
     return wrong(0, "not a Tapelens recording, or its beginning is damaged", "give the path of a .tapelens file");
   if (header.checksum != checksum_of(&header, offsetof(SealedHeader, checksum)))
@@ -110,13 +122,19 @@ Status Recording::Mapped::check() {
     return wrong(at, "the directory is not where the footer says");
   if (footer.directory_checksum != checksum_of(bytes + footer.directory_offset, footer.directory_bytes))
     return wrong(footer.directory_offset, "the directory's checksum does not match");
-  if (Status status = read_directory(footer.directory_offset, at); !status) return status;
-  if (Status status = check_chunks(footer.directory_offset); !status) return status;
+  if (Status status = read_directory(footer.directory_offset, at); !status) return status.error();
+  return uint64_t{footer.directory_offset};
+}
+
+Status SealedFile::check() {
+  const auto directory_offset = check_ends();
+  if (!directory_offset) return directory_offset.error();
+  if (Status status = check_chunks(*directory_offset); !status) return status;
   check_rows();
   return check_size();
 }
 
-Status Recording::Mapped::read_directory(uint64_t from, uint64_t to) {
+Status SealedFile::read_directory(uint64_t from, uint64_t to) {
   for (uint64_t at = from; at < to;) {
     if (to - at < sizeof(ItemHeader)) return wrong(at, "an item of the directory is cut off");
     const auto header = load<ItemHeader>(bytes + at);
@@ -128,7 +146,7 @@ Status Recording::Mapped::read_directory(uint64_t from, uint64_t to) {
   return Done{};
 }
 
-Status Recording::Mapped::read_item(ItemTag tag, uint64_t offset, size_t count) {
+Status SealedFile::read_item(ItemTag tag, uint64_t offset, size_t count) {
   const std::byte* from = bytes + offset;
   const auto array = [&]<class Entry>(std::vector<Entry>& into) -> Status {
     if (count % sizeof(Entry) != 0) return wrong(offset, "an array of the directory has half an entry");
@@ -156,11 +174,14 @@ Status Recording::Mapped::read_item(ItemTag tag, uint64_t offset, size_t count) 
       return array(rows);
     case ItemTag::chunks:
       return array(chunks);
+    case ItemTag::summary:
+      if (count <= kMostSummaryBytes) summary.assign(reinterpret_cast<const char*>(from), count);
+      return Done{};
   }
   return Done{};  // of a newer version
 }
 
-Status Recording::Mapped::check_chunks(uint64_t directory_offset) {
+Status SealedFile::check_chunks(uint64_t directory_offset) {
   uint64_t offset = sizeof(SealedHeader);
   for (const ChunkEntry& chunk : chunks) {
     if (chunk.offset != offset || chunk.stored_bytes > directory_offset - offset)
@@ -179,13 +200,13 @@ Status Recording::Mapped::check_chunks(uint64_t directory_offset) {
 }
 
 // The first reason is kept.
-void Recording::Mapped::leave_out(const RowsItem& table, const std::string& why) {
+void SealedFile::leave_out(const RowsItem& table, const std::string& why) {
   if (unsound.insert(table_of(table)).second && table.table <= UINT8_MAX)
     left_out.push_back({Table{static_cast<uint8_t>(table.table)}, {table.process}, why});
 }
 
 // Each table is what the directory says of it, or left out.
-void Recording::Mapped::check_rows() {
+void SealedFile::check_rows() {
   std::stable_sort(chunks.begin(), chunks.end(), [](auto& a, auto& b) { return order_of(a) < order_of(b); });
   std::sort(rows.begin(), rows.end(), [](auto& a, auto& b) { return table_of(a) < table_of(b); });
   const auto less = [](auto& a, auto& b) { return table_of(a) < table_of(b); };
@@ -219,7 +240,7 @@ void Recording::Mapped::check_rows() {
 }
 
 // Asked before anything is decoded: what is read takes memory by the rows, not by the bytes of the file.
-Status Recording::Mapped::check_size() const {
+Status SealedFile::check_size() const {
   uint64_t needed = 0;
   for (const RowsItem& item : rows)
     needed += item.rows * (Table{static_cast<uint8_t>(item.table)} == Table::string_bytes ? 1 : kBytesOfRow);
@@ -228,12 +249,24 @@ Status Recording::Mapped::check_size() const {
       size, "its tables would take " + std::to_string(needed >> 20) + " MiB, more than a file of this size can hold");
 }
 
+}  // namespace
+
+struct Recording::Mapped : SealedFile {};
+
 Result<Recording> Recording::open(const std::string& path) {
   auto mapped = std::make_unique<Mapped>();
   mapped->path = path;
   if (Status status = mapped->map(); !status) return status.error();
   if (Status status = mapped->check(); !status) return status.error();
   return Recording(std::move(mapped));
+}
+
+Result<std::string> read_summary(const std::string& path) {
+  SealedFile mapped;
+  mapped.path = path;
+  if (Status status = mapped.map(); !status) return status.error();
+  if (const auto checked = mapped.check_ends(); !checked) return checked.error();
+  return std::move(mapped.summary);
 }
 
 Recording::Recording(std::unique_ptr<Mapped> mapped) : mapped_(std::move(mapped)) {}

@@ -75,13 +75,16 @@ class OlderSteps {
  public:
   OlderSteps(const SpoolReader& spool, KeepSteps keep) : spool_(spool), reached_(spool.lanes().size()) {
     const uint32_t optimizer = spool.older() ? spool.older()->optimizer : 0;
-    StepBorders borders(optimizer);
+    StepBorders borders(program_step_of(spool), optimizer);
     LiveBytes live;
     std::vector<uint64_t> ends;  // numbers of the events that are borders
     uint64_t number = 0;
     spool.for_each_event(
         [&](const RecordHeader* record, size_t lane, uint64_t) {
-          if (borders.event(record, lane)) ends.push_back(number);
+          if (borders.event(record, lane)) {
+            if (borders.starts_anew()) ends.clear();
+            ends.push_back(number);
+          }
           if (keep.when != 0 && !exceeded_ && live.event(record) > keep.when) exceeded_ = ends.size();
           ++number;
         },
@@ -129,7 +132,7 @@ class OlderSteps {
   const SpoolReader::Block& block_of(size_t index) const { return spool_.blocks()[spool_.lanes()[index].first_block]; }
 
   void follow(uint64_t last) {
-    StepBorders borders(optimizer_);
+    StepBorders borders(0, optimizer_);
     uint64_t number = 0;
     spool_.for_each_event(
         [&](const RecordHeader* record, size_t lane, uint64_t ticks) {

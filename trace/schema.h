@@ -64,6 +64,7 @@ enum class Table : uint8_t {
   device_usage = 61,
   virtual_memory = 62,
   memory_pools = 63,
+  held = 70,
 };
 inline constexpr uint8_t kFirstTableOfProcess = 20;
 
@@ -404,6 +405,20 @@ struct Saves {
   Of<Plain<5, "storage_offset", uint64_t>> offset;  // elements
   Of<Plain<6, "layout", LayoutId>> layout;
   Of<Plain<7, "flags", uint8_t>> flags;  // SaveFlags
+  Of<Plain<8, "stack", StackId>> stack;  // of the line that it was computed for; 0: of its allocation
+};
+
+// What is kept for a backward outside of saves.
+template <template <class> class Of>
+struct Held {
+  static constexpr Table kTable = Table::held;
+  static constexpr const char* kName = "held";
+  using Id = HeldId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Delta<1, "node", NodeId>> node;      // none: of none, or not recorded
+  Of<Plain<2, "field", StringId>> field;  // what for
+  Of<Delta<3, "allocation", AllocationId>> allocation;
+  Of<Plain<4, "by", HeldBy>> by;
 };
 
 template <template <class> class Of>
@@ -581,7 +596,7 @@ using ProcessTableList =
               table::ModuleCallEnds, table::OptimizerSteps, table::Ranges, table::Losses, table::InputViews,
               table::Rewrites, table::Checksums, table::Sources, table::DeviceBlocks, table::FreeRequests,
               table::SegmentEvents, table::OutOfMemory, table::ValueReads, table::OutsideEvents, table::DeviceUsage,
-              table::VirtualMemory, table::MemoryPools>;
+              table::VirtualMemory, table::MemoryPools, table::Held>;
 
 template <class Visit>
 constexpr void for_each_table(Visit&& visit) {

@@ -151,6 +151,8 @@ Result<SealSummary> seal(const SealOptions& options) {
   std::vector<Spool> spools;
   SealSummary summary;
   std::vector<Error> unreadable;
+  std::string command = options.command;
+  bool has_others = false;  // of ranks that are left out
   std::error_code error;
   for (std::filesystem::directory_iterator entry(options.directory, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -162,8 +164,14 @@ Result<SealSummary> seal(const SealOptions& options) {
       continue;
     }
     summary.spool_bytes += reader->file_bytes();
-    if (reader->operators() == 0) continue;
+    // With --marked a process may have recorded nothing but its memory, which is said in the report.
+    if (reader->operators() == 0 && information_value(*reader, "marked").empty()) continue;
     const int32_t rank = rank_of(*reader);
+    if (options.ranks && !options.ranks->contains(rank)) {
+      has_others = true;
+      if (command.empty()) command = as_utf8(information_value(*reader, "command"));
+      continue;
+    }
     summary.events += reader->events();
     spools.push_back({std::move(*reader), rank});
   }
@@ -171,7 +179,7 @@ Result<SealSummary> seal(const SealOptions& options) {
     return Error{options.directory + ": cannot be read: " + error.message() +
                  ": give the folder that holds the spools"};
   if (spools.empty() && !unreadable.empty()) return unreadable.front();
-  if (spools.empty()) return summary;
+  if (spools.empty() && !has_others) return summary;
   std::vector<const Spool*> order;
   for (const Spool& spool : spools) order.push_back(&spool);
   std::sort(order.begin(), order.end(), [](const Spool* a, const Spool* b) {
@@ -196,10 +204,12 @@ Result<SealSummary> seal(const SealOptions& options) {
     processes.push_back({facts.pid, facts.parent_pid, spool->rank, facts.finished, facts.wall_ns, facts.exit_code});
   }
   shared.flush();
-  const std::string command =
-      !options.command.empty() ? options.command : as_utf8(information_value(order.front()->reader, "command"));
+  if (options.command.empty() && !order.empty()) {
+    command = as_utf8(information_value(order.front()->reader, "command"));
+  }
   const int64_t duration = options.duration_ns > 0 ? options.duration_ns : last.ns;
-  if (Status status = writer.finish(command, duration, summary.events, processes); !status) return status.error();
+  if (Status status = writer.finish(command, duration, summary.events, processes, options.summarize); !status)
+    return status.error();
   for (const auto& [kind, count] : lost) summary.losses.push_back({kind, count});
   summary.file_bytes = writer.bytes();
   return summary;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,12 @@ struct SealOptions {
   uint32_t mode = 0600;                           // permissions of the file
   int64_t duration_ns = 0;                        // 0: the last event
   std::function<void(double fraction)> progress;  // may be empty
+  // Called with the whole file before it has its name; what it returns is carried in it, at most kMostSummaryBytes.
+  // Empty, or nothing returned: the file has no summary.
+  std::function<std::string(const std::string& file)> summarize = {};
+  // Processes of other ranks are left out, those without a rank too: the file may be of no process, with a summary
+  // alone. None: all.
+  std::optional<std::set<int32_t>> ranks = {};
 };
 
 struct DeviceSeal {

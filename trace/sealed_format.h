@@ -49,7 +49,10 @@ struct ChunkEntry {
 };
 static_assert(sizeof(ChunkEntry) == 48);
 
-enum class ItemTag : uint32_t { command = 1, totals = 2, process = 3, rows = 4, chunks = 5 };
+enum class ItemTag : uint32_t { command = 1, totals = 2, process = 3, rows = 4, chunks = 5, summary = 6 };
+
+// A summary of more is none. What it says is its writer's and its reader's: JSON, analyzer/ranks.
+inline constexpr size_t kMostSummaryBytes = size_t{64} * 1024;
 
 // An item of the directory: this, then `bytes` of payload, padded with zeros to 8. Unknown tags are skipped.
 struct ItemHeader {

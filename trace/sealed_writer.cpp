@@ -92,8 +92,20 @@ void SealedWriter::write_chunk(const ColumnKey& key, uint32_t process, const voi
   chunks_.push_back(entry);
 }
 
+void SealedWriter::write_end(const std::vector<std::byte>& directory) {
+  SealedFooter footer{};
+  footer.directory_offset = offset_;
+  footer.directory_bytes = directory.size();
+  footer.directory_checksum = checksum_of(directory.data(), directory.size());
+  footer.file_bytes = offset_ + directory.size() + sizeof(footer);
+  footer.checksum = checksum_of(&footer, offsetof(SealedFooter, checksum));
+  footer.magic = kSealedEndMagic;
+  write(directory.data(), directory.size());
+  write(&footer, sizeof(footer));
+}
+
 Status SealedWriter::finish(const std::string& command, int64_t duration_ns, uint64_t events,
-                            const std::vector<ProcessSummary>& processes) {
+                            const std::vector<ProcessSummary>& processes, const Summarize& summarize) {
   std::map<std::pair<uint32_t, uint8_t>, std::map<uint8_t, uint64_t>> columns;
   for (const ChunkEntry& chunk : chunks_) columns[{chunk.process, chunk.table}][chunk.column] += chunk.rows;
   std::vector<RowsItem> rows;
@@ -119,15 +131,17 @@ Status SealedWriter::finish(const std::string& command, int64_t duration_ns, uin
   append_array(directory, ItemTag::rows, rows);
   append_array(directory, ItemTag::chunks, chunks_);
 
-  SealedFooter footer{};
-  footer.directory_offset = offset_;
-  footer.directory_bytes = directory.size();
-  footer.directory_checksum = checksum_of(directory.data(), directory.size());
-  footer.file_bytes = offset_ + directory.size() + sizeof(footer);
-  footer.checksum = checksum_of(&footer, offsetof(SealedFooter, checksum));
-  footer.magic = kSealedEndMagic;
-  write(directory.data(), directory.size());
-  write(&footer, sizeof(footer));
+  const uint64_t directory_offset = offset_;
+  write_end(directory);
+  if (summarize && error_ == 0 && std::fflush(file_) == 0) {
+    const std::string summary = summarize(part_);
+    if (!summary.empty() && summary.size() <= kMostSummaryBytes &&
+        std::fseek(file_, static_cast<long>(directory_offset), SEEK_SET) == 0) {
+      append_item(directory, ItemTag::summary, summary.data(), summary.size());
+      offset_ = directory_offset;
+      write_end(directory);  // longer than what it is written over
+    }
+  }
 
   if (fchmod(fileno(file_), mode_) != 0 && error_ == 0) error_ = errno;
   if (std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0) error_ = errno;

@@ -1,8 +1,10 @@
 // Writes a sealed file: columns as they come, in chunks, then the directory. Used by the sealer only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +18,9 @@
 
 namespace tapelens::trace {
 
+// See SealOptions.
+using Summarize = std::function<std::string(const std::string& file)>;
+
 class SealedWriter {
  public:
   SealedWriter() = default;
@@ -28,12 +33,14 @@ class SealedWriter {
   // An error is kept until `finish`. Each column of a table must get the same number of rows in the end.
   void write_chunk(const ColumnKey& key, uint32_t process, const void* values, size_t rows);
   // The file is whole and in its place when this succeeds.
+  // `summarize`: see SealOptions.
   Status finish(const std::string& command, int64_t duration_ns, uint64_t events,
-                const std::vector<ProcessSummary>& processes);
+                const std::vector<ProcessSummary>& processes, const Summarize& summarize = {});
   uint64_t bytes() const { return offset_; }
 
  private:
   void write(const void* bytes, size_t count);
+  void write_end(const std::vector<std::byte>& directory);
   Error failed(const char* doing) const;
 
   std::string path_, part_;

@@ -1,20 +1,23 @@
 // Counts the steps of a process as its events come: the end of a step of the optimizer that stepped first is a border,
-// as profiler/observe/steps.h counts.
+// or, from the first of them on, where the program says so: as profiler/observe/steps.h counts.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "trace/record.h"
+#include "trace/spool_reader.h"
 
 namespace tapelens::trace {
 
 class StepBorders {
  public:
-  // `optimizer`: the string that names it; 0: the first that ends a step.
-  explicit StepBorders(uint32_t optimizer = 0) : optimizer_(optimizer) {}
+  // `optimizer`: the string that names it; 0: the first that ends a step. `program`: kProgramStep; 0: it never says so.
+  explicit StepBorders(uint32_t program, uint32_t optimizer = 0)
+      : program_(program), optimizer_(optimizer), is_given_(optimizer != 0) {}
 
   // Whether the event is a border.
   bool event(const RecordHeader* record, size_t lane) {
@@ -24,15 +27,28 @@ class StepBorders {
     if (open.empty()) return false;
     const uint32_t ended = open.back();
     open.pop_back();
-    if (optimizer_ == 0) optimizer_ = ended;
+    is_first_of_program_ = ended == program_ && optimizer_ != program_ && !is_given_;
+    if (optimizer_ == 0 || is_first_of_program_) optimizer_ = ended;
     return ended == optimizer_;
   }
+  // Those before the border that event() has just seen are none any more.
+  bool starts_anew() const { return is_first_of_program_; }
   void gap(size_t lane) { open_[lane].clear(); }
   uint32_t optimizer() const { return optimizer_; }
 
  private:
-  uint32_t optimizer_;
+  uint32_t program_, optimizer_;
+  bool is_given_, is_first_of_program_ = false;
   std::map<size_t, std::vector<uint32_t>> open_;  // by lane: names of those that are stepping
 };
+
+// The string that is kProgramStep; 0: there is none.
+inline uint32_t program_step_of(const SpoolReader& spool) {
+  for (const RecordHeader* record : spool.interned(RecordKind::string)) {
+    const auto& text = *reinterpret_cast<const StringRecord*>(record);
+    if (std::string_view(reinterpret_cast<const char*>(&text + 1), text.bytes) == kProgramStep) return record->id;
+  }
+  return 0;
+}
 
 }  // namespace tapelens::trace

@@ -66,6 +66,8 @@ void StillNeeded::event(const RecordHeader* record, uint32_t lane_number, uint64
       return node(lane, as<NodeRecord>(record));
     case RecordKind::save:
       return save(as<SaveRecord>(record));
+    case RecordKind::held:
+      return held(as<HeldRecord>(record));
     case RecordKind::rewrite: {
       const auto of = nodes_.find(as<RewriteRecord>(record).node);
       if (as<RewriteRecord>(record).node != 0 && of != nodes_.end()) of->second->own.push_back(item_here(lane));
@@ -311,6 +313,16 @@ void StillNeeded::save(const SaveRecord& record) {
   if (node == nodes_.end()) return;
   node->second->own.push_back(item());
   if (of) node->second->own.back()->within.push_back(of);
+}
+
+// With its node where it has one, else with what is held.
+void StillNeeded::held(const HeldRecord& record) {
+  const Ref of = allocation_at(record.storage);
+  if (!of) return;
+  const auto node = record.node != 0 ? nodes_.find(record.node) : nodes_.end();
+  const Ref holder = node != nodes_.end() ? node->second : of;
+  holder->own.push_back(item());
+  if (holder != of) holder->own.back()->within.push_back(of);
 }
 
 // Of the evaluations of a node that lives on, the last is enough: whether it was ever used, and what it released.

@@ -81,6 +81,7 @@ class StillNeeded {
   void node(const Lane& lane, const NodeRecord& record);
   void end_node(const Ref& node, Event with);
   void save(const SaveRecord& record);
+  void held(const HeldRecord& record);
   void evaluation_end(Lane& lane);
   void release(const Ref& node, Event with);
   void role(const RoleRecord& record);

@@ -31,6 +31,7 @@ using FreeId = Id<struct FreeTag>;
 using NodeId = Id<struct NodeTag>;
 using ReleaseId = Id<struct ReleaseTag>;
 using SaveId = Id<struct SaveTag>;
+using HeldId = Id<struct HeldTag>;
 using EvaluationId = Id<struct EvaluationTag>;
 using RoleId = Id<struct RoleTag>;
 using RewriteId = Id<struct RewriteTag>;
@@ -94,6 +95,8 @@ enum class Loss : uint8_t {
   file_size_limit = 14,   // events past the program's own limit of file sizes (ulimit -f)
   unknown_record = 15,    // records of a kind that the sealer did not know
   dropped_activity = 24,  // records of memory outside of PyTorch's allocator that CUPTI had no room for
+  dropped_history = 30,   // of an imported snapshot: allocations whose entry its history held no more
+  unknown_action = 31,    // entries of such a history that say what the importer did not know
 };
 
 struct ProcessIndex {

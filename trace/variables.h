@@ -5,6 +5,7 @@
 #define TAPELENS_SPOOL "TAPELENS_SPOOL"         /* the folder for the spools; without it nothing is recorded */
 #define TAPELENS_EPOCH_NS "TAPELENS_EPOCH_NS"   /* CLOCK_MONOTONIC when the recording of all processes began */
 #define TAPELENS_STEPS "TAPELENS_STEPS"         /* "A:B", "A:" or ":B": optimizer steps in full, else memory alone */
+#define TAPELENS_MARKED "TAPELENS_MARKED"       /* memory alone until the program calls for more: tapelens_mark() */
 #define TAPELENS_LAST "TAPELENS_LAST"           /* how many steps are kept: older ones are left out meanwhile */
 #define TAPELENS_MAX_BYTES "TAPELENS_MAX_BYTES" /* of a process's spool */
 #define TAPELENS_STACKS "TAPELENS_STACKS"       /* "python", "cpp", both or "none" */
@@ -12,4 +13,6 @@
 #define TAPELENS_CHECKSUMS "TAPELENS_CHECKSUMS" /* of gradients and parameters, at each step */
 #define TAPELENS_VALUES "TAPELENS_VALUES"       /* the folder for the gradients themselves */
 #define TAPELENS_FLOAT64 "TAPELENS_FLOAT64"     /* beside TAPELENS_VALUES: those of every operator run on float64 too */
-#define TAPELENS_QUIET "TAPELENS_QUIET"         /* no message in the process, of rewriting either */
+#define TAPELENS_ACTIVATION_BUDGET "TAPELENS_ACTIVATION_BUDGET" /* of torch.compile's partitioner: 0 to 1 */
+#define TAPELENS_BUILT_PROBES "TAPELENS_BUILT_PROBES" /* the folder of probes that `tapelens build-probe` made */
+#define TAPELENS_QUIET "TAPELENS_QUIET"               /* no message in the process, of rewriting either */

@@ -115,6 +115,7 @@ struct Advice {
   std::vector<std::string> refused;  // one line for each check that failed, and why
   std::vector<std::string> checks;   // ids of those that ran
   check::SourceTree sources;         // that of Wanted::sources that the patches are of
+  std::vector<std::string> changed;  // the user's files that findings name, changed since: their lines may be off
   // If rewrites were applied: then findings are theirs, and peak_after_all is with them.
   std::optional<Prediction> predicted;
   // Of a device whose allocator tells of segments; whoever wants it asks allocator_advice() for it.

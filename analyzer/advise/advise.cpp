@@ -1,6 +1,9 @@
 // Runs the checks over one process, groups what they emit, asks the replay what it is worth, and puts it in order.
 #include <algorithm>
 #include <exception>
+#include <iterator>
+#include <set>
+#include <string>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/describe.h"
@@ -84,7 +87,8 @@ class Advisor {
                  peak_,
                  device.of().information("torch_version"),
                  nullptr,
-                 wanted.sources.empty() ? nullptr : &advice_.sources},
+                 wanted.sources.empty() ? nullptr : &advice_.sources,
+                 device.of().memory_of(device.device())},
         places_(context_),
         wanted_(wanted) {}
 
@@ -96,11 +100,20 @@ class Advisor {
     score();
     for (Scored& scored : scored_) words(scored);
     advice_.entries = entries_of(context_.process, replay_, chosen_.has_value(), advice_.findings, changes_);
+    note_changed_sources();
     if (changes != nullptr) *changes = std::move(changes_);
     return std::move(advice_);
   }
 
  private:
+  void note_changed_sources() {
+    if (context_.sources == nullptr) return;
+    std::set<std::string> files;
+    for (const Finding& finding : advice_.findings) files.insert(finding.source.file);
+    std::ranges::copy_if(files, std::back_inserter(advice_.changed),
+                         [&](const std::string& file) { return has_changed(context_.text, file, *context_.sources); });
+  }
+
   void tell(std::string_view what, double share) const {
     if (progress_) progress_(what, share);
   }

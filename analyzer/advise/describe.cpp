@@ -18,12 +18,12 @@ constexpr size_t kMostEvidence = 8, kMostSteps = 8;
 std::string text_of(const Text& text, StringId id) { return id ? std::string(text.string(id)) : std::string(); }
 
 // Without the white space around it, on one line.
-std::string statement_at(const Context& context, FrameId frame) {
+std::string statement_at(const Context& context, FrameId frame, uint32_t number) {
   const Text& text = context.text;
   const auto content = recorded_source(text, text.string(text.frame_file[frame]), *context.sources);
   if (!content) return "";
   std::string_view rest = *content;
-  for (uint32_t line = 1; line < text.frame_line[frame] && !rest.empty(); ++line) {
+  for (uint32_t line = 1; line < number && !rest.empty(); ++line) {
     rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
   }
   rest = rest.substr(0, rest.find('\n'));
@@ -44,6 +44,8 @@ class Holders {
   explicit Holders(const Context& context) : c_(context) {
     const Roles& roles = c_.process.roles;
     for (uint32_t row = 1; row <= roles.rows(); ++row) role_.emplace(roles.allocation.raw[row], RoleId{row});
+    const model::Held& held = c_.process.held;
+    for (uint32_t row = 1; row <= held.rows(); ++row) held_.emplace(held.allocation.raw[row], model::HeldId{row});
   }
 
   // Who keeps the occurrence's allocation besides the save that it is about.
@@ -58,12 +60,18 @@ class Holders {
       const std::string name = text_of(c_.text, p.roles.name[role->second]);
       out.push_back((kind < std::size(kNames) ? kNames[kind] : "role") + (name.empty() ? "" : " " + name));
     }
-    std::set<std::string> saves;
+    std::set<std::string> kept;
+    for (auto [at, end] = held_.equal_range(allocation.value); at != end; ++at) {
+      const peak::Holder holder = peak::held_by(p, at->second);
+      const std::string field =
+          holder.node ? peak::field_text(p, c_.text, holder.node, holder.field) : text_of(c_.text, holder.field);
+      kept.insert(std::string(peak::kind_name(holder.kind)) + (field.empty() ? "" : " " + field));
+    }
     for (const SaveId save : c_.provenance.saves(allocation)) {
       if (save == occurrence.save) continue;
-      saves.insert(peak::field_text(p, c_.text, p.saves.node[save], p.saves.field[save]));
+      kept.insert(peak::field_text(p, c_.text, p.saves.node[save], p.saves.field[save]));
     }
-    out.insert(out.end(), saves.begin(), saves.end());
+    out.insert(out.end(), kept.begin(), kept.end());
     if (out.empty() && !c_.lifetimes.ends_with_save(allocation)) out.emplace_back("program");
     return out;
   }
@@ -71,6 +79,7 @@ class Holders {
  private:
   const Context& c_;
   std::map<uint32_t, RoleId> role_;
+  std::multimap<uint32_t, model::HeldId> held_;
 };
 
 void add_evidence(const Context& context, const FoundGroup& group, Finding& finding) {
@@ -110,7 +119,7 @@ Frame frame_of(const Text& text, FrameId frame) {
   return {text_of(text, text.frame_file[frame]), text_of(text, text.frame_function[frame]), text.frame_line[frame]};
 }
 
-Finding describe_place(const Context& context, Places& places, const FoundGroup& group, FrameId edit) {
+Finding describe_place(const Context& context, Places& places, const FoundGroup& group, EditLine edit) {
   const Text& text = context.text;
   const Process& p = context.process;
   Finding finding;
@@ -137,11 +146,12 @@ Finding describe_place(const Context& context, Places& places, const FoundGroup&
     if (finding.steps.size() + 1 < kMostSteps || step == *steps.rbegin()) finding.steps.push_back(step);
   }
   for (const FrameId frame : text.stack(place.stack)) finding.stack.push_back(frame_of(text, frame));
-  const FrameId own = edit ? edit : own_frame(text, place.stack), library = places.source(place.stack);
+  const FrameId own = edit ? edit.frame : own_frame(text, place.stack), library = places.source(place.stack);
   finding.source = frame_of(text, own);
+  if (edit.line != 0) finding.source.line = edit.line;
   finding.innermost = frame_of(text, library);
   if (library && !is_own_frame(text, library) && library != own) finding.library = frame_of(text, library);
-  if (own && context.sources != nullptr) finding.statement = statement_at(context, own);
+  if (own && context.sources != nullptr) finding.statement = statement_at(context, own, finding.source.line);
   add_evidence(context, group, finding);
   return finding;
 }

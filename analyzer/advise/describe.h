@@ -9,7 +9,7 @@ namespace tapelens::advise {
 // In words; empty if there is none.
 Frame frame_of(const Text& text, FrameId frame);
 
-// `edit`: the frame whose line is to be edited; none: the biggest occurrence's own.
-Finding describe_place(const check::Context& context, Places& places, const FoundGroup& group, FrameId edit);
+// `edit`: the line to be edited; none: the biggest occurrence's own.
+Finding describe_place(const check::Context& context, Places& places, const FoundGroup& group, check::EditLine edit);
 
 }  // namespace tapelens::advise

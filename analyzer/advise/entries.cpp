@@ -113,7 +113,8 @@ std::vector<Remaining> remaining_of(const Process& process, const Text& text, co
   std::map<HolderKind, std::map<uint64_t, Group>> kinds;
   for (const peak::Member& member : left.members) {
     const peak::Holder& holder = main_holder(left.holders_of(member));
-    peak::Keys& keys = holder.kind == HolderKind::program ? lines : fields;
+    const bool is_by_line = holder.kind == HolderKind::program || holder.kind == HolderKind::unknown;
+    peak::Keys& keys = is_by_line ? lines : fields;
     const uint64_t key =
         holder.kind == HolderKind::op ? holder.name.value : keys.key(member.allocation, holder);  // by operator
     Group& group = kinds[holder.kind][key];
@@ -138,7 +139,8 @@ std::vector<Remaining> remaining_of(const Process& process, const Text& text, co
       const uint64_t keys[] = {key};
       one.largest = fields.names(keys).begin()->second;
     }
-    if (kind == HolderKind::op || kind == HolderKind::save || kind == HolderKind::program) {
+    if (kind == HolderKind::op || kind == HolderKind::save || kind == HolderKind::program ||
+        kind == HolderKind::unknown) {
       if (const ModuleId module = module_of(process, largest.biggest)) {
         one.module = text.string(text.module_path[module]);
       }

@@ -16,7 +16,7 @@ inline constexpr double kSignificant = 0.01;
 std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay, bool are_applied,
                               std::vector<Finding>& findings, std::vector<Change>& changes);
 
-// Of the peak set with all findings fixed.
+// Who holds what is alive then: the peak with all findings fixed, or any other set.
 std::vector<Remaining> remaining_of(const Process& process, const Text& text, const std::vector<Step>& steps,
                                     const peak::PeakSet& left);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/model/compiled.h"
 #include "analyzer/model/most_at_once.h"
 
 namespace tapelens::advise {
@@ -16,6 +17,14 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+// Whether it takes something from a node that nothing can be taken from.
+bool is_of_compiler(const Context& context, const peak::WhatIf& change) {
+  const Process& p = context.process;
+  return std::ranges::any_of(change.without, [&](SaveId save) {
+    return model::is_compiled(context.text.string(p.nodes.type[p.saves.node[save]]));
+  });
+}
+
 }  // namespace
 
 void Groups::add(const Occurrence& occurrence, const peak::WhatIf& change, uint32_t variant) {
@@ -24,6 +33,7 @@ void Groups::add(const Occurrence& occurrence, const peak::WhatIf& change, uint3
   const Time older = context_.process.older.until;
   if (occurrence.when.begin < older) return;
   if (occurrence.allocation && context_.process.allocations.time[occurrence.allocation] < older) return;
+  if (is_of_compiler(context_, change)) return;
   if (chosen_ != nullptr && !chosen_->takes(rewrite_, occurrence, change)) return;
   const Places::Key key = places_.key(occurrence.place, variant);
   const auto [at, is_new] = numbers_.try_emplace(key, static_cast<uint32_t>(groups_.size()));

@@ -32,9 +32,9 @@ CachingAllocator::CachingAllocator(const Settings& settings, Device& device, uin
   pool_numbers_.emplace(PoolId{}, 0);
 }
 
-uint64_t CachingAllocator::rounded(uint64_t bytes) const {
+uint64_t rounded(uint64_t bytes, const Settings& settings) {
   if (bytes < kBlock) return kBlock;
-  const uint64_t divisions = settings_.divisions_of(bytes);
+  const uint64_t divisions = settings.divisions_of(bytes);
   return divisions > 1 && bytes > kBlock * divisions ? up_to_division(bytes, divisions) : up_to_multiple(bytes, kBlock);
 }
 

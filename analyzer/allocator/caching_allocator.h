@@ -42,6 +42,9 @@ class Device {
 // More than a device has; PyTorch takes 9/8 of what it has.
 inline constexpr uint64_t kExpandableAddresses = uint64_t{1} << 44;
 
+// What a request becomes before a block is looked for, which may be larger.
+uint64_t rounded(uint64_t bytes, const Settings& settings);
+
 class CachingAllocator {
  public:
   // Who asks names each of its allocations by a number, from 1 to `allocations`, which is no other's as long as it
@@ -74,8 +77,8 @@ class CachingAllocator {
   // Of what is allocated; 0: it is not.
   uint64_t address_of(Number number) const { return blocks_[block_of_[number]].address; }
   uint64_t bytes_of(Number number) const { return blocks_[block_of_[number]].size; }
-  // What a request becomes.
-  uint64_t rounded(uint64_t bytes) const;
+
+  uint64_t rounded(uint64_t bytes) const { return allocator::rounded(bytes, settings_); }
 
   // What is reserved: a segment each, of an expandable one each piece that is mapped. By address.
   struct Block {

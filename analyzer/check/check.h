@@ -88,6 +88,8 @@ struct Context {
   const AppliedRewrites* applied = nullptr;
   // Where the program's files are, for patches; null: they are not looked at.
   const SourceTree* sources = nullptr;
+  // What the device has in all; none: not known.
+  std::optional<Bytes> memory;
 
   bool is_on_cuda() const { return text.string(text.device_name[device]).starts_with("cuda"); }
   // Whether an allocation is on the device that is looked at, and of so many bytes or more.
@@ -152,6 +154,14 @@ struct Fix {
   }
 };
 
+// A line of the program to edit.
+struct EditLine {
+  FrameId frame;      // of a recorded stack
+  uint32_t line = 0;  // in the frame's file, if it is not the frame's own
+
+  explicit operator bool() const { return bool{frame}; }
+};
+
 // The words for one group.
 struct Description {
   Severity severity = Severity::warning;
@@ -160,7 +170,7 @@ struct Description {
   std::vector<std::string> notes;  // evidence beyond the list of allocations and their holders, which Tapelens adds
   bool is_proved = true;           // false: the recording cannot show it for certain; the message says what to look at
   Fix fix;
-  FrameId edit;  // the frame whose line is to be edited; none: own_frame() of the biggest occurrence
+  EditLine edit;  // none: the line of own_frame() of the biggest occurrence
 };
 
 class Sink {
@@ -211,7 +221,7 @@ constexpr uint64_t interface_layout() {
 struct CheckInterface {
   using Made = Check;  // owned by the caller
   // Raised with every change of this file or of what it includes that a compiled check would notice.
-  static constexpr uint32_t kVersion = 5;
+  static constexpr uint32_t kVersion = 6;
   using BuiltFor = uint64_t;
   static constexpr BuiltFor kBuiltFor = interface_layout();
 };

@@ -28,6 +28,7 @@ Contents::Contents(const Context& context)
       has_role_(size_t{context.process.allocations.rows()} + 1) {
   for (const uint32_t allocation : context.process.roles.allocation.raw) has_role_[allocation] = 1;
   for (const uint32_t allocation : context.process.nodes.parameter.raw) has_role_[allocation] = 1;
+  for (const uint32_t allocation : context.process.held.allocation.raw) has_role_[allocation] = 1;
   has_role_[0] = 0;
 }
 

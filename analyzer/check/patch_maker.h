@@ -10,9 +10,32 @@
 
 #include "analyzer/check/check.h"
 #include "analyzer/check/patch.h"
-#include "analyzer/check/python_source.h"
+#include "analyzer/check/spot.h"
 
 namespace tapelens::check {
+
+// Where torch.no_grad() would go: of graphs that no backward wants.
+class FreeCalls {
+ public:
+  // Whether no gradient is wanted of a node.
+  using IsFree = std::function<bool(NodeId)>;
+  FreeCalls(const Context& context, IsFree is_free);
+
+  // The call to put under it: the innermost of the user's own frames all of whose nodes are free and that is in no
+  // module. If no module is called, the innermost one that calls what is not free elsewhere (a function that training
+  // shares), else the outermost one.
+  FrameId call(StackId stack) const;
+  // Whether a module is called on the way.
+  bool is_in_module(StackId stack) const;
+  bool is_free(NodeId node) const { return is_free_(node); }
+  // By frame: whether an operator below it has a node that is not free.
+  const std::vector<uint8_t>& needed() const { return needed_; }
+
+ private:
+  const Context& context_;
+  IsFree is_free_;
+  std::vector<uint8_t> needed_;
+};
 
 class PatchMaker {
  public:
@@ -24,38 +47,30 @@ class PatchMaker {
   FileEdits detach_collected(StackId stack, bool is_number) const;
   // state = f(state, ...): detached behind the statement. `op`: the operator that made the state, "aten::lstm".
   FileEdits detach_carried(StackId stack, std::string_view op) const;
+  // The frame of that statement: state = f(state, ...). None: it is not known.
+  FrameId carrying_frame(StackId stack) const;
   // A function, a loop or a statement around the innermost frame, all of whose nodes are free: under torch.no_grad().
-  // `is_free`: whether no gradient is wanted of a node.
-  using IsFree = std::function<bool(NodeId)>;
-  FileEdits no_grad(StackId stack, const IsFree& is_free) const;
-  // The call to put under torch.no_grad(): the innermost frame of the user's own all of whose nodes are free, and that
-  // calls what is not free elsewhere (a forward that training shares); if it calls nothing such, the outermost one.
-  FrameId free_call(StackId stack, const IsFree& is_free) const;
-  // judge(make(z)) -> judge(make(z).detach()), where all nodes of the inner call are free and none of the outer one.
-  FileEdits detach_argument(StackId stack, const IsFree& is_free) const;
-  // joined = torch.cat([joined, part]) in a loop: a list, and one cat behind the loop.
-  FileEdits join_once(StackId stack) const;
+  FileEdits no_grad(StackId stack, const FreeCalls& calls) const;
+  // judge(make(z)), where all nodes of the inner call are free and none of the outer one: what the inner call makes,
+  // under torch.no_grad() before the statement.
+  FileEdits no_grad_argument(StackId stack, const FreeCalls& calls) const;
   // optimizer.zero_grad(set_to_none=False)
   FileEdits set_to_none(StackId stack) const;
 
  private:
-  // A statement of a file of the repository.
-  struct Spot {
-    std::string path;
-    PythonSource source;
-    size_t statement = 0;
-    FrameId frame{};
-
-    const Statement& here() const { return source.statements()[statement]; }
+  struct Carrying {
+    Spot spot;
+    std::vector<std::string> names;  // that are on both sides
   };
-  std::optional<Spot> spot(FrameId frame) const;
+  std::optional<Carrying> carrying(StackId stack) const;
+  std::optional<Spot> spot(FrameId frame) const { return spot_of(context_, frame); }
   std::optional<Spot> spot(StackId stack) const;  // of the frame that is shown
   static FileEdits edits(const Spot& spot, std::vector<Edit> edits);
 
-  // Frames of operators whose nodes are not free.
-  std::vector<uint8_t> needed_frames(const IsFree& is_free) const;
   bool is_needed(const Spot& spot, size_t first, size_t end, const std::vector<uint8_t>& needed) const;
   bool is_function_needed(FrameId frame, const std::vector<uint8_t>& needed) const;
+  // Whether at a frame one call of a module of which all is free, and one of which nothing is, take turns.
+  bool takes_turns(FrameId frame, const FreeCalls& calls) const;
   FileEdits decorated(const Spot& spot) const;
   FileEdits wrapped(const Spot& spot, const std::vector<uint8_t>& needed) const;
 

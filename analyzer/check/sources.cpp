@@ -34,6 +34,18 @@ bool has_file(const SourceTree& tree, std::string_view file) {
          (std::filesystem::path(file).is_absolute() || std::filesystem::exists(tree.folder / file, error));
 }
 
+std::optional<std::string> python_file(std::string_view file, const SourceTree& tree) {
+  const std::string path = in_repository(file, tree);
+  if (!path.ends_with(".py")) return std::nullopt;
+  const std::filesystem::path there = tree.root / path;
+  // A link may lead out of the repository, where git applies nothing.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(there, error))) return std::nullopt;
+  auto content = trace::read_regular_file(there, kMostBytes);
+  if (!content) return std::nullopt;
+  return std::move(*content);
+}
+
 }  // namespace
 
 SourceTree source_tree_at(const std::filesystem::path& folder) {
@@ -74,16 +86,16 @@ const SourceTree& source_tree_of(const model::Text& text, std::span<const Source
 }
 
 std::optional<std::string> recorded_source(const model::Text& text, std::string_view file, const SourceTree& tree) {
-  const std::string path = in_repository(file, tree);
-  if (!path.ends_with(".py")) return std::nullopt;
-  const std::filesystem::path there = tree.root / path;
-  // A link may lead out of the repository, where git applies nothing.
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(there, error))) return std::nullopt;
-  auto content = trace::read_regular_file(there, kMostBytes);
+  auto content = python_file(file, tree);
   // Lines of another version of the file are not those that ran.
-  if (!content || !is_as_recorded(text, file, *content)) return std::nullopt;
-  return std::move(*content);
+  if (content && !is_as_recorded(text, file, *content)) content.reset();
+  return content;
+}
+
+bool has_changed(const model::Text& text, std::string_view file, const SourceTree& tree) {
+  if (!model::has_content(text, file)) return false;
+  const auto content = python_file(file, tree);
+  return content && !is_as_recorded(text, file, *content);
 }
 
 std::string in_repository(std::string_view file, const SourceTree& tree) {

@@ -39,4 +39,7 @@ std::string in_repository(std::string_view file, const SourceTree& tree);
 // A Python file of the repository, if it still holds what the recorded program was read from: nothing after it changed.
 std::optional<std::string> recorded_source(const model::Text& text, std::string_view file, const SourceTree& tree);
 
+// Whether it is there, but does not hold that any more: recorded lines may be others now.
+bool has_changed(const model::Text& text, std::string_view file, const SourceTree& tree);
+
 }  // namespace tapelens::check

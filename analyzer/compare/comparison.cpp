@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analyzer/compare/matching.h"
+#include "analyzer/model/compiled.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 
@@ -242,7 +243,7 @@ trace::Result<Comparison> compare(Snapshot a, Snapshot b, const FindText& text_o
 
 std::string holder_text(const Row& row) {
   if (row.kind == peak::HolderKind::save) {
-    return (row.node.empty() ? "(unattributed)" : row.node) + "." + row.field;
+    return model::field_name(row.node, row.field);
   }
   report::Holder holder;
   holder.kind = row.kind;
@@ -251,6 +252,8 @@ std::string holder_text(const Row& row) {
     return "optimizer state" + (row.name.empty() ? "" : " of " + row.name);
   }
   holder.name = row.name;
+  holder.node = row.node;
+  holder.field = row.field;
   if (row.kind == peak::HolderKind::op && row.name.empty()) holder.name = row.op;
   return report::holder_text(holder);
 }

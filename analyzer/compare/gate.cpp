@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/model/compiled.h"
 #include "analyzer/report/format.h"
 
 namespace tapelens::compare {
@@ -49,7 +50,12 @@ const ComparedDevice* compared_of(const Comparison* comparison, const std::strin
 }
 
 void add_figures(const Comparison& comparison, double tolerance, std::vector<Item>& out) {
-  for (const ComparedDevice& device : comparison.devices) {
+  std::vector<const ComparedDevice*> devices;
+  for (const ComparedDevice& device : comparison.devices) devices.push_back(&device);
+  std::ranges::stable_sort(devices, std::ranges::greater(),
+                           [](const ComparedDevice* d) { return d->peak_b.value - d->peak_a.value; });
+  for (const ComparedDevice* const compared : devices) {
+    const ComparedDevice& device = *compared;
     for (const Metric metric : {Metric::peak, Metric::saved, Metric::reserved}) {
       auto before = value_of(device.a, metric), after = value_of(device.b, metric);
       if (metric == Metric::peak) {
@@ -130,7 +136,7 @@ void add_findings(const Comparison& comparison, const Limits& limits, std::vecto
     item.message = std::string(severity_name(finding.severity)) + ": " + finding.title;
     item.cause = {finding.source, finding.statement, "new finding " + finding.id};
     item.module = finding.module;
-    item.field = finding.node.empty() ? finding.op : finding.node + "." + finding.field;
+    item.field = finding.node.empty() ? finding.op : model::field_name(finding.node, finding.field);
     // What moves the peak by less than is allowed is no reason to refuse a change; a leak always is one.
     const bool is_large = finding.severity == check::Severity::error ||
                           static_cast<double>(finding.gain.value) > limits.tolerance * static_cast<double>(peak.value);

@@ -37,7 +37,8 @@ struct Item {
 };
 
 struct Verdict {
-  std::vector<Item> items;  // failed ones first, figures before budgets before findings
+  // Failed ones first, figures before budgets before findings; figures of the device whose peak grew most first.
+  std::vector<Item> items;
   std::vector<std::string> remarks;
   bool has_baseline = false;
   bool is_complete = true;  // false: the run lost data or did not end well, so that passing says nothing

@@ -24,6 +24,7 @@ std::string verdict_markdown(const Verdict& verdict, const Rendering& how);
 std::string verdict_junit(const Verdict& verdict, const Rendering& how);
 std::string verdict_sarif(const Verdict& verdict, const Rendering& how);
 std::string verdict_json(const Verdict& verdict, const Rendering& how);
+std::string verdict_github(const Verdict& verdict, const Rendering& how);
 
 std::string diff_text(const Comparison& comparison, std::span<const By> by, const Rendering& how);
 std::string diff_markdown(const Comparison& comparison, std::span<const By> by, const Rendering& how);
@@ -33,11 +34,12 @@ struct VerdictFormat {
   const char* name;
   std::string (*render)(const Verdict&, const Rendering&);
 };
-inline constexpr std::array<VerdictFormat, 5> kVerdictFormats = {{{"text", verdict_text},
+inline constexpr std::array<VerdictFormat, 6> kVerdictFormats = {{{"text", verdict_text},
                                                                   {"markdown", verdict_markdown},
                                                                   {"junit", verdict_junit},
                                                                   {"sarif", verdict_sarif},
-                                                                  {"json", verdict_json}}};
+                                                                  {"json", verdict_json},
+                                                                  {"github", verdict_github}}};
 struct DiffFormat {
   const char* name;
   std::string (*render)(const Comparison&, std::span<const By>, const Rendering&);

@@ -139,13 +139,13 @@ std::vector<Row> rows_of(const peak::Analysis& analysis, const peak::PeakSet& se
     const peak::Holder& holder = peak::main_holder(set.holders_of(member));
     Row row;
     row.kind = holder.kind;
-    if (holder.kind == peak::HolderKind::save) {
+    if (holder.kind == peak::HolderKind::save || holder.field) {
       row.node = text.string(p.nodes.type[holder.node]);
       row.field = text.string(holder.field);
     } else if (const auto of = parameters.find(holder.parameter.value); holder.parameter && of != parameters.end()) {
       row.name = module_pattern(text.string(of->second));
     } else {
-      row.name = module_pattern(text.string(holder.name));
+      row.name = module_pattern(name_of(text, holder));
     }
     row.op = text.string(called_name_of(p, text, member.allocation));
     row.module = module_pattern(text.string(text.module_path[module_of(p, member.allocation)]));

@@ -5,7 +5,6 @@
 #include "analyzer/model/load.h"
 #include "analyzer/peak/analysis.h"
 #include "analyzer/report/detail.h"
-#include "analyzer/report/format.h"
 #include "analyzer/report/value_reads.h"
 #include "trace/recording.h"
 
@@ -30,12 +29,6 @@ uint64_t steps_of(const model::Process& process) {
   return static_cast<uint64_t>(std::ranges::count_if(all, [&](const model::OptimizerStep& step) {
     return step.optimizer == all.front().optimizer && step.when.end != model::kNever;
   }));
-}
-
-std::string phrase(const report::OutOfMemory& full) {
-  const std::string where = !full.source.empty() ? full.source : full.op;
-  return full.device + " had no room for " + report::bytes_text(full.bytes) +
-         (where.empty() ? "" : ", " + where + (full.module.empty() ? "" : " (" + full.module + ")"));
 }
 
 }  // namespace
@@ -67,7 +60,7 @@ trace::Result<Reading> read_recording(const std::string& path) {
       reading.grew = grew_in_last_step(analysis, device.device);
     }
     const auto full = report::describe_out_of_memory(process, text);
-    if (!full.empty() && reading.full.empty()) reading.full = phrase(full.front());
+    if (!full.empty() && reading.full.empty()) reading.full = report::out_of_memory_text(full.front());
     all.processes.emplace_back().value_reads = report::describe_value_reads(analysis);
   }
   reading.value_reads = report::value_reads_text(all);

@@ -4,6 +4,12 @@
 
 namespace tapelens::model {
 
+// Its function is in torch/autograd/graph.py.
+bool is_engine_call(const Text& text, StackId stack) {
+  const auto frames = text.stack(stack);
+  return !frames.empty() && text.string(text.frame_function[frames.front()]).ends_with("_engine_run_backward");
+}
+
 namespace {
 
 // The operator that made the node under evaluation: always an earlier one than what runs in the evaluation. A recording
@@ -31,12 +37,6 @@ auto walk(const Process& p, OperatorId op, Found found) -> decltype(found(op)) {
     op = outwards(p, op);
   }
   return {};
-}
-
-// The innermost frame is PyTorch's Python call of the autograd engine (torch/autograd/graph.py).
-bool is_engine_call(const Text& text, StackId stack) {
-  const auto frames = text.stack(stack);
-  return !frames.empty() && text.string(text.frame_function[frames.front()]).ends_with("_engine_run_backward");
 }
 
 StackId telling_stack(const Process& p, const Text& text, OperatorId op) {

@@ -10,6 +10,9 @@ namespace tapelens::model {
 // In a backward that runs on the thread that called it, the stack ends in PyTorch's call of the engine: that says only
 // "in backward", and the same for every allocation, so the stack of what made the node is preferred, as it is on the
 // engine's own threads. A custom function's backward has frames of its own, and keeps them.
+// Whether the innermost frame is PyTorch's Python call of the autograd engine.
+bool is_engine_call(const Text& text, StackId stack);
+
 StackId stack_of(const Process& process, const Text& text, OperatorId op);
 StackId stack_of(const Process& process, const Text& text, AllocationId allocation);
 StackId stack_of(const Process& process, const Text& text, ValueReadId read);

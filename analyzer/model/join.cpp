@@ -46,40 +46,60 @@ std::vector<uint32_t> join_rewrites(Process& p) {
   return rewrite_of;
 }
 
-// A save is released by the first release of its node after it: a release record, or the end of an evaluation that
-// releases. All three tables are in the order of time, so one walk from the end to the beginning, which remembers each
-// node's next release, is enough.
+// The next release of each node, and its death, while time is walked from the end to the beginning: a release is a
+// record of one, or the end of an evaluation that releases. Both tables are in the order of time.
+//
+// Evaluations nest (a reentrant backward), so their ends are not in the order of their begins. A node's evaluations do
+// not overlap one another, and only the order within a node matters: an end is taken when its begin is passed, which is
+// early by its duration. Nothing is kept for a node while it is being evaluated.
+class NodeEnds {
+ public:
+  explicit NodeEnds(const Process& process)
+      : p_(process),
+        release_(process.releases.rows()),
+        evaluation_(process.evaluations.rows()),
+        released_(process.nodes.rows() + 1, static_cast<uint64_t>(kNever.ns)),
+        died_(released_) {}
+
+  // Never to a later time than before.
+  void back_to(uint64_t time) {
+    for (; release_ > 0 && p_.releases.time.raw[release_] >= time; --release_) {
+      const uint32_t node = p_.releases.of.raw[release_];
+      note(node, p_.releases.time.raw[release_]);
+      if ((p_.releases.flags.raw[release_] & trace::kNodeDied) != 0) died_[node] = p_.releases.time.raw[release_];
+    }
+    for (; evaluation_ > 0 && p_.evaluations.begin.raw[evaluation_] >= time; --evaluation_) {
+      if ((p_.evaluations.flags.raw[evaluation_] & trace::kEvaluationReleases) != 0)
+        note(p_.evaluations.node.raw[evaluation_], p_.evaluations.end.raw[evaluation_]);
+    }
+  }
+  uint64_t released(uint32_t node) const { return released_[node]; }
+  uint64_t died(uint32_t node) const { return died_[node]; }
+
+ private:
+  // An earlier release of the same node is always noted later in this walk, so the smaller one is the nearer one.
+  void note(uint32_t node, uint64_t when) { released_[node] = std::min(released_[node], when); }
+
+  const Process& p_;
+  uint32_t release_, evaluation_;
+  std::vector<uint64_t> released_, died_;  // by node
+};
+
+// A save is released by the first release of its node after it.
 void join_releases(Process& p) {
   const std::vector<uint32_t> rewrite_of = join_rewrites(p);
   const uint32_t saves = p.saves.rows();
   p.saves.released.raw.assign(saves + 1, static_cast<uint64_t>(kNever.ns));
-  std::vector<uint64_t> next(p.nodes.rows() + 1, static_cast<uint64_t>(kNever.ns));
-
-  // Evaluations nest (a reentrant backward), so their ends are not in the order of their begins. A node's evaluations
-  // do not overlap one another, and only the order within a node matters: take an end when its begin is passed, which
-  // is early by its duration. A save of a node is never made while the node is being evaluated.
-  uint32_t release = p.releases.rows(), evaluation = p.evaluations.rows();
+  NodeEnds ends(p);
   for (uint32_t save = saves; save > 0; --save) {
     const uint64_t time = p.saves.time.raw[save];
-    const auto note = [&next](uint32_t node, uint64_t when) {
-      if (when < next[node]) next[node] = when;
-    };
-    // An earlier release of the same node is always noted later in this walk, so the smaller one is the nearer one.
-    while (release > 0 && p.releases.time.raw[release] >= time) {
-      note(p.releases.of.raw[release], p.releases.time.raw[release]);
-      --release;
-    }
-    while (evaluation > 0 && p.evaluations.begin.raw[evaluation] >= time) {
-      if ((p.evaluations.flags.raw[evaluation] & trace::kEvaluationReleases) != 0) {
-        note(p.evaluations.node.raw[evaluation], p.evaluations.end.raw[evaluation]);
-      }
-      --evaluation;
-    }
+    ends.back_to(time);
     const uint32_t node = p.saves.node.raw[save];
     if (node == 0) continue;
+    const bool is_of_context = (p.saves.flags.raw[save] & trace::kSaveIsOfContext) != 0;
     if (const uint32_t rewrite = rewrite_of[save]; rewrite != 0) {
-      p.rewrites.until.raw[rewrite] = next[node];
-      p.saves.released.raw[save] = std::min(next[node], p.rewrites.time.raw[rewrite]);
+      p.rewrites.until.raw[rewrite] = ends.released(node);
+      p.saves.released.raw[save] = std::min(ends.released(node), p.rewrites.time.raw[rewrite]);
       continue;
     }
     // A node is told dead when its fields have been destroyed: what only a field kept was freed a little before.
@@ -87,7 +107,34 @@ void join_releases(Process& p) {
                               ? p.allocations.free.raw[p.saves.allocation.raw[save]]
                               : 0;
     const uint64_t freed = free != 0 ? p.frees.time.raw[free] : static_cast<uint64_t>(kNever.ns);
-    p.saves.released.raw[save] = std::min(next[node], std::max(freed, time));
+    p.saves.released.raw[save] = std::min(is_of_context ? ends.died(node) : ends.released(node), std::max(freed, time));
+  }
+}
+
+// A compiled function computes many lines of the program at once. What it saves was made for one of them, whatever was
+// running: its allocation has the stack of that.
+void join_stacks(Process& p) {
+  for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
+    const SaveId save{row};
+    const OperatorId function = p.nodes.op[p.saves.node[save]];
+    const AllocationId allocation = p.saves.allocation[save];
+    if (!p.saves.stack[save] || !function || !allocation) continue;
+    if (p.allocations.time[allocation] >= p.operators.begin[function])
+      p.allocations.stack.raw[allocation.value] = p.saves.stack.raw[row];
+  }
+}
+
+// What a hook packed is released with the node's saves, what is an attribute of the node's when it dies.
+void join_held(Process& p) {
+  const uint32_t rows = p.held.rows();
+  p.held.until.raw.assign(rows + 1, static_cast<uint64_t>(kNever.ns));
+  if (rows == 0) return;
+  NodeEnds ends(p);
+  for (uint32_t row = rows; row > 0; --row) {
+    ends.back_to(p.held.time.raw[row]);
+    const uint32_t node = p.held.node.raw[row];
+    if (node == 0) continue;
+    p.held.until.raw[row] = p.held.by[HeldId{row}] == trace::HeldBy::packed ? ends.released(node) : ends.died(node);
   }
 }
 
@@ -105,6 +152,8 @@ int Rewrites::level(RewriteId row) const { return flags[row] & trace::kRewriteLe
 void join(Process& process) {
   join_frees(process);
   join_releases(process);
+  join_held(process);
+  join_stacks(process);
 }
 
 }  // namespace tapelens::model

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "analyzer/model/tables.h"
+#include "trace/record.h"
 
 namespace tapelens::model {
 
@@ -30,7 +31,9 @@ std::vector<uint64_t> join_ends(Tables& r, Table table, const std::vector<uint64
   if (!r.is_sound(table)) return begins_of;
   LoadedTable<Ends> t;
   r.load(t);
-  std::vector<uint64_t> ends(begins_of.size(), static_cast<uint64_t>(kNever.ns));
+  std::vector<uint64_t> ends;
+  reserve_large(ends, begins_of.size());
+  ends.assign(begins_of.size(), static_cast<uint64_t>(kNever.ns));
   r.below(column<Ends>.of, t.of.raw, begins_of.size() - 1);
   for (size_t row = 1; row < t.of.raw.size() && r.is_sound(kEnds); ++row) {
     const uint32_t of = t.of.raw[row];
@@ -111,9 +114,12 @@ void load_intervals(Tables& r, const Text& text, Process& p) {
 
   auto steps = load_long<table::OptimizerSteps>(r);
   check_names(r, text, column<table::OptimizerSteps>.name, steps.name.raw);
-  for (size_t row = 1; row <= steps.rows() && r.is_sound(Table::optimizer_steps); ++row)
-    p.optimizer_steps.push_back({interval(steps, row), StringId{steps.name.raw[row]}});
+  for (size_t row = 1; row <= steps.rows() && r.is_sound(Table::optimizer_steps); ++row) {
+    const OptimizerStep step{interval(steps, row), StringId{steps.name.raw[row]}};
+    (text.string(step.optimizer) == trace::kProgramStep ? p.program_steps : p.optimizer_steps).push_back(step);
+  }
   std::ranges::stable_sort(p.optimizer_steps, by_begin);
+  std::ranges::stable_sort(p.program_steps, by_begin);
 
   auto ranges = load_long<table::Ranges>(r);
   check_names(r, text, column<table::Ranges>.name, ranges.name.raw);
@@ -121,7 +127,12 @@ void load_intervals(Tables& r, const Text& text, Process& p) {
   const auto os_id = r.column(column<table::Threads>.os_id);
   for (size_t row = 1; row <= ranges.rows() && r.is_sound(Table::ranges); ++row) {
     const uint32_t os_thread = thread[row] < os_id.size() ? os_id[thread[row]] : 0;
-    p.ranges.push_back({interval(ranges, row), StringId{ranges.name.raw[row]}, os_thread});
+    const Range range{interval(ranges, row), StringId{ranges.name.raw[row]}, os_thread};
+    if (text.string(range.name) != trace::kProgramStart) {
+      p.ranges.push_back(range);
+    } else if (p.started.ns == 0 || range.when.begin < p.started) {
+      p.started = range.when.begin;
+    }
   }
   std::ranges::stable_sort(p.ranges, by_begin);
 }
@@ -152,6 +163,7 @@ OlderSteps older_steps(const Text& text, const Process& p) {
       older.until = Time{static_cast<int64_t>(std::min(said[0], static_cast<uint64_t>(p.duration.ns)))};
     } else if (key == "steps_left_out_optimizer") {
       older.optimizer = entry.value;
+      older.is_by_program = text.string(entry.value) == trace::kProgramStep;
     } else if (key.starts_with(kPeak) && said.size() == 3) {
       const std::string_view name = key.substr(kPeak.size());
       DeviceId device;
@@ -171,6 +183,11 @@ void load_facts(Tables& r, const Text& text, Process& p) {
   check_names(r, text, column<table::Information>.value, information.value.raw);
   for (size_t row = 1; row <= information.rows() && r.is_sound(Table::information); ++row)
     p.information.push_back({StringId{information.key.raw[row]}, StringId{information.value.raw[row]}});
+  const auto informs = [&](std::string_view key) {
+    return std::ranges::any_of(p.information, [&](const Information& entry) { return text.string(entry.key) == key; });
+  };
+  p.is_imported = informs("imported_from");
+  p.is_marked = informs("marked");
   p.older = older_steps(text, p);
   LoadedTable<table::Losses> lost;
   r.load(lost);

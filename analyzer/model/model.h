@@ -23,6 +23,7 @@ using trace::DeviceUsageId;
 using trace::EvaluationId;
 using trace::FreeId;
 using trace::FreeRequestId;
+using trace::HeldId;
 using trace::kNever;
 using trace::LayoutId;
 using trace::Loss;
@@ -96,6 +97,11 @@ struct Saves : LoadedTable<trace::table::Saves> {
   WideColumn<SaveId, Time> released;  // kNever if it was kept to the end
 };
 
+// What is kept for a backward outside of saves.
+struct Held : LoadedTable<trace::table::Held> {
+  WideColumn<HeldId, Time> until;  // kNever: as long as it is alive
+};
+
 using Releases = LoadedTable<trace::table::NodeReleases>;
 
 struct Evaluations : LoadedTable<trace::table::Evaluations> {
@@ -160,8 +166,9 @@ struct OlderSteps {
     uint64_t step = 0;
   };
   uint32_t count = 0;
-  Time until;          // their end; 0: there are none
-  StringId optimizer;  // whose steps are borders
+  Time until;                  // their end; 0: there are none
+  StringId optimizer;          // whose steps are borders
+  bool is_by_program = false;  // no optimizer's: those that the program told of
   std::vector<Peak> peaks;
 };
 // A table of the file that contradicts itself or another: here it is empty, and what names its rows names none.
@@ -189,6 +196,7 @@ struct Process {
   OutOfMemory out_of_memory;
   Nodes nodes;
   Saves saves;
+  Held held;
   Releases releases;
   Evaluations evaluations;
   Roles roles;
@@ -198,9 +206,13 @@ struct Process {
   ModuleCalls module_calls;
   std::vector<Backward> backwards;
   std::vector<OptimizerStep> optimizer_steps;
+  std::vector<OptimizerStep> program_steps;  // of none: where the program itself says that a step ends
   std::vector<Range> ranges;
   std::vector<Information> information;
+  Time started;            // when the program said that what it wants looked at begins; 0: it did not
+  bool is_marked = false;  // nothing but memory was to be recorded before that
   OlderSteps older;
+  bool is_imported = false;  // from what knows nothing of operators, nodes, saves and modules (tapelens import)
   std::vector<Lost> lost;
   std::vector<LeftOut> left_out;
 
@@ -208,7 +220,8 @@ struct Process {
   template <class Visit>
   void each_table(Visit&& visit) {
     visit(operators), visit(input_views), visit(allocations), visit(frees), visit(nodes), visit(saves);
-    visit(releases), visit(evaluations), visit(roles), visit(rewrites), visit(checksums), visit(module_calls);
+    visit(held), visit(releases), visit(evaluations), visit(roles), visit(rewrites), visit(checksums),
+        visit(module_calls);
     visit(device_blocks), visit(free_requests), visit(segment_events), visit(out_of_memory);
     visit(value_reads), visit(outside_events), visit(device_usage);
     visit(virtual_memory), visit(memory_pools);
@@ -221,8 +234,8 @@ struct Process {
   }
 };
 
-// Fills the derived columns: allocations.free, saves.released, and what saves the rewrites ended. load() does this;
-// whoever makes a Process by hand calls it once after the last row.
+// Fills the derived columns: allocations.free, saves.released, held.until, and what saves the rewrites ended. load()
+// does this; whoever makes a Process by hand calls it once after the last row.
 void join(Process& process);
 
 }  // namespace tapelens::model

@@ -9,11 +9,18 @@
 
 namespace tapelens::model {
 
+bool is_same(const SourceFile& recorded, std::string_view content) {
+  return recorded.bytes == content.size() && recorded.hash == trace::checksum_of(content.data(), content.size());
+}
+
 bool is_as_recorded(const Text& text, std::string_view path, std::string_view content) {
   const auto file =
       std::ranges::find_if(text.sources, [&](const SourceFile& source) { return text.string(source.path) == path; });
-  return file != text.sources.end() && file->bytes == content.size() &&
-         file->hash == trace::checksum_of(content.data(), content.size());
+  return file != text.sources.end() && is_same(*file, content);
+}
+
+bool has_content(const Text& text, std::string_view path) {
+  return std::ranges::any_of(text.sources, [&](const SourceFile& source) { return text.string(source.path) == path; });
 }
 
 void load_source_files(const trace::Recording& recording, Text& text) {

@@ -95,14 +95,16 @@ std::vector<Step> steps_by_backwards(const Process& process) {
 
 std::vector<Step> steps_by_optimizer(const Process& process) {
   std::vector<Step> steps;
-  if (process.optimizer_steps.empty()) return steps;
+  const bool is_by_program = process.older.count > 0 ? process.older.is_by_program : !process.program_steps.empty();
+  const std::vector<OptimizerStep>& borders = is_by_program ? process.program_steps : process.optimizer_steps;
+  if (borders.empty()) return steps;
   Time begin = process.older.until;
   const auto add = [&](Time end) {
     steps.push_back({process.older.count + static_cast<uint32_t>(steps.size()), {begin, end}});
     begin = end;
   };
-  const StringId first = process.older.optimizer ? process.older.optimizer : process.optimizer_steps.front().optimizer;
-  for (const OptimizerStep& step : process.optimizer_steps) {
+  const StringId first = process.older.optimizer ? process.older.optimizer : borders.front().optimizer;
+  for (const OptimizerStep& step : borders) {
     // One that never ended, or ended before the last border (a step within a step), is no border.
     if (step.optimizer != first || step.when.end == kNever || step.when.end <= begin) continue;
     add(step.when.end);

@@ -13,7 +13,8 @@ struct Step {
   Interval when;
 };
 
-// A border is the end of a step of the optimizer that was stepped first (a GAN's second one makes no borders). Step 0
+// A border is the end of a step of the optimizer that was stepped first (a GAN's second one makes no borders); where
+// the program itself says that a step ends (tapelens.step()), what it says. Step 0
 // begins with the recording, and where steps were left out, the one behind them with their end; what follows the last
 // border is a last step if anything was allocated in it. Where no optimizer steps, a border is the begin of the forward
 // after a backward that lets its graph go (after each backward, if fewer than two release it), and a program with one

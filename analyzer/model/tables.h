@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/model/large_pages.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/text.h"
 #include "trace/recording.h"
@@ -26,6 +27,7 @@ class Tables {
   template <class T>
   std::vector<T> column(trace::Column<T> key) {
     std::vector<T> values;
+    if (is_sound(key.table)) reserve_large(values, recording_->rows(key.table, process_) + 1);
     if (is_sound(key.table) && !recording_->read(key, values, process_)) fault(key, "cannot be decoded");
     if (!is_sound(key.table)) values.assign(1, 0);
     return values;

@@ -53,6 +53,11 @@ uint64_t Analysis::bytes_noted(std::string_view key) const {
   return error == std::errc() && !noted.empty() ? bytes : allocator::kNoLimit;
 }
 
+uint64_t Analysis::count_noted(std::string_view key) const {
+  const uint64_t count = bytes_noted(key);
+  return count == allocator::kNoLimit ? 0 : count;
+}
+
 const std::vector<DevicePeak>& Analysis::devices() const {
   return devices_.get([&] { return device_peaks(process_); });
 }
@@ -72,11 +77,20 @@ std::vector<std::string_view> Analysis::all_information(std::string_view key) co
   return values;
 }
 
+std::optional<Bytes> Analysis::memory_of(DeviceId device) const {
+  const std::string_view name = text_.string(text_.device_name[device]);
+  const uint64_t bytes = count_noted(name == "cpu"              ? "host_bytes"
+                                     : name.starts_with("cuda") ? "simulated_gpu_bytes"
+                                                                : "");
+  if (bytes == 0 || bytes > INT64_MAX) return std::nullopt;
+  return Bytes{static_cast<int64_t>(bytes)};
+}
+
 Time Analysis::since() const {
   const std::string_view window = information("steps");
   uint32_t first = 0;
   std::from_chars(window.data(), window.data() + window.size(), first);
-  const Time behind_older = process_.older.until;
+  const Time behind_older = std::max(process_.older.until, process_.started);
   return first < steps().size() ? std::max(steps()[first].when.begin, behind_older) : behind_older;
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -68,8 +69,14 @@ class Analysis {
   std::vector<std::string_view> all_information(std::string_view key) const;
   // Likewise, of a number of bytes; allocator::kNoLimit: nothing.
   uint64_t bytes_noted(std::string_view key) const;
+  // Likewise, how many there are of something; 0: nothing.
+  uint64_t count_noted(std::string_view key) const;
+  // The memory that a device has in all, as its driver says, the simulated one or, of the CPU, the system; none: not
+  // known.
+  std::optional<Bytes> memory_of(DeviceId device) const;
   // The begin of the first step that was watched as a whole (`tapelens record --steps`): before it only memory was, so
-  // that nothing there has a holder, and peaks are looked for from here on. Or the end of the steps that were left out.
+  // that nothing there has a holder, and peaks are looked for from here on. Or the end of the steps that were left out,
+  // or where the program said that what it wants begins (tapelens.start()).
   Time since() const;
 
  private:

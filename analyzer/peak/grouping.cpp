@@ -16,15 +16,31 @@ namespace {
 
 // Categories from the bottom of the stack up: what stays the same through a step first, so that what moves lies on
 // level ground.
-constexpr std::array<HolderKind, kHolderKinds> kStack = {
-    HolderKind::parameter,  HolderKind::buffer, HolderKind::optimizer_state, HolderKind::gradient, HolderKind::save,
-    HolderKind::recomputed, HolderKind::op,     HolderKind::allocator,       HolderKind::program};
+constexpr std::array<HolderKind, kHolderKinds> kStack = {HolderKind::parameter,
+                                                         HolderKind::buffer,
+                                                         HolderKind::optimizer_state,
+                                                         HolderKind::gradient,
+                                                         HolderKind::communication,
+                                                         HolderKind::save,
+                                                         HolderKind::packed,
+                                                         HolderKind::checkpointing,
+                                                         HolderKind::context,
+                                                         HolderKind::recomputed,
+                                                         HolderKind::op,
+                                                         HolderKind::allocator,
+                                                         HolderKind::program,
+                                                         HolderKind::unknown};
 
 // What held an allocation, all its life taken together.
 class Longest {
  public:
   Longest(const Process& process, const Text& text)
-      : p_(process), text_(text), role_(size_t{process.allocations.rows()} + 1), save_(role_.size()) {
+      : p_(process),
+        text_(text),
+        communication_(process, text),
+        role_(size_t{process.allocations.rows()} + 1),
+        save_(role_.size()),
+        held_(role_.size()) {
     for (uint32_t row = 1; row <= p_.roles.rows(); ++row) {
       uint32_t& role = role_[p_.roles.allocation.raw[row]];
       if (role == 0) role = row;
@@ -34,9 +50,13 @@ class Longest {
       uint32_t& save = save_[p_.saves.allocation.raw[row]];
       if (save == 0) save = row;
     }
+    for (uint32_t row = 1; row <= p_.held.rows(); ++row) {
+      uint32_t& held = held_[p_.held.allocation.raw[row]];
+      if (held == 0) held = row;
+    }
   }
 
-  Holder of(AllocationId id) const {
+  Holder of(AllocationId id) {
     if (const RoleId role{role_[id.value]}) {
       switch (p_.roles.kind[role]) {
         case Role::parameter:
@@ -51,7 +71,10 @@ class Longest {
           break;
       }
     }
+    if (const HeldId held{held_[id.value]}) return held_by(p_, held);
     if (const SaveId save{save_[id.value]}) return {HolderKind::save, p_.saves.node[save], p_.saves.field[save]};
+    if (const Traffic traffic = communication_.of(id); traffic != Traffic::none)
+      return {.kind = HolderKind::communication, .traffic = traffic};
     const Time freed = p_.freed(id);
     // An operator's own if it is gone when the outermost operator around it ends.
     OperatorId outermost;
@@ -62,13 +85,14 @@ class Longest {
     if (is_unpacked(p_, id)) return {HolderKind::recomputed};
     if (const EvaluationId made = p_.allocations.evaluation[id])
       return {HolderKind::gradient, p_.evaluations.node[made]};
-    return {HolderKind::program};
+    return {p_.is_imported ? HolderKind::unknown : HolderKind::program};
   }
 
  private:
   const Process& p_;
   const Text& text_;
-  std::vector<uint32_t> role_, save_;  // the first, by allocation
+  Communication communication_;
+  std::vector<uint32_t> role_, save_, held_;  // the first, by allocation
 };
 
 // Bytes times nanoseconds: what a group takes of the whole picture.
@@ -134,13 +158,13 @@ void leave_out_empty(Grouping& grouping) {
 
 Grouping group(const Process& process, const Text& text, const std::vector<Step>& steps, const PeakSet& peak, By by) {
   const uint32_t rows = process.allocations.rows();
-  const Longest longest(process, text);
+  Longest longest(process, text);
 
   Grouping out;
   out.by = by;
   out.of.resize(size_t{rows} + 1);
   if (by == By::category) {
-    for (uint8_t kind = 0; kind <= static_cast<uint8_t>(HolderKind::program); ++kind)
+    for (uint8_t kind = 0; kind < kHolderKinds; ++kind)
       out.names.emplace_back(category_name(static_cast<HolderKind>(kind)));
     for (uint32_t row = 1; row <= rows; ++row) out.of[row] = static_cast<uint8_t>(longest.of(AllocationId{row}).kind);
     for (const HolderKind kind : kStack) out.stacked.push_back(static_cast<uint8_t>(kind));

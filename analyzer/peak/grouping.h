@@ -1,6 +1,7 @@
 // Which group each allocation is drawn with, for its whole life.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,14 +11,14 @@
 namespace tapelens::peak {
 
 // One rule for the whole life of every allocation, so that the same step looks the same wherever the peak is: its role,
-// else the first save, else its operator if it was gone when that ended, the backward it was made in, the program. So
-// an operator's inputs are not the operator's, and the sums at the peak may differ from those of `tapelens report`,
-// which says who held an allocation at that moment.
+// else what else is kept for the backward, else the first save, else communication, else its operator if it was gone
+// when that ended, the backward it was made in, the program. So an operator's inputs are not the operator's, and the
+// sums at the peak may differ from those of `tapelens report`, which says who held an allocation at that moment.
 struct Grouping {
   // Groups with a colour of their own; the last one is the rest. By::category has all of HolderKind and no rest.
   static constexpr uint8_t kNamed = 9;
   static constexpr uint8_t kRest = kNamed;
-  static constexpr uint8_t kGroups = kNamed + 1;
+  static constexpr uint8_t kGroups = std::max<size_t>(kNamed + 1, kHolderKinds);
 
   By by{};
   std::vector<std::string> names;  // at most kGroups; that of the rest is "other"

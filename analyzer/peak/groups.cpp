@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "analyzer/model/compiled.h"
 #include "analyzer/peak/keys.h"
 
 namespace tapelens::peak {
@@ -76,8 +77,7 @@ std::vector<Category> categories(const PeakSet& set) {
 }
 
 std::string field_text(const Process& process, const Text& text, NodeId node, StringId field) {
-  const std::string_view type = text.string(process.nodes.type[node]);
-  return std::string(type.empty() ? "(unattributed)" : type) + "." + std::string(text.string(field));
+  return field_name(text.string(process.nodes.type[node]), text.string(field));
 }
 
 std::string frame_text(const Text& text, FrameId frame, unsigned folders) {

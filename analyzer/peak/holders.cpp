@@ -21,12 +21,22 @@ const char* kind_name(HolderKind kind) {
       return "optimizer_state";
     case HolderKind::buffer:
       return "buffer";
+    case HolderKind::packed:
+      return "packed";
+    case HolderKind::checkpointing:
+      return "checkpointing";
+    case HolderKind::context:
+      return "context";
     case HolderKind::recomputed:
       return "recomputed";
+    case HolderKind::communication:
+      return "communication";
     case HolderKind::op:
       return "operator";
     case HolderKind::allocator:
       return "allocator";
+    case HolderKind::unknown:
+      return "unknown";
     case HolderKind::program:
       break;
   }
@@ -39,6 +49,20 @@ const Holder& main_holder(std::span<const Holder> holders) {
   for (const Holder& holder : holders)
     if (holder.kind != HolderKind::save && holder.kind != HolderKind::op) return holder;
   return holders.front();
+}
+
+std::string_view name_of(const Text& text, const Holder& holder) {
+  if (holder.traffic != Traffic::none) return traffic_name(holder.traffic);
+  return text.string(holder.name);
+}
+
+Holder held_by(const Process& process, HeldId row) {
+  const model::Held& held = process.held;
+  HolderKind kind = HolderKind::program;  // one that we do not know
+  if (held.by[row] == trace::HeldBy::packed) kind = HolderKind::packed;
+  if (held.by[row] == trace::HeldBy::context) kind = HolderKind::context;
+  if (held.by[row] == trace::HeldBy::checkpointing) kind = HolderKind::checkpointing;
+  return {kind, held.node[row], held.field[row]};
 }
 
 namespace {
@@ -61,7 +85,9 @@ class Finder {
     find_waiting();
     find_saves();
     find_roles();
+    find_held();
     find_operators();
+    find_communication();
     find_the_rest();
     put_in_order();
   }
@@ -126,6 +152,29 @@ class Finder {
     }
   }
 
+  void find_held() {
+    const Held& h = p_.held;
+    const auto moment = static_cast<uint64_t>(set_.when.time.ns);
+    for (uint32_t row = 1; row <= h.rows() && h.time.raw[row] <= moment; ++row) {
+      const HeldId held{row};
+      if (h.until.raw[row] <= moment || !h.allocation[held]) continue;
+      const Holder holder = held_by(p_, held);
+      if (holder.kind != HolderKind::program) add(h.allocation[held], holder);
+    }
+  }
+
+  // Also of what an operator holds as well: it is about to send it, or has just received it.
+  void find_communication() {
+    std::vector<uint8_t> held(set_.members.size(), 0);
+    for (const Found& f : found_) held[f.member] |= f.holder.kind != HolderKind::op ? 1 : 0;
+    Communication communication(p_, text_);
+    for (uint32_t i = 0; i < held.size(); ++i) {
+      if (held[i] != 0) continue;
+      const Traffic traffic = communication.of(set_.members[i].allocation);
+      if (traffic != Traffic::none) found_.push_back({i, {.kind = HolderKind::communication, .traffic = traffic}});
+    }
+  }
+
   static HolderKind kind_of(Role role) {
     switch (role) {
       case Role::parameter:
@@ -176,7 +225,9 @@ class Finder {
       if (held[i] != 0) continue;
       const AllocationId allocation = set_.members[i].allocation;
       const EvaluationId evaluation = p_.allocations.evaluation[allocation];
-      if (!evaluation || !same_backward(p_.allocations.time[allocation])) {
+      if (p_.is_imported) {
+        found_.push_back({i, {HolderKind::unknown}});
+      } else if (!evaluation || !same_backward(p_.allocations.time[allocation])) {
         found_.push_back({i, {HolderKind::program}});
       } else if (is_unpacked(p_, allocation)) {
         found_.push_back({i, {HolderKind::recomputed}});
@@ -211,7 +262,8 @@ class Finder {
   }
 
   bool is_same(const Holder& a, const Holder& b) const {
-    return a.kind == b.kind && a.field == b.field && a.name == b.name && p_.nodes.type[a.node] == p_.nodes.type[b.node];
+    return a.kind == b.kind && a.field == b.field && a.name == b.name && a.traffic == b.traffic &&
+           p_.nodes.type[a.node] == p_.nodes.type[b.node];
   }
 
   const Process& p_;

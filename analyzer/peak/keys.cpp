@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/model/compiled.h"
 
 namespace tapelens::peak {
 
@@ -54,10 +55,8 @@ std::string Keys::name(uint64_t key, const FrameNames& frames) const {
   }
   const auto id = static_cast<uint32_t>(key);
   switch (by_) {
-    case By::field: {
-      const std::string_view type = text_.string(StringId{static_cast<uint32_t>(key >> 32)});
-      return std::string(type.empty() ? "(unattributed)" : type) + "." + std::string(text_.string(StringId{id}));
-    }
+    case By::field:
+      return field_name(text_.string(StringId{static_cast<uint32_t>(key >> 32)}), text_.string(StringId{id}));
     case By::module:
       return id == 0 ? "(outside of modules)" : std::string(text_.string(text_.module_path[ModuleId{id}]));
     case By::source:

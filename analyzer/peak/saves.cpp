@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/model/compiled.h"
 #include "trace/record.h"
 
 namespace tapelens::peak {
@@ -78,9 +79,8 @@ SaveSummary summarize_saves(const Process& p, const Text& text) {
     }
     summary.all.count += totals.count;
     summary.all.logical += totals.logical;
-    const std::string_view type = text.string(StringId{static_cast<uint32_t>(keys[field] >> 32)});
-    summary.fields.push_back({std::string(type.empty() ? "(unattributed)" : type) + "." +
-                                  std::string(text.string(StringId{static_cast<uint32_t>(keys[field])})),
+    summary.fields.push_back({field_name(text.string(StringId{static_cast<uint32_t>(keys[field] >> 32)}),
+                                         text.string(StringId{static_cast<uint32_t>(keys[field])})),
                               totals});
   }
   for (const Lost& lost : p.lost) {

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#include "analyzer/model/large_pages.h"
+#include "analyzer/peak/largest_of_each.h"
 
 namespace tapelens::peak {
 
@@ -83,15 +87,43 @@ std::vector<DevicePeak> device_peaks(const Process& p) {
   return peaks;
 }
 
+std::vector<Bytes> largest_of_each(const Process& p, DeviceId device, const std::vector<Interval>& intervals) {
+  std::vector<Bytes> most;
+  most.reserve(intervals.size());
+  const uint64_t* bytes = p.allocations.bytes.raw.data();
+  bool is_begun = false;  // the interval after those that have an answer
+  int64_t live = 0, here = 0;
+  const auto end_interval = [&] { most.push_back(Bytes{std::exchange(is_begun, false) ? here : live}); };
+  const auto change = [&](uint64_t time, int64_t by) {
+    const Time now{static_cast<int64_t>(time)};
+    while (most.size() < intervals.size() && now >= intervals[most.size()].end) end_interval();
+    if (most.size() < intervals.size() && now >= intervals[most.size()].begin) {
+      here = std::max(std::exchange(is_begun, true) ? here : live, live + by);
+    }
+    live += by;
+  };
+  const auto is_mine = [&](uint32_t id) { return p.allocations.device.raw[id] == device.value && counts(p, id); };
+  replay(
+      p,
+      [&](uint32_t id) {
+        if (is_mine(id)) change(p.allocations.time.raw[id], static_cast<int64_t>(bytes[id]));
+      },
+      [&](uint32_t row, uint32_t id) {
+        if (is_its_free(p, row, id) && is_mine(id)) change(p.frees.time.raw[row], -static_cast<int64_t>(bytes[id]));
+      });
+  while (most.size() < intervals.size()) end_interval();
+  return most;
+}
+
 Timeline::Timeline(const Process& process, DeviceId device) : process_(process) {
   const auto mine = [&](uint32_t id) {
     return process.allocations.device.raw[id] == device.value && counts(process, id);
   };
   const size_t guess = size_t{process.allocations.rows()} + process.frees.rows();
   time_.reserve(guess);
-  live_.reserve(guess);
-  last_allocation_.reserve(guess);
-  last_free_.reserve(guess);
+  reserve_large(live_, guess);
+  reserve_large(last_allocation_, guess);
+  reserve_large(last_free_, guess);
   is_allocation_.reserve(guess);
   int64_t live = 0;
   uint32_t last_allocation = 0, last_free = 0, allocations = 0;

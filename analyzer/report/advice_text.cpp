@@ -2,7 +2,9 @@
 // which to do it, what is left then, and the commands to type.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
+#include "analyzer/model/compiled.h"
 #include "analyzer/report/estimates.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
@@ -30,7 +32,7 @@ constexpr std::array kSections = {
     Section{Kind::error, Kind::code, "Do this first", 4},
     Section{Kind::consider, Kind::consider, "Then consider (code changes)", 3},
     Section{Kind::automatic, Kind::automatic, "Automatic, no code change", 1},
-    Section{Kind::trade, Kind::trade, "Trade compute for memory (alternatives, each alone)", 2},
+    Section{Kind::trade, Kind::trade, "Trade compute for memory (alternatives, each alone)", 1},
 };
 
 std::string figures(const std::string& after, const std::string& change) {
@@ -75,13 +77,28 @@ void add_title(Page& page, const Advice& advice, const Entry& entry, size_t numb
   if (!rest.empty()) page.paragraph(std::string(kIndent, ' '), rest, Paint::bold);
 }
 
+// As much of it as there is room for: what a statement begins with says more than what it ends in.
+std::string begin_of(std::string_view text, unsigned room) {
+  if (columns(text) <= room) return std::string(text);
+  size_t end = 0;
+  for (unsigned taken = 0; end < text.size(); ++end) {
+    const bool starts_character = (static_cast<unsigned char>(text[end]) & 0xc0U) != 0x80U;
+    if (starts_character && ++taken == room) break;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
 // The line to edit, and what stands there.
 void add_source(Page& page, const Finding& f) {
   std::string text = source_text(f);
   if (text.empty()) text = place_text(f);
   if (text.empty()) return;
-  const std::string statement = f.statement.empty() ? "" : "   " + f.statement;
-  page.line(std::string(kIndent, ' ') + page.paint(Paint::cyan, fit(text + statement, page.width() - kIndent)));
+  const unsigned room = page.width() - kIndent;
+  if (!f.statement.empty()) {
+    if (columns(text) + 3 + columns(f.statement) > room) text = source_text(f.source);
+    text += "   " + f.statement;
+  }
+  page.line(std::string(kIndent, ' ') + page.paint(Paint::cyan, begin_of(text, room)));
 }
 
 void add_code(Page& page, const Report& r, const Entry& entry, bool is_short) {
@@ -153,6 +170,28 @@ void add_whole_entry(Page& page, const Report& r, const Entry& entry, size_t num
 
 bool is_shown(const Entry& entry, const Extent& extent) { return extent.all || !entry.is_small; }
 
+// Numbers of the entries that are too small: those that are shown have a gap there.
+std::vector<size_t> not_shown(const Advice& advice, const Extent& extent) {
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < advice.entries.size(); ++i) {
+    if (!is_shown(advice.entries[i], extent)) numbers.push_back(i + 1);
+  }
+  return numbers;
+}
+
+// "2, 5 to 7"
+std::string numbers_text(const std::vector<size_t>& numbers) {
+  std::string text;
+  for (size_t first = 0; first < numbers.size();) {
+    size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += (text.empty() ? "" : ", ") + std::to_string(numbers[first]);
+    if (last > first) text += (last == first + 1 ? ", " : " to ") + std::to_string(numbers[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
 // The columns' names stand beside the first title.
 void add_sections(Page& page, const Report& r, const Extent& extent) {
   const Advice& advice = *r.advice;
@@ -183,21 +222,19 @@ void add_sections(Page& page, const Report& r, const Extent& extent) {
       }
     }
   }
-  const auto small = static_cast<size_t>(
-      std::ranges::count_if(advice.entries, [&](const Entry& entry) { return !is_shown(entry, extent); }));
   std::string more = left_out > 0 ? plural(left_out, "more entry", "more entries") : "";
-  if (small > 0) {
-    more += (more.empty() ? "" : "; ") + plural(small, "entry", "entries") + " that " +
-            (small == 1 ? "lowers" : "lower") + " the peak by less than 1 %, or not at all";
+  if (const std::vector<size_t> small = not_shown(advice, extent); !small.empty()) {
+    more += (more.empty() ? "" : "; ") + std::string(small.size() == 1 ? "entry " : "entries ") + numbers_text(small) +
+            (small.size() == 1 ? ", which lowers" : ", which lower") + " the peak by less than 1 %, or not at all";
   }
   if (more.empty()) return;
-  page.line("");
-  page.paragraph("", more + ": --all", Paint::dim);
+  if (total == 0) page.line("");
+  page.paragraph("", (total == 0 ? "" : "and ") + more + ": --all", Paint::dim);
 }
 
 void add_remaining(Page& page, const Report& r, const Extent& extent) {
   constexpr size_t kShown = 4;
-  constexpr int64_t kWorth = 20;  // one of so many of the bytes of that peak
+  constexpr int64_t kWorth = 10;  // one of so many of the bytes of that peak
   const Advice& advice = *r.advice;
   if (advice.predicted || advice.left.empty()) return;
   size_t shown = 0;
@@ -208,9 +245,13 @@ void add_remaining(Page& page, const Report& r, const Extent& extent) {
       page.heading(advice.findings.empty() ? "What holds the peak"
                                            : "Not covered by any check, alive at the peak then");
     }
-    page.paragraph("  " + pad_left(bytes_text(left.bytes), 10) + "  ", remaining_text(left));
-    if (const std::string remedy = remedy_text(left); !remedy.empty()) {
-      page.paragraph(std::string(14, ' '), remedy, Paint::dim);
+    const std::string first = "  " + pad_left(bytes_text(left.bytes), 10) + "  ";
+    const std::string what = remaining_text(left), remedy = remedy_text(left);
+    if (!remedy.empty() && columns(first) + columns(what) + 2 + columns(remedy) <= page.width()) {
+      page.line(first + what + "; " + page.paint(Paint::dim, remedy));
+    } else {
+      page.paragraph(first, what);
+      if (!remedy.empty()) page.paragraph(std::string(14, ' '), remedy, Paint::dim);
     }
     rest = rest - left.bytes;
   }
@@ -262,27 +303,41 @@ std::string entry_title(const Advice& advice, const Entry& entry) {
 
 std::string outlook_text(const Advice& advice) {
   const Bytes peak = advice.peak_before;
-  size_t changes = 0;
+  size_t changes = 0, errors = 0;  // errors: that do not lower this peak
   bool has_more = false, is_all_automatic = true;
   Bytes after = peak;
   for (const Entry& entry : advice.entries) {
     if (entry.kind == Kind::trade || entry.is_small) continue;
     is_all_automatic &= entry.kind == Kind::automatic;
     if (entry.kind <= Kind::code) {
-      ++changes;
+      ++(entry.kind == Kind::error && entry.change() <= Bytes{} ? errors : changes);
       after = entry.peak_after;
     } else {
       has_more = true;
     }
   }
-  if (advice.peak_after_all >= peak) return advice.findings.empty() ? "" : ". Nothing below lowers it.";
+  const std::string wrong = errors > 0 ? ". " + plural(errors, "error", "errors") + " to fix first" : "";
+  if (advice.peak_after_all >= peak) {
+    return advice.findings.empty() ? "" : wrong.empty() ? ". Nothing below lowers it." : wrong + ".";
+  }
   if (changes > 0) {
-    const std::string first = ". " + plural(changes, "code change", "code changes") + " -> " + then_text(peak, after);
+    const std::string first =
+        wrong + ". " + plural(changes, "code change", "code changes") + " -> " + then_text(peak, after);
     if (!has_more || advice.peak_after_all >= after) return first + ".";
     return first + "; everything below -> " + then_text(peak, advice.peak_after_all) + ".";
   }
-  return std::string(is_all_automatic && has_more ? ". Without a code change -> " : ". Everything below -> ") +
+  return wrong + (is_all_automatic && has_more ? ". Without a code change -> " : ". Everything below -> ") +
          then_text(peak, advice.peak_after_all) + ".";
+}
+
+std::string changed_text(const Advice& advice) {
+  std::string files;
+  for (const std::string& file : advice.changed) {
+    files += (files.empty() ? "" : ", ") + std::filesystem::path(file).filename().string();
+  }
+  if (files.empty()) return "";
+  return files + " changed since the recording: lines may be off, and there is no patch" +
+         (advice.changed.size() == 1 ? " of it" : " of them");
 }
 
 std::string remaining_text(const advise::Remaining& left) {
@@ -301,6 +356,9 @@ std::string remedy_text(const advise::Remaining& left) {
   const auto has = [&](std::string_view part) { return left.largest.find(part) != std::string::npos; };
   switch (left.kind) {
     case HolderKind::save:
+      if (model::names_compiled(left.largest)) {
+        return "saved by a compiled function: tapelens budget measures lower activation memory budgets";
+      }
       return "try a smaller micro-batch, autocast to bfloat16, or activation checkpointing";
     case HolderKind::op:
       if (has("conv")) return "workspace of a convolution: try channels_last, or a smaller patch or micro-batch";
@@ -312,11 +370,20 @@ std::string remedy_text(const advise::Remaining& left) {
     case HolderKind::gradient:
       return "try gradients in bfloat16, sharding (FSDP2), or optimizer steps inside the backward";
     case HolderKind::optimizer_state:
-      return "try an optimizer with 8-bit or factored state, or sharding (FSDP2, ZeRO)";
+      return "try an optimizer with 8-bit or factored state, or sharding (FSDP2)";
     case HolderKind::program:
       return "something in the program still refers to it: del it, or leave its scope, before the peak";
+    case HolderKind::packed:
+      return "try hooks that pack into less, or onto another device";
+    case HolderKind::checkpointing:
+      return "try a policy that keeps fewer results";
+    case HolderKind::context:
+      return "pass tensors to ctx.save_for_backward instead of keeping them on ctx";
+    case HolderKind::communication:
+      return "try smaller buckets (bucket_cap_mb, gradient_as_bucket_view), or more and smaller units of FSDP2";
     case HolderKind::recomputed:
     case HolderKind::allocator:
+    case HolderKind::unknown:
       break;
   }
   return "";
@@ -334,14 +401,18 @@ std::string advice_text(const Report& r, const Style& style, const Extent& exten
     page.paragraph("", "When a backward begins, " + bytes_text(predicted->saved_before) + " are kept for it, " +
                            bounds_text(predicted->saved_after, predicted->saved_at_most) + " then");
   }
-  std::string facts = r.recording.command;
+  // A script may be in it.
+  std::string facts =
+      r.recording.imported_from.empty() ? fit(r.recording.command, 2 * page.width()) : r.recording.imported_from;
   if (!r.recording.torch_version.empty()) {
     facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
   }
   page.paragraph("", facts, Paint::dim);
-  for (const std::string& more : {simulated_text(r.recording), estimates_text(r), value_reads_text(r)}) {
+  for (const std::string& more :
+       {simulated_text(r.recording), imported_text(r.recording), estimates_text(r), value_reads_text(r)}) {
     if (!more.empty()) page.paragraph("", more, Paint::yellow);
   }
+  if (const std::string changed = changed_text(advice); !changed.empty()) page.paragraph("! ", changed, Paint::yellow);
   if (advice.findings.empty()) {
     page.line("");
     page.paragraph("", advice.checks.empty() ? "No check ran." : "No findings.", Paint::bold);
@@ -367,6 +438,7 @@ void add_findings(Page& page, const Report& r) {
   }
   constexpr size_t kShown = 3;
   page.heading("What to do", "the peak after each: tapelens advise has the rest");
+  if (const std::string changed = changed_text(advice); !changed.empty()) page.paragraph("! ", changed, Paint::yellow);
   size_t shown = 0;
   for (size_t i = 0; i < advice.entries.size() && shown < kShown; ++i) {
     const Entry& entry = advice.entries[i];

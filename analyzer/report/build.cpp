@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "analyzer/advise/entries.h"
 #include "analyzer/advise/rewritten_run.h"
 #include "analyzer/model/load.h"
 #include "analyzer/peak/saved_for_backward.h"
@@ -161,6 +162,12 @@ Result<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& a
 }
 
 Error nothing_chosen(const Report& report, const Options& options) {
+  if (report.processes.empty()) {
+    return {
+        "holds no process, as one of ranks that `tapelens record --ranks` did not keep: tapelens ranks reads its "
+        "summary",
+        ErrorKind::nothing_recorded};
+  }
   std::string seen;
   for (const ProcessFacts& process : report.processes) {
     seen += (seen.empty() ? "" : ", ") + std::to_string(process.pid) + " (";
@@ -206,6 +213,10 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
         report.recording.steps = std::to_string(older.count) + ":";
       }
       report.recording.simulated_gpu = analysis.information("simulated_gpu");
+      report.recording.imported_from = analysis.information("imported_from");
+      report.recording.imported_history = analysis.information("imported_without_history").empty();
+      report.recording.imported_older = analysis.count_noted("imported_older_allocations");
+      report.recording.imported_annotations = analysis.count_noted("imported_annotations_left_out");
     }
     if (options.process && *options.process != loaded->process.summary.pid) continue;
     const peak::DevicePeak* best = nullptr;
@@ -228,9 +239,13 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
   std::optional<peak::PeakSet> other;
   if (options.at.kind != At::Kind::peak) other = peak_set(analysis.process(), text, device.device(), *moment);
   const peak::PeakSet& set = other ? *other : device.peak();
-  report.peak = describe_peak(analysis, set, options);
+  // Of fields nothing is known there.
+  if (analysis.process().is_imported && options.by == peak::By::field) report.options.by = peak::By::source;
+  report.peak = describe_peak(analysis, set, report.options);
+  report.peak.held_by = advise::remaining_of(analysis.process(), text, analysis.steps(), set);
   report.peak.outside =
       peak::outside_memory(analysis.process(), text, largest.device, analysis.memory(largest.device), report.peak.time);
+  if (options.by == peak::By::module) report.modules = describe_modules(device, set, options);
   report.steps = describe_steps(analysis, device.timeline());
   report.ranges = describe_ranges(analysis, device.timeline());
   report.rewritten = rewritten(analysis);

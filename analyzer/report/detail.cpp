@@ -1,9 +1,11 @@
 #include "analyzer/report/detail.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/model/compiled.h"
 #include "analyzer/model/parameter_modules.h"
 #include "analyzer/peak/device_memory.h"
 #include "analyzer/peak/fragmentation.h"
@@ -68,7 +70,7 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
     h.kind = holder.kind;
     h.node = text.string(p.nodes.type[holder.node]);
     h.field = text.string(holder.field);
-    h.name = text.string(holder.name);
+    h.name = name_of(text, holder);
     if (const auto name = names.find(holder.parameter.value); name != names.end())
       h.parameter = text.string(name->second);
     if (holder.kind == peak::HolderKind::save) h.saves = holder.count;
@@ -89,19 +91,26 @@ const Holder& main_holder(const Allocation& allocation) {
 std::string holder_text(const Holder& h) {
   switch (h.kind) {
     case peak::HolderKind::save:
-      return (h.node.empty() ? "(unattributed)" : h.node) + "." + h.field +
-             (h.saves > 1 ? " x" + std::to_string(h.saves) : "");
+      return model::field_name(h.node, h.field) + (h.saves > 1 ? " x" + std::to_string(h.saves) : "");
     case peak::HolderKind::gradient:
       if (!h.name.empty()) return "gradient of " + h.name;
       return "gradient in flight" + (h.node.empty() ? "" : " from " + h.node);
     case peak::HolderKind::optimizer_state:
       return "optimizer state " + h.name + (h.parameter.empty() ? "" : " of " + h.parameter);
+    case peak::HolderKind::packed:
+      return "packed by a hook" + (h.node.empty() ? "" : " for " + model::field_name(h.node, h.field));
+    case peak::HolderKind::checkpointing:
+      return "kept by checkpointing" + (h.field.empty() ? "" : ", result of " + h.field);
+    case peak::HolderKind::context:
+      return h.node + ".ctx." + h.field;
     case peak::HolderKind::recomputed:
       return "recomputed in backward";
     case peak::HolderKind::op:
-      return "operator " + h.name + ", running";
+      return "temporary of " + h.name;
     case peak::HolderKind::allocator:
       return "freed, but another stream still uses it";
+    case peak::HolderKind::unknown:
+      return "holder not known";
     case peak::HolderKind::program:
       return "live tensor";
     default:
@@ -142,6 +151,12 @@ std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const 
 
 }  // namespace
 
+std::string out_of_memory_text(const OutOfMemory& full) {
+  const std::string where = !full.source.empty() ? full.source : full.op;
+  return full.device + " had no room for " + model::bytes_text(full.bytes) +
+         (where.empty() ? "" : ", " + where + (full.module.empty() ? "" : " (" + full.module + ")"));
+}
+
 std::vector<OutOfMemory> describe_out_of_memory(const Process& p, const Text& text) {
   std::vector<OutOfMemory> out;
   const model::OutOfMemory& o = p.out_of_memory;
@@ -171,6 +186,27 @@ std::vector<OutOfMemory> describe_out_of_memory(const Process& p, const Text& te
   return out;
 }
 
+namespace {
+
+// Groups of modules that are deeper than wanted, as those of the modules around them.
+std::vector<peak::Group> folded(std::vector<peak::Group> groups, const Options& options) {
+  if (options.by != peak::By::module || !options.depth) return groups;
+  std::map<std::string, peak::Group> sums;
+  for (const peak::Group& group : groups) {
+    const std::string module(module_at(group.key, options.depth));
+    peak::Group& sum = sums.try_emplace(module, peak::Group{module, {}, 0, group.biggest}).first->second;
+    sum.bytes += group.bytes;
+    sum.allocations += group.allocations;
+    sum.biggest = std::min(sum.biggest, group.biggest);  // members are in the order of bytes
+  }
+  groups.clear();
+  for (auto& [module, sum] : sums) groups.push_back(std::move(sum));
+  std::ranges::stable_sort(groups, std::ranges::greater(), &peak::Group::bytes);
+  return groups;
+}
+
+}  // namespace
+
 Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, const Options& options) {
   const Process& process = analysis.process();
   const Text& text = analysis.text();
@@ -187,7 +223,7 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
   out.live_allocations = set.members.size();
   out.by_category = categories(set);
   const size_t top = options.top.value_or(SIZE_MAX);
-  for (peak::Group& group : groups(process, text, steps, set, options.by)) {
+  for (peak::Group& group : folded(groups(process, text, steps, set, options.by), options)) {
     if (out.groups.size() == top) {
       ++out.groups_left_out.count;
       out.groups_left_out.bytes += group.bytes;
@@ -203,6 +239,14 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
   }
   const auto names = parameter_names(process, set);
   const model::ParameterModules modules(process, text);
+  const auto last = std::ranges::max_element(set.members, {}, &peak::Member::allocation);
+  if (last != set.members.end() && process.allocations.time[last->allocation] == out.time) {
+    out.op = text.string(called_name_of(process, text, last->allocation));
+    if (const model::FrameId frame = own_frame(text, stack_of(process, text, last->allocation));
+        frame && is_own_frame(text, frame)) {
+      out.source = peak::frame_text(text, frame);
+    }
+  }
   out.reserved = describe_reserved(analysis, set, names, modules);
   for (const peak::Member& member : set.members) {
     if (out.allocations.size() < top) {

@@ -41,6 +41,8 @@ std::string findings_table(const Report& report);
 
 // ". 2 code changes -> 110.2 MiB (-22.0 %); everything below -> 89.9 MiB (-36.7 %).": what follows the peak.
 std::string outlook_text(const advise::Advice& advice);
+// Of files that are others now than those that ran; empty: there are none.
+std::string changed_text(const advise::Advice& advice);
 // "1 group of saved tensors ..." of what is automatic; else the title of its first finding.
 std::string entry_title(const advise::Advice& advice, const advise::Entry& entry);
 // What entries of that kind come under: "Do this first".

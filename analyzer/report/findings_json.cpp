@@ -156,7 +156,8 @@ void add_advice(Json& object, const Report& r) {
                       {"entries", std::move(entries)},
                       {"next", std::move(next)},
                       {"checks", advice.checks},
-                      {"refused", advice.refused}};
+                      {"refused", advice.refused},
+                      {"changed_sources", advice.changed}};
   if (const auto& predicted = advice.predicted) {
     object["advice"]["plan"] = {{"applied", predicted->name},
                                 {"peak_before_bytes", predicted->peak_before.value},

@@ -133,6 +133,8 @@ std::string advice_markdown(const Report& r, size_t rows) {
   std::string out = "### Memory: " + bytes_text(advice.peak_before) + " on " + code(r.peak.device) + after_all(advice) +
                     "\n\n" + code(r.recording.command);
   if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
+  if (const std::string imported = imported_text(r.recording); !imported.empty())
+    out += "\n\n> " + cell(imported) + "\n";
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty()) {
     out += "\n\n> **Simulated:** " + cell(simulated) + "\n";
     for (const std::string& more : {estimates_text(r), value_reads_text(r)}) {
@@ -147,6 +149,7 @@ std::string advice_markdown(const Report& r, size_t rows) {
   }
   out += remaining_markdown(advice);
   out += allocator_markdown(r);
+  if (const std::string changed = changed_text(advice); !changed.empty()) out += "\n> " + cell(changed) + "\n";
   for (const std::string& refused : advice.refused) out += "\n> **Not checked:** " + cell(refused) + "\n";
   for (const Lost& lost : r.recording.lost) {
     if (lost.is_data) out += "\n> **Not complete:** " + cell(lost.what) + "\n";

@@ -298,6 +298,7 @@ Json remarks_json(const Report& r) {
   };
   if (r.peak.reserved) add(reserved_text(*r.peak.reserved), false);
   add(simulated_text(r.recording), true);
+  add(imported_text(r.recording), true);
   add(estimates_text(r), true);
   add(value_reads_text(r), true);
   add(hidden_text(r.processes), true);
@@ -324,6 +325,24 @@ Json commands_json(const Report& r) {
   }
   add("tapelens view " + r.recording.file, "the same in a window, with every event");
   return rows;
+}
+
+// Columns are those that any of the tables has.
+Json modules_data(const Report& r) {
+  const std::vector<peak::HolderKind> kinds = columns_of(r.modules);
+  Json columns = Json::array(), tables = Json::array();
+  for (const peak::HolderKind kind : kinds) columns.push_back(heading(kind));
+  for (const ModuleTable& table : r.modules) {
+    const auto row = [&](const ModuleRow& one) {
+      Json bytes = Json::array();
+      for (const peak::HolderKind kind : kinds) bytes.push_back(one.by_kind[static_cast<size_t>(kind)].value);
+      return Json{{"module", shown(one.module)}, {"all", one.bytes.value}, {"bytes", std::move(bytes)}};
+    };
+    tables.push_back({{"title", title_text(table)},
+                      {"rows", first_of(table.rows, kMostRows, row)},
+                      {"rows_left_out", table.rows_left_out + more_than(table.rows.size(), kMostRows)}});
+  }
+  return {{"columns", std::move(columns)}, {"tables", std::move(tables)}};
 }
 
 }  // namespace
@@ -353,6 +372,7 @@ Json page_data(const Report& r, const PageLimits& limits, std::string_view versi
               {"smaller", blocks.take_smaller()},
               {"lines", first_of(overview.lines, kMostRows, line)},
               {"lines_left_out", more_than(overview.lines.size(), kMostRows)},
+              {"modules", modules_data(r)},
               {"steps", steps_json(r.steps)},
               {"steps_left_out", more_than(r.steps.size(), kMostRows)},
               {"processes", std::move(processes)},

@@ -3,6 +3,7 @@
 
 #include "analyzer/report/escape.h"
 #include "analyzer/report/formats.h"
+#include "analyzer/report/modules_text.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
 
@@ -45,6 +46,11 @@ Json recording_json(const RecordingFacts& facts) {
           {"events", facts.events},
           {"file_bytes", facts.file_bytes},
           {"simulated_gpu", facts.simulated_gpu.empty() ? Json(nullptr) : Json(facts.simulated_gpu)},
+          {"imported", facts.imported_from.empty() ? Json(nullptr)
+                                                   : Json{{"from", facts.imported_from},
+                                                          {"history", facts.imported_history},
+                                                          {"older_allocations", facts.imported_older},
+                                                          {"annotations_left_out", facts.imported_annotations}}},
           {"complete", facts.complete},
           {"lost", std::move(lost)}};
 }
@@ -256,6 +262,8 @@ Json peak_json(const Report& report) {
           {"time_ns", p.time.ns},
           {"step", p.step},
           {"phase", phase_name(p.phase)},
+          {"op", p.op},
+          {"source", p.source},
           {"live_allocations", p.live_allocations},
           {"reserved", reserved_json(p.reserved)},
           {"outside", outside_json(p.outside)},
@@ -299,6 +307,7 @@ std::string json(const Report& report) {
               {"saves", saves_json(report.saves)},
               {"steps", std::move(steps)},
               {"ranges", std::move(ranges)}};
+  if (!report.modules.empty()) all["modules"] = modules_json(report.modules);
   if (report.rewritten.any()) all["rewritten"] = rewritten_json(report.rewritten, report.saved_peak);
   if (report.advice) add_advice(all, report);
   return dumped(all);

@@ -17,6 +17,9 @@ Paint paint_of(peak::HolderKind kind);
 // What a category is called in text: "saved for backward".
 const char* label(peak::HolderKind kind);
 
+// A group's key, as text calls it where the group is a category.
+std::string group_text(const std::string& key);
+
 class Page {
  public:
   explicit Page(const Style& style) : style_(style) {}

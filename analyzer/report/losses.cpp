@@ -63,6 +63,14 @@ Words words(model::Loss kind) {
     case dropped_activity:
       return {"dropped_activity", "allocation or free", "allocations and frees",
               "outside of PyTorch's allocator were dropped by CUPTI: what is said of that memory is not whole"};
+    case dropped_history:
+      return {
+          "dropped_history", "allocation", "allocations",
+          "whose entry the snapshot's history dropped to make room, with what was freed before: the peak may have been "
+          "earlier, and higher; keep more (torch.cuda.memory._record_memory_history(max_entries=...))"};
+    case unknown_action:
+      return {"unknown_action", "entry", "entries",
+              "of the snapshot's history say what this version does not know: use a newer tapelens"};
     case unknown_record:
       return {"unknown_record", "record", "records",
               "of the spool are of a kind that the tapelens that sealed it did not know: the spool is damaged"};
@@ -111,6 +119,12 @@ std::vector<Lost> losses_of(const model::Process& process) {
   }
   add(process.left_out, process.summary.pid, lost);
   if (process.older.count > 0) lost.push_back(steps_left_out(process));
+  if (process.is_marked && process.started.ns == 0) {
+    lost.push_back({"never_started",
+                    "the program never called tapelens.start(), which tapelens record --marked waits for: only "
+                    "allocations were recorded",
+                    1, Time{0}, process.summary.pid, true});
+  }
   return lost;
 }
 
@@ -125,6 +139,24 @@ std::string simulated_text(const RecordingFacts& facts) {
   return "On " + facts.simulated_gpu +
          ", simulated: kernels did nothing. Only small tensors have values, times have no meaning, and memory that "
          "depends on values may differ on a real one.";
+}
+
+std::string imported_text(const RecordingFacts& facts) {
+  if (facts.imported_from.empty()) return {};
+  std::string text =
+      "Imported from " + facts.imported_from +
+      ": it has blocks, segments and stacks. Operators, autograd nodes, saves and modules are not in it: "
+      "what holds memory is not known, and checks that need them find nothing.";
+  if (!facts.imported_history) text += " It has no history: the peak is what was there when it was taken.";
+  if (facts.imported_older > 0) {
+    text += " " + plural(facts.imported_older, "allocation is", "allocations are") + " older than the history: when " +
+            (facts.imported_older == 1 ? "it was" : "they were") + " made is not known.";
+  }
+  if (facts.imported_annotations > 0) {
+    text += " " + plural(facts.imported_annotations, "annotation", "annotations") + " of single tensors " +
+            (facts.imported_annotations == 1 ? "is" : "are") + " left out.";
+  }
+  return text;
 }
 
 std::string hidden_text(const std::vector<ProcessFacts>& processes) {

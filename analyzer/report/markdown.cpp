@@ -1,12 +1,14 @@
 // The report as GitHub Markdown: short enough for a comment that CI makes on a pull request.
 #include <algorithm>
 
+#include "analyzer/model/compiled.h"
 #include "analyzer/report/escape.h"
 #include "analyzer/report/estimates.h"
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/report/modules_text.h"
 #include "analyzer/report/outside_text.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
@@ -29,8 +31,9 @@ void add_groups(std::string& out, const Report& r, size_t rows) {
       continue;
     }
     allocations -= g.allocations;
-    out += "| " + code(g.key) + " | " + bytes_text(g.bytes) + " | " + percent_text(g.bytes, r.peak.bytes) + " | " +
-           count_text(g.allocations) + " |\n";
+    const std::string text = group_text(g.key);
+    out += "| " + (text != g.key ? cell(text) : code(text)) + " | " + bytes_text(g.bytes) + " | " +
+           percent_text(g.bytes, r.peak.bytes) + " | " + count_text(g.allocations) + " |\n";
   }
   if (rest.count > 0) {
     out += "| and " + count_text(rest.count) + " more | " + bytes_text(rest.bytes) + " | " +
@@ -48,7 +51,7 @@ void add_allocations(std::string& out, const Report& r, size_t rows) {
     const Allocation& a = r.peak.allocations[i];
     const Holder& h = main_holder(a);
     const std::string holder = h.kind == peak::HolderKind::save
-                                   ? code((h.node.empty() ? "(unattributed)" : h.node) + "." + h.field)
+                                   ? code(model::field_name(h.node, h.field))
                                    : cell(std::string(kind_name(h.kind))) + (h.name.empty() ? "" : " " + code(h.name));
     out += "| " + bytes_text(a.bytes) + " | " + holder + " | " + cell(a.layout) + " | " + code(a.op) + " | " +
            code(a.module) + " | " + code(a.source) + " |\n";
@@ -85,6 +88,8 @@ std::string markdown(const Report& r, size_t rows) {
          (p.phase == model::Phase::other ? "" : std::string(", ") + phase_name(p.phase)) + ", in " +
          plural(p.live_allocations, "allocation", "allocations") + ". " + code(r.recording.command);
   if (!r.recording.torch_version.empty()) out += ", PyTorch " + code(r.recording.torch_version);
+  if (const std::string imported = imported_text(r.recording); !imported.empty())
+    out += "\n\n> " + cell(imported) + "\n";
   if (const std::string simulated = simulated_text(r.recording); !simulated.empty()) {
     out += "\n\n> **Simulated:** " + cell(simulated) + "\n";
     for (const std::string& more : {estimates_text(r), value_reads_text(r)}) {
@@ -93,11 +98,11 @@ std::string markdown(const Report& r, size_t rows) {
   }
   out += "\n\n| held as | bytes | of the peak |\n|:--|--:|--:|\n";
   for (const peak::Category& c : p.by_category) {
-    out += "| " + cell(category_name(c.kind)) + " | " + bytes_text(c.bytes) + " | " + percent_text(c.bytes, p.bytes) +
-           " |\n";
+    out += "| " + cell(label(c.kind)) + " | " + bytes_text(c.bytes) + " | " + percent_text(c.bytes, p.bytes) + " |\n";
   }
   add_outside(out, r, rows);
-  add_groups(out, r, rows);
+  if (r.modules.empty()) add_groups(out, r, rows);
+  out += modules_markdown(r.modules, rows);
   add_allocations(out, r, rows);
   out += rewritten_table(r.rewritten);
   if (r.advice) out += findings_table(r);

@@ -52,7 +52,8 @@ std::string run_command(const Report& r, const Entry& entry) {
 std::vector<NextCommand> next_commands(const Report& r) {
   const advise::Advice& advice = *r.advice;
   std::vector<NextCommand> next;
-  const auto automatic = std::ranges::find(advice.entries, Kind::automatic, &Entry::kind);
+  const auto automatic = std::ranges::find_if(
+      advice.entries, [](const Entry& entry) { return entry.kind == Kind::automatic && !entry.is_small; });
   // A simulated GPU has no bits to compare.
   if (automatic != advice.entries.end() && r.recording.simulated_gpu.empty() && !advice.predicted) {
     next.push_back({"tapelens verify " + applying_text(advice, *automatic) + " -- " + command_of(r),
@@ -64,9 +65,11 @@ std::vector<NextCommand> next_commands(const Report& r) {
       next.push_back({"tapelens verify --patch fix.patch -- " + command_of(r), "proves them, measures the peak"});
     }
   }
-  if (!advice.entries.empty()) {
-    next.push_back({advise_command(r) + " --finding 1", "one entry, with its evidence"});
-    next.push_back({advise_command(r) + " --all", "all " + plural(advice.findings.size(), "finding", "findings")});
+  if (advice.entries.size() > 1) {
+    next.push_back({advise_command(r) + " --all",
+                    "all " + plural(advice.findings.size(), "finding", "findings") + "; --finding N: entry N alone"});
+  } else if (!advice.entries.empty()) {
+    next.push_back({advise_command(r) + " --finding 1", "its evidence"});
   }
   return next;
 }

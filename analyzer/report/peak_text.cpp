@@ -53,7 +53,9 @@ std::string when_text(const Report& r) {
     step += " (of " + std::to_string(whole.front().index) + " to " + std::to_string(whole.back().index) + ")";
   }
   std::string when = time_text(p.time) + " after the start, ";
-  if (p.is_behind_steps) {
+  if (!r.recording.imported_from.empty()) {
+    when.erase(when.size() - 2);  // steps and phases are not known
+  } else if (p.is_behind_steps) {
     const std::string behind = "after the last step, " + std::to_string(p.step - 1);
     when += p.phase == model::Phase::other ? behind : "in the " + std::string(phase_name(p.phase)) + " " + behind;
   } else if (p.phase == model::Phase::other) {
@@ -62,11 +64,14 @@ std::string when_text(const Report& r) {
     when += std::string(p.phase == model::Phase::optimizer ? "in the optimizer step of step " : "in the ") +
             (p.phase == model::Phase::optimizer ? "" : std::string(phase_name(p.phase)) + " of step ") + step;
   }
+  if (!p.source.empty()) when += ", at " + p.source;
   return when + "; " + plural(p.live_allocations, "allocation", "allocations") + " alive";
 }
 
 std::string run_text(const Report& r) {
-  std::string facts = r.recording.command;
+  constexpr unsigned kMostCommand = 200;  // a script may be in it
+  std::string facts =
+      r.recording.imported_from.empty() ? fit(r.recording.command, kMostCommand) : r.recording.imported_from;
   if (!r.recording.torch_version.empty())
     facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
   facts += ", " + time_text(r.recording.duration) + ", " + count_text(r.recording.events) + " events";

@@ -8,8 +8,9 @@
 namespace tapelens::report {
 
 std::string title_text(const Report& report);  // "Peak 174.0 MiB on cpu of rank 1"
-std::string when_text(const Report& report);  // "1.2 s after the start, in the backward of step 3; 120 allocations ..."
-std::string run_text(const Report& report);   // "python train.py, PyTorch 2.15.0, 4.8 s, 12,004 events"
+std::string when_text(const Report& report);   // "1.2 s after the start, in the backward of step 3, at train.py:42
+                                               // forward; 120 allocations ..."
+std::string run_text(const Report& report);    // "python train.py, PyTorch 2.15.0, 4.8 s, 12,004 events"
 // What PyTorch's allocator had for it of its device.
 std::string reserved_text(const Reserved& reserved);
 // Empty: memory at the begin of steps does not grow.

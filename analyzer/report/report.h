@@ -15,6 +15,7 @@
 #include "analyzer/peak/outside.h"
 #include "analyzer/peak/rewritten.h"
 #include "analyzer/peak/saves.h"
+#include "analyzer/report/modules.h"
 #include "analyzer/report/overview.h"
 #include "trace/recording.h"
 #include "trace/result.h"
@@ -43,6 +44,9 @@ struct Options {
   std::optional<uint32_t> process;    // pid; none: the one with the largest peak
   std::optional<std::string> device;  // "cpu"; none: the one with the largest peak
   bool is_pictured = false;           // Report::overview is wanted
+  // Of By::module: modules that are deeper than so many levels below the outermost ones are summed in the one around
+  // them. None: each stands for itself.
+  std::optional<unsigned> depth;
 };
 
 struct Lost {
@@ -60,6 +64,11 @@ struct RecordingFacts {
   std::string steps;  // `tapelens record --steps`: "2:4"; with --last "39997:"; empty: all
   // `tapelens record --simulate-gpu`: "8 x NVIDIA H100 80GB HBM3"; empty: what is there.
   std::string simulated_gpu;
+  // `tapelens import`: "a memory snapshot of PyTorch"; empty: a recording of Tapelens.
+  std::string imported_from;
+  bool imported_history = true;       // false: it is of one moment
+  uint64_t imported_older = 0;        // allocations that were made before the oldest entry of its history
+  uint64_t imported_annotations = 0;  // of single allocations, which are left out
   Time duration;
   uint64_t events = 0, file_bytes = 0;
   bool complete = true;  // no data was lost
@@ -210,7 +219,9 @@ struct Peak {
   bool is_behind_steps = false;  // `step` is no whole one: it is what came after the last
   model::Phase phase{};
   uint64_t live_allocations = 0;
+  std::string op, source;  // of the allocation that was made at this moment, of the last one; empty: none, or not known
   std::vector<peak::Category> by_category;
+  std::vector<advise::Remaining> held_by;      // the same bytes, and the largest group of each
   std::vector<Group> groups;                   // sum to `bytes`, with groups_left_out
   std::vector<Allocation> allocations;         // biggest first
   Left groups_left_out, allocations_left_out;  // by --top
@@ -243,9 +254,10 @@ struct Report {
   Options options;
   RecordingFacts recording;
   std::vector<ProcessFacts> processes;
-  Peak peak;                // of the chosen process and device, at the chosen moment
-  peak::SaveSummary saves;  // of all processes, over the whole recording
-  std::vector<Step> steps;  // of the chosen process and device
+  Peak peak;                         // of the chosen process and device, at the chosen moment
+  peak::SaveSummary saves;           // of all processes, over the whole recording
+  std::vector<ModuleTable> modules;  // of By::module: at the peak of each phase
+  std::vector<Step> steps;           // of the chosen process and device
   std::vector<Range> ranges;
   peak::Rewritten rewritten;  // of the chosen process, over the whole recording
   Bytes saved_peak;           // of a process with rewrites, on the chosen device: peak::saved_for_backward()

@@ -128,7 +128,8 @@ std::string sarif(const Report& report, const std::vector<Rule>& rules, const So
     if (Json fixes = fixes_of(f); !fixes.is_null()) result["fixes"] = std::move(fixes);
     results.push_back(std::move(result));
   }
-  for (const std::string& said : {simulated_text(report.recording), hidden_text(report.processes)}) {
+  for (const std::string& said :
+       {simulated_text(report.recording), imported_text(report.recording), hidden_text(report.processes)}) {
     if (!said.empty()) notifications.push_back(sarif_notification(said, "note"));
   }
   for (const Lost& lost : report.recording.lost) {

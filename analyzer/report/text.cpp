@@ -9,6 +9,7 @@
 #include "analyzer/report/formats.h"
 #include "analyzer/report/layout.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/report/modules_text.h"
 #include "analyzer/report/outside_text.h"
 #include "analyzer/report/peak_text.h"
 #include "analyzer/report/report.h"
@@ -73,25 +74,45 @@ void add_title(Page& page, const Report& r) {
   page.paragraph("", when_text(r));
   if (r.peak.reserved) page.paragraph("", reserved_text(*r.peak.reserved));
   page.paragraph("", run_text(r), Paint::dim);
-  for (const std::string& said : {simulated_text(r.recording), estimates_text(r), value_reads_text(r)}) {
+  for (const std::string& said :
+       {simulated_text(r.recording), imported_text(r.recording), estimates_text(r), value_reads_text(r)}) {
     if (!said.empty()) page.paragraph("", said, Paint::yellow);
   }
   if (const std::string hidden = hidden_text(r.processes); !hidden.empty()) page.paragraph("! ", hidden, Paint::yellow);
 }
 
+// "train.py:42" of "train.py:42 Net.forward".
+std::string line_of(const std::string& source) { return source.substr(0, source.find(' ')); }
+std::string line_of(const Group& group) { return line_of(group.source); }
+
+// "1.5 MiB of it ReluBackward0.result, train.py:16": the largest group of a category.
+std::string largest_of(const Report& r, peak::HolderKind kind) {
+  const auto held = std::ranges::find(r.peak.held_by, kind, &advise::Remaining::kind);
+  if (held == r.peak.held_by.end()) return "";
+  std::string text = held->largest;
+  if (!held->source.file.empty()) text += (text.empty() ? "made at " : ", ") + line_of(source_text(held->source));
+  const std::string largest = bytes_text(held->largest_bytes);
+  return text.empty() || largest == bytes_text(held->bytes) ? text : largest + " of it " + text;
+}
+
 void add_categories(Page& page, const Report& r) {
-  page.heading("What was alive");
   unsigned width = 20;
   for (const peak::Category& c : r.peak.by_category) width = std::max(width, columns(label(c.kind)));
   const unsigned taken = width + 32;
-  const unsigned bar_cells = std::min(40U, page.width() > taken ? page.width() - taken : 0);
+  const bool has_largest = page.width() >= 90;
+  const unsigned bar_cells = has_largest ? 12 : std::min(40U, page.width() > taken ? page.width() - taken : 0);
+  page.heading("What was alive", has_largest ? "with the largest group of each" : "");
   for (const peak::Category& c : r.peak.by_category) {
     if (percent_text(c.bytes, r.peak.bytes) == "0.0 %") continue;  // JSON has it
     const double part =
         static_cast<double>(c.bytes.value) / static_cast<double>(std::max<int64_t>(1, r.peak.bytes.value));
-    page.line("  " + pad_right(label(c.kind), width) + pad_left(bytes_text(c.bytes), 11) +
-              pad_left(percent_text(c.bytes, r.peak.bytes), 9) + "  " +
-              page.paint(paint_of(c.kind), bar(part, bar_cells)));
+    const std::string largest = has_largest ? largest_of(r, c.kind) : "";
+    page.line(
+        "  " + pad_right(label(c.kind), width) + pad_left(bytes_text(c.bytes), 11) +
+        pad_left(percent_text(c.bytes, r.peak.bytes), 9) + "  " +
+        page.paint(paint_of(c.kind),
+                   largest.empty() ? bar(part, bar_cells) : pad_right(bar(part, bar_cells), bar_cells)) +
+        (largest.empty() ? "" : "  " + page.paint(Paint::dim, fit(largest, page.width() - width - 26 - bar_cells))));
   }
 }
 
@@ -103,9 +124,6 @@ unsigned column(const std::vector<Group>& groups, size_t shown, unsigned most, O
   return std::min(width, most);
 }
 
-// "train.py:42" of "train.py:42 Net.forward".
-std::string line_of(const Group& group) { return group.source.substr(0, group.source.find(' ')); }
-
 // A narrow terminal has no room for shapes, a narrower one none for lines.
 void add_groups(Page& page, const Report& r) {
   const auto& groups = r.peak.groups;
@@ -116,13 +134,14 @@ void add_groups(Page& page, const Report& r) {
                plural(groups.size() + r.peak.groups_left_out.count, "group", "groups") +
                    (has_layout ? "; shape and line are those of the biggest allocation" : ""));
   const unsigned layout_width = has_layout ? column(groups, shown, 26, [](const Group& g) { return g.layout; }) : 0;
-  const unsigned source_width = has_source ? column(groups, shown, 30, line_of) : 0;
+  const unsigned source_width = has_source ? column(groups, shown, 30, [](const Group& g) { return line_of(g); }) : 0;
   const unsigned taken =
       kNumbers + (layout_width > 0 ? layout_width + 2 : 0) + (source_width > 0 ? source_width + 2 : 0);
   const unsigned key_width = column(groups, shown, page.width() > taken + 12 ? page.width() - taken : 12,
-                                    [](const Group& g) { return g.key; });
+                                    [](const Group& g) { return group_text(g.key); });
   const auto row = [&](const Group& g, Paint paint) {
-    std::string line = "  " + pad_left(bytes_text(g.bytes), 11) + "  " + pad_right(fit(g.key, key_width), key_width);
+    std::string line =
+        "  " + pad_left(bytes_text(g.bytes), 11) + "  " + pad_right(fit(group_text(g.key), key_width), key_width);
     if (layout_width > 0) line += "  " + pad_right(fit(g.layout, layout_width), layout_width);
     line += pad_left("x" + count_text(g.allocations), 7);
     if (source_width > 0 && !g.source.empty()) line += "  " + fit(line_of(g), source_width);
@@ -211,7 +230,7 @@ void add_steps(Page& page, const Report& r) {
                            std::to_string(std::ranges::max_element(whole, {}, &Step::peak)->index) + ". A step makes " +
                            between(count.min.allocations, count.max.allocations) + " allocations, " +
                            between(allocated.min.allocated, allocated.max.allocated) + " in all." +
-                           (r.steps.back().complete ? "" : " Behind them is what came after the last."));
+                           (r.steps.back().complete ? "" : " The last bar is what came after the last step."));
 }
 
 void add_ranges(Page& page, const Report& r) {
@@ -303,8 +322,10 @@ void add_next(Page& page, const Report& r) {
     next.emplace_back("tapelens advise " + r.recording.file, "each finding, with its evidence and how to fix it");
   }
   if (r.options.by != By::source) next.emplace_back(command + " --by source", "the lines that made these bytes");
-  if (r.options.by != By::module) next.emplace_back(command + " --by module", "the modules that made them");
-  if (r.options.by != By::field) next.emplace_back(command + " --by field", "the fields of nodes that keep them");
+  const bool has_more = r.recording.imported_from.empty();  // a snapshot knows neither modules nor fields
+  if (has_more && r.options.by != By::module) next.emplace_back(command + " --by module", "the modules that made them");
+  if (has_more && r.options.by != By::field)
+    next.emplace_back(command + " --by field", "the fields of nodes that keep them");
   if (r.processes.size() > 1) {
     for (const ProcessFacts& process : r.processes) {
       if (process.pid == r.peak.pid || process.devices.empty()) continue;
@@ -337,7 +358,8 @@ std::string text(const Report& report, const Style& style) {
   add_categories(page, report);
   if (report.peak.reserved) add_pins(page, *report.peak.reserved);
   add_outside(page, report);
-  add_groups(page, report);
+  if (report.modules.empty()) add_groups(page, report);
+  add_modules(page, report.modules);
   add_findings(page, report);
   add_allocations(page, report);
   add_rewritten(page, report.rewritten);

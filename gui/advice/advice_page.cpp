@@ -236,7 +236,7 @@ void AdvicePage::show_state() {
   progress_->setVisible(is_open && !is_known);
   if (!is_known) {
     message_->setText(is_open ? tr("Looking for avoidable memory") : QString());
-    finding_->show_finding(nullptr, {}, {});
+    finding_->show_finding(nullptr, {}, nullptr);
     return;
   }
   const advise::Advice& advice = session_.subject().advised->advice;
@@ -288,7 +288,7 @@ void AdvicePage::show_selected() {
     wanted = current;
   if (!wanted.isValid() && !model_.is_empty()) wanted = filter_.mapToSource(filter_.index(0, 0));
   if (!wanted.isValid()) {
-    finding_->show_finding(nullptr, {}, {});
+    finding_->show_finding(nullptr, {}, nullptr);
     return;
   }
   const QModelIndex index = filter_.mapFromSource(wanted.siblingAtColumn(0));
@@ -296,8 +296,7 @@ void AdvicePage::show_selected() {
     view_->setCurrentIndex(index);
     view_->scrollTo(index);
   }
-  finding_->show_finding(&model_.finding(wanted), words_of(wanted),
-                         {QFileInfo(session_.document()->facts().path).absolutePath()});
+  finding_->show_finding(&model_.finding(wanted), words_of(wanted), session_.document());
 }
 
 EntryWords AdvicePage::words_of(const QModelIndex& index) const {

@@ -7,6 +7,7 @@
 
 #include "analyzer/report/findings.h"
 #include "analyzer/report/format.h"
+#include "gui/models/document.h"
 #include "gui/models/finding_words.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/diff_view.h"
@@ -109,7 +110,7 @@ QLabel* FindingPane::add_heading(QVBoxLayout& column, const QString& text) {
   return label;
 }
 
-void FindingPane::show_finding(const advise::Finding* finding, const EntryWords& entry, const QStringList& folders) {
+void FindingPane::show_finding(const advise::Finding* finding, const EntryWords& entry, const Document* document) {
   empty_->setVisible(finding == nullptr);
   for (QWidget* widget : std::initializer_list<QWidget*>{
            entry_, title_, facts_, message_, fix_heading_, fix_, guarantee_, command_row_, patch_, patch_row_,
@@ -144,7 +145,7 @@ void FindingPane::show_finding(const advise::Finding* finding, const EntryWords&
   patch_row_->setVisible(!f.fix.edits.empty());
   // As git wants it; what is shown of it hides nothing.
   patch_text_ = QString::fromStdString(check::unified_diff(f.fix.edits));
-  patch_->show_diff(visible(patch_text_.toStdString()));
+  patch_->show_diff(visible_lines(patch_text_.toStdString()));
   patch_->fit(kPatchLines);
   show_evidence(f);
   QString notes;
@@ -152,7 +153,7 @@ void FindingPane::show_finding(const advise::Finding* finding, const EntryWords&
   notes_->setText(notes);
   notes_->setVisible(!notes.isEmpty());
   notes_heading_->setVisible(!notes.isEmpty());
-  source_->set_folders(folders);
+  if (document != nullptr) source_->set_recording(document->facts().path, document->text());
   source_->show_stack(f.stack, tr("The recording has no stack of it."));
   source_->setMinimumHeight(kSourceLines * QFontMetrics(mono_font()).lineSpacing());
   paint();

@@ -15,6 +15,7 @@ class QWidget;
 namespace tapelens::gui {
 
 class DiffView;
+class Document;
 class SourcePane;
 
 // What is known of the entry that a finding is part of; empty: nothing beyond the finding.
@@ -27,8 +28,8 @@ class FindingPane : public QScrollArea {
   Q_OBJECT
  public:
   explicit FindingPane(QWidget* parent = nullptr);
-  // Null: asks to choose one. `folders`: where sources are looked for.
-  void show_finding(const advise::Finding* finding, const EntryWords& entry, const QStringList& folders);
+  // Null: asks to choose one. `document`: the recording that it is of.
+  void show_finding(const advise::Finding* finding, const EntryWords& entry, const Document* document);
 
  Q_SIGNALS:
   void copied(const QString& text, const QString& what);

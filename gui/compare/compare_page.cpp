@@ -9,7 +9,6 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
-#include <QProgressBar>
 #include <QPushButton>
 #include <QStackedWidget>
 #include <QStyledItemDelegate>
@@ -19,6 +18,7 @@
 #include "analyzer/report/format.h"
 #include "gui/compare/steps_curve.h"
 #include "gui/models/visible_text.h"
+#include "gui/widgets/reading_pane.h"
 #include "gui/widgets/table_header.h"
 #include "gui/widgets/theme.h"
 
@@ -76,9 +76,14 @@ QString recording_of(const QMimeData& data) {
 Page* make_compare_page(Session& session) { return new ComparePage(session); }
 
 ComparePage::ComparePage(Session& session, QWidget* parent)
-    : Page(parent), session_(session), other_(session), filter_(model_), states_(new QStackedWidget) {
+    : Page(parent),
+      session_(session),
+      other_(session),
+      filter_(model_),
+      states_(new QStackedWidget),
+      reading_(new ReadingPane(tr("Compare &with\u2026"))) {
   setAcceptDrops(true);
-  states_->addWidget(make_empty());
+  states_->addWidget(reading_);
   states_->addWidget(make_content());
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
@@ -86,44 +91,15 @@ ComparePage::ComparePage(Session& session, QWidget* parent)
   connect(&other_, &Other::changed, this, &ComparePage::show_recordings);
   connect(&other_, &Other::compared, this, &ComparePage::show_comparison);
   connect(&other_, &Other::progressed, this, [this](const QString& what, double share) {
-    message_->setText(what);
-    progress_->setValue(static_cast<int>(1000 * share));
+    reading_->show_message(what);
+    reading_->show_progress(share);
   });
   connect(&session_, &Session::viewChanged, this, [this](const View& before) {
     if (before.filter != session_.view().filter) show_filter();
   });
-  paint_problem();
+  connect(reading_, &ReadingPane::asked, this, &ComparePage::ask);
+  connect(reading_, &ReadingPane::cancelled, this, [this] { other_.cancel(); });
   show_recordings();
-}
-
-QWidget* ComparePage::make_empty() {
-  auto* empty = new QWidget;
-  auto* column = new QVBoxLayout(empty);
-  column->setSpacing(kGap);
-  message_ = new QLabel;
-  message_->setAlignment(Qt::AlignCenter);
-  message_->setWordWrap(true);
-  problem_ = new QLabel;
-  problem_->setAlignment(Qt::AlignCenter);
-  problem_->setWordWrap(true);
-  problem_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  progress_ = new QProgressBar;
-  progress_->setRange(0, 1000);
-  progress_->setTextVisible(false);
-  progress_->setMaximumWidth(60 * fontMetrics().averageCharWidth());
-  progress_->setAccessibleName(tr("How much is read"));
-  ask_ = new QPushButton(tr("Compare &with\u2026"));
-  cancel_ = new QPushButton(tr("Cancel"));
-  connect(ask_, &QPushButton::clicked, this, &ComparePage::ask);
-  connect(cancel_, &QPushButton::clicked, this, [this] { other_.cancel(); });
-  column->addStretch();
-  column->addWidget(message_);
-  column->addWidget(problem_);
-  column->addWidget(progress_, 0, Qt::AlignHCenter);
-  column->addWidget(cancel_, 0, Qt::AlignHCenter);
-  column->addWidget(ask_, 0, Qt::AlignHCenter);
-  column->addStretch();
-  return empty;
 }
 
 QWidget* ComparePage::make_content() {
@@ -235,22 +211,16 @@ void ComparePage::show_recordings() {
   const bool is_open = session_.document() != nullptr, has_both = is_open && other_.document() != nullptr;
   const bool is_opening = other_.is_opening();
   states_->setCurrentIndex(has_both && !is_opening ? 1 : 0);
-  progress_->setVisible(is_opening);
-  cancel_->setVisible(is_opening);
-  ask_->setVisible(!is_opening);
-  ask_->setEnabled(is_open);
-  problem_->setText(other_.problem());
-  problem_->setVisible(!is_opening && !other_.problem().isEmpty());
+  QString message;
   if (is_opening) {
-    message_->setText(tr("Opening"));
-    progress_->setValue(0);
-  } else {
-    message_->setText(
-        is_open ? tr("Compare %1 with another recording: what is new, increased, decreased and removed.\nDrop it "
-                     "here, or choose it.")
-                      .arg(file_name(*session_.document()))
-                : QString());
+    message = tr("Opening");
+  } else if (is_open) {
+    message = tr("Compare %1 with another recording: what is new, increased, decreased and removed.\nDrop it "
+                 "here, or choose it.")
+                  .arg(file_name(*session_.document()));
   }
+  reading_->show_state(message, other_.problem(), is_opening);
+  reading_->set_askable(is_open);
   if (!has_both) return;
   const Subject &a = session_.subject(), &b = other_.subject();
   step_->clear();
@@ -316,17 +286,6 @@ void ComparePage::dragEnterEvent(QDragEnterEvent* event) {
 void ComparePage::dropEvent(QDropEvent* event) {
   open_other(recording_of(*event->mimeData()));
   event->acceptProposedAction();
-}
-
-void ComparePage::paint_problem() {
-  QPalette palette = problem_->palette();
-  palette.setColor(QPalette::WindowText, theme().error);
-  problem_->setPalette(palette);
-}
-
-void ComparePage::changeEvent(QEvent* event) {
-  Page::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange) paint_problem();
 }
 
 }  // namespace tapelens::gui

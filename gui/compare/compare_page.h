@@ -7,13 +7,13 @@
 class QComboBox;
 class QLabel;
 class QLineEdit;
-class QProgressBar;
 class QPushButton;
 class QStackedWidget;
 class QTableView;
 
 namespace tapelens::gui {
 
+class ReadingPane;
 class StepsCurve;
 
 class ComparePage : public Page {
@@ -31,10 +31,8 @@ class ComparePage : public Page {
  protected:
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
-  void changeEvent(QEvent* event) override;
 
  private:
-  QWidget* make_empty();
   QWidget* make_content();
   QWidget* make_bar();
   void ask();
@@ -42,17 +40,17 @@ class ComparePage : public Page {
   void show_recordings();
   void show_comparison();
   void show_filter();
-  void paint_problem();
 
   Session& session_;
   Other other_;
   CompareTable model_;
   CompareFilter filter_;
 
-  QStackedWidget *states_, *lists_;
-  QLabel *message_, *problem_, *headline_, *remark_, *sum_;
-  QProgressBar* progress_;
-  QPushButton *ask_, *cancel_, *ask_again_;
+  QStackedWidget* states_;
+  ReadingPane* reading_;
+  QStackedWidget* lists_;
+  QLabel *headline_, *remark_, *sum_;
+  QPushButton* ask_again_;
   StepsCurve* curve_;
   QComboBox *step_, *by_;
   QLineEdit* filter_edit_;

@@ -6,6 +6,7 @@
 
 #include "analyzer/model/load.h"
 #include "analyzer/model/threads.h"
+#include "analyzer/report/detail.h"
 #include "analyzer/report/estimates.h"
 #include "analyzer/report/losses.h"
 #include "analyzer/report/value_reads.h"
@@ -41,7 +42,7 @@ ProcessView::ProcessView(Process loaded, trace::ProcessIndex at, const Text& tex
       analysis(process, text),
       steps(analysis.steps()),
       phases(analysis.phases()),
-      bands(picture::bands(process, steps, phases)) {}
+      bands(model::bands(process, steps, phases)) {}
 
 Subject::Subject(ProcessView& view, const peak::DevicePeak& found, QString called)
     : of(view),
@@ -186,6 +187,13 @@ void Document::make(size_t at, Part part, const Progress& progress) {
       tell("Finding who used what", 0.6);
       view.analysis.lifetimes();  // made of the provenance
       return;
+    case Part::modules: {
+      if (subject.modules) return;
+      tell("Summing by module", 0.63);
+      subject.modules = std::make_unique<const std::vector<report::ModuleTable>>(
+          report::describe_modules(subject.analysis, subject.peak, {}));
+      return;
+    }
     case Part::advice:
       if (subject.advised) return;
       make(at, Part::relations, progress);

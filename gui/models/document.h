@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/model/bands.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/text.h"
 #include "analyzer/peak/analysis.h"
 #include "analyzer/peak/grouping.h"
 #include "analyzer/peak/groups.h"
 #include "analyzer/report/report.h"
-#include "gui/picture/bands.h"
 #include "gui/picture/blocks.h"
 #include "gui/picture/curve.h"
 #include "gui/picture/device_lines.h"
@@ -48,7 +48,7 @@ struct ProcessView {
   peak::Analysis analysis;
   const std::vector<model::Step>& steps;
   const model::Phases& phases;
-  picture::Bands bands;  // steps and phases
+  model::Bands bands;  // steps and phases
   std::unique_ptr<const picture::Tracks> tracks;
 };
 
@@ -80,10 +80,12 @@ struct Subject {
   std::unique_ptr<const picture::DeviceLines> lines;  // null: the device tells of no blocks
   std::vector<model::OutOfMemoryId> out_of_memory;    // requests that it had no memory for, in the order of time
   std::unique_ptr<const picture::Blocks> blocks;
+  std::unique_ptr<const std::vector<report::ModuleTable>> modules;  // at the peak of each phase
   std::unique_ptr<const Advised> advised;
 };
 
-enum class Part : uint8_t { tracks, blocks, curves, relations, advice };
+enum class Part : uint8_t { tracks, blocks, curves, relations, modules, advice };
+inline constexpr size_t kParts = static_cast<size_t>(Part::advice) + 1;
 
 struct DocumentFacts {
   QString path, command, torch_version;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/model/compiled.h"
 #include "gui/models/group_tree.h"
 
 namespace tapelens::gui {
@@ -33,7 +34,7 @@ std::string key_words(const Allocation& a, peak::By by) {
   switch (by) {
     case peak::By::field:
       if (!is_save) return category_name(holder.kind);
-      return (holder.node.empty() ? "(unattributed)" : holder.node) + "." + holder.field;
+      return model::field_name(holder.node, holder.field);
     case peak::By::node:
       if (!holder.node.empty()) return holder.node;
       return is_save ? "(unattributed)" : category_name(holder.kind);

@@ -18,7 +18,9 @@ namespace {
 
 constexpr qint64 kOneStepMs = 500;
 constexpr size_t kMostSteps = 200;  // of the way back
-constexpr auto kParts = {Part::tracks, Part::blocks, Part::curves, Part::relations, Part::advice};
+// In the order in which they are made.
+constexpr std::array<Part, kParts> kOrder = {Part::tracks,    Part::blocks,  Part::curves,
+                                             Part::relations, Part::modules, Part::advice};
 
 bool same_moment(const peak::Moment& a, const peak::Moment& b) {
   return a.time == b.time && a.last_allocation == b.last_allocation && a.last_free == b.last_free;
@@ -139,7 +141,7 @@ void Session::make_parts() {
   stop_parts();
   parts_job_ = std::make_shared<Job>();
   const size_t subject = view_.subject;
-  for (const Part part : kParts) {
+  for (const Part part : kOrder) {
     if (made_[subject][static_cast<size_t>(part)]) continue;
     run(*parts_pool_, parts_job_,
         [this, document = document_, subject, part](const Progress& progress) -> std::function<void()> {

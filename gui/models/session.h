@@ -114,7 +114,7 @@ class Session : public QObject {
   std::shared_ptr<const WhatIfResult> what_if_;
   std::shared_ptr<const SearchResult> found_;
   QSet<QString> ticked_;
-  std::vector<std::array<bool, 5>> made_;  // by subject and part
+  std::vector<std::array<bool, kParts>> made_;  // by subject and part
   uint64_t moment_number_ = 0, what_if_number_ = 0, filter_number_ = 0;
   std::shared_ptr<Job> opening_job_, parts_job_;
   bool last_was_zoom_ = false;

@@ -9,6 +9,8 @@ namespace tapelens::gui {
 
 // As report::printable says.
 QString visible(std::string_view utf8);
+// Likewise, of text of several lines, which stay lines.
+QString visible_lines(std::string_view utf8);
 
 // For tool tips, which take text that looks like HTML for HTML.
 QString plain_tip(const QString& text);

@@ -195,7 +195,7 @@ void PeakPage::show_moment() {
   if (peak_) {
     headline_->setText(headline_of(*peak_, session_.subject().name, !session_.view().at));
     categories_->show_categories(peak_->by_category, peak_->bytes);
-    source_->set_folders({QFileInfo(session_.document()->facts().path).absolutePath()});
+    source_->set_recording(session_.document()->facts().path, session_.document()->text());
     list_->set_filter(session_.view().filter);
   }
   show_groups();

@@ -29,8 +29,8 @@ class PeakPage : public Page {
   void find() override;
 
   // Splitters, columns, groupings.
-  QByteArray save_state() const;
-  void restore_state(const QByteArray& state);
+  QByteArray save_state() const override;
+  void restore_state(const QByteArray& state) override;
 
  private:
   void lay_out();

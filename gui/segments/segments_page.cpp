@@ -240,7 +240,7 @@ void SegmentsPage::show_moment() {
         tr("%1%2, %3 after the start")
             .arg(session_.subject().name, session_.view().at ? QString() : tr(" at the peak"), time_words(peak.time)));
     categories_->show_categories(peak.by_category, peak.bytes);
-    source_->set_folders({QFileInfo(session_.document()->facts().path).absolutePath()});
+    source_->set_recording(session_.document()->facts().path, session_.document()->text());
   }
   show_allocation();
 }

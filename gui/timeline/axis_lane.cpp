@@ -59,7 +59,7 @@ void paint_axis(Surface& surface, const Scene& scene, const QRect& lane) {
 }
 
 void paint_bands(Surface& surface, const Scene& scene, const QRect& lane) {
-  const picture::Bands& bands = scene.subject.of.bands;
+  const model::Bands& bands = scene.subject.of.bands;
   const QRect area = surface.device(lane);
   const double ratio = surface.ratio();
   const int half = area.height() / 2;
@@ -88,8 +88,8 @@ void paint_bands(Surface& surface, const Scene& scene, const QRect& lane) {
         if (x1 - x0 > least_label) label(x0, x1, area.top(), QObject::tr("step %1").arg(index), ground);
       });
   visible(
-      bands.phases, scene.axis, [](const picture::Bands::Band& band) { return band.when; },
-      [&](const picture::Bands::Band& band, int x0, int x1) {
+      bands.phases, scene.axis, [](const model::Bands::Band& band) { return band.when; },
+      [&](const model::Bands::Band& band, int x0, int x1) {
         const QColor ground = theme().phase(band.phase);
         surface.fill(QRect(area.left() + x0, area.top() + half, x1 - x0, half - 1), {pixel(ground), 0, {}});
         if (x1 - x0 > least_label) label(x0, x1, area.top() + half, model::phase_name(band.phase), ground);

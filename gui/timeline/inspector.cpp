@@ -130,7 +130,7 @@ QString unbroken(QString words) { return words.replace(' ', QChar(0xa0)); }
 
 // As the legend has it, where a group is a category.
 QString group_words(const std::string& key) {
-  for (int kind = 0; kind <= static_cast<int>(peak::HolderKind::program); ++kind) {
+  for (int kind = 0; kind < static_cast<int>(peak::kHolderKinds); ++kind) {
     if (key == peak::category_name(static_cast<peak::HolderKind>(kind))) {
       return category_label(static_cast<peak::HolderKind>(kind));
     }

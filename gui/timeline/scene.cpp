@@ -34,9 +34,10 @@ Ground group_ground(peak::By by, uint8_t group) {
   const QColor color = group_color(by, group);
   using picture::Pattern;
   // By HolderKind: what most pictures are full of is plain.
-  constexpr std::array<Pattern, peak::kHolderKinds> kPatterns = {Pattern::plain,   Pattern::rising,  Pattern::dots,
-                                                                 Pattern::crosses, Pattern::level,   Pattern::plain,
-                                                                 Pattern::upright, Pattern::hatched, Pattern::falling};
+  constexpr std::array<Pattern, peak::kHolderKinds> kPatterns = {
+      Pattern::plain,   Pattern::rising,  Pattern::dots,    Pattern::crosses, Pattern::level,
+      Pattern::upright, Pattern::falling, Pattern::dots,    Pattern::plain,   Pattern::crosses,
+      Pattern::upright, Pattern::hatched, Pattern::falling, Pattern::plain};
   if (by != peak::By::category) return {pixel(color), 0, Pattern::plain};
   return {pixel(color), pixel(theme().ink(static_cast<peak::HolderKind>(group))), kPatterns[group]};
 }

@@ -139,7 +139,7 @@ void TimelineView::click(QPoint place) {
       break;
     case Lane::bands: {
       const Interval* step = hit().step_at(place);
-      const picture::Bands& bands = session_.subject().of.bands;
+      const model::Bands& bands = session_.subject().of.bands;
       next.step = step == nullptr ? UINT32_MAX : bands.first_step + static_cast<uint32_t>(step - bands.steps.data());
       break;
     }

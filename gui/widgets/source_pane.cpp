@@ -27,7 +27,7 @@ namespace {
 constexpr int kLinesAround = 1000;
 
 struct Source {
-  QString text;
+  QByteArray text;
   int first = 1;
   bool is_part = false;
 };
@@ -36,20 +36,18 @@ struct Source {
 Source read(QFile& file, int line) {
   Source out;
   if (file.size() <= SourcePane::kMostBytes) {
-    out.text = QString::fromUtf8(file.readAll());
+    out.text = file.readAll();
     return out;
   }
   out.is_part = true;
   out.first = std::max(1, line - kLinesAround);
-  QByteArray part;
   std::array<char, 1 << 16> buffer;  // a longer line comes in parts
-  for (int at = 1; at <= line + kLinesAround && part.size() < SourcePane::kMostBytes;) {
+  for (int at = 1; at <= line + kLinesAround && out.text.size() < SourcePane::kMostBytes;) {
     const qint64 bytes = file.readLine(buffer.data(), buffer.size());
     if (bytes <= 0) break;
-    if (at >= out.first) part.append(buffer.data(), bytes);
+    if (at >= out.first) out.text.append(buffer.data(), bytes);
     if (buffer[static_cast<size_t>(bytes) - 1] == '\n') ++at;
   }
-  out.text = QString::fromUtf8(part);
   return out;
 }
 
@@ -103,6 +101,12 @@ SourcePane::SourcePane(QWidget* parent)
   connect(show_anyway_, &QPushButton::clicked, this,
           [this] { show_file(found(stack_[static_cast<size_t>(this->frame())].file)); });
   show_stack({}, QStringLiteral("No allocation is selected."));
+}
+
+void SourcePane::set_recording(const QString& recording, const model::Text& text) {
+  set_folders({QFileInfo(recording).absolutePath()});
+  recorded_.clear();
+  for (const model::SourceFile& file : text.sources) recorded_.emplace(text.string(file.path), file);
 }
 
 int SourcePane::frame() const { return frames_->currentIndex(); }
@@ -217,7 +221,13 @@ void SourcePane::show_file(const QString& path) {
                          .arg(QString::fromStdString(report::bytes_text({file.size()}))));
     remark_->show();
   }
-  view_->show_source(source.text, source.first, static_cast<int>(frame.line));
+  const std::string_view content(source.text.constData(), static_cast<size_t>(source.text.size()));
+  if (const auto recorded = recorded_.find(frame.file);
+      recorded != recorded_.end() && !source.is_part && !model::is_same(recorded->second, content)) {
+    remark_->setText(QStringLiteral("Changed since the recording; lines may be off."));
+    remark_->show();
+  }
+  view_->show_source(QString::fromUtf8(source.text), source.first, static_cast<int>(frame.line));
   view_->setAccessibleName(QStringLiteral("Source of %1").arg(frames_->currentText()));
   pages_->setCurrentWidget(view_);
 }

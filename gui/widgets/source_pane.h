@@ -4,8 +4,12 @@
 #include <QPlainTextEdit>
 #include <QStringList>
 #include <QWidget>
+#include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
+#include "analyzer/model/source_files.h"
 #include "analyzer/report/report.h"
 
 class QComboBox;
@@ -41,10 +45,13 @@ class SourcePane : public QWidget {
  public:
   explicit SourcePane(QWidget* parent = nullptr);
 
-  // The recording's: where files that the program named without a folder are looked for. A recording can name any file
-  // of this machine; source files below these folders, of the repository that the window was started in, and of
-  // Python's environments are shown at once, everything else when the user asks for it.
+  // `folders` are the recording's: where files that the program named without a folder are looked for. A recording can
+  // name any file of this machine; source files below these folders, of the repository that the window was started in,
+  // and of Python's environments are shown at once, everything else when the user asks for it.
   void set_folders(const QStringList& folders) { folders_ = folders; }
+  // The folder of `recording`, and what its files of source held when the program was read from them: of one that has
+  // changed since the pane says so.
+  void set_recording(const QString& recording, const model::Text& text);
   // The innermost first; shows the program's own innermost frame. `none`: what is said if there is no stack.
   void show_stack(std::vector<report::Frame> stack, const QString& none);
   const std::vector<report::Frame>& stack() const { return stack_; }
@@ -70,6 +77,7 @@ class SourcePane : public QWidget {
   void say(const QString& sentence);
 
   QStringList folders_;
+  std::map<std::string, model::SourceFile, std::less<>> recorded_;  // by path, as frames have it
   std::vector<report::Frame> stack_;
   QString name_;  // of the file that is shown
   QLabel* title_;

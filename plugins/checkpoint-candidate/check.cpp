@@ -98,8 +98,8 @@ class CheckpointCandidate final : public Check {
                       ": frees " + fixed(candidate.rate() * 1e3, 0) + " MB for each second of recomputing");
     d.notes.push_back("while the backward of one call runs, " + bytes_text(candidate.largest) +
                       " of it are there again");
-    d.fix.text = "call it through torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False), about +" +
-                 time_of(candidate) + " a step";
+    d.fix.text =
+        "torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False), about +" + time_of(candidate) + " a step";
     return d;
   }
 

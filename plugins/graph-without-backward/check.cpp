@@ -1,12 +1,19 @@
-// Saves that no backward ever unpacks: of nodes that were never evaluated and that no evaluation passed by.
+// Saves that no backward ever unpacks: of nodes that were never evaluated and that no evaluation passed by; and those
+// that none unpacks again, of graphs that were kept.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/interruptions.h"
 #include "analyzer/check/patch_maker.h"
+#include "plugins/graph-without-backward/kept.h"
+#include "trace/record.h"
 
 namespace tapelens::check {
 namespace {
@@ -15,6 +22,7 @@ enum Variant : uint32_t {
   kWhole = 0,      // nothing of the graph was differentiated: an evaluation without no_grad
   kBranch = 1,     // it hangs on a graph that was: a metric of the live loss
   kGradients = 2,  // it was made while gradients were computed: create_graph without a second backward
+  kKept = 3,       // it was differentiated, and kept for another time that never came: retain_graph
 };
 
 constexpr Option kOptions[] = {
@@ -29,7 +37,8 @@ class GraphWithoutBackward final : public Check {
             .help =
                 "Tensors that autograd saved in graphs of which no backward ever evaluated a node: an evaluation "
                 "or a metric that runs with gradients on. They stay until the last output of the graph dies. "
-                "Under torch.no_grad() nothing is saved.",
+                "Under torch.no_grad() nothing is saved. Likewise graphs that retain_graph=True or create_graph=True "
+                "kept, of which no node was evaluated again.",
             .options = kOptions};
   }
 
@@ -39,39 +48,50 @@ class GraphWithoutBackward final : public Check {
     find_candidates(p, graphs);
     join_graphs(p);
     const Interruptions interruptions(p);
-    std::vector<SaveId> found;
+    std::vector<SaveId> found, besides;         // that keep memory, and that keep none themselves
     std::unordered_map<uint32_t, Bytes> saved;  // by root
     for (const SaveId save : p.saves.ids()) {
       const NodeId node = p.saves.node[save];
-      if (!is_candidate_[node.value] || !keeps_memory(context, save)) continue;
+      if (!is_candidate_[node.value] || !p.saves.allocation[save]) continue;
       const NodeId root{root_of(node.value)};
       // It may have been meant for a backward that the program did not come to.
       if (interruptions.cut({p.nodes.time[root], graphs.died(root)})) continue;
-      found.push_back(save);
-      saved[root.value] += p.allocations.bytes[p.saves.allocation[save]];
+      const bool keeps = keeps_memory(context, save);
+      (keeps ? found : besides).push_back(save);
+      if (keeps) saved[root.value] += p.allocations.bytes[p.saves.allocation[save]];
     }
-    const int64_t least = context.peak.bytes.value / 100 * options.number("min-percent");
+    const Bytes least{context.peak.bytes.value / 100 * options.number("min-percent")};
+    add_kept(context, graphs, least, sink);
+    std::erase_if(found, [&](SaveId save) { return saved[root_of(p.saves.node[save].value)] < least; });
+    if (found.empty()) return;
+    find_calls(context, graphs, found);
+    std::unordered_map<uint32_t, std::vector<SaveId>> holding_nothing;  // by root
+    for (const SaveId save : besides) holding_nothing[root_of(p.saves.node[save].value)].push_back(save);
     for (const SaveId save : found) {
       const NodeId root{root_of(p.saves.node[save].value)};
-      if (saved[root.value].value < least) continue;
       const AllocationId allocation = p.saves.allocation[save];
       const Interval when{std::max(p.saves.time[save], context.lifetimes.program_end(allocation)),
                           p.saves.released[save]};
       peak::WhatIf change;
+      change.without = std::exchange(holding_nothing[root.value], {});
       change.without.push_back(save);
-      sink.add({place_of(context, root), allocation, p.allocations.bytes[allocation], when, save, root.value}, change,
-               variant(p, root));
+      const Variant kind = variant(p, root);
+      const Place place = kind == kGradients
+                              ? place_of_backward(context, p.nodes.time[root])
+                              : place_of(context, last_of_call_.at(call_of(context, p.saves.node[save])));
+      sink.add({place, allocation, p.allocations.bytes[allocation], when, save, root.value}, change, kind);
     }
   }
 
   Description describe(const Context& context, const Group& group) const override {
     Description d;
-    const Graphs all(context.process, context.text);
-    const auto is_free = [&](NodeId node) { return is_candidate_[node.value] || !all.is_inner(node); };
-    const PatchMaker patches(context);
     const StackId stack = group.biggest().place.stack;
-    if (group.variant != kGradients) d.edit = patches.free_call(stack, is_free);
-    const std::string line = d.edit ? peak::frame_text(context.text, d.edit) : line_of(context, group.biggest().place);
+    if (group.variant == kWhole || group.variant == kBranch) {
+      d.edit = {call_of_last_.at(group.biggest().place.node)};
+      d.fix.use_edits(PatchMaker(context).no_grad(stack, *free_));
+    }
+    const std::string line =
+        d.edit ? peak::frame_text(context.text, d.edit.frame) : line_of(context, group.biggest().place);
     const std::string at = line.empty() ? std::string() : " at " + line;
     const std::string bytes = bytes_text(group.bytes);
     switch (group.variant) {
@@ -87,13 +107,19 @@ class GraphWithoutBackward final : public Check {
                     bytes + ".";
         d.fix.text = "leave out create_graph=True";
         break;
+      case kKept:
+        d.title = "retain_graph=True, but no second backward";
+        d.message = "The backward" + at + " keeps its graph, of which no node is evaluated again; " + bytes +
+                    " stay saved until the last output of the graph is released.";
+        d.fix.text = "leave out retain_graph=True";
+        d.fix.is_small = true;
+        break;
       default:
         d.title = "forward with gradients enabled, but no backward()";
-        d.message =
-            "What is computed" + at + " is never differentiated, but autograd saved " + bytes + " for its backward.";
+        d.message = "Nothing that is computed here is differentiated, but autograd saved " + bytes + " for it.";
         d.fix.text = "run it under torch.no_grad() or torch.inference_mode()";
     }
-    if (group.variant != kGradients) d.fix.use_edits(patches.no_grad(stack, is_free));
+    if (group.variant == kKept) return d;
     std::vector<uint64_t> roots;
     for (const Occurrence& occurrence : group.occurrences) roots.push_back(occurrence.number);
     std::ranges::sort(roots);
@@ -103,6 +129,94 @@ class GraphWithoutBackward final : public Check {
   }
 
  private:
+  // The line alone: what a backward computes is of many operators.
+  static Place place_of_backward(const Context& context, Time when) {
+    Place place{};
+    place.stack = stack_of_backward(context, when);
+    return place;
+  }
+
+  static void add_kept(const Context& context, const Graphs& graphs, Bytes least, Sink& sink) {
+    const Process& p = context.process;
+    const std::vector<KeptSave> kept = kept_for_nothing(context, graphs);
+    std::vector<Bytes> saved(p.backwards.size());
+    const auto next = [&](size_t first) {
+      size_t end = first + 1;
+      const AllocationId allocation = p.saves.allocation[kept[first].save];
+      while (end < kept.size() && kept[end].backward == kept[first].backward &&
+             p.saves.allocation[kept[end].save] == allocation) {
+        ++end;
+      }
+      return end;
+    };
+    for (size_t first = 0; first < kept.size(); first = next(first)) {
+      saved[kept[first].backward] += p.allocations.bytes[p.saves.allocation[kept[first].save]];
+    }
+    EarlyReleases early(context);
+    for (size_t first = 0, end = 0; first < kept.size(); first = end) {
+      end = next(first);
+      const Backward& backward = p.backwards[kept[first].backward];
+      if (saved[kept[first].backward] < least) continue;
+      std::vector<SaveId> saves;
+      Time until{0}, released{0};
+      for (size_t i = first; i < end; ++i) {
+        saves.push_back(kept[i].save);
+        until = std::max(until, kept[i].evaluated);
+        released = std::max(released, p.saves.released[kept[i].save]);
+      }
+      const AllocationId allocation = p.saves.allocation[saves.front()];
+      const bool creates = (backward.flags & trace::kBackwardCreatesGraph) != 0;
+      sink.add({place_of_backward(context, backward.begin),
+                allocation,
+                p.allocations.bytes[allocation],
+                {until, released},
+                saves.front(),
+                p.saves.node[saves.front()].value},
+               early.change(saves, until), creates ? kGradients : kKept);
+    }
+  }
+
+  // The calls that the graphs are made by: each is one place, which the last node of each stands for.
+  using Call = std::pair<uint32_t, uint32_t>;  // root, frame
+  Call call_of(const Context& context, NodeId node) {
+    const StackId stack = stack_of(context.process, context.text, context.process.nodes.op[node]);
+    const uint32_t root = root_of(node.value);
+    return {root, calls_.at({root, stack.value}).value};
+  }
+  void find_calls(const Context& context, const Graphs& graphs, const std::vector<SaveId>& saves) {
+    const Process& p = context.process;
+    free_.emplace(context, [this, graphs](NodeId node) { return is_candidate_[node.value] || !graphs.is_inner(node); });
+    std::map<uint32_t, std::set<FrameId>> of_modules;  // by root
+    for (const bool in_modules : {true, false}) {
+      for (const SaveId save : saves) {
+        const NodeId node = p.saves.node[save];
+        const StackId stack = stack_of(p, context.text, p.nodes.op[node]);
+        const uint32_t root = root_of(node.value);
+        if (free_->is_in_module(stack) != in_modules || calls_.contains({root, stack.value})) continue;
+        const FrameId call = in_modules ? free_->call(stack) : call_beside(context.text, stack, of_modules[root]);
+        if (in_modules && call) of_modules[root].insert(call);
+        calls_.emplace(std::pair(root, stack.value), call);
+      }
+    }
+    for (const SaveId save : saves) {
+      const NodeId node = p.saves.node[save];
+      NodeId& last = last_of_call_[call_of(context, node)];
+      if (last < node) last = node;
+    }
+    for (const auto& [call, last] : last_of_call_) call_of_last_.emplace(last, FrameId{call.second});
+  }
+  // What is done with a module's result where it was called, or for that function, is of the module's call.
+  FrameId call_beside(const Text& text, StackId stack, const std::set<FrameId>& calls) const {
+    for (const FrameId frame : text.stack(stack)) {
+      const auto beside = std::ranges::find_if(calls, [&](FrameId call) {
+        return text.frame_file[call] == text.frame_file[frame] &&
+               text.frame_function[call] == text.frame_function[frame];
+      });
+      if (beside != calls.end()) return *beside;
+    }
+    return free_->call(stack);
+  }
+
   void find_candidates(const Process& p, const Graphs& graphs) {
     const uint32_t rows = p.nodes.rows();
     is_candidate_ = graphs.never_differentiated(p);
@@ -123,7 +237,10 @@ class GraphWithoutBackward final : public Check {
     for (uint32_t row = 1; row <= rows; ++row) {
       if (!is_candidate_[row]) continue;
       for (const uint32_t next : p.nodes.edges_of(NodeId{row})) {
-        if (next != 0 && is_candidate_[next]) join_two(row, next);
+        // What is computed of gradients that have a graph is a graph of its own.
+        if (next != 0 && is_candidate_[next] && is_of_backward(p, NodeId{row}) == is_of_backward(p, NodeId{next})) {
+          join_two(row, next);
+        }
       }
     }
     for (uint32_t row = 1; row <= rows; ++row) {
@@ -143,13 +260,19 @@ class GraphWithoutBackward final : public Check {
     root_[std::min(a, b)] = std::max(a, b);
   }
 
+  static bool is_of_backward(const Process& p, NodeId node) { return bool{p.operators.evaluation[p.nodes.op[node]]}; }
+
   Variant variant(const Process& p, NodeId root) const {
-    if (p.operators.evaluation[p.nodes.op[root]]) return kGradients;
+    if (is_of_backward(p, root)) return kGradients;
     return leads_to_evaluated_[root.value] ? kBranch : kWhole;
   }
 
-  std::vector<bool> is_candidate_, leads_to_evaluated_;  // by node; the latter of its graph's root in the end
-  std::vector<uint32_t> root_;                           // by node
+  std::vector<bool> is_candidate_, leads_to_evaluated_;     // by node; the latter of its graph's root in the end
+  std::vector<uint32_t> root_;                              // by node
+  std::optional<FreeCalls> free_;                           // if there is a candidate
+  std::map<std::pair<uint32_t, uint32_t>, FrameId> calls_;  // by root and stack
+  std::map<Call, NodeId> last_of_call_;
+  std::map<NodeId, FrameId> call_of_last_;
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "analyzer/check/content.h"
-#include "analyzer/check/patch_maker.h"
 
 namespace tapelens::check {
 
@@ -123,7 +122,6 @@ class GrowingConcat final : public Check {
           {},
           "Allocate the final size once and write each part into its slice; if the size is not known, double it."};
     }
-    words.fix.use_edits(PatchMaker(context).join_once(group.biggest().place.stack));
     return words;
   }
 

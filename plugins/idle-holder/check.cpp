@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/interruptions.h"
+#include "analyzer/check/reference.h"
+#include "plugins/idle-holder/stale_state.h"
 
 namespace tapelens::check {
 namespace {
@@ -15,10 +20,14 @@ namespace {
 enum Variant : uint32_t {
   kHeld = 0,       // by a variable: logits, a batch
   kCollected = 1,  // for more than a step
+  kState = 2,      // by an optimizer
 };
 
+// Tensors of a list that are smaller than this part of what is worth a word are not looked at.
+constexpr int64_t kSmallest = 64;
+
 constexpr Option kOptions[] = {
-    {"min-percent", "2", "of the peak: smaller allocations are left out"},
+    {"min-percent", "2", "of the peak: smaller tensors, and lists of less together, are left out"},
     {"min-idle-percent", "1", "of the operators of the step of the peak: how many must have begun since its last use"},
 };
 
@@ -30,8 +39,10 @@ class IdleHolder final : public Check {
             .help =
                 "Allocations that are alive at the peak because a variable, a list or an attribute of the program "
                 "refers to them, although nothing reads them again: old batches, logits, outputs that were "
-                "collected. Parameters, buffers, gradients and optimizer state are not counted, nor what autograd "
-                "saved. Drop the reference (del, or a function of its own) before the peak.",
+                "collected. Parameters, buffers and gradients are not counted, nor what autograd saved; of optimizer "
+                "state, "
+                "what its optimizer has not read in two steps or more, and never reads again. Drop the reference (del, "
+                "or a function of its own) before the peak.",
             .options = kOptions};
   }
 
@@ -48,9 +59,13 @@ class IdleHolder final : public Check {
 
     const Interruptions interruptions(p);
 
-    std::map<Key, Variant> found;
+    struct Alike {
+      Variant variant = kHeld;
+      Bytes largest, all;
+    };
+    std::map<Key, Alike> alike;
     for (const peak::Member& member : context.peak.members) {
-      if (member.bytes < least) break;  // the biggest come first
+      if (member.bytes.value < least.value / kSmallest) break;  // the biggest come first
       const auto holders = context.peak.holders_of(member);
       if (!std::ranges::all_of(holders, [](const peak::Holder& h) { return h.kind == peak::HolderKind::program; })) {
         continue;
@@ -58,7 +73,7 @@ class IdleHolder final : public Check {
       const AllocationId allocation = member.allocation;
       const Time last = last_use(context, allocation);
       // Still in use, or used after the peak.
-      if (last > peak || operators_between(p, last, peak) < idle) continue;
+      if (last > peak || operators_between(p, last, p.freed(allocation)) < idle) continue;
       // It may have been meant for what the program did not come to: the labels of a batch that did not fit.
       if (interruptions.cut({p.allocations.time[allocation], p.freed(allocation)})) continue;
       // What was there before the training began and stays may be for another day: a data set, a second model.
@@ -67,9 +82,17 @@ class IdleHolder final : public Check {
         continue;
       // A variable of a loop holds what the step before made until it is assigned again; a list holds what is older.
       const bool is_old = step_index_at(context.steps, last) + 1 < step.index;
-      Variant& variant = found[key_of(context, place_of(context, allocation), member.bytes)];
-      if (is_old) variant = kCollected;
+      Alike& of = alike[key_of(context, place_of(context, allocation), member.bytes)];
+      if (is_old) of.variant = kCollected;
+      of.largest = std::max(of.largest, member.bytes);
+      of.all += member.bytes;
     }
+    // A list of many small tensors is as much as a variable that has a large one.
+    std::map<Key, Variant> found;
+    for (const auto& [key, of] : alike) {
+      if ((of.variant == kCollected ? of.all : of.largest) >= least) found.emplace(key, of.variant);
+    }
+    add_states(context, least, sink);
     if (!found.empty()) add_all(context, found, idle, sink);
   }
 
@@ -81,26 +104,94 @@ class IdleHolder final : public Check {
     const uint32_t used = step_at(context.steps, biggest.when.begin).index;
     const Time made = p.allocations.time[biggest.allocation];
     Description d;
+    if (group.variant == kState) {
+      d.title = "optimizer state that no step reads any more";
+      d.message = "The last " + counted(biggest.number, "step") + " of the optimizer did not read " +
+                  bytes_text(group.bytes) + " of its state: their parameters are frozen, or have no gradients.";
+      d.fix.text = "take the frozen parameters out of the optimizer: del optimizer.state[p], or make a new one";
+      d.fix.is_small = true;
+      return d;
+    }
     uint64_t at_once = 0;
     for (const Occurrence& o : group.occurrences) at_once += o.when.contains(context.peak.when.time) ? 1 : 0;
     d.severity = group.variant == kCollected ? Severity::warning : Severity::info;
     d.title = group.variant == kCollected ? "tensors of earlier steps are still referenced"
                                           : "tensors are kept alive after their last use";
-    d.message = "At the peak in step " + std::to_string(at_peak) + ", Python references keep " +
-                counted(at_once, "tensor") + (line.empty() ? "" : " made at " + line) + " (" + bytes_text(group.bytes) +
-                ") that nothing reads again.";
     d.notes.push_back("the biggest was made in step " + std::to_string(step_at(context.steps, made).index) +
                       " and last read in step " + std::to_string(used) +
                       (p.freed(biggest.allocation) == kNever ? "; it is alive at the end of the recording" : ""));
     d.fix.text = "del the variable before the peak, keep a number (.item()) instead of the tensor, or do not return it";
+    bool is_elsewhere = false;
+    if (const auto kept = kept_at(context, biggest, group.variant)) {
+      d.edit = group.variant == kHeld ? kept->line : kept->kept_for_long();
+      d.fix.text = fix_text(*kept, group.variant);
+      is_elsewhere = d.edit.line != context.text.frame_line[own_frame(context.text, biggest.place.stack)];
+    }
+    d.message = "At the peak in step " + std::to_string(at_peak) + ", Python references keep " +
+                counted(at_once, "tensor") + (is_elsewhere && !line.empty() ? " made at " + line : "") + " (" +
+                bytes_text(group.bytes) + ") that nothing reads again.";
     d.fix.is_small = true;
     return d;
   }
 
  private:
+  // Where the reference is: for what is held for long, where something puts it aside, be it by one of its last readers.
+  static std::optional<Reference> kept_at(const Context& context, const Occurrence& held, uint32_t variant) {
+    auto kept = reference_of(context, place_of(context, held.allocation));
+    if (variant == kHeld || (kept && kept->kept_for_long())) return kept;
+    const auto uses = context.provenance.uses(held.allocation);
+    constexpr size_t kMostReaders = 16;
+    size_t readers = 0;
+    for (auto use = uses.rbegin(); use != uses.rend() && readers < kMostReaders; ++use) {
+      if (context.process.operators.evaluation[*use]) continue;
+      ++readers;
+      kept = reference_of(context, place_of(context, *use));
+      if (kept && kept->kept_for_long()) return kept;
+    }
+    return std::nullopt;
+  }
+
+  static std::string fix_text(const Reference& kept, uint32_t variant) {
+    const std::string name = kept.name.empty() ? "the variable" : kept.name;
+    switch (kept.kind) {
+      case Reference::Kind::variable:
+        if (variant == kCollected) return "keep a number (.item()) instead of the tensor in what it is handed to";
+        return "del " + name + " after its last use, or do not return the tensor from what is called here";
+      case Reference::Kind::collected:
+        return "keep a number (.item()) or a copy on the CPU in " + name + ", or release what was read";
+      case Reference::Kind::attribute:
+        return "set " + name + " to None after its last use, or do not keep the tensor there";
+      case Reference::Kind::returned:
+        return "return a number (.item()) instead of the tensor, or release it where it is received";
+    }
+    return "";
+  }
+
   using Key = std::tuple<uint32_t, uint32_t, int64_t>;  // line, operator, bytes
   static Key key_of(const Context& context, const Place& place, Bytes bytes) {
     return {source_frame(context.text, place.stack).value, context.process.operators.name[place.op].value, bytes.value};
+  }
+
+  static void add_states(const Context& context, Bytes least, Sink& sink) {
+    const Process& p = context.process;
+    const std::vector<StaleState> states = stale_states(context);
+    Bytes all;
+    for (const StaleState& state : states) all += p.allocations.bytes[state.allocation];
+    if (all < least) return;
+    for (const StaleState& state : states) {
+      // The step alone: an optimizer makes its state with many operators.
+      Place place{};
+      place.stack = place_of(context, state.allocation).stack;
+      peak::WhatIf change;
+      change.ends.push_back({state.allocation, state.last});
+      sink.add({place,
+                state.allocation,
+                p.allocations.bytes[state.allocation],
+                {state.last, p.freed(state.allocation)},
+                {},
+                state.steps},
+               change, kState);
+    }
   }
 
   // What was found at the peak is so in every step: of each allocation that was made like it, the idle time.
@@ -110,7 +201,10 @@ class IdleHolder final : public Check {
     for (const auto& [key, variant] : found) sizes.insert(std::get<int64_t>(key));
     std::vector<bool> has_role(p.allocations.rows() + 1, false);
     for (const uint32_t allocation : p.roles.allocation.raw) has_role[allocation] = true;
-    for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
+    for (const uint32_t allocation : p.held.allocation.raw) has_role[allocation] = true;
+    std::map<Key, Time> next_made;
+    std::vector<std::pair<Occurrence, Variant>> occurrences;
+    for (uint32_t row = p.allocations.rows(); row > 0; --row) {
       const AllocationId allocation{row};
       const Bytes bytes = p.allocations.bytes[allocation];
       if (has_role[row] || !sizes.contains(bytes.value)) continue;
@@ -118,12 +212,31 @@ class IdleHolder final : public Check {
       if (!is_of_program(context, place)) continue;
       const auto at = found.find(key_of(context, place, bytes));
       if (at == found.end()) continue;
-      const Time last = last_use(context, allocation), freed = p.freed(allocation);
-      if (operators_between(p, last, freed) < idle) continue;
-      peak::WhatIf change;
-      change.ends.push_back({allocation, last});
-      sink.add({place, allocation, bytes, {last, freed}}, change, at->second);
+      const Time next =
+          std::exchange(next_made.try_emplace(at->first, kNever).first->second, p.allocations.time[allocation]);
+      const Time freed = p.freed(allocation);
+      Time last = last_use(context, allocation);
+      // What is put aside besides is in the variable until that has the next one.
+      if (at->second == kCollected && is_used_by_caller(context, allocation)) last = std::max(last, next);
+      if (last >= freed || operators_between(p, last, freed) < idle) continue;
+      occurrences.push_back({{place, allocation, bytes, {last, freed}}, at->second});
     }
+    for (const auto& [occurrence, variant] : occurrences | std::views::reverse) {
+      peak::WhatIf change;
+      change.ends.push_back({occurrence.allocation, occurrence.when.begin});
+      sink.add(occurrence, change, variant);
+    }
+  }
+
+  // Whether anything reads it behind the outermost module call that it was made in.
+  static bool is_used_by_caller(const Context& context, AllocationId allocation) {
+    const Process& p = context.process;
+    ModuleCallId call = p.operators.module_call[context.provenance.maker(allocation)];
+    if (!call) return true;
+    while (p.module_calls.parent[call]) call = p.module_calls.parent[call];
+    return std::ranges::any_of(context.provenance.uses(allocation), [&](OperatorId use) {
+      return !p.operators.evaluation[use] && p.operators.begin[use] >= p.module_calls.end[call];
+    });
   }
 
   // Whether a variable of the program may refer to it. What no operator made and no line of Python (memory that a

@@ -31,7 +31,10 @@ void Waits::find(const Context& context) {
       evaluation_of[p.nodes.parameter[p.evaluations.node[EvaluationId{next}]].value] = next;
     }
     const AllocationId parameter = p.roles.parameter[role];
-    if (parameter) last[p.roles.allocation.raw[row]] = {row, evaluation_of[parameter.value]};
+    const EvaluationId leaf{parameter ? evaluation_of[parameter.value] : 0};
+    // Told again before a step: it is in a bucket, or a shard, that lives for reasons of its own.
+    if (leaf && p.evaluations.end[leaf] < p.roles.time[role]) continue;
+    if (parameter) last[p.roles.allocation.raw[row]] = {row, leaf.value};
   }
   for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
     const RoleId role{row};

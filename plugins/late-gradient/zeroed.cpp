@@ -21,18 +21,43 @@ std::map<uint32_t, std::vector<EvaluationId>> accumulations(const Process& p) {
 
 }  // namespace
 
+namespace {
+
+// When the new gradient, which would have been the parameter's as it is, has been added and is gone.
+Time taken_over(const Context& context, AllocationId gradient, OperatorId add, EvaluationId evaluation) {
+  const Process& p = context.process;
+  Time end = p.evaluations.end[evaluation];
+  if (p.operators.evaluation[add] != evaluation || evaluation.value == p.evaluations.rows()) return end;
+  const Time latest = p.evaluations.end[EvaluationId{evaluation.value + 1}];
+  for (const uint32_t input : context.provenance.inputs(add)) {
+    const AllocationId added{input};
+    if (!added || added == gradient || p.allocations.bytes[added] != p.allocations.bytes[gradient]) continue;
+    if (const Time freed = p.freed(added); freed < latest) end = std::max(end, freed);
+  }
+  return end;
+}
+
+}  // namespace
+
 std::vector<Zeroed> zeroed_gradients(const Context& context) {
   const Process& p = context.process;
   const NameSet zeroing(context.text, {"aten::zero_", "aten::_foreach_zero_"});
   const NameSet looking(context.text, {"aten::detach", "aten::detach_"});
+  const auto accumulated = accumulations(p);
+  // Else told before a step: it is in a bucket, or a shard, that lives for reasons of its own.
+  const auto is_told_by_leaf = [&](RoleId role) {
+    const auto of = accumulated.find(p.roles.parameter[role].value);
+    return of != accumulated.end() && std::ranges::any_of(of->second, [&](EvaluationId leaf) {
+             return p.evaluations.begin[leaf] <= p.roles.time[role] && p.roles.time[role] <= p.evaluations.end[leaf];
+           });
+  };
   std::map<uint32_t, AllocationId> parameter_of;  // by gradient
   for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
     const RoleId role{row};
-    if (p.roles.kind[role] == Role::gradient && p.roles.parameter[role]) {
+    if (p.roles.kind[role] == Role::gradient && p.roles.parameter[role] && is_told_by_leaf(role)) {
       parameter_of.emplace(p.roles.allocation.raw[row], p.roles.parameter[role]);
     }
   }
-  const auto accumulated = accumulations(p);
   std::vector<Zeroed> found;
   for (const auto& [id, parameter] : parameter_of) {
     const auto evaluations = accumulated.find(parameter.value);
@@ -52,7 +77,7 @@ std::vector<Zeroed> zeroed_gradients(const Context& context) {
           if (!fits) break;
           continue;
         }
-        zeroed.idle.back().end = p.evaluations.begin[*next];
+        zeroed.idle.back().end = taken_over(context, zeroed.gradient, op, *next);
         is_idle = false;
       }
       if (p.operators.evaluation[op] || !zeroing.has(p.operators.name[op])) continue;

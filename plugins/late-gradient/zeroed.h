@@ -10,7 +10,8 @@ namespace tapelens::check {
 struct Zeroed {
   AllocationId gradient;
   OperatorId op;  // that zeroed it first
-  // From each zeroing to the accumulation after it, when nobody reads it. The last may go to the end of its life.
+  // From each zeroing to the end of the accumulation after it, when nobody reads it. The last may go to the end of its
+  // life.
   std::vector<Interval> idle;
 };
 

@@ -20,6 +20,9 @@ constexpr std::array kOptions = {
 struct Loss {
   NodeId softmax;
   std::vector<AllocationId> tensors;  // logits, log-softmax, their gradients; in the order of time
+  // Gradients of the last layer's parameters: chunk by chunk, a second one of each is there while it is added.
+  Bytes weights;
+  Interval chunks;  // when
 };
 
 class LogitsPeak final : public Check {
@@ -94,7 +97,7 @@ class LogitsPeak final : public Check {
       const NodeId node = p.saves.node[SaveId{row}];
       const AllocationId result = p.saves.allocation[SaveId{row}];
       if (!softmaxes.has(p.nodes.type[node]) || !result || p.allocations.device[result] != context.device) continue;
-      Loss loss{node, {}};
+      Loss loss{node, {}, {}, {}};
       NodeId reader;
       for (const SaveId save : context.provenance.saves(result)) {
         if (losses.has(p.nodes.type[p.saves.node[save]])) reader = p.saves.node[save];
@@ -103,6 +106,7 @@ class LogitsPeak final : public Check {
       add_logits(context, result, loss);
       loss.tensors.push_back(result);
       for (const NodeId of : {reader, node}) add_gradients(p, evaluations[of.value], result, loss);
+      add_last_layer(context, evaluations[reader.value], evaluations[node.value], result, loss);
       std::ranges::sort(loss.tensors);
       loss.tensors.erase(std::ranges::unique(loss.tensors).begin(), loss.tensors.end());
       found.push_back(std::move(loss));
@@ -143,6 +147,37 @@ class LogitsPeak final : public Check {
     }
   }
 
+  // The first evaluation that reads the gradient of the logits makes that of the weight.
+  static void add_last_layer(const Context& context, EvaluationId first, EvaluationId softmax, AllocationId result,
+                             Loss& loss) {
+    const Process& p = context.process;
+    const AllocationId gradient = loss.tensors.back();
+    if (!first || !softmax || p.allocations.evaluation[gradient] != softmax) return;
+    for (const OperatorId use : context.provenance.uses(gradient)) {
+      const EvaluationId layer = p.operators.evaluation[use];
+      if (!layer || layer == softmax) continue;
+      loss.chunks = {p.evaluations.begin[first], p.evaluations.end[layer]};
+      for (uint32_t row = gradient.value + 1; row <= p.allocations.rows(); ++row) {
+        const AllocationId made{row};
+        if (p.allocations.time[made] >= loss.chunks.end) break;
+        const bool is_kept = p.freed(made) > loss.chunks.end && p.allocations.evaluation[made] == layer;
+        if (is_kept && is_gradient_of_parameter(context, made) &&
+            !is_alike(p.allocations.bytes[made], p.allocations.bytes[result])) {
+          loss.weights += p.allocations.bytes[made];
+        }
+      }
+      return;
+    }
+  }
+
+  static bool is_gradient_of_parameter(const Context& context, AllocationId allocation) {
+    const Roles& roles = context.process.roles;
+    for (uint32_t row = 1; row <= roles.rows(); ++row) {
+      if (roles.allocation[RoleId{row}] == allocation && roles.kind[RoleId{row}] == Role::gradient) return true;
+    }
+    return false;
+  }
+
   void emit(const Context& context, const Loss& loss, const Place& place, Sink& sink) const {
     const Process& p = context.process;
     for (const AllocationId tensor : loss.tensors) {
@@ -151,6 +186,9 @@ class LogitsPeak final : public Check {
       peak::WhatIf change;
       change.ends.push_back({tensor, Time{life.begin.ns - 1}});
       change.extras.push_back({tensor, life, Bytes{(bytes.value + chunks_ - 1) / chunks_}});
+      if (tensor == loss.tensors.front() && loss.weights.value > 0) {
+        change.extras.push_back({tensor, loss.chunks, loss.weights});
+      }
       sink.add({.place = place, .allocation = tensor, .bytes = bytes, .when = life}, change);
     }
   }

@@ -205,8 +205,8 @@ class MaterializedAttention final : public Check {
         FixKind::advice,
         "",
         {},
-        "torch.nn.functional.scaled_dot_product_attention (is_causal, attn_mask, dropout_p); sums are added in another "
-        "order, and whether a fused kernel takes these inputs depends on the device"};
+        "torch.nn.functional.scaled_dot_product_attention (is_causal, attn_mask, dropout_p), where the device has a "
+        "kernel for these inputs; sums are added in another order"};
     return words;
   }
 

@@ -99,7 +99,10 @@ std::optional<Recomputed::Recipe> Recomputed::recipe_of(OperatorId op, Allocatio
     // The mask that it made, which its node saved. What no node saved is not known.
     const size_t before = recipe.sources.size() + recipe.small.size();
     for (const NodeId node : context_.provenance.nodes(op)) {
-      for (const SaveId save : saves_of(context_, node)) add(p.saves.allocation[save]);
+      for (const SaveId save : saves_of(context_, node)) {
+        if (p.saves.allocation[save] == result) return std::nullopt;  // the mask itself: nothing makes it again
+        add(p.saves.allocation[save]);
+      }
     }
     if (recipe.sources.size() + recipe.small.size() == before) return std::nullopt;
   }

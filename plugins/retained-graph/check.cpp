@@ -10,6 +10,7 @@
 
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/patch_maker.h"
+#include "analyzer/check/reference.h"
 #include "plugins/retained-graph/past.h"
 
 namespace tapelens::check {
@@ -88,13 +89,21 @@ class RetainedGraph final : public Check {
       counts += (counts.empty() ? "" : ", ") + std::to_string(retained_[s]);
     }
     d.notes.push_back("nodes of earlier steps at the ends of the steps up to step " + step + ": " + counts);
-    if (grows_) d.notes.push_back("still growing when the recording ends");
+    if (grows_) {
+      d.message += " Each step adds " + counted(nodes / steps.size(), "node") +
+                   (group.bytes.value == 0
+                        ? ""
+                        : " and " + bytes_text(Bytes{group.bytes.value / static_cast<int64_t>(steps.size())})) +
+                   "." + rate_text(context, group.bytes.value / static_cast<int64_t>(steps.size()));
+      d.notes.push_back("still growing when the recording ends");
+    }
     d.fix.text = group.variant == kCarried
                      ? "carry a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()"
                      : "keep loss.item() or loss.detach() instead of the tensor with its graph";
-    if (has_patch_without_graph(context, group)) {
-      d.fix.text =
-          "no backward goes through it: run it under torch.no_grad(), as the patch of graph-without-backward does";
+    d.edit = edit_of(context, group);
+    if (FileEdits patch = without_graph(context, group); !patch.empty()) {
+      d.fix.text = "no backward goes through it: run it under torch.no_grad()";
+      d.fix.use_edits(std::move(patch));
     } else {
       d.fix.use_edits(edits(context, group));
     }
@@ -102,17 +111,37 @@ class RetainedGraph final : public Check {
   }
 
  private:
-  // Whether graph-without-backward finds the same, and has a patch: one for one bug, and that one spares more.
-  bool has_patch_without_graph(const Context& context, const Group& group) const {
+  // When that is the end of it, to two digits; empty: not known.
+  static std::string rate_text(const Context& context, int64_t bytes_a_step) {
+    if (!context.memory || bytes_a_step <= 0) return "";
+    const int64_t left = std::max<int64_t>(0, (*context.memory - context.peak.bytes).value) / bytes_a_step;
+    int64_t unit = 1;
+    while (left / unit >= 100) unit *= 10;
+    return " At this rate the " + bytes_text(*context.memory) + " of " +
+           std::string(context.text.string(context.text.device_name[context.device])) + " are full after about " +
+           counted(static_cast<uint64_t>((left + unit / 2) / unit * unit), "more step") + ".";
+  }
+
+  // Where the tensor is carried on, or put aside.
+  static EditLine edit_of(const Context& context, const Group& group) {
+    const Place& place = group.biggest().place;
+    if (group.variant == kCarried) return {PatchMaker(context).carrying_frame(place.stack)};
+    const auto found = reference_of(context, place);
+    return found ? found->kept_for_long() : EditLine{};
+  }
+
+  // Where no backward goes through it, graph-without-backward finds the same: one patch for one bug, and that one
+  // spares more.
+  FileEdits without_graph(const Context& context, const Group& group) const {
     const Graphs graphs(context.process, context.text);
     const std::vector<bool> is_free = graphs.never_differentiated(context.process);
     std::set<uint32_t> entries;
     for (const Occurrence& occurrence : group.occurrences) entries.insert(occurrence.place.node.value);
     for (uint32_t row = 1; row < entry_.size(); ++row) {
-      if (entry_[row] != 0 && entries.contains(entry_[row]) && !is_free[row]) return false;
+      if (entry_[row] != 0 && entries.contains(entry_[row]) && !is_free[row]) return {};
     }
     const auto is_spared = [&](NodeId node) { return is_free[node.value] || !graphs.is_inner(node); };
-    return !PatchMaker(context).no_grad(group.biggest().place.stack, is_spared).empty();
+    return PatchMaker(context).no_grad(group.biggest().place.stack, FreeCalls(context, is_spared));
   }
 
   // None where a backward goes on into earlier steps: the program may want just that.

@@ -7,22 +7,35 @@
 
 namespace tapelens::check {
 
+namespace {
+
+// Whether an operator called another one: what begins next is inside of it.
+bool calls_any(const Process& p, OperatorId op) {
+  return op.value < p.operators.rows() && p.operators.parent[OperatorId{op.value + 1}] == op;
+}
+
+}  // namespace
+
 Accumulations::Accumulations(const Context& context) {
   const Process& p = context.process;
   unused_.assign(p.evaluations.rows() + 1, false);
   used_.assign(p.allocations.rows() + 1, false);
   for (const OptimizerStep& step : p.optimizer_steps) {
-    if (step.when.end != kNever) last_step_ = std::max(last_step_, step.when.begin);
+    // A step may make its gradients itself, by a closure.
+    if (step.when.end != kNever) last_step_ = std::max(last_step_, step.when.end);
   }
   if (last_step_ == Time{}) return;  // whatever the gradients are for here, it is no optimizer
   zeroes_.resize(context.text.string_begin.size());
   adds_.resize(context.text.string_begin.size());
   looks_.resize(context.text.string_begin.size());
+  moves_.resize(context.text.string_begin.size());
   for (uint32_t id = 1; id + 1 < context.text.string_begin.size(); ++id) {
     const std::string_view name = context.text.string(StringId{id});
     zeroes_[id] = name == "aten::zero_" || name == "aten::_foreach_zero_";
     adds_[id] = name == "aten::add_" || name == "aten::add";
-    looks_[id] = name == "aten::detach" || name == "aten::detach_";
+    moves_[id] = name == "aten::to";
+    // Module.cpu() asks of each gradient whether it may be put where it was.
+    looks_[id] = name == "aten::detach" || name == "aten::detach_" || name == "aten::_has_compatible_shallow_copy_type";
   }
   // Gradients of what the program does not call a parameter (an input that wants saliency) may be read by other means.
   std::vector<bool> is_parameter(p.allocations.rows() + 1, false);
@@ -41,7 +54,8 @@ Accumulations::Accumulations(const Context& context) {
     }
     const AllocationId gradient = p.roles.allocation[role], parameter = p.roles.parameter[role];
     const EvaluationId evaluation{parameter ? evaluation_of[parameter.value] : 0};
-    if (!gradient || !evaluation) continue;
+    // Told again before a step: it is in a bucket, or a shard, that lives for reasons of its own.
+    if (!gradient || !evaluation || p.evaluations.end[evaluation] < p.roles.time[role]) continue;
     if (!is_parameter[parameter.value] || is_read_after(context, gradient, evaluation, p.roles.time[role])) {
       used_[gradient.value] = true;
     } else {
@@ -63,6 +77,7 @@ bool Accumulations::is_read_after(const Context& context, AllocationId gradient,
     if (p.operators.begin[op] < made && within != evaluation) continue;
     const uint32_t name = p.operators.name[op].value;
     if (looks_[name] != 0) continue;  // how the leaf takes the gradient over, and zero_grad() clears one
+    if (moves_[name] != 0 && !calls_any(p, op)) continue;  // module.cpu() of what is on the CPU
     if (within && adds_[name] != 0 && p.nodes.parameter[p.evaluations.node[within]]) continue;
     if (zeroes_[name] != 0) return false;
     return true;

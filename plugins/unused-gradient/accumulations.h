@@ -23,9 +23,10 @@ class Accumulations {
 
   std::vector<bool> unused_;  // by evaluation
   std::vector<bool> used_;    // by allocation
-  // By StringId, names of operators that clear a gradient, that add to it, that make no use of its values.
-  std::vector<uint8_t> zeroes_, adds_, looks_;
-  Time last_step_;  // the begin of the last optimizer step
+  // By StringId, names of operators that clear a gradient, that add to it, that make no use of its values, that make
+  // none unless they copy it.
+  std::vector<uint8_t> zeroes_, adds_, looks_, moves_;
+  Time last_step_;  // the end of the last optimizer step
   bool any_ = false;
 };
 

@@ -25,8 +25,7 @@ class UnusedGradient final : public Check {
                 "Autograd nodes that were evaluated only to make gradients of parameters that were zeroed, freed "
                 "or left alone before any optimizer step or other operator read them: a generator in the "
                 "discriminator's step, a teacher, a backbone that is not trained. Their saved tensors and "
-                "gradients were never read. Detach what comes out of that part, or make it under "
-                "torch.no_grad().",
+                "gradients were never read. Make that part under torch.no_grad(), or detach what comes out of it.",
             .options = kOptions};
   }
 
@@ -67,8 +66,7 @@ class UnusedGradient final : public Check {
         " of saved tensors are kept for that.";
     d.notes.push_back(counted(group.biggest().number, "node") +
                       " evaluated whose gradients nothing read, in one backward");
-    d.fix.text = "Make it under torch.no_grad(), or detach it where it comes out: x = part(x).detach()" +
-                 (line.empty() ? "." : " at " + line + ".");
+    d.fix.text = "make it under torch.no_grad(); x = part(x).detach() releases its graph too, but only once it is made";
     // What a backward begins with has to have a gradient.
     if (is_led_to_[group.biggest().place.node.value]) {
       const Graphs graphs(context.process, context.text);
@@ -77,8 +75,9 @@ class UnusedGradient final : public Check {
       };
       const PatchMaker patches(context);
       const StackId stack = group.biggest().place.stack;
-      FileEdits edits = patches.detach_argument(stack, is_free);
-      if (edits.empty()) edits = patches.no_grad(stack, is_free);
+      const FreeCalls calls(context, is_free);
+      FileEdits edits = patches.no_grad_argument(stack, calls);
+      if (edits.empty()) edits = patches.no_grad(stack, calls);
       d.fix.use_edits(std::move(edits));
     }
     return d;

@@ -37,7 +37,8 @@ const Python* load() {
       find(api.NewFunction, "PyCFunction_NewEx") && find(api.RunString, "PyRun_String") &&
       find(api.NewWeakRef, "PyWeakref_NewRef") && find(api.ErrOccurred, "PyErr_Occurred") &&
       find(api.ErrClear, "PyErr_Clear") && find(api.ImportGetModule, "PyImport_GetModule") &&
-      find(api.FromString, "PyUnicode_FromString") && find(api.CallOneArg, "PyObject_CallFunctionObjArgs");
+      find(api.FromString, "PyUnicode_FromString") && find(api.CallOneArg, "PyObject_CallFunctionObjArgs") &&
+      find(api.CallTwoArgs, "PyObject_CallFunctionObjArgs") && find(api.Call, "PyObject_Call");
   find(api.Frame_GetLasti, "PyFrame_GetLasti");  // 3.10 has none: lines tell frames apart there
   return complete ? &api : nullptr;
 }

@@ -33,7 +33,9 @@ struct Python {
   void (*IncRef)(PyObject*);
   void (*DecRef)(PyObject*);
   PyObject* (*GetAttrString)(PyObject*, const char*);
-  PyObject* (*CallOneArg)(PyObject*, PyObject*, void*);  // PyObject_CallFunctionObjArgs
+  PyObject* (*CallOneArg)(PyObject*, PyObject*, void*);              // PyObject_CallFunctionObjArgs
+  PyObject* (*CallTwoArgs)(PyObject*, PyObject*, PyObject*, void*);  // likewise
+  PyObject* (*Call)(PyObject*, PyObject*, PyObject*);                // a tuple, a dict or null
   const char* (*AsUTF8)(PyObject*);
   void* (*AsVoidPtr)(PyObject*);
   long (*AsLong)(PyObject*);

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "profiler/inject/inject.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profiler/fits/fits.h"
+#include "profiler/inject/mark.h"
 #include "rewrites/variables.h"
 #include "simulated/settings/variables.h"
 #include "trace/variables.h"
@@ -68,6 +71,7 @@ static void* real_function(enum tapelens_symbol symbol) {
   if (next != NULL) return next;
   /* libtorch is often loaded RTLD_LOCAL, where RTLD_NEXT does not find it. */
   void* function = in_library("libtorch_cpu.so", symbol_names[symbol]); /* or what that needs: CUPTI */
+  if (function == NULL) function = in_library("libtorch_cuda.so", symbol_names[symbol]);
   if (function == NULL && is_of_cupti(symbol)) function = in_library("libcupti.so.13", symbol_names[symbol]);
   if (function == NULL && is_of_cupti(symbol)) function = in_library("libcupti.so.12", symbol_names[symbol]);
   return function;
@@ -80,12 +84,55 @@ static void replace(enum tapelens_symbol symbol, void* function) {
 struct tapelens_inject_table tapelens_inject __attribute__((visibility("default"))) = {
     TAPELENS_INJECT_VERSION, TAPELENS_symbol_count, real_function, replace, thread_slot, NULL, NULL, complain, 0};
 
+struct tapelens_marks tapelens_marks __attribute__((visibility("default"))) = {NULL, 0};
+
+__attribute__((visibility("default"))) int tapelens_mark(int kind) {
+  int (*answer)(int) = __atomic_load_n(&tapelens_marks.answer, __ATOMIC_ACQUIRE);
+  if (answer != NULL) return answer(kind);
+  if (getenv(TAPELENS_SPOOL) == NULL) return 0;
+  if (kind == TAPELENS_MARK_START || kind == TAPELENS_MARK_STOP) tapelens_marks.started = kind == TAPELENS_MARK_START;
+  return 1;
+}
+
 __attribute__((constructor)) static void note_begin(void) {
   struct timespec now;
   /* Not the coarse clock: times of files may be finer than that (Linux 6.13), and what was written a few milliseconds
      before the process began would seem to be newer. */
   if (clock_gettime(CLOCK_REALTIME, &now) == 0)
     tapelens_inject.began_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The folder that has lib/ and include/ of the library that `function` is in. */
+static int torch_root(char root[4096], void* function) {
+  Dl_info library;
+  if (dladdr(function, &library) == 0 || library.dli_fname == NULL) return 0;
+  if (realpath(library.dli_fname, root) == NULL) return 0;
+  for (int i = 0; i < 2; ++i) {
+    char* slash = strrchr(root, '/');
+    if (slash == NULL) return 0;
+    *slash = 0;
+  }
+  return 1;
+}
+
+/* The path of a probe from that of its list, probe-2.15.fits. */
+static void probe_of(char* path) { memcpy(path + strlen(path) - 5, ".so", 4); }
+
+/* Whether one of the probes that were built for a certain PyTorch is for this one; then `path` is its. */
+static int find_built_probe(char path[4096], unsigned major, unsigned minor, const char* root) {
+  const char* folder = getenv(TAPELENS_BUILT_PROBES);
+  DIR* entries = folder != NULL ? opendir(folder) : NULL;
+  if (entries == NULL) return 0;
+  int found = 0, first = 0, other = 0, end = 0;
+  for (struct dirent* entry; !found && (entry = readdir(entries)) != NULL;) {
+    if (sscanf(entry->d_name, "probe-%d.%d-%*[0-9a-f].fits%n", &first, &other, &end) != 2) continue;
+    if ((unsigned)first != major || (unsigned)other != minor || entry->d_name[end] != 0) continue;
+    if (snprintf(path, 4096, "%s/%s", folder, entry->d_name) >= 4096) continue;
+    found = tapelens_fits(path, root) == TAPELENS_FITS;
+  }
+  closedir(entries);
+  if (found) probe_of(path);
+  return found;
 }
 
 static void load_probe(void) {
@@ -101,17 +148,33 @@ static void load_probe(void) {
   }
   const uint64_t version = abi_version();
   const unsigned major = (unsigned)(version >> 56), minor = (unsigned)(version >> 48 & 0xff);
-  char path[4096];
+  char path[4096], root[4096] = "";
   Dl_info self;
   if (dladdr((void*)&load_probe, &self) == 0 || self.dli_fname == NULL) return;
   const char* slash = strrchr(self.dli_fname, '/');
   const int folder = slash ? (int)(slash - self.dli_fname) : 1;
-  if (snprintf(path, sizeof path, "%.*s/probe-%u.%u.so", folder, slash ? self.dli_fname : ".", major, minor) >=
+  if (snprintf(path, sizeof path, "%.*s/probe-%u.%u.fits", folder, slash ? self.dli_fname : ".", major, minor) >=
       (int)sizeof path)
     return;
-  if (access(path, R_OK) != 0) {
-    say("tapelens: no probe for PyTorch %u.%u is installed ('tapelens doctor' lists them); the program runs %s\n",
-        major, minor, how);
+  const int has_root = torch_root(root, (void*)abi_version);
+  const int is_installed = access(path, R_OK) == 0;
+  const enum tapelens_fit fit = is_installed && has_root ? tapelens_fits(path, root) : TAPELENS_FIT_UNKNOWN;
+  if (fit == TAPELENS_FITS) {
+    probe_of(path);
+  } else if (!has_root || !find_built_probe(path, major, minor, root)) {
+    if (!is_installed) {
+      say("tapelens: no probe for PyTorch %u.%u is installed ('tapelens doctor' lists them, "
+          "'tapelens build-probe' makes one); the program runs %s\n",
+          major, minor, how);
+    } else if (fit == TAPELENS_FITS_NOT) {
+      say("tapelens: this PyTorch %u.%u is another build than the probe is for, its headers differ; 'tapelens "
+          "build-probe' makes one for it; the program runs %s\n",
+          major, minor, how);
+    } else {
+      say("tapelens: whether the probe for PyTorch %u.%u is for this build cannot be told: neither include/ nor "
+          "version.py is in %s; the program runs %s\n",
+          major, minor, root, how);
+    }
     return;
   }
   if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == NULL)

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define TAPELENS_INJECT_VERSION 5
+#define TAPELENS_INJECT_VERSION 6
 
 enum tapelens_symbol {
 #define X(name, symbol) TAPELENS_##name,

@@ -12,7 +12,9 @@
 #include <typeindex>
 #include <unordered_map>
 
+#include "profiler/observe/held_tensors.h"
 #include "profiler/observe/hooks.h"
+#include "profiler/observe/inner_tensors.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 
@@ -40,6 +42,7 @@ NodeType* new_type(const void* vtable, const Node& node) {
   const bool is_python = mangled.find("autograd6PyNodeE") != std::string_view::npos;
   made->vtable = vtable;
   made->fields = fields_of(info);
+  made->is_python = is_python;
   made->is_custom = is_python || mangled.find("autograd7CppNodeI") != std::string_view::npos;
   made->is_accumulate_grad = info == typeid(torch::autograd::AccumulateGrad);
   if (!is_python) made->text = node_name(node);
@@ -87,15 +90,37 @@ void node_dies(const Node* node) {
 
 // ---- behind the stand-ins of the preload library, typed by the headers of the LibTorch this probe is built for
 
+class Saving {
+ public:
+  explicit Saving(Thread& thread) : thread_(thread) { record::save_begins(thread); }
+  ~Saving() { record::save_ends(thread_); }
+  Saving(const Saving&) = delete;
+  Saving& operator=(const Saving&) = delete;
+
+ private:
+  Thread& thread_;
+};
+
 using SavedVariableFunction = void (*)(SavedVariable*, const at::Tensor&, bool, bool);
 SavedVariableFunction g_saved_variable;
 void saved_variable(SavedVariable* place, const at::Tensor& tensor, bool is_output, bool is_inplace_on_view) {
-  g_saved_variable(place, tensor, is_output, is_inplace_on_view);
-  if (mode() != Mode::full || !tensor.defined()) return;
+  if (mode() != Mode::full || !tensor.defined() || this_thread().busy)
+    return g_saved_variable(place, tensor, is_output, is_inplace_on_view);
   Thread& thread = this_thread();
-  if (thread.busy) return;
+  {
+    const Saving saving(thread);
+    g_saved_variable(place, tensor, is_output, is_inplace_on_view);
+  }
+  if (mode() != Mode::full) return;
   undisturbed([&] {
-    record::save_made(thread, *tensor.unsafeGetTensorImpl(), is_output, place->has_hooks());
+    std::vector<NamedTensor> inner;
+    if (may_be_wrapper(*tensor.unsafeGetTensorImpl())) [[unlikely]]
+      inner = inner_tensors(thread, tensor);
+    if (place->has_hooks()) [[unlikely]] {
+      record::save_packed(thread, tensor, inner, is_output, packed_tensors(thread, *place));
+    } else {
+      record::save_made(thread, tensor, inner, is_output);
+    }
     ++thread.saves;
   });
 }
@@ -168,6 +193,8 @@ void settle_graph(Thread& thread, const Frame& frame) {
     const Node& node = *thread.nodes[i];
     const NodeType& type = node_type(thread, node);
     if (is_recorded) record::node_is_whole(thread, node, type, frame);
+    if (is_recorded && type.is_python && !raised) [[unlikely]]
+      record::held_on_context(thread, node, context_tensors(thread, node));
     if (type.is_custom) custom = &node;
     if (g_rewrites && !raised && type.fields != nullptr) rewrite::node_is_whole(thread, node, type, frame);
   }

@@ -11,7 +11,7 @@ void watch_operators();
 void watch_graph();
 void watch_backward();
 void watch_cpp_programs();  // modules and optimizers of torch::nn and torch::optim
-void watch_resizes();       // of storages, for the rewrites
+void watch_resizes();       // of storages
 
 // Module calls are followed where nothing is recorded, too: a plan of rewrites names modules. Set before the first
 // hook.

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/observe/named_tensors.h"
 #include "profiler/observe/thread.h"
 
 namespace tapelens::observe {
@@ -26,8 +27,15 @@ struct FrameText {
   uint32_t line;
 };
 
-// Tensors that have a part of their own in a training.
-enum class Role : uint8_t { parameter, buffer, optimizer_state };
+// What a compiled function saves (compiled_graphs.h).
+struct GraphSave {
+  std::string_view field;
+  FrameText place;  // without a file: not known
+};
+
+// Tensors that have a part of their own in a training. Gradients are what AccumulateGrad makes, too
+// (gradient_accumulated()).
+enum class Role : uint8_t { parameter, buffer, optimizer_state, gradient };
 // Of a parameter.
 enum class Values : uint8_t { own, gradient };
 
@@ -72,9 +80,13 @@ void module_named(Thread& thread, uint32_t id, std::string_view path, std::strin
 // `without_gradients`: trace/record.h, ModuleCallFlags.
 void module_begins(Thread& thread, uint32_t id, bool without_gradients);
 void module_ends(Thread& thread);
-// `parameter`: that the optimizer's state is of; or null.
+// `of`: of a gradient or an optimizer's state its parameter, of a parameter the wrapper subclass that consists of
+// `tensor`; or null. A wrapper itself has no memory: its inner tensors are told of one by one.
 void role_told(Thread& thread, observe::Role role, std::string_view name, const c10::TensorImpl& tensor,
-               const c10::TensorImpl* parameter);
+               const c10::TensorImpl* of);
+// A parameter that was told keeps its name when its storage is given other memory (FSDP gathers and frees it so).
+void follow_resizes(Thread& thread, std::string_view name, const c10::TensorImpl& tensor);
+void storage_resized(Thread& thread, c10::StorageImpl& storage);
 // An optimizer (or a rewrite that does its work) is about to step a parameter, or has stepped it. `part`: of a
 // parameter that is a wrapper subclass, the values of one of the tensors that it consists of.
 void step_values(Thread& thread, observe::Values of, c10::TensorImpl* parameter);
@@ -83,6 +95,8 @@ void optimizer_begins(Thread& thread, std::string_view name);
 void optimizer_ends(Thread& thread);
 void step_ended(uint64_t steps);  // so many have; may change the mode
 void information(Thread& thread, std::string_view key, std::string_view value);
+// A graph was compiled: the first `checked` of what it saves are given to save_for_backward().
+void graph_told(Thread& thread, long number, std::span<const observe::GraphSave> saves, size_t checked);
 // Bytes of a simulated GPU that nobody knows are copied to the program, inside the innermost operator of the thread.
 void value_read(Thread& thread);
 // What a hook would have told is lost.
@@ -101,8 +115,17 @@ bool operator_begins(Thread& thread, const at::RecordFunction& function, Operato
 bool evaluation_begins(Thread& thread, const torch::autograd::Node& node, bool releases);
 bool unpacking_begins(Thread& thread);
 void range_begins(Thread& thread, std::string_view name);
-// The constructor of a SavedVariable. Whose field it is is told when its node is whole.
-void save_made(Thread& thread, const c10::TensorImpl& tensor, bool is_output, bool is_packed);
+// The constructor of a SavedVariable. Whose field it is is told when its node is whole. `inner`: of a wrapper subclass.
+// save_begins() and save_ends() are told around it, since a hook of the program may pack it, or throw.
+void save_begins(Thread& thread);
+void save_ends(Thread& thread);
+void save_made(Thread& thread, const at::Tensor& tensor, const std::vector<observe::NamedTensor>& inner,
+               bool is_output);
+void save_packed(Thread& thread, const at::Tensor& tensor, const std::vector<observe::NamedTensor>& inner,
+                 bool is_output, const std::vector<observe::NamedTensor>& packed);
+// What a custom function's node has on its ctx, and what checkpointing keeps of the operator that just ended.
+void held_on_context(Thread& thread, const torch::autograd::Node& node, const std::vector<observe::NamedTensor>& held);
+void held_by_checkpointing(Thread& thread, const std::vector<observe::NamedTensor>& held);
 // `frame`: that the node was made in.
 void node_is_whole(Thread& thread, const torch::autograd::Node& node, const NodeType& type, const Frame& frame);
 // All nodes of the frame were told of. What is left of its saves belongs to `custom`, the last of its nodes that is a

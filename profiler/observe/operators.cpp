@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "profiler/observe/graph.h"
+#include "profiler/observe/held_tensors.h"
+#include "profiler/observe/hooks.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
@@ -145,6 +147,9 @@ void end_followed(Thread& thread, const at::RecordFunction& function, const Fram
   thread.settling_stack = frame.own_stack;
   if (frame.rewrite_mark != 0) rewrite::operator_ends(thread, function, frame.rewrite_mark);
   settle_graph(thread, frame);
+  if (mode() == Mode::full && is_operator(frame.scope) && (thread.frames.empty() || thread.frames.back().runs_python) &&
+      has_modes()) [[unlikely]]
+    undisturbed([&] { record::held_by_checkpointing(thread, checkpointed_tensors(thread)); });
   if (frame.recorded && is_recording()) end_recorded(thread, function, frame);
 }
 

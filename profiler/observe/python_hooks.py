@@ -6,24 +6,161 @@ import collections
 import sys
 import weakref
 
-PARAMETER, BUFFER, OPTIMIZER_STATE = 0, 1, 2  # observers.h, Role
+PARAMETER, BUFFER, OPTIMIZER_STATE, GRADIENT_ROLE = 0, 1, 2, 3  # observers.h, Role
 CONTAINERS = (list, tuple, set, frozenset, collections.deque)
 DEEPEST = 6  # containers in containers of an optimizer's state
 OWN, GRADIENT = 0, 1  # observers.h, Values
+set_eval_frame = None  # of torch._dynamo, for unseen.h
 value_names = None  # of the Python that the recording may run here: profiler/record/float64.py
+kept_before = weakref.WeakKeyDictionary()  # by mode of selective checkpointing: how many results it kept, by operator
+set_budget = None  # likewise: profiler/record/activation_budget.py
+watch_graphs = is_compilers_graph = None  # where the process is recorded: compiled_graphs.py
+awaited = []  # (weak reference to an FSDPParam, name) of those that were not gathered yet
+
+
+def inner_tensors(tensor, path="", are_read=False):
+    """(path, tensor) of the ordinary tensors that a wrapper subclass (DTensor) consists of. are_read: their values are
+    wanted, which a collective may be writing."""
+    if are_read and hasattr(tensor, "trigger_wait"):
+        tensor.trigger_wait()
+    for name in tensor.__tensor_flatten__()[0]:  # DTensor names its mesh, too
+        one = getattr(tensor, name)
+        if not isinstance(one, sys.modules["torch"].Tensor):
+            continue
+        if hasattr(type(one), "__tensor_flatten__"):
+            yield from inner_tensors(one, f"{path}.{name}", are_read)
+        else:
+            yield f"{path}.{name}", one
+
+
+def answer(named):
+    """For named_tensors.cpp: (count, name, tensor, where it is, name, ...)."""
+    return (len(named), *(part for name, tensor in named for part in (name, tensor, tensor._cdata)))
+
+
+def flattened(tensor):
+    """What a wrapper subclass consists of, by path."""
+    return answer(list(inner_tensors(tensor)) if hasattr(type(tensor), "__tensor_flatten__") else [])
+
+
+def held_in(value, depth=4):
+    """The ordinary tensors in a value and in its containers; what containers hold of the program's own classes is theirs."""
+    if isinstance(value, sys.modules["torch"].Tensor):
+        if hasattr(type(value), "__tensor_flatten__"):
+            for _, one in inner_tensors(value):
+                yield one
+        else:
+            yield value
+    elif depth > 0 and isinstance(value, (*CONTAINERS, dict)):
+        for one in list(value.values() if isinstance(value, dict) else value):
+            yield from held_in(one, depth - 1)
+
+
+def packed_in(value):
+    """What a hook on saved tensors returned: a tensor, a container of some, an object that has them as attributes."""
+    held = list(held_in(value))
+    if not held:
+        held = list(held_in(getattr(value, "__dict__", None)))
+    return answer([("", tensor) for tensor in held])
+
+
+def attributes_of(context):
+    """Of a custom function's ctx: what its forward put there. What a compiled function keeps beside its saves is one of
+    them: unchecked_of()."""
+    attributes = getattr(context, "__dict__", None) or {}
+    return answer([(str(name), tensor) for name, value in list(attributes.items()) if name != "_tensors_no_vc_check"
+                   for tensor in held_in(value)])
+
+
+def kept_by_mode(mode):
+    """What selective checkpointing has kept since it was asked last."""
+    checkpoint = sys.modules.get("torch.utils.checkpoint")
+    if checkpoint is None or not isinstance(mode, checkpoint._CachingTorchDispatchMode):
+        return (0,)
+    seen = kept_before.setdefault(mode, {})
+    held = []
+    for key, entries in mode.storage.items():
+        before = seen.get(key, 0)
+        if len(entries) == before:
+            continue
+        seen[key] = len(entries)
+        name = str(key[0] if isinstance(key, tuple) else key)
+        for index in range(before, len(entries)):
+            kept = entries[index]
+            values = kept if isinstance(kept, (list, tuple)) else [kept]
+            held += [(name, tensor) for value in values for tensor in held_in(getattr(value, "val", value))]
+    return answer(held)
+
+
+def tell_role(tensor, name, role, of=0, tell=None):
+    """A wrapper subclass has no memory: what it consists of has the role."""
+    tell = tell or tapelens_role
+    if not hasattr(type(tensor), "__tensor_flatten__"):
+        tell(tensor._cdata, name, role, of)
+        return
+    try:
+        parts = list(inner_tensors(tensor))
+    except Exception:  # the subclass's own
+        return
+    for _, one in parts:
+        tell(one._cdata, name, role, of or tensor._cdata)
+
+
+def learn_shards(root, prefixes):
+    """FSDP has a second tensor for each parameter: the gathered one, whose storage comes and goes."""
+    for module in root.modules():
+        state = module._get_fsdp_state() if hasattr(type(module), "_get_fsdp_state") else None
+        groups = getattr(state, "_fsdp_param_groups", None) or [getattr(state, "_fsdp_param_group", None)]
+        for group in groups:
+            for one in getattr(group, "fsdp_params", ()):
+                info = one._module_info
+                if id(info.module) in prefixes:
+                    awaited.append((weakref.ref(one), prefixes[id(info.module)] + info.param_name))
+    tapelens_awaits_shards(len(awaited))
+
+
+def tell_shards(_=None):
+    """Those that were gathered since."""
+    left = []
+    for reference, name in awaited:
+        one = reference()
+        if one is None:
+            continue
+        if not hasattr(one, "_unsharded_param"):
+            left.append((reference, name))
+            continue
+        tell_role(one._unsharded_param, name, PARAMETER, tell=tapelens_resized_role)
+    awaited[:] = left
+    tapelens_awaits_shards(len(awaited))
+
+
+def uncompiled(name):
+    """torch.compile(module) is a module around it."""
+    return name if "_orig_mod" not in name else ".".join(part for part in name.split(".") if part != "_orig_mod")
 
 
 def learn(root):
     """Tells the names of a module that was called, of all modules in it, and of their parameters and buffers."""
-    kind = type(root).__name__
+    if is_compilers_graph is not None and is_compilers_graph(root):
+        return
+    kind = type(getattr(root, "_orig_mod", root)).__name__
+    prefixes = {}
     for name, module in root.named_modules():
+        name = uncompiled(name)
         tapelens_module(module, f"{kind}.{name}" if name else kind, type(module).__name__)
+        prefixes[id(module)] = f"{name}." if name else ""
     for name, tensor in root.named_parameters():
-        tapelens_role(tensor._cdata, name, PARAMETER, 0)
+        name = uncompiled(name)
+        tell_role(tensor, name, PARAMETER)
         if value_names is not None:
             value_names.setdefault(id(tensor), name)
     for name, tensor in root.named_buffers():
-        tapelens_role(tensor._cdata, name, BUFFER, 0)
+        tell_role(tensor, uncompiled(name), BUFFER)
+    if "torch.distributed.fsdp" in sys.modules:
+        try:
+            learn_shards(root, prefixes)
+        except Exception as error:  # FSDP of a PyTorch that keeps its parameters otherwise
+            tapelens_say(f"gathered parameters of FSDP have no names ({type(error).__name__}: {error})")
 
 
 def install():
@@ -33,7 +170,11 @@ def install():
     optimizer = sys.modules.get("torch.optim.optimizer")
     if torch is None or module is None or optimizer is None or getattr(torch.__spec__, "_initializing", False):
         return None
+    if set_budget is not None and not set_budget():
+        return None
 
+    global set_eval_frame
+    set_eval_frame = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "set_eval_frame", None)
     is_compiling = torch.compiler.is_compiling
     Tensor = torch.Tensor
     names = weakref.WeakKeyDictionary()
@@ -49,22 +190,13 @@ def install():
             name = names[opt] = kind if counts[kind] == 1 else f"{kind}#{counts[kind]}"
         return name
 
-    def inner(tensor):
-        """The ordinary tensors that a wrapper subclass (DTensor) consists of."""
-        if hasattr(tensor, "trigger_wait"):  # a collective may be writing it
-            tensor.trigger_wait()
-        if not hasattr(type(tensor), "__tensor_flatten__"):
-            return [tensor]
-        attributes = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]  # DTensor names its mesh, too
-        return [one for attribute in attributes if isinstance(attribute, Tensor) for one in inner(attribute)]
-
     def tell_values(parameter, of):
         tensor = parameter if of == OWN else parameter.grad
         if tensor is None or not hasattr(type(tensor), "__tensor_flatten__"):
             tapelens_values(parameter._cdata, of)
             return
         try:
-            parts = inner(tensor)
+            parts = [one for _, one in inner_tensors(tensor, are_read=True)]
         except Exception:  # the subclass's own; the program's step is made
             parts = [tensor]
         for one in parts:
@@ -77,11 +209,20 @@ def install():
 
     group_told = []
 
+    def is_distributed():
+        distributed = sys.modules.get("torch.distributed")
+        return distributed is not None and distributed.is_available() and distributed.is_initialized()
+
+    def tell_gradients(opt):
+        """Not only AccumulateGrad makes them: DDP points them into its buckets, FSDP scatters them."""
+        for group in opt.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    tell_role(parameter.grad, "", GRADIENT_ROLE, parameter._cdata)
+
     def tell_group():
         """Which rank this process is, once it is known: who starts processes himself need not put it in the environment."""
-        distributed = sys.modules.get("torch.distributed")
-        if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-            return
+        distributed = sys.modules["torch.distributed"]
         group_told.append(True)
         if distributed.get_rank() >= 0:
             tapelens_information("rank", str(distributed.get_rank()))
@@ -112,7 +253,7 @@ def install():
             known = seen.get(id(tensor))
             if known is None or known() is not tensor:
                 known = weakref.ref(tensor)
-                tapelens_role(tensor._cdata, name, OPTIMIZER_STATE, parameter)
+                tell_role(tensor, name, OPTIMIZER_STATE, parameter)
             now[id(tensor)] = known
 
         # LBFGS keeps what belongs to all parameters with the first.
@@ -137,8 +278,11 @@ def install():
         if write_values is not None:
             write, write_values = write_values, None
             write(opt)
-        if not group_told:
-            tell_group()
+        if is_distributed():
+            if not group_told:
+                tell_group()
+            with torch._C.DisableTorchFunction():
+                tell_gradients(opt)
         if tapelens_wants_values:
             tell_all_values(opt, GRADIENT)
         tapelens_optimizer_begin(name_of(opt))
@@ -176,6 +320,8 @@ def install():
                 tapelens_say(f"an error inside Tapelens: no optimizer's steps are seen from here on ({type(error).__name__}: {error})")
         return run
 
+    if watch_graphs is not None:
+        watch_graphs(torch)
     optimizer.register_optimizer_step_pre_hook(guarded(before))
     optimizer.register_optimizer_step_post_hook(guarded(after))
     return module.Module._wrapped_call_impl.__code__

@@ -9,12 +9,13 @@
 #include <unordered_map>
 
 #include "profiler/cpython/python.h"
+#include "profiler/observe/compiled_graphs.py.h"
 #include "profiler/observe/modules.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
-#include "profiler/observe/python_hooks.h"
+#include "profiler/observe/python_functions.h"
+#include "profiler/observe/python_hooks.py.h"
 #include "profiler/observe/stack.h"
-#include "profiler/observe/steps.h"
 
 namespace tapelens::observe {
 
@@ -36,7 +37,8 @@ struct Interpreter {
   const PyObject* call_code = nullptr;  // of Module.__call__; null until torch is imported
   // Where a frame object has its interpreter frame, and that its first local, in bytes. 0: not found, no module calls.
   size_t interpreter_frame = 0, first_local = 0;
-  std::unordered_map<const void*, uint32_t> modules;       // module object -> id
+  bool awaits_shards = false;                         // parameters that FSDP has not gathered yet have no name so far
+  std::unordered_map<const void*, uint32_t> modules;  // module object -> id
   std::unordered_map<const void*, const void*> referents;  // weak reference -> module object
 };
 Interpreter& interpreter() {
@@ -60,12 +62,6 @@ const void* first_local(const Interpreter& in, const PyObject* frame) {
 }
 
 // ---- functions that the Python part calls; `self` is unused
-
-PyObject* give_none() {
-  const Python& api = *python();
-  api.IncRef(api.none);
-  return api.none;
-}
 
 PyObject* module_gone(PyObject*, PyObject* reference) {
   Interpreter& in = interpreter();
@@ -100,68 +96,6 @@ PyObject* tell_module(PyObject*, PyObject* arguments) {  // module, path, type
   return give_none();
 }
 
-PyObject* tell_role(PyObject*, PyObject* arguments) {  // TensorImpl, name, role, TensorImpl of the parameter
-  const Python& api = *python();
-  const auto* tensor = static_cast<const c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 0)));
-  const char* name = api.AsUTF8(api.GetTupleItem(arguments, 1));
-  const auto role = static_cast<Role>(api.AsLong(api.GetTupleItem(arguments, 2)));
-  const auto* parameter = static_cast<const c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 3)));
-  if (tensor == nullptr || name == nullptr) return nullptr;
-  if (is_recording()) record::role_told(this_thread(), role, name, *tensor, parameter);
-  return give_none();
-}
-
-PyObject* tell_information(PyObject*, PyObject* arguments) {  // key, value
-  const Python& api = *python();
-  const char* key = api.AsUTF8(api.GetTupleItem(arguments, 0));
-  const char* value = api.AsUTF8(api.GetTupleItem(arguments, 1));
-  if (key == nullptr || value == nullptr) return nullptr;
-  if (is_recording()) record::information(this_thread(), key, value);
-  return give_none();
-}
-
-// Of a wrapper subclass: TensorImpl of the parameter, which values, TensorImpl of a tensor that it consists of.
-PyObject* tell_part_values(PyObject*, PyObject* arguments) {
-  const Python& api = *python();
-  const auto* parameter = static_cast<const c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 0)));
-  const auto of = static_cast<Values>(api.AsLong(api.GetTupleItem(arguments, 1)));
-  auto* part = static_cast<c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 2)));
-  if (parameter == nullptr || part == nullptr) return nullptr;
-  using Tensor = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
-  if (is_recording()) record::step_values(this_thread(), of, parameter, at::Tensor(Tensor::reclaim_copy(part)));
-  return give_none();
-}
-
-PyObject* tell_values(PyObject*, PyObject* arguments) {  // TensorImpl of the parameter, which values
-  const Python& api = *python();
-  auto* parameter = static_cast<c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, 0)));
-  const auto of = static_cast<Values>(api.AsLong(api.GetTupleItem(arguments, 1)));
-  if (parameter == nullptr) return nullptr;
-  if (is_recording()) record::step_values(this_thread(), of, parameter);
-  return give_none();
-}
-
-PyObject* tell_optimizer_begin(PyObject*, PyObject* name) {
-  const char* text = python()->AsUTF8(name);
-  if (text == nullptr) return nullptr;
-  if (is_recording()) optimizer_begins(this_thread(), text);
-  return give_none();
-}
-
-PyObject* tell_optimizer_end(PyObject*, PyObject* name) {
-  const char* text = python()->AsUTF8(name);
-  if (text == nullptr) return nullptr;
-  if (is_recording()) optimizer_ends(this_thread(), text);
-  return give_none();
-}
-
-PyObject* tell_say(PyObject*, PyObject* sentence) {
-  const char* text = python()->AsUTF8(sentence);
-  if (text == nullptr) return nullptr;
-  say(text);
-  return give_none();
-}
-
 // Called from a Python function whose only local is `object`: looks for it in the frame.
 PyObject* calibrate(PyObject*, PyObject* object) {
   const Python& api = *python();
@@ -188,16 +122,15 @@ PyObject* calibrate(PyObject*, PyObject* object) {
   return give_none();
 }
 
+PyObject* tell_awaited(PyObject*, PyObject* is_awaited) {
+  interpreter().awaits_shards = python()->AsLong(is_awaited) != 0;
+  return give_none();
+}
+
 PyMethodDef g_functions[] = {
     {"tapelens_module", tell_module, kMethVarargs, nullptr},
-    {"tapelens_role", tell_role, kMethVarargs, nullptr},
-    {"tapelens_information", tell_information, kMethVarargs, nullptr},
-    {"tapelens_values", tell_values, kMethVarargs, nullptr},
-    {"tapelens_part_values", tell_part_values, kMethVarargs, nullptr},
-    {"tapelens_optimizer_begin", tell_optimizer_begin, kMethO, nullptr},
-    {"tapelens_optimizer_end", tell_optimizer_end, kMethO, nullptr},
-    {"tapelens_say", tell_say, kMethO, nullptr},
     {"tapelens_calibrate", calibrate, kMethO, nullptr},
+    {"tapelens_awaits_shards", tell_awaited, kMethO, nullptr},
     {"tapelens_module_gone", module_gone, kMethO, nullptr},
 };
 
@@ -206,15 +139,21 @@ void install(const Python& api, Interpreter& in) {
   if (in.globals == nullptr) {
     in.globals = api.NewDict();
     api.SetItemString(in.globals, "__builtins__", api.GetBuiltins());
-    for (PyMethodDef& function : g_functions) {
+    const auto offer = [&](PyMethodDef& function) {
       PyObject* made = api.NewFunction(&function, nullptr, nullptr);
       api.SetItemString(in.globals, function.name, made);
+      return made;
+    };
+    for (PyMethodDef& function : g_functions) {
+      PyObject* made = offer(function);
       if (function.function == module_gone) in.weak_callback = made;
     }
+    for (PyMethodDef& function : python_functions()) offer(function);
     const bool wants_values = is_recording() && record::wants_step_values();
     api.SetItemString(in.globals, "tapelens_wants_values",
                       api.GetItemString(api.GetBuiltins(), wants_values ? "True" : "False"));
     Owned ran(api, api.RunString(kPythonHooks, kFileInput, in.globals, in.globals));
+    if (ran && is_recording()) ran = Owned(api, api.RunString(kCompiledGraphs, kFileInput, in.globals, in.globals));
     const char* more = is_recording() ? record::python_part() : nullptr;
     if (ran && more != nullptr) ran = Owned(api, api.RunString(more, kFileInput, in.globals, in.globals));
     in.learn = api.GetItemString(in.globals, "learn");
@@ -237,6 +176,12 @@ void install(const Python& api, Interpreter& in) {
     in.call_code = code.get();
     api.IncRef(code.get());
   }
+}
+
+// A function of the Python part. What it throws is forgotten.
+void call_hook(const Python& api, const char* name, PyObject* argument) {
+  const Owned told(api, api.CallOneArg(hook_function(name), argument, nullptr));
+  if (!told) api.ErrClear();
 }
 
 uint32_t module_id(const Python& api, Interpreter& in, const void* module, PyObject* outermost) {
@@ -274,6 +219,7 @@ void update_modules(const Python& api, Thread& thread, const std::vector<ModuleF
       record::module_begins(thread, call.id, !at::GradMode::is_enabled() && !inside_operator(thread));
     }
     thread.modules.push_back(call);
+    if (interpreter().awaits_shards) call_hook(api, "tell_shards", api.none);
   }
 }
 
@@ -315,6 +261,11 @@ uint32_t python_stack(const Python& api, Thread& thread) {
 }
 
 }  // namespace
+
+PyObject* hook_function(const char* name) {
+  const Interpreter& in = interpreter();
+  return in.globals == nullptr || in.failed ? nullptr : python()->GetItemString(in.globals, name);
+}
 
 bool is_line_in_stack(std::string_view file, uint32_t line) {
   const Python* api = python();

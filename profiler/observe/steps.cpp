@@ -13,7 +13,7 @@ std::mutex& step_lock() {
   static auto* lock = new std::mutex;
   return *lock;
 }
-std::string* g_first = nullptr;  // the optimizer whose steps are borders: the first that stepped
+std::string* g_first = nullptr;  // the optimizer whose steps are borders: the first that stepped, or the program
 uint64_t g_steps = 0;            // that have ended
 
 }  // namespace
@@ -30,6 +30,18 @@ void optimizer_ends(Thread& thread, std::string_view name) {
   const std::lock_guard guard(step_lock());
   if (g_first == nullptr) g_first = new std::string(name);
   if (*g_first != name) return;
+  record::step_ended(++g_steps);
+}
+
+void program_steps(Thread& thread, std::string_view name) {
+  record::optimizer_begins(thread, name);
+  record::optimizer_ends(thread);
+  const std::lock_guard guard(step_lock());
+  if (g_first == nullptr) g_first = new std::string;
+  if (*g_first != name) {  // borders are counted anew, as readers of the recording do
+    *g_first = name;
+    g_steps = 0;
+  }
   record::step_ended(++g_steps);
 }
 

@@ -91,7 +91,7 @@ struct NodeType {
   const void* vtable = nullptr;
   std::string text;                     // "ReluBackward0"; empty where each node has a name of its own: Python's
   const SavedFields* fields = nullptr;  // null: a custom function, whose saves only the constructor sees
-  bool is_custom = false, is_accumulate_grad = false;
+  bool is_custom = false, is_python = false, is_accumulate_grad = false;
   mutable std::atomic<uint32_t> recorded_as = 0;  // the recording's number of `text`; 0: it has none yet
 };
 

@@ -7,17 +7,16 @@
 
 #include <cstdlib>
 #include <optional>
-#include <string>
+#include <string_view>
 
-#include "plugins/builtin_rewrites.h"
 #include "profiler/cuda/device_memory.h"
+#include "profiler/inject/mark.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
+#include "profiler/observe/steps.h"
+#include "profiler/probe/parts.h"
 #include "profiler/record/recorder.h"
-#include "profiler/rewrite/host.h"
-#include "profiler/rewrite/operators.h"
-#include "profiler/rewrite/tally.h"
-#include "profiler/simulated/simulated.h"
+#include "trace/record.h"
 
 namespace tapelens::probe {
 namespace {
@@ -48,8 +47,24 @@ void around_exec(int begins) {
   if (g_records && getpid() == g_process) record::around_exec(begins != 0);
 }
 
+// The program speaks of itself: mark.h.
+int mark(int what) {
+  if (!g_records || getpid() != g_process || !observe::is_recording()) return 0;
+  observe::Thread& thread = observe::this_thread();
+  if (thread.busy) return 1;
+  try {
+    const observe::Busy busy(thread);
+    if (what == TAPELENS_MARK_STEP) observe::program_steps(thread, trace::kProgramStep);
+    if (what == TAPELENS_MARK_START) record::program_starts(thread);
+    if (what == TAPELENS_MARK_STOP) record::stop({});
+  } catch (...) {
+    record::hook_failed();
+  }
+  return 1;
+}
+
 void in_forked_child() {
-  rewrite::abandon_tally_in_child();
+  abandon_rewrites_in_child();
   if (mode() == Mode::off) return;
   observe::g_mode.store(Mode::off, std::memory_order_relaxed);
   if (g_records) record::abandon_in_child();
@@ -65,12 +80,9 @@ void start() {
     return;
   }
   g_records = record::open();
-  g_rewrites = rewrite::start(plugins::builtin_rewrites());
-  g_simulates = simulated::start();
+  g_rewrites = start_rewrites();
+  g_simulates = start_simulated_values();
   if (!g_records && !g_rewrites && !g_simulates) return;
-  if (const std::string wrong = g_rewrites ? rewrite::open_tally() : ""; !wrong.empty()) {
-    observe::say(wrong + "; what is rewritten is not counted");
-  }
   observe::Thread& thread = observe::this_thread();
   if (g_records) {
     record::begin(thread);
@@ -82,11 +94,8 @@ void start() {
     observe::watch_cpp_programs();
   }
   observe::watch_operators();
-  if (g_rewrites) {
-    observe::g_follows_modules = rewrite::names_modules();
-    observe::watch_resizes();
-    rewrite::install_operator_rewrites();
-  }
+  observe::watch_resizes();
+  if (g_rewrites) watch_rewrites();
   pthread_atfork(nullptr, nullptr, in_forked_child);
   // Python is finalised before exit handlers run; what static objects free after them is not recorded.
   on_exit([](int status, void*) { finish_at_exit(status); }, nullptr);
@@ -96,7 +105,11 @@ void start() {
   inject->before_exit = [](int status) { finish(status); };
   inject->around_exec = around_exec;
   observe::g_mode.store(g_records ? record::first_mode() : Mode::rewrite, std::memory_order_relaxed);
-  if (g_simulates) simulated::watch();  // tells what was before, so that a recording has to have begun
+  if (auto* marks = static_cast<struct tapelens_marks*>(dlsym(RTLD_DEFAULT, "tapelens_marks"))) {
+    if (g_records && marks->started != 0) record::program_starts(thread);
+    __atomic_store_n(&marks->answer, &mark, __ATOMIC_RELEASE);
+  }
+  if (g_simulates) watch_simulated_values();  // tells what was before, so that a recording has to have begun
 }
 
 // Last in the file: everything else here is made before it.

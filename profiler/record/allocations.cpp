@@ -91,6 +91,8 @@ void write_allocation(observe::Thread& thread, uint8_t device, uint64_t address,
   } else if (mode() == Mode::memory) {
     stack = thread.frames.front().stack;
   }
+  if (thread.recording->saving != 0) [[unlikely]]
+    thread.recording->made_by_hooks.push_back({address, bytes});
   thread.recording->lane.write(trace::AllocationRecord{
       header<trace::AllocationRecord>(RecordKind::allocation, device, stack), trace::ticks_now(), address, bytes});
 }
@@ -99,6 +101,8 @@ void memory_freed(void* data) {
   // Written before the memory is given back: nobody can be given the address again earlier in time than this.
   if (data != nullptr && is_recording()) {
     ThreadState& thread = *observe::this_thread().recording;
+    if (!thread.made_by_hooks.empty()) [[unlikely]]
+      std::erase_if(thread.made_by_hooks, [&](const Block& made) { return made.address == address_of(data); });
     thread.lane.write(trace::FreeRecord{header<trace::FreeRecord>(RecordKind::free, kCpuDevice), trace::ticks_now(),
                                         address_of(data)});
   }

@@ -41,7 +41,7 @@ struct Parameter {
   WeakTensor reference;
   uint32_t name = 0;  // string
 };
-struct Tables {
+struct Digests {
   std::mutex lock;
   std::unordered_map<const c10::TensorImpl*, Parameter> parameters;
   std::unordered_map<std::string, uint32_t> names;  // how many parameters have it
@@ -50,8 +50,8 @@ struct Tables {
   size_t outputs_swept = 1024;                                     // when there are so many, the dead ones go
   bool told = false;
 };
-Tables& tables() {
-  static auto* made = new Tables;
+Digests& digests() {
+  static auto* made = new Digests;
   return *made;
 }
 
@@ -121,7 +121,7 @@ std::optional<uint64_t> hash_of(const at::Tensor& values) {
   return hash.value();
 }
 
-std::string unique_name(Tables& t, std::string_view name) {
+std::string unique_name(Digests& t, std::string_view name) {
   const uint32_t count = ++t.names[std::string(name)];
   std::string unique(name);
   if (count > 1) unique += "#" + std::to_string(count);
@@ -129,7 +129,7 @@ std::string unique_name(Tables& t, std::string_view name) {
 }
 
 uint32_t name_of(ThreadState& thread, c10::TensorImpl* tensor) {
-  Tables& t = tables();
+  Digests& t = digests();
   const std::lock_guard guard(t.lock);
   const auto at = t.parameters.find(tensor);
   if (at != t.parameters.end()) return at->second.name;
@@ -158,7 +158,7 @@ void write(ThreadState& thread, ChecksumOf of, uint32_t name, uint64_t value, ui
 
 void say_once_that_some_are_left_out() {
   {
-    Tables& t = tables();
+    Digests& t = digests();
     const std::lock_guard guard(t.lock);
     if (std::exchange(t.told, true)) return;
   }
@@ -230,7 +230,7 @@ void step_values(Thread& thread, Values of, c10::TensorImpl* parameter) {
 void name_for_checksums(ThreadState& thread, c10::TensorImpl* parameter, std::string_view name) {
   if (!checksums_wanted()) return;
   undisturbed([&] {
-    Tables& t = tables();
+    Digests& t = digests();
     const std::lock_guard guard(t.lock);
     const auto [at, is_new] = t.parameters.try_emplace(parameter, Parameter{weak(parameter), 0});
     if (is_new) at->second.name = intern_string(thread, unique_name(t, name));
@@ -244,7 +244,7 @@ void output_made(const at::Tensor& tensor, const Node* node) {
     if (!is_readable(*impl) || impl->numel() != 1) return;
     const auto* meta = static_cast<const AutogradMeta*>(impl->autograd_meta());
     if (meta == nullptr) return;
-    Tables& t = tables();
+    Digests& t = digests();
     const std::lock_guard guard(t.lock);
     if (t.outputs.size() >= t.outputs_swept) {
       std::erase_if(t.outputs, [](const auto& output) { return output.second.expired(); });
@@ -261,7 +261,7 @@ void checksum_roots(ThreadState& thread, const std::vector<torch::autograd::Edge
       const uint64_t begin = trace::monotonic_ns();
       StrongTensor tensor;
       {
-        Tables& t = tables();
+        Digests& t = digests();
         const std::lock_guard guard(t.lock);
         const auto at = t.outputs.find({root.function.get(), root.input_nr});
         if (at != t.outputs.end()) tensor = at->second.lock();

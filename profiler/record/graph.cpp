@@ -1,17 +1,19 @@
-// Nodes, their edges and their saves, and the parts that tensors have.
+// Nodes, their edges and their saves, and what is kept for a backward besides.
 #include "profiler/observe/graph.h"
 
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <string>
-#include <unordered_map>
+#include <utility>
 
+#include "profiler/observe/compiled_graphs.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/checksums.h"
+#include "profiler/record/compiled_graphs.h"
 #include "profiler/record/intern.h"
+#include "profiler/record/roles.h"
 #include "profiler/record/storage.h"
 
 namespace tapelens::record {
@@ -44,25 +46,12 @@ uint32_t type_name(ThreadState& thread, const Node& node, const NodeType& type) 
   return known;
 }
 
-struct Parameters {
-  std::mutex lock;
-  struct Named {
-    uint32_t name = 0;
-    uint64_t storage = 0;  // that was told to be a parameter last
-  };
-  std::unordered_map<const c10::TensorImpl*, Named> named;
-};
-Parameters& parameters() {
-  static auto* made = new Parameters;
-  return *made;
-}
-
 // AccumulateGrad nodes come and go at the same addresses; their deaths make what the threads remember of them stale.
 std::atomic<uint32_t> g_generation{1};
 
 void write_accumulate_grad(ThreadState& thread, const Node& node, const NodeType& type) {
   const at::Tensor& variable = static_cast<const AccumulateGrad&>(node).variable;
-  const uint64_t storage = variable.defined() ? storage_of(thread, *variable.unsafeGetTensorImpl()).address : 0;
+  const uint64_t storage = variable.defined() ? parameter_address(thread, *variable.unsafeGetTensorImpl()) : 0;
   ThreadState::Leaf& seen = thread.leaves[slot_of(address_of(&node), thread.leaves.size())];
   const uint32_t generation = g_generation.load(std::memory_order_relaxed);
   if (seen.node == &node && seen.storage == storage && seen.generation == generation) return;
@@ -105,9 +94,38 @@ void write_node(Thread& of, const Node& node, const NodeType& type) {
   }
 }
 
-void write_save(ThreadState& thread, uint64_t node, uint32_t field, uint32_t index, const PendingSave& save) {
-  thread.lane.write(trace::SaveRecord{header<trace::SaveRecord>(RecordKind::save, save.flags, field), save.ticks, node,
-                                      save.storage, save.storage_bytes, save.storage_offset, save.layout, index});
+struct FieldName {
+  uint32_t id = 0;  // string
+  std::string_view text;
+};
+
+FieldName named(ThreadState& thread, std::string_view text) { return {intern_string(thread, text), text}; }
+FieldName named(ThreadState& thread, uint32_t field) {
+  return {field_name(thread, field), observe::kFieldNames[field]};
+}
+
+void write_held(ThreadState& thread, trace::HeldBy by, uint64_t node, uint32_t field, const Block& block) {
+  if (block.address == 0) return;
+  thread.lane.write(trace::HeldRecord{header<trace::HeldRecord>(RecordKind::held, static_cast<uint8_t>(by), field),
+                                      trace::ticks_now(), node, block.address, block.bytes});
+}
+
+// Of a wrapper subclass one save for each tensor that it consists of: "input._local_tensor".
+void write_save(ThreadState& thread, uint64_t node, const FieldName& field, uint32_t index, const PendingSave& save) {
+  for (uint32_t i = save.first_packed; i < save.first_packed + save.packed; ++i)
+    write_held(thread, trace::HeldBy::packed, node, field.id, thread.packed[i]);
+  if (save.parts == 0) {
+    thread.lane.write(trace::SaveRecord{header<trace::SaveRecord>(RecordKind::save, save.flags, field.id), save.ticks,
+                                        node, save.storage, save.storage_bytes, save.storage_offset, save.layout,
+                                        index});
+    return;
+  }
+  for (uint32_t i = save.first_part; i < save.first_part + save.parts; ++i) {
+    const SavedPart& part = thread.parts[i];
+    const uint32_t id = intern_string(thread, std::string(field.text) + part.path);
+    thread.lane.write(trace::SaveRecord{header<trace::SaveRecord>(RecordKind::save, save.flags, id), save.ticks, node,
+                                        part.storage, part.storage_bytes, part.storage_offset, part.layout, index});
+  }
 }
 
 // A node that was not seen, at an address that no node has.
@@ -123,7 +141,7 @@ uint64_t write_stand_in(ThreadState& thread, std::string_view type) {
 // A save of no node's: torch._C._autograd.SavedTensor, which checkpointing keeps its inputs in. It stands for its own
 // node (the constructor sees a temporary's address).
 void write_lone_save(ThreadState& thread, const PendingSave& save) {
-  write_save(thread, write_stand_in(thread, "SavedTensor"), intern_string(thread, "data"), 0, save);
+  write_save(thread, write_stand_in(thread, "SavedTensor"), named(thread, "data"), 0, save);
 }
 
 // Saves of an operator that raised before its node was whole. They were made, and died with a node that nobody saw: one
@@ -134,18 +152,27 @@ void write_raised_saves(ThreadState& thread, const Frame& frame) {
   for (size_t i = frame.saves; i < thread.saves.size(); ++i) {
     if (thread.saves[i].claimed) continue;
     if (address == 0) address = write_stand_in(thread, frame.name != nullptr ? frame.name : "(raised)");
-    write_save(thread, address, intern_string(thread, "raised"), index++, thread.saves[i]);
+    write_save(thread, address, named(thread, "raised"), index++, thread.saves[i]);
   }
   if (address == 0) return;
   thread.lane.write(trace::NodeReleaseRecord{
       header<trace::NodeReleaseRecord>(RecordKind::node_release, trace::kNodeDied), trace::ticks_now(), address});
 }
 
+uint64_t offset_of(const c10::TensorImpl& tensor) {
+  const auto offset = tensor.sym_storage_offset_default().maybe_as_int();
+  return offset ? static_cast<uint64_t>(*offset) : 0;
+}
+
 PendingSave describe(ThreadState& thread, const c10::TensorImpl& tensor, uint8_t flags) {
   const StorageView storage = storage_of(thread, tensor);
-  PendingSave save{trace::ticks_now(), storage.address, storage.bytes, 0, intern_layout(thread, tensor), flags, false};
-  if (const auto offset = tensor.sym_storage_offset_default().maybe_as_int())
-    save.storage_offset = static_cast<uint64_t>(*offset);
+  PendingSave save{trace::ticks_now(),
+                   storage.address,
+                   storage.bytes,
+                   offset_of(tensor),
+                   intern_layout(thread, tensor),
+                   flags,
+                   false};
   if (tensor.is_wrapped_number()) save.flags |= trace::kSaveIsWrappedNumber;
   return save;
 }
@@ -170,12 +197,12 @@ class SaveVisitor final : public FieldVisitor {
                s.storage_offset == same.storage_offset;
       });
       if (save == nullptr) {  // saved by other means than its constructor
-        write_save(thread_, address_of(&node_), field_name(thread_, field), index, same);
+        write_save(thread_, address_of(&node_), named(thread_, field), index, same);
         return;
       }
     }
     save->claimed = true;
-    write_save(thread_, address_of(&node_), field_name(thread_, field), index, *save);
+    write_save(thread_, address_of(&node_), named(thread_, field), index, *save);
   }
 
  private:
@@ -190,38 +217,66 @@ class SaveVisitor final : public FieldVisitor {
   size_t from_;
 };
 
-void name_parameter(const c10::TensorImpl* tensor, uint32_t name) {
-  Parameters& p = parameters();
-  const std::lock_guard guard(p.lock);
-  p.named[tensor].name = name;
+Block block_of(ThreadState& thread, const at::Tensor& tensor) {
+  const StorageView storage = storage_of(thread, *tensor.unsafeGetTensorImpl());
+  return {storage.address, storage.bytes};
 }
 
-trace::Role recorded_role(observe::Role role) {
-  switch (role) {
-    case observe::Role::parameter:
-      return trace::Role::parameter;
-    case observe::Role::buffer:
-      return trace::Role::buffer;
-    default:
-      return trace::Role::optimizer_state;
+void add_save(ThreadState& own, const at::Tensor& tensor, const std::vector<observe::NamedTensor>& inner, int flags,
+              uint32_t packed) {
+  PendingSave save = describe(own, *tensor.unsafeGetTensorImpl(), static_cast<uint8_t>(flags));
+  save.first_packed = static_cast<uint32_t>(own.packed.size()) - packed;
+  save.packed = packed;
+  save.first_part = static_cast<uint32_t>(own.parts.size());
+  save.parts = static_cast<uint32_t>(inner.size());
+  for (const observe::NamedTensor& part : inner) {
+    const c10::TensorImpl& impl = *part.tensor.unsafeGetTensorImpl();
+    const StorageView storage = storage_of(own, impl);
+    own.parts.push_back({part.name, storage.address, storage.bytes, offset_of(impl), intern_layout(own, impl)});
   }
-}
-
-void write_role(ThreadState& thread, trace::Role role, uint32_t name, const c10::TensorImpl& tensor,
-                const c10::TensorImpl* parameter) {
-  const StorageView storage = storage_of(thread, tensor);
-  if (storage.address == 0) return;
-  thread.lane.write(trace::RoleRecord{header<trace::RoleRecord>(RecordKind::role, static_cast<uint8_t>(role), name),
-                                      trace::ticks_now(), storage.address, storage.bytes,
-                                      parameter != nullptr ? storage_of(thread, *parameter).address : 0});
+  own.saves.push_back(save);
 }
 
 }  // namespace
 
-void save_made(Thread& thread, const c10::TensorImpl& tensor, bool is_output, bool is_packed) {
-  const int flags = (is_output ? trace::kSaveIsOutput : 0) | (is_packed ? trace::kSaveIsPacked : 0);
+void save_begins(Thread& thread) {
   ThreadState& own = *thread.recording;
-  own.saves.push_back(describe(own, tensor, static_cast<uint8_t>(flags)));
+  if (own.saving++ == 0) own.made_by_hooks.clear();
+}
+
+void save_ends(Thread& thread) { --thread.recording->saving; }
+
+void save_made(Thread& thread, const at::Tensor& tensor, const std::vector<observe::NamedTensor>& inner,
+               bool is_output) {
+  add_save(*thread.recording, tensor, inner, is_output ? trace::kSaveIsOutput : 0, 0);
+}
+
+// What hooks made and keep elsewhere (offloading keeps it in a table of its own) is packed as well as what they
+// returned.
+void save_packed(Thread& thread, const at::Tensor& tensor, const std::vector<observe::NamedTensor>& inner,
+                 bool is_output, const std::vector<observe::NamedTensor>& packed) {
+  ThreadState& own = *thread.recording;
+  std::vector<Block> blocks;
+  if (own.saving == 0) blocks.swap(own.made_by_hooks);
+  for (const observe::NamedTensor& held : packed) {
+    const Block block = block_of(own, held.tensor);
+    if (std::ranges::find(blocks, block) == blocks.end()) blocks.push_back(block);
+  }
+  own.packed.insert(own.packed.end(), blocks.begin(), blocks.end());
+  add_save(own, tensor, inner, (is_output ? trace::kSaveIsOutput : 0) | trace::kSaveIsPacked,
+           static_cast<uint32_t>(blocks.size()));
+}
+
+void held_on_context(Thread& thread, const Node& node, const std::vector<observe::NamedTensor>& held) {
+  ThreadState& own = *thread.recording;
+  for (const observe::NamedTensor& one : held)
+    write_held(own, trace::HeldBy::context, address_of(&node), intern_string(own, one.name), block_of(own, one.tensor));
+}
+
+void held_by_checkpointing(Thread& thread, const std::vector<observe::NamedTensor>& held) {
+  ThreadState& own = *thread.recording;
+  for (const observe::NamedTensor& one : held)
+    write_held(own, trace::HeldBy::checkpointing, 0, intern_string(own, one.name), block_of(own, one.tensor));
 }
 
 void node_is_whole(Thread& thread, const Node& node, const NodeType& type, const Frame& frame) {
@@ -231,25 +286,65 @@ void node_is_whole(Thread& thread, const Node& node, const NodeType& type, const
   type.fields->visit(node, visitor);
 }
 
+namespace {
+
+// The saves of a compiled function, by the names that its graph has for them. False: it is none, or not the one that
+// was told of.
+bool write_compiled_saves(Thread& of, const Frame& frame, const Node& node) {
+  const auto call = observe::compiled_call(of, node);
+  const CompiledGraph* graph = call ? compiled_graph(call->graph) : nullptr;
+  ThreadState& thread = *of.recording;
+  std::vector<PendingSave> saves;
+  for (size_t i = frame.saves; i < thread.saves.size(); ++i)
+    if (!thread.saves[i].claimed) saves.push_back(thread.saves[i]);
+  const auto write = [&](const PendingSave& save, const NamedSave& named, size_t index) {
+    const trace::SaveRecord plain{header<trace::SaveRecord>(RecordKind::save, save.flags, named.field),
+                                  save.ticks,
+                                  address_of(&node),
+                                  save.storage,
+                                  save.storage_bytes,
+                                  save.storage_offset,
+                                  save.layout,
+                                  static_cast<uint32_t>(index)};
+    trace::PlacedSaveRecord record{plain, named.stack, 0};
+    record.save.header.words = sizeof record / 8;
+    thread.lane.write(record);
+  };
+  const bool is_known = graph != nullptr && graph->saves.size() == saves.size();
+  for (size_t i = 0; i < saves.size() && is_known; ++i) write(saves[i], graph->saves[i], i);
+  for (size_t i = 0; call && i < call->unchecked.size(); ++i) {
+    const bool is_named = graph != nullptr && graph->unchecked.size() == call->unchecked.size();
+    const NamedSave named =
+        is_named ? graph->unchecked[i] : NamedSave{intern_string(thread, "_tensors_no_vc_check"), 0};
+    write(describe(thread, *call->unchecked[i].tensor.unsafeGetTensorImpl(), trace::kSaveIsOfContext), named, i);
+  }
+  return is_known;
+}
+
+}  // namespace
+
 void saves_are_whole(Thread& of, const Frame& frame, const Node* custom, bool raised) {
   ThreadState& thread = *of.recording;
   if (raised) {
     write_raised_saves(thread, frame);
-  } else {
+  } else if (custom == nullptr || !write_compiled_saves(of, frame, *custom)) {
     uint32_t index = 0;
     for (size_t i = frame.saves; i < thread.saves.size(); ++i) {
       const PendingSave& save = thread.saves[i];
       if (save.claimed) continue;
       if (custom != nullptr) {
-        write_save(thread, address_of(custom), intern_string(thread, "saved_tensors"), index++, save);
+        write_save(thread, address_of(custom), named(thread, "saved_tensors"), index++, save);
       } else if (frame.scope == at::RecordScope::FUNCTION && frame.recorded) {
-        write_save(thread, 0, 0, 0, save);  // a loss that every report shows
+        write_save(thread, 0, {}, 0, save);  // a loss that every report shows
       } else {
         write_lone_save(thread, save);
       }
     }
   }
-  thread.saves.resize(std::min<size_t>(thread.saves.size(), frame.saves));
+  if (frame.saves >= thread.saves.size()) return;
+  thread.parts.resize(thread.saves[frame.saves].first_part);
+  thread.packed.resize(thread.saves[frame.saves].first_packed);
+  thread.saves.resize(frame.saves);
 }
 
 void node_dies(Thread& thread, const Node& node) {
@@ -257,41 +352,6 @@ void node_dies(Thread& thread, const Node& node) {
   thread.recording->lane.write(
       trace::NodeReleaseRecord{header<trace::NodeReleaseRecord>(RecordKind::node_release, trace::kNodeDied),
                                trace::ticks_now(), address_of(&node)});
-}
-
-void role_told(Thread& of, observe::Role role, std::string_view name, const c10::TensorImpl& tensor,
-               const c10::TensorImpl* parameter) {
-  ThreadState& thread = *of.recording;
-  const uint32_t id = intern_string(thread, name);
-  if (role == observe::Role::parameter) {
-    name_parameter(&tensor, id);
-    name_for_checksums(thread, const_cast<c10::TensorImpl*>(&tensor), name);
-  }
-  write_role(thread, recorded_role(role), id, tensor, parameter);
-}
-
-void gradient_accumulated(Thread& of, const Node& node) {
-  ThreadState& thread = *of.recording;
-  const at::Tensor& variable = static_cast<const AccumulateGrad&>(node).variable;
-  if (!variable.defined()) return;
-  const c10::TensorImpl* parameter = variable.unsafeGetTensorImpl();
-  {
-    // Its memory may have changed since it was named: model.half(), a new tensor behind `.data`.
-    const uint64_t storage = storage_of(thread, *parameter).address;
-    Parameters& p = parameters();
-    uint32_t name = 0;
-    {
-      const std::lock_guard guard(p.lock);
-      const auto at = p.named.find(parameter);
-      if (at != p.named.end() && at->second.storage != storage) {
-        at->second.storage = storage;
-        name = at->second.name;
-      }
-    }
-    if (name != 0) write_role(thread, trace::Role::parameter, name, *parameter, nullptr);
-  }
-  const at::Tensor& gradient = variable.grad();
-  if (gradient.defined()) write_role(thread, trace::Role::gradient, 0, *gradient.unsafeGetTensorImpl(), parameter);
 }
 
 }  // namespace tapelens::record

@@ -22,7 +22,7 @@ namespace {
 
 using trace::RecordKind;
 
-std::atomic<c10::DeleterFnPtr> g_inner_deleter{nullptr};
+std::atomic<c10::DeleterFnPtr> g_pinned_deleter{nullptr};
 
 // The context of such memory is the allocator's block, which it asks for when a stream uses the memory: it has to stay.
 // Of a block that goes back only the context is known, so the addresses are kept here. The lock is held around nothing
@@ -103,7 +103,7 @@ class WatchedHostAllocator final : public at::HostAllocator {
     const c10::DeleterFnPtr deleter = data.get_deleter();
     c10::DeleterFnPtr none = nullptr;
     // One allocator has one deleter. Of memory with another, nothing would know how to give it back.
-    if (!g_inner_deleter.compare_exchange_strong(none, deleter) && none != deleter) return;
+    if (!g_pinned_deleter.compare_exchange_strong(none, deleter) && none != deleter) return;
     addresses().add(data.get_context(), address_of(data.get()));
     (void)data.compare_exchange_deleter(deleter, &pinned_memory_freed);
     const uint8_t device = pinned_device_id(*thread.recording);
@@ -124,7 +124,7 @@ void pinned_memory_freed(void* block) {
                                           trace::ticks_now(), address});
     }
   }
-  g_inner_deleter.load(std::memory_order_relaxed)(block);
+  g_pinned_deleter.load(std::memory_order_relaxed)(block);
 }
 
 void watch_pinned_memory() {

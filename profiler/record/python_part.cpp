@@ -3,16 +3,24 @@
 #include <string>
 
 #include "profiler/observe/observers.h"
-#include "profiler/record/float64.h"
+#include "profiler/record/activation_budget.py.h"
+#include "profiler/record/float64.py.h"
 #include "trace/variables.h"
 
 namespace tapelens::record {
 
 const char* python_part() {
-  if (getenv(TAPELENS_VALUES) == nullptr) return nullptr;
-  static const std::string code =
-      "VALUES, FLOAT64 = '" TAPELENS_VALUES "', '" TAPELENS_FLOAT64 "'\n" + std::string(kFloat64);
-  return code.c_str();
+  static const std::string code = [] {
+    std::string parts;
+    if (getenv(TAPELENS_VALUES) != nullptr) {
+      parts += "VALUES, FLOAT64 = '" TAPELENS_VALUES "', '" TAPELENS_FLOAT64 "'\n" + std::string(kFloat64);
+    }
+    if (getenv(TAPELENS_ACTIVATION_BUDGET) != nullptr) {
+      parts += "BUDGET_VARIABLE = '" TAPELENS_ACTIVATION_BUDGET "'\n" + std::string(kActivationBudget);
+    }
+    return parts;
+  }();
+  return code.empty() ? nullptr : code.c_str();
 }
 
 }  // namespace tapelens::record

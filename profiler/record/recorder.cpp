@@ -29,6 +29,7 @@ struct StepWindow {
   uint64_t first = 0, last = UINT64_MAX;
 };
 StepWindow g_window;
+bool g_marked = false;  // --marked
 
 uint64_t number_of(const char* variable, uint64_t otherwise) {
   const char* text = getenv(variable);
@@ -58,6 +59,7 @@ bool open() {
   const char* folder = getenv(TAPELENS_SPOOL);
   if (folder == nullptr) return false;
   read_steps();
+  g_marked = number_of(TAPELENS_MARKED, 0) > 0;
   read_stacks();
   trace::SpoolLimits limits;
   limits.max_bytes = number_of(TAPELENS_MAX_BYTES, limits.max_bytes);
@@ -79,6 +81,12 @@ void begin(observe::Thread& thread) {
     for (char& c : key) c = static_cast<char>(tolower(c));
     if (const char* value = getenv(variable)) write_information(own, key, value);
   }
+  char host[256] = {};
+  if (gethostname(host, sizeof(host) - 1) == 0) write_information(own, "host", host);
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  if (pages > 0 && page > 0) {
+    write_information(own, "host_bytes", std::to_string(static_cast<uint64_t>(pages) * static_cast<uint64_t>(page)));
+  }
   simulated::Settings gpu;
   if (const char* text = getenv(simulated::kSettingsVariable); text != nullptr && simulated::read(text, gpu)) {
     write_information(own, "simulated_gpu", std::to_string(gpu.count) + " x " + gpu.name);
@@ -86,10 +94,18 @@ void begin(observe::Thread& thread) {
     write_information(own, "simulated_gpu_processors", std::to_string(gpu.processors));
   }
   if (g_window.given) write_information(own, "steps", getenv(TAPELENS_STEPS));
+  if (g_marked) write_information(own, "marked", "1");
   watch_allocations(own);
 }
 
-Mode first_mode() { return g_window.given && g_window.first > 0 ? Mode::memory : Mode::full; }
+Mode first_mode() { return g_marked || (g_window.given && g_window.first > 0) ? Mode::memory : Mode::full; }
+
+void program_starts(observe::Thread& thread) {
+  if (g_marked && mode() == Mode::memory) observe::g_mode.store(Mode::full, std::memory_order_relaxed);
+  if (mode() != Mode::full) return;  // --steps says what is recorded
+  range_begins(thread, trace::kProgramStart);
+  range_ends(thread);
+}
 
 void stop(std::optional<int> exit_code) {
   if (!is_recording()) return;

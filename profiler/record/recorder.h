@@ -15,6 +15,8 @@ void begin(observe::Thread& thread);
 observe::Mode first_mode();
 // Nothing is recorded after this; the spool is whole. Rewrites go on. Async-signal-safe.
 void stop(std::optional<int> exit_code);
+// The program says that what it wants recorded begins: where is_recording().
+void program_starts(observe::Thread& thread);
 // Another program takes the place of this one, or that failed.
 void around_exec(bool begins);
 void abandon_in_child();  // after fork

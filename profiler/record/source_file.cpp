@@ -20,7 +20,7 @@ constexpr int64_t kMostBytes = 16 << 20;
 
 class File {
  public:
-  explicit File(const char* path) : file_(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+  explicit File(const char* path) : file_(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
   ~File() {
     if (file_ >= 0) close(file_);
   }

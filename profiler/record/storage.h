@@ -31,9 +31,8 @@ struct StorageView {
   uint64_t bytes = 0;
 };
 
-// The storage of a tensor. Memory that no watched allocator made is written down as foreign when it is first met.
-inline StorageView storage_of(ThreadState& thread, const c10::TensorImpl& tensor) {
-  const c10::StorageImpl* storage = tensor.unsafe_storage().unsafeGetStorageImpl();
+// What a storage holds. Memory that no watched allocator made is written down as foreign when it is first met.
+inline StorageView view_of(ThreadState& thread, const c10::StorageImpl* storage) {
   if (storage == nullptr) return {};
   const c10::DataPtr& data = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks();
   const uint64_t address = address_of(data.get());
@@ -52,6 +51,11 @@ inline StorageView storage_of(ThreadState& thread, const c10::TensorImpl& tensor
     }
   }
   return view;
+}
+
+// The storage of a tensor.
+inline StorageView storage_of(ThreadState& thread, const c10::TensorImpl& tensor) {
+  return view_of(thread, tensor.unsafe_storage().unsafeGetStorageImpl());
 }
 
 }  // namespace tapelens::record

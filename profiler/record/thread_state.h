@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "profiler/observe/thread.h"
@@ -27,6 +28,16 @@ struct PendingSave {
   uint32_t layout;
   uint8_t flags;  // trace::SaveFlags
   bool claimed;
+  // Of a wrapper subclass: what is saved are the tensors that it consists of, ThreadState::parts.
+  uint32_t first_part = 0, parts = 0;
+  uint32_t first_packed = 0, packed = 0;  // what hooks of the program returned for it: ThreadState::packed
+};
+
+// Of a save of a wrapper subclass one tensor that it consists of.
+struct SavedPart {
+  std::string path;  // "._local_tensor", behind the field's name
+  uint64_t storage, storage_bytes, storage_offset;
+  uint32_t layout;
 };
 
 // What is recorded of an operator, by its name.
@@ -36,9 +47,19 @@ struct OperatorTraits {
   bool is_cheap_in_place = false;  // of one that writes a part of a storage, too
 };
 
+struct Block {
+  uint64_t address = 0, bytes = 0;
+  friend bool operator==(const Block&, const Block&) = default;
+};
+
 struct ThreadState {
   trace::Lane lane;
   std::vector<PendingSave> saves;  // Thread::saves of them
+  std::vector<SavedPart> parts;    // of those of wrapper subclasses
+  std::vector<Block> packed;       // of those that hooks took
+  // What is allocated, and not freed, between save_begins() and save_ends(): by hooks, if anything.
+  uint32_t saving = 0;
+  std::vector<Block> made_by_hooks;
 
   // Direct-mapped caches: a slot holds the last that fell on it.
   struct Stack {

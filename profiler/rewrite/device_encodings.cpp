@@ -52,11 +52,11 @@ int64_t signed_of(uint64_t bits, size_t bytes) {
   }
 }
 
-class Bits final : public Encoding {
+class DeviceBits final : public Encoding {
  public:
   // `flag(values, flags)` fills bools for a piece of the tensor: `one` for true, else `zero`.
   template <class Flag>
-  Bits(const at::Tensor& tensor, uint64_t zero, uint64_t one, bool exact, Flag flag)
+  DeviceBits(const at::Tensor& tensor, uint64_t zero, uint64_t one, bool exact, Flag flag)
       : geometry_(tensor), count_(tensor.numel()), zero_(zero), one_(one), exact_(exact) {
     const Alone alone;
     const at::Tensor values = geometry_.flat(tensor.storage(), tensor.scalar_type(), count_);
@@ -103,9 +103,9 @@ class Bits final : public Encoding {
   bool exact_;
 };
 
-class Narrowed final : public Encoding {
+class DeviceNarrowed final : public Encoding {
  public:
-  Narrowed(const at::Tensor& tensor, at::ScalarType type) : geometry_(tensor) {
+  DeviceNarrowed(const at::Tensor& tensor, at::ScalarType type) : geometry_(tensor) {
     const Alone alone;
     narrow_ = geometry_.flat(tensor.storage(), at::kLong, tensor.numel()).to(type);
   }
@@ -159,7 +159,7 @@ std::unique_ptr<Encoding> encode_between_on_device(const at::Tensor& tensor, con
           },
           [](at::Tensor& to, const at::Tensor& other) { to.bitwise_or_(other); });
     };
-    return std::make_unique<Bits>(tensor, inside, outside, false, is_outside);
+    return std::make_unique<DeviceBits>(tensor, inside, outside, false, is_outside);
   }
   const auto is_inside = [&](const at::Tensor& values, at::Tensor flags) {
     each_bound(
@@ -173,18 +173,18 @@ std::unique_ptr<Encoding> encode_between_on_device(const at::Tensor& tensor, con
         },
         [](at::Tensor& to, const at::Tensor& other) { to.bitwise_and_(other); });
   };
-  return std::make_unique<Bits>(tensor, outside, inside, false, is_inside);
+  return std::make_unique<DeviceBits>(tensor, outside, inside, false, is_inside);
 }
 
 std::unique_ptr<Encoding> encode_bools_on_device(const at::Tensor& tensor) {
-  return std::make_unique<Bits>(tensor, 0, 1, true,
-                                [](const at::Tensor& values, const at::Tensor& flags) { flags.copy_(values); });
+  return std::make_unique<DeviceBits>(tensor, 0, 1, true,
+                                      [](const at::Tensor& values, const at::Tensor& flags) { flags.copy_(values); });
 }
 
 std::unique_ptr<Encoding> encode_narrow_on_device(const at::Tensor& tensor, int64_t below) {
   if (below - 1 > std::numeric_limits<int32_t>::max()) return nullptr;
   const bool is_short = below - 1 <= std::numeric_limits<int16_t>::max();
-  return std::make_unique<Narrowed>(tensor, is_short ? at::kShort : at::kInt);
+  return std::make_unique<DeviceNarrowed>(tensor, is_short ? at::kShort : at::kInt);
 }
 
 }  // namespace tapelens::rewrite

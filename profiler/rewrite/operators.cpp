@@ -11,7 +11,7 @@ namespace tapelens::rewrite {
 
 namespace {
 
-class Host final : public OperatorHost {
+class Installing final : public OperatorHost {
  public:
   torch::Library& kernels() const override {
     // Never destroyed: its kernels may be called until the process is gone.
@@ -29,14 +29,14 @@ class Host final : public OperatorHost {
     rewrite::skipped(info.id, info.level, {.operator_name = operator_name}, reason, bytes);
   }
 };
-constinit const Host g_host{};
+constinit const Installing g_installing{};
 
 }  // namespace
 
 void install_operator_rewrites() {
   for (const Rewrite* rewrite : wanted_rewrites()) {
     const RewriteInfo info = info_of(*rewrite);
-    attempt({info.id, info.level}, [&] { rewrite->install(g_host); });
+    attempt({info.id, info.level}, [&] { rewrite->install(g_installing); });
   }
 }
 

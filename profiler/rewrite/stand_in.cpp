@@ -12,13 +12,13 @@
 namespace tapelens::rewrite {
 namespace {
 
-constexpr size_t kRegion = size_t{1} << 38;  // of address space, not of memory
+constexpr size_t kZeros = size_t{1} << 38;  // of address space, not of memory
 
 void* zeros() {
   static void* const region = [] {
-    void* made = mmap(nullptr, kRegion, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* made = mmap(nullptr, kZeros, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (made == MAP_FAILED) return static_cast<void*>(nullptr);
-    madvise(made, kRegion, MADV_DONTDUMP);  // a core file of the program stays as small as it was
+    madvise(made, kZeros, MADV_DONTDUMP);  // a core file of the program stays as small as it was
     return made;
   }();
   return region;
@@ -27,7 +27,7 @@ void* zeros() {
 }  // namespace
 
 bool StandIn::has_room(c10::Device device, uint64_t bytes) {
-  return streams::has_streams(device) ? device_zeros(device, bytes) != nullptr : bytes <= kRegion && zeros() != nullptr;
+  return streams::has_streams(device) ? device_zeros(device, bytes) != nullptr : bytes <= kZeros && zeros() != nullptr;
 }
 
 at::Tensor StandIn::decode() const {

@@ -5,6 +5,8 @@
 
 #include "analyzer/report/findings.h"
 #include "analyzer/report/report.h"
+#include "analyzer/tables/opened.h"
+#include "analyzer/tables/tables.h"
 #include "plugins/builtin.h"
 #include "testing/sealed_parts.h"
 #include "tests/fuzz/files.h"
@@ -72,6 +74,20 @@ void mutate(SealedParts::Chunk& chunk, std::mt19937& random) {
   }
 }
 
+// Every column of every table that Python and exports read.
+void read_tables(const std::string& path) {
+  const auto opened = tables::Opened::open(path, plugins::builtin_checks);
+  if (!opened) return;
+  for (const tables::Table& table : tables::all_tables()) {
+    if (table.name == "findings") continue;  // the report has them
+    for (uint32_t process = 0; process < (table.is_shared ? 1 : (*opened)->processes()); ++process) {
+      const auto part = (*opened)->part(table, process);
+      const tables::Rows rows{0, table.rows(*part)};
+      for (const tables::TableColumn& column : table.columns) fuzz::must(column.make(part, rows).rows == rows.last);
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
@@ -125,5 +141,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   shown += markdown(*built, 10).size() + advice_markdown(*built, 10).size();
   shown += sarif(*built, {}, {}, "1").size();
   fuzz::must(shown > 0);
+  read_tables(file.path());
   return 0;
 }

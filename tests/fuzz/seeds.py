@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import socket
 import struct
 import subprocess
 import sys
@@ -39,7 +40,69 @@ for x in torch.randn(4, 2, 4):
 with torch.profiler.record_function("backward"):
     (torch.cat(all, 1).softmax(-1) * 3).sum().backward(retain_graph=True)
 """,
+    "held": """
+import functools, torch
+from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+class Kept(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mask = x > 0
+        return x * ctx.mask
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.mask
+w = torch.ones(8, 8, requires_grad=True)
+keep = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
+with torch.autograd.graph.save_on_cpu():
+    packed = Kept.apply(w.exp())
+(packed + checkpoint(lambda x: (x @ x).sin(), w, use_reentrant=False, context_fn=keep)).sum().backward()
+""",
 }
+
+# Each writes a memory snapshot of PyTorch, as Python's pickle and as the writer in C++ does; on a simulated GPU.
+SNAPSHOTS = {
+    "stacks": """
+import torch
+torch.cuda.memory._record_memory_history(stacks="python")
+x = torch.ones(3 << 18, device="cuda")
+with torch.profiler.record_function("part"):
+    side = torch.cuda.Stream()
+    x.record_stream(side)
+del x
+y = torch.ones(9, device="cuda:1")
+""",
+    "ring": """
+import torch
+torch.cuda.memory._record_memory_history(context=None, max_entries=6)
+kept = [torch.empty(size << 19, device="cuda") for size in (1, 7, 3)]
+del kept[1]
+torch.cuda.empty_cache()
+try:
+    torch.empty(1 << 40, device="cuda")
+except torch.OutOfMemoryError:
+    pass
+""",
+    "expandable": """
+import torch
+torch.cuda.memory._record_memory_history(stacks="all", max_entries=12)
+pool = torch.cuda.MemPool()
+with torch.cuda.use_mem_pool(pool):
+    x = torch.empty(5 << 20, device="cuda")
+del x
+y = torch.empty(40 << 20, device="cuda")
+del y
+torch.cuda.empty_cache()
+""",
+}
+DUMP = """
+import ctypes, pathlib, sys
+torch.cuda.memory._dump_snapshot(sys.argv[1])
+function = ctypes.CDLL(str(pathlib.Path(torch.__file__).parent / "lib/libtorch_cuda.so"))["_ZN5torch4cuda24_memory_snapshot_pickledB5cxx11Ev"]
+function.restype, function.argtypes = None, [ctypes.c_void_p]
+string = (ctypes.c_uint64 * 4)()
+function(string)
+pathlib.Path(sys.argv[1] + "-native").write_bytes(ctypes.string_at(string[0], string[1]))
+"""
 
 
 def compact(spool: bytes) -> bytes:
@@ -55,11 +118,16 @@ def compact(spool: bytes) -> bytes:
     return out
 
 
-def blind(spool: bytes, folders) -> bytes:
-    """Without the names of this machine's folders; blocks as of a process that was killed, whose checksums are not asked."""
+def unnamed(content: bytes, folders) -> bytes:
+    """Without the names of this machine's folders."""
     for folder in sorted({str(f).encode() for f in folders}, key=len, reverse=True):
-        spool = spool.replace(folder, b"/" + b"x" * (len(folder) - 1))
-    out = bytearray(spool)
+        content = content.replace(folder, b"/" + b"x" * (len(folder) - 1))
+    return content
+
+
+def blind(spool: bytes, folders) -> bytes:
+    """Likewise; blocks as of a process that was killed, whose checksums are not asked."""
+    out = bytearray(unnamed(spool, folders))
     for at in range(HEADER, len(out) - BLOCK + 1, BLOCK):
         out[at + 36:at + 40] = bytes(4)
     return bytes(out)
@@ -73,8 +141,28 @@ def tally(rows) -> bytes:
     return file
 
 
+def summary_of(sealed: bytes) -> bytes:
+    """The summary that a recording carries: trace/sealed_format.h."""
+    at, size = struct.unpack_from("<QQ", sealed, len(sealed) - 48)
+    end = at + size
+    while at < end:
+        tag, size = struct.unpack_from("<II", sealed, at)
+        if tag == 6:
+            return sealed[at + 8:at + 8 + size].replace(socket.gethostname().encode(), b"node1")
+        at += 8 + (size + 7) // 8 * 8
+    raise ValueError("there is no summary")
+
+
+def made_up_ranks(tool):
+    """The ranks of a thousand that are odd, and one that is not."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([tool, folder, "1024", "20"], check=True)
+        for rank in (0, 37, 512, 901):
+            (CORPUS / "summary" / f"rank{rank}").write_bytes(summary_of((pathlib.Path(folder) / f"rank{rank}.tapelens").read_bytes()))
+
+
 def main(tapelens):
-    for kind in ("sealed", "spool", "tally"):
+    for kind in ("sealed", "spool", "tally", "pickle", "summary"):
         (CORPUS / kind).mkdir(parents=True, exist_ok=True)
     (CORPUS / "tally" / "two").write_bytes(tally([
         (b"unneeded-save", b"", 0, 2, 6, 2752512, 0), (b"recomputable-save", b"over the recompute budget", 2, 17, 34, 22020096, 0)]))
@@ -87,7 +175,18 @@ def main(tapelens):
             folders = [folder, sys.prefix, sys.base_prefix, pathlib.Path.cwd(), pathlib.Path(tapelens).parents[1]]
             spool.write_bytes(blind(spool.read_bytes(), folders))
             subprocess.run([tapelens, "seal", spool.parent, "-o", CORPUS / "sealed" / name], check=True)
+            (CORPUS / "summary" / name).write_bytes(summary_of((CORPUS / "sealed" / name).read_bytes()))
             (CORPUS / "spool" / name).write_bytes(compact(spool.read_bytes()))
+    made_up_ranks(pathlib.Path(tapelens).with_name("tapelens-synthetic-ranks"))
+    for name, program in SNAPSHOTS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / name
+            settings = "expandable_segments:True" if name == "expandable" else ""
+            subprocess.run([tapelens, "run", "--simulate-gpu", "H100x2", "--", sys.executable, "-c", program + DUMP, file],
+                           check=True, env={**os.environ, "PYTORCH_CUDA_ALLOC_CONF": settings})
+            for written in pathlib.Path(folder).iterdir():
+                folders = [folder, sys.prefix, sys.base_prefix, pathlib.Path.cwd()]
+                (CORPUS / "pickle" / written.name).write_bytes(unnamed(written.read_bytes(), folders))
 
 
 if __name__ == "__main__":

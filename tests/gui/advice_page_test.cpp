@@ -322,7 +322,10 @@ TEST(Patch, IsCopiedAsGitTakesItAndSavedWhereItIsAsked) {
       if (made->isVisible() && QString(made->text()).remove('&').startsWith(text)) return made;
     return nullptr;
   };
-  pane.show_finding(&finding, {}, {});
+  pane.show_finding(&finding, {}, nullptr);
+  const QStringList shown = pane.findChild<DiffView*>()->toPlainText().split('\n');
+  EXPECT_TRUE(shown.contains("+    val.append(loss.item())"));
+  EXPECT_TRUE(shown.contains("-    val.append(loss)\t# \\x1b[31mred"));
   ASSERT_NE(button("Copy patch"), nullptr);
   EXPECT_EQ(button("Copy run"), nullptr);  // no rewrite fixes it
   button("Copy patch")->click();
@@ -333,7 +336,7 @@ TEST(Patch, IsCopiedAsGitTakesItAndSavedWhereItIsAsked) {
   button("Save patch")->click();
   EXPECT_TRUE(is_saved);
   finding.fix.edits.clear();
-  pane.show_finding(&finding, {{}, "tapelens run --apply lossless -- python train.py"}, {});
+  pane.show_finding(&finding, {{}, "tapelens run --apply lossless -- python train.py"}, nullptr);
   EXPECT_EQ(button("Copy patch"), nullptr);
   ASSERT_NE(button("Copy run"), nullptr);
   button("Copy run")->click();

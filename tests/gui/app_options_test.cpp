@@ -38,13 +38,16 @@ TEST(Options, OneFileOrTwo) {
 TEST(Options, PagesByName) {
   const std::pair<const char*, PageId> pages[] = {{"timeline", PageId::timeline}, {"peak", PageId::peak},
                                                   {"advice", PageId::advice},     {"steps", PageId::steps},
-                                                  {"compare", PageId::compare},   {"segments", PageId::segments}};
+                                                  {"modules", PageId::modules},   {"compare", PageId::compare},
+                                                  {"segments", PageId::segments}, {"ranks", PageId::ranks}};
   for (const auto& [name, page] : pages) {
     EXPECT_EQ(right({"--page", name}).page, page);
     EXPECT_EQ(right({QString("--page=") + name}).page, page);
   }
-  EXPECT_EQ(wrong({"--page", "peaks"}), "--page: 'peaks' is no page: timeline, peak, advice, steps, compare, segments");
-  EXPECT_EQ(wrong({"--page="}), "--page: '' is no page: timeline, peak, advice, steps, compare, segments");
+  EXPECT_EQ(wrong({"--page", "peaks"}),
+            "--page: 'peaks' is no page: timeline, peak, advice, steps, modules, compare, segments, ranks");
+  EXPECT_EQ(wrong({"--page="}),
+            "--page: '' is no page: timeline, peak, advice, steps, modules, compare, segments, ranks");
 }
 
 TEST(Options, MomentsAsTheReportHasThem) {

@@ -152,7 +152,7 @@ TEST_F(Program, AScreenshotIsTheSameWhateverTheWindowWasLike) {
 TEST_F(Program, EachPageHasAPictureInBothSchemes) {
   const QString path = folder_.filePath("page.png");
   QImage before;
-  for (const char* page : {"timeline", "peak", "advice", "steps", "compare", "segments"}) {
+  for (const char* page : {"timeline", "peak", "advice", "steps", "modules", "compare", "segments", "ranks"}) {
     for (const char* scheme : {"light", "dark"}) {
       const Ran ran = run({testing::synthetic_recording(), testing::synthetic_recording(40'000), "--page", page,
                            "--scheme", scheme, "--screenshot", path, "--size", "1280x720"});

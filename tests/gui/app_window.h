@@ -17,6 +17,7 @@
 
 #include "gui/app/main_window.h"
 #include "gui/models/error.h"
+#include "gui/ranks/ranks_page.h"
 #include "tests/gui/advice_recording.h"
 #include "tests/gui/support/recording.h"
 
@@ -79,6 +80,14 @@ class OnWindow : public ::testing::Test {
   void show(PageId page) {
     key(static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(page)), Qt::ControlModifier);
     ASSERT_EQ(view().page, page);
+    QApplication::processEvents();
+    if (page == PageId::ranks && session().document() != nullptr) show_ranks();
+  }
+  // Those of the folder of the recording, which has no rank itself.
+  void show_ranks() {
+    auto& page = static_cast<RanksPage&>(window_->page(PageId::ranks));
+    page.open_folder(QFileInfo(session().document()->facts().path).absolutePath());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return page.table() != nullptr && !page.is_busy(); }, 30'000));
     QApplication::processEvents();
   }
 

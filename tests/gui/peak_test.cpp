@@ -49,7 +49,7 @@ TEST(PeakTable, SaysWhatEachAllocationIs) {
   EXPECT_EQ(shown(table, 0, PeakTable::bytes), "3.0 MiB");
   EXPECT_EQ(shown(table, 0, PeakTable::what), "ConvolutionBackward0.input x2");
   EXPECT_EQ(shown(table, 0, PeakTable::category), "saved for backward");
-  EXPECT_EQ(shown(table, 0, PeakTable::holders), "ConvolutionBackward0.input x2; operator aten::relu, running");
+  EXPECT_EQ(shown(table, 0, PeakTable::holders), "ConvolutionBackward0.input x2; temporary of aten::relu");
   EXPECT_EQ(shown(table, 0, PeakTable::shape), "float32 [8, 64]");
   EXPECT_EQ(shown(table, 0, PeakTable::age), "3.0 ms");
   EXPECT_EQ(shown(table, 1, PeakTable::what), "gradient of fc.weight");

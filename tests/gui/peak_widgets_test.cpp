@@ -19,7 +19,9 @@
 #include "gui/widgets/grouping_bar.h"
 #include "gui/widgets/icicle.h"
 #include "gui/widgets/source_pane.h"
+#include "testing/model_builder.h"
 #include "tests/gui/peak_random.h"
+#include "trace/checksum.h"
 
 namespace tapelens::gui {
 namespace {
@@ -281,6 +283,25 @@ TEST_F(Source, FindsAFileWithoutAFolderBesidesTheRecording) {
   pane_.show();
   pane_.show_stack({{"train.py", "forward", 3}}, "none");
   EXPECT_EQ(marked(), "line 3");
+}
+
+TEST_F(Source, SaysThatAFileHasChangedSinceTheRecording) {
+  const QString path = write("train.py", 3);
+  const std::string content = "line 1\nline 2\nline 3\n";
+  tapelens::testing::TextBuilder recording;
+  recording.text.sources = {
+      {recording.string(path.toStdString()), content.size(), trace::checksum_of(content.data(), content.size())}};
+  pane_.set_recording(folder_.filePath("run.tapelens"), recording.text);
+  pane_.show();
+  pane_.show_stack({{path.toStdString(), "forward", 2}}, "none");
+  EXPECT_EQ(marked(), "line 2");
+  EXPECT_FALSE(says("Changed since the recording"));
+  write("train.py", 4);
+  pane_.show_stack({{path.toStdString(), "forward", 2}}, "none");
+  EXPECT_TRUE(says("Changed since the recording; lines may be off."));
+  const QString other = write("other.py", 2);  // the recording has nothing of it
+  pane_.show_stack({{other.toStdString(), "forward", 2}}, "none");
+  EXPECT_FALSE(says("Changed since the recording"));
 }
 
 TEST_F(Source, ShowsAFileThatIsNotTheProgramsOnlyWhenAsked) {

@@ -4,8 +4,8 @@
 #include <random>
 #include <set>
 
+#include "analyzer/model/bands.h"
 #include "gui/picture/axis.h"
-#include "gui/picture/bands.h"
 #include "gui/picture/blocks.h"
 #include "gui/picture/canvas.h"
 #include "gui/picture/curve.h"

@@ -19,6 +19,7 @@ ROOT = HERE.parents[1]
 SAMPLES = ROOT / "samples"
 CASES = HERE / "cases"
 BINARY = pathlib.Path(os.environ.get("TAPELENS_BINARY", ROOT / "build/release/bin/tapelens"))
+PACKAGE = BINARY.parents[1] / "lib/tapelens/python"
 INJECT = BINARY.parents[1] / "lib/tapelens/libtapelens_inject.so"
 TRAINER = os.environ.get("TAPELENS_TRAINER", str(BINARY.parent / "trainer"))
 SCHEMA = ROOT / "docs/report.schema.json"

@@ -5,9 +5,10 @@ import re
 
 import pytest
 
+import console
 import harness
 
-PAGES = [harness.ROOT / "README.md", *sorted((harness.ROOT / "docs").glob("*.md")), *sorted((harness.ROOT / "plugins").glob("*/README.md"))]
+PAGES = console.pages()
 SOURCES = [path for folder in ("cli", "gui", "analyzer", "plugins") for path in sorted((harness.ROOT / folder).rglob("*.cpp"))]
 # In code blocks, between backticks, in strings.
 COMMAND = re.compile(r"\btapelens((?: +(?:[-\w./\\|<>\[\]{}=,:%*'$~]+|--))+)")
@@ -23,7 +24,7 @@ def options(command):
 
 @functools.cache
 def commands():
-    names = re.findall(r"^  ([a-z]+)(?= )", harness.bare([harness.BINARY, "--help"]).stdout.split("Subcommands:")[-1], re.M)
+    names = re.findall(r"^  ([a-z-]+)(?= )", harness.bare([harness.BINARY, "--help"]).stdout.split("Subcommands:")[-1], re.M)
     assert {"record", "report", "advise", "verify"} <= set(names)
     return set(names)
 

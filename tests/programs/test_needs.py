@@ -56,9 +56,12 @@ def test_a_wrong_row_is_contradicted(tmp_path):
     assert needs("--check", TABLE, "--only", "nn.functional.relu", "--samples", 4).returncode == 0
 
 
-@pytest.mark.parametrize("path", sorted(TABLE.parent.glob("needs-*.json")), ids=lambda path: path.stem)
+TABLES = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted(TABLE.parent.glob("needs-*.json"))}
+
+
+@pytest.mark.parametrize("path", [path for path in TABLES if "between" not in TABLES[path]], ids=lambda path: path.stem)
 def test_what_the_tables_say_of_themselves(path):
-    table = json.loads(path.read_text(encoding="utf-8"))
+    table = TABLES[path]
     rows, counts = table["rows"], table["counts"]
     never = [row for row in rows if row["need"] == "never"]
     assert (counts["rows"], counts["never_rows"]) == (len(rows), len(never))
@@ -70,3 +73,21 @@ def test_what_the_tables_say_of_themselves(path):
         assert set(row["when"]) <= set(table["attributes"].get(row["node"], ())), row
     # One row a line.
     assert len(re.findall(r'^    {"node": ', path.read_text(encoding="utf-8"), re.M)) == len(rows)
+
+
+@pytest.mark.parametrize("path", [path for path in TABLES if "between" in TABLES[path]], ids=lambda path: path.stem)
+def test_the_table_of_a_minor_between_two_is_what_both_say(path, tmp_path):
+    table = TABLES[path]
+    both = [one for one in TABLES if TABLES[one]["torch"] in table["between"]]
+    assert len(both) == 2
+    again = tmp_path / path.name
+    subprocess.run([sys.executable, TOOL.parent / "between.py", *both, table["torch"], again], check=True, capture_output=True)
+    assert again.read_text(encoding="utf-8") == path.read_text(encoding="utf-8")
+
+    def never(one):
+        return {json.dumps([row["node"], row["field"], row["wanted"], row["when"]], sort_keys=True)
+                for row in one["rows"] if row["need"] == "never"}
+
+    rows = never(table)
+    assert len(rows) == len(table["rows"]) >= 126
+    assert rows == never(TABLES[both[0]]) & never(TABLES[both[1]])

@@ -108,7 +108,7 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
     print(loss.item())
-""", "    verdict = discriminator(generator(z).detach())"),
+""", "        generator_output = generator(z)"),
     "zeroed": ("late-gradient", HEAD + """\
 model = nn.Sequential(*(layer for _ in range(4) for layer in (nn.Linear(512, 512), nn.Sigmoid())))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -132,13 +132,6 @@ for _ in range(5):
     validation.append(model(torch.randn(512, 256)).square().mean())
     print(loss.item(), validation[-1].item())
 """, "        validation.append(model(torch.randn(512, 256)).square().mean())"),
-    "concatenation": ("growing-concat", HEAD + """\
-model, said = nn.Linear(64, 256), torch.empty(0, 256)
-with torch.no_grad():
-    for _ in range(8):
-        said = torch.cat([said, model(torch.randn(256, 64))])
-print(float(said.double().sum()))
-""", "        said_parts.append(model(torch.randn(256, 64)))"),
 }
 
 
@@ -190,8 +183,7 @@ def test_a_patch_is_taken_and_mends_what_was_found(name, repository, tmp_path, s
     assert change["artifactLocation"]["uri"] == "src/train.py"
 
     git(repository, "apply", "--check", patch)
-    if name != "concatenation":  # it trains nothing: there is nothing to compare
-        verify(repository, patch, finding, tmp_path)
+    verify(repository, patch, finding, tmp_path)
     git(repository, "apply", patch)
     lines = program.read_text(encoding="utf-8").splitlines()
     assert added in [line if added.startswith(" ") else line.strip() for line in lines]
@@ -211,19 +203,15 @@ def verify(repository, patch, finding, tmp_path):
     value = json.loads(verdict.read_text())
     assert value["verdict"] == "identical" and value["patch"]["files"] == ["src/train.py"]
     assert value["compared"]["losses"] > 0 and value["compared"]["gradients"] > 0
-    if finding["check"] == "unused-gradient" and ".detach())" in finding["fix"]["patch"]:
-        # What is detached behind a call has its graph while the call runs; what is predicted is the peak without that graph.
-        assert finding["peak_after_bytes"] <= value["patched"]["peak_bytes"] < value["bare"]["peak_bytes"]
-    else:
-        assert value["patched"]["peak_bytes"] == pytest.approx(finding["peak_after_bytes"], rel=0.02)
+    assert value["patched"]["peak_bytes"] == pytest.approx(finding["peak_after_bytes"], rel=0.02)
 
 
 def test_one_bug_that_two_checks_find_is_one_patch(repository, tmp_path):
     (repository / "src/train.py").write_text(PROGRAMS["validation_losses"][1], encoding="utf-8")
     recorded(repository, tmp_path / "run")
     found = {f["check"]: f["fix"] for f in advised(repository, tmp_path / "run", "--patch", tmp_path / "all.patch")}
-    assert "no_grad" in found["retained-graph"]["text"] and found["retained-graph"]["patch"] == ""
-    assert (tmp_path / "all.patch").read_text() == found["graph-without-backward"]["patch"] != ""
+    assert "no_grad" in found["retained-graph"]["text"]
+    assert found["retained-graph"]["patch"] == found["graph-without-backward"]["patch"] == (tmp_path / "all.patch").read_text() != ""
 
 
 def test_what_takes_gradients_where_the_recorded_run_never_came_is_not_put_under_no_grad(repository, tmp_path):
@@ -281,7 +269,7 @@ def replaced(text, replacements):
 
 
 def test_all_patches_are_one_file_that_git_takes(repository, tmp_path):
-    (repository / "src/train.py").write_text(PROGRAMS["sum"][1] + PROGRAMS["concatenation"][1], encoding="utf-8")
+    (repository / "src/train.py").write_text(PROGRAMS["sum"][1] + PROGRAMS["zeroed"][1], encoding="utf-8")
     before = recorded(repository, tmp_path / "before")
     advised(repository, tmp_path / "before", "--patch", tmp_path / "all.patch")
     git(repository, "apply", tmp_path / "all.patch")

@@ -40,7 +40,7 @@ def test_what_is_pinned_is_counted_as_pytorch_does(target, tmp_path):
     assert sum(sizes) == host["active_bytes.allocated"]
     # By operator and line, in threads too; none of it is foreign any more.
     makers = {(one["operator"], one["stack"][0]["function"]) for one in report["peak"]["allocations"]}
-    assert {("aten::empty", "by_a_function"), ("aten::_pin_memory", "copied")} <= makers
+    assert {("aten::empty", "by_a_function"), ("aten::pin_memory", "copied")} <= makers
     assert (1, 2 * MIB) not in recording.rows("allocations", ["origin", "bytes"], counted["pid"])
 
 

@@ -181,3 +181,10 @@ def test_verify_says_that_the_patch_changes_no_result(name, pool, tmp_path):
     assert value["verdict"] == "identical"
     assert value["compared"]["losses"] > 0 and value["compared"]["gradients"] > 0
     assert value["patched"]["peak_bytes"] == pytest.approx(outcome.predicted, rel=0.02)
+
+
+def test_there_are_enough_of_them():
+    assert len(NAMES) >= 20
+    assert sum(name.startswith("lightning") for name in NAMES) >= 5
+    assert sum(name.startswith("transformers") for name in NAMES) >= 5
+    assert all(len((FOLDER / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 50 for name in NAMES)

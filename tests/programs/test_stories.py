@@ -9,26 +9,14 @@ import re
 
 import pytest
 
+import console
 import harness
 
 FOLDER = harness.HERE / "stories"
 GOLDEN = harness.ROOT / "tests/golden/programs"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 UPDATE = os.environ.get("TAPELENS_UPDATE_GOLDEN") == "1"
-# Which kernels run is the processor's, unless it is said; with them goes their workspace.
-ENVIRONMENT = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 MOST_LINES = 40
-
-
-def same_in_every_run(text):
-    """Without times, process ids, paths and what is ranked by time measured."""
-    text = text.replace(str(harness.PYTHON), "python")
-    text = re.sub(r"\b\d+(\.\d+)? (s|ms|us)\b", "TIME", text)
-    text = re.sub(r"PyTorch [\d.]+\w*(\+\w+)?", "PyTorch VERSION", text)
-    text = re.sub(r"^Trade compute for memory.*?(?=^\S)", "Trade compute for memory: ranked by time\n\n", text,
-                  flags=re.MULTILINE | re.DOTALL)
-    text = re.sub(r"[\d,]+ events", "EVENTS", text)
-    return "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +26,13 @@ def told(request, tmp_path_factory):
         (folder / f"{name}.py").write_text((FOLDER / f"{name}.py").read_text(encoding="utf-8"), encoding="utf-8")
         command = [harness.BINARY, "record", "--quiet", "-o", "run.tapelens", "--", "python", f"{name}.py"]
         path = f"{os.path.dirname(harness.PYTHON)}:{os.environ['PATH']}"
-        run = harness.bare(command, env={**ENVIRONMENT, "PATH": path}, cwd=folder)
+        run = harness.bare(command, env={**console.ENVIRONMENT, "PATH": path}, cwd=folder)
         assert run.code == 0, run.stderr
         return {what: harness.bare([harness.BINARY, what, "run.tapelens", "--color", "never"], cwd=folder, check=True).stdout
                 for what in ("report", "advise")}
 
     chosen = {item.callspec.params["name"] for item in request.session.items
-              if item.module is request.module and hasattr(item, "callspec")}
+              if item.module is request.module and hasattr(item, "callspec")} | {"leak"}
     with concurrent.futures.ThreadPoolExecutor(2) as executor:
         yield {name: executor.submit(run, name) for name in NAMES if name in chosen}
 
@@ -52,7 +40,7 @@ def told(request, tmp_path_factory):
 @pytest.mark.parametrize("what", ["report", "advise"])
 @pytest.mark.parametrize("name", NAMES)
 def test_it_says_the_same_as_before(name, what, told):
-    text = same_in_every_run(told[name].result()[what])
+    text = console.same_in_every_run(told[name].result()[what])
     if what == "advise":
         assert len(told[name].result()[what].splitlines()) <= MOST_LINES
     golden = GOLDEN / f"{name}.{what}.txt"
@@ -60,3 +48,15 @@ def test_it_says_the_same_as_before(name, what, told):
         GOLDEN.mkdir(parents=True, exist_ok=True)
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
+
+
+def test_when_a_leak_fills_the_memory(told):
+    text = " ".join(told["leak"].result()["advise"].split())
+    steps = int(re.search(r"At this rate the [\d.]+ \w+ of cpu are full after about (\d+) more steps\.", text).group(1))
+    assert "and 288.0 KiB." in text
+    left = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") - 17.4 * 2**20
+    assert steps == pytest.approx(left / (288 * 2**10), rel=0.06)
+
+
+def test_there_are_eight():
+    assert len(NAMES) >= 8

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analyzer/check/patch_maker.h"
+#include "analyzer/check/reference.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/analysis.h"
 #include "analyzer/report/combined_patch.h"
@@ -149,9 +150,9 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
     at({{line, function}}, is_free, name);
     return stack_;
   }
-  // The changed lines of what `ask` answers about the program.
+  // What `ask` answers about the program.
   template <class Ask>
-  std::string changed(const std::string& program, Ask ask) {
+  auto asked(const std::string& program, Ask ask) {
     std::ofstream(root_ / "train.py", std::ios::binary) << program;
     if (is_recorded_) {
       const StringId path = string((root_ / "train.py").string());
@@ -164,9 +165,21 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
     const peak::PeakSet peak = peak::peak_set(process, text, kCpu, {});
     const Context context{
         process, text, analysis.steps(), analysis.phases(), analysis.provenance(), analysis.lifetimes(), kCpu, timeline,
-        peak,    "",   nullptr,          &sources};
+        peak,    "",   nullptr,          &sources,          std::nullopt};
+    return ask(context);
+  }
+  // The changed lines of it.
+  template <class Ask>
+  std::string changed(const std::string& program, Ask ask) {
     std::string lines;
-    for (const FileEdit& file : ask(PatchMaker(context))) {
+    const FileEdits edits = asked(program, [&](const Context& context) {
+      if constexpr (std::is_invocable_v<Ask, PatchMaker>) {
+        return ask(PatchMaker(context));
+      } else {
+        return ask(PatchMaker(context), FreeCalls(context, is_free()));
+      }
+    });
+    for (const FileEdit& file : edits) {
       EXPECT_EQ(file.path, "train.py");
       for (const Edit& edit : file.edits) {
         for (const std::string& line : edit.added) lines += line;
@@ -174,7 +187,7 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
     }
     return lines;
   }
-  PatchMaker::IsFree is_free() {
+  FreeCalls::IsFree is_free() {
     return [this](NodeId node) { return free_.contains(node.value); };
   }
 
@@ -256,7 +269,7 @@ TEST_F(Patching, AFunctionOfWhichNothingIsDifferentiatedIsDecorated) {
   at({{4, "evaluate"}, {9, "main"}}, true, "aten::add");
   const StackId shown = stack_;
   here(8, false, "main");
-  const auto ask = [&](const PatchMaker& p) { return p.no_grad(shown, is_free()); };
+  const auto ask = [&](const PatchMaker& p, const FreeCalls& calls) { return p.no_grad(shown, calls); };
   const std::string head = "import torch\n@static\ndef evaluate(x):\n    return x + 1\n\n";
   EXPECT_EQ(changed(head + "def main():\n    x = 1\n    train(x)\n    evaluate(x)\n", ask), "@torch.no_grad()\n");
   EXPECT_EQ(
@@ -270,7 +283,7 @@ TEST_F(Patching, AFunctionOfWhichNothingIsDifferentiatedIsDecorated) {
 TEST_F(Patching, ALoopOfWhichNothingIsDifferentiatedIsWrapped) {
   const StackId shown = here(6);
   here(3, false);
-  const auto ask = [&](const PatchMaker& p) { return p.no_grad(shown, is_free()); };
+  const auto ask = [&](const PatchMaker& p, const FreeCalls& calls) { return p.no_grad(shown, calls); };
   EXPECT_EQ(
       changed("import torch\nfor e in range(3):\n    train(x)\n    for x in data:\n        # seen\n        s += f(\n"
               "            x)\n\n        n += 1\n    print(s)\n",
@@ -286,18 +299,32 @@ TEST_F(Patching, ALoopOfWhichNothingIsDifferentiatedIsWrapped) {
       "");
 }
 
-TEST_F(Patching, AConcatenationInALoopIsMadeOnceBehindIt) {
-  const StackId line3 = here(3);
-  const auto ask = [&](const PatchMaker& p) { return p.join_once(line3); };
-  EXPECT_EQ(changed("outs = e\nfor x in data:\n    outs = torch.cat([outs, f(x)], dim=1)\n    g()\nh(outs)\n", ask),
-            "outs_parts = [outs]\n    outs_parts.append(f(x))\nouts = torch.cat(outs_parts, dim=1)\n");
-  for (const char* loop :
-       {"    outs = torch.cat([outs, x, y])\n", "    outs = torch.cat([x, outs])\n",
-        "    outs = torch.cat([outs, x])\n    g(outs)\n", "    outs = torch.cat([outs, x])\n    return x\n",
-        "    outs = torch.cat([outs, outs])\n", "    outs = torch.cat([outs, x])\nelse:\n    pass\n",
-        "    outs = np.cat([outs, x])\n", "    outs = torch.cat([outs, x])\nouts_parts = 1\n"}) {
-    EXPECT_EQ(changed("outs = e\nfor x in data:\n" + std::string(loop), ask), "") << loop;
-  }
+TEST_F(Patching, WhereATensorIsKeptIsReadOffTheSource) {
+  at({{2, "forward"}, {6, "<module>"}}, true, "aten::linear");
+  const StackId inner = stack_;
+  const auto kept = [&](const std::string& program) {
+    const auto found = asked(program, [&](const Context& context) {
+      Place made{};
+      made.op = OperatorId{1};
+      made.stack = inner;
+      return reference_of(context, made);
+    });
+    return found ? std::pair(found->line.line, found->name) : std::pair(0U, std::string("unknown"));
+  };
+  const std::string call = "\n\n\nlogits, loss = forward(x)\nloss.backward()\n";
+  EXPECT_EQ(kept("def forward(x):\n    logits = linear(x)\n    return logits, 1" + call),
+            std::pair(6U, std::string("logits")));
+  EXPECT_EQ(kept("def forward(x):\n    logits = linear(x)\n    return 1, f(logits)" + call),
+            std::pair(2U, std::string("logits")));
+  EXPECT_EQ(kept("def forward(x):\n    h = linear(x)\n    seen.append(h.detach())" + call),
+            std::pair(3U, std::string("seen")));
+  EXPECT_EQ(kept("def forward(x):\n    h = linear(x)\n    self.last = h" + call),
+            std::pair(3U, std::string("self.last")));
+  EXPECT_EQ(kept("def forward(x):\n    h = linear(x)\n    h = 1; seen.append(h)" + call),
+            std::pair(2U, std::string("h")));
+  EXPECT_EQ(kept("def forward(x):\n    return linear(x)\n" + call), std::pair(6U, std::string("logits")));
+  EXPECT_EQ(kept("def forward(x):\n    loss = f(linear(x), y)\n" + call), std::pair(0U, std::string("unknown")));
+  EXPECT_EQ(kept("def forward(x):\n    h = linear(x) + 1\n" + call), std::pair(0U, std::string("unknown")));
 }
 
 TEST_F(Patching, GradientsThatAreZeroedAreGivenBackInstead) {

@@ -7,6 +7,7 @@
 
 #include "analyzer/check/sources.h"
 #include "testing/model_builder.h"
+#include "trace/checksum.h"
 
 namespace tapelens::check {
 namespace {
@@ -67,6 +68,23 @@ TEST_F(SourceTrees, ARelativeNameIsOfATreeThatHasTheFile) {
   EXPECT_EQ(source_tree_of(relative.text, trees).root, root_ / "other") << "none has it";
   std::ofstream(root_ / "program/relative.py") << "\n";
   EXPECT_EQ(source_tree_of(relative.text, trees).root, root_ / "program");
+}
+
+TEST_F(SourceTrees, AFileThatHoldsSomethingElseNowIsToldFromOneThatIsNotKnown) {
+  const std::string program = "import torch\n", file = (root_ / "program/src/train.py").string();
+  const SourceTree here = source_tree_at(root_ / "program");
+  const auto write = [&](const std::string& content) { std::ofstream(file) << content; };
+  EXPECT_FALSE(has_changed(text, file, here)) << "it is not there";
+  write(program);
+  EXPECT_FALSE(has_changed(text, file, here)) << "what it held was not recorded";
+  text.sources = {{string(file), program.size(), trace::checksum_of(program.data(), program.size())}};
+  done();
+  EXPECT_FALSE(has_changed(text, file, here));
+  EXPECT_EQ(recorded_source(text, file, here), program);
+  write(program + "\n");
+  EXPECT_TRUE(has_changed(text, file, here));
+  EXPECT_EQ(recorded_source(text, file, here), std::nullopt);
+  EXPECT_FALSE(has_changed(text, file, source_tree_at(root_ / "other"))) << "of another repository";
 }
 
 }  // namespace

@@ -96,6 +96,8 @@ TEST_F(Gating, EachFormatIsWhatItIsCalled) {
   EXPECT_TRUE(in("junit").out.starts_with("<?xml version=\"1.0\""));
   EXPECT_NE(in("junit").out.find("failures=\"1\""), std::string::npos);
   EXPECT_TRUE(in("markdown").out.starts_with("### Memory: 1 of 1 check failed"));
+  EXPECT_TRUE(in("github").out.starts_with("::error title=peak<=1MiB of cpu")) << in("github").out;
+  EXPECT_NE(in("github").out.find("(at most 1.0 MiB)"), std::string::npos) << in("github").out;
   EXPECT_EQ(in("markdown").exit_code, 1);
 }
 

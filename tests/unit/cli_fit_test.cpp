@@ -15,24 +15,12 @@
 #include "cli/step_watch.h"
 #include "cli/text.h"
 #include "testing/trace_builder.h"
-#include "tests/unit/support/cli_process.h"
+#include "tests/unit/support/cli_usage.h"
 
 namespace tapelens::test {
 namespace {
 
-Outcome fit(Words options, Words command) {
-  options.insert(options.begin(), {TAPELENS_TEST_TREE "/bin/tapelens", "fit"});
-  options.push_back("--");
-  options.insert(options.end(), command.begin(), command.end());
-  return run(options);
-}
-
-void expect_one_line(const Outcome& outcome, const std::string& part) {
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
-  EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
-}
+Outcome fit(const Words& options, const Words& command) { return run_with_command("fit", options, command); }
 
 TEST(Fit, WhatCannotBeIsOneLineBeforeAnythingRuns) {
   const Words echo = {"echo", "{}"};

@@ -1,6 +1,9 @@
 // What the command line says when asked, and when it does not understand.
 #include <gtest/gtest.h>
 
+#include <regex>
+#include <string>
+
 #include "tests/unit/support/cli_process.h"
 
 namespace tapelens::test {
@@ -48,8 +51,9 @@ TEST(Usage, WrongValuesAreRefusedBeforeTheCommandRuns) {
 }
 
 TEST(Usage, EveryCommandHasHelpWithExamplesAndAVersion) {
-  for (const char* command : {"record", "run", "verify", "fit", "report", "advise", "diff", "check", "view", "checks",
-                              "gpus", "seal", "doctor", "completion", "man"}) {
+  for (const char* command :
+       {"record", "run",    "verify", "fit",   "budget", "report", "advise",      "diff",   "export",     "check",
+        "view",   "checks", "gpus",   "ranks", "seal",   "import", "build-probe", "doctor", "completion", "man"}) {
     const Outcome help = tapelens({command, "--help"}), version = tapelens({command, "--version"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_EQ(help.err, "") << command;
@@ -71,9 +75,18 @@ TEST(Completion, EveryCommandAndOptionIsInEveryScript) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Outcome script = tapelens({"completion", shell});
     EXPECT_EQ(script.exit_code, 0);
-    for (const char* word :
-         {"record", "run", "verify", "fit", "report", "advise", "diff", "check", "view", "checks", "seal", "doctor",
-          "completion", "max-size", "keep-spool", "strict", "trivial-concat", "recompute-budget", "bitwise"}) {
+    for (const char* word : {"record",         "run",
+                             "verify",         "fit",
+                             "budget",         "report",
+                             "advise",         "diff",
+                             "export",         "perfetto",
+                             "check",          "view",
+                             "checks",         "seal",
+                             "build-probe",    "doctor",
+                             "completion",     "max-size",
+                             "keep-spool",     "strict",
+                             "trivial-concat", "recompute-budget",
+                             "bitwise"}) {
       EXPECT_NE(script.out.find(word), std::string::npos) << shell << ": " << word;
     }
   }
@@ -83,12 +96,14 @@ TEST(Manual, EveryOptionIsInThePageOfItsCommandAndEveryCommandHasOne) {
   const TemporaryFolder folder;
   EXPECT_EQ(tapelens({"man", "--all", folder.path().string()}).exit_code, 0);
   const std::string whole = read_file(folder / "tapelens.1");
-  for (const char* command : {"record", "run", "verify", "fit", "report", "advise", "diff", "check", "view", "checks",
-                              "gpus", "seal", "doctor", "completion", "man"}) {
-    EXPECT_NE(whole.find(std::string("tapelens\\-") + command), std::string::npos) << command;
+  for (const char* command :
+       {"record", "run",    "verify", "fit",   "budget", "report", "advise",      "diff",   "export",     "check",
+        "view",   "checks", "gpus",   "ranks", "seal",   "import", "build-probe", "doctor", "completion", "man"}) {
+    const std::string name = std::regex_replace(std::string("tapelens-") + command, std::regex("-"), "\\-");
+    EXPECT_NE(whole.find(name), std::string::npos) << command;
     const std::string page = read_file(folder / (std::string("tapelens-") + command + ".1"));
     EXPECT_EQ(tapelens({"man", command}).out, page);
-    EXPECT_TRUE(page.starts_with(std::string(".TH tapelens\\-") + command + " 1 ")) << page;
+    EXPECT_TRUE(page.starts_with(".TH " + name + " 1 ")) << page;
     for (const char* section : {".SH NAME\n", ".SH SYNOPSIS\n", ".SH OPTIONS\n", "Examples:\n", ".SH SEE ALSO\n"}) {
       EXPECT_NE(page.find(section), std::string::npos) << command << section;
     }

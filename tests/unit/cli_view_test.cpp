@@ -68,7 +68,8 @@ TEST_F(View, APathThatBeginsLikeAnOptionStaysAPath) {
 }
 
 TEST_F(View, WithoutAWindowItIsSaidWhatToDo) {
-  expect_refused(view({"run.tapelens"}), 1, "tapelens-gui is not installed: build Tapelens with Qt 6");
+  expect_refused(view({"run.tapelens"}), 1,
+                 "tapelens-gui is not installed: pip install 'tapelens[gui]'; tapelens report FILE --format html");
 }
 
 TEST_F(View, AWindowThatCannotBeRunIsNamed) {

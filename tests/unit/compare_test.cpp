@@ -306,6 +306,21 @@ TEST(Gate, MoreThanTheToleranceFails) {
   EXPECT_EQ(verdict.items[0].field, "ReluBackward0.result");
 }
 
+TEST(Gate, TheDeviceWhosePeakGrewMostComesFirst) {
+  const auto on_both = [](int64_t cpu, int64_t gpu) {
+    Snapshot out = run({row("result", "Net.a", 7, cpu)});
+    DeviceFigures device = run({row("result", "Net.b", 9, gpu)}).processes[0].devices[0];
+    device.device = "cuda:0";
+    out.processes[0].devices.push_back(std::move(device));
+    return out;
+  };
+  const Comparison made = comparison_of(on_both(100, 100), on_both(102, 150));
+  const Verdict verdict = judge(made.b, &made, {});
+  ASSERT_EQ(verdict.failed(), 4u);
+  EXPECT_EQ(verdict.items[0].name, "peak of cuda:0");
+  EXPECT_EQ(verdict.items[2].name, "peak of cpu");
+}
+
 TEST(Gate, LessIsFine) {
   const Comparison made = comparison_of(run({row("result", "Net.a", 7, 100)}), run({row("result", "Net.a", 7, 1)}));
   EXPECT_TRUE(judge(made.b, &made, {}).passed());

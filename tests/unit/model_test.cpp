@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/model/compiled.h"
 #include "analyzer/model/load.h"
 #include "analyzer/model/steps.h"
 #include "testing/model_builder.h"
@@ -41,6 +42,44 @@ TEST(Saves, AnEvaluationThatReleasesEndsTheSavesOfItsNodeAndOneThatKeepsTheGraph
   b.release(30, node);
   b.done();
   EXPECT_EQ(b.process.saves.released[save], Time{25});
+}
+
+TEST(Saves, WhatIsKeptOnAContextIsReleasedWithItsNodeAlone) {
+  ProcessBuilder b;
+  const NodeId node = b.node(1, "CompiledFunctionBackward");
+  const SaveId saved = b.save(2, node, "saved_tensors", b.allocate(1, 64));
+  const SaveId kept = b.save(3, node, "_tensors_no_vc_check", b.allocate(2, 64), {}, trace::kSaveIsOfContext);
+  b.evaluate(20, 25, node, true);
+  b.release(26, node, 0);
+  b.release(30, node);
+  b.done();
+  EXPECT_EQ(b.process.saves.released[saved], Time{25});
+  EXPECT_EQ(b.process.saves.released[kept], Time{30});
+}
+
+TEST(Saves, OfACompiledFunctionGivesItsStackToWhatTheFunctionMadeAndToNothingElse) {
+  ProcessBuilder b;
+  const StackId line{1};
+  const AllocationId before = b.allocate(1, 64);
+  const OperatorId function = b.op(2, 10, "CompiledFunction");
+  const AllocationId made = b.allocate(3, 64, function), other = b.allocate(4, 64, function);
+  const NodeId node = b.node(5, "CompiledFunctionBackward", function);
+  for (const AllocationId saved : {before, made}) {
+    const SaveId save = b.save(9, node, "addmm (model.py:7 Net.forward) saved_tensors[0]", saved);
+    b.process.saves.stack.raw[save.value] = line.value;
+  }
+  b.done();
+  EXPECT_EQ(b.process.allocations.stack[made], line);
+  EXPECT_EQ(b.process.allocations.stack[before], StackId{});
+  EXPECT_EQ(b.process.allocations.stack[other], StackId{});
+}
+
+TEST(Saves, OfACompiledFunctionAreCalledByTheirGraphsNamesAlone) {
+  EXPECT_EQ(field_name("AddmmBackward0", "mat1"), "AddmmBackward0.mat1");
+  EXPECT_EQ(field_name("", "mat1"), "(unattributed).mat1");
+  EXPECT_EQ(field_name("CompiledFunctionBackward", "saved_tensors"), "CompiledFunctionBackward.saved_tensors");
+  EXPECT_EQ(field_name("CompiledFunctionBackward", "addmm (model.py:7 Net.forward) saved_tensors[10]"),
+            "addmm (model.py:7 Net.forward) saved_tensors[10]");
 }
 
 TEST(Saves, AnUnattributedSaveIsNeverReleased) {

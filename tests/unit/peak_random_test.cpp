@@ -8,6 +8,7 @@
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/groups.h"
 #include "analyzer/peak/holders.h"
+#include "analyzer/peak/largest_of_each.h"
 #include "analyzer/peak/timeline.h"
 #include "testing/model_builder.h"
 
@@ -171,6 +172,26 @@ TEST_P(PeakOfRandomProcesses, IntervalsAreAnsweredAsByWalkingThem) {
     size_t upto = before;
     while (upto < r.events.size() && r.events[upto].time <= from) ++upto;
     EXPECT_EQ(timeline.live(timeline.at(Time{from})), sum(p, alive(r, upto, kCpu)));
+  }
+}
+
+TEST_P(PeakOfRandomProcesses, EachOfManyIntervalsHasTheLargestThatTheTimelineHas) {
+  const Random r = make(GetParam());
+  const Process& p = r.builder.process;
+  const Timeline timeline(p, kCpu);
+  std::mt19937 random(GetParam() + 2000);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<int64_t> borders = {0, p.duration.ns, kNever.ns};
+    for (int i = 0; i < 12; ++i)
+      borders.push_back(static_cast<int64_t>(random() % static_cast<uint64_t>(p.duration.ns + 2)));
+    std::ranges::sort(borders);
+    std::vector<Interval> intervals;
+    for (size_t i = round % 3; i + 1 < borders.size(); ++i) {
+      if (round % 2 == 0 || random() % 3 != 0) intervals.push_back({Time{borders[i]}, Time{borders[i + 1]}});
+    }
+    const std::vector<Bytes> most = largest_of_each(p, kCpu, intervals);
+    ASSERT_EQ(most.size(), intervals.size());
+    for (size_t i = 0; i < intervals.size(); ++i) EXPECT_EQ(most[i], timeline.largest(intervals[i]).bytes);
   }
 }
 

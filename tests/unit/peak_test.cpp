@@ -162,6 +162,81 @@ TEST(Holders, ARoleHoldsForTheWholeLifeOfItsAllocation) {
   EXPECT_EQ(held(b, set_at_peak(b), a), "parameter up.weight");
 }
 
+TEST(Holders, WhatAHookPackedIsKeptUntilItsNodeReleasesItsSaves) {
+  ProcessBuilder b;
+  const AllocationId copy = b.allocate(1, 64), other = b.allocate(1, 64);
+  const NodeId node = b.node(2, "ExpBackward0"), late = b.node(2, "SinBackward0");
+  b.held(3, copy, trace::HeldBy::packed, "result", node);
+  b.held(3, other, trace::HeldBy::packed, "self", late);
+  const AllocationId spike = b.allocate(4, 1000);
+  b.free(5, spike);
+  b.release(6, node);
+  const AllocationId later = b.allocate(7, 1000);
+  b.done();
+  const PeakSet first = peak_set(b.process, b.text, kCpu, {Time{4}, spike, {}});
+  EXPECT_EQ(held(b, first, copy), "packed ExpBackward0.result");
+  const PeakSet second = peak_set(b.process, b.text, kCpu, {Time{7}, later, FreeId{1}});
+  EXPECT_EQ(held(b, second, copy), "program");
+  EXPECT_EQ(held(b, second, other), "packed SinBackward0.self");
+}
+
+TEST(Holders, WhatIsOnCtxIsKeptUntilItsNodeDies) {
+  ProcessBuilder b;
+  const AllocationId mask = b.allocate(1, 64);
+  const NodeId node = b.node(2, "SwishBackward");
+  b.held(3, mask, trace::HeldBy::context, "mask", node);
+  b.release(4, node, 0);
+  const AllocationId first = b.allocate(5, 1000);
+  b.free(6, first);
+  b.release(7, node, trace::kNodeDied);
+  const AllocationId second = b.allocate(8, 1000);
+  b.done();
+  EXPECT_EQ(held(b, peak_set(b.process, b.text, kCpu, {Time{5}, first, {}}), mask), "context SwishBackward.mask");
+  EXPECT_EQ(held(b, peak_set(b.process, b.text, kCpu, {Time{8}, second, FreeId{1}}), mask), "program");
+}
+
+TEST(Holders, WhatSelectiveCheckpointingKeepsIsKeptAsLongAsItLives) {
+  ProcessBuilder b;
+  const AllocationId kept = b.allocate(1, 64);
+  b.held(2, kept, trace::HeldBy::checkpointing, "aten.mm.default");
+  b.save(2, b.node(2, "MmBackward0"), "self", kept);
+  b.allocate(3, 64);
+  b.done();
+  const PeakSet set = set_at_peak(b);
+  EXPECT_EQ(held(b, set, kept), "save MmBackward0.self; checkpointing.aten.mm.default");
+  EXPECT_EQ(main_holder(set.holders_of(member(set, kept))).kind, HolderKind::checkpointing);
+}
+
+// `frames` innermost first: file, function.
+std::string traffic_of(std::vector<std::pair<std::string_view, std::string_view>> frames,
+                       std::string_view op = "aten::empty") {
+  ProcessBuilder b;
+  std::vector<FrameId> stack;
+  for (const auto& [file, function] : frames) stack.push_back(b.frame(file, 1, function));
+  const AllocationId a = b.allocate(1, 64, b.op(1, 2, op, {}, b.stack(stack)));
+  b.done();
+  return traffic_name(Communication(b.process, b.text).of(a));
+}
+
+TEST(Communication, IsToldByTheOperatorOrByTheInnermostFramesOfPyTorch) {
+  const std::string torch = "/lib/torch/";
+  const std::string fsdp = torch + "distributed/fsdp/_fully_shard/_fsdp_collectives.py";
+  const std::string ddp = torch + "nn/parallel/distributed.py", linear = torch + "nn/modules/linear.py";
+  const std::string between = torch + "utils/_contextlib.py";
+  EXPECT_EQ(traffic_of({{fsdp, "DefaultAllocMixin.allocate"}, {fsdp, "foreach_all_gather"}}), "all-gather");
+  EXPECT_EQ(traffic_of({{fsdp, "DefaultAllocMixin.allocate"}, {between, "wrapped"}, {fsdp, "foreach_reduce"}}),
+            "reduce-scatter");
+  EXPECT_EQ(traffic_of({{ddp, "DistributedDataParallel._ddp_init_helper"}}), "DDP bucket");
+  EXPECT_EQ(traffic_of({{torch + "distributed/pipelining/stage.py", "_make_tensor_from_meta"}}), "pipeline");
+  EXPECT_EQ(traffic_of({{fsdp, "f"}}, "_c10d_functional::all_reduce"), "all-reduce");
+  EXPECT_EQ(traffic_of({{fsdp, "f"}}, "c10d::send"), "collective");
+  // The module's own, though DDP or FSDP called it; what FSDP does besides.
+  EXPECT_EQ(traffic_of({{linear, "Linear.forward"}, {ddp, "DistributedDataParallel._pre_forward"}}), "");
+  EXPECT_EQ(traffic_of({{ddp, "DistributedDataParallel.forward"}}), "");
+  EXPECT_EQ(traffic_of({{fsdp, "cast"}, {"/home/train.py", "all_gather_everything"}}), "");
+  EXPECT_EQ(traffic_of({{"/home/train.py", "all_gather"}}), "");
+}
+
 TEST(Holders, AGradientHasTheNameOfItsParameter) {
   ProcessBuilder b;
   const AllocationId weight = b.allocate(1, 64), gradient = b.allocate(2, 64), state = b.allocate(3, 64);

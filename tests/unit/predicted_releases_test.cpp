@@ -141,7 +141,8 @@ class Recorded : public testing::ProcessBuilder, private AppliedRewrites {
                           peak,
                           "",
                           this,
-                          nullptr};
+                          nullptr,
+                          std::nullopt};
     Releases all;
     for (const Recomputed::Found& found : Recomputed(context).all()) all.push_back(step_of_.at(found.allocation.value));
     return all;

@@ -67,7 +67,7 @@ TEST(Advice, WhatIsLeftOutIsCounted) {
   Style style = style_of(100);
   style.rows = 1;
   EXPECT_NE(advice_text(sample(), style)
-                .find("\n2 more entries; 1 entry that lowers the peak by less than 1 %, or not at all: --all\n"),
+                .find("\nand 2 more entries; entry 3, which lowers the peak by less than 1 %, or not at all: --all\n"),
             std::string::npos);
   EXPECT_NE(advice_markdown(sample(), 3).find("\nand 1 finding more\n"), std::string::npos);
 }

@@ -10,6 +10,7 @@
 
 #include "analyzer/report/estimates.h"
 #include "analyzer/report/format.h"
+#include "analyzer/report/losses.h"
 #include "analyzer/report/value_reads.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/golden.h"
@@ -256,6 +257,22 @@ TEST(Report, OfARealGpuNothingIsEstimated) {
   const Report r = make(b.seal());
   EXPECT_EQ(estimates_text(r), "");
   EXPECT_NE(report::json(r).find("\"outside_estimate\": null"), std::string::npos);
+}
+
+TEST(Report, OfWhatWasImportedItSaysWhatIsNotKnown) {
+  SpoolBuilder b;
+  b.information("imported_from", "a memory snapshot of PyTorch").information("imported_older_allocations", "2");
+  b.op("aten::mm").end_op().alloc(0x1000, 64);
+  const Report r = make(b.seal());
+  const std::string words = text(r, {}), page = markdown(r, 5), value = report::json(r);
+  EXPECT_NE(words.find("Imported from a memory snapshot of PyTorch"), std::string::npos) << words;
+  EXPECT_NE(imported_text(r.recording).find("2 allocations are older than the history: when they were made"),
+            std::string::npos);
+  EXPECT_NE(page.find("> Imported from a memory snapshot of PyTorch"), std::string::npos) << page;
+  EXPECT_NE(value.find("\"older_allocations\": 2"), std::string::npos) << value;
+  ASSERT_EQ(r.peak.by_category.size(), 1U);
+  EXPECT_EQ(r.peak.by_category[0].kind, peak::HolderKind::unknown) << "no guess";
+  EXPECT_EQ(r.options.by, peak::By::source) << "of fields nothing is known";
 }
 
 TEST(Report, PlacesWhereUnknownValuesAreReadAreNamedOnceEach) {

@@ -73,6 +73,8 @@ class Program {
       b_.node("AddmmBackward0", node, {{graph_.empty() ? 0x51 : graph_.back().node, 0}, {0x52, 0}}, ++sequence_);
       b_.save(node, "mat1", storage, 100 + i).save(node, "mat2", 1 + random_.upto(3), 5);
       if (random_.one_of(8)) b_.rewrite("wide-save", 1, node, "mat1", 100, 10);
+      if (random_.one_of(4)) b_.held(HeldBy::packed, "mat1", storage, 100 + i, node);
+      if (random_.one_of(4)) b_.held(HeldBy::checkpointing, "aten.mm", storage, 100 + i);
       b_.end_op();
       graph_.push_back({node, storage});
     }
@@ -272,6 +274,11 @@ class Rows {
     const auto field = of(column<table::Saves>.field);
     for (size_t i = 1; i < time.size(); ++i)
       say(time[i], "save", time[i], nodes_[node[i]], strings_[field[i]], allocations_[storage[i]]);
+    const auto held_time = of(column<table::Held>.time);
+    const auto held = of(column<table::Held>.allocation);
+    const auto held_for = of(column<table::Held>.node);
+    for (size_t i = 1; i < held_time.size(); ++i)
+      say(held_time[i], "held", held_time[i], nodes_[held_for[i]], allocations_[held[i]]);
     const auto of_node = of(column<table::Evaluations>.node);
     for (size_t i = 1; i < evaluations_.size(); ++i)
       say(evaluations_[i], "evaluation", evaluations_[i], nodes_[of_node[i]]);

@@ -212,6 +212,18 @@ TEST(Seal, ReleasesNameTheNodeAndAfterItsDeathTheAddressIsFree) {
   EXPECT_TRUE(losses_of(r).empty()) << "the death of a node that was never told is no loss";
 }
 
+TEST(Seal, ASaveOfACompiledFunctionHasTheStackOfItsLineAndOthersHaveNone) {
+  SpoolBuilder b;
+  const uint32_t stack = b.stack({b.frame("model.py", 7, "Net.forward")});
+  b.alloc(0x10, 64).op("x").node("CompiledFunctionBackward", 0xa);
+  b.placed_save(0xa, "addmm (model.py:7 Net.forward) saved_tensors[0]", 0x10, 64, stack, kSaveIsOfContext);
+  b.save(0xa, "saved_tensors", 0x10, 64).end_op();
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column<table::Saves>.stack), (Values<uint32_t>{0, 1, 0}));
+  EXPECT_EQ(r.column(column<table::Saves>.flags), (Values<uint8_t>{0, kSaveIsOfContext, 0}));
+  EXPECT_EQ(r.column(column<table::Saves>.allocation), (Values<uint32_t>{0, 1, 1}));
+}
+
 TEST(Seal, ASaveHasItsNodeFieldViewAndFlags) {
   SpoolBuilder b;
   const uint32_t layout = b.layout("float32", 4, {2, 3}, {3, -1});
@@ -240,6 +252,20 @@ TEST(Seal, ASaveWithoutNodeOrFieldIsKeptAndCountedAsUnattributed) {
   const Recording r = b.seal();
   EXPECT_EQ(r.column(column<table::Saves>.node), (Values<uint32_t>{0, 0, 1, 0}));
   EXPECT_EQ(lost(r, Loss::unattributed_save), 3U);
+}
+
+TEST(Seal, WhatIsHeldHasItsNodeAllocationAndWhatFor) {
+  SpoolBuilder b;
+  b.alloc(0x10, 64).alloc(0x20, 64).op("x").node("N", 0xa);
+  b.at(640).held(HeldBy::packed, "input", 0x10, 64, 0xa).held(HeldBy::checkpointing, "aten.mm", 0x20, 64).end_op();
+  b.free(0x20).held(HeldBy::context, "mask", 0x20, 64, 0xa);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column<table::Held>.time)[1], 640U);
+  EXPECT_EQ(r.column(column<table::Held>.node), (Values<uint32_t>{0, 1, 0}));
+  EXPECT_EQ(r.column(column<table::Held>.allocation), (Values<uint32_t>{0, 1, 2})) << "what was freed is not held";
+  EXPECT_EQ(r.column(column<table::Held>.by), (Values<uint8_t>{0, 1, 3}));
+  EXPECT_EQ(strings_of(r)[r.column(column<table::Held>.field)[1]], "input");
+  EXPECT_TRUE(losses_of(r).empty());
 }
 
 TEST(Seal, ARewriteHasItsNodeFieldBytesAndTheReasonItWasSkippedFor) {

@@ -1,5 +1,6 @@
-"""take.py RECORDING OTHER GPU FOLDER: the pictures of docs/gui.md, of the real window on a desktop of its own. OTHER is
-what RECORDING is compared with, GPU is of a training on one. scripts/screenshots makes all of them."""
+"""take.py RECORDING OTHER GPU RANK FOLDER: the pictures of docs/gui.md, of the real window on a desktop of its own. OTHER is
+what RECORDING is compared with, GPU is of a training on one, RANK lies in a folder of a run's ranks. scripts/screenshots makes all
+of them."""
 
 import pathlib
 import subprocess
@@ -73,7 +74,7 @@ class Window:
 
 
 def main():
-    recording, other, gpu, folder = map(pathlib.Path, sys.argv[1:])
+    recording, other, gpu, rank, folder = map(pathlib.Path, sys.argv[1:])
     save_card(recording, folder / "card.png")
     with desktop.Desktop() as screen:
         with Window(screen, recording, scheme="dark") as window:
@@ -95,11 +96,16 @@ def main():
             window.save(folder / "advice.png")
             window.key("ctrl+4")
             window.save(folder / "steps.png")
+            window.key("ctrl+5")
+            window.save(folder / "modules.png")
         with Window(screen, gpu) as window:
             window.save(folder / "timeline-gpu.png")
-            window.key("ctrl+6")
+            window.key("ctrl+7")
             window.click(330, 328)  # a block
             window.save(folder / "segments.png")
+        with Window(screen, rank) as window:
+            window.key("ctrl+8")
+            window.save(folder / "ranks.png")
 
 
 main()

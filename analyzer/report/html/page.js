@@ -520,6 +520,13 @@
     $("lines").append(table([["line", false], ["bytes", true], ["of it", true], ["allocations", true]], data.lines.map((line) =>
       ({ cells: [element("span", {}, element("code", {}, line.text), bar(line.bytes / Math.max(1, most))), bytesText(line.bytes), percentText(line.bytes, most), countText(line.allocations)] }))),
     more(data.lines_left_out, "lines"));
+    $("modules-section").hidden = data.modules.tables.length === 0;
+    for (const { title, rows, rows_left_out: left } of data.modules.tables) {
+      $("modules").append(element("h3", {}, title),
+        table([["module", false], ["all", true], ...data.modules.columns.map((name) => [name, true])], rows.map((row) =>
+          ({ cells: [element("code", {}, row.module), ...[row.all, ...row.bytes].map((bytes) => (bytes > 0 ? bytesText(bytes) : "-"))] }))),
+        more(left, "modules"));
+    }
     const highest = Math.max(1, ...data.steps.map(({ peak }) => peak));
     const stepButton = (step) => element("button", { type: "button", title: "Show it in the curve", onclick: () => {
       show(seconds(step.begin), seconds(step.end));

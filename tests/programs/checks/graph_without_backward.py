@@ -97,6 +97,40 @@ def losses_of_an_evaluation_summed():
     sum_of_losses(model)
 
 
+def train_and_keep(keep, again=lambda loss: None):
+    model, optimizer = make()
+    for _ in range(3):
+        inputs, labels = batch()
+        loss = F.cross_entropy(model(inputs), labels)
+        optimizer.zero_grad()
+        keep(loss, model)
+        again(loss)
+        optimizer.step()
+
+
+def graph_is_released_fixed():
+    train_and_keep(lambda loss, _: loss.backward())
+
+
+# The batch, the six activations, log-softmax and the sum of weights stay until the next loss is there.
+@positive(bytes=7 * SAVED + 8 * BATCH + 4 * BATCH * 10 + 4, severity="warning", fixed="graph_is_released_fixed")
+def graph_is_retained():
+    train_and_keep(lambda loss, _: loss.backward(retain_graph=True))
+
+
+@negative
+def graph_is_retained_for_a_second_backward():
+    train_and_keep(lambda loss, _: loss.backward(retain_graph=True), again=lambda loss: loss.backward())
+
+
+@negative
+def gradients_that_are_differentiated():
+    def penalty(loss, model):
+        gradients = torch.autograd.grad(loss, list(model.parameters()), create_graph=True)
+        (loss + sum(g.square().sum() for g in gradients)).backward()
+    train_and_keep(penalty)
+
+
 @negative
 def evaluate_without_gradients():
     model, optimizer = make()

@@ -12,16 +12,29 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-COUNTS = {"count": 0, "logical_bytes": 0, "gradients": 0}
+COUNTS = {"count": 0, "logical_bytes": 0, "gradients": 0, "parts": {}}
 LOCK = threading.Lock()
 PUSH = torch._C._autograd._push_saved_tensors_default_hooks
 HOOKS = []  # one for each thread, never left
 
 
+def parts_of(tensor, path=""):
+    """(path, tensor) of the ordinary tensors that it consists of: itself, or those of a wrapper subclass."""
+    if not hasattr(type(tensor), "__tensor_flatten__"):
+        return [(path, tensor)]
+    inner = [(f"{path}.{name}", getattr(tensor, name)) for name in tensor.__tensor_flatten__()[0]]
+    return [part for name, one in inner if isinstance(one, torch.Tensor) for part in parts_of(one, name)]
+
+
 def note(tensor):
-    with LOCK:
-        COUNTS["count"] += 1
-        COUNTS["logical_bytes"] += tensor.numel() * tensor.element_size()
+    for path, one in parts_of(tensor):
+        with LOCK:
+            size = one.numel() * one.element_size()
+            COUNTS["count"] += 1
+            COUNTS["logical_bytes"] += size
+            of = COUNTS["parts"].setdefault(path, [0, 0])
+            of[0] += 1
+            of[1] += size
 
 
 def counted_push(pack, unpack):

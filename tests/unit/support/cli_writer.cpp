@@ -58,6 +58,11 @@ int main(int argc, char** argv) {
   writer.attach(lane, static_cast<uint32_t>(getpid()));
   write_string(lane, 1, "cpu");
   write_string(lane, 2, "aten::ones");
+  if (const char* rank = std::getenv("RANK")) {
+    write_string(lane, 3, "rank");
+    write_string(lane, 4, rank);
+    write(lane, RecordKind::information, 0, 3, InformationRecord{{}, 4, 0});
+  }
   write(lane, RecordKind::device, 0, 1, DeviceRecord{{}, 1, 0});
   write(lane, RecordKind::operator_begin, 0, 2, OperatorRecord{{}, ticks_now(), UINT64_MAX, 0, 0});
   write(lane, RecordKind::allocation, 1, 0, AllocationRecord{{}, ticks_now(), 0x1000, 3 << 20});

@@ -119,7 +119,11 @@ struct Training {
     b.save(base + 7, "self", base + 4, 8 * kMiB, rows).end_op();
     drop(base);
     b.op("aten::mm", {base + 61, base + 62}).alloc(base + 8, 8 * kMiB).node("MmBackward0", base + 9, {{base + 64, 0}});
-    b.save(base + 9, "self", base + 61, 8 * kMiB, rows).end_op().leave();
+    b.save(base + 9, "self", base + 61, 8 * kMiB, rows).end_op();
+    // What is kept outside of saves.
+    b.op("aten::gt").alloc(base + 70, 2 * kMiB).alloc(base + 71, 2 * kMiB).end_op();
+    b.held(trace::HeldBy::context, "mask", base + 70, 2 * kMiB, base + 9);
+    b.held(trace::HeldBy::checkpointing, "aten.mm", base + 71, 2 * kMiB).leave();
   }
 
   // A dropout whose noise is used again, so that it goes as late as the result that is made of it.
@@ -141,9 +145,9 @@ struct Training {
       b.free(base + 20 + i);
     }
     evaluate(base + 3, "aten::mm", base + 43, base + 42).end_evaluation();
-    b.evaluate(kLeaf, false).op("aten::detach", {base + 42}).end_op().end_evaluation();
-    b.role(Role::gradient, "up.weight", base + 42, 4 * kMiB, kWeight).end_backward();
-    for (const uint64_t i : {40, 41, 43, 44}) b.free(base + i);
+    b.evaluate(kLeaf, false).op("aten::detach", {base + 42}).end_op();
+    b.role(Role::gradient, "up.weight", base + 42, 4 * kMiB, kWeight).end_evaluation().end_backward();
+    for (const uint64_t i : {40, 41, 43, 44, 70, 71}) b.free(base + i);
     for (const uint64_t i : {3, 5, 7, 9, 30, 31, 32, 64}) b.node_dies(base + i);
   }
   SpoolBuilder& evaluate(uint64_t node, std::string_view op, uint64_t reads, uint64_t makes) {

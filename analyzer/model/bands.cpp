@@ -1,8 +1,8 @@
-#include "gui/picture/bands.h"
+#include "analyzer/model/bands.h"
 
 #include <algorithm>
 
-namespace tapelens::picture {
+namespace tapelens::model {
 
 namespace {
 
@@ -53,4 +53,4 @@ Bands bands(const Process& process, const std::vector<Step>& steps, const Phases
   return out;
 }
 
-}  // namespace tapelens::picture
+}  // namespace tapelens::model

@@ -5,9 +5,7 @@
 
 #include "analyzer/model/steps.h"
 
-namespace tapelens::picture {
-
-using namespace model;
+namespace tapelens::model {
 
 struct Bands {
   struct Band {
@@ -21,4 +19,4 @@ struct Bands {
 
 Bands bands(const Process& process, const std::vector<Step>& steps, const Phases& phases);
 
-}  // namespace tapelens::picture
+}  // namespace tapelens::model

@@ -1,0 +1,24 @@
+// The statement that a frame of the recording stands at, in a file of the repository that still is what ran.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analyzer/check/check.h"
+#include "analyzer/check/python_source.h"
+
+namespace tapelens::check {
+
+struct Spot {
+  std::string path;  // below the root of the repository
+  PythonSource source;
+  size_t statement = 0;
+  FrameId frame{};
+
+  const Statement& here() const { return source.statements()[statement]; }
+};
+
+// None: the file is not there, is another one now, or there are several statements in that line.
+std::optional<Spot> spot_of(const Context& context, FrameId frame);
+
+}  // namespace tapelens::check

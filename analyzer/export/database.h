@@ -1,0 +1,56 @@
+// SQLite, as far as an export writes it: a file, tables, rows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "trace/types.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace tapelens::exporting {
+
+// What fails throws WriteFailed.
+class Database {
+ public:
+  explicit Database(const std::string& path);
+  void run(const char* statements);
+
+ private:
+  friend class Rows;
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  std::unique_ptr<sqlite3, Close> database_;
+};
+
+// Into one table, value by value in the order of its columns.
+class Rows {
+ public:
+  Rows(Database& database, const char* table, int columns);
+
+  Rows& number(int64_t value);
+  Rows& id(uint32_t value) { return value == 0 ? null() : number(value); }
+  Rows& time(trace::Time time) { return time == trace::kNever ? null() : number(time.ns); }
+  Rows& bytes(trace::Bytes bytes) { return number(bytes.value); }
+  // UTF-8, which stays as it is until the row is put; of a text that is made for this row: own_text.
+  Rows& text(std::string_view utf8);
+  Rows& own_text(const std::string& utf8);
+  Rows& null();
+  void put();
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  sqlite3* const database_;
+  std::unique_ptr<sqlite3_stmt, Finalize> insert_;
+  const int columns_;
+  int next_ = 1;
+};
+
+}  // namespace tapelens::exporting

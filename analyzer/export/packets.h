@@ -1,0 +1,81 @@
+// Writes a Perfetto trace packet by packet: one is made, serialized and forgotten, so that a trace of any length takes
+// the memory of its names.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "analyzer/export/perfetto.pb.h"
+#include "analyzer/export/sink.h"
+#include "trace/types.h"
+
+namespace tapelens::exporting {
+
+// What an event is filtered by.
+enum class Category : uint8_t { op = 1, module, evaluation, save, step, phase, range };
+// Named values of an event.
+enum class Note : uint8_t { bytes = 1, node, field, module, line, made_by, layout, held, allocated };
+
+// Kinds of names and texts: the keys of one kind differ.
+enum class NameOf : uint8_t { op, module, evaluation, save, release, step, phase, range };
+enum class TextOf : uint8_t { string, frame, layout };
+
+struct TrackId {
+  uint64_t uuid = 0;
+};
+
+class Packets {
+ public:
+  explicit Packets(Sink& sink);
+
+  // The number of a name, which `name` makes when the key is new.
+  template <class Make>
+  uint64_t event_name(NameOf kind, uint64_t key, Make name) {
+    return interned(names_[static_cast<size_t>(kind)], key, [&](uint64_t number) {
+      auto* entry = packet_.mutable_interned_data()->add_event_names();
+      entry->set_iid(number);
+      entry->set_name(std::string(name()));
+    });
+  }
+  template <class Make>
+  uint64_t text(TextOf kind, uint64_t key, Make value) {
+    return interned(texts_[static_cast<size_t>(kind)], key, [&](uint64_t number) {
+      auto* entry = packet_.mutable_interned_data()->add_debug_annotation_string_values();
+      entry->set_iid(number);
+      entry->set_str(std::string(value()));
+    });
+  }
+
+  // What follows is of one packet, from one of these to put(); so are the names that are new in between.
+  perfetto::TrackDescriptor& track(TrackId id, std::string_view name, TrackId parent = {});
+  perfetto::TrackEvent& event(perfetto::TrackEvent::Type type, TrackId track, trace::Time time);
+  void name(Category category, uint64_t name_number);
+  void note(Note name, trace::Bytes value);
+  void note(Note name, uint64_t text_number);
+  void put();
+
+  void end(TrackId track, trace::Time time);
+  void counter(TrackId track, trace::Time time, trace::Bytes value);
+
+ private:
+  using Numbers = std::unordered_map<uint64_t, uint64_t>;
+  template <class Write>
+  uint64_t interned(Numbers& numbers, uint64_t key, Write write) {
+    const auto [at, is_new] = numbers.try_emplace(key, last_ + 1);
+    if (is_new) write(++last_);
+    return at->second;
+  }
+
+  Sink& sink_;
+  perfetto::TracePacket packet_;
+  std::string bytes_;
+  std::array<Numbers, 8> names_;  // by NameOf
+  std::array<Numbers, 3> texts_;  // by TextOf
+  uint64_t last_ = 0;             // number that was given
+  bool is_first_ = true;
+};
+
+}  // namespace tapelens::exporting

@@ -1,0 +1,184 @@
+// Perfetto (https://ui.perfetto.dev) and whatever reads its traces: counters of each device, slices of each thread,
+// steps and phases, and a flow from each save to its release.
+#include <algorithm>
+#include <array>
+
+#include "analyzer/export/export.h"
+#include "analyzer/export/packets.h"
+#include "analyzer/export/perfetto_threads.h"
+#include "analyzer/model/bands.h"
+#include "analyzer/peak/grouping.h"
+
+namespace tapelens::exporting {
+namespace {
+
+using perfetto::TrackEvent;
+
+class ProcessTrace {
+ public:
+  ProcessTrace(Subjects& subjects, const Subject& subject, Packets& out)
+      : subjects_(subjects), subject_(subject), out_(out), p_(subject.process), tracks_{subject.index} {}
+
+  void write() {
+    describe();
+    steps_and_phases();
+    ranges();
+    ThreadSlices slices(subjects_, subject_, tracks_, out_);
+    const uint64_t rows = slices.rows() + counted_rows();
+    Counted counted(subjects_, subject_, rows);
+    slices.write(counted);
+    for (const DeviceId device : subject_.devices) counters(device, counted);
+  }
+
+ private:
+  void describe() {
+    auto& track = out_.track(tracks_.of_process(), "");
+    const int32_t rank = p_.summary.rank;
+    track.mutable_process()->set_pid(static_cast<int32_t>(p_.summary.pid));
+    track.mutable_process()->set_process_name((rank >= 0 ? "rank " + std::to_string(rank) + ": " : "") +
+                                              subjects_.command());
+    track.set_child_ordering(perfetto::TrackDescriptor::EXPLICIT);
+    out_.put();
+  }
+
+  TrackId named_track(TrackId id, std::string_view name) {
+    out_.track(id, name, tracks_.of_process()).set_sibling_order_rank(rank_++);
+    out_.put();
+    return id;
+  }
+
+  void begin(TrackId track, Time time, Category category, uint64_t name) {
+    out_.event(TrackEvent::TYPE_SLICE_BEGIN, track, time);
+    out_.name(category, name);
+    out_.put();
+  }
+
+  void slice(TrackId track, Interval when, Category category, uint64_t name) {
+    begin(track, when.begin, category, name);
+    out_.end(track, std::min(when.end, p_.duration));
+  }
+
+  void steps_and_phases() {
+    const Bands all = bands(p_, subject_.analysis.steps(), subject_.analysis.phases());
+    const TrackId steps = named_track(tracks_.steps(), "steps");
+    uint32_t number = all.first_step;
+    for (const Interval& step : all.steps) {
+      const uint64_t name = out_.event_name(NameOf::step, number, [&] { return "step " + std::to_string(number); });
+      slice(steps, step, Category::step, name);
+      ++number;
+    }
+    const TrackId phases = named_track(tracks_.phases(), "phases");
+    for (const Bands::Band& band : all.phases) {
+      const uint64_t name =
+          out_.event_name(NameOf::phase, static_cast<uint64_t>(band.phase), [&] { return phase_name(band.phase); });
+      slice(phases, band.when, Category::phase, name);
+    }
+  }
+
+  // Those of one thread nest; each thread has a track of its own.
+  void ranges() {
+    std::vector<std::pair<uint32_t, TrackId>> of_thread;
+    std::vector<const Range*> all;
+    for (const Range& range : p_.ranges) all.push_back(&range);
+    std::ranges::stable_sort(all, [](const Range* a, const Range* b) {
+      return a->when.begin != b->when.begin ? a->when.begin < b->when.begin : a->when.end > b->when.end;
+    });
+    std::vector<std::vector<Time>> open;
+    for (const Range* range : all) {
+      auto at = std::ranges::find(of_thread, range->os_thread, &std::pair<uint32_t, TrackId>::first);
+      if (at == of_thread.end()) {
+        const auto number = static_cast<uint32_t>(of_thread.size());
+        const std::string name = "record_function, thread " + std::to_string(range->os_thread);
+        of_thread.emplace_back(range->os_thread, named_track(tracks_.range(number), name));
+        open.emplace_back();
+        at = of_thread.end() - 1;
+      }
+      std::vector<Time>& around = open[static_cast<size_t>(at - of_thread.begin())];
+      for (; !around.empty() && around.back() <= range->when.begin; around.pop_back())
+        out_.end(at->second, around.back());
+      Time end = std::min(range->when.end, p_.duration);
+      if (!around.empty()) end = std::min(end, around.back());
+      const uint64_t name =
+          out_.event_name(NameOf::range, range->name.value, [&] { return subjects_.names()[range->name]; });
+      begin(at->second, range->when.begin, Category::range, name);
+      around.push_back(end);
+    }
+    for (size_t i = 0; i < open.size(); ++i) {
+      for (; !open[i].empty(); open[i].pop_back()) out_.end(of_thread[i].second, open[i].back());
+    }
+  }
+
+  uint64_t counted_rows() const {
+    return (uint64_t{p_.allocations.rows()} + p_.frees.rows()) * subject_.devices.size();
+  }
+
+  TrackId counter_track(DeviceId device, uint8_t number, const std::string& what) {
+    const TrackId id = tracks_.counter(device, number);
+    auto& track = out_.track(id, device_name(device) + " " + what, tracks_.of_process());
+    track.mutable_counter()->set_unit(perfetto::CounterDescriptor::UNIT_SIZE_BYTES);
+    track.set_sibling_order_rank(rank_++);
+    out_.put();
+    return id;
+  }
+
+  std::string device_name(DeviceId device) const {
+    return std::string(subjects_.names()[subjects_.text().device_name[device]]);
+  }
+
+  void curve(DeviceId device, uint8_t number, const char* what, const peak::StepCurve& curve) {
+    const TrackId track = counter_track(device, number, what);
+    for (size_t i = 0; i < curve.value.size(); ++i) out_.counter(track, Time{curve.time[i]}, Bytes{curve.value[i]});
+  }
+
+  // All live bytes, and those of each category, at each allocation and free.
+  void counters(DeviceId device, Counted& counted) {
+    const peak::DeviceAnalysis of(subject_.analysis, device);
+    const peak::Timeline& timeline = of.timeline();
+    const peak::Grouping grouping = peak::group(p_, subjects_.text(), {}, {}, peak::By::category);
+    std::array<int64_t, peak::kHolderKinds> bytes{};
+    std::array<TrackId, peak::kHolderKinds> tracks{};
+    const TrackId all = counter_track(device, 0, "live bytes");
+    for (const uint8_t kind : grouping.stacked) {
+      const char* name = peak::category_name(static_cast<peak::HolderKind>(kind));
+      tracks[kind] = counter_track(device, static_cast<uint8_t>(kind + 1), name);
+    }
+    int64_t before = 0;
+    for (uint32_t event = 0; event < timeline.events(); ++event) {
+      const int64_t after = timeline.live_after(event).value;
+      const uint8_t kind = grouping.of[timeline.allocation_of(event).value];
+      bytes[kind] += after - before;
+      before = after;
+      const Time time = timeline.time_of(event);
+      out_.counter(all, time, Bytes{after});
+      out_.counter(tracks[kind], time, Bytes{bytes[kind]});
+      counted.one();
+    }
+    if (!peak::has_blocks(p_, device)) return;
+    const peak::DeviceMemory& memory = subject_.analysis.memory(device);
+    curve(device, 30, "blocks allocated", memory.allocated);
+    if (!memory.waiting.value.empty()) curve(device, 31, "blocks waiting for another stream", memory.waiting);
+    if (peak::has_segments(p_, device)) curve(device, 32, "reserved", memory.reserved);
+  }
+
+  Subjects& subjects_;
+  const Subject& subject_;
+  Packets& out_;
+  const Process& p_;
+  const ProcessTracks tracks_;
+  int32_t rank_ = 0;
+};
+
+void write_perfetto(Subjects& subjects, Sink& sink) {
+  Packets out(sink);
+  // Only says who wrote it: its name is the mark, and stands first.
+  out.track(TrackId{1}, "Tapelens " + std::string(subjects.wanted().version));
+  out.put();
+  subjects.each([&](const Subject& subject) { ProcessTrace(subjects, subject, out).write(); });
+}
+
+}  // namespace
+
+constinit extern const Format kPerfetto{"perfetto", ".perfetto-trace", "Perfetto (ui.perfetto.dev): a timeline",
+                                        "Tapelens ", write_perfetto};
+
+}  // namespace tapelens::exporting

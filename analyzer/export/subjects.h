@@ -1,0 +1,112 @@
+// What of a recording is exported: its processes, loaded one at a time, and their devices.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/model/load.h"
+#include "analyzer/peak/analysis.h"
+#include "trace/recording.h"
+#include "trace/result.h"
+
+namespace tapelens::exporting {
+
+using namespace model;
+
+struct Wanted {
+  std::optional<uint32_t> process;                       // its pid
+  std::optional<std::string> device;                     // "cuda:0"
+  std::string_view version = "unknown";                  // of Tapelens
+  advise::Checks* checks = nullptr;                      // for findings; null: none are looked for
+  std::vector<check::SourceTree> sources;                // where the program's files may be, for the findings
+  std::function<void(const advise::Advice&)> advised{};  // called with what was found on each device
+  advise::Progress progress{};
+};
+
+// Names of the recording as they are written, each made once.
+class Names {
+ public:
+  explicit Names(const Text& text);
+
+  std::string_view operator[](StringId id) const;
+  // "train.py:42 forward"; empty for none.
+  std::string source(FrameId frame) const;
+  // The frame that is shown for a stack, as in reports.
+  FrameId source_frame(StackId stack) const;
+
+ private:
+  const Text& text_;
+  mutable std::vector<std::unique_ptr<const std::string>> changed_;  // by StringId: those that are not written as is
+  mutable std::vector<uint8_t> is_known_;
+  mutable std::vector<uint32_t> frame_of_;  // by stack; UINT32_MAX: not asked yet
+};
+
+// A process with what is worked out of it; it stays where it is.
+struct Subject {
+  Subject(Process loaded, const Text& text, trace::ProcessIndex at)
+      : index(at), process(std::move(loaded)), analysis(process, text) {}
+
+  trace::ProcessIndex index;
+  Process process;
+  peak::Analysis analysis;
+  std::vector<DeviceId> devices;  // that are wanted, in the order of their ids; never empty
+  double part = 1, before = 0;    // of all that is exported: this process and what was before it
+};
+
+// Thrown where the recording cannot be exported as it is asked for; caught in export_recording().
+struct CannotExport {
+  trace::Error error;
+};
+
+class Subjects {
+ public:
+  Subjects(const trace::Recording& recording, const Wanted& wanted);
+
+  const trace::Recording& recording() const { return recording_; }
+  const Wanted& wanted() const { return wanted_; }
+  const Text& text() const { return text_; }
+  const Names& names() const { return names_; }
+  std::string command() const;  // as it was typed, printable
+
+  // Calls `visit` for each process that is wanted and allocated on a device that is, one after another.
+  void each(const std::function<void(const Subject&)>& visit);
+  // Of those the one with the largest peak.
+  std::unique_ptr<const Subject> largest();
+
+  // `fraction` of the work on a subject is done.
+  void progress(const Subject& subject, double fraction) const;
+
+ private:
+  std::unique_ptr<Subject> load(uint32_t index);
+  [[noreturn]] void refuse() const;
+
+  const trace::Recording& recording_;
+  const Wanted& wanted_;
+  const Text text_;
+  const Names names_;
+  std::string seen_;  // processes and devices, for an error
+};
+
+// Tells how much of a subject is done, of so many rows.
+class Counted {
+ public:
+  Counted(const Subjects& subjects, const Subject& subject, uint64_t rows)
+      : subjects_(subjects), subject_(subject), rows_(rows) {}
+  void one() {
+    if ((++done_ & 0xffff) == 0) subjects_.progress(subject_, static_cast<double>(done_) / static_cast<double>(rows_));
+  }
+
+ private:
+  const Subjects& subjects_;
+  const Subject& subject_;
+  const uint64_t rows_;
+  uint64_t done_ = 0;
+};
+
+}  // namespace tapelens::exporting

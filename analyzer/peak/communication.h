@@ -1,0 +1,42 @@
+// What is memory of the communication between ranks: what a collective made, the buffers of who shards, averages and
+// passes on (FSDP, DDP, tensor parallelism, pipelines). The operator says so, or the file of PyTorch that allocated.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/model/text.h"
+#include "analyzer/peak/timeline.h"
+
+namespace tapelens::peak {
+
+enum class Traffic : uint8_t {
+  none,
+  ddp_bucket,
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  all_to_all,
+  broadcast,
+  pipeline,
+  collective  // another, or one of several
+};
+const char* traffic_name(Traffic traffic);  // "DDP bucket", "all-gather"; "" of none
+
+class Communication {
+ public:
+  Communication(const Process& process, const Text& text);
+
+  Traffic of(AllocationId allocation);
+
+ private:
+  Traffic of_operator(StringId name);
+  Traffic of_stack(StackId stack);
+
+  const Process& p_;
+  const Text& text_;
+  bool is_there_ = false;                // any at all, as far as the names of files say
+  std::vector<uint8_t> names_, stacks_;  // by id: Traffic + 1; 0: not looked at yet
+};
+
+}  // namespace tapelens::peak

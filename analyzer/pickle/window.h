@@ -1,0 +1,59 @@
+// A file from front to back, of which no more is in memory than a part: files are larger than memory.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "trace/regular_file.h"
+
+namespace tapelens::pickle {
+
+// Texts that are longer are refused: nothing that a snapshot says is.
+inline constexpr uint64_t kLongestText = uint64_t{16} << 20;
+
+class Window {
+ public:
+  // Both throw Malformed where the file ends before, or cannot be read. The file outlives it.
+  explicit Window(const trace::RegularFile& file);
+
+  uint64_t offset() const { return begin_ + at_; }
+  uint64_t file_bytes() const { return file_bytes_; }
+  uint64_t left() const { return file_bytes_ - offset(); }
+
+  uint8_t byte() {
+    if (at_ == filled_) fill(1);
+    return static_cast<uint8_t>(bytes_[at_++]);
+  }
+  // A number of so many bytes, the lowest first.
+  template <class Number>
+  Number number() {
+    Number value;
+    std::memcpy(&value, text(sizeof(Number)).data(), sizeof(Number));
+    return value;
+  }
+  // Valid until the next call.
+  std::string_view text(uint64_t count) {
+    if (filled_ - at_ < count) fill(count);
+    const std::string_view out(bytes_.data() + at_, count);
+    at_ += count;
+    return out;
+  }
+  void skip(uint64_t count) {
+    if (filled_ - at_ < count) return skip_far(count);
+    at_ += count;
+  }
+
+ private:
+  void fill(uint64_t count);
+  void skip_far(uint64_t count);
+
+  const trace::RegularFile& file_;
+  const uint64_t file_bytes_;
+  std::vector<char> bytes_;
+  uint64_t begin_ = 0;          // in the file, of `bytes_`
+  size_t at_ = 0, filled_ = 0;  // in it
+};
+
+}  // namespace tapelens::pickle

@@ -1,0 +1,122 @@
+#include "analyzer/ranks/files.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <thread>
+
+#include "trace/sealed_summary.h"
+
+namespace tapelens::ranks {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned kMostReaders = 8;
+
+bool knows_findings(const Summary& summary, std::string_view version) {
+  return summary.tapelens == version &&
+         std::ranges::all_of(summary.processes, [](const auto& process) { return process.findings.has_value(); });
+}
+
+// Without "run.tapelens: " before it.
+std::string without_name(std::string message, const std::string& file) {
+  if (message.starts_with(file + ": ")) message.erase(0, file.size() + 2);
+  return message;
+}
+
+// `columns`: held while a recording is read whole: one at a time fits into memory.
+Source read_one(const std::string& file, const Reading& reading, std::mutex& columns) {
+  Source out{.file = file, .summary = {}, .why = {}};
+  try {
+    const auto text = trace::read_summary(file);
+    if (!text) {
+      out.why = without_name(text.error().message, file);
+      return out;
+    }
+    if (!text->empty()) {
+      if (auto summary = read_summary(*text)) out.summary = std::move(*summary);
+    }
+    if (out.summary && (!reading.checks || knows_findings(*out.summary, reading.version))) return out;
+    const std::lock_guard one_at_a_time(columns);
+    const auto recording = trace::Recording::open(file);
+    if (!recording) {
+      out.summary.reset();
+      out.why = without_name(recording.error().message, file);
+      return out;
+    }
+    // Ranks of which there is a summary alone have no events to look for findings in.
+    if (out.summary && recording->processes().size() < out.summary->processes.size()) return out;
+    out.is_from_columns = !out.summary;
+    if (reading.checks) {
+      advise::Checks checks = reading.checks();
+      out.summary = summarize(*recording, &checks, reading.version);
+    } else {
+      out.summary = summarize(*recording, nullptr, reading.version);
+    }
+  } catch (const std::bad_alloc&) {
+    out.summary.reset();
+    out.why = "not enough memory to read it";
+  } catch (const std::length_error&) {
+    out.summary.reset();
+    out.why = "it asks for more memory than there can be";
+  }
+  return out;
+}
+
+}  // namespace
+
+trace::Result<std::vector<std::string>> files_of(const std::vector<std::string>& given) {
+  std::vector<std::string> out;
+  for (const std::string& one : given) {
+    std::error_code error;
+    if (!fs::is_directory(one, error)) {
+      out.push_back(one);  // what is wrong with it, its reader says
+      continue;
+    }
+    const size_t before = out.size();
+    for (fs::recursive_directory_iterator entry(one, fs::directory_options::skip_permission_denied, error), end;
+         !error && entry != end; entry.increment(error)) {
+      if (entry->path().extension() == ".tapelens") out.push_back(entry->path().string());
+    }
+    if (error) return trace::Error{one + ": cannot be read: " + error.message()};
+    if (out.size() == before) return trace::Error{one + ": there is no recording (*.tapelens) in it"};
+    std::sort(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
+  }
+  return out;
+}
+
+bool is_of_a_rank(const std::string& file) {
+  const auto text = trace::read_summary(file);
+  if (!text || text->empty()) return false;
+  const auto summary = read_summary(*text);
+  return summary && std::ranges::any_of(summary->processes, [](const RankSummary& one) { return one.rank >= 0; });
+}
+
+std::vector<Source> read_all(const std::vector<std::string>& files, const Reading& reading) {
+  std::vector<Source> sources(files.size());
+  std::atomic<size_t> next{0};
+  std::atomic<bool> is_wanted{true};
+  std::mutex columns, telling;
+  const auto work = [&] {
+    for (size_t at = next++; at < files.size() && is_wanted; at = next++) {
+      sources[at] = read_one(files[at], reading, columns);
+      if (!reading.progress) continue;
+      const std::lock_guard lock(telling);
+      if (!reading.progress(static_cast<double>(at) / static_cast<double>(files.size()))) is_wanted = false;
+    }
+  };
+  std::vector<std::thread> readers;
+  const size_t count =
+      std::min<size_t>({std::max(1U, std::thread::hardware_concurrency()), kMostReaders, files.size()});
+  for (size_t i = 1; i < count; ++i) readers.emplace_back(work);
+  work();
+  for (std::thread& reader : readers) reader.join();
+  return sources;
+}
+
+}  // namespace tapelens::ranks

@@ -1,0 +1,180 @@
+// Ranks that stand out: the same rule as for steps (gui/models/steps_outstanding.cpp), over ranks.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "analyzer/ranks/job.h"
+
+namespace tapelens::ranks {
+
+namespace {
+
+constexpr double kFar = 5;             // standard deviations, as the median of the distances has them
+constexpr double kDeviation = 1.4826;  // of a normal distribution that median becomes the standard deviation
+constexpr double kLeastShare = 0.02;   // of the peak's median: less is not worth a look
+constexpr int64_t kExplains = 10;      // one of so many bytes of a difference is a reason for it
+constexpr double kMostHave = 0.9;      // of ranks have the same number of steps, where another one stands out
+
+int64_t median_of(std::vector<int64_t> values) {  // the lower of two
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// What every rank holds of each key. Where a list is cut off, what is not in it is at least nothing and at most what
+// the last one in it is: differences are told as the least that they can be.
+class Keys {
+ public:
+  Keys(const Job& job, By by) : by_(by) {
+    for (const Rank& rank : job.ranks) {
+      const Sums& sums = of(rank);
+      const int64_t most = sums.left_out > 0 && !sums.rows.empty() ? sums.rows.back().bytes.value : 0;
+      at_most_.push_back(most);
+      for (const Sum& sum : sums.rows) known_[sum.key].emplace_back(at_most_.size() - 1, sum.bytes.value);
+    }
+  }
+  // The key that explains most of a difference; none: no key explains enough.
+  std::optional<Reason> reason(const Rank& rank, int64_t difference) {
+    std::optional<Reason> best;
+    const Sums& here = of(rank);
+    const int64_t cut = here.left_out > 0 && !here.rows.empty() ? here.rows.back().bytes.value : 0;
+    std::map<std::string_view, int64_t> mine;
+    for (const Sum& sum : here.rows) mine[sum.key] += sum.bytes.value;
+    const auto consider = [&](const std::string& key, int64_t bytes, int64_t median) {
+      const bool is_same_way = (bytes > median) == (difference > 0);
+      const int64_t share = std::abs(bytes - median);
+      if (!is_same_way || share < std::abs(difference) / kExplains || share == 0) return;
+      if (best && share <= std::abs(best->difference().value)) return;
+      best = Reason{by_, key, Bytes{bytes}, Bytes{median}};
+    };
+    if (difference > 0) {
+      for (const Sum& sum : here.rows) consider(sum.key, mine.at(sum.key), medians(sum.key).most);
+    } else {
+      for (const auto& [key, values] : known_) {
+        const auto at = mine.find(key);
+        consider(key, at == mine.end() ? cut : at->second, medians(key).least);
+      }
+    }
+    return best;
+  }
+
+ private:
+  struct Medians {
+    int64_t least, most;
+  };
+  const Sums& of(const Rank& rank) const { return rank.device().by[static_cast<size_t>(by_)]; }
+  const Medians& medians(const std::string& key) {
+    const auto [at, is_new] = medians_.try_emplace(key);
+    if (!is_new) return at->second;
+    std::vector<int64_t> least(at_most_.size(), 0), most = at_most_;
+    for (const auto& [rank, bytes] : known_.at(key)) least[rank] = most[rank] = bytes;
+    at->second = {median_of(std::move(least)), median_of(std::move(most))};
+    return at->second;
+  }
+
+  By by_;
+  std::vector<int64_t> at_most_;  // by rank, of what it does not list
+  std::map<std::string, std::vector<std::pair<size_t, int64_t>>> known_;
+  std::map<std::string, Medians> medians_;
+};
+
+struct Spread {
+  int64_t median = 0;
+  double deviation = 0;  // 0: most are the same
+};
+
+Spread spread_of(const std::vector<int64_t>& values) {
+  Spread out;
+  out.median = median_of(values);
+  std::vector<int64_t> distances;
+  for (const int64_t value : values) distances.push_back(std::abs(value - out.median));
+  out.deviation = kDeviation * static_cast<double>(median_of(std::move(distances)));
+  return out;
+}
+
+class Finder {
+ public:
+  explicit Finder(const Job& job) : job_(job) {
+    for (size_t by = 0; by < kByNames.size(); ++by) keys_.emplace_back(job, static_cast<By>(by));
+  }
+
+  std::vector<Outlier> run() {
+    std::vector<int64_t> values;
+    for (const Rank& rank : job_.ranks) values.push_back(rank.device().peak.value);
+    find(Outlier::Of::peak, "", values);
+    for (const CategoryRange& category : job_.categories) {
+      values.clear();
+      for (const Rank& rank : job_.ranks) {
+        int64_t bytes = 0;
+        for (const Sum& sum : rank.device().by[static_cast<size_t>(By::category)].rows) {
+          if (sum.key == category.category) bytes += sum.bytes.value;
+        }
+        values.push_back(bytes);
+      }
+      find(Outlier::Of::category, category.category, values);
+    }
+    find_reserved();
+    find_steps();
+    std::ranges::stable_sort(out_, [](const Outlier& a, const Outlier& b) {
+      if (a.of != b.of) return a.of < b.of;
+      return std::abs(a.here - a.median) > std::abs(b.here - b.median);
+    });
+    return std::move(out_);
+  }
+
+ private:
+  void find(Outlier::Of of, const std::string& category, const std::vector<int64_t>& values) {
+    const Spread spread = spread_of(values);
+    const double far = std::max(kFar * spread.deviation, kLeastShare * static_cast<double>(job_.median.value));
+    for (size_t rank = 0; rank < values.size(); ++rank) {
+      const int64_t difference = values[rank] - spread.median;
+      if (static_cast<double>(std::abs(difference)) <= far || known_.contains(rank)) continue;
+      Outlier one{rank, of, category, values[rank], spread.median, {}, {}};
+      if (spread.deviation > 0) one.z = static_cast<double>(difference) / spread.deviation;
+      for (Keys& keys : keys_) {
+        if (of == Outlier::Of::reserved) break;  // holders explain what is allocated
+        if (auto reason = keys.reason(job_.ranks[rank], difference)) one.reasons.push_back(std::move(*reason));
+      }
+      out_.push_back(std::move(one));
+    }
+    for (const Outlier& one : out_) known_.insert(one.rank);  // what follows from the peak is not told again
+  }
+
+  void find_reserved() {
+    std::vector<int64_t> values;
+    for (const Rank& rank : job_.ranks) {
+      if (!rank.device().reserved_peak) return;
+      values.push_back(rank.device().reserved_peak->value);
+    }
+    find(Outlier::Of::reserved, "", values);
+  }
+
+  // Numbers of steps have no spread: all have the same, or the program is another one.
+  void find_steps() {
+    std::map<uint64_t, size_t> counts;
+    for (const Rank& rank : job_.ranks) ++counts[rank.summary.steps];
+    const auto most = std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
+    if (static_cast<double>(most->second) < kMostHave * static_cast<double>(job_.ranks.size())) return;
+    for (size_t rank = 0; rank < job_.ranks.size(); ++rank) {
+      const uint64_t steps = job_.ranks[rank].summary.steps;
+      if (steps == most->first) continue;
+      out_.push_back(
+          {rank, Outlier::Of::steps, "", static_cast<int64_t>(steps), static_cast<int64_t>(most->first), {}, {}});
+    }
+  }
+
+  const Job& job_;
+  std::vector<Keys> keys_;
+  std::vector<Outlier> out_;
+  std::set<size_t> known_;
+};
+
+}  // namespace
+
+std::vector<Outlier> outliers_of(const Job& job) {
+  if (job.ranks.size() < kFewestRanks) return {};
+  return Finder(job).run();
+}
+
+}  // namespace tapelens::ranks

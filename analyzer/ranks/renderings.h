@@ -1,0 +1,24 @@
+// How the ranks of a run are written.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "analyzer/ranks/job.h"
+#include "analyzer/report/report.h"
+
+namespace tapelens::ranks {
+
+// style.rows: of each list.
+std::string ranks_text(const Job& job, const report::Style& style);
+std::string ranks_markdown(const Job& job, const report::Style& style);
+std::string ranks_json(const Job& job, const report::Style& style);  // all of each
+
+struct Format {
+  const char* name;
+  std::string (*render)(const Job&, const report::Style&);
+};
+inline constexpr std::array<Format, 3> kFormats = {
+    {{"text", ranks_text}, {"markdown", ranks_markdown}, {"json", ranks_json}}};
+
+}  // namespace tapelens::ranks

@@ -1,0 +1,152 @@
+#include "analyzer/ranks/words.h"
+
+#include <algorithm>
+
+#include "analyzer/report/format.h"
+#include "analyzer/report/layout.h"
+#include "analyzer/report/modules.h"
+
+namespace tapelens::ranks {
+
+using report::bytes_text;
+using report::count_text;
+using report::percent_text;
+using report::plural;
+
+namespace {
+
+// Ranks in words: "3, 7 and 12", "3, 7, 12 and 9 more".
+constexpr size_t kNamed = 6;
+
+bool has_ranks(const Job& job) { return job.ranks.front().summary.rank >= 0; }
+
+std::optional<peak::HolderKind> kind_of(std::string_view category) {
+  for (size_t i = 0; i < peak::kHolderKinds; ++i) {
+    const auto kind = static_cast<peak::HolderKind>(i);
+    if (category == category_name(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+std::string difference_text(int64_t here, int64_t median) {
+  const Bytes difference{std::abs(here - median)};
+  const std::string share = median > 0 ? " (" + percent_text(difference, Bytes{median}) + ")" : "";
+  return bytes_text(difference) + share + (here > median ? " more" : " less") + " than the median rank";
+}
+
+}  // namespace
+
+std::string count_of_ranks(const Job& job) {
+  return has_ranks(job) ? plural(job.ranks.size(), "rank", "ranks") : plural(job.ranks.size(), "process", "processes");
+}
+
+std::string name_on_host(const Rank& rank) {
+  return rank.name() + (rank.summary.host.empty() ? "" : " on " + rank.summary.host);
+}
+
+std::string category_label(std::string_view category) {
+  const auto kind = kind_of(category);
+  return kind ? report::label(*kind) : std::string(category);
+}
+
+std::string category_heading(std::string_view category) {
+  const auto kind = kind_of(category);
+  return kind ? report::heading(*kind) : std::string(category);
+}
+
+std::string peak_text(const Job& job) {
+  if (job.ranks.size() == 1) return bytes_text(job.median);
+  return "median " + bytes_text(job.median) + ", from " + bytes_text(job.least) + " (" +
+         job.ranks[job.least_rank].name() + ") to " + bytes_text(job.most) + " (" + job.ranks[job.most_rank].name() +
+         ")";
+}
+
+std::string outlier_text(const Job& job, const Outlier& outlier) {
+  switch (outlier.of) {
+    case Outlier::Of::peak:
+      return "peak " + bytes_text(Bytes{outlier.here}) + ", " + difference_text(outlier.here, outlier.median);
+    case Outlier::Of::category:
+      return category_label(outlier.category) + " " + bytes_text(Bytes{outlier.here}) + " at its peak, " +
+             difference_text(outlier.here, outlier.median) + "; the peak itself is as others are";
+    case Outlier::Of::reserved:
+      return "reserved " + bytes_text(Bytes{outlier.here}) + " of the GPU, " +
+             difference_text(outlier.here, outlier.median) + "; what it allocated is as others have it";
+    case Outlier::Of::steps:
+      break;
+  }
+  const bool is_early = outlier.here < outlier.median;
+  return plural(static_cast<uint64_t>(outlier.here), "step", "steps") + ", where " +
+         (job.ranks.size() > kFewestRanks ? "nearly all" : "others") + " have " +
+         count_text(static_cast<uint64_t>(outlier.median)) + (is_early ? ": it ended earlier, or is slower" : "");
+}
+
+std::string reason_text(const Reason& reason) {
+  return bytes_text(reason.median) + " -> " + bytes_text(reason.here) + "  " +
+         (reason.by == By::category ? category_label(reason.key) : reason.key);
+}
+
+std::string on_ranks_text(const Job& job, const SharedFinding& finding) {
+  const size_t known = job.ranks.size() - job.findings_unknown;
+  std::string text = finding.ranks.size() == known && known > 1
+                         ? "on all " + count_text(known)
+                         : "on " + count_text(finding.ranks.size()) + " of " + count_text(known);
+  text += has_ranks(job) ? (known == 1 ? " rank" : " ranks") : (known == 1 ? " process" : " processes");
+  if (finding.ranks.size() == known || finding.ranks.size() > kNamed || !has_ranks(job)) return text;
+  for (size_t i = 0; i < finding.ranks.size(); ++i) {
+    text += (i == 0 ? ": " : ", ") + std::to_string(job.ranks[finding.ranks[i]].summary.rank);
+  }
+  return text;
+}
+
+std::string place_text(const Finding& finding) {
+  std::string text;
+  for (const std::string& part : {finding.field, finding.module, finding.source}) {
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  }
+  return text;
+}
+
+std::string missing_text(const Job& job) {
+  if (job.missing_count == 0) return "";
+  std::string text = "There is no recording of ";
+  text += job.missing_count == 1 ? "rank "
+                                 : count_text(job.missing_count) + " of the " + count_text(job.expected) + " ranks: ";
+  for (size_t i = 0; i < std::min(kNamed, job.missing.size()); ++i) {
+    const auto& [first, last] = job.missing[i];
+    text += (i == 0 ? "" : ", ") + std::to_string(first) + (first == last ? "" : " to " + std::to_string(last));
+  }
+  return text + (job.missing.size() > kNamed ? ", ..." : "");
+}
+
+std::vector<std::string> remarks_of(const Job& job) {
+  std::vector<std::string> out = job.remarks;
+  if (!job.has_enough && job.ranks.size() > 1) {
+    out.push_back("Which ranks stand out is told from " + std::to_string(kFewestRanks) +
+                  " ranks on: a median of fewer says nothing.");
+  }
+  if (job.incomplete > 0) {
+    out.push_back(plural(job.incomplete, "rank", "ranks") + " lost data: tapelens report FILE says what.");
+  }
+  if (job.from_columns > 0) {
+    out.push_back(plural(job.from_columns, "file has", "files have") +
+                  " no summary of this version: read from the recording itself, which takes longer.");
+  }
+  if (job.findings_unknown > 0) {
+    out.push_back("Findings are not known of " + count_text(job.findings_unknown) + " of " + count_of_ranks(job) +
+                  ": checks run when a recording of at most " + count_text(kMostEventsChecked) +
+                  " events is sealed. --findings runs them now.");
+  }
+  if (job.findings_cut > 0) {
+    out.push_back("The summaries of " + plural(job.findings_cut, "rank", "ranks") +
+                  " have not all of their findings: some may be on more ranks.");
+  }
+  return out;
+}
+
+std::string end_text(const RankSummary& rank) {
+  if (rank.out_of_memory > 0) return "out of memory";
+  if (rank.exit_code.value_or(0) != 0) return "exit code " + std::to_string(*rank.exit_code);
+  return rank.finished ? "fine" : "died";
+}
+
+}  // namespace tapelens::ranks

@@ -1,0 +1,62 @@
+// Which module holds how much of what, at the peak of each phase.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/model/steps.h"
+#include "analyzer/peak/groups.h"
+#include "analyzer/peak/holders.h"
+#include "analyzer/peak/timeline.h"
+
+namespace tapelens::report {
+
+struct ModuleRow {
+  std::string module;  // "(outside of modules)": of none
+  model::Bytes bytes;
+  uint64_t allocations = 0;
+  std::array<model::Bytes, peak::kHolderKinds> by_kind{};  // sum to `bytes`
+  model::AllocationId largest;
+  model::Bytes largest_bytes;
+
+  void add(const ModuleRow& other) {
+    bytes += other.bytes;
+    allocations += other.allocations;
+    for (size_t kind = 0; kind < peak::kHolderKinds; ++kind) by_kind[kind] += other.by_kind[kind];
+    if (other.largest_bytes > largest_bytes) {
+      largest = other.largest;
+      largest_bytes = other.largest_bytes;
+    }
+  }
+};
+
+// One moment: that at which most was alive in a phase, or the one that the report is about.
+struct ModuleTable {
+  model::Phase phase{};
+  bool is_chosen = false;  // the moment that the report is about
+  model::Bytes bytes;      // alive then
+  peak::Moment when;
+  uint32_t step = 0;
+  std::vector<peak::Category> by_category;
+  std::vector<ModuleRow> rows;  // the most bytes first; sum to `bytes`, with `rest`
+  ModuleRow rest;               // by --top
+  uint64_t rows_left_out = 0;
+};
+
+// "GPT.blocks.3" of "GPT.blocks.3.attention.query" at depth 2: so many levels below the outermost module.
+std::string_view module_at(std::string_view path, std::optional<unsigned> depth);
+
+// The kinds of which some table has bytes: parameters, gradients and other roles first, then what is saved or kept for
+// the backward otherwise, then the rest.
+std::vector<peak::HolderKind> columns_of(const std::vector<ModuleTable>& tables);
+// What a column is headed with: "parameters", "saved", "temporaries".
+std::string heading(peak::HolderKind kind);
+// Of a column of figures under that heading, in characters of a terminal.
+unsigned column_width(std::string_view heading);
+// "Forward: at most 61.0 MiB, in step 2".
+std::string title_text(const ModuleTable& table);
+
+}  // namespace tapelens::report

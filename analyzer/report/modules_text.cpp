@@ -1,0 +1,162 @@
+// The tables of modules for people: text, Markdown, JSON.
+#include "analyzer/report/modules_text.h"
+
+#include <algorithm>
+
+#include "analyzer/report/escape.h"
+#include "analyzer/report/format.h"
+#include "analyzer/report/json.h"
+
+namespace tapelens::report {
+
+namespace {
+
+using Kinds = std::vector<peak::HolderKind>;
+
+Bytes of(const ModuleRow& row, peak::HolderKind kind) { return row.by_kind[static_cast<size_t>(kind)]; }
+
+// The first rows, and one for all others. `all`: the sum.
+struct Shown {
+  std::vector<ModuleRow> rows;
+  ModuleRow all;
+};
+
+Shown shown(const ModuleTable& table, size_t rows) {
+  Shown out;
+  ModuleRow rest = table.rest;
+  uint64_t left_out = table.rows_left_out;
+  out.all.add(rest);
+  for (const ModuleRow& row : table.rows) {
+    out.all.add(row);
+    if (out.rows.size() < rows) {
+      out.rows.push_back(row);
+    } else {
+      rest.add(row);
+      ++left_out;
+    }
+  }
+  if (left_out > 0) {
+    rest.module = "and " + count_text(left_out) + " more";
+    out.rows.push_back(rest);
+  }
+  out.all.module = "all";
+  return out;
+}
+
+// Those that there is room for: the ones that hold most, in their order.
+Kinds fitting(const std::vector<ModuleTable>& tables, const Kinds& kinds, size_t most) {
+  if (kinds.size() <= most) return kinds;
+  std::vector<std::pair<int64_t, peak::HolderKind>> by_bytes;
+  for (const peak::HolderKind kind : kinds) {
+    int64_t largest = 0;
+    for (const ModuleTable& table : tables) {
+      int64_t sum = of(table.rest, kind).value;
+      for (const ModuleRow& row : table.rows) sum += of(row, kind).value;
+      largest = std::max(largest, sum);
+    }
+    by_bytes.emplace_back(largest, kind);
+  }
+  std::ranges::stable_sort(by_bytes, std::ranges::greater(), [](const auto& one) { return one.first; });
+  by_bytes.resize(most - 1);  // one column is for the rest
+  Kinds out;
+  for (const peak::HolderKind kind : kinds) {
+    if (std::ranges::find(by_bytes, kind, [](const auto& one) { return one.second; }) != by_bytes.end()) {
+      out.push_back(kind);
+    }
+  }
+  return out;
+}
+
+std::string cell_text(Bytes bytes) { return bytes == Bytes{} ? "-" : bytes_text(bytes); }
+
+}  // namespace
+
+void add_modules(Page& page, const std::vector<ModuleTable>& tables) {
+  constexpr unsigned kLeastName = 22;
+  const unsigned figure = column_width("all");
+  const auto width_of = [](peak::HolderKind kind) { return column_width(heading(kind)); };
+  const Kinds all = columns_of(tables);
+  unsigned beside = 2 + kLeastName;  // what is beside figures, and what columns are wider than those
+  for (const peak::HolderKind kind : all) beside += width_of(kind) - figure;
+  const unsigned fit_in = page.width() > beside ? (page.width() - beside) / figure : 0;
+  const size_t room = std::max(3U, fit_in) - 1;  // without the sum
+  const Kinds kinds = fitting(tables, all, room);
+  const bool has_rest = kinds.size() < all.size();
+  unsigned width = kLeastName;
+  for (const ModuleTable& table : tables) {
+    for (const ModuleRow& row : table.rows) width = std::max(width, report::columns(row.module));
+  }
+  unsigned taken = 2 + figure + (has_rest ? figure : 0);
+  for (const peak::HolderKind kind : kinds) taken += width_of(kind);
+  width = std::min(width, page.width() > taken + kLeastName ? page.width() - taken : kLeastName);
+  for (const ModuleTable& table : tables) {
+    page.heading(title_text(table), table.is_chosen && tables.size() > 1 ? "the peak" : "");
+    std::string head = "  " + pad_right("module", width) + pad_left("all", figure);
+    for (const peak::HolderKind kind : kinds) head += pad_left(heading(kind), width_of(kind));
+    if (has_rest) head += pad_left("the rest", figure);
+    page.line(page.paint(Paint::dim, head));
+    const auto line = [&](const ModuleRow& row, Paint paint) {
+      std::string text = "  " + pad_right(fit(row.module, width), width) + pad_left(bytes_text(row.bytes), figure);
+      Bytes rest = row.bytes;
+      for (const peak::HolderKind kind : kinds) {
+        text += pad_left(cell_text(of(row, kind)), width_of(kind));
+        rest = rest - of(row, kind);
+      }
+      if (has_rest) text += pad_left(cell_text(rest), figure);
+      page.line(page.paint(paint, text));
+    };
+    const Shown rows = shown(table, page.rows());
+    for (const ModuleRow& row : rows.rows) line(row, Paint::plain);
+    line(rows.all, Paint::bold);
+  }
+}
+
+std::string modules_markdown(const std::vector<ModuleTable>& tables, size_t rows) {
+  const Kinds kinds = columns_of(tables);
+  std::string out;
+  for (const ModuleTable& table : tables) {
+    out += "\n**" + cell(title_text(table)) + "**\n\n| module | all |";
+    for (const peak::HolderKind kind : kinds) out += " " + cell(heading(kind)) + " |";
+    out += "\n|:--|--:|";
+    for (size_t i = 0; i < kinds.size(); ++i) out += "--:|";
+    out += "\n";
+    const auto line = [&](const ModuleRow& row, const std::string& name) {
+      out += "| " + name + " | " + bytes_text(row.bytes) + " |";
+      for (const peak::HolderKind kind : kinds) out += " " + cell_text(of(row, kind)) + " |";
+      out += "\n";
+    };
+    const Shown all = shown(table, rows);
+    for (const ModuleRow& row : all.rows) line(row, code(row.module));
+    line(all.all, "all");
+  }
+  return out;
+}
+
+Json modules_json(const std::vector<ModuleTable>& tables) {
+  Json out = Json::array();
+  for (const ModuleTable& table : tables) {
+    Json rows = Json::array();
+    for (const ModuleRow& row : table.rows) {
+      Json by_category = Json::array();
+      for (size_t kind = 0; kind < peak::kHolderKinds; ++kind) {
+        if (row.by_kind[kind] == Bytes{}) continue;
+        by_category.push_back(
+            {{"name", category_name(static_cast<peak::HolderKind>(kind))}, {"bytes", row.by_kind[kind].value}});
+      }
+      rows.push_back({{"module", row.module},
+                      {"bytes", row.bytes.value},
+                      {"allocations", row.allocations},
+                      {"by_category", std::move(by_category)}});
+    }
+    out.push_back({{"phase", phase_name(table.phase)},
+                   {"is_peak", table.is_chosen},
+                   {"bytes", table.bytes.value},
+                   {"time_ns", table.when.time.ns},
+                   {"step", table.step},
+                   {"rows", std::move(rows)},
+                   {"rows_left_out", {{"count", table.rows_left_out}, {"bytes", table.rest.bytes.value}}}});
+  }
+  return out;
+}
+
+}  // namespace tapelens::report

@@ -1,0 +1,412 @@
+#include "analyzer/snapshot/maker.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "analyzer/pickle/malformed.h"
+#include "analyzer/snapshot/native_frames.h"
+
+namespace tapelens::snapshot {
+
+using pickle::Kind;
+using pickle::Malformed;
+using pickle::Value;
+
+namespace {
+
+// In the order of Key.
+constexpr std::array<std::string_view, kKeys> kKeyTexts = {"action",
+                                                           "addr",
+                                                           "address",
+                                                           "allocator_settings",
+                                                           "blocks",
+                                                           "compile_context",
+                                                           "device",
+                                                           "device_free",
+                                                           "device_traces",
+                                                           "external_annotations",
+                                                           "filename",
+                                                           "forward_frames",
+                                                           "frames",
+                                                           "host_segments",
+                                                           "host_traces",
+                                                           "is_expandable",
+                                                           "line",
+                                                           "name",
+                                                           "pool_id",
+                                                           "requested_size",
+                                                           "segment_pool_id",
+                                                           "segments",
+                                                           "PYTORCH_CUDA_ALLOC_CONF",
+                                                           "size",
+                                                           "stage",
+                                                           "state",
+                                                           "stream",
+                                                           "time_us",
+                                                           "total_size",
+                                                           "user_metadata"};
+
+// Behind the keys, so that each has a number that is known. The first are actions, in the order of Action.
+constexpr std::string_view kWords[] = {"alloc",
+                                       "free_requested",
+                                       "free_completed",
+                                       "segment_alloc",
+                                       "segment_free",
+                                       "segment_map",
+                                       "segment_unmap",
+                                       "snapshot",
+                                       "oom",
+                                       "annotate",
+                                       "active_allocated",
+                                       "active_pending_free",
+                                       "active_awaiting_free",
+                                       "START",
+                                       "END",
+                                       "N/A"};
+enum Word : uint64_t {
+  kFirstAction = kKeys,
+  kActiveAllocated = kFirstAction + static_cast<uint64_t>(Action::unknown),
+  kActivePendingFree,
+  kActiveAwaitingFree,
+  kStart,
+  kEnd,
+  kNotApplicable,
+};
+
+constexpr uint64_t kNativeFrame = uint64_t{1} << 32;
+// Sizes and times beyond these are no snapshot's, and their sums are no numbers of 63 bits.
+constexpr uint64_t kMostBytes = uint64_t{1} << 52;
+constexpr int64_t kLatest = int64_t{1} << 53;  // microseconds: 285 years
+
+}  // namespace
+
+// The values of a dict by the keys that are looked at.
+class SnapshotMaker::Fields {
+ public:
+  explicit Fields(std::span<const Value> pairs) {
+    for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+      if (pairs[i].kind == Kind::text && pairs[i].payload < kKeys) values_[pairs[i].payload] = &pairs[i + 1];
+    }
+  }
+  const Value* operator[](Key key) const { return values_[static_cast<size_t>(key)]; }
+  bool has(Key key) const { return (*this)[key] != nullptr; }
+
+  std::optional<uint64_t> text(Key key) const {
+    const Value* value = (*this)[key];
+    if (value == nullptr || value->kind != Kind::text) return std::nullopt;
+    return value->payload;
+  }
+  // The C++ pickler writes addresses above 2^63 as negative numbers: the same bits.
+  uint64_t address(Key key) const { return integer(key).payload; }
+  uint64_t bytes(Key key) const {
+    const Value& value = integer(key);
+    if (value.is_negative || value.payload > kMostBytes) wrong(key, "is no size");
+    return value.payload;
+  }
+  int64_t number(Key key, int64_t otherwise) const {
+    if (!has(key)) return otherwise;
+    const Value& value = integer(key);
+    if (!value.is_negative && value.payload > INT64_MAX) wrong(key, "is too large");
+    return static_cast<int64_t>(value.payload);
+  }
+  int64_t time() const {
+    const int64_t time = number(Key::time_us, 0);
+    if (time < 0 || time > kLatest) wrong(Key::time_us, "is no time");
+    return time;
+  }
+  bool is_true(Key key) const {
+    const Value* value = (*this)[key];
+    return value != nullptr && (value->kind == Kind::boolean || value->kind == Kind::integer) && value->payload != 0;
+  }
+  PoolId pool(Key key, const std::vector<PoolId>& pools) const {
+    const Value* value = (*this)[key];
+    return value != nullptr && is(*value, Made::pool) ? pools[value->payload] : PoolId{};
+  }
+
+ private:
+  const Value& integer(Key key) const {
+    const Value* value = (*this)[key];
+    if (value == nullptr) wrong(key, "is missing");
+    if (value->kind != Kind::integer) wrong(key, "is no integer");
+    return *value;
+  }
+  [[noreturn]] static void wrong(Key key, const char* what) {
+    throw Malformed{0, "'" + std::string(kKeyTexts[static_cast<size_t>(key)]) + "' " + what};
+  }
+
+  std::array<const Value*, kKeys> values_{};
+};
+
+SnapshotMaker::SnapshotMaker(Snapshot& snapshot, trace::SharedTables& shared) : snapshot_(snapshot), shared_(shared) {
+  for (const std::string_view key : kKeyTexts) text(key);
+  for (const std::string_view word : kWords) text(word);
+  streams_[0] = 0;
+  pools_[PoolId{}] = 0;
+  notes_[Note{}] = 0;
+}
+
+bool SnapshotMaker::is_snapshot(const Value& value) { return is(value, Made::snapshot); }
+
+uint64_t SnapshotMaker::text(std::string_view text) {
+  if (const auto known = text_numbers_.find(text); known != text_numbers_.end()) return known->second;
+  const auto number = static_cast<uint32_t>(texts_.size());
+  texts_.push_back(&text_numbers_.emplace(text, number).first->first);
+  shared_texts_.emplace_back();
+  return number;
+}
+
+StringId SnapshotMaker::shared_text(uint64_t text) {
+  StringId& id = shared_texts_[text];
+  if (!id) id = shared_.string(*texts_[text]);
+  return id;
+}
+
+// ---- lists ------------------------------------------------------------------------------------------------------
+
+SnapshotMaker::Made SnapshotMaker::list_of(Made item) {
+  switch (item) {
+    case Made::event:
+      return Made::events;
+    case Made::block:
+      return Made::blocks;
+    case Made::segment:
+      return Made::segments;
+    case Made::annotation:
+      return Made::annotations;
+    default:
+      return Made::other;
+  }
+}
+
+Value SnapshotMaker::list(const Value& before, std::span<const Value> items) {
+  if (items.empty()) return before;
+  const Value& first = items.front();
+  if (is(first, Made::frame)) return make_stack(before, items);
+  if (first.kind == Kind::empty_list || is(first, Made::events)) return make_traces(before, items);
+  const Made of = first.kind == Kind::made ? list_of(static_cast<Made>(first.what)) : Made::other;
+  return of == Made::other ? made(Made::other, 0) : make_list(of, before, items);
+}
+
+// Of what was made one after another: rows that follow each other.
+Value SnapshotMaker::make_list(Made of, const Value& before, std::span<const Value> items) {
+  const bool is_first = before.kind == Kind::empty_list;
+  if (!is_first && !is(before, of)) throw Malformed{0, "a list of different things"};
+  const uint64_t place = is_first ? lists_.size() : before.payload;
+  if (is_first) lists_.push_back({{items.front().payload, 0}, false});
+  Range& range = lists_[place].range;
+  for (const Value& item : items) {
+    if (item.kind != Kind::made || list_of(static_cast<Made>(item.what)) != of)
+      throw Malformed{0, "a list of different things"};
+    if (item.payload != range.first + range.count)
+      throw Malformed{0, "a list that has an entry twice, or in another order than it was written"};
+    ++range.count;
+  }
+  return made(of, place);
+}
+
+Value SnapshotMaker::make_traces(const Value& before, std::span<const Value> items) {
+  const bool is_first = before.kind == Kind::empty_list;
+  if (!is_first && !is(before, Made::traces)) return made(Made::other, 0);
+  const uint64_t place = is_first ? traces_.size() : before.payload;
+  if (is_first) traces_.emplace_back();
+  for (const Value& item : items) {
+    if (item.kind == Kind::empty_list) {
+      traces_[place].emplace_back();
+    } else {
+      traces_[place].push_back(take(&item, Made::events));
+    }
+  }
+  return made(Made::traces, place);
+}
+
+// A list belongs to one other; where there is none, it is empty.
+Range SnapshotMaker::take(const Value* list, Made what) {
+  if (list == nullptr || list->kind == Kind::empty_list || list->kind == Kind::none) return {};
+  if (!is(*list, what)) throw Malformed{0, "a list that holds something else than its key says"};
+  List& of = lists_[list->payload];
+  if (std::exchange(of.is_used, true)) throw Malformed{0, "a list that is in two places"};
+  return of.range;
+}
+
+// PyTorch's own frames in C++ say nothing of the program; where there are no others they are all there is.
+Value SnapshotMaker::make_stack(const Value& before, std::span<const Value> items) {
+  if (before.kind == Kind::empty_list) {
+    frames_.clear();
+    kept_frames_.clear();
+  } else if (!is(before, Made::stack) || before.payload != last_stack_) {
+    return made(Made::other, 0);
+  }
+  for (const Value& item : items) {
+    if (!is(item, Made::frame)) return made(Made::other, 0);
+    const trace::FrameId frame{static_cast<uint32_t>(item.payload)};
+    frames_.push_back(frame);
+    if ((item.payload & kNativeFrame) == 0) kept_frames_.push_back(frame);
+  }
+  last_stack_ = shared_.stack(kept_frames_.empty() ? frames_ : kept_frames_).value;
+  return made(Made::stack, last_stack_);
+}
+
+// ---- dicts ------------------------------------------------------------------------------------------------------
+
+Value SnapshotMaker::dict(const Value& before, std::span<const Value> pairs) {
+  if (pairs.empty()) return before;
+  if (before.kind != Kind::empty_dict && !is(before, Made::other))
+    throw Malformed{0, "a dict that goes on after it was whole"};
+  const Fields fields(pairs);
+  if (fields.has(Key::action)) return make_event(fields);
+  if (fields.has(Key::segments) || fields.has(Key::device_traces)) return make_snapshot(fields);
+  if (fields.has(Key::blocks)) return make_segment(fields);
+  if (fields.has(Key::state) && fields.has(Key::size)) return make_block(fields);
+  if (fields.has(Key::filename) && fields.has(Key::line)) return make_frame(fields);
+  if (fields.has(Key::stage) && fields.has(Key::time_us)) return make_annotation(fields);
+  if (const auto text = fields.text(Key::settings)) return made(Made::settings, *text);
+  return made(Made::other, 0);
+}
+
+Value SnapshotMaker::tuple(std::span<const Value> items) {
+  const auto fits = [](const Value& value) {
+    return value.kind == Kind::integer && !value.is_negative && value.payload <= UINT32_MAX;
+  };
+  if (items.size() != 2 || !fits(items[0]) || !fits(items[1])) return made(Made::other, 0);
+  return made(Made::pool,
+              pool_place({static_cast<uint32_t>(items[0].payload), static_cast<uint32_t>(items[1].payload)}));
+}
+
+Value SnapshotMaker::make_frame(const Fields& fields) {
+  const auto file = fields.text(Key::filename), name = fields.text(Key::name);
+  if (!file) throw Malformed{0, "a frame without a file's name"};
+  const int64_t line = fields.number(Key::line, 0);
+  const auto known = static_cast<uint32_t>(has_line(*texts_[*file]) && line > 0 && line <= UINT32_MAX ? line : 0);
+  const trace::FrameId frame = shared_.frame(shared_text(*file), name ? shared_text(*name) : StringId{}, known);
+  const bool is_native = name && is_native_library_frame(*texts_[*file], *texts_[*name]);
+  return made(Made::frame, frame.value | (is_native ? kNativeFrame : 0));
+}
+
+// In a backward PyTorch runs no Python; newer versions say where the forward was.
+StackId SnapshotMaker::stack_of(const Fields& fields) const {
+  for (const Key key : {Key::frames, Key::forward_frames}) {
+    const Value* value = fields[key];
+    if (value != nullptr && is(*value, Made::stack)) return StackId{static_cast<uint32_t>(value->payload)};
+  }
+  return {};
+}
+
+Action SnapshotMaker::action_of(uint64_t text) const {
+  const bool is_known = text >= kFirstAction && text < kFirstAction + static_cast<uint64_t>(Action::unknown);
+  return is_known ? static_cast<Action>(text - kFirstAction) : Action::unknown;
+}
+
+uint32_t SnapshotMaker::stream_of(uint64_t stream) {
+  const auto [at, is_new] = streams_.try_emplace(stream, static_cast<uint32_t>(snapshot_.streams.size()));
+  if (is_new) snapshot_.streams.push_back(stream);
+  return at->second;
+}
+
+uint32_t SnapshotMaker::pool_place(const PoolId& pool) {
+  const auto [at, is_new] = pools_.try_emplace(pool, static_cast<uint32_t>(snapshot_.pools.size()));
+  if (is_new) snapshot_.pools.push_back(pool);
+  return at->second;
+}
+
+uint32_t SnapshotMaker::note_of(const Fields& fields) {
+  const auto said = [&](Key key) {
+    const auto text = fields.text(key);
+    return text && *text != kNotApplicable ? shared_text(*text) : StringId{};
+  };
+  const Note note{said(Key::compile_context), said(Key::user_metadata)};
+  if (note == Note{}) return 0;
+  const auto [at, is_new] = notes_.try_emplace(note, static_cast<uint32_t>(snapshot_.notes.size()));
+  if (is_new) snapshot_.notes.push_back(note);
+  return at->second;
+}
+
+Value SnapshotMaker::make_event(const Fields& fields) {
+  const auto action = fields.text(Key::action);
+  if (!action) throw Malformed{0, "an entry whose action is no text"};
+  Event event;
+  event.action = action_of(*action);
+  if (event.action != Action::unknown) {
+    event.address =
+        fields.address(event.action == Action::oom && !fields.has(Key::addr) ? Key::device_free : Key::addr);
+    event.bytes = fields.bytes(Key::size);
+  }
+  event.time_us = fields.time();
+  event.stack = stack_of(fields);
+  if (fields.has(Key::stream)) event.stream = stream_of(fields.address(Key::stream));
+  event.note = note_of(fields);
+  const Value* pool = fields[Key::pool_id];
+  if (pool != nullptr && is(*pool, Made::pool))
+    event.pool = static_cast<uint16_t>(std::min<uint64_t>(pool->payload, UINT16_MAX));
+  snapshot_.events.push(event);
+  return made(Made::event, snapshot_.events.size() - 1);
+}
+
+Value SnapshotMaker::make_block(const Fields& fields) {
+  Block block;
+  if (fields.has(Key::address)) block.address = fields.address(Key::address);
+  block.bytes = fields.bytes(Key::size);
+  block.requested = fields.has(Key::requested_size) ? fields.bytes(Key::requested_size) : block.bytes;
+  block.stack = stack_of(fields);
+  const auto state = fields.text(Key::state);
+  block.is_pending = state && (*state == kActivePendingFree || *state == kActiveAwaitingFree);
+  block.is_active = block.is_pending || (state && *state == kActiveAllocated);
+  snapshot_.blocks.push_back(block);
+  return made(Made::block, snapshot_.blocks.size() - 1);
+}
+
+Value SnapshotMaker::make_segment(const Fields& fields) {
+  Segment segment;
+  segment.address = fields.address(Key::address);
+  segment.bytes = fields.bytes(Key::total_size);
+  if (fields.has(Key::stream)) segment.stream = fields.address(Key::stream);
+  segment.device = fields.number(Key::device, 0);
+  segment.pool = fields.pool(Key::segment_pool_id, snapshot_.pools);
+  segment.is_expandable = fields.is_true(Key::is_expandable);
+  segment.blocks = take(fields[Key::blocks], Made::blocks);
+  // Older versions do not say where a block is: they lie one behind the other.
+  uint64_t address = segment.address;
+  for (uint64_t i = 0; i < segment.blocks.count; ++i) {
+    Block& block = snapshot_.blocks[segment.blocks.first + i];
+    if (block.address == 0) block.address = address;
+    address = block.address + block.bytes;
+  }
+  snapshot_.segments.push_back(segment);
+  return made(Made::segment, snapshot_.segments.size() - 1);
+}
+
+Value SnapshotMaker::make_annotation(const Fields& fields) {
+  Annotation annotation;
+  if (const auto name = fields.text(Key::name)) annotation.name = shared_text(*name);
+  annotation.device = fields.number(Key::device, 0);
+  annotation.time_us = fields.time();
+  const auto stage = fields.text(Key::stage);
+  if (stage && *stage == kStart) annotation.stage = Annotation::Stage::begin;
+  if (stage && *stage == kEnd) annotation.stage = Annotation::Stage::end;
+  snapshot_.annotations.push_back(annotation);
+  return made(Made::annotation, snapshot_.annotations.size() - 1);
+}
+
+Value SnapshotMaker::make_snapshot(const Fields& fields) {
+  if (std::exchange(is_made_, true)) throw Malformed{0, "a snapshot within a snapshot"};
+  snapshot_.has_segments = fields.has(Key::segments);
+  snapshot_.device_segments = take(fields[Key::segments], Made::segments);
+  snapshot_.host_segments = take(fields[Key::host_segments], Made::segments);
+  if (snapshot_.device_segments.count + snapshot_.host_segments.count != snapshot_.segments.size() ||
+      take(fields[Key::external_annotations], Made::annotations).count != snapshot_.annotations.size()) {
+    throw Malformed{0, "segments or annotations that are no part of the snapshot"};
+  }
+  snapshot_.host_trace = take(fields[Key::host_traces], Made::events);
+  uint64_t events = snapshot_.host_trace.count;
+  if (const Value* traces = fields[Key::device_traces]; traces != nullptr && traces->kind != Kind::empty_list) {
+    if (!is(*traces, Made::traces)) throw Malformed{0, "'device_traces' is no list of lists of entries"};
+    snapshot_.traces = traces_[traces->payload];
+    for (const Range& trace : snapshot_.traces) events += trace.count;
+  }
+  if (events != snapshot_.events.size()) throw Malformed{0, "entries that are in no device's history"};
+  if (const Value* settings = fields[Key::allocator_settings]; settings != nullptr && is(*settings, Made::settings))
+    snapshot_.settings = *texts_[settings->payload];
+  return made(Made::snapshot, 0);
+}
+
+}  // namespace tapelens::snapshot

@@ -1,0 +1,133 @@
+// Makes the rows of a snapshot of the containers of its pickle, each as soon as it is whole.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/pickle/machine.h"
+#include "analyzer/snapshot/snapshot.h"
+
+namespace tapelens::snapshot {
+
+// Keys that something is made of; their texts are in maker.cpp, in this order.
+enum class Key : uint8_t {
+  action,
+  addr,
+  address,
+  allocator_settings,
+  blocks,
+  compile_context,
+  device,
+  device_free,
+  device_traces,
+  external_annotations,
+  filename,
+  forward_frames,
+  frames,
+  host_segments,
+  host_traces,
+  is_expandable,
+  line,
+  name,
+  pool_id,
+  requested_size,
+  segment_pool_id,
+  segments,
+  settings,
+  size,
+  stage,
+  state,
+  stream,
+  time_us,
+  total_size,
+  user_metadata,
+  count_of_keys,
+};
+inline constexpr size_t kKeys = static_cast<size_t>(Key::count_of_keys);
+
+class SnapshotMaker : public pickle::Maker {
+ public:
+  SnapshotMaker(Snapshot& snapshot, trace::SharedTables& shared);
+
+  uint64_t text(std::string_view text) override;
+  pickle::Value list(const pickle::Value& before, std::span<const pickle::Value> items) override;
+  pickle::Value dict(const pickle::Value& before, std::span<const pickle::Value> pairs) override;
+  pickle::Value tuple(std::span<const pickle::Value> items) override;
+
+  // Whether that is a snapshot, which is then in the Snapshot.
+  static bool is_snapshot(const pickle::Value& value);
+
+ private:
+  // What a value that this made is; `payload` of it is a place in a list, or an id.
+  enum class Made : uint8_t {
+    other,  // nothing that is looked at
+    frame,  // FrameId, and in bit 32 whether it is a native one
+    stack,  // StackId
+    event,  // in Snapshot::events; likewise blocks and so on
+    block,
+    segment,
+    annotation,
+    pool,
+    settings,
+    snapshot,
+    events,  // in lists_; likewise blocks_ and so on
+    blocks,
+    segments,
+    annotations,
+    traces,  // in traces_
+  };
+  struct List {
+    Range range;
+    bool is_used = false;
+  };
+  class Fields;
+
+  static pickle::Value made(Made what, uint64_t payload) {
+    return {.payload = payload, .kind = pickle::Kind::made, .what = static_cast<uint8_t>(what)};
+  }
+  static bool is(const pickle::Value& value, Made what) {
+    return value.kind == pickle::Kind::made && value.what == static_cast<uint8_t>(what);
+  }
+  static Made list_of(Made item);
+
+  pickle::Value make_frame(const Fields& fields);
+  pickle::Value make_stack(const pickle::Value& before, std::span<const pickle::Value> items);
+  pickle::Value make_event(const Fields& fields);
+  pickle::Value make_block(const Fields& fields);
+  pickle::Value make_segment(const Fields& fields);
+  pickle::Value make_annotation(const Fields& fields);
+  pickle::Value make_snapshot(const Fields& fields);
+  pickle::Value make_list(Made of, const pickle::Value& before, std::span<const pickle::Value> items);
+  pickle::Value make_traces(const pickle::Value& before, std::span<const pickle::Value> items);
+
+  Range take(const pickle::Value* list, Made what);
+  StackId stack_of(const Fields& fields) const;
+  uint32_t stream_of(uint64_t stream);
+  uint32_t pool_place(const PoolId& pool);
+  uint32_t note_of(const Fields& fields);
+  StringId shared_text(uint64_t text);
+  Action action_of(uint64_t text) const;
+
+  Snapshot& snapshot_;
+  trace::SharedTables& shared_;
+
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> text_numbers_;
+  std::vector<const std::string*> texts_;
+  std::vector<StringId> shared_texts_;  // by text, of those that were asked for
+  std::vector<List> lists_;
+  std::vector<std::vector<Range>> traces_;
+  std::vector<trace::FrameId> frames_, kept_frames_;  // of the stack that was made last, all of it and what is kept
+  uint64_t last_stack_ = 0;
+  std::map<uint64_t, uint32_t> streams_;
+  std::map<PoolId, uint32_t> pools_;
+  std::map<Note, uint32_t> notes_;
+  bool is_made_ = false;
+};
+
+}  // namespace tapelens::snapshot

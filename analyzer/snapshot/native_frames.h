@@ -1,0 +1,14 @@
+// Stacks that have Python's and C++'s frames (stacks="all").
+#pragma once
+
+#include <string_view>
+
+namespace tapelens::snapshot {
+
+bool is_python_frame(std::string_view file);
+// Whether the line of a frame is one of a source: of a library it is an address in it.
+bool has_line(std::string_view file);
+// Of PyTorch, the interpreter and what they are written with.
+bool is_native_library_frame(std::string_view file, std::string_view function);
+
+}  // namespace tapelens::snapshot

@@ -1,0 +1,34 @@
+// Memory of a device, piece by piece: segments, and what is mapped of expandable ones.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "analyzer/snapshot/snapshot.h"
+
+namespace tapelens::snapshot {
+
+struct Piece {
+  uint64_t address = 0, bytes = 0, stream = 0;
+  PoolId pool;
+  bool is_expandable = false;
+  uint64_t end() const { return address + bytes; }
+};
+
+class Pieces {
+ public:
+  // What it covers of others is taken from them.
+  void add(const Piece& piece);
+  void remove(uint64_t address, uint64_t bytes);
+  // Of which nothing is in `others`, in the order of addresses; pieces that are there in part keep the rest.
+  std::vector<Piece> without(const Pieces& others) const;
+  std::vector<Piece> all() const;
+  // The piece in which an address is; null: none.
+  const Piece* at(uint64_t address) const;
+
+ private:
+  std::map<uint64_t, Piece> pieces_;
+};
+
+}  // namespace tapelens::snapshot

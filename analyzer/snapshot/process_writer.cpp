@@ -1,0 +1,252 @@
+#include "analyzer/snapshot/process_writer.h"
+
+#include <algorithm>
+
+namespace tapelens::snapshot {
+
+namespace table = trace::table;
+using trace::Bytes;
+using trace::SegmentChange;
+using trace::Time;
+
+namespace {
+
+constexpr uint64_t kBetweenProgress = 1 << 16;  // events
+constexpr int64_t kNsOfUs = 1000;
+
+Bytes bytes_of(uint64_t bytes) { return {static_cast<int64_t>(bytes)}; }
+
+}  // namespace
+
+ProcessWriter::ProcessWriter(const Snapshot& snapshot, const std::vector<DeviceHistory>& histories,
+                             trace::ProcessSinks& tables, trace::SharedTables& shared)
+    : s_(snapshot), tables_(tables) {
+  const allocator::Settings settings = allocator::parse_settings(snapshot.settings).settings;
+  for (const DeviceHistory& history : histories) {
+    Device& device = *devices_.emplace_back(std::make_unique<Device>(history, settings));
+    device.id = shared.device(shared.string(history.device));
+    device.has_segments = history.device != "pinned";
+    if (history.events.count == 0) continue;
+    const int64_t first = s_.events[history.events.first].time_us;
+    if (first > 0 && (begin_us_ == 0 || first < begin_us_)) begin_us_ = first;
+  }
+}
+
+void ProcessWriter::run(const std::function<void(double)>& progress) {
+  for (const auto& device : devices_) begin(*device);
+  uint64_t count = 0;
+  while (Device* device = earliest()) {
+    if (++count % kBetweenProgress == 0 && progress)
+      progress(static_cast<double>(count) / static_cast<double>(s_.events.size()));
+    const uint64_t number = device->history.events.first + device->next++;
+    const auto place =
+        static_cast<size_t>(std::ranges::find(devices_, device, &std::unique_ptr<Device>::get) - devices_.begin());
+    annotate_until(s_.events[number].time_us);
+    advance(s_.events[number].time_us);
+    if (s_.events[number].action != Action::annotate) ranges_.noted(place, s_.notes[s_.events[number].note], last_);
+    event(*device, number);
+  }
+  annotate_until(INT64_MAX);
+  advance(0);
+  for (const auto& device : devices_) end(*device);
+  ranges_.write(tables_);
+}
+
+// The device whose next event is the earliest; null: there is none.
+ProcessWriter::Device* ProcessWriter::earliest() {
+  Device* earliest = nullptr;
+  int64_t time = 0;
+  for (const auto& device : devices_) {
+    if (device->next == device->history.events.count) continue;
+    const int64_t next = s_.events[device->history.events.first + device->next].time_us;
+    if (earliest != nullptr && next >= time) continue;
+    earliest = device.get();
+    time = next;
+  }
+  return earliest;
+}
+
+// To the time of an event. Those of one microsecond stay in their order by being a nanosecond apart; older versions of
+// PyTorch say no times, and what happened is a microsecond apart then.
+void ProcessWriter::advance(int64_t time_us) {
+  const int64_t said = time_us > 0 ? (time_us - begin_us_) * kNsOfUs : (begin_us_ == 0 ? last_.ns + kNsOfUs : 0);
+  last_.ns = std::max(last_.ns + 1, said);
+}
+
+void ProcessWriter::annotate_until(int64_t time_us) {
+  for (; next_annotation_ < s_.annotations.size(); ++next_annotation_) {
+    const Annotation& annotation = s_.annotations[next_annotation_];
+    if (annotation.time_us > time_us) return;
+    const int64_t said = begin_us_ == 0 ? 0 : (annotation.time_us - begin_us_) * kNsOfUs;
+    ranges_.annotated(annotation, Time{std::max(last_.ns, said)});
+    last_.ns = std::max(last_.ns, said);
+  }
+}
+
+// ---- what was there before, and what the end of the history leaves open --------------------------------------------
+
+void ProcessWriter::begin(Device& device) {
+  for (const Piece& piece : device.history.pieces_before) {
+    change(device, piece.is_expandable ? SegmentChange::mapped : SegmentChange::allocated, piece);
+  }
+  for (const Held& held : device.history.before) allocate(device, held);
+}
+
+void ProcessWriter::end(Device& device) {
+  const DeviceHistory& history = device.history;
+  for (const Held& held : history.before) {
+    if (held.is_pending) request_free(device, held.address);  // if no entry of the history said when
+  }
+  for (const uint64_t address : history.gone) free(device, address);
+  for (const Piece& piece : history.pieces_gone) {
+    change(device, piece.is_expandable ? SegmentChange::unmapped : SegmentChange::freed, piece);
+  }
+  for (const Piece& piece : history.pieces_later) {
+    change(device, piece.is_expandable ? SegmentChange::mapped : SegmentChange::allocated, piece);
+  }
+  for (const Held& held : history.later) {
+    allocate(device, held);
+    if (held.is_pending) request_free(device, held.address);
+  }
+}
+
+// ---- events ---------------------------------------------------------------------------------------------------------
+
+void ProcessWriter::event(Device& device, size_t number) {
+  const Event& event = s_.events[number];
+  const Piece piece{event.address, event.bytes, s_.streams[event.stream], s_.pools[event.pool], false};
+  switch (event.action) {
+    case Action::alloc:
+      if (event.address != 0) allocate(device, held_of(device, event, number));
+      return;
+    case Action::free_requested: {
+      // Nearly always the next entry says that it was completed at once: no stream used it any more.
+      const Range& all = device.history.events;
+      const uint64_t next = number + 1;
+      const bool is_completed = next < all.first + all.count && s_.events[next].action == Action::free_completed &&
+                                s_.events[next].address == event.address;
+      if (!is_completed) request_free(device, event.address);
+      return;
+    }
+    case Action::free_completed:
+      return free(device, event.address);
+    case Action::segment_alloc:
+      return change(device, SegmentChange::allocated, piece);
+    case Action::segment_free:
+      return change(device, SegmentChange::freed, piece);
+    case Action::segment_map:
+      return change(device, SegmentChange::mapped, piece);
+    case Action::segment_unmap:
+      return change(device, SegmentChange::unmapped, piece);
+    case Action::oom:
+      return full(device, event);
+    case Action::annotate:
+      ++annotations_of_tensors_;
+      return;
+    case Action::unknown:
+      ++unknown_actions_;
+      return;
+    case Action::snapshot:
+      return;
+  }
+}
+
+Held ProcessWriter::held_of(Device& device, const Event& event, uint64_t number) {
+  Held held{event.address, event.bytes, 0, s_.streams[event.stream], s_.pools[event.pool], event.stack, false};
+  const std::vector<KnownBlock>& known = device.history.known;
+  if (device.next_known < known.size() && known[device.next_known].event == number)
+    held.bytes = known[device.next_known++].bytes;
+  return held;
+}
+
+void ProcessWriter::allocate(Device& device, const Held& held) {
+  if (held.address == 0) return;
+  if (device.live.find(held.address) != nullptr) free(device, held.address);
+  const uint64_t bytes = !device.has_segments ? held.requested
+                         : held.bytes > 0     ? held.bytes
+                                              : device.sizes.bytes_of(held.address, held.requested, device.pieces);
+  const trace::AllocationId id = tables_.push<table::Allocations>({.time = last_,
+                                                                   .bytes = bytes_of(held.requested),
+                                                                   .device = device.id,
+                                                                   .origin = trace::Origin::allocator,
+                                                                   .op = {},
+                                                                   .evaluation = {},
+                                                                   .stack = held.stack,
+                                                                   .module_call = {}});
+  device.live.insert(held.address, {id, held.requested, bytes, false});
+  device.requested += held.requested;
+  device.peak = std::max(device.peak, device.requested);
+  if (!device.has_segments) return;
+  device.allocated += bytes;
+  device.sizes.add(held.address, bytes);
+  tables_.push<table::DeviceBlocks>({.allocation = id,
+                                     .rounded = bytes_of(bytes),
+                                     .address = held.address,
+                                     .stream = held.stream,
+                                     .graph_pool = held.pool.graph,
+                                     .user_pool = held.pool.user});
+}
+
+void ProcessWriter::request_free(Device& device, uint64_t address) {
+  Live* live = address == 0 ? nullptr : device.live.find(address);
+  if (live == nullptr || std::exchange(live->is_waiting, true) || !device.has_segments) return;
+  device.allocated -= live->bytes;
+  tables_.push<table::FreeRequests>({.of = live->id, .time = last_});
+}
+
+void ProcessWriter::free(Device& device, uint64_t address) {
+  const Live* live = address == 0 ? nullptr : device.live.find(address);
+  if (live == nullptr) return;  // history.h counts it
+  tables_.push<table::Frees>({.of = live->id, .time = last_});
+  device.requested -= live->requested;
+  if (device.has_segments) {
+    if (!live->is_waiting) device.allocated -= live->bytes;
+    device.sizes.remove(address, live->bytes);
+  }
+  device.live.erase(address);
+}
+
+void ProcessWriter::change(Device& device, SegmentChange change, const Piece& piece) {
+  if (!device.has_segments) return;
+  const bool is_more = change == SegmentChange::allocated || change == SegmentChange::mapped;
+  if (is_more) {
+    Piece known = piece;
+    known.is_expandable = change == SegmentChange::mapped;
+    device.pieces.add(known);
+    device.reserved += piece.bytes;
+  } else {
+    device.pieces.remove(piece.address, piece.bytes);
+    device.reserved -= std::min(device.reserved, piece.bytes);
+  }
+  tables_.push<table::SegmentEvents>({.time = last_,
+                                      .device = device.id,
+                                      .change = change,
+                                      .address = piece.address,
+                                      .bytes = bytes_of(piece.bytes),
+                                      .stream = piece.stream,
+                                      .graph_pool = piece.pool.graph,
+                                      .user_pool = piece.pool.user});
+}
+
+void ProcessWriter::full(Device& device, const Event& event) {
+  ++out_of_memory_;
+  tables_.push<table::OutOfMemory>({.time = last_,
+                                    .device = device.id,
+                                    .bytes = bytes_of(event.bytes),
+                                    .allocated = bytes_of(device.allocated),
+                                    .reserved = bytes_of(device.reserved),
+                                    .free = event.address,
+                                    .op = {},
+                                    .stack = event.stack,
+                                    .module_call = {}});
+}
+
+std::vector<trace::DeviceSeal> ProcessWriter::peaks() const {
+  std::vector<trace::DeviceSeal> peaks;
+  for (const auto& device : devices_) {
+    if (device->peak > 0) peaks.push_back({device->history.device, bytes_of(device->peak)});
+  }
+  return peaks;
+}
+
+}  // namespace tapelens::snapshot

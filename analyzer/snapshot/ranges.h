@@ -1,0 +1,38 @@
+// What a snapshot has of ranges: torch.profiler.record_function, and what the program or the compiler said of itself
+// while it allocated.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "analyzer/snapshot/snapshot.h"
+#include "trace/table_sink.h"
+
+namespace tapelens::snapshot {
+
+class Ranges {
+ public:
+  // From the first event that is noted so to the last, until one is noted otherwise. Times do not fall.
+  void noted(size_t device, const Note& note, trace::Time when);
+  // From the begin of an annotation to its end.
+  void annotated(const Annotation& annotation, trace::Time when);
+  // Once, behind the last: in the order of their ends.
+  void write(trace::ProcessSinks& tables);
+
+ private:
+  struct Range {
+    trace::Time begin, end;
+    StringId name;
+  };
+  void note(Range& open, StringId name, trace::Time when);
+
+  std::vector<Range> ranges_;
+  struct OfDevice {
+    Range compile_context, user_metadata;
+  };
+  std::map<size_t, OfDevice> noted_;
+  std::map<std::pair<int64_t, StringId>, std::vector<trace::Time>> annotated_;  // begins
+};
+
+}  // namespace tapelens::snapshot

@@ -1,0 +1,118 @@
+// What a memory snapshot of PyTorch holds (torch.cuda.memory._dump_snapshot), as rows: the segments and blocks that
+// there were when it was taken, and the history of each device up to then. By what keys are there, never by version.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/allocator/caching_allocator.h"
+#include "trace/result.h"
+#include "trace/shared_tables.h"
+#include "trace/types.h"
+
+namespace tapelens::snapshot {
+
+using allocator::PoolId;
+using trace::StackId;
+using trace::StringId;
+
+enum class Action : uint8_t {
+  alloc,
+  free_requested,
+  free_completed,
+  segment_alloc,
+  segment_free,
+  segment_map,
+  segment_unmap,
+  snapshot,
+  oom,
+  annotate,
+  unknown,
+};
+
+// Millions of them: streams, pools and notes are places in lists of the Snapshot.
+struct Event {
+  uint64_t address = 0;  // oom: what the device has left
+  uint64_t bytes = 0;    // as asked for, of segments what they have
+  int64_t time_us = 0;   // since 1970; 0: older versions of PyTorch do not say
+  StackId stack;
+  uint32_t stream = 0;
+  uint32_t note = 0;
+  uint16_t pool = 0;  // 0: none, or not said
+  Action action = Action::unknown;
+};
+static_assert(sizeof(Event) == 40);
+
+struct Block {
+  uint64_t address = 0;
+  uint64_t bytes = 0;      // of the block
+  uint64_t requested = 0;  // of them
+  StackId stack;
+  bool is_active = false;   // else it is cached
+  bool is_pending = false;  // the program gave it back, and streams still use it
+};
+
+struct Range {
+  uint64_t first = 0, count = 0;
+};
+
+struct Segment {
+  uint64_t address = 0, bytes = 0;
+  uint64_t stream = 0;
+  int64_t device = 0;  // -1: the host
+  PoolId pool;
+  Range blocks;  // in Snapshot::blocks
+  bool is_expandable = false;
+};
+
+// torch.profiler.record_function, and the like.
+struct Annotation {
+  StringId name;
+  int64_t device = 0, time_us = 0;
+  enum class Stage : uint8_t { begin, end, neither } stage = Stage::neither;
+};
+
+// What the program and the compiler said of themselves when an event happened.
+struct Note {
+  StringId compile_context, user_metadata;
+  friend auto operator<=>(const Note&, const Note&) = default;
+};
+
+struct Snapshot {
+  std::vector<Segment> segments;
+  Range device_segments, host_segments;  // of them
+  std::vector<Block> blocks;
+  // In pieces, so that it grows without a copy.
+  class Events {
+   public:
+    void push(const Event& event) {
+      if (count_ % kPiece == 0) pieces_.emplace_back().reserve(kPiece);
+      pieces_.back().push_back(event);
+      ++count_;
+    }
+    uint64_t size() const { return count_; }
+    const Event& operator[](uint64_t i) const { return pieces_[i / kPiece][i % kPiece]; }
+
+   private:
+    static constexpr uint64_t kPiece = uint64_t{1} << 16;
+    std::vector<std::vector<Event>> pieces_;
+    uint64_t count_ = 0;
+  } events;
+  std::vector<Range> traces;  // of each device: of `events`
+  Range host_trace;           // of pinned memory
+  std::vector<Annotation> annotations;
+  std::vector<uint64_t> streams{0};
+  std::vector<PoolId> pools{PoolId{}};
+  std::vector<Note> notes{Note{}};
+  std::string settings;       // PYTORCH_CUDA_ALLOC_CONF
+  bool has_segments = false;  // else it does not say what there was at the end
+};
+
+// Frames and texts go to `shared`. An error says where in the file and what.
+trace::Result<Snapshot> read_snapshot(const std::string& path, trace::SharedTables& shared,
+                                      const std::function<void(double)>& progress);
+
+}  // namespace tapelens::snapshot

@@ -1,0 +1,119 @@
+// tapelens budget: runs a program that uses torch.compile with several activation memory budgets, and says what each
+// does to its peak and to the time of a step.
+#include <memory>
+#include <optional>
+
+#include "analyzer/budget/budget_json.h"
+#include "analyzer/budget/budget_text.h"
+#include "analyzer/report/escape.h"
+#include "cli/budget_runs.h"
+#include "cli/commands.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/short_run.h"
+
+namespace tapelens::cli {
+namespace {
+
+struct BudgetOptions {
+  std::string budgets = budget::kDefaultBudgets, steps = "5", limit = "10m", format = "text", color = "auto", output,
+              keep;
+  bool verbose = false;
+  SimulatingOptions simulating;
+};
+
+int exit_code_of(const budget::Sweep& found) {
+  switch (found.stop) {
+    case budget::Stop::interrupted:
+      return 130;
+    case budget::Stop::first_failed:
+      return kCommandFailed;
+    case budget::Stop::nothing_compiled:
+    case budget::Stop::set_by_program:
+    case budget::Stop::cannot_be_set:
+      return kNo;
+    case budget::Stop::none:
+      break;
+  }
+  if (budget::base(found) == nullptr) return kCommandFailed;
+  return budget::knee(found) != nullptr ? kFine : kNo;
+}
+
+int budget_command(const BudgetOptions& options, BudgetRuns::Common common,
+                   const std::optional<simulated::Settings>& gpu, const std::vector<double>& budgets) {
+  std::optional<TemporaryFolder> temporary;
+  auto folder = folder_for_runs(options.keep, temporary);
+  if (!folder) return fail(folder.error());
+  common.folder = std::move(*folder);
+  budget::Sweep found;
+  {
+    const std::string command = report::shell_quote(common.command);
+    const uint64_t steps = common.steps;
+    BudgetRuns runs(std::move(common), gpu);
+    if (!runs.reason().empty()) return fail({runs.reason(), trace::ErrorKind::usage});
+    auto result = budget::sweep(runs, budgets);
+    if (!result) return fail(result.error());
+    found = std::move(*result);
+    found.command = command;
+    found.steps = steps;
+  }
+  const std::string text =
+      options.format == "json" ? budget_json(found) : budget_text(found, style_of(options.output, options.color));
+  if (const int code = write_output(text, options.output)) return code;
+  return exit_code_of(found);
+}
+
+}  // namespace
+
+void add_budget(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
+  CLI::App* sub = app.add_subcommand("budget", "Measure what activation memory budgets of torch.compile do");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens budget -- python train.py\n"
+      "  tapelens budget --budgets 0.7,0.5,0.3 --steps 10 -- python train.py\n"
+      "  tapelens budget --simulate-gpu H100 -- python train.py      the peak on a GPU that is not there\n"
+      "  tapelens budget --keep runs -- python train.py              then: tapelens diff "
+      "runs/budget-{1,0.4}.tapelens\n\n"
+      "Each budget is one recorded run with torch._functorch.config.activation_memory_budget set from outside, which "
+      "is\n"
+      "killed after --steps: what the program writes in its first steps it writes. A budget that the program sets has\n"
+      "precedence, and is said. Compiled graphs are cached in a temporary folder. Exit codes: 0 a budget lowers the\n"
+      "peak, 1 none does, or no compiled graph was seen, 2 wrong usage, 3 a file cannot be read or written, 6 the\n"
+      "command failed. More: docs/budget.md");
+  const auto options = std::make_shared<BudgetOptions>();
+  sub->add_option("--budgets", options->budgets, "The budgets to run, a list of numbers from 0 to 1; 1 is always run")
+      ->type_name("LIST")
+      ->capture_default_str();
+  sub->add_option("--steps", options->steps,
+                  "End each run after so many steps of the optimizer, the first of which compiles; all: let it end")
+      ->type_name("N|all")
+      ->capture_default_str();
+  sub->add_option("--limit", options->limit, "Give a run no more time than this: 120s, 10m")
+      ->type_name("TIME")
+      ->capture_default_str();
+  add_simulating_options(*sub, options->simulating);
+  add_format_option(*sub, options->format, "For a person or a program", {"text", "json"});
+  add_output_option(*sub, options->output);
+  add_color_option(*sub, options->color);
+  sub->add_option("--keep", options->keep, "Keep the recordings of all runs, and what they wrote, here")
+      ->type_name("DIR");
+  sub->add_flag("--verbose", options->verbose, "Show what the command writes, on standard error");
+  sub->callback([sub, options, &exit_code, &command] {
+    if (command.empty()) {
+      throw CLI::ParseError("no command to run: tapelens budget -- python train.py", kUsage);
+    }
+    const auto budgets = budget::parse_budgets(options->budgets);
+    if (!budgets) throw CLI::ValidationError("--budgets", budgets.error().message);
+    const BudgetRuns::Common common{.command = command,
+                                    .folder = {},
+                                    // The first compiles.
+                                    .steps = read_steps(options->steps, 2),
+                                    .limit = read_limit(options->limit),
+                                    .is_kept = !options->keep.empty(),
+                                    .is_shown = options->verbose,
+                                    .runs = budgets->size()};
+    exit_code = budget_command(*options, common, read_simulating(*sub, options->simulating), *budgets);
+  });
+}
+
+}  // namespace tapelens::cli

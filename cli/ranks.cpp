@@ -1,0 +1,83 @@
+// tapelens ranks: the recordings of a run's ranks side by side.
+#include <algorithm>
+#include <memory>
+
+#include "analyzer/ranks/files.h"
+#include "analyzer/ranks/renderings.h"
+#include "cli/commands.h"
+#include "cli/memory.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/text.h"
+#include "plugins/builtin.h"
+
+namespace tapelens::cli {
+namespace {
+
+struct RanksCommand {
+  std::vector<std::string> files;
+  std::string device, format = "text", output, color = "auto";
+  int64_t top = 10;
+  bool findings = false, strict = false;
+};
+
+int ranks_command(const RanksCommand& command) {
+  stay_within_memory();
+  const auto files = ranks::files_of(command.files);
+  if (!files) return fail(files.error());
+  ranks::Reading reading{.version = TAPELENS_VERSION, .checks = {}, .progress = {}};
+  if (command.findings) reading.checks = plugins::builtin_checks;
+  if (const auto tell = progress_of_parts()) {
+    reading.progress = [tell](double share) {
+      tell("reading", share);
+      return true;
+    };
+  }
+  std::vector<ranks::Source> sources = ranks::read_all(*files, reading);
+  clear_progress_line();
+  const auto job = ranks::merge(std::move(sources), {.device = command.device}, TAPELENS_VERSION);
+  if (!job) return fail(job.error());
+  report::Style style = style_of(command.output, command.color);
+  style.rows = static_cast<size_t>(command.top);
+  const auto format = std::ranges::find(ranks::kFormats, command.format, &ranks::Format::name);
+  if (const int code = write_output(format->render(*job, style), command.output)) return code;
+  const bool is_whole = job->left_out.empty() && job->missing_count == 0 && job->incomplete == 0;
+  if (!command.strict || is_whole) return kFine;
+  say("not all ranks are here and whole: see what is missing, left out or incomplete");
+  return kDataLost;
+}
+
+}  // namespace
+
+void add_ranks(CLI::App& app, int& exit_code) {
+  CLI::App* sub =
+      app.add_subcommand("ranks", "Lay the recordings of a run's ranks side by side: which stand out, and why");
+  sub->footer(
+      "Examples:\n"
+      "  tapelens ranks runs/                            all *.tapelens in a folder and below\n"
+      "  tapelens ranks node0.tapelens node1.tapelens    of two hosts, each with several ranks\n"
+      "  tapelens ranks runs/ --top 50                   longer lists\n"
+      "  tapelens ranks runs/ --format json | jq '.outliers'\n"
+      "  torchrun --nproc-per-node 8 --no-python tapelens record -o runs/%h-%r.tapelens -- python train.py\n\n"
+      "Exit codes: 0 fine, 2 wrong usage, 3 no file can be read, 4 with --strict: a rank is missing, lost data, or "
+      "its\n"
+      "file cannot be read. More: docs/ranks.md");
+  const auto options = std::make_shared<RanksCommand>();
+  sub->add_option("FILES", options->files, "Recordings, or folders of them")->required()->type_name("");
+  sub->add_option("--device", options->device,
+                  "The type of device that is compared, like cuda or cpu; the one with the largest peaks if not given")
+      ->type_name("TYPE");
+  sub->add_flag(
+      "--findings", options->findings,
+      "Run the checks on recordings whose summary does not say what they find: as long as tapelens advise takes");
+  std::vector<std::string> names;
+  for (const ranks::Format& format : ranks::kFormats) names.emplace_back(format.name);
+  add_format_option(*sub, options->format, "For a person, a pull request or a program", names);
+  add_output_option(*sub, options->output);
+  add_top_option(*sub, options->top, "How many to list of each in text and Markdown");
+  add_color_option(*sub, options->color);
+  sub->add_flag("--strict", options->strict, "Exit code 4 if a rank is missing, lost data or cannot be read");
+  sub->callback([options, &exit_code] { exit_code = ranks_command(*options); });
+}
+
+}  // namespace tapelens::cli

@@ -1,0 +1,141 @@
+#include "cli/short_run.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <utility>
+
+#include "analyzer/report/escape.h"
+#include "analyzer/report/format.h"
+#include "cli/messages.h"
+#include "cli/open_file.h"
+#include "cli/recording_environment.h"
+#include "cli/spool_folder.h"
+#include "cli/step_watch.h"
+#include "cli/text.h"
+
+namespace tapelens::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using trace::Error;
+using trace::ErrorKind;
+
+constexpr size_t kLastLines = 12;  // of a run that failed
+
+}  // namespace
+
+trace::Result<std::optional<ShortRun>> short_run(const ShortRunSettings& settings, const PreloadPath& preload,
+                                                 const Simulation& simulation) {
+  const auto begin = std::chrono::steady_clock::now();
+  const SpoolFolder spools = make_spool_folder(settings.recording, {}, /*discard=*/true);
+  if (!spools.reason.empty()) return Error{spools.reason};
+  Environment environment = settings.environment;
+  std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));
+  std::ranges::copy(simulation.environment(), std::back_inserter(environment));
+  const std::string steps = settings.steps > 0 ? "0:" + std::to_string(settings.steps) : "";
+  std::ranges::move(
+      environment_of(RecordingSettings{
+          .spool = spools.path, .steps = steps, .activation_budget = settings.activation_budget, .quiet = true}),
+      std::back_inserter(environment));
+
+  const OpenFile nothing("/dev/null", O_RDONLY);
+  const OpenFile log(settings.log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  if (log.descriptor() < 0) return Error{settings.log + ": " + std::strerror(errno)};
+  Streams streams{nothing.descriptor(), log.descriptor(), log.descriptor()};
+  if (settings.is_shown) streams.output = streams.error = STDERR_FILENO;
+
+  const bool is_line = has_progress_line() && !settings.is_shown;
+  StepWatch watch(spools.path, settings.steps, settings.limit);
+  int64_t told = -1;
+  ShortRun run;
+  run.end = run_watched(settings.command, environment, streams, [&] {
+    const auto seconds =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begin).count();
+    if (is_line && seconds != std::exchange(told, seconds)) {
+      show_progress_line(settings.progress + "; running, " + std::to_string(seconds) + " s");
+    }
+    return watch.is_enough();
+  });
+  signal(SIGPIPE, SIG_IGN);  // a reader of ours that is gone must not end the search
+  if (is_line) clear_progress_line();
+  if (run.end.interrupted_by != 0 || !run.end.started) {
+    remove_spool_folder(spools.path);
+    if (!run.end.started) return Error{run.end.error, ErrorKind::command_failed};
+    return std::optional<ShortRun>();
+  }
+  run.is_late = run.end.was_ended && watch.is_late();
+  run.written = end_of_file(settings.log);
+
+  trace::SealOptions sealing;
+  sealing.directory = spools.path;
+  sealing.output = settings.recording;
+  sealing.command = report::shell_quote(settings.command);
+  auto sealed = spools_in(spools.path).empty() ? trace::SealSummary{} : trace::seal(sealing);
+  remove_spool_folder(spools.path);
+  if (!sealed) return sealed.error();
+  run.sealed = std::move(*sealed);
+  return std::optional(std::move(run));
+}
+
+std::string last_lines(const std::string& written) {
+  size_t at = written.size();
+  for (size_t lines = 0; at > 0 && lines <= kLastLines; --at) lines += written[at - 1] == '\n' ? 1 : 0;
+  return report::printable_lines(at == 0 ? written : written.substr(at + 1));
+}
+
+std::string ended_text(int exit_code) {
+  if (exit_code == 128 + SIGKILL) return "killed (exit code 137): perhaps this machine's own memory was full";
+  return "exit code " + std::to_string(exit_code);
+}
+
+std::string late_text(uint64_t steps, uint64_t wanted) {
+  return report::plural(steps, "step", "steps") +
+         (wanted > 0 ? " of " + std::to_string(wanted) + " had ended" : " had ended, and the program had not") +
+         " when its time was up (--limit)";
+}
+
+std::string why_incomplete(const trace::SealSummary& sealed) {
+  if (sealed.processes.empty()) return "no process of it ran an operator of a LibTorch that can be recorded";
+  const bool is_incomplete =
+      std::ranges::any_of(sealed.losses, [](const trace::SealLoss& loss) { return leaves_events_out(loss.kind); });
+  return is_incomplete ? "its recording is not complete: is the disk full?" : "";
+}
+
+std::chrono::nanoseconds read_limit(const std::string& text) {
+  const auto limit = parse_duration(text);
+  if (!limit) throw CLI::ValidationError("--limit", "'" + text + "' is no time, like 120s or 10m");
+  return std::chrono::nanoseconds(*limit);
+}
+
+uint64_t read_steps(const std::string& text, uint64_t least) {
+  if (text == "all") return 0;
+  uint64_t steps = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, steps);
+  if (error != std::errc() || rest != end || steps < least) {
+    throw CLI::ValidationError("--steps", "'" + text + "' is neither " + std::to_string(least) + " or more nor all");
+  }
+  return steps;
+}
+
+trace::Result<std::string> folder_for_runs(const std::string& keep, std::optional<TemporaryFolder>& temporary) {
+  if (keep.empty()) {
+    temporary.emplace();
+    if (!*temporary) return Error{temporary->reason()};
+    return temporary->path();
+  }
+  std::error_code error;
+  fs::create_directories(keep, error);
+  if (error) return Error{keep + ": " + error.message()};
+  return fs::absolute(keep, error).string();
+}
+
+}  // namespace tapelens::cli

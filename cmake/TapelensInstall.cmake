@@ -1,0 +1,53 @@
+# Where what is installed: a prefix, or the folders of a Python wheel. Gives
+#   TAPELENS_LIBRARY_DIR    the preload library and the probes: one a minor, side by side
+#   TAPELENS_LIBRARY_PATH   the same, from the folder of the commands: an installed tree can be moved
+#   tapelens_installed_library_path(TARGET PATH...)   where TARGET looks for libraries once it is installed
+set(TAPELENS_PROBES "" CACHE PATH "A folder of probes that were built on their own (scripts/wheel), installed with the rest")
+option(TAPELENS_BUNDLE "Install the libraries that not every system has (libdw, zstd, protobuf-lite, sqlite3) beside the probes" OFF)
+if(SKBUILD)
+  # A wheel's scripts come into the environment's bin/, its data into the environment itself.
+  set(CMAKE_INSTALL_BINDIR "${SKBUILD_SCRIPTS_DIR}")
+  set(CMAKE_INSTALL_LIBDIR "${SKBUILD_DATA_DIR}/lib")
+  set(CMAKE_INSTALL_DATAROOTDIR "${SKBUILD_DATA_DIR}/share")
+endif()
+include(GNUInstallDirs)
+set(TAPELENS_LIBRARY_DIR ${CMAKE_INSTALL_LIBDIR}/tapelens)
+if(SKBUILD)
+  set(TAPELENS_LIBRARY_PATH ../lib/tapelens)
+else()
+  file(RELATIVE_PATH TAPELENS_LIBRARY_PATH "/${CMAKE_INSTALL_BINDIR}" "/${TAPELENS_LIBRARY_DIR}")
+endif()
+if(TAPELENS_PROBES)
+  install(DIRECTORY "${TAPELENS_PROBES}/" DESTINATION ${TAPELENS_LIBRARY_DIR} FILES_MATCHING PATTERN "probe-*")
+endif()
+
+# The old kind of path, which holds for what the libraries need in turn, too.
+function(tapelens_installed_library_path target)
+  list(TRANSFORM ARGN PREPEND "$ORIGIN/")
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "${ARGN}")
+  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+endfunction()
+
+# tapelens_bundle(TARGET): what it needs and manylinux does not promise, with the licenses. Symbolic links become files: a
+# wheel has none.
+function(tapelens_bundle target)
+  tapelens_installed_library_path(${target} ${TAPELENS_LIBRARY_PATH})
+  install(CODE "
+    set(_libraries \"\$ENV{DESTDIR}${TAPELENS_LIBRARY_DIR}\")
+    cmake_path(ABSOLUTE_PATH _libraries BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\")
+    file(GET_RUNTIME_DEPENDENCIES EXECUTABLES \"$<TARGET_FILE:${target}>\" RESOLVED_DEPENDENCIES_VAR _found
+         PRE_INCLUDE_REGEXES \"^lib(dw|elf|zstd|lzma|bz2|protobuf-lite|sqlite3)\\\\.so\" PRE_EXCLUDE_REGEXES \".*\")
+    foreach(_library IN LISTS _found)
+      get_filename_component(_name \"\${_library}\" NAME)
+      file(REAL_PATH \"\${_library}\" _file)
+      message(STATUS \"Bundling: \${_file}\")
+      file(COPY_FILE \"\${_file}\" \"\${_libraries}/\${_name}\" ONLY_IF_DIFFERENT)
+      string(REGEX REPLACE \"^/usr\" \"\" _older \"\${_file}\") # as packages name it that are older than the merge of /lib
+      execute_process(COMMAND dpkg-query -S \"\${_file}\" \"\${_older}\" OUTPUT_VARIABLE _package ERROR_QUIET)
+      string(REGEX REPLACE \":.*\" \"\" _package \"\${_package}\")
+      if(NOT EXISTS \"/usr/share/doc/\${_package}/copyright\")
+        message(FATAL_ERROR \"\${_file} cannot be bundled: its license is not found\")
+      endif()
+      file(INSTALL \"/usr/share/doc/\${_package}/copyright\" DESTINATION \"\${_libraries}/licenses\" RENAME \"\${_package}\")
+    endforeach()")
+endfunction()

@@ -1,0 +1,65 @@
+// What each module holds, by category, at the peak of each phase: as `tapelens report --by module` has it.
+#pragma once
+
+#include <QByteArray>
+#include <QSortFilterProxyModel>
+
+#include "gui/models/module_tree.h"
+#include "gui/models/session.h"
+#include "gui/widgets/page.h"
+
+class QLabel;
+class QLineEdit;
+class QStackedWidget;
+class QTreeView;
+
+namespace tapelens::gui {
+
+class CategoryBar;
+class ChoiceBar;
+
+// Sorted by any column and cut down to modules whose path has all words of a filter, with those around and below them.
+class ModuleRows : public QSortFilterProxyModel {
+ public:
+  explicit ModuleRows(ModuleTree& tree, QObject* parent = nullptr);
+  void set_filter(const QString& filter);
+
+ protected:
+  bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+
+ private:
+  QString filter_;
+};
+
+class ModulesPage : public Page {
+ public:
+  explicit ModulesPage(Session& session, QWidget* parent = nullptr);
+
+  QString title() const override { return QStringLiteral("Modules"); }
+  QAbstractItemModel* table() override;
+  void find() override;
+  void take_focus() override;
+  QByteArray save_state() const override;
+  void restore_state(const QByteArray& state) override;
+
+ private:
+  void lay_out();
+  void show_modules();  // of the subject that is looked at
+  void show_phase();
+  void filter();
+  void select(const QModelIndex& row);
+  void show_at_peak(const QModelIndex& row);
+
+  Session& session_;
+  ModuleTree* tree_;
+  ModuleRows* rows_;
+  QLabel* headline_;
+  ChoiceBar* phases_;
+  CategoryBar* categories_;
+  QLineEdit* filter_;
+  QStackedWidget* states_;
+  QLabel* nothing_;
+  QTreeView* view_;
+};
+
+}  // namespace tapelens::gui

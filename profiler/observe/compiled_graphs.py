@@ -1,0 +1,218 @@
+# Run by the probe behind python_hooks.py, in the same globals, where the process is recorded: what the tensors are that
+# a compiled function saves for its backward. AOTAutograd hands the text of its forward graph to PyTorch's structured
+# trace (also of one that comes from a cache), whoever listens; it is taken there, and nobody else's trace changes.
+import linecache
+import re
+import sys
+import tokenize
+
+IS_SAVED, IS_SAVED_UNCHECKED = "SavedForBackwardsAOTOutput(", "SavedForBackwardsNoVcCheckAOTOutput("
+# A part of the backward that is computed in the forward says of which line it is the backward.
+PLACE = re.compile(r"\s*# (?:Backward of forward node: )?File: (.+?):(\d+) in ([\w<>.]+)(?:, code: (.*)|$)")
+INPUT = re.compile(r'\s*(\w+): "([^"]*)",(?:\s*# (.*))?$')
+VALUE = re.compile(r'\s*(\w+)(?:: "([^"]*)")? = ([\w.]+)(.*)$')
+FIRST_ARGUMENT = re.compile(r"\((\w+)")
+OUTPUT = re.compile(r"\s*(\w+),\s*# (.*)$")
+# What they give back is another view of what they are given.
+VIEWS = {"alias", "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "split", "squeeze", "t",
+         "transpose", "unbind", "unsqueeze", "view", "view_as_complex", "view_as_real", "_reshape_alias", "_unsafe_view"}
+
+
+class GraphValue:
+    """A value of a graph: the operator that gives it, the value that it is a part or a view of, and its place."""
+    __slots__ = ("name", "is_view", "of", "part", "place", "is_tensor")
+
+    def __init__(self, name, is_tensor, place=None, of=None, part="", is_view=False):
+        self.name, self.is_tensor, self.place, self.of, self.part, self.is_view = name, is_tensor, place, of, part, is_view
+
+
+def operator_name(called):
+    """torch.ops.aten.addmm.default -> addmm; torch.ops.mine.scaled.default -> mine::scaled."""
+    parts = called.split(".")
+    if parts[:2] == ["torch", "ops"] and len(parts) > 3:
+        return parts[3] if parts[2] in ("aten", "prims", "higher_order") else f"{parts[2]}::{parts[3]}"
+    return parts[-1]
+
+
+def is_of_tensor(annotation):
+    """"f32[32, 64][64, 1]cpu" is one, "Sym(s77)" is none."""
+    return annotation is not None and "[" in annotation and not annotation.startswith("Sym")
+
+
+def input_name(name, described):
+    target = re.search(r"target='([^']+)'", described or "")
+    number = re.search(r"idx=(\d+)", described or "")
+    return target[1] if target else f"graph input {number[1]}" if number else name
+
+
+def saved_by_graph(text):
+    """What the forward graph saves: (operator, (file, line, function, code) or None) of each tensor in their order, those that
+    save_for_backward() is given and those that are kept beside them. A graph that is not understood: ValueError."""
+    values, place = {}, None
+    saved, unchecked = [], []
+    is_output = False
+    for line in text.split("\n"):
+        if is_output:
+            found = OUTPUT.match(line)
+            if found is None:
+                if line.strip() == ")":
+                    break
+                continue
+            for kind, of in ((IS_SAVED, saved), (IS_SAVED_UNCHECKED, unchecked)):
+                if found[2].startswith(kind):
+                    of.append(values[found[1]])
+        elif line.lstrip().startswith("return ("):
+            is_output = True
+        elif (found := VALUE.match(line)) is not None:
+            name, annotation, called, behind = found.groups()
+            argument = FIRST_ARGUMENT.match(behind)
+            is_tensor = is_of_tensor(annotation)
+            if behind.startswith("["):
+                values[name] = GraphValue(called, is_tensor, place, values.get(called), behind[:behind.find("]") + 1])
+            else:
+                what = operator_name(called)
+                of = values.get(argument[1]) if argument is not None else None
+                values[name] = GraphValue(what, is_tensor, place, of, is_view=what in VIEWS)
+        elif (found := PLACE.match(line)) is not None:
+            place = (found[1], int(found[2]), found[3], found[4])
+        elif line.lstrip().startswith("#") and ("File: " in line or "No stacktrace" in line):
+            place = None  # another way to say it
+        elif (found := INPUT.match(line)) is not None:
+            values[found[1]] = GraphValue(input_name(found[1], found[3]), is_of_tensor(found[2]))
+    if not is_output:
+        raise ValueError("the graph has no outputs")
+    return [described(value) for value in saved if value.is_tensor], [described(value) for value in unchecked]
+
+
+def described(value):
+    """A view is kept by the memory of what it is a view of: that is named."""
+    while value.is_view and value.of is not None:
+        value = value.of
+    if value.part and value.of is not None:
+        return f"{value.of.name}{value.part}", value.place
+    return value.name, value.place
+
+
+def functions_in(module):
+    """The code of the functions of a module, of its classes and of what is defined in them. Nothing of the program's is asked
+    for an attribute: a proxy in a module may answer with code of its own."""
+    waiting, seen = [module.__dict__], set()
+    while waiting:
+        for one in list(waiting.pop().values()):
+            kind = type(one)
+            if issubclass(kind, type):
+                names = type.__dict__["__dict__"].__get__(one)
+                if names.get("__module__") == module.__dict__.get("__name__") and id(one) not in seen:
+                    seen.add(id(one))
+                    waiting.append(names)
+                continue
+            if issubclass(kind, (staticmethod, classmethod)):
+                one = one.__func__
+            elif issubclass(kind, property):
+                one = one.fget
+            while type(one) is type(functions_in) and id(one) not in seen:
+                seen.add(id(one))
+                yield one.__code__, one.__qualname__
+                one = one.__dict__.get("__wrapped__")
+
+
+def lines_of(file):
+    known = linecache.cache.get(file)
+    if known is not None and len(known) > 2:
+        return known[2]
+    try:
+        with tokenize.open(file) as text:
+            return text.readlines()
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return []
+
+
+def qualified(places):
+    """(file, line, "Net.forward") of (file, line, "forward", code), as frames call it. Those places alone that are the running
+    program's: a graph from a cache may be of a version before an edit, or of a copy of the program somewhere else."""
+    loaded, known = set(linecache.cache), {}
+    for module in list(sys.modules.values()):
+        if not issubclass(type(module), type(sys)):
+            continue
+        file = module.__dict__.get("__file__")
+        if not isinstance(file, str) or not any(place[0] == file for place in places):
+            continue
+        loaded.add(file)
+        for code, name in functions_in(module):
+            inner = [(code, name)]
+            while inner:
+                code, name = inner.pop()
+                name = getattr(code, "co_qualname", name)
+                known.setdefault((code.co_filename, code.co_name), []).append((code, name))
+                inner += [(one, f"{name}.<locals>.{one.co_name}") for one in code.co_consts if hasattr(one, "co_code")]
+    texts = {file: lines_of(file) for file in {place[0] for place in places} & loaded}
+    found = {}
+    for place in places:
+        file, line, function, code = place
+        text = texts.get(file, [])
+        if code is None or line > len(text) or text[line - 1].strip() != code:
+            continue
+        names = [(one.co_firstlineno, name) for one, name in known.get((file, function), ())
+                 if any(line == at for _, _, at in one.co_lines())]
+        found[place] = (file, line, max(names)[1] if names else function)
+    return found
+
+
+def fields_of(saved, kind, names):
+    """(field, file, function, line) of each, one behind another."""
+    told = []
+    for number, (what, place) in enumerate(saved):
+        file, line, function = names.get(place, ("", 0, ""))
+        where = f" ({file.rpartition('/')[2]}:{line} {function})" if file else ""
+        told += [f"{what}{where} {kind}[{number}]", file, function, line]
+    return told
+
+
+is_graph_told = True
+
+
+def graph_traced(arguments, keywords):
+    """A graph was given to the trace, by the frame that this is called from."""
+    global is_graph_told
+    if not is_graph_told:
+        return
+    try:
+        config = sys._getframe(1).f_locals["aot_config"]
+        saved, unchecked = saved_by_graph(keywords["payload_fn"]())
+        names = qualified({place for _, place in saved + unchecked if place})
+        tapelens_graph(config.aot_id, len(saved), len(unchecked), *fields_of(saved, "saved_tensors", names),
+                       *fields_of(unchecked, "_tensors_no_vc_check", names))
+    except Exception as error:
+        is_graph_told = False
+        tapelens_say(f"what compiled functions save is not named from here on ({type(error).__name__}: {error})")
+
+
+def graph_of(node):
+    """For compiled_graphs.cpp: the number of its graph; -1 of a node that is no compiled function's."""
+    number = getattr(getattr(type(node), "_forward_cls", None), "_aot_id", None)
+    return number if type(number) is int else -1
+
+
+def unchecked_of(node):
+    """Likewise: the tensors that it keeps beside its saves."""
+    return answer([("", tensor) for tensor in getattr(node, "_tensors_no_vc_check", None) or ()])
+
+
+def is_compilers_graph(module):
+    """AOTAutograd runs a graph that no other compiler takes as a module: none of the program's."""
+    if not type(module).__name__.startswith("GraphModule"):
+        return False
+    frame = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.endswith("/_functorch/_aot_autograd/runtime_wrappers.py"):
+        frame = frame.f_back
+    return frame is not None
+
+
+def watch_graphs(torch):
+    original = getattr(torch._logging, "trace_structured", None)
+    if original is None:
+        return
+    traced = tapelens_traced((original, graph_traced))
+    for module in (torch._logging, sys.modules.get("torch._functorch._aot_autograd.graph_compile")):
+        if getattr(module, "trace_structured", None) is original:
+            module.trace_structured = traced

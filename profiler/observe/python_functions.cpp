@@ -1,0 +1,116 @@
+// See python_functions.h. `self` is unused everywhere.
+#include "profiler/observe/python_functions.h"
+
+#include <ATen/core/Tensor.h>
+
+#include "profiler/observe/compiled_graphs.h"
+#include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
+#include "profiler/observe/steps.h"
+
+namespace tapelens::observe {
+
+using namespace cpython;
+
+PyObject* give_none() {
+  const Python& api = *python();
+  api.IncRef(api.none);
+  return api.none;
+}
+
+namespace {
+
+c10::TensorImpl* tensor_of(PyObject* arguments, ptrdiff_t place) {
+  const Python& api = *python();
+  return static_cast<c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, place)));
+}
+
+// TensorImpl, name, role, TensorImpl that it belongs to or 0: observers.h, role_told().
+PyObject* tell_role(PyObject*, PyObject* arguments) {
+  const Python& api = *python();
+  const c10::TensorImpl *tensor = tensor_of(arguments, 0), *of = tensor_of(arguments, 3);
+  const char* name = api.AsUTF8(api.GetTupleItem(arguments, 1));
+  const auto role = static_cast<Role>(api.AsLong(api.GetTupleItem(arguments, 2)));
+  if (tensor == nullptr || name == nullptr) return nullptr;
+  if (is_recording()) record::role_told(this_thread(), role, name, *tensor, of);
+  return give_none();
+}
+
+// The same of a parameter whose storage is given other memory again and again.
+PyObject* tell_resized_role(PyObject* self, PyObject* arguments) {
+  PyObject* told = tell_role(self, arguments);
+  if (told == nullptr || !is_recording()) return told;
+  const Python& api = *python();
+  record::follow_resizes(this_thread(), api.AsUTF8(api.GetTupleItem(arguments, 1)), *tensor_of(arguments, 0));
+  return told;
+}
+
+PyObject* tell_information(PyObject*, PyObject* arguments) {  // key, value
+  const Python& api = *python();
+  const char* key = api.AsUTF8(api.GetTupleItem(arguments, 0));
+  const char* value = api.AsUTF8(api.GetTupleItem(arguments, 1));
+  if (key == nullptr || value == nullptr) return nullptr;
+  if (is_recording()) record::information(this_thread(), key, value);
+  return give_none();
+}
+
+// Of a wrapper subclass: TensorImpl of the parameter, which values, TensorImpl of a tensor that it consists of.
+PyObject* tell_part_values(PyObject*, PyObject* arguments) {
+  const Python& api = *python();
+  const c10::TensorImpl* parameter = tensor_of(arguments, 0);
+  const auto of = static_cast<Values>(api.AsLong(api.GetTupleItem(arguments, 1)));
+  c10::TensorImpl* part = tensor_of(arguments, 2);
+  if (parameter == nullptr || part == nullptr) return nullptr;
+  using Tensor = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+  if (is_recording()) record::step_values(this_thread(), of, parameter, at::Tensor(Tensor::reclaim_copy(part)));
+  return give_none();
+}
+
+PyObject* tell_values(PyObject*, PyObject* arguments) {  // TensorImpl of the parameter, which values
+  const Python& api = *python();
+  c10::TensorImpl* parameter = tensor_of(arguments, 0);
+  const auto of = static_cast<Values>(api.AsLong(api.GetTupleItem(arguments, 1)));
+  if (parameter == nullptr) return nullptr;
+  if (is_recording()) record::step_values(this_thread(), of, parameter);
+  return give_none();
+}
+
+PyObject* tell_optimizer_begin(PyObject*, PyObject* name) {
+  const char* text = python()->AsUTF8(name);
+  if (text == nullptr) return nullptr;
+  if (is_recording()) optimizer_begins(this_thread(), text);
+  return give_none();
+}
+
+PyObject* tell_optimizer_end(PyObject*, PyObject* name) {
+  const char* text = python()->AsUTF8(name);
+  if (text == nullptr) return nullptr;
+  if (is_recording()) optimizer_ends(this_thread(), text);
+  return give_none();
+}
+
+PyObject* tell_say(PyObject*, PyObject* sentence) {
+  const char* text = python()->AsUTF8(sentence);
+  if (text == nullptr) return nullptr;
+  say(text);
+  return give_none();
+}
+
+PyMethodDef g_told[] = {
+    {"tapelens_role", tell_role, kMethVarargs, nullptr},
+    {"tapelens_resized_role", tell_resized_role, kMethVarargs, nullptr},
+    {"tapelens_information", tell_information, kMethVarargs, nullptr},
+    {"tapelens_values", tell_values, kMethVarargs, nullptr},
+    {"tapelens_part_values", tell_part_values, kMethVarargs, nullptr},
+    {"tapelens_optimizer_begin", tell_optimizer_begin, kMethO, nullptr},
+    {"tapelens_optimizer_end", tell_optimizer_end, kMethO, nullptr},
+    {"tapelens_say", tell_say, kMethO, nullptr},
+    {"tapelens_graph", tell_graph, kMethVarargs, nullptr},
+    {"tapelens_traced", make_traced, kMethO, nullptr},
+};
+
+}  // namespace
+
+std::span<PyMethodDef> python_functions() { return g_told; }
+
+}  // namespace tapelens::observe

@@ -1,0 +1,56 @@
+// In the place of profiler/rewrite, plugins/*/rewrite.cpp and profiler/simulated in a probe that records only. Nothing
+// is started, so of what observers.h declares nothing is called.
+#include <cstdlib>
+
+#include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
+#include "profiler/probe/parts.h"
+#include "rewrites/variables.h"
+#include "simulated/settings/variables.h"
+
+namespace tapelens::probe {
+
+bool start_rewrites() {
+  if (getenv(TAPELENS_REWRITE) != nullptr) {
+    observe::say("the probe that build-probe made for this PyTorch only records: nothing is rewritten");
+  }
+  return false;
+}
+void watch_rewrites() {}
+void abandon_rewrites_in_child() {}
+
+bool start_simulated_values() {
+  if (getenv(TAPELENS_SIMULATED_GPU) != nullptr) {
+    observe::say(
+        "the probe that build-probe made for this PyTorch only records: all values of its simulated GPU are zeros");
+  }
+  return false;
+}
+void watch_simulated_values() {}
+
+}  // namespace tapelens::probe
+
+namespace tapelens::rewrite {
+
+void thread_begins(observe::Thread&) {}
+void thread_ends(observe::Thread&) {}
+bool wants_calls() { return false; }
+uint32_t operator_begins(observe::Thread&, const at::RecordFunction&, observe::OperatorName&) { return 0; }
+void operator_ends(observe::Thread&, const at::RecordFunction&, uint32_t) {}
+void sweep(ThreadState&) {}
+void node_is_whole(observe::Thread&, const torch::autograd::Node&, const observe::NodeType&, const observe::Frame&) {}
+void backward_begins(ThreadState&) {}
+void backward_ended(ThreadState&) {}
+void begin_resize(c10::StorageImpl&) {}
+void end_resize(c10::StorageImpl&) {}
+
+}  // namespace tapelens::rewrite
+
+namespace tapelens::simulated {
+
+void thread_begins(observe::Thread&) {}
+void thread_ends(observe::Thread&) {}
+uint32_t operator_begins(observe::Thread&, const at::RecordFunction&, observe::OperatorName&) { return 0; }
+void operator_ends(observe::Thread&, const at::RecordFunction&, uint32_t) {}
+
+}  // namespace tapelens::simulated

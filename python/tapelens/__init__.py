@@ -1,0 +1,34 @@
+"""Reads recordings of Tapelens, and marks parts of programs that are recorded.
+
+    run = tapelens.open("run.tapelens")
+    polars.DataFrame(run.peak)
+
+docs/python.md lists the tables and their columns.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tapelens._errors import Error, UsageError
+from tapelens._recorded import is_recorded, region, start, step, stop
+from tapelens._recording import Held, Peak, Process, Recording, Table, Tables, open
+
+if TYPE_CHECKING:
+    from tapelens._scalars import log_scalars, scalars
+    from tapelens.parquet import to_parquet
+
+__version__ = "0.1.0"
+__all__ = ["Error", "Held", "Peak", "Process", "Recording", "Table", "Tables", "UsageError", "is_recorded",
+           "log_scalars", "open", "region", "scalars", "start", "step", "stop", "to_parquet"]
+
+#: With what they import, when they are wanted.
+_LATER = {"log_scalars": "tapelens._scalars", "scalars": "tapelens._scalars", "to_parquet": "tapelens.parquet",
+          "load_ipython_extension": "tapelens._ipython"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

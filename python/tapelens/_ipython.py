@@ -1,0 +1,92 @@
+"""%load_ext tapelens, then %%tapelens as the first line of a cell: the cell's memory as a page below it."""
+
+from __future__ import annotations
+
+import argparse
+import html
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from tapelens import _installed, _sizes, _spools
+from tapelens._errors import Error
+from tapelens._recorded import is_recorded
+from tapelens._recording import Recording, open
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="%%tapelens", add_help=False)
+    parser.add_argument("-o", "--output", metavar="FILE", help="keep the recording")
+    parser.add_argument("--height", type=int, default=720, help="of the page, in pixels")
+    parser.add_argument("--simulate-gpu", metavar="GPU", help="as of tapelens record")
+    return parser
+
+
+def _frame(page: str, height: int) -> str:
+    """The page, which has scripts of its own, apart from the notebook's."""
+    return (f'<div><iframe sandbox="allow-scripts allow-downloads" srcdoc="{html.escape(page)}" '
+            f'style="width: 100%; height: {height}px; border: 0"></iframe></div>')
+
+
+def _show(recording: Recording, height: int, **options: Any) -> None:
+    from IPython.display import HTML, display
+
+    display(HTML(_frame(recording.report("html", **options), height)))
+
+
+def _in_kernel(shell: Any, cell: str, file: pathlib.Path, height: int) -> None:
+    """The kernel is recorded: the cell runs in it, and the page shows the peak of its time."""
+    begin = _spools.now_ns()
+    shell.run_cell(cell)
+    end = _spools.now_ns()
+    recording = _spools.seal(file)
+    process = _spools.this_process(recording) if recording is not None else None
+    peaks = process.peaks_between(begin, end, top=0) if process is not None else []
+    if recording is None or process is None or not peaks:
+        print("tapelens: no operator of LibTorch has run in this kernel", file=sys.stderr)
+        return
+    largest = max(peaks, key=lambda peak: peak.peak_bytes - peak.begin_live_bytes)
+    print(f"tapelens: the cell took {_sizes.text(largest.peak_bytes - largest.begin_live_bytes)} on {largest.device}, "
+          f"{_sizes.text(largest.begin_live_bytes)} were alive when it began")
+    _show(recording, height, at=f"{largest.peak_time_ns}ns", pid=process.pid, device=largest.device)
+
+
+def _in_process(cell: str, file: pathlib.Path, height: int, options: list[str]) -> None:
+    """The kernel is not recorded, and cannot be any more: the cell runs by itself."""
+    with tempfile.TemporaryDirectory(prefix="tapelens-") as folder:
+        script = pathlib.Path(folder) / "cell.py"
+        script.write_text(cell, encoding="utf-8")
+        command = [str(_installed.program()), "record", "--quiet", *options, "-o", str(file), "--", sys.executable, str(script)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+            assert running.stdout is not None
+            for line in running.stdout:
+                print(line, end="")
+        print("tapelens: the cell ran in a process of its own, without the notebook's variables; "
+              "`tapelens record -- jupyter lab` records cells with them", file=sys.stderr)
+        if not file.exists():
+            print("tapelens: nothing was recorded: no operator of LibTorch ran", file=sys.stderr)
+            return
+        _show(open(file), height)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    def tapelens(line: str, cell: str) -> None:
+        """Runs the cell, recorded, and shows what its memory was."""
+        try:
+            given = _parser().parse_args(shlex.split(line))
+        except SystemExit:  # argparse has said what is wrong
+            return
+        with tempfile.TemporaryDirectory(prefix="tapelens-") as folder:
+            file = pathlib.Path(given.output or f"{folder}/cell.tapelens").absolute()
+            try:
+                if is_recorded():
+                    _in_kernel(shell, cell, file, given.height)
+                else:
+                    _in_process(cell, file, given.height, ["--simulate-gpu", given.simulate_gpu] if given.simulate_gpu else [])
+            except Error as wrong:
+                print(f"tapelens: {wrong}", file=sys.stderr)
+
+    shell.register_magic_function(tapelens, "cell", "tapelens")

@@ -1,0 +1,39 @@
+"""The recording of a process that still runs, read by itself: its spool, sealed as it is by now."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import time
+
+from tapelens import _installed
+from tapelens._errors import Error
+from tapelens._recording import Process, Recording, open
+
+
+def now_ns() -> int:
+    """The recording's time."""
+    return time.monotonic_ns() - int(os.environ["TAPELENS_EPOCH_NS"])
+
+
+def unrecorded_environment() -> dict[str, str]:
+    """For a command that is not to be recorded with this process."""
+    return {key: value for key, value in os.environ.items() if key != "LD_PRELOAD" and not key.startswith("TAPELENS_")}
+
+
+def seal(file: pathlib.Path) -> Recording | None:
+    """What this process and its children have recorded by now, in a file; None: nothing. Only where is_recorded()."""
+    done = subprocess.run([_installed.program(), "seal", os.environ["TAPELENS_SPOOL"], "-o", file], capture_output=True,
+                          text=True, env=unrecorded_environment(), check=False)
+    if done.returncode == 0:
+        return open(file)
+    if not any(pathlib.Path(os.environ["TAPELENS_SPOOL"]).glob("*.spool")) or "nothing to seal" in done.stderr:
+        return None
+    raise Error(done.stderr.strip().removeprefix("tapelens: "))
+
+
+def this_process(recording: Recording) -> Process | None:
+    """This process in its recording."""
+    own = [process for process in recording.processes if process.pid == os.getpid()]
+    return own[-1] if own else None

@@ -1,0 +1,173 @@
+"""Recordings as Parquet files, for engines that query many of them at once:
+
+    python -m tapelens.parquet run.tapelens -o parquet
+
+writes `parquet/run=run/process=0/saves.parquet` and so on, and `parquet/views.sql`, which makes a view of each table.
+docs/queries.md shows what to ask them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import pathlib
+import sys
+import tempfile
+import urllib.parse
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from tapelens._errors import Error, UsageError
+from tapelens._recording import Recording, Table, open
+
+SUFFIX = ".parquet"
+
+
+class _Writer(Protocol):
+    def __call__(self, table: Table, file: pathlib.Path) -> None: ...
+
+
+def _by_pyarrow() -> _Writer:
+    import pyarrow
+    import pyarrow.parquet
+
+    def write(table: Table, file: pathlib.Path) -> None:
+        reader = pyarrow.RecordBatchReader.from_stream(table)
+        with pyarrow.parquet.ParquetWriter(file, reader.schema, compression="zstd") as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+
+    return write
+
+
+def _by_duckdb() -> _Writer:
+    import duckdb
+
+    def write(table: Table, file: pathlib.Path) -> None:
+        quoted = str(file).replace("'", "''")
+        with duckdb.connect() as connection:
+            connection.register("rows_of_table", table)
+            connection.sql(f"COPY (FROM rows_of_table) TO '{quoted}' (FORMAT parquet, COMPRESSION zstd)")
+
+    return write
+
+
+def _writer() -> _Writer:
+    """What writes Parquet here."""
+    for make in (_by_pyarrow, _by_duckdb):
+        with contextlib.suppress(ImportError):
+            return make()
+    raise UsageError(f"Parquet is written by pyarrow or duckdb, and {sys.executable} has neither: "
+                     f"{sys.executable} -m pip install pyarrow")
+
+
+@contextlib.contextmanager
+def _whole(file: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A file that is in its place when it is whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    os.close(handle)
+    part = pathlib.Path(name)
+    try:
+        yield part
+        umask = os.umask(0)
+        os.umask(umask)
+        part.chmod(0o666 & ~umask)
+        part.replace(file)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _run_of(path: str) -> str:
+    return pathlib.Path(path).name.removesuffix(".tapelens")
+
+
+def _folder(key: str, value: object) -> str:
+    """As engines read partitions back from paths."""
+    return f"{key}={urllib.parse.quote(str(value), safe='')}"
+
+
+def views(directory: str | os.PathLike[str], tables: Iterable[Table]) -> str:
+    """SQL of DuckDB that makes a view of each table over all that lies in the folder."""
+
+    def view(table: Table) -> str:
+        below = "run=*" if table.column_names[0] != "process" else "run=*/process=*"
+        glob = f"{os.fspath(directory)}/{below}/{table.name}{SUFFIX}".replace("'", "''")
+        return (f"CREATE OR REPLACE VIEW {table.name} AS\n"
+                f"  FROM read_parquet('{glob}', hive_partitioning = true, hive_types = "
+                f"{{'run': VARCHAR{', process: UINTEGER' if below != 'run=*' else ''}}}, union_by_name = true);\n")
+
+    return "".join(map(view, tables))
+
+
+def _chosen(recording: Recording, names: Sequence[str] | None) -> list[str]:
+    for name in names or ():
+        if name not in recording.tables:
+            raise UsageError(f"there is no table {name}: there are {', '.join(recording.tables)}")
+    return list(names or recording.tables)
+
+
+def to_parquet(recording: Recording | str | os.PathLike[str], directory: str | os.PathLike[str], *,
+               run: str | None = None, tables: Sequence[str] | None = None) -> list[pathlib.Path]:
+    """Writes `DIRECTORY/run=RUN/process=N/TABLE.parquet`, and `run=RUN/TABLE.parquet` of tables that all processes
+    share. RUN is the name of the file if it is not given. Returns the files, `views.sql` the last."""
+    if not isinstance(recording, Recording):
+        recording = open(recording)
+    write = _writer()
+    run = run if run is not None else _run_of(recording.path)
+    base = pathlib.Path(directory)
+    names = _chosen(recording, tables)
+    files = []
+    for process in recording.processes:
+        for name in names:
+            table = process.tables[name]
+            folder = base / _folder("run", run)
+            columns = table.column_names
+            if columns[0] == "process":  # the folder says it
+                folder /= _folder("process", process.index)
+                table = table.select(*columns[1:])
+            elif process.index > 0:  # of all processes, written once
+                continue
+            file = folder / f"{name}{SUFFIX}"
+            with _whole(file) as part:
+                write(table, part)
+            files.append(file)
+    # Views of all tables that there may be: of one without files DuckDB says so when it is asked.
+    script = base / "views.sql"
+    with _whole(script) as part:
+        part.write_text(views(base, (recording.tables[name] for name in names)), encoding="utf-8")
+    return [*files, script]
+
+
+def _main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tapelens.parquet", description="Write recordings as Parquet files that DuckDB, Spark, Trino and "
+        "others query.", epilog="Example: python -m tapelens.parquet rank*.tapelens -o parquet && "
+        "duckdb -init parquet/views.sql")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a recording")
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder; other runs in it stay")
+    parser.add_argument("--run", metavar="NAME", help="what the run is called; the name of its file if not given")
+    parser.add_argument("--tables", metavar="A,B", help="these tables only; all if not given")
+    given = parser.parse_args(arguments)
+    runs = [given.run or _run_of(file) for file in given.files]
+    try:
+        if len(set(runs)) < len(runs):
+            raise UsageError("two of these recordings would be called the same: give them one after another, with --run")
+        for file, run in zip(given.files, runs):
+            written = to_parquet(file, given.output, run=run, tables=given.tables.split(",") if given.tables else None)
+            size = sum(path.stat().st_size for path in written)
+            print(f"{file}: {len(written) - 1} files, {size / 2**20:.1f} MiB in "
+                  f"{pathlib.Path(given.output) / _folder('run', run)}. Next: duckdb -init {written[-1]}")
+    except UsageError as wrong:
+        print(f"tapelens: {wrong}", file=sys.stderr)
+        return 2
+    except (Error, OSError) as wrong:
+        print(f"tapelens: {wrong}", file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

@@ -1,0 +1,30 @@
+// Memory snapshots of PyTorch: whatever is imported is a recording that opens whole, of which every table is sound, and
+// from which a report is made.
+#include "analyzer/model/load.h"
+#include "analyzer/report/report.h"
+#include "analyzer/snapshot/import.h"
+#include "tests/fuzz/files.h"
+#include "trace/recording.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace tapelens;
+  static const fuzz::Folder folder;
+  const fuzz::MemoryFile file({reinterpret_cast<const char*>(data), size});
+  snapshot::ImportOptions options;
+  options.input = file.path();
+  options.output = folder.path() + "/out.tapelens";
+  const auto imported = snapshot::import_snapshot(options);
+  if (!imported) {
+    fuzz::must(!imported.error().message.empty());
+    return 0;
+  }
+  const auto recording = trace::Recording::open(options.output);
+  fuzz::must(bool{recording});
+  fuzz::must(recording->left_out().empty());
+  const model::Text text = model::load_text(*recording);
+  fuzz::must(text.left_out.empty());
+  fuzz::must(model::load_process(*recording, text, {}).left_out.empty());
+  const auto report = report::build(*recording, {});
+  if (report) fuzz::must(!json(*report).empty());
+  return 0;
+}

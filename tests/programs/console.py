@@ -1,0 +1,281 @@
+"""The console blocks of README.md, CONTRIBUTING.md, docs/ and plugins/: what they show is what their commands print.
+
+    scripts/docs [PAGE...]           runs the commands and writes what they print into the pages, where it is something else
+    scripts/docs --check [PAGE...]   says what differs; tests/programs/test_pages.py does the same
+
+A console block is one between three backticks whose first line begins with "$ ". What a command prints follows it; lines of
+"..." stand for what is left out. It runs in a folder of its own, which has samples/ of the repository and is the same for the
+blocks of a page. A comment before a block says otherwise:
+
+    <!-- console: NAME -->            in a folder with the files of docs/programs/NAME, after its `prepare` was run there
+    <!-- console, not run: REASON -->
+
+A recording of samples/ that several blocks make by the same command is made once. Times, and what else differs between runs, is not
+compared (same_in_every_run), and stays as it was where nothing else differs.
+"""
+
+import concurrent.futures
+import dataclasses
+import difflib
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+import harness
+
+PROGRAMS = harness.ROOT / "docs/programs"
+REPOSITORY = "repository"  # the folder of blocks without a comment
+FENCE = re.compile(r"^(?P<fence>`{3,})\w*\n(?P<text>\$ .*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"<!-- console(?:: (?P<scene>[\w-]+)|, not run: (?P<reason>[^>]+)) -->\s*\Z")
+# Which kernels run is the processor's, unless it is said; with them goes their workspace.
+# pytest cuts its summary to the width of the terminal only where CI and BUILD_NUMBER are not set.
+ENVIRONMENT = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "PYTHONDONTWRITEBYTECODE": "1", "CI": "", "BUILD_NUMBER": ""}
+LEFT_OUT = "..."
+
+
+def pages():
+    """Every page for people, in the order in which they are compared."""
+    return [*(harness.ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((harness.ROOT / "docs").glob("*.md")),
+            *sorted((harness.ROOT / "plugins").glob("*/README.md")), harness.ROOT / "samples/README.md"]
+
+
+@dataclasses.dataclass
+class Command:
+    text: str  # as it is written, without "$ "
+    output: list  # lines
+    space: int = 0  # empty lines before the next command
+
+
+@dataclasses.dataclass
+class Block:
+    page: pathlib.Path
+    line: int
+    begin: int  # of the text between the backticks
+    end: int
+    commands: list
+    scene: str = REPOSITORY
+    reason: str = ""  # why it is not run
+
+
+def commands_of(text):
+    found = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append(Command(line[2:], []))
+        elif found[-1].text.endswith("\\") and not found[-1].output:
+            found[-1].text += "\n" + line
+        else:
+            found[-1].output.append(line)
+    for command in found:
+        while command.output and not command.output[-1]:
+            command.output.pop()
+            command.space += 1
+    return found
+
+
+def blocks_of(page, text=None):
+    text = page.read_text(encoding="utf-8") if text is None else text
+    found = []
+    for match in FENCE.finditer(text):
+        block = Block(page, text.count("\n", 0, match.start()) + 1, match.start("text"), match.end("text"), commands_of(match["text"]))
+        comment = COMMENT.search(text, 0, match.start())
+        if comment:
+            block.scene, block.reason = comment["scene"] or REPOSITORY, (comment["reason"] or "").strip()
+        found.append(block)
+    return found
+
+
+def same_in_every_run(text):
+    """Without times, process ids, paths and what is ranked by time measured."""
+    text = text.replace(str(harness.PYTHON), "python")
+    text = re.sub(r"\b\d+(\.\d+)? ?(s|ms|us)\b", "TIME", text)
+    text = re.sub(r"TIME( *\(?)[-+]\d+\.\d %", r"TIME\1CHANGE", text)
+    text = re.sub(r"PyTorch [\d.]+\w*(\+\w+)?", "PyTorch VERSION", text)
+    text = re.sub(r"^Trade compute for memory.*?(?=^\S)", "Trade compute for memory: ranked by time\n\n", text,
+                  flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"[\d,]+ events", "EVENTS", text)
+    text = re.sub(r"\s+At\s+this\s+rate\s+the\s.*?\sof\s+cpu\s.*?\smore\s+steps?\.", " AT THIS RATE.", text, flags=re.DOTALL)
+    return "".join(line.rstrip() + "\n" for line in text.splitlines())
+
+
+def comparable(lines):
+    """The words of lines of a block: also without the last digits of a float and the sizes of files. Where lines are broken, and how
+    wide columns are, depends on how many digits a time has."""
+    text = same_in_every_run("\n".join(lines))
+    text = re.sub(r"-?\d+\.\d{6,}\b", "FLOAT", text)
+    text = re.sub(r"\b\d\.\d+e[-+]\d\d\b", "FLOAT", text)
+    text = re.sub(r"\bx\d+\.\d\d\b", "xRATIO", text)
+    text = re.sub(r"(\.tapelens) \([\d.]+ [KM]?i?B\)", r"\1 (SIZE)", text)
+    text = re.sub(r"\b(process|pid|--process) +\d+", r"\1 PID", text)
+    return text.split()
+
+
+def is_shown(shown, printed):
+    """Whether a block shows what its command printed; lines of "..." stand for any, but not for all of them."""
+    if shown == [LEFT_OUT]:
+        return False
+    chunks = [[]]
+    for line in shown:
+        if line == LEFT_OUT:
+            chunks.append([])
+        else:
+            chunks[-1].append(line)
+    shown, printed = [comparable(chunk) for chunk in chunks], comparable(printed)
+    if len(shown) == 1:
+        return shown[0] == printed
+    first, *middle, last = shown
+    if printed[:len(first)] != first or len(first) + len(last) > len(printed) or (last and printed[-len(last):] != last):
+        return False
+    at, end = len(first), len(printed) - len(last)
+    for chunk in middle:
+        at = next((start + len(chunk) for start in range(at, end - len(chunk) + 1) if printed[start:start + len(chunk)] == chunk), None)
+        if at is None:
+            return False
+    return True
+
+
+def renewed(shown, printed):
+    """What was printed, with the lines of before where only a time or the like is another."""
+    keys = [[" ".join(comparable([line])) for line in lines] for lines in (shown, printed)]
+    out = list(printed)
+    for block in difflib.SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks():
+        out[block.b:block.b + block.size] = shown[block.a:block.a + block.size]
+    return out
+
+
+def shortened(shown, printed):
+    """What was printed, left out where it was before: so many lines from the begin, so many from the end."""
+    if LEFT_OUT not in shown or shown == [LEFT_OUT]:
+        return printed
+    first, last = shown.index(LEFT_OUT), shown[::-1].index(LEFT_OUT)
+    if first + last >= len(printed):
+        return printed
+    return [*printed[:first], LEFT_OUT, *(printed[-last:] if last else [])]
+
+
+class Runner:
+    """Runs the commands of blocks in folders below `root`."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.lock = threading.Lock()
+        self.once = {}  # what is done once -> its Future
+        tools = self.root / "bin"
+        tools.mkdir()
+        (tools / "tapelens").symlink_to(harness.BINARY)
+        self.path = f"{tools}:{os.path.dirname(harness.PYTHON)}:{os.environ['PATH']}"
+
+    def run(self, command, folder):
+        """(exit code, lines)"""
+        environment = harness.environment({**ENVIRONMENT, "PATH": self.path, "HOME": str(self.root), "PYTHONPATH": str(harness.PACKAGE), "REPOSITORY": str(harness.ROOT), "TORCHINDUCTOR_CACHE_DIR": str(self.root / "inductor"),
+                                           "TRAINER": harness.TRAINER})
+        done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True, timeout=600,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        # A recording may have been made in the folder of another page.
+        text = re.sub(rf"{re.escape(str(self.root))}/[^/\s]+/[^/\s]+/", "", done.stdout).replace(str(self.root), "~")
+        if command.startswith("tapelens ranks"):
+            text = re.sub(rf"\b{re.escape(socket.gethostname())}\b", "node0", text)
+        text = text.replace(f"{harness.ROOT}/", "").replace(f"{pathlib.Path(harness.PYTHON).parents[1]}/", ".venv/")
+        return done.returncode, [line.rstrip() for line in text.rstrip().splitlines()]
+
+    def only_once(self, key, work):
+        with self.lock:
+            mine = key not in self.once
+            future = self.once.setdefault(key, concurrent.futures.Future())
+        if mine:
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
+        return future.result()
+
+    def prepared(self, scene, folder):
+        """A folder for the blocks of a page. What a recording says of files holds where they were: nothing of it is moved."""
+        folder.mkdir(parents=True)
+        if scene != REPOSITORY:
+            shutil.copytree(PROGRAMS / scene, folder, dirs_exist_ok=True)
+        (folder / "samples").symlink_to(harness.SAMPLES)
+        if (folder / "prepare").exists():
+            code, lines = self.run("./prepare", folder)
+            assert code == 0, f"docs/programs/{scene}/prepare ended with {code}:\n" + "\n".join(lines)
+            (folder / "prepare").unlink()
+        return folder
+
+    def recorded(self, command, folder):
+        """As run(), but for a recording that another block may have made."""
+        words = shlex.split(command)
+        options = words[:words.index("--")]
+        name = options[options.index("-o") + 1] if "-o" in options else "run.tapelens"
+        code, lines, made = self.only_once(command, lambda: (*self.run(command, folder), folder / name))
+        if made.exists() and made != folder / name:
+            shutil.copyfile(made, folder / name)
+        return code, lines
+
+    def page(self, page, blocks):
+        """What each command of the blocks prints."""
+        name = str(page.relative_to(harness.ROOT)).replace("/", "-")
+        folders = {}
+        for block in blocks:
+            if block.scene not in folders:
+                folders[block.scene] = self.prepared(block.scene, self.root / name / block.scene)
+            folder = folders[block.scene]
+            for command in block.commands:
+                is_record = block.scene == REPOSITORY and re.fullmatch(r"tapelens record [^|>&;]+", command.text)
+                _, lines = self.recorded(command.text, folder) if is_record else self.run(command.text, folder)
+                yield block, command, lines
+
+
+def differences(page, runner):
+    """(place, shown, printed) of each command whose output is not what its block shows."""
+    found = []
+    for block, command, printed in runner.page(page, [block for block in blocks_of(page) if not block.reason]):
+        if not is_shown(command.output, printed):
+            found.append((f"{page.relative_to(harness.ROOT)}:{block.line}: $ {command.text}", command.output, printed))
+    return found
+
+
+def rewritten(page, runner):
+    """The text of the page with what its commands print now, where that is something else."""
+    text = page.read_text(encoding="utf-8")
+    blocks = blocks_of(page, text)
+    for block, command, printed in runner.page(page, [block for block in blocks if not block.reason]):
+        if not is_shown(command.output, printed):
+            command.output = renewed(command.output, shortened(command.output, printed))
+    for block in reversed(blocks):
+        new = "".join(f"{line}\n" for command in block.commands for line in ["$ " + command.text, *command.output, *[""] * command.space])
+        text = text[:block.begin] + new + text[block.end:]
+    return text
+
+
+def main(words):
+    is_check = words[:1] == ["--check"]
+    chosen = [pathlib.Path(word).resolve() for word in words[is_check:]] or pages()
+    unknown = [page for page in chosen if page not in pages()]
+    if unknown or any(word.startswith("-") for word in words[is_check:]):
+        sys.exit("\n".join(__doc__.splitlines()[2:4]) if not unknown else f"{unknown[0]} is no page of the documents")
+    if not harness.BINARY.exists():
+        sys.exit(f"{harness.BINARY} is missing: run scripts/build")
+    wrong = 0
+    with tempfile.TemporaryDirectory() as root, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        runner = Runner(root)
+        work = differences if is_check else rewritten
+        for page, result in [(page, pool.submit(work, page, runner)) for page in chosen if blocks_of(page)]:
+            if is_check:
+                for place, shown, printed in result.result():
+                    wrong += 1
+                    print("\n".join([place, *difflib.unified_diff(shown, printed, "shown", "printed", lineterm="")]))
+            elif result.result() != page.read_text(encoding="utf-8"):
+                page.write_text(result.result(), encoding="utf-8")
+                print(f"{page.relative_to(harness.ROOT)}: written")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,190 @@
+"""action.yml and ci/gitlab.yml, each script of them run: a repository's main branch, a pull request that makes its program worse
+by one line, and one that does not."""
+
+import json
+import shutil
+import subprocess
+import venv
+import xml.etree.ElementTree
+import zipfile
+
+import jsonschema
+import pytest
+import yaml
+
+import ci_systems
+import harness
+import schemas
+import test_fit
+import test_gate
+
+WORSE = test_gate.source_of("stored activation")
+WORSE_LINE = next(number for number, line in enumerate(WORSE.splitlines(), 1) if "self.last = hidden" in line)
+COMMAND = f"'{harness.PYTHON}' train.py cpu"
+
+
+def validate(value, url):
+    schema = schemas.of(url)
+    kind = jsonschema.validators.validator_for(schema)
+    kind.check_schema(schema)
+    kind(schema, format_checker=kind.FORMAT_CHECKER).validate(value)
+
+
+# The schemas that we have are older than these two: a step of a composite action that may fail, and a template's inputs
+# (https://docs.gitlab.com/ci/yaml/#specinputs).
+TEMPLATE_HEADER = {"type": "object", "additionalProperties": False, "required": ["spec"], "properties": {"spec": {
+    "type": "object", "additionalProperties": False, "required": ["inputs"], "properties": {"inputs": {
+        "type": "object", "propertyNames": {"pattern": "^[a-z-]+$"}, "additionalProperties": {
+            "type": "object", "additionalProperties": False, "properties": {
+                "description": {"type": "string"}, "default": {"type": "string"}}}}}}}}
+
+
+def test_the_files_are_what_github_and_gitlab_understand():
+    action = yaml.safe_load(ci_systems.ACTION.read_text(encoding="utf-8"))
+    assert [step["name"] for step in action["runs"]["steps"] if step.pop("continue-on-error", False)] == ["Upload to code scanning"]
+    validate(action, schemas.GITHUB_ACTION)
+    header, template = yaml.safe_load_all(ci_systems.TEMPLATE.read_text(encoding="utf-8"))
+    jsonschema.validate(header, TEMPLATE_HEADER)
+    validate(template, schemas.GITLAB)
+
+
+class Repository:
+    """One of git, with a training program in training/."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        (folder / "training").mkdir(parents=True)
+        self.git("init", "-q", "-b", "main")
+        (folder / ".gitignore").write_text("memory-check/\n__pycache__/\n", encoding="utf-8")
+        self.commit(test_gate.SOURCE)
+
+    def git(self, *words):
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+        subprocess.run(["git", *identity, *words], cwd=self.folder, check=True, capture_output=True)
+
+    def commit(self, source):
+        (self.folder / "training/train.py").write_text(source, encoding="utf-8")
+        self.git("add", "-A")
+        self.git("commit", "-qm", "change")
+
+    def branch(self, name, source):
+        self.git("checkout", "-q", "-b", name, "main")
+        self.commit(source)
+        shutil.rmtree(self.folder / "training/memory-check", ignore_errors=True)  # each run has its own clone
+
+
+@pytest.fixture(name="repository")
+def a_repository(tmp_path):
+    return Repository(tmp_path / "model")
+
+
+@pytest.fixture(name="tools")
+def tools_on_the_path(tmp_path):
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    (folder / "tapelens").symlink_to(harness.BINARY)
+    return folder
+
+
+@pytest.fixture(name="github")
+def a_github(tmp_path, tools):
+    return ci_systems.Github(tmp_path, tools)
+
+
+def checked(github, repository, number, event, branch, code=0, **inputs):
+    done = github.run(repository.folder, number, event, branch, **{"command": COMMAND, "working_directory": "training", **inputs})
+    assert done.code == code, done.log
+    assert done.outputs == {"exit-code": str(code), "folder": "training/memory-check"}
+    return done
+
+
+def test_a_pull_request_is_held_to_the_main_branch(repository, github):
+    first = checked(github, repository, 1, "push", "main")
+    assert first.uploaded == ["memory", "memory-baseline"]
+    assert "there is no baseline" in first.summary and "nothing to hold the run to" in first.log
+    # None of these is main's newest: they would fail everything, and not be found.
+    github.add("memory-baseline", "main", 20, "2029-01-01T00:00:00Z", content="{}")
+    github.add("memory-baseline", "main", 21, "2031-01-01T00:00:00Z", content="{}", head_repository=8)
+    github.add("memory-baseline", "main", 22, "2031-01-01T00:00:00Z", content="{}", expired=True)
+    github.add("memory-baseline", "other", 23, "2031-01-01T00:00:00Z", content="{}")
+    github.add("text-baseline", "main", 24, "2031-01-01T00:00:00Z", content="{}")
+
+    repository.branch("worse", WORSE)
+    worse = checked(github, repository, 2, "pull_request", "worse", code=1)
+    place = f"train.py:{WORSE_LINE}: peak of cpu "
+    assert any(line.startswith(place) and "self.last = hidden" in line for line in worse.log.splitlines()), worse.log
+    assert f"::error title=peak of cpu,file=training/train.py,line={WORSE_LINE}::{place}" in worse.log
+    assert worse.summary.startswith("### Memory: ") and "self.last = hidden" in worse.summary
+    validate(json.loads(worse.sarif), schemas.SARIF)
+    located = json.loads(worse.sarif)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert located["artifactLocation"]["uri"] == "training/train.py" and located["region"]["startLine"] == WORSE_LINE
+    assert worse.uploaded == ["memory"]  # what is worse is no baseline
+    kept = {path.name for path in (github.store / "2/memory").iterdir()}
+    assert {"run.tapelens", "report.html", "check.md", "check.xml", "check.json", "baseline"} <= kept
+
+    repository.branch("harmless", test_gate.source_of("functions in another order"))
+    harmless = checked(github, repository, 3, "pull_request", "harmless")
+    assert "Passed: " in harmless.log and "::error" not in harmless.log
+    assert json.loads((github.store / "3/memory/check.json").read_text(encoding="utf-8"))["has_baseline"]
+
+
+def test_a_program_that_fails_is_not_checked(repository, github):
+    repository.commit(test_gate.SOURCE.replace("print(len(losses)", "sys.exit(7)\n    print(len(losses)"))
+    done = checked(github, repository, 1, "push", "main", code=7)
+    assert done.summary == "Memory was not checked: the command ended with 7.\n"
+    assert done.uploaded == ["memory"] and done.sarif == ""
+    done = checked(github, repository, 2, "push", "main", code=2, command="python train.py; rm x")
+    assert "CHECK_COMMAND is no single command" in done.log
+    done = checked(github, repository, 3, "push", "main", code=2, command=f"'{harness.PYTHON}' -c 'import torch; torch.ones(9)'", budgets="peek<=1MiB")
+    assert done.summary == "Memory was not checked: tapelens check ended with 2.\n" and "'peek' is none of" in done.log
+
+
+@pytest.mark.skipif(test_fit.pytestmark.args[0], reason="this PyTorch is built without CUDA")
+def test_budgets_hold_on_main_too_and_on_a_gpu_that_is_not_there(repository, github):
+    done = checked(github, repository, 1, "push", "main", code=1, command=f"'{harness.PYTHON}' train.py cuda", simulate_gpu="H100:2GiB",
+                   record_options="--stacks python --quiet", budgets="\nallocations<=5000\npeak@cuda:0<=1MiB\n")
+    assert "peak@cuda:0<=1MiB of cuda:0: " in done.log and "(at most 1.0 MiB)" in done.summary
+    assert done.uploaded == ["memory", "memory-baseline"]  # what main needs is what branches are compared with
+
+
+def test_what_is_not_on_the_path_is_installed(repository, github, tools, tmp_path):
+    wheel = tmp_path / "tapelens-1.2.3-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        script = zipfile.ZipInfo("tapelens-1.2.3.data/scripts/tapelens")
+        script.external_attr = 0o100755 << 16
+        file.writestr(script, f"#!/bin/sh\nexec '{harness.BINARY}' \"$@\"\n")
+        file.writestr("tapelens-1.2.3.dist-info/METADATA", "Metadata-Version: 2.1\nName: tapelens\nVersion: 1.2.3\n")
+        file.writestr("tapelens-1.2.3.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr("tapelens-1.2.3.dist-info/RECORD", "")
+    (tools / "tapelens").unlink()
+    venv.create(tmp_path / "venv", with_pip=True)
+    github.tools = f"{tmp_path / 'venv/bin'}:{tools}"
+    done = checked(github, repository, 1, "push", "main", install=str(wheel), budgets="peak<=1GiB")
+    assert f"installing {wheel}" in done.log and "Passed: 1 check" in done.log
+    assert "installing" not in checked(github, repository, 2, "push", "main", install="none", baseline="none", budgets="peak<=1GiB").log
+
+
+def test_gitlab_holds_a_merge_request_to_the_default_branch(repository, tools, tmp_path):
+    source = tmp_path / "tapelens"
+    (source / "ci").mkdir(parents=True)
+    shutil.copy(harness.ROOT / "ci/check-memory", source / "ci")
+    for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=source, check=True)
+    gitlab = ci_systems.Gitlab(tmp_path, tools)
+
+    def run(number, pipeline, branch, code):
+        shutil.rmtree(repository.folder / "memory-check", ignore_errors=True)
+        ended, log, folder = gitlab.run(repository.folder, number, pipeline, branch, command=f"'{harness.PYTHON}' training/train.py cpu",
+                                        tapelens=f"file://{source}")
+        assert ended == code, log
+        return log, folder
+
+    assert gitlab.run(repository.folder, 1, "push", "topic", command="false", tapelens="none") is None
+    assert "there is no baseline yet" not in run(2, "push", "main", 0)[0]
+    repository.branch("worse", WORSE)
+    log, folder = run(3, "merge_request_event", "worse", 1)
+    assert f"train.py:{WORSE_LINE}: peak of cpu " in log
+    suite = xml.etree.ElementTree.parse(folder / "check.xml").find("testsuite")
+    assert suite.find("testcase[@line]").get("file") == "training/train.py"
+    repository.branch("harmless", test_gate.source_of("variable renamed"))
+    assert "Passed: " in run(4, "merge_request_event", "harmless", 0)[0]

@@ -1,0 +1,71 @@
+"""Notebooks and trainers: what `%%tapelens` shows, which regions callbacks make, what they log."""
+
+import csv
+import json
+
+import pytest
+
+import harness
+from python_package import ENVIRONMENT
+
+NOTEBOOK = [harness.PYTHON, harness.CASES / "notebook.py"]
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {**ENVIRONMENT, "IPYTHONDIR": str(tmp_path / "ipython")}
+
+
+def test_a_cell_of_a_kernel_that_is_not_recorded_runs_by_itself(environment):
+    run = harness.bare(NOTEBOOK, env=environment, check=True)
+    assert "in the cell False" in run.stdout
+    assert "the cell ran in a process of its own, without the notebook's variables" in run.stdout
+    assert "page True True True True" in run.stdout
+
+
+def test_a_cell_of_a_recorded_kernel_runs_in_it(target, environment):
+    run = harness.record(NOTEBOOK, target, env=environment)
+    assert run.code == 0, run.stderr
+    assert "in the cell True" in run.stdout
+    assert "tapelens: the cell took 4.0 MiB on cpu, 0 B were alive when it began" in run.stdout
+    assert "page True True True" in run.stdout
+    assert harness.report(target)["peak"]["bytes"] >= 4 << 20
+
+
+def steps_of(report):
+    return {step["index"]: step["peak_bytes"] for step in report["steps"]}
+
+
+def of_lightning(target, tmp_path):
+    program = [harness.PYTHON, harness.CASES / "lightning_callback.py"]
+    run, report = harness.record_and_report([*program, tmp_path / "recorded"], target, env=ENVIRONMENT)
+    names = [one["name"] for one in report["ranges"] if not one["name"].startswith(("[pl]", "Optimizer", "enumerate"))]
+    assert [name for name in names if name in ("sanity check", "validation", "epoch 0", "epoch 1")] == [
+        "sanity check", "epoch 0", "validation", "epoch 1", "validation"]
+    rows = list(csv.DictReader((tmp_path / "recorded/metrics.csv").open()))
+    peaks = {int(row["step"]): int(float(row["memory/cpu/peak_bytes"])) for row in rows if row["memory/cpu/peak_bytes"]}
+    assert {step: peak for step, peak in peaks.items() if step < 6} == {
+        step: peak for step, peak in steps_of(report).items() if step < 6}
+    assert all(0 <= float(row["memory/cpu/saved_at_peak_bytes"]) <= float(row["memory/cpu/peak_bytes"]) for row in rows)
+    bare = harness.bare([*program, tmp_path / "bare"], env=ENVIRONMENT, check=True)
+    assert bare.stdout == run.stdout
+    assert not list((tmp_path / "bare").glob("*.csv")), "nothing is logged where nothing is recorded"
+
+
+def of_transformers(target, tmp_path):
+    program = [harness.PYTHON, harness.CASES / "transformers_callback.py", tmp_path / "run"]
+    run, report = harness.record_and_report(program, target, env=ENVIRONMENT)
+    names = [one["name"] for one in report["ranges"] if one["name"].startswith(("epoch", "evaluation"))]
+    assert names == ["epoch 0", "evaluation", "epoch 1", "evaluation"]
+    (line,) = [line for line in run.stdout.splitlines() if line.startswith("figures ")]
+    figures = {entry["step"] - 1: entry["memory/cpu/peak_bytes"] for entry in json.loads(line.removeprefix("figures "))}
+    assert {step: peak for step, peak in figures.items() if step < 6} == {
+        step: peak for step, peak in steps_of(report).items() if step < 6}
+    bare = harness.bare(program, env=ENVIRONMENT, check=True)
+    assert "figures []" in bare.stdout
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("callback", [of_lightning, of_transformers])
+def test_callbacks(callback, target, tmp_path):
+    callback(target, tmp_path)

@@ -1,0 +1,457 @@
+// The ranks of a run together: summaries of real recordings, what is made of a thousand of them, and of damaged ones.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "analyzer/model/load.h"
+#include "analyzer/peak/groups.h"
+#include "analyzer/ranks/job.h"
+#include "analyzer/ranks/renderings.h"
+#include "analyzer/ranks/summary.h"
+#include "testing/made_up_ranks.h"
+#include "testing/trace_builder.h"
+#include "trace/sealed_summary.h"
+
+namespace tapelens::ranks {
+namespace {
+
+using testing::kKeepsMore;
+using testing::kNotSharded;
+using testing::MadeUpRanks;
+using trace::Recording;
+using trace::Role;
+using trace::SpoolBuilder;
+using trace::TestFolder;
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr const char* kVersion = "1.0";
+
+std::vector<Source> sources_of(const MadeUpRanks& made_up, int32_t count) {
+  std::vector<Source> out;
+  for (int32_t rank = 0; rank < count; ++rank) {
+    out.push_back({.file = "rank" + std::to_string(rank), .summary = made_up.of(rank), .why = {}});
+  }
+  return out;
+}
+
+Job merged(std::vector<Source> sources, const Options& options = {}) {
+  auto job = merge(std::move(sources), options, kVersion);
+  if (!job) throw std::runtime_error(job.error().message);
+  return std::move(*job);
+}
+
+// As sealed files carry them.
+Summary through_json(const Summary& summary) {
+  const std::string json = summary_json(summary);
+  EXPECT_LE(json.size(), 65536u);
+  auto read = read_summary(json);
+  if (!read) throw std::runtime_error(read.error().message);
+  return std::move(*read);
+}
+
+const Outlier* outlier_of(const Job& job, int32_t rank) {
+  const auto at =
+      std::ranges::find(job.outliers, rank, [&](const Outlier& o) { return job.ranks[o.rank].summary.rank; });
+  return at == job.outliers.end() ? nullptr : &*at;
+}
+
+std::string reason(const Outlier& outlier, By by) {
+  for (const Reason& one : outlier.reasons) {
+    if (one.by == by) return one.key;
+  }
+  return "";
+}
+
+// ---- a thousand ranks
+
+TEST(Ranks, ThreeOddOnesOfAThousandAreFoundWithTheReason) {
+  std::vector<Source> sources = sources_of(MadeUpRanks(1024), 1024);
+  for (Source& source : sources) source.summary = through_json(*source.summary);
+  const Job job = merged(std::move(sources));
+  ASSERT_EQ(job.ranks.size(), 1024u);
+  EXPECT_EQ(job.device_type, "cuda");
+  EXPECT_EQ(job.hosts.size(), 128u);
+  EXPECT_EQ(job.outliers.size(), 3u);
+
+  const Outlier* more = outlier_of(job, kKeepsMore);
+  ASSERT_NE(more, nullptr);
+  EXPECT_EQ(more->of, Outlier::Of::peak);
+  EXPECT_NEAR(static_cast<double>(more->here - more->median), 3072.0 * kMiB, 4.0 * kMiB);
+  ASSERT_TRUE(more->z);
+  EXPECT_GT(*more->z, 100);
+  EXPECT_EQ(reason(*more, By::category), "saved");
+  EXPECT_EQ(reason(*more, By::field), "LogSoftmaxBackward0.result");
+  EXPECT_EQ(reason(*more, By::module), "GPT.head");
+  EXPECT_EQ(reason(*more, By::line), "train.py:88 loss");
+
+  const Outlier* whole = outlier_of(job, kNotSharded);
+  ASSERT_NE(whole, nullptr);
+  EXPECT_EQ(whole->of, Outlier::Of::peak);
+  EXPECT_EQ(reason(*whole, By::category), "optimizer_state");
+  EXPECT_EQ(reason(*whole, By::line), "train.py:70 main");
+  EXPECT_EQ(reason(*whole, By::module), "");  // forty have a fortieth each: none explains a tenth
+
+  const Outlier* early = outlier_of(job, testing::kOutOfMemory);
+  ASSERT_NE(early, nullptr);
+  EXPECT_EQ(early->of, Outlier::Of::steps);
+  EXPECT_EQ(early->here, 36);
+  EXPECT_EQ(early->median, 40);
+  ASSERT_EQ(job.ended_badly.size(), 1u);
+  EXPECT_EQ(job.ended_badly[0].first.summary.rank, testing::kOutOfMemory);
+  EXPECT_NE(job.ended_badly[0].second.find("out of memory on cuda:0 in step 36: 2.0 GiB asked for"), std::string::npos)
+      << job.ended_badly[0].second;
+  EXPECT_EQ(job.missing_count, 0u);
+
+  ASSERT_EQ(job.findings.size(), 21u);
+  EXPECT_EQ(job.findings.front().ranks.size(), 1024u);
+  EXPECT_EQ(job.findings.back().ranks, std::vector<size_t>{static_cast<size_t>(kKeepsMore)});
+  const std::string shown = ranks_text(job, {});
+  for (const char* part :
+       {"1,024 ranks on 128 hosts, peak on cuda: median", "Ranks that stand out  3 of 1,024", "rank 37 on node4: peak",
+        "GPT.head", "rank 512 on node64: out of memory", "on all 1,024 ranks", "rank 901 on node112"}) {
+    EXPECT_NE(shown.find(part), std::string::npos) << part << "\n" << shown;
+  }
+}
+
+// Ordinary runs differ by what a loader has ready, not by what stands out.
+TEST(Ranks, NoneStandsOutWhereNoneIsOdd) {
+  const Job job = merged(sources_of(MadeUpRanks(32), 32));
+  EXPECT_TRUE(job.outliers.empty());
+  EXPECT_TRUE(job.ended_badly.empty());
+}
+
+TEST(Ranks, ThoseThatAreMissingAreNamed) {
+  std::vector<Source> sources = sources_of(MadeUpRanks(64), 40);
+  sources.erase(sources.begin() + 3, sources.begin() + 5);
+  const Job job = merged(std::move(sources));
+  EXPECT_EQ(job.expected, 64u);
+  EXPECT_EQ(job.missing_count, 26u);
+  EXPECT_EQ(job.missing, (std::vector<std::pair<uint64_t, uint64_t>>{{3, 4}, {40, 63}}));
+  EXPECT_NE(ranks_text(job, {}).find("There is no recording of 26 of the 64 ranks: 3 to 4, 40 to 63"),
+            std::string::npos);
+}
+
+TEST(Ranks, FewerThanFiveAreNotJudged) {
+  const Job job = merged(sources_of(MadeUpRanks(4), 4));
+  EXPECT_TRUE(job.outliers.empty());
+  EXPECT_NE(ranks_text(job, {}).find("from 5 ranks on"), std::string::npos);
+}
+
+TEST(Ranks, ARankThatWasStartedAgainIsComparedOnce) {
+  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  Source again = sources[3];
+  sources[3].summary->processes[0].finished = false;
+  sources[3].summary->processes[0].exit_code.reset();
+  again.summary->processes[0].begin_ns += 1'000'000'000'000;
+  again.file = "again";
+  sources.push_back(again);
+  const Job job = merged(std::move(sources));
+  ASSERT_EQ(job.ranks.size(), 8u);
+  EXPECT_EQ(job.ranks[3].file, "again");
+  ASSERT_EQ(job.ended_badly.size(), 1u);  // the first one is told all the same
+  EXPECT_EQ(job.ended_badly[0].first.file, "rank3");
+  EXPECT_EQ(job.remarks.size(), 1u);
+}
+
+TEST(Ranks, TheFirstThatDiedComesFirst) {
+  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  for (Source& source : sources) {
+    source.summary->processes[0].finished = false;
+    source.summary->processes[0].end_ns += 1'000'000;
+  }
+  sources[5].summary->processes[0].end_ns -= 1'000'000'000;
+  const Job job = merged(std::move(sources));
+  ASSERT_EQ(job.ended_badly.size(), 8u);
+  EXPECT_EQ(job.ended_badly.front().first.summary.rank, 5);
+}
+
+// Another device type may be asked for; one that is not there is an error that names what is.
+TEST(Ranks, TheTypeOfDeviceCanBeChosen) {
+  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  for (Source& source : sources) {
+    DeviceSummary host = source.summary->processes[0].devices[0];
+    host.device = "cpu";
+    host.peak = Bytes{5};
+    source.summary->processes[0].devices.push_back(host);
+  }
+  EXPECT_EQ(merged(sources, {.device = "cpu"}).median.value, 5);
+  const auto wrong = merge(sources, {.device = "xpu"}, kVersion);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().kind, trace::ErrorKind::usage);
+  EXPECT_NE(wrong.error().message.find("cpu, cuda"), std::string::npos);
+}
+
+// ---- mixed and hostile
+
+TEST(Ranks, FilesThatCannotBeReadAreNamedAndLeftOut) {
+  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  sources[2] = {.file = "broken.tapelens", .summary = {}, .why = "the file is cut off"};
+  const Job job = merged(std::move(sources));
+  EXPECT_EQ(job.ranks.size(), 7u);
+  EXPECT_EQ(job.missing_count, 1u);
+  EXPECT_NE(ranks_text(job, {}).find("broken.tapelens: the file is cut off"), std::string::npos);
+  const auto nothing = merge({{.file = "a", .summary = {}, .why = "bad"}}, {}, kVersion);
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().message, "a: bad");
+}
+
+// What other checks found is not told as what these would find.
+TEST(Ranks, FindingsOfAnotherVersionAreNotTakenForOurs) {
+  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  sources[1].summary->tapelens = "0.9";
+  const Job job = merged(std::move(sources));
+  EXPECT_EQ(job.findings_unknown, 1u);
+  EXPECT_EQ(job.findings.front().ranks.size(), 7u);
+  EXPECT_NE(ranks_text(job, {}).find("on all 7 ranks"), std::string::npos);
+}
+
+TEST(Ranks, NamesOfARecordingActUponNoTerminalAndNoMarkdown) {
+  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  sources[0].summary->processes[0].host = "evil\x1b[2J";
+  sources[0].summary->command = "python <img src=x>";
+  sources[0].summary->processes[0].exit_code = uint8_t{3};
+  for (Sum& sum : sources[0].summary->processes[0].devices[0].by[2].rows) sum.key = "\x1b]0;x\x07";
+  const Job job = merged(std::move(sources));
+  for (const Format& format : kFormats) {
+    const std::string shown = format.render(job, {});
+    EXPECT_EQ(shown.find('\x1b'), std::string::npos) << format.name;
+    EXPECT_EQ(shown.find("\n<img"), std::string::npos) << format.name;
+  }
+}
+
+TEST(Summary, ComesBackAsItWasWritten) {
+  const Summary made = MadeUpRanks(1024).of(testing::kOutOfMemory);
+  const Summary read = through_json(made);
+  EXPECT_EQ(summary_json(read), summary_json(made));
+  ASSERT_EQ(read.processes.size(), 1u);
+  EXPECT_EQ(read.processes[0].devices[0].curve, made.processes[0].devices[0].curve);
+  EXPECT_EQ(read.processes[0].last_out_of_memory->source, "train.py:88 loss");
+}
+
+// Long names, many rows, several processes: what is left out is counted, and sums stay.
+TEST(Summary, IsNeverLargerThanItMayBe) {
+  Summary made = MadeUpRanks(1024).of(1);
+  RankSummary one = made.processes[0];
+  const Finding finding = one.findings->front();
+  for (int i = 0; i < 3000; ++i) {
+    one.devices[0].by[1].rows.push_back({std::string(500, 'x') + std::to_string(i), Bytes{1}, 1});
+    one.findings->push_back(finding);
+  }
+  made.processes.clear();
+  for (int i = 0; i < 16; ++i) made.processes.push_back(one);
+  const Summary read = through_json(made);
+  ASSERT_EQ(read.processes.size(), 16u);
+  Bytes sum = read.processes[0].devices[0].by[1].rest, wanted;
+  for (const Sum& row : read.processes[0].devices[0].by[1].rows) sum += row.bytes;
+  for (const Sum& row : one.devices[0].by[1].rows) wanted += row.bytes;
+  EXPECT_EQ(sum, wanted);
+  EXPECT_EQ(read.processes[0].findings->size() + read.processes[0].findings_left_out, one.findings->size());
+  for (int i = 0; i < 2000; ++i) made.processes.push_back(one);
+  EXPECT_EQ(summary_json(made), "");
+}
+
+TEST(Summary, WhatIsNoneIsRefused) {
+  const std::string good = summary_json(MadeUpRanks(4).of(1));
+  ASSERT_TRUE(read_summary(good));
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const size_t at = text.find(from);
+    if (at == std::string::npos) throw std::runtime_error(from + " is not in it");
+    return text.replace(at, from.size(), to);
+  };
+  for (const std::string& bad :
+       {std::string("{}"), std::string("[]"), std::string("{"), std::string(100, '['),
+        with("\"version\":1", "\"version\":2"), with("\"rank\":1", "\"rank\":-7"), with("\"rank\":1", "\"rank\":1e30"),
+        with("\"rank\":1", "\"rank\":99999999999"), with("\"peak\":", "\"peak\":-"),
+        with("\"peak\":", "\"peak\":99999"), with("\"exponent\":2", "\"exponent\":64"),
+        with("\"finished\":true", "\"finished\":1"), with("\"devices\":[", "\"devices\":[{},"),
+        with("\"findings\":[", "\"findings\":[null,"), with("\"host\":\"", "\"host\":\"\x01")}) {
+    EXPECT_FALSE(read_summary(bad)) << bad.substr(0, 200);
+  }
+  EXPECT_FALSE(read_summary(std::string(70000, ' ')));
+}
+
+// ---- curves
+
+TEST(Curves, OfDifferentResolutionAreLaidOverEachOtherByStep) {
+  const Curve fine{1, 0, {1, 5, 2, 3, 7, 4}}, coarse{0, 0, {10, 10, 0}};
+  EXPECT_EQ(coarser(fine, 0), (Curve{0, 0, {5, 3, 7}}));
+  EXPECT_EQ(coarser(fine, -1), (Curve{-1, 0, {5, 7}}));
+  const Envelope both = envelope_of({&fine, &coarse});
+  EXPECT_EQ(both.exponent, 0);
+  EXPECT_EQ(both.least, (std::vector<int64_t>{5, 3, 0}));
+  EXPECT_EQ(both.most, (std::vector<int64_t>{10, 10, 7}));
+  const Curve late{0, 2, {9, 9}};
+  const Envelope three = envelope_of({&fine, &coarse, &late});
+  EXPECT_EQ(three.median, (std::vector<int64_t>{5, 3, 7, 9}));
+  EXPECT_TRUE(envelope_of({}).most.empty());
+}
+
+TEST(Curves, OfHostileNumbersStaySmall) {
+  const Curve first{5, 0, {1}}, far{5, uint64_t{1} << 40, {2}};
+  const Envelope both = envelope_of({&first, &far});
+  EXPECT_LE(both.most.size(), 2 * Curve::kMostPoints);
+  EXPECT_EQ(*std::ranges::max_element(both.most), 2);
+}
+
+// ---- of recordings
+
+void train(SpoolBuilder& b, int rank, uint64_t saved) {
+  b.information("torch_version", "2.15.0").information("rank", std::to_string(rank)).information("world_size", "2");
+  b.information("host", "node" + std::to_string(rank));
+  b.op("aten::empty").alloc(0x1000, kMiB).end_op().role(Role::parameter, "up.weight", 0x1000, kMiB);
+  const uint32_t stack = b.stack({b.frame("/home/me/train.py", 12, "Net.forward")});
+  const uint32_t layout = b.layout("float32", 4, {512, 1024}, {1024, 1});
+  for (uint64_t step = 0; step < 3; ++step) {
+    const uint64_t at = 0x10000 * (step + 1);
+    b.enter("Net", "Net").op("aten::relu", {0x1000}, stack).alloc(at, saved).node("ReluBackward0", at + 1);
+    b.save(at + 1, "result", at, saved, layout).end_op().leave();
+    b.backward().evaluate(at + 1).end_evaluation().end_backward();
+    b.optimizer("SGD#1").end_optimizer().free(at);
+  }
+}
+
+TEST(Summary, SaysWhatTheRecordingSays) {
+  TestFolder folder;
+  {
+    SpoolBuilder first(folder, "1.spool"), second(folder, "2.spool");
+    train(first, 0, 2 * kMiB);
+    first.finish();
+    train(second, 1, 3 * kMiB);
+    second.kill();
+  }
+  const trace::Sealed sealed = seal_folder(folder, "torchrun train.py");
+  const Summary made = summarize(sealed.recording, nullptr, kVersion);
+  EXPECT_EQ(made.command, "torchrun train.py");
+  ASSERT_EQ(made.processes.size(), 2u);
+  const RankSummary &first = made.processes[0], &second = made.processes[1];
+  EXPECT_EQ(first.rank, 0);
+  EXPECT_EQ(first.world_size, 2u);
+  EXPECT_EQ(first.host, "node0");
+  EXPECT_EQ(first.steps, 3u);
+  EXPECT_TRUE(first.finished);
+  EXPECT_FALSE(second.finished);
+  EXPECT_FALSE(first.findings);
+  ASSERT_EQ(second.devices.size(), 1u);
+  const DeviceSummary& device = second.devices[0];
+  EXPECT_EQ(device.peak.value, 4 * int64_t{kMiB});
+  for (const Sums& sums : device.by) {
+    Bytes sum = sums.rest;
+    for (const Sum& row : sums.rows) sum += row.bytes;
+    EXPECT_EQ(sum, device.peak);
+  }
+  EXPECT_EQ(device.by[1].rows[0].key, "operator");  // it is allocated then, and saved after
+  EXPECT_EQ(device.by[2].rows[0].key, "Net");
+  EXPECT_EQ(device.by[3].rows[0].key, "train.py:12 Net.forward");
+  // Three steps in 32 parts each, and what is behind them: each as high as the timeline is there.
+  EXPECT_EQ(device.curve.exponent, 5);
+  EXPECT_EQ(*std::ranges::max_element(device.curve.most), device.peak.value);
+  const model::Text text = model::load_text(sealed.recording);
+  const model::Process process = model::load_process(sealed.recording, text, trace::ProcessIndex{1});
+  const peak::Analysis analysis(process, text);
+  const peak::DeviceAnalysis looked(analysis, analysis.devices()[0].device);
+  for (const model::Step& step : analysis.steps()) {
+    const auto from = device.curve.most.begin() + step.index * 32;
+    EXPECT_EQ(*std::max_element(from, from + 32), looked.timeline().largest(step.when).bytes.value) << step.index;
+  }
+}
+
+// ---- in the file
+
+TEST(SealedSummary, IsReadWithoutTheColumnsAndOldFilesHaveNone) {
+  TestFolder folder;
+  {
+    SpoolBuilder b(folder, "1.spool");
+    train(b, 0, kMiB);
+  }
+  trace::SealOptions options;
+  options.directory = folder.path();
+  options.output = folder / "with.tapelens";
+  std::string seen;
+  options.summarize = [&](const std::string& file) {
+    const auto recording = Recording::open(file);
+    if (!recording) return std::string();
+    return seen = summary_json(summarize(*recording, nullptr, kVersion));
+  };
+  ASSERT_TRUE(trace::seal(options));
+  const auto summary = trace::read_summary(options.output);
+  ASSERT_TRUE(summary);
+  EXPECT_EQ(*summary, seen);
+  EXPECT_TRUE(read_summary(*summary));
+  const auto whole = Recording::open(options.output);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(summary_json(summarize(*whole, nullptr, kVersion)), seen);
+
+  options.output = folder / "without.tapelens";
+  options.summarize = {};
+  ASSERT_TRUE(trace::seal(options));
+  const auto none = trace::read_summary(options.output);
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->empty());
+  // One that is too large is none, and the file is whole.
+  options.summarize = [](const std::string&) { return std::string(65537, 'x'); };
+  ASSERT_TRUE(trace::seal(options));
+  EXPECT_TRUE(trace::read_summary(options.output)->empty());
+  EXPECT_TRUE(Recording::open(options.output));
+}
+
+// Every byte of a file is covered where the summary is looked for: header, directory, footer.
+TEST(SealedSummary, ADamagedFileIsNotRead) {
+  TestFolder folder;
+  {
+    SpoolBuilder b(folder, "1.spool");
+    train(b, 0, kMiB);
+  }
+  trace::SealOptions options;
+  options.directory = folder.path();
+  options.output = folder / "run.tapelens";
+  options.summarize = [](const std::string&) { return summary_json(MadeUpRanks(4).of(0)); };
+  ASSERT_TRUE(trace::seal(options));
+  std::ifstream in(options.output, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(in)), {});
+  const size_t summary = good.find("tapelens summary");
+  ASSERT_NE(summary, std::string::npos);
+  const std::string path = folder / "damaged.tapelens";
+  for (const size_t at : {size_t{1}, size_t{25}, summary, summary + 500, good.size() - 40, good.size() - 3}) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x10);
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bad;
+    EXPECT_FALSE(trace::read_summary(path)) << at;
+  }
+  for (const size_t bytes : {size_t{0}, size_t{40}, good.size() / 2, good.size() - 1}) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << good.substr(0, bytes);
+    EXPECT_FALSE(trace::read_summary(path)) << bytes;
+  }
+}
+
+// Columns of some ranks alone, and the summary of all.
+TEST(SealedSummary, RanksThatAreNotKeptLeaveTheirSummary) {
+  TestFolder folder;
+  {
+    SpoolBuilder first(folder, "1.spool"), second(folder, "2.spool");
+    train(first, 0, kMiB);
+    train(second, 1, kMiB);
+  }
+  trace::SealOptions options;
+  options.directory = folder.path();
+  options.output = folder / "run.tapelens";
+  options.summarize = [](const std::string&) { return std::string("all"); };
+  options.ranks = std::set<int32_t>{1};
+  ASSERT_TRUE(trace::seal(options));
+  auto recording = Recording::open(options.output);
+  ASSERT_TRUE(recording);
+  ASSERT_EQ(recording->processes().size(), 1u);
+  EXPECT_EQ(recording->processes()[0].rank, 1);
+  options.ranks = std::set<int32_t>{9};
+  options.duration_ns = 7;
+  ASSERT_TRUE(trace::seal(options));
+  recording = Recording::open(options.output);
+  ASSERT_TRUE(recording);
+  EXPECT_TRUE(recording->processes().empty());
+  EXPECT_EQ(*trace::read_summary(options.output), "all");
+}
+
+}  // namespace
+}  // namespace tapelens::ranks

@@ -1,0 +1,73 @@
+"""For MkDocs: brings pages into the site that lie elsewhere in the repository, and makes links between files links between pages.
+
+Each fact has one home, so nothing is copied: the README is the front page, the page of a check is that of its plugin. Links in
+pages are those of the repository, so that they work there as well; one to a file that is no page becomes its name."""
+
+import pathlib
+import posixpath
+import re
+
+from mkdocs.structure.files import File
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ELSEWHERE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "samples/README.md": "samples.md"}
+ICON = "gui/linux/org.tapelens.Tapelens.svg"
+CHECKS = {f"plugins/{path.parent.name}/README.md": f"checks/{path.parent.name}.md" for path in sorted(ROOT.glob("plugins/*/README.md"))}
+PAGES = {**ELSEWHERE, **CHECKS}  # in the repository -> in the site
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+CODE = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
+
+
+def named(nav):
+    """The files that a navigation names."""
+    for entry in nav:
+        value = next(iter(entry.values())) if isinstance(entry, dict) else entry
+        yield from named(value) if isinstance(value, list) else [value]
+
+
+def on_config(config):
+    known = set(named(config.nav))
+    more = sorted(path.name for path in (ROOT / "docs").glob("*.md") if path.name not in known)
+    at = next(number for number, entry in enumerate(config.nav) if "Reference" in entry)
+    config.nav[at:at] = [{"Checks": list(CHECKS.values())}, *([{"More": more}] if more else [])]
+    return config
+
+
+def on_files(files, config):
+    for source, page in PAGES.items():
+        files.append(File.generated(config, page, content=(ROOT / source).read_text(encoding="utf-8")))
+    files.append(File.generated(config, "logo.svg", content=(ROOT / ICON).read_text(encoding="utf-8")))
+    return files
+
+
+def target_in_site(link, source, page):
+    """Where a link of the repository leads in the site; None: to no file of it."""
+    path, _, anchor = link.partition("#")
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+    if target in PAGES:
+        target = PAGES[target]
+    elif target.startswith("docs/") and (ROOT / target).is_file():
+        target = target.removeprefix("docs/")
+    else:
+        if not (ROOT / target).exists():
+            raise FileNotFoundError(f"{source}: a link to {link}, which is not there")
+        return None
+    return posixpath.relpath(target, posixpath.dirname(page) or ".") + (f"#{anchor}" if anchor else "")
+
+
+def on_page_markdown(markdown, page, config, files):
+    place = page.file.src_uri
+    source = next((name for name, target in PAGES.items() if target == place), f"docs/{place}")
+
+    def moved(match):
+        mark, text, link = match.groups()
+        if re.match(r"[a-z]+:|#", link):
+            return match[0]
+        target = target_in_site(link, source, place)
+        return text if target is None else f"{mark}[{text}]({target})"
+
+    out, at = [], 0
+    for code in CODE.finditer(markdown):
+        out += [LINK.sub(moved, markdown[at:code.start()]), code[0]]
+        at = code.end()
+    return "".join([*out, LINK.sub(moved, markdown[at:])])
