@@ -39,7 +39,7 @@ std::string stem_of(const std::string& file) { return std::filesystem::path(file
 // ---- a file that is not whole does not outlive us
 
 std::array<char, 4096> unfinished{};
-constexpr std::array<int, 4> kEnding = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+constexpr std::array<int, 4> kInterrupting = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
 void remove_and_end(int signal) {
   if (unfinished[0] != '\0') unlink(unfinished.data());
@@ -49,7 +49,7 @@ void remove_and_end(int signal) {
 
 void watch_unfinished(const std::string& path) {
   if (path.size() >= unfinished.size()) return;
-  for (const int one : kEnding) {
+  for (const int one : kInterrupting) {
     struct sigaction now {};
     sigaction(one, nullptr, &now);
     if (now.sa_handler == SIG_DFL) std::signal(one, remove_and_end);

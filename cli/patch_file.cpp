@@ -12,10 +12,10 @@
 namespace tapelens::cli {
 namespace {
 
-constexpr uint64_t kMostBytes = 64 << 20;  // of a source file
+constexpr uint64_t kMostPatchBytes = 64 << 20;  // of a source file
 
 // What it prints of a file as it is and as it would be. An older Python than the program's own may understand neither.
-constexpr const char* kQuestion =
+constexpr const char* kPatchQuestion =
     "import ast, sys\n"
     "def error(name):\n"
     "  try: ast.parse(open(name, 'rb').read())\n"
@@ -35,7 +35,7 @@ Answer ask_of(const std::string& before, const std::string& after) {
   std::ofstream(old_file, std::ios::binary) << before;
   std::ofstream(new_file, std::ios::binary) << after;
   for (const char* python : {"python3", "python"}) {
-    ProgramAnswer answer = ask({python, "-c", kQuestion, old_file, new_file});
+    ProgramAnswer answer = ask({python, "-c", kPatchQuestion, old_file, new_file});
     while (answer.output.ends_with('\n')) answer.output.pop_back();
     if (answer.exit_code != 0 || answer.output.empty()) continue;
     if (answer.output == "unknown") return {};
@@ -50,7 +50,7 @@ int write_patch(check::FileEdits files, const std::filesystem::path& root, const
   const bool has_patches = !files.empty();
   bool was_asked = true;
   std::erase_if(files, [&](const check::FileEdit& file) {
-    const auto before = trace::read_regular_file((root / file.path).string(), kMostBytes);
+    const auto before = trace::read_regular_file((root / file.path).string(), kMostPatchBytes);
     const auto after = before ? check::applied(file, *before) : before;
     if (!after) {
       say("the patch of " + file.path + " is left out: " + after.error().message);

@@ -38,7 +38,7 @@ struct RecordOptions {
   std::string output = "run.tapelens";
   std::string steps, last, when, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
   std::optional<RankList> ranks;
-  bool quiet = false, keep_spool = false, force = false, redact = false, cupti = false, marked = false;
+  bool quiet = false, keep_spool = false, force = false, redact = false, cupti = false, referrers = false, marked = false;
   ApplyingOptions applying;
   SimulatingOptions simulating;
 };
@@ -144,6 +144,7 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
                                                      .stacks = options.stacks,
                                                      .marked = options.marked,
                                                      .cupti = options.cupti,
+                                                     .referrers = options.referrers,
                                                      .quiet = options.quiet}),
                     std::back_inserter(environment));
   const trace::KeepSteps keep{options.last.empty() ? 0 : std::stoull(options.last),
@@ -178,6 +179,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "  tapelens record --apply lossless -- python train.py\n"
       "  tapelens record --simulate-gpu H100 -- python train.py\n"
       "  tapelens record --cupti -- python train.py\n"
+      "  tapelens record --referrers -- python train.py\n"
       "  tapelens record --apply plan.json --allow expanded-save -- python train.py\n\n"
       "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
       "A file that cannot be written, or a program that cannot be recorded, is said in one line and the command runs\n"
@@ -237,6 +239,9 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
   add_mode_option(*sub, options->mode);
   sub->add_flag("--cupti", options->cupti,
                 "Also memory outside of PyTorch's allocator, by library (NCCL, cuBLAS, ...): docs/cuda.md");
+  sub->add_flag("--referrers", options->referrers,
+                "Also which variable has each tensor that nothing of PyTorch's holds, looked up once a step in at most "
+                "100 ms: docs/variables.md");
   sub->add_flag("--redact", options->redact, "Keep the arguments of the command out of the recording");
   sub->add_flag("--quiet", options->quiet, "No closing line");
   sub->add_flag("--keep-spool", options->keep_spool, "Keep what the processes wrote, FILE.spool/, after sealing");

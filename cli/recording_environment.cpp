@@ -17,6 +17,7 @@ Environment environment_of(const RecordingSettings& settings) {
           {TAPELENS_VALUES, settings.values},
           {TAPELENS_FLOAT64, flag(settings.float64)},
           {TAPELENS_CUPTI, flag(settings.cupti)},
+          {TAPELENS_REFERRERS, flag(settings.referrers)},
           {TAPELENS_QUIET, flag(settings.quiet)},
           {TAPELENS_ACTIVATION_BUDGET, settings.activation_budget}};
 }

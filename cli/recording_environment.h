@@ -14,6 +14,7 @@ struct RecordingSettings {
   bool checksums = false;
   bool float64 = false;
   bool cupti = false;
+  bool referrers = false;
   bool quiet = false;
 };
 

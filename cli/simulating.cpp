@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 using simulated::Settings;
 using trace::Error;
 
-constexpr uint64_t kMostRanks = 1 << 20;
+constexpr uint64_t kMostSimulatedRanks = 1 << 20;
 
 // The Python that a command runs: itself, one that it names (`nice python train.py`), that of its first line, the
 // shell's.
@@ -121,7 +121,7 @@ Settings settings_of(const SimulatingOptions& options, const char* gpu_option, c
   if (!options.world.empty()) {
     const char* end = options.world.data() + options.world.size();
     const auto read = std::from_chars(options.world.data(), end, gpu.world);
-    if (read.ec != std::errc() || read.ptr != end || gpu.world == 0 || gpu.world > kMostRanks) {
+    if (read.ec != std::errc() || read.ptr != end || gpu.world == 0 || gpu.world > kMostSimulatedRanks) {
       throw CLI::ValidationError(world_option, "'" + options.world + "' is no number of ranks, like 1024");
     }
   }

@@ -9,7 +9,7 @@ namespace tapelens::cli {
 
 namespace {
 
-constexpr uint64_t kMostBytes = 256 << 20;  // of a baseline
+constexpr uint64_t kMostSnapshotBytes = 256 << 20;  // of a baseline
 
 }  // namespace
 
@@ -17,7 +17,7 @@ trace::Result<compare::Snapshot> read_snapshot(const std::string& file, const st
                                                advise::Checks& checks, const compare::FindText& text_of) {
   trace::Result<compare::Snapshot> made = compare::Snapshot{};
   if (file.ends_with(".json")) {
-    const auto text = trace::read_regular_file(file, kMostBytes);
+    const auto text = trace::read_regular_file(file, kMostSnapshotBytes);
     if (!text) return trace::Error{file + ": cannot be read: " + text.error().message, text.error().kind};
     made = compare::read_baseline(*text);
   } else {

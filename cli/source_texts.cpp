@@ -15,7 +15,7 @@ namespace tapelens::cli {
 
 namespace {
 
-constexpr uint64_t kMostBytes = 8 << 20;             // of a source file that somebody wrote
+constexpr uint64_t kMostSourceBytes = 8 << 20;             // of a source file that somebody wrote
 constexpr const char* kCommits = "--max-count=200";  // that changed the file, the newest first
 
 bool is_version(const compare::SourceVersion& version, const std::string& content) {
@@ -32,7 +32,7 @@ std::optional<std::string> on_disk(const compare::SourceVersion& version, const 
     }
   }
   for (const auto& place : places) {
-    auto content = trace::read_regular_file(place, kMostBytes);
+    auto content = trace::read_regular_file(place, kMostSourceBytes);
     if (content && is_version(version, *content)) return std::move(*content);
   }
   return std::nullopt;

@@ -7,7 +7,7 @@ add_library(tapelens_options INTERFACE)
 target_compile_options(tapelens_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
 if(CMAKE_UNITY_BUILD)
-  # A local name that hides another file's is none in the build that is tested.
+  # A local name that hides another file's is none where each file is compiled on its own: the preset dev.
   target_compile_options(tapelens_options INTERFACE -Wno-shadow -Wno-unused-function)
   # LibTorch's checks name the file that they are in.
   target_compile_options(tapelens_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
@@ -23,6 +23,12 @@ if(TAPELENS_SANITIZE)
                                                    -fno-sanitize-recover=all -Wno-error ${_left_out})
   target_link_options(tapelens_options INTERFACE -fsanitize=${TAPELENS_SANITIZE})
 endif()
+
+# tapelens_apart(files...): with local names that other files of the folder have too, they are compiled on their own where the
+# others are one file.
+function(tapelens_apart)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
 
 function(tapelens_library name)
   cmake_parse_arguments(ARG "" "" "LINK;PRIVATE" ${ARGN})

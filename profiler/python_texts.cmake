@@ -6,6 +6,7 @@ set(TAPELENS_PYTHON_TEXTS
   profiler/observe/compiled_graphs.py
   profiler/record/float64.py
   profiler/record/activation_budget.py
+  profiler/record/referrers.py
 )
 
 # tapelens_python_texts(FROM TO FOLDER...): those of the folders, from the sources in FROM, below TO.

@@ -233,6 +233,13 @@ class ProcessBuilder : public TextBuilder {
     return HeldId{t.rows()};
   }
 
+  void variable(int64_t time, AllocationId allocation, std::string_view name) {
+    Variables& t = process.variables;
+    push(t.time, time);
+    t.allocation.raw.push_back(allocation.value);
+    t.name.raw.push_back(string(name).value);
+  }
+
   RoleId role(int64_t time, AllocationId allocation, Role kind, std::string_view name, AllocationId parameter = {}) {
     Roles& t = process.roles;
     push(t.time, time);

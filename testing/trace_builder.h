@@ -259,6 +259,10 @@ class SpoolBuilder {
     return raw(HeldRecord{header<HeldRecord>(RecordKind::held, static_cast<uint8_t>(by), id), tick(), node_address,
                           storage, storage_bytes});
   }
+  SpoolBuilder& variable(std::string_view name, uint64_t storage, uint64_t storage_bytes) {
+    const uint32_t id = string(name);
+    return raw(VariableRecord{header<VariableRecord>(RecordKind::variable, 0, id), tick(), storage, storage_bytes});
+  }
   // Skipped if there is a reason.
   SpoolBuilder& rewrite(std::string_view id, uint8_t level, uint64_t node_address, std::string_view field,
                         uint64_t bytes, uint64_t kept = 0, std::string_view reason = {}, uint32_t stack_id = 0) {

@@ -9,11 +9,6 @@
 namespace tapelens::trace {
 namespace {
 
-template <class Record>
-const Record& as(const RecordHeader* record) {
-  return *reinterpret_cast<const Record*>(record);
-}
-
 std::string_view text_of(const RecordHeader* record) {
   const auto& string = as<StringRecord>(record);
   return {reinterpret_cast<const char*>(&string + 1), string.bytes};

@@ -9,11 +9,6 @@ namespace {
 
 constexpr Time kNoEnd{-1};  // 2^64-1 in the file
 
-template <class Record>
-const Record& as(const RecordHeader* record) {
-  return *reinterpret_cast<const Record*>(record);
-}
-
 // What follows a record's fixed part, to its end.
 template <class Element, class Record>
 std::span<const Element> tail_of(const Record& record) {
@@ -78,6 +73,8 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
       return save(as<SaveRecord>(record), time);
     case RecordKind::held:
       return held(as<HeldRecord>(record), time);
+    case RecordKind::variable:
+      return variable(as<VariableRecord>(record), time);
     case RecordKind::node_release:
       return node_release(as<NodeReleaseRecord>(record), time);
     case RecordKind::evaluation_begin: {
@@ -441,6 +438,12 @@ void ProcessSealer::held(const HeldRecord& record, Time time) {
                              .field = ids_.strings[record.header.id],
                              .allocation = allocation,
                              .by = HeldBy{record.header.flags}});
+}
+
+void ProcessSealer::variable(const VariableRecord& record, Time time) {
+  const AllocationId allocation = allocation_at(record.storage);
+  if (!allocation) return;
+  tables_.push<table::Variables>({.time = time, .allocation = allocation, .name = ids_.strings[record.header.id]});
 }
 
 void ProcessSealer::rewrite(const RewriteRecord& record, const Lane& lane, Time time) {

@@ -106,6 +106,7 @@ class ProcessSealer {
   void node(const NodeRecord& record, const Lane& lane, uint32_t lane_number, Time time);
   void save(const SaveRecord& record, Time time);
   void held(const HeldRecord& record, Time time);
+  void variable(const VariableRecord& record, Time time);
   void node_release(const NodeReleaseRecord& record, Time time);
   void role(const RoleRecord& record, Time time);
   void rewrite(const RewriteRecord& record, const Lane& lane, Time time);

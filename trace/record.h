@@ -17,7 +17,7 @@ namespace tapelens::trace {
 
 // The version of the spool: a reader reads its own major with its own minor or an older one. A new kind, field or flag
 // raises the minor, whatever an older reader would go wrong with the major. Before 0.2 nodes were shorter.
-inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 8, kOldestSpoolMinor = 2;
+inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 9, kOldestSpoolMinor = 2;
 
 // What the program says of itself (profiler/inject/mark.h), as names of events: a step of no optimizer, which is a
 // border, and then nothing else is; a range of no length, before which nothing is looked at.
@@ -77,6 +77,7 @@ enum class RecordKind : uint8_t {
   virtual_memory = 55,     // physical memory that the driver made, mapped, took back (cuMemCreate), whoever asked
   memory_pool = 56,        // what a pool of the driver's (cudaMallocAsync) has, and has handed out
   held = 66,               // the graph, or a checkpoint, keeps a storage that is no save
+  variable = 68,           // a variable of the program has a tensor with this storage
 };
 
 // 8 bytes. `words` is the size of the whole record in units of 8 bytes, at least 1.
@@ -86,6 +87,12 @@ struct RecordHeader {
   uint16_t words;
   uint32_t id;
 };
+
+// A record of a kind that is known to have this shape.
+template <class Record>
+const Record& as(const RecordHeader* record) {
+  return *reinterpret_cast<const Record*>(record);
+}
 static_assert(sizeof(RecordHeader) == 8);
 
 // ---- interned -------------------------------------------------------------------------------------------------
@@ -429,6 +436,13 @@ enum class HeldBy : uint8_t {
   checkpointing = 3,  // selective checkpointing keeps it instead of computing it again, until it is freed
 };
 
+struct VariableRecord {  // id: string, its name and place: "history[3] in train.py:61"
+  RecordHeader header;
+  uint64_t ticks;
+  uint64_t storage;  // address
+  uint64_t storage_bytes;
+};
+
 struct NodeReleaseRecord {  // flags: NodeReleaseFlags
   RecordHeader header;
   uint64_t ticks;
@@ -550,6 +564,7 @@ inline constexpr RecordShape kRecordShapes[] = {
     detail::fixed<VirtualMemoryRecord>(RecordKind::virtual_memory),
     detail::fixed<MemoryPoolRecord>(RecordKind::memory_pool),
     detail::fixed<HeldRecord>(RecordKind::held),
+    detail::fixed<VariableRecord>(RecordKind::variable),
 };
 
 // By kind; of one that is not known `bytes` is 0.

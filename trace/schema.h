@@ -65,6 +65,7 @@ enum class Table : uint8_t {
   virtual_memory = 62,
   memory_pools = 63,
   held = 70,
+  variables = 72,
 };
 inline constexpr uint8_t kFirstTableOfProcess = 20;
 
@@ -421,6 +422,17 @@ struct Held {
   Of<Plain<4, "by", HeldBy>> by;
 };
 
+// Which variable of the program had an allocation when it was looked (record --referrers). Told again when it is another.
+template <template <class> class Of>
+struct Variables {
+  static constexpr Table kTable = Table::variables;
+  static constexpr const char* kName = "variables";
+  using Id = NoId;
+  Of<Delta<0, "time", Time>> time;
+  Of<Delta<1, "allocation", AllocationId>> allocation;
+  Of<Plain<2, "name", StringId>> name;  // with its place: "history[3] in train.py:61"
+};
+
 template <template <class> class Of>
 struct Evaluations {
   static constexpr Table kTable = Table::evaluations;
@@ -596,7 +608,7 @@ using ProcessTableList =
               table::ModuleCallEnds, table::OptimizerSteps, table::Ranges, table::Losses, table::InputViews,
               table::Rewrites, table::Checksums, table::Sources, table::DeviceBlocks, table::FreeRequests,
               table::SegmentEvents, table::OutOfMemory, table::ValueReads, table::OutsideEvents, table::DeviceUsage,
-              table::VirtualMemory, table::MemoryPools, table::Held>;
+              table::VirtualMemory, table::MemoryPools, table::Held, table::Variables>;
 
 template <class Visit>
 constexpr void for_each_table(Visit&& visit) {

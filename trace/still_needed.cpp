@@ -7,11 +7,6 @@ namespace tapelens::trace {
 namespace {
 
 template <class Record>
-const Record& as(const RecordHeader* record) {
-  return *reinterpret_cast<const Record*>(record);
-}
-
-template <class Record>
 constexpr RecordHeader header_of(RecordKind kind, uint8_t flags, uint32_t id = 0) {
   return {kind, flags, sizeof(Record) / 8, id};
 }
@@ -68,6 +63,8 @@ void StillNeeded::event(const RecordHeader* record, uint32_t lane_number, uint64
       return save(as<SaveRecord>(record));
     case RecordKind::held:
       return held(as<HeldRecord>(record));
+    case RecordKind::variable:
+      return variable(as<VariableRecord>(record));
     case RecordKind::rewrite: {
       const auto of = nodes_.find(as<RewriteRecord>(record).node);
       if (as<RewriteRecord>(record).node != 0 && of != nodes_.end()) of->second->own.push_back(item_here(lane));
@@ -323,6 +320,10 @@ void StillNeeded::held(const HeldRecord& record) {
   const Ref holder = node != nodes_.end() ? node->second : of;
   holder->own.push_back(item());
   if (holder != of) holder->own.back()->within.push_back(of);
+}
+
+void StillNeeded::variable(const VariableRecord& record) {
+  if (const Ref of = allocation_at(record.storage)) of->own.push_back(item());
 }
 
 // Of the evaluations of a node that lives on, the last is enough: whether it was ever used, and what it released.

@@ -82,6 +82,7 @@ class StillNeeded {
   void end_node(const Ref& node, Event with);
   void save(const SaveRecord& record);
   void held(const HeldRecord& record);
+  void variable(const VariableRecord& record);
   void evaluation_end(Lane& lane);
   void release(const Ref& node, Event with);
   void role(const RoleRecord& record);

@@ -102,6 +102,7 @@ struct Held : LoadedTable<trace::table::Held> {
   WideColumn<HeldId, Time> until;  // kNever: as long as it is alive
 };
 
+using Variables = LoadedTable<trace::table::Variables>;
 using Releases = LoadedTable<trace::table::NodeReleases>;
 
 struct Evaluations : LoadedTable<trace::table::Evaluations> {
@@ -197,6 +198,7 @@ struct Process {
   Nodes nodes;
   Saves saves;
   Held held;
+  Variables variables;
   Releases releases;
   Evaluations evaluations;
   Roles roles;
@@ -220,7 +222,7 @@ struct Process {
   template <class Visit>
   void each_table(Visit&& visit) {
     visit(operators), visit(input_views), visit(allocations), visit(frees), visit(nodes), visit(saves);
-    visit(held), visit(releases), visit(evaluations), visit(roles), visit(rewrites), visit(checksums),
+    visit(held), visit(variables), visit(releases), visit(evaluations), visit(roles), visit(rewrites), visit(checksums),
         visit(module_calls);
     visit(device_blocks), visit(free_requests), visit(segment_events), visit(out_of_memory);
     visit(value_reads), visit(outside_events), visit(device_usage);

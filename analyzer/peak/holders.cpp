@@ -218,7 +218,21 @@ class Finder {
     }
   }
 
+  // By member; none where there was no look, or no variable was found.
+  std::vector<StringId> variables() const {
+    std::vector<StringId> names(set_.members.size());
+    const Variables& v = p_.variables;
+    for (uint32_t row = 1; row <= v.rows(); ++row) {
+      const uint32_t member = slot_[v.allocation.raw[row]];
+      if (member == kNone) continue;
+      const bool is_before = v.time.raw[row] <= static_cast<uint64_t>(set_.when.time.ns);
+      if (is_before || !names[member]) names[member] = StringId{v.name.raw[row]};
+    }
+    return names;
+  }
+
   void find_the_rest() {
+    const std::vector<StringId> variable = variables();
     std::vector<uint8_t> held(set_.members.size(), 0);
     for (const Found& f : found_) held[f.member] = 1;
     for (uint32_t i = 0; i < held.size(); ++i) {
@@ -228,7 +242,7 @@ class Finder {
       if (p_.is_imported) {
         found_.push_back({i, {HolderKind::unknown}});
       } else if (!evaluation || !same_backward(p_.allocations.time[allocation])) {
-        found_.push_back({i, {HolderKind::program}});
+        found_.push_back({i, {HolderKind::program, {}, variable[i]}});
       } else if (is_unpacked(p_, allocation)) {
         found_.push_back({i, {HolderKind::recomputed}});
       } else {

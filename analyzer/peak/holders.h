@@ -41,7 +41,7 @@ const char* category_name(HolderKind kind);  // of the bytes held: "saved", else
 struct Holder {
   HolderKind kind{};
   NodeId node{};             // save, packed, context: whose it is; gradient in flight: the node that made it
-  StringId field{};          // save, packed: the field; context: the attribute
+  StringId field{};          // save, packed: the field; context: the attribute; program: the variable, if it was looked for
   StringId name{};           // parameter, buffer, gradient, optimizer state: its name; operator: its name
   AllocationId parameter{};  // gradient, optimizer state: the parameter it belongs to, if known
   LayoutId layout{};         // save: what was seen of the storage
@@ -82,6 +82,7 @@ struct PeakSet {
 // that is open allocated it (or one around the one that did) or reads it. A gradient in flight, made while a node was
 // evaluated in a backward that is still running, is the engine's: a gradient without a name, if nothing else holds it.
 // What a hook on a saved tensor makes in a backward that is still running is recomputed, if nothing else holds it.
+// `program`s variable is that of the last look before the moment, else of the first one after it.
 // `communication` where nothing else or an operator alone holds it; `program`, or `unknown`, where nothing else does.
 PeakSet peak_set(const Process& process, const Text& text, DeviceId device, const Moment& when);
 

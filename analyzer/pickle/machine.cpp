@@ -10,7 +10,7 @@ namespace tapelens::pickle {
 
 namespace {
 
-constexpr uint64_t kBetweenProgress = uint64_t{1} << 20;  // opcodes
+constexpr uint64_t kOpcodesBetweenProgress = uint64_t{1} << 20;  // opcodes
 constexpr size_t kDeepest = 1000;                         // containers within one another; a snapshot has 6
 
 class Machine {
@@ -28,7 +28,7 @@ class Machine {
     begin(window_);
     try {
       for (uint64_t count = 0; step(); ++count) {
-        if (count % kBetweenProgress == 0 && progress) progress(window_.offset());
+        if (count % kOpcodesBetweenProgress == 0 && progress) progress(window_.offset());
       }
     } catch (Malformed& malformed) {
       if (malformed.offset == 0) malformed.offset = offset_;

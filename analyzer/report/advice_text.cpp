@@ -21,7 +21,7 @@ using advise::Entry;
 using advise::Finding;
 using Kind = advise::Entry::Kind;
 
-constexpr unsigned kIndent = 10, kColumn = 12;  // of what is below a title; of a figure
+constexpr unsigned kAdviceIndent = 10, kColumn = 12;  // of what is below a title; of a figure
 
 struct Section {
   Kind first, last;
@@ -67,14 +67,14 @@ std::string first_line(std::string_view& text, unsigned width) {
 void add_title(Page& page, const Advice& advice, const Entry& entry, size_t number) {
   const auto [word, paint] = word_of(advice.findings[entry.findings.front()].severity);
   const std::string title = entry_title(advice, entry);
-  const unsigned room = page.width() - kIndent - 2 * kColumn;
+  const unsigned room = page.width() - kAdviceIndent - 2 * kColumn;
   std::string_view rest = title;
   const std::string line = first_line(rest, room);
   page.line(pad_left(std::to_string(number), 2) + " " + page.paint(paint, pad_right(word, 7)) +
             page.paint(Paint::bold, pad_right(line, room)) +
             page.paint(entry.change() > Bytes{} ? Paint::green : Paint::plain,
                        figures(bytes_text(entry.peak_after), change_text(entry))));
-  if (!rest.empty()) page.paragraph(std::string(kIndent, ' '), rest, Paint::bold);
+  if (!rest.empty()) page.paragraph(std::string(kAdviceIndent, ' '), rest, Paint::bold);
 }
 
 // As much of it as there is room for: what a statement begins with says more than what it ends in.
@@ -93,16 +93,16 @@ void add_source(Page& page, const Finding& f) {
   std::string text = source_text(f);
   if (text.empty()) text = place_text(f);
   if (text.empty()) return;
-  const unsigned room = page.width() - kIndent;
+  const unsigned room = page.width() - kAdviceIndent;
   if (!f.statement.empty()) {
     if (columns(text) + 3 + columns(f.statement) > room) text = source_text(f.source);
     text += "   " + f.statement;
   }
-  page.line(std::string(kIndent, ' ') + page.paint(Paint::cyan, begin_of(text, room)));
+  page.line(std::string(kAdviceIndent, ' ') + page.paint(Paint::cyan, begin_of(text, room)));
 }
 
 void add_code(Page& page, const Report& r, const Entry& entry, bool is_short) {
-  const std::string left(kIndent, ' ');
+  const std::string left(kAdviceIndent, ' ');
   const Finding& f = r.advice->findings[entry.findings.front()];
   add_source(page, f);
   if (!is_short) page.paragraph(left, f.message);
@@ -120,7 +120,7 @@ void add_code(Page& page, const Report& r, const Entry& entry, bool is_short) {
 void add_automatic(Page& page, const Report& r, const Entry& entry) {
   constexpr size_t kShown = 3;
   const Advice& advice = *r.advice;
-  const std::string left(kIndent, ' ');
+  const std::string left(kAdviceIndent, ' ');
   const size_t shown = std::min(entry.findings.size(), kShown);
   for (size_t i = 0; i < shown; ++i) {
     const Finding& f = advice.findings[entry.findings[i]];
@@ -129,7 +129,7 @@ void add_automatic(Page& page, const Report& r, const Entry& entry) {
     const std::string source = source_text(f.source);
     page.line(left + page.paint(Paint::dim,
                                 pad_left(bytes_text(f.bytes), 10) + "  " +
-                                    fit(what + (source.empty() ? "" : ", " + source), page.width() - kIndent - 12)));
+                                    fit(what + (source.empty() ? "" : ", " + source), page.width() - kAdviceIndent - 12)));
   }
   if (shown < entry.findings.size()) {
     page.line(left + page.paint(Paint::dim, "and " + count_text(entry.findings.size() - shown) + " more"));
@@ -139,7 +139,7 @@ void add_automatic(Page& page, const Report& r, const Entry& entry) {
 
 void add_trade(Page& page, const Report& r, const Entry& entry) {
   const Finding& f = r.advice->findings[entry.findings.front()];
-  page.paragraph(std::string(kIndent, ' '), f.fix.text, Paint::dim);
+  page.paragraph(std::string(kAdviceIndent, ' '), f.fix.text, Paint::dim);
 }
 
 void add_entry(Page& page, const Report& r, const Entry& entry, size_t number) {
@@ -160,7 +160,7 @@ void add_entry(Page& page, const Report& r, const Entry& entry, size_t number) {
 // With all that is known of each finding.
 void add_whole_entry(Page& page, const Report& r, const Entry& entry, size_t number) {
   add_title(page, *r.advice, entry, number);
-  if (entry.kind == Kind::automatic) page.paragraph(std::string(kIndent, ' ') + "run  ", run_command(r, entry));
+  if (entry.kind == Kind::automatic) page.paragraph(std::string(kAdviceIndent, ' ') + "run  ", run_command(r, entry));
   for (size_t i = 0; i < entry.findings.size(); ++i) {
     const Finding& f = r.advice->findings[entry.findings[i]];
     const bool is_only = entry.findings.size() == 1;
@@ -446,7 +446,7 @@ void add_findings(Page& page, const Report& r) {
     ++shown;
     add_title(page, advice, entry, i + 1);
     if (entry.kind == Kind::automatic) {
-      page.paragraph(std::string(kIndent, ' '), run_command(r, entry), Paint::dim);
+      page.paragraph(std::string(kAdviceIndent, ' '), run_command(r, entry), Paint::dim);
     } else {
       add_source(page, advice.findings[entry.findings.front()]);
     }

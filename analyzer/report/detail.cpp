@@ -112,7 +112,7 @@ std::string holder_text(const Holder& h) {
     case peak::HolderKind::unknown:
       return "holder not known";
     case peak::HolderKind::program:
-      return "live tensor";
+      return "live tensor" + (h.field.empty() ? "" : ", " + h.field);
     default:
       return std::string(kind_name(h.kind)) + (h.name.empty() ? "" : " " + h.name);
   }

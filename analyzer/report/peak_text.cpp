@@ -112,7 +112,7 @@ std::string growth_text(const Report& r) {
 std::string holders_text(const Allocation& a) {
   const Holder& h = main_holder(a);
   std::string text = holder_text(h);
-  if (h.kind == peak::HolderKind::program) text += ": the program still refers to it";
+  if (h.kind == peak::HolderKind::program && h.field.empty()) text += ": the program still refers to it";
   // What else holds it: letting go of the first one would not free it.
   const Holder* save = nullptr;
   size_t saves = 0;

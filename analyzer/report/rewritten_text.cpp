@@ -10,7 +10,7 @@ namespace tapelens::report {
 
 namespace {
 
-std::string times_text(const peak::RewrittenTotal& total) {
+std::string total_times(const peak::RewrittenTotal& total) {
   return "at " + plural(total.sites, "site", "sites") + ", " + plural(total.times, "time", "times");
 }
 
@@ -33,11 +33,11 @@ void add_rewritten(Page& page, const peak::Rewritten& rewritten) {
   for (const peak::RewrittenTotal& total : rewritten.applied) {
     page.line("  " + pad_right(total.rewrite, width) + pad_left(bytes_text(total.bytes), 11) + " kept as " +
               pad_left(bytes_text(total.kept), 10) + "  " +
-              page.paint(Paint::dim, std::string(rewrites::level_name(total.level)) + ", " + times_text(total)));
+              page.paint(Paint::dim, std::string(rewrites::level_name(total.level)) + ", " + total_times(total)));
   }
   for (const peak::RewrittenTotal& total : rewritten.skipped) {
     page.paragraph("  " + pad_right(total.rewrite, width) + pad_left(bytes_text(total.bytes), 11) + " ",
-                   "left as they were " + times_text(total) + ": " + total.reason, Paint::dim);
+                   "left as they were " + total_times(total) + ": " + total.reason, Paint::dim);
   }
 }
 

@@ -32,6 +32,7 @@ const Python* load() {
       find(api.GetAttrString, "PyObject_GetAttrString") && find(api.AsUTF8, "PyUnicode_AsUTF8") &&
       find(api.AsVoidPtr, "PyLong_AsVoidPtr") && find(api.AsLong, "PyLong_AsLong") &&
       find(api.FromVoidPtr, "PyLong_FromVoidPtr") && find(api.GetTupleItem, "PyTuple_GetItem") &&
+      find(api.NewTuple, "PyTuple_New") && find(api.SetTupleItem, "PyTuple_SetItem") &&
       find(api.NewDict, "PyDict_New") && find(api.SetItemString, "PyDict_SetItemString") &&
       find(api.GetItemString, "PyDict_GetItemString") && find(api.GetBuiltins, "PyEval_GetBuiltins") &&
       find(api.NewFunction, "PyCFunction_NewEx") && find(api.RunString, "PyRun_String") &&

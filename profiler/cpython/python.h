@@ -41,6 +41,8 @@ struct Python {
   long (*AsLong)(PyObject*);
   PyObject* (*FromVoidPtr)(void*);
   PyObject* (*GetTupleItem)(PyObject*, ptrdiff_t);
+  PyObject* (*NewTuple)(ptrdiff_t);
+  int (*SetTupleItem)(PyObject*, ptrdiff_t, PyObject*);  // takes the reference
   PyObject* (*NewDict)();
   int (*SetItemString)(PyObject*, const char*, PyObject*);
   PyObject* (*GetItemString)(PyObject*, const char*);

@@ -95,6 +95,8 @@ void optimizer_begins(Thread& thread, std::string_view name);
 void optimizer_ends(Thread& thread);
 void step_ended(uint64_t steps);  // so many have; may change the mode
 void information(Thread& thread, std::string_view key, std::string_view value);
+// A variable of the program has a tensor: its name, with its place.
+void variable_told(Thread& thread, std::string_view name, const c10::TensorImpl& tensor);
 // A graph was compiled: the first `checked` of what it saves are given to save_for_backward().
 void graph_told(Thread& thread, long number, std::span<const observe::GraphSave> saves, size_t checked);
 // Bytes of a simulated GPU that nobody knows are copied to the program, inside the innermost operator of the thread.

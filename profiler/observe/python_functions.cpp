@@ -45,6 +45,14 @@ PyObject* tell_resized_role(PyObject* self, PyObject* arguments) {
   return told;
 }
 
+PyObject* tell_variable(PyObject*, PyObject* arguments) {  // TensorImpl, name
+  const c10::TensorImpl* tensor = tensor_of(arguments, 0);
+  const char* name = python()->AsUTF8(python()->GetTupleItem(arguments, 1));
+  if (tensor == nullptr || name == nullptr) return nullptr;
+  if (is_recording()) record::variable_told(this_thread(), name, *tensor);
+  return give_none();
+}
+
 PyObject* tell_information(PyObject*, PyObject* arguments) {  // key, value
   const Python& api = *python();
   const char* key = api.AsUTF8(api.GetTupleItem(arguments, 0));
@@ -99,6 +107,7 @@ PyObject* tell_say(PyObject*, PyObject* sentence) {
 PyMethodDef g_told[] = {
     {"tapelens_role", tell_role, kMethVarargs, nullptr},
     {"tapelens_resized_role", tell_resized_role, kMethVarargs, nullptr},
+    {"tapelens_variable", tell_variable, kMethVarargs, nullptr},
     {"tapelens_information", tell_information, kMethVarargs, nullptr},
     {"tapelens_values", tell_values, kMethVarargs, nullptr},
     {"tapelens_part_values", tell_part_values, kMethVarargs, nullptr},

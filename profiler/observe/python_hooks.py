@@ -14,8 +14,17 @@ set_eval_frame = None  # of torch._dynamo, for unseen.h
 value_names = None  # of the Python that the recording may run here: profiler/record/float64.py
 kept_before = weakref.WeakKeyDictionary()  # by mode of selective checkpointing: how many results it kept, by operator
 set_budget = None  # likewise: profiler/record/activation_budget.py
+look_for_variables = None  # likewise: profiler/record/referrers.py
 watch_graphs = is_compilers_graph = None  # where the process is recorded: compiled_graphs.py
 awaited = []  # (weak reference to an FSDPParam, name) of those that were not gathered yet
+
+
+class Interrupted(BaseException):
+    """A handler of the program's signals raised, in a hook that runs nothing else of the program's."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
 
 
 def inner_tensors(tensor, path="", are_read=False):
@@ -285,6 +294,9 @@ def install():
                 tell_gradients(opt)
         if tapelens_wants_values:
             tell_all_values(opt, GRADIENT)
+        if look_for_variables is not None:
+            with torch._C.DisableTorchFunction():
+                look_for_variables(name_of(opt))
         tapelens_optimizer_begin(name_of(opt))
 
     def after(opt, args, kwargs):
@@ -313,11 +325,16 @@ def install():
             nonlocal is_sound
             if not is_sound:
                 return
+            raised = None
             try:
                 hook(opt, args, kwargs)
+            except Interrupted as interrupted:
+                raised = interrupted.error
             except Exception as error:
                 is_sound = False
                 tapelens_say(f"an error inside Tapelens: no optimizer's steps are seen from here on ({type(error).__name__}: {error})")
+            if raised is not None:
+                raise raised
         return run
 
     if watch_graphs is not None:

@@ -122,6 +122,28 @@ PyObject* calibrate(PyObject*, PyObject* object) {
   return give_none();
 }
 
+// Frame object, how many: the values of its first variables; None for one that has none, and for all where frames are
+// not understood. (A frame's `f_locals` would keep what it was asked for alive before CPython 3.13.)
+PyObject* give_locals(PyObject*, PyObject* arguments) {
+  const Python& api = *python();
+  const Interpreter& in = interpreter();
+  PyObject* frame = api.GetTupleItem(arguments, 0);
+  const long count = api.AsLong(api.GetTupleItem(arguments, 1));
+  if (frame == nullptr || count < 0) return nullptr;
+  PyObject* values = api.NewTuple(count);
+  if (values == nullptr) return nullptr;
+  const void* base = in.interpreter_frame != 0 ? word_at(frame, in.interpreter_frame) : frame;
+  for (long i = 0; i < count; ++i) {
+    const void* word = in.first_local != 0 && base != nullptr ? word_at(base, in.first_local + 8 * i) : nullptr;
+    const bool is_object = (reinterpret_cast<uintptr_t>(word) & kTagBits) != kTagBits;  // 3: a number of 3.14's
+    auto* value = is_object ? static_cast<PyObject*>(const_cast<void*>(untagged(word))) : nullptr;
+    if (value == nullptr) value = api.none;
+    api.IncRef(value);
+    api.SetTupleItem(values, i, value);
+  }
+  return values;
+}
+
 PyObject* tell_awaited(PyObject*, PyObject* is_awaited) {
   interpreter().awaits_shards = python()->AsLong(is_awaited) != 0;
   return give_none();
@@ -130,6 +152,7 @@ PyObject* tell_awaited(PyObject*, PyObject* is_awaited) {
 PyMethodDef g_functions[] = {
     {"tapelens_module", tell_module, kMethVarargs, nullptr},
     {"tapelens_calibrate", calibrate, kMethO, nullptr},
+    {"tapelens_locals", give_locals, kMethVarargs, nullptr},
     {"tapelens_awaits_shards", tell_awaited, kMethO, nullptr},
     {"tapelens_module_gone", module_gone, kMethO, nullptr},
 };

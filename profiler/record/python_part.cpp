@@ -5,6 +5,7 @@
 #include "profiler/observe/observers.h"
 #include "profiler/record/activation_budget.py.h"
 #include "profiler/record/float64.py.h"
+#include "profiler/record/referrers.py.h"
 #include "trace/variables.h"
 
 namespace tapelens::record {
@@ -18,6 +19,7 @@ const char* python_part() {
     if (getenv(TAPELENS_ACTIVATION_BUDGET) != nullptr) {
       parts += "BUDGET_VARIABLE = '" TAPELENS_ACTIVATION_BUDGET "'\n" + std::string(kActivationBudget);
     }
+    if (getenv(TAPELENS_REFERRERS) != nullptr) parts += kReferrers;
     return parts;
   }();
   return code.empty() ? nullptr : code.c_str();

@@ -14,6 +14,7 @@
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
 #include "profiler/record/intern.h"
+#include "profiler/record/storage.h"
 #include "simulated/settings/settings.h"
 #include "trace/variables.h"
 
@@ -155,6 +156,15 @@ void hook_failed() { g_spool.count(trace::Loss::unattributed_save); }
 
 void information(Thread& thread, std::string_view key, std::string_view value) {
   write_information(*thread.recording, key, value);
+}
+
+void variable_told(Thread& thread, std::string_view name, const c10::TensorImpl& tensor) {
+  ThreadState& own = *thread.recording;
+  const StorageView storage = storage_of(own, tensor);
+  if (storage.address == 0) return;
+  own.lane.write(
+      trace::VariableRecord{header<trace::VariableRecord>(trace::RecordKind::variable, 0, intern_string(own, name)),
+                            trace::ticks_now(), storage.address, storage.bytes});
 }
 
 void optimizer_begins(Thread& thread, std::string_view name) {
