@@ -241,7 +241,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
                 "Also memory outside of PyTorch's allocator, by library (NCCL, cuBLAS, ...): docs/cuda.md");
   sub->add_flag("--referrers", options->referrers,
                 "Also which variable has each tensor that nothing of PyTorch's holds, looked up once a step in at most "
-                "100 ms: docs/variables.md");
+                "100 ms: docs/record.md");
   sub->add_flag("--redact", options->redact, "Keep the arguments of the command out of the recording");
   sub->add_flag("--quiet", options->quiet, "No closing line");
   sub->add_flag("--keep-spool", options->keep_spool, "Keep what the processes wrote, FILE.spool/, after sealing");

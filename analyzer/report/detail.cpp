@@ -205,6 +205,40 @@ std::vector<peak::Group> folded(std::vector<peak::Group> groups, const Options& 
   return groups;
 }
 
+// "history[3]" as "history[*]".
+std::string without_numbers(std::string_view name) {
+  std::string out;
+  for (size_t i = 0; i < name.size(); ++i) {
+    out += name[i];
+    if (name[i] != '[') continue;
+    const size_t end = name.find_first_not_of("0123456789", i + 1);
+    if (end == i + 1 || end == std::string_view::npos || name[end] != ']') continue;
+    out += '*';
+    i = end - 1;
+  }
+  return out;
+}
+
+std::optional<std::vector<Variable>> describe_variables(const Process& process, const Text& text,
+                                                        const peak::PeakSet& set) {
+  if (process.variables.rows() == 0) return std::nullopt;
+  std::map<std::string, Variable> by_name;
+  for (const peak::Member& member : set.members) {
+    const peak::Holder& holder = peak::main_holder(set.holders_of(member));
+    if (holder.kind != peak::HolderKind::program) continue;
+    Variable& variable = by_name[without_numbers(text.string(holder.field))];
+    variable.bytes += member.bytes;
+    ++variable.allocations;
+  }
+  std::vector<Variable> out;
+  for (auto& [name, variable] : by_name) {
+    variable.name = name;
+    out.push_back(std::move(variable));
+  }
+  std::ranges::stable_sort(out, [](const Variable& a, const Variable& b) { return a.bytes > b.bytes; });
+  return out;
+}
+
 }  // namespace
 
 Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, const Options& options) {
@@ -247,6 +281,7 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
       out.source = peak::frame_text(text, frame);
     }
   }
+  out.variables = describe_variables(process, text, set);
   out.reserved = describe_reserved(analysis, set, names, modules);
   for (const peak::Member& member : set.members) {
     if (out.allocations.size() < top) {

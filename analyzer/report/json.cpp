@@ -253,6 +253,13 @@ Json peak_json(const Report& report) {
                       {"source", g.source}});
   }
   for (const Allocation& a : p.allocations) allocations.push_back(allocation_json(a));
+  Json variables;
+  if (p.variables) {
+    variables = Json::array();
+    for (const Variable& v : *p.variables) {
+      variables.push_back({{"name", v.name}, {"bytes", v.bytes.value}, {"allocations", v.allocations}});
+    }
+  }
   const auto left = [](const Left& l) { return Json{{"count", l.count}, {"bytes", l.bytes.value}}; };
   return {{"process", p.pid},
           {"rank", maybe(p.rank)},
@@ -271,6 +278,7 @@ Json peak_json(const Report& report) {
           {"by", by_name(report.options.by)},
           {"groups", std::move(groups)},
           {"groups_left_out", left(p.groups_left_out)},
+          {"variables", std::move(variables)},
           {"allocations", std::move(allocations)},
           {"allocations_left_out", left(p.allocations_left_out)}};
 }

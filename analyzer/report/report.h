@@ -181,6 +181,13 @@ struct Group {
   std::string layout, source;  // as Allocation has them
 };
 
+// Of the other live tensors, by the variable that has them: record --referrers.
+struct Variable {
+  std::string name;  // with its place, "history[*] in train.py:61": what differs in a number is one; empty: none was found
+  Bytes bytes;
+  uint64_t allocations = 0;
+};
+
 struct Left {
   uint64_t count = 0;
   Bytes bytes;
@@ -225,6 +232,7 @@ struct Peak {
   std::vector<Group> groups;                   // sum to `bytes`, with groups_left_out
   std::vector<Allocation> allocations;         // biggest first
   Left groups_left_out, allocations_left_out;  // by --top
+  std::optional<std::vector<Variable>> variables;  // most bytes first; none: nobody looked
   std::optional<Reserved> reserved;            // of a device that tells of segments
   std::optional<Outside> outside;              // of a recording with --cupti
 };

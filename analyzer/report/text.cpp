@@ -161,6 +161,28 @@ void add_groups(Page& page, const Report& r) {
   if (rest.count > 0) row({"and " + count_text(rest.count) + " more", rest.bytes, allocations, "", ""}, Paint::dim);
 }
 
+void add_variables(Page& page, const Report& r) {
+  if (!r.peak.variables || r.peak.variables->empty()) return;
+  const std::vector<Variable>& variables = *r.peak.variables;
+  page.heading("Variables that have the other live tensors", plural(variables.size(), "variable", "variables"));
+  const size_t shown = std::min(variables.size(), page.rows());
+  Left rest;
+  for (size_t i = shown; i < variables.size(); ++i) {
+    rest.count += 1;
+    rest.bytes += variables[i].bytes;
+  }
+  constexpr unsigned kNumbers = 2 + 11 + 2 + 9;
+  for (size_t i = 0; i < shown; ++i) {
+    const Variable& v = variables[i];
+    page.line("  " + pad_left(bytes_text(v.bytes), 11) + pad_left("x" + count_text(v.allocations), 7) + "  " +
+              fit(v.name.empty() ? "(no variable found)" : v.name, page.width() - kNumbers));
+  }
+  if (rest.count > 0) {
+    page.line(page.paint(Paint::dim, "  " + pad_left(bytes_text(rest.bytes), 11) + std::string(9, ' ') + "and " +
+                                         count_text(rest.count) + " more"));
+  }
+}
+
 void add_growth(Page& page, const Report& r) {
   if (const std::string grows = growth_text(r); !grows.empty()) page.paragraph("", grows, Paint::red);
 }
@@ -360,6 +382,7 @@ std::string text(const Report& report, const Style& style) {
   add_outside(page, report);
   if (report.modules.empty()) add_groups(page, report);
   add_modules(page, report.modules);
+  add_variables(page, report);
   add_findings(page, report);
   add_allocations(page, report);
   add_rewritten(page, report.rewritten);

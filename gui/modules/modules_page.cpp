@@ -64,6 +64,7 @@ ModulesPage::ModulesPage(Session& session, QWidget* parent)
   connect(filter_, &QLineEdit::returnPressed, view_, [this] { view_->setFocus(); });
   connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
           [this](const QModelIndex& now) { select(now); });
+  connect(view_, &QTreeView::clicked, this, [this](const QModelIndex& row) { select(row); });
   connect(view_, &QTreeView::activated, this, [this](const QModelIndex& row) { show_at_peak(row); });
   for (const auto signal : {&Session::opened, &Session::closed})
     connect(&session_, signal, this, &ModulesPage::show_modules);
@@ -131,7 +132,11 @@ void ModulesPage::find() {
   filter_->selectAll();
 }
 
-void ModulesPage::take_focus() { view_->setFocus(); }
+// The first row is current then, which chooses nothing yet: what other pages show stays.
+void ModulesPage::take_focus() {
+  const QSignalBlocker quiet(view_->selectionModel());
+  view_->setFocus();
+}
 
 void ModulesPage::show_modules() {
   const bool is_there = session_.document() != nullptr && session_.has(Part::modules);

@@ -5,6 +5,7 @@
 import functools
 import gc
 import os
+import re
 import sysconfig
 import time
 import types
@@ -14,6 +15,7 @@ LONGEST = 0.1  # seconds of processor time that one look takes
 OBJECTS_A_CHECK = 64
 LIBRARIES = tuple({form(path) + os.sep for name, path in sysconfig.get_paths().items()
                    if name in ("stdlib", "platstdlib", "purelib", "platlib") for form in (os.path.abspath, os.path.realpath)})
+SUBMODULE = re.compile(r"(?<=\w)\._(?:modules|parameters|buffers)\['([^']*)'\]")
 FUNCTIONS = (types.FunctionType, types.LambdaType)
 GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 OPAQUE = (str, bytes, bytearray, int, float, complex, bool, type(None), types.ModuleType, types.CodeType,
@@ -249,7 +251,7 @@ class Look:
             suffixes.append(suffix)
             place = self.places.get(index)
             index = way
-        return f"{''.join(reversed(suffixes))} {place}"
+        return SUBMODULE.sub(r".\1", "".join(reversed(suffixes))) + " " + place
 
 
 class Unreached:

@@ -278,6 +278,26 @@ TEST(Holders, AnOpenOperatorHoldsWhatItReadsAndWhatIsAllocatedInIt) {
   EXPECT_EQ(held(b, set, result), "program");
 }
 
+TEST(Holders, OtherLiveTensorsHaveTheVariableOfTheLastLookBeforeTheMoment) {
+  ProcessBuilder b;
+  const AllocationId early = b.allocate(1, 100), late = b.allocate(2, 90), none = b.allocate(3, 80);
+  const AllocationId weight = b.allocate(4, 70);
+  b.role(4, weight, Role::parameter, "w");
+  b.variable(5, early, "first in train.py:1");
+  b.variable(5, weight, "net.w in train.py:1");
+  b.variable(6, early, "history[0] in train.py:2");
+  const AllocationId last = b.allocate(7, 10);
+  b.variable(8, early, "other in train.py:3");
+  b.variable(8, late, "late in train.py:3");
+  b.variable(9, late, "later in train.py:4");
+  b.done();
+  const PeakSet set = peak_set(b.process, b.text, kCpu, {Time{7}, last, {}});
+  EXPECT_EQ(held(b, set, early), "program.history[0] in train.py:2");
+  EXPECT_EQ(held(b, set, late), "program.late in train.py:3") << "the first after it, where none was before";
+  EXPECT_EQ(held(b, set, none), "program");
+  EXPECT_EQ(held(b, set, weight), "parameter w");
+}
+
 TEST(Holders, AGradientInFlightIsHeldByTheNodeThatMadeItWhileItsBackwardRuns) {
   ProcessBuilder b;
   const EvaluationId evaluation = b.evaluate(10, 20, b.node(1, "MulBackward0"));

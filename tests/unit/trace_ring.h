@@ -75,6 +75,7 @@ class Program {
       if (random_.one_of(8)) b_.rewrite("wide-save", 1, node, "mat1", 100, 10);
       if (random_.one_of(4)) b_.held(HeldBy::packed, "mat1", storage, 100 + i, node);
       if (random_.one_of(4)) b_.held(HeldBy::checkpointing, "aten.mm", storage, 100 + i);
+      if (random_.one_of(4)) b_.variable("kept in train.py:4", storage, 100 + i);
       b_.end_op();
       graph_.push_back({node, storage});
     }
@@ -279,6 +280,9 @@ class Rows {
     const auto held_for = of(column<table::Held>.node);
     for (size_t i = 1; i < held_time.size(); ++i)
       say(held_time[i], "held", held_time[i], nodes_[held_for[i]], allocations_[held[i]]);
+    const auto looked = of(column<table::Variables>.time);
+    const auto variable = of(column<table::Variables>.allocation);
+    for (size_t i = 1; i < looked.size(); ++i) say(looked[i], "variable", looked[i], allocations_[variable[i]]);
     const auto of_node = of(column<table::Evaluations>.node);
     for (size_t i = 1; i < evaluations_.size(); ++i)
       say(evaluations_[i], "evaluation", evaluations_[i], nodes_[of_node[i]]);

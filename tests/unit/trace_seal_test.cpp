@@ -254,6 +254,16 @@ TEST(Seal, ASaveWithoutNodeOrFieldIsKeptAndCountedAsUnattributed) {
   EXPECT_EQ(lost(r, Loss::unattributed_save), 3U);
 }
 
+TEST(Seal, AVariableHasItsAllocationAndName) {
+  SpoolBuilder b;
+  b.alloc(0x10, 64).alloc(0x20, 64).op("x").at(640).variable("history[3] in train.py:61", 0x20, 64);
+  b.free(0x20).variable("gone in train.py:62", 0x20, 64);
+  const Recording r = b.seal();
+  EXPECT_EQ(r.column(column<table::Variables>.time), (Values<uint64_t>{0, 640}));
+  EXPECT_EQ(r.column(column<table::Variables>.allocation), (Values<uint32_t>{0, 2})) << "what was freed has none";
+  EXPECT_EQ(strings_of(r)[r.column(column<table::Variables>.name)[1]], "history[3] in train.py:61");
+}
+
 TEST(Seal, WhatIsHeldHasItsNodeAllocationAndWhatFor) {
   SpoolBuilder b;
   b.alloc(0x10, 64).alloc(0x20, 64).op("x").node("N", 0xa);

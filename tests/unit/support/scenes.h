@@ -213,6 +213,8 @@ inline void write_rewritten(SpoolBuilder& b, const Scene& scene) {
 inline void write_without_optimizer(SpoolBuilder& b, const Scene& scene) {
   b.information("torch_version", "2.15.0");
   const uint32_t layout = b.layout("float32", 4, {1024, 2048}, {2048, 1});
+  b.op("aten::randn", {}, scene.at(b, 13, "main")).alloc(0x500, 2 * kMiB).end_op();
+  b.variable("data[0] in train.py:13", 0x500, 2 * kMiB);
   for (const uint64_t base : {0x1000, 0x2000, 0x3000}) {
     // Twice through the same graph.
     b.accumulate_grad(base + 1, 0).op("aten::exp", {}, scene.at(b, 5, "train")).alloc(base, 8 * kMiB);
@@ -221,6 +223,7 @@ inline void write_without_optimizer(SpoolBuilder& b, const Scene& scene) {
     b.backward().evaluate(base + 2).free(base).end_evaluation().end_backward();
     b.node_dies(base + 2).node_dies(base + 1);
   }
+  b.variable("rest in train.py:14", 0x500, 2 * kMiB);
   b.finish();
 }
 
