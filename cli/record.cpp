@@ -38,7 +38,8 @@ struct RecordOptions {
   std::string output = "run.tapelens";
   std::string steps, last, when, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
   std::optional<RankList> ranks;
-  bool quiet = false, keep_spool = false, force = false, redact = false, cupti = false, referrers = false, marked = false;
+  bool quiet = false, keep_spool = false, force = false, redact = false, cupti = false, referrers = false,
+       marked = false;
   ApplyingOptions applying;
   SimulatingOptions simulating;
 };

@@ -15,7 +15,7 @@ namespace tapelens::cli {
 
 namespace {
 
-constexpr uint64_t kMostSourceBytes = 8 << 20;             // of a source file that somebody wrote
+constexpr uint64_t kMostSourceBytes = 8 << 20;       // of a source file that somebody wrote
 constexpr const char* kCommits = "--max-count=200";  // that changed the file, the newest first
 
 bool is_version(const compare::SourceVersion& version, const std::string& content) {

@@ -422,7 +422,8 @@ struct Held {
   Of<Plain<4, "by", HeldBy>> by;
 };
 
-// Which variable of the program had an allocation when it was looked (record --referrers). Told again when it is another.
+// Which variable of the program had an allocation when it was looked (record --referrers). Told again when it is
+// another.
 template <template <class> class Of>
 struct Variables {
   static constexpr Table kTable = Table::variables;

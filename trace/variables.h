@@ -14,6 +14,6 @@
 #define TAPELENS_VALUES "TAPELENS_VALUES"       /* the folder for the gradients themselves */
 #define TAPELENS_FLOAT64 "TAPELENS_FLOAT64"     /* beside TAPELENS_VALUES: those of every operator run on float64 too */
 #define TAPELENS_ACTIVATION_BUDGET "TAPELENS_ACTIVATION_BUDGET" /* of torch.compile's partitioner: 0 to 1 */
-#define TAPELENS_REFERRERS "TAPELENS_REFERRERS" /* the variables that have tensors, once a step */
+#define TAPELENS_REFERRERS "TAPELENS_REFERRERS"                 /* the variables that have tensors, once a step */
 #define TAPELENS_BUILT_PROBES "TAPELENS_BUILT_PROBES" /* the folder of probes that `tapelens build-probe` made */
 #define TAPELENS_QUIET "TAPELENS_QUIET"               /* no message in the process, of rewriting either */

@@ -40,9 +40,9 @@ const char* category_name(HolderKind kind);  // of the bytes held: "saved", else
 
 struct Holder {
   HolderKind kind{};
-  NodeId node{};             // save, packed, context: whose it is; gradient in flight: the node that made it
-  StringId field{};          // save, packed: the field; context: the attribute; program: the variable, if it was looked for
-  StringId name{};           // parameter, buffer, gradient, optimizer state: its name; operator: its name
+  NodeId node{};     // save, packed, context: whose it is; gradient in flight: the node that made it
+  StringId field{};  // save, packed: the field; context: the attribute; program: the variable, if it was looked for
+  StringId name{};   // parameter, buffer, gradient, optimizer state: its name; operator: its name
   AllocationId parameter{};  // gradient, optimizer state: the parameter it belongs to, if known
   LayoutId layout{};         // save: what was seen of the storage
   uint32_t count = 1;        // saves of the same node type and field on this allocation

@@ -11,7 +11,7 @@ namespace tapelens::pickle {
 namespace {
 
 constexpr uint64_t kOpcodesBetweenProgress = uint64_t{1} << 20;  // opcodes
-constexpr size_t kDeepest = 1000;                         // containers within one another; a snapshot has 6
+constexpr size_t kDeepest = 1000;                                // containers within one another; a snapshot has 6
 
 class Machine {
  public:

@@ -127,9 +127,9 @@ void add_automatic(Page& page, const Report& r, const Entry& entry) {
     const std::string field = f.node + (f.field.empty() ? "" : "." + f.field);
     const std::string what = (field.empty() ? f.title : field) + (f.module.empty() ? "" : " in " + f.module);
     const std::string source = source_text(f.source);
-    page.line(left + page.paint(Paint::dim,
-                                pad_left(bytes_text(f.bytes), 10) + "  " +
-                                    fit(what + (source.empty() ? "" : ", " + source), page.width() - kAdviceIndent - 12)));
+    page.line(left + page.paint(Paint::dim, pad_left(bytes_text(f.bytes), 10) + "  " +
+                                                fit(what + (source.empty() ? "" : ", " + source),
+                                                    page.width() - kAdviceIndent - 12)));
   }
   if (shown < entry.findings.size()) {
     page.line(left + page.paint(Paint::dim, "and " + count_text(entry.findings.size() - shown) + " more"));

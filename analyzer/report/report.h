@@ -183,7 +183,8 @@ struct Group {
 
 // Of the other live tensors, by the variable that has them: record --referrers.
 struct Variable {
-  std::string name;  // with its place, "history[*] in train.py:61": what differs in a number is one; empty: none was found
+  std::string
+      name;  // with its place, "history[*] in train.py:61": what differs in a number is one; empty: none was found
   Bytes bytes;
   uint64_t allocations = 0;
 };
@@ -228,13 +229,13 @@ struct Peak {
   uint64_t live_allocations = 0;
   std::string op, source;  // of the allocation that was made at this moment, of the last one; empty: none, or not known
   std::vector<peak::Category> by_category;
-  std::vector<advise::Remaining> held_by;      // the same bytes, and the largest group of each
-  std::vector<Group> groups;                   // sum to `bytes`, with groups_left_out
-  std::vector<Allocation> allocations;         // biggest first
-  Left groups_left_out, allocations_left_out;  // by --top
+  std::vector<advise::Remaining> held_by;          // the same bytes, and the largest group of each
+  std::vector<Group> groups;                       // sum to `bytes`, with groups_left_out
+  std::vector<Allocation> allocations;             // biggest first
+  Left groups_left_out, allocations_left_out;      // by --top
   std::optional<std::vector<Variable>> variables;  // most bytes first; none: nobody looked
-  std::optional<Reserved> reserved;            // of a device that tells of segments
-  std::optional<Outside> outside;              // of a recording with --cupti
+  std::optional<Reserved> reserved;                // of a device that tells of segments
+  std::optional<Outside> outside;                  // of a recording with --cupti
 };
 
 struct Step {

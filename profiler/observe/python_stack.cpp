@@ -150,10 +150,8 @@ PyObject* tell_awaited(PyObject*, PyObject* is_awaited) {
 }
 
 PyMethodDef g_functions[] = {
-    {"tapelens_module", tell_module, kMethVarargs, nullptr},
-    {"tapelens_calibrate", calibrate, kMethO, nullptr},
-    {"tapelens_locals", give_locals, kMethVarargs, nullptr},
-    {"tapelens_awaits_shards", tell_awaited, kMethO, nullptr},
+    {"tapelens_module", tell_module, kMethVarargs, nullptr}, {"tapelens_calibrate", calibrate, kMethO, nullptr},
+    {"tapelens_locals", give_locals, kMethVarargs, nullptr}, {"tapelens_awaits_shards", tell_awaited, kMethO, nullptr},
     {"tapelens_module_gone", module_gone, kMethO, nullptr},
 };
 
