@@ -29,19 +29,30 @@ def resnet18():
     return step
 
 
-def transformer():
+def transformer(backend=None):
     """Four layers, d 256, sequence 128, batch 8: the sample's network."""
     sys.path.insert(0, str(SAMPLES))
     from gpt import GPT
     net = GPT(vocabulary=1024, length=128, width=256, heads=8, layers=4, fused=False)
+    run = torch.compile(net, backend=backend) if backend else net
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
     tokens = torch.randint(0, 1024, (8, 129))
 
     def step():
         optimizer.zero_grad()
-        F.cross_entropy(net(tokens[:, :-1]).reshape(-1, 1024), tokens[:, 1:].reshape(-1)).backward()
+        F.cross_entropy(run(tokens[:, :-1]).reshape(-1, 1024), tokens[:, 1:].reshape(-1)).backward()
         optimizer.step()
     return step
+
+
+def compiled():
+    """The same, compiled by Inductor."""
+    return transformer("inductor")
+
+
+def aot_eager():
+    """The same, as AOTAutograd cuts it, without generated code."""
+    return transformer("aot_eager")
 
 
 def tiny():
@@ -93,7 +104,7 @@ def resnet50_cuda():
     return step
 
 
-CASES = {case.__name__: case for case in (resnet18, transformer, tiny, gpt_cuda, resnet50_cuda)}
+CASES = {case.__name__: case for case in (resnet18, transformer, compiled, aot_eager, tiny, gpt_cuda, resnet50_cuda)}
 # What torch.cuda.memory._record_memory_history() is asked for.
 HISTORIES = {"history": {"context": None}, "history python": {"stacks": "python"}, "history all": {"stacks": "all"}}
 
@@ -133,4 +144,5 @@ def main():
         print(json.dumps(times), file=answers, flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -14,6 +14,10 @@ constexpr const char* kOutlierNames[] = {"peak", "category", "reserved", "steps"
 
 Json rank_number(const RankSummary& rank) { return rank.rank >= 0 ? Json(rank.rank) : Json(nullptr); }
 
+Json mesh_json(const RankSummary& rank) {
+  return rank.mesh_coordinate.empty() ? Json(nullptr) : Json(rank.mesh_coordinate);
+}
+
 Json by_category(const DeviceSummary& device) {
   Json out = Json::object();
   for (const Sum& sum : device.by[static_cast<size_t>(By::category)].rows) out[sum.key] = sum.bytes.value;
@@ -30,6 +34,7 @@ Json ended_badly_json(const Job& job) {
     }
     out.push_back({{"rank", rank_number(rank.summary)},
                    {"host", rank.summary.host},
+                   {"mesh_coordinate", mesh_json(rank.summary)},
                    {"pid", rank.summary.pid},
                    {"file", rank.file},
                    {"finished", rank.summary.finished},
@@ -54,6 +59,7 @@ Json outliers_json(const Job& job) {
     }
     out.push_back({{"rank", rank_number(job.ranks[one.rank].summary)},
                    {"host", job.ranks[one.rank].summary.host},
+                   {"mesh_coordinate", mesh_json(job.ranks[one.rank].summary)},
                    {"file", job.ranks[one.rank].file},
                    {"of", kOutlierNames[static_cast<size_t>(one.of)]},
                    {"category", one.category.empty() ? Json(nullptr) : Json(one.category)},
@@ -72,6 +78,7 @@ Json ranks_json_of(const Job& job) {
     const DeviceSummary& device = rank.device();
     out.push_back({{"rank", rank_number(rank.summary)},
                    {"host", rank.summary.host},
+                   {"mesh_coordinate", mesh_json(rank.summary)},
                    {"pid", rank.summary.pid},
                    {"file", rank.file},
                    {"device", device.device},

@@ -141,10 +141,16 @@ void add_ranks(Page& page, const Job& job) {
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, std::ranges::greater(), [&](size_t i) { return job.ranks[i].device().peak; });
   const size_t shown = std::min(order.size(), page.rows());
-  unsigned host = 4;
-  for (size_t i = 0; i < shown; ++i) host = std::max(host, report::columns(job.ranks[order[i]].summary.host));
+  unsigned host = 4, mesh = 0;  // without parameters on a mesh there is no such column
+  for (size_t i = 0; i < shown; ++i) {
+    const RankSummary& rank = job.ranks[order[i]].summary;
+    host = std::max(host, report::columns(rank.host));
+    if (!rank.mesh_coordinate.empty()) mesh = std::max({mesh, 12U, report::columns(rank.mesh_coordinate) + 2});
+  }
   host = std::min(host, 20U);
-  const unsigned room = page.width() > 40 + host ? page.width() - 28 - host : 12;
+  mesh = std::min(mesh, 24U);
+  const unsigned named = host + mesh;
+  const unsigned room = page.width() > 40 + named ? page.width() - 28 - named : 12;
   std::vector<unsigned> widths;  // of the categories that there is room for
   for (unsigned taken = 0; widths.size() < job.categories.size(); taken += widths.back()) {
     const unsigned width = column_width(category_heading(job.categories[widths.size()].category));
@@ -152,7 +158,8 @@ void add_ranks(Page& page, const Job& job) {
     widths.push_back(width);
   }
   page.heading("Ranks", count_text(shown) + " of " + count_text(job.ranks.size()) + ", the largest peak first");
-  std::string head = "  " + pad_left("rank", 7) + "  " + pad_right("host", host) + pad_left("peak", kFigure);
+  std::string head = "  " + pad_left("rank", 7) + "  " + (mesh > 0 ? pad_right("in the mesh", mesh) : "") +
+                     pad_right("host", host) + pad_left("peak", kFigure);
   for (size_t i = 0; i < widths.size(); ++i) {
     head += pad_left(category_heading(job.categories[i].category), widths[i]);
   }
@@ -161,7 +168,8 @@ void add_ranks(Page& page, const Job& job) {
     const Rank& rank = job.ranks[order[i]];
     const int32_t number = rank.summary.rank;
     std::string line = "  " + pad_left(number >= 0 ? std::to_string(number) : std::to_string(rank.summary.pid), 7) +
-                       "  " + pad_right(fit(rank.summary.host, host), host) +
+                       "  " + (mesh > 0 ? pad_right(fit(rank.summary.mesh_coordinate, mesh - 2), mesh) : "") +
+                       pad_right(fit(rank.summary.host, host), host) +
                        pad_left(bytes_text(rank.device().peak), kFigure);
     for (size_t c = 0; c < widths.size(); ++c) {
       const auto& rows = rank.device().by[static_cast<size_t>(By::category)].rows;

@@ -10,6 +10,7 @@
 #include "analyzer/peak/device_memory.h"
 #include "analyzer/peak/frame_names.h"
 #include "analyzer/peak/groups.h"
+#include "analyzer/peak/sharding.h"
 #include "analyzer/report/losses.h"
 
 namespace tapelens::ranks {
@@ -101,6 +102,7 @@ RankSummary rank_summary(const peak::Analysis& analysis, advise::Checks* checks)
   out.world_size = number_of(analysis.information("world_size"));
   out.pid = process.summary.pid;
   out.host = analysis.information("host");
+  out.mesh_coordinate = peak::mesh_coordinate(analysis);
   out.finished = process.summary.finished;
   out.exit_code = process.summary.exit_code;
   const Interval events = events_of(process);

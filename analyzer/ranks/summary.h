@@ -63,6 +63,7 @@ struct RankSummary {
   int32_t rank = -1;  // -1: not known, or none
   uint32_t world_size = 0, pid = 0;
   std::string host;
+  std::string mesh_coordinate;  // "dp=1 tp=3": its place in the device mesh of the parameters; empty: none
   bool finished = false;
   std::optional<uint8_t> exit_code;
   uint64_t begin_ns = 0, end_ns = 0;   // since 1970, by the host's clock: its first and last event

@@ -41,7 +41,9 @@ std::string count_of_ranks(const Job& job) {
 }
 
 std::string name_on_host(const Rank& rank) {
-  return rank.name() + (rank.summary.host.empty() ? "" : " on " + rank.summary.host);
+  const std::string& place = rank.summary.mesh_coordinate;
+  return rank.name() + (place.empty() ? "" : " (" + place + ")") +
+         (rank.summary.host.empty() ? "" : " on " + rank.summary.host);
 }
 
 std::string category_label(std::string_view category) {

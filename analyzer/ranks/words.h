@@ -10,7 +10,7 @@
 namespace tapelens::ranks {
 
 std::string count_of_ranks(const Job& job);               // "1,024 ranks"; of processes without one "3 processes"
-std::string name_on_host(const Rank& rank);               // "rank 37 on node04"
+std::string name_on_host(const Rank& rank);               // "rank 37 (dp=4 tp=1) on node04"
 std::string category_label(std::string_view category);    // "saved for backward"
 std::string category_heading(std::string_view category);  // "saved"
 std::string peak_text(const Job& job);  // "median 61.2 GiB, from 60.9 GiB (rank 12) to 74.0 GiB (rank 37)"

@@ -110,6 +110,7 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
   facts.cuda_allocator = analysis.information("cuda_allocator");
   facts.cupti = analysis.information("cupti");
   facts.saves = peak::summarize_saves(process, text);
+  facts.shardings = peak::shardings(analysis);
   facts.value_reads = describe_value_reads(analysis);
   facts.outside = estimate_outside(analysis);
   return facts;

@@ -180,6 +180,15 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
       }
       devices.push_back(std::move(one));
     }
+    Json shardings = Json::array();
+    for (const peak::Sharding& one : process.shardings) {
+      shardings.push_back({{"mesh", one.mesh},
+                           {"coordinate", one.coordinate.empty() ? Json(nullptr) : Json(one.coordinate)},
+                           {"placements", one.placements},
+                           {"bytes", one.here.value},
+                           {"whole_bytes", one.all.value},
+                           {"parameters", one.parameters}});
+    }
     Json value_reads = Json::array();
     for (const ValueRead& read : process.value_reads) {
       Json place = frame_json(read.frame);
@@ -204,6 +213,7 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
                    {"cupti", process.cupti.empty() ? Json(nullptr) : Json(process.cupti)},
                    {"out_of_memory", out_of_memory_json(process.out_of_memory)},
                    {"saves", saves_json(process.saves)},
+                   {"shardings", std::move(shardings)},
                    {"value_reads", std::move(value_reads)},
                    {"outside_estimate", std::move(outside)}});
   }

@@ -15,6 +15,7 @@
 #include "analyzer/peak/outside.h"
 #include "analyzer/peak/rewritten.h"
 #include "analyzer/peak/saves.h"
+#include "analyzer/peak/sharding.h"
 #include "analyzer/report/modules.h"
 #include "analyzer/report/overview.h"
 #include "trace/recording.h"
@@ -136,6 +137,7 @@ struct ProcessFacts {
   std::string cuda_allocator;              // that is not PyTorch's own: "cudaMallocAsync"
   std::string cupti;                       // of --cupti: "on", or why not; empty: it was not asked for
   peak::SaveSummary saves;
+  std::vector<peak::Sharding> shardings;  // the most bytes first
   std::vector<ValueRead> value_reads;
   std::optional<OutsideEstimate> outside;  // only on simulated GPUs
 };

@@ -319,6 +319,20 @@ void add_processes(Page& page, const Report& r) {
   }
 }
 
+// Of the process that the report is about.
+void add_shardings(Page& page, const Report& r) {
+  const auto process = std::ranges::find(r.processes, r.peak.pid, &ProcessFacts::pid);
+  if (process == r.processes.end() || process->shardings.empty()) return;
+  page.heading("Sharded parameters", "what this process has of them when they are not gathered");
+  for (const peak::Sharding& one : process->shardings) {
+    const std::string place = one.coordinate.empty() ? "not in it" : "here " + one.coordinate;
+    page.paragraph(std::string(13, ' '),
+                   bytes_text(one.here) + " of " + bytes_text(one.all) + ", " +
+                       plural(one.parameters.size(), "parameter", "parameters") + ": " + one.placements + " on mesh " +
+                       one.mesh + " (" + place + ")");
+  }
+}
+
 void add_saves(Page& page, const Report& r) {
   const peak::SaveTotals& all = r.saves.all;
   if (all.count == 0) return;
@@ -382,6 +396,7 @@ std::string text(const Report& report, const Style& style) {
   add_outside(page, report);
   if (report.modules.empty()) add_groups(page, report);
   add_modules(page, report.modules);
+  add_shardings(page, report);
   add_variables(page, report);
   add_findings(page, report);
   add_allocations(page, report);

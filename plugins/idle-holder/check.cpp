@@ -129,7 +129,7 @@ class IdleHolder final : public Check {
     }
     d.message = "At the peak in step " + std::to_string(at_peak) + ", Python references keep " +
                 counted(at_once, "tensor") + (is_elsewhere && !line.empty() ? " made at " + line : "") + " (" +
-                bytes_text(group.bytes) + ") that nothing reads again.";
+                bytes_text(group.bytes) + ") that nothing reads again." + variables_text(context, group);
     d.fix.is_small = true;
     return d;
   }
@@ -149,6 +149,28 @@ class IdleHolder final : public Check {
       if (kept && kept->kept_for_long()) return kept;
     }
     return std::nullopt;
+  }
+
+  // What `record --referrers` found: " In variables: history[3] in train.py:61 and 4 more."
+  static std::string variables_text(const Context& context, const Group& group) {
+    std::set<AllocationId> kept;
+    for (const Occurrence& occurrence : group.occurrences) kept.insert(occurrence.allocation);
+    std::vector<StringId> variables;  // the biggest tensors' first
+    for (const peak::Member& member : context.peak.members) {
+      if (!kept.contains(member.allocation)) continue;
+      for (const peak::Holder& holder : context.peak.holders_of(member)) {
+        if (holder.kind != peak::HolderKind::program || !holder.field) continue;
+        if (std::ranges::find(variables, holder.field) == variables.end()) variables.push_back(holder.field);
+      }
+    }
+    if (variables.empty()) return "";
+    constexpr size_t kMostNamed = 3;
+    const size_t named = std::min(variables.size(), kMostNamed);
+    std::string text = " In variables: ";
+    for (size_t i = 0; i < named; ++i) {
+      text += (i > 0 ? ", " : "") + std::string(context.text.string(variables[i]));
+    }
+    return text + (variables.size() > named ? " and " + std::to_string(variables.size() - named) + " more." : ".");
   }
 
   static std::string fix_text(const Reference& kept, uint32_t variant) {

@@ -3,6 +3,7 @@
 # torch.compile warn) and asks optimizers to say when they step.
 # `tapelens_*` functions are the probe's.
 import collections
+import math
 import sys
 import weakref
 
@@ -16,6 +17,7 @@ kept_before = weakref.WeakKeyDictionary()  # by mode of selective checkpointing:
 set_budget = None  # likewise: profiler/record/activation_budget.py
 look_for_variables = None  # likewise: profiler/record/referrers.py
 watch_graphs = is_compilers_graph = None  # where the process is recorded: compiled_graphs.py
+told_shardings = set()  # (tensor, what was told of it)
 awaited = []  # (weak reference to an FSDPParam, name) of those that were not gathered yet
 
 
@@ -115,7 +117,32 @@ def tell_role(tensor, name, role, of=0, tell=None):
         tell(one._cdata, name, role, of or tensor._cdata)
 
 
-def learn_shards(root, prefixes):
+def sharding(tensor):
+    """Of a DTensor its mesh, this process's place in it, and how it is spread: analyzer/peak/sharding.h reads it."""
+    mesh = tensor.device_mesh
+    sizes, at, names = list(mesh.shape), mesh.get_coordinate(), mesh.mesh_dim_names
+    named = [f"{one}=" for one in names] if names else [""] * len(sizes)
+    told = ((" " if names else " x ").join(f"{one}{size}" for one, size in zip(named, sizes)),
+            (" " if names else ", ").join(f"{one}{index}" for one, index in zip(named, at)) if at else "",
+            ", ".join(map(repr, tensor.placements)))
+    here = [math.prod(one.shape) * one.dtype.itemsize for one in (tensor._local_tensor, tensor)]
+    return "\t".join(map(str, (*told, *here)))
+
+
+def tell_shardings(parameters):
+    """Each parameter once, however many modules that are called have it. No weak references: a tensor that has one cannot
+    be swapped, as Module.to() does with DTensors."""
+    of = sys.modules["torch.distributed.tensor"].DTensor
+    for name, tensor in dict(parameters).items():
+        if not issubclass(type(tensor), of):
+            continue
+        key = tensor._cdata, sharding(tensor)
+        if key not in told_shardings:
+            told_shardings.add(key)
+            tapelens_information("sharding", f"{key[1]}\t{name}")
+
+
+def learn_shards(root, prefixes, parameters):
     """FSDP has a second tensor for each parameter: the gathered one, whose storage comes and goes."""
     for module in root.modules():
         state = module._get_fsdp_state() if hasattr(type(module), "_get_fsdp_state") else None
@@ -124,7 +151,9 @@ def learn_shards(root, prefixes):
             for one in getattr(group, "fsdp_params", ()):
                 info = one._module_info
                 if id(info.module) in prefixes:
-                    awaited.append((weakref.ref(one), prefixes[id(info.module)] + info.param_name))
+                    name = prefixes[id(info.module)] + info.param_name
+                    awaited.append((weakref.ref(one), name))
+                    parameters.append((name, one.sharded_param))
     tapelens_awaits_shards(len(awaited))
 
 
@@ -158,8 +187,8 @@ def learn(root):
         name = uncompiled(name)
         tapelens_module(module, f"{kind}.{name}" if name else kind, type(module).__name__)
         prefixes[id(module)] = f"{name}." if name else ""
-    for name, tensor in root.named_parameters():
-        name = uncompiled(name)
+    parameters = [(uncompiled(name), tensor) for name, tensor in root.named_parameters()]
+    for name, tensor in parameters:
         tell_role(tensor, name, PARAMETER)
         if value_names is not None:
             value_names.setdefault(id(tensor), name)
@@ -167,9 +196,14 @@ def learn(root):
         tell_role(tensor, uncompiled(name), BUFFER)
     if "torch.distributed.fsdp" in sys.modules:
         try:
-            learn_shards(root, prefixes)
+            learn_shards(root, prefixes, parameters)
         except Exception as error:  # FSDP of a PyTorch that keeps its parameters otherwise
             tapelens_say(f"gathered parameters of FSDP have no names ({type(error).__name__}: {error})")
+    if "torch.distributed.tensor" in sys.modules:
+        try:
+            tell_shardings(parameters)
+        except Exception as error:  # a DTensor of a PyTorch that keeps this otherwise
+            tapelens_say(f"how parameters are sharded is not recorded ({type(error).__name__}: {error})")
 
 
 def install():

@@ -57,7 +57,18 @@ with torch.autograd.graph.save_on_cpu():
     packed = Kept.apply(w.exp())
 (packed + checkpoint(lambda x: (x @ x).sin(), w, use_reentrant=False, context_fn=keep)).sum().backward()
 """,
+    "variables": """
+import torch
+net = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+history, table = [], {"kept": torch.ones(50)}
+net.register_forward_hook(lambda module, inputs, output, noise=torch.ones(60): output + noise[0])
+for _ in range(3):
+    out = net(torch.ones(4, 8)); history.append(out.detach().clone())
+    out.sum().backward(); optimizer.step(); optimizer.zero_grad()
+""",
 }
+OPTIONS = {"variables": ["--referrers"]}
 
 # Each writes a memory snapshot of PyTorch, as Python's pickle and as the writer in C++ does; on a simulated GPU.
 SNAPSHOTS = {
@@ -169,7 +180,7 @@ def main(tapelens):
     for name, program in PROGRAMS.items():
         with tempfile.TemporaryDirectory() as folder:
             target, spools = pathlib.Path(folder) / "run.tapelens", pathlib.Path(folder) / "spools"
-            subprocess.run([tapelens, "record", "--quiet", "-o", target, "--", sys.executable, "-c", program + COPY, spools],
+            subprocess.run([tapelens, "record", "--quiet", *OPTIONS.get(name, []), "-o", target, "--", sys.executable, "-c", program + COPY, spools],
                            check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
             (spool,) = spools.rglob("*.spool")
             folders = [folder, sys.prefix, sys.base_prefix, pathlib.Path.cwd(), pathlib.Path(tapelens).parents[1]]

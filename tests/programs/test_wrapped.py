@@ -64,7 +64,7 @@ def fields(report, kind):
 @pytest.mark.parametrize("case", HELD_BY)
 def test_every_byte_has_a_holder_and_every_parameter_its_name(case, recorded):
     report, truth = recorded(case)
-    truth = {name.removeprefix("module."): size for name, size in truth.items()}
+    truth = {name.removeprefix("module."): size for name, size in truth["bytes"].items()}
     peak = report["peak"]
     by_category = {row["name"]: row["bytes"] for row in peak["by_category"]}
     assert sum(by_category.values()) == peak["bytes"] == sum(a["bytes"] for a in peak["allocations"])
@@ -80,6 +80,25 @@ def test_every_byte_has_a_holder_and_every_parameter_its_name(case, recorded):
     if case == "ddp_views":  # whose gradients live in its buckets
         assert holders(report, "communication") == []
         assert set(named(peak, "gradient")) >= set(truth)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("case", ["fsdp2", "tensor_parallel", "ddp"])
+def test_sharded_parameters_have_their_mesh_and_placements(case, recorded):
+    report, truth = recorded(case)
+    spread = truth["spread"]
+    (process,) = [one for one in report["processes"] if one["rank"] == 0]
+    seen = {name: one for one in process["shardings"] for name in one["parameters"]}
+    assert set(seen) == set(spread) and bool(seen) == (case != "ddp")
+    for name, (shape, at, placements, here, whole) in spread.items():
+        one = seen[name]
+        sizes = [int(part.rpartition("=")[2]) for part in one["mesh"].replace(" x ", " ").split()]
+        assert str(tuple(sizes)) == shape
+        assert [int(part.rpartition("=")[2]) for part in one["coordinate"].replace(",", " ").split()] == at
+        assert [part.partition("(")[0] for part in one["placements"].split("), ")] == placements
+    for one in process["shardings"]:
+        assert one["bytes"] == sum(spread[name][3] for name in one["parameters"])
+        assert one["whole_bytes"] == sum(spread[name][4] for name in one["parameters"])
 
 
 @pytest.mark.sampled(1)

@@ -301,6 +301,7 @@ TEST(Curves, OfHostileNumbersStaySmall) {
 void train(SpoolBuilder& b, int rank, uint64_t saved) {
   b.information("torch_version", "2.15.0").information("rank", std::to_string(rank)).information("world_size", "2");
   b.information("host", "node" + std::to_string(rank));
+  b.information("sharding", "tp=2\ttp=" + std::to_string(rank) + "\tShard(dim=0)\t1024\t2048\tup.weight");
   b.op("aten::empty").alloc(0x1000, kMiB).end_op().role(Role::parameter, "up.weight", 0x1000, kMiB);
   const uint32_t stack = b.stack({b.frame("/home/me/train.py", 12, "Net.forward")});
   const uint32_t layout = b.layout("float32", 4, {512, 1024}, {1024, 1});
@@ -330,6 +331,8 @@ TEST(Summary, SaysWhatTheRecordingSays) {
   EXPECT_EQ(first.rank, 0);
   EXPECT_EQ(first.world_size, 2u);
   EXPECT_EQ(first.host, "node0");
+  EXPECT_EQ(second.mesh_coordinate, "tp=1");
+  EXPECT_EQ(through_json(made).processes[1].mesh_coordinate, "tp=1");
   EXPECT_EQ(first.steps, 3u);
   EXPECT_TRUE(first.finished);
   EXPECT_FALSE(second.finished);

@@ -1,5 +1,5 @@
 """wrapped.py CASE: programs of today whose tensors are more than they seem (sharded, nested, packed, bucketed, kept by
-checkpointing). What the parameters of a rank are in bytes, by name, is written to $TRUTH.RANK, if set."""
+checkpointing). What the parameters of a rank are in bytes, by name, and how DTensors are spread, is written to $TRUTH.RANK, if set."""
 
 import functools
 import json
@@ -40,7 +40,10 @@ def tell(net):
     if "TRUTH" not in os.environ:
         return
     rank = dist.get_rank() if dist.is_initialized() else 0
-    truth = {name: sum(one.numel() * one.element_size() for one in parts(p)) for name, p in net.named_parameters()}
+    truth = {"bytes": {name: sum(one.numel() * one.element_size() for one in parts(p)) for name, p in net.named_parameters()},
+             "spread": {name: [str(tuple(p.device_mesh.mesh.shape)), p.device_mesh.get_coordinate(), [str(type(one).__name__) for one in p.placements],
+                               p.to_local().numel() * p.element_size(), p.numel() * p.element_size()]
+                        for name, p in net.named_parameters() if hasattr(p, "placements")}}
     with open(f"{os.environ['TRUTH']}.{rank}", "w", encoding="utf-8") as file:
         json.dump(truth, file)
 
