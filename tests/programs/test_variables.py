@@ -25,13 +25,16 @@ LATE = (130_000, 140_000)  # of each step, so that one was made since the last l
 
 
 def test_each_other_live_tensor_has_its_variable(target, tmp_path):
-    run, report = harness.record_and_report([harness.PYTHON, PROGRAM, "train"], target, ["--referrers"], ["--at", "step:5"])
-    assert run.stderr == ""
-    named = {}
-    for allocation in report["peak"]["allocations"]:
-        for holder in allocation["holders"]:
-            if holder["kind"] == "program" and allocation["bytes"] % 4000 == 0:
-                named.setdefault(allocation["bytes"] // 4, []).append(holder["field"])
+    for _ in range(3):  # a look has a tenth of a second of processor time, which a busy machine may make too little for cycles
+        run, report = harness.record_and_report([harness.PYTHON, PROGRAM, "train"], target, ["--referrers"], ["--at", "step:5"])
+        assert run.stderr == ""
+        named = {}
+        for allocation in report["peak"]["allocations"]:
+            for holder in allocation["holders"]:
+                if holder["kind"] == "program" and allocation["bytes"] % 4000 == 0:
+                    named.setdefault(allocation["bytes"] // 4, []).append(holder["field"])
+        if any(named[IN_PASSES]):
+            break
     for size, pattern in NAMES.items():
         fits = [name for name in named[size] if re.fullmatch(pattern, name)]
         assert fits, f"{size}: {named[size]}"
