@@ -33,7 +33,7 @@ std::optional<std::array<std::string_view, kParts>> parts_of(std::string_view to
 std::optional<int64_t> bytes_of(std::string_view text) {
   int64_t bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-    if (error != std::errc() || end != text.data() + text.size() || bytes < 0 || bytes > kMost.value) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || bytes < 0 || bytes > kMost.value) return std::nullopt;
   return bytes;
 }
 

@@ -195,7 +195,8 @@ RankSummary process_of(const Json& from) {
   out.world_size = static_cast<uint32_t>(number(from.at("world_size"), UINT32_MAX));
   out.pid = static_cast<uint32_t>(number(from.at("pid"), UINT32_MAX));
   out.host = text(from.at("host"));
-  if (const auto at = from.find("mesh_coordinate"); at != from.end()) out.mesh_coordinate = text(*at);  // not in older ones
+  if (const auto at = from.find("mesh_coordinate"); at != from.end())
+    out.mesh_coordinate = text(*at);  // not in older ones
   out.finished = flag(from.at("finished"));
   if (!from.at("exit_code").is_null()) out.exit_code = static_cast<uint8_t>(number(from.at("exit_code"), UINT8_MAX));
   out.begin_ns = number(from.at("begin_ns"));

@@ -326,10 +326,9 @@ void add_shardings(Page& page, const Report& r) {
   page.heading("Sharded parameters", "what this process has of them when they are not gathered");
   for (const peak::Sharding& one : process->shardings) {
     const std::string place = one.coordinate.empty() ? "not in it" : "here " + one.coordinate;
-    page.paragraph(std::string(13, ' '),
-                   bytes_text(one.here) + " of " + bytes_text(one.all) + ", " +
-                       plural(one.parameters.size(), "parameter", "parameters") + ": " + one.placements + " on mesh " +
-                       one.mesh + " (" + place + ")");
+    page.paragraph(std::string(13, ' '), bytes_text(one.here) + " of " + bytes_text(one.all) + ", " +
+                                             plural(one.parameters.size(), "parameter", "parameters") + ": " +
+                                             one.placements + " on mesh " + one.mesh + " (" + place + ")");
   }
 }
 

@@ -17,7 +17,8 @@ struct Told : testing::ProcessBuilder {
 };
 
 TEST(Shardings, ParametersThatAreSpreadAlikeAreTogether) {
-  const Told b({"dp=2 tp=4\tdp=1 tp=3\tReplicate(), Shard(dim=0)\t100\t400\tup.weight", "dp=2\tdp=1\tShard(dim=0)\t900\t1800\tnorm.weight",
+  const Told b({"dp=2 tp=4\tdp=1 tp=3\tReplicate(), Shard(dim=0)\t100\t400\tup.weight",
+                "dp=2\tdp=1\tShard(dim=0)\t900\t1800\tnorm.weight",
                 "dp=2 tp=4\tdp=1 tp=3\tReplicate(), Shard(dim=0)\t50\t200\tdown\tweight"});
   const std::vector<Sharding> all = b.read();
   ASSERT_EQ(all.size(), 2u);
@@ -32,8 +33,8 @@ TEST(Shardings, ParametersThatAreSpreadAlikeAreTogether) {
 }
 
 TEST(Shardings, WhatIsNotAsItShouldBeIsLeftOut) {
-  const Told b({"", "dp=2", "dp=2\tdp=1\tShard(dim=0)\t-1\t2\tw", "dp=2\tdp=1\tShard(dim=0)\t1\tx\tw", "dp=2\tdp=1\tShard(dim=0)\t1\t9999999999999999999\tw",
-                "dp=2\tdp=1\tShard(dim=0)\t\t\tw"});
+  const Told b({"", "dp=2", "dp=2\tdp=1\tShard(dim=0)\t-1\t2\tw", "dp=2\tdp=1\tShard(dim=0)\t1\tx\tw",
+                "dp=2\tdp=1\tShard(dim=0)\t1\t9999999999999999999\tw", "dp=2\tdp=1\tShard(dim=0)\t\t\tw"});
   EXPECT_TRUE(b.read().empty());
   EXPECT_EQ(mesh_coordinate(Analysis(b.process, b.text)), "");
   EXPECT_TRUE(Told({}).read().empty());
@@ -42,7 +43,8 @@ TEST(Shardings, WhatIsNotAsItShouldBeIsLeftOut) {
 TEST(Shardings, SumsOfHostileNumbersDoNotOverflow) {
   Told b({});
   for (int i = 0; i < 20'000; ++i) {
-    b.process.information.push_back({b.string("sharding"), b.string("2\t0\tShard(dim=0)\t1125899906842624\t1125899906842624\tw")});
+    b.process.information.push_back(
+        {b.string("sharding"), b.string("2\t0\tShard(dim=0)\t1125899906842624\t1125899906842624\tw")});
   }
   const std::vector<Sharding> all = b.read();
   ASSERT_EQ(all.size(), 1u);
