@@ -21,6 +21,7 @@
 #include "cli/text.h"
 #include "simulated/cards/cards.h"
 #include "simulated/start/stand_ins.h"
+#include "simulated/stubs/stub_library.h"
 
 namespace tapelens::cli {
 namespace {
@@ -101,6 +102,7 @@ void add_simulating_options(CLI::App& sub, SimulatingOptions& options) {
 }
 
 Settings settings_of(const SimulatingOptions& options, const char* gpu_option, const char* world_option) {
+  if (!stubs::kRunHere) throw CLI::ValidationError(gpu_option, "the simulated GPU is for x86-64 processors alone");
   const auto request = simulated::read_request(options.gpu, parse_bytes);
   if (!request) throw CLI::ValidationError(gpu_option, request.error().message);
   Settings gpu;

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "trace/pages.h"
+
 namespace tapelens::trace {
 namespace {
 
@@ -176,15 +178,17 @@ void* SpoolFile::extend(uint64_t offset, uint64_t bytes, Loss& why) {
       if (is_this(file.number()) && ftruncate(file.number(), off_t(offset)) != 0) why = Loss::disk_full;
       return nullptr;
     }
-    void* place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), off_t(offset));
+    const size_t before = into_page(offset);
+    void* place =
+        mmap(nullptr, before + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), off_t(offset - before));
     if (place == MAP_FAILED) {
       if (errno == EBADF) continue;
       why = Loss::no_memory;
       return nullptr;
     }
     // Nothing is written to a mapping before the number is known to have been the file's all along.
-    if (is_this(file.number())) return place;
-    munmap(place, bytes);
+    if (is_this(file.number())) return static_cast<std::byte*>(place) + before;
+    munmap(place, before + bytes);
     why = Loss::unreachable;
   }
   return nullptr;

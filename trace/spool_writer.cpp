@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "trace/checksum.h"
+#include "trace/pages.h"
 
 namespace tapelens::trace {
 namespace {
@@ -42,6 +43,11 @@ Anchor take_anchor() {
     }
   }
   return best;
+}
+
+void unmap(void* place, size_t bytes) {
+  const Mapping all = mapping_around(place, bytes);
+  munmap(all.begin, all.bytes);
 }
 
 // What to tell the user of a spool that could not be made.
@@ -262,7 +268,7 @@ void SpoolWriter::release(BlockHeader* block, uint64_t place) {
   const uint64_t bytes = chunk_bytes(place / kChunkBlocks);
   if (chunk.finished.fetch_add(1, std::memory_order_acq_rel) + 1 < bytes / kBlockBytes) return;
   // First forgotten, then unmapped: a child that is forked in between must not take the range for its own.
-  if (std::byte* address = chunk.address.exchange(nullptr, std::memory_order_acq_rel)) munmap(address, bytes);
+  if (std::byte* address = chunk.address.exchange(nullptr, std::memory_order_acq_rel)) unmap(address, bytes);
 }
 
 // ---- blocks of threads that ended -----------------------------------------------------------------------------
@@ -349,8 +355,9 @@ void SpoolWriter::abandon_in_child() {
   header_->forked_children.fetch_add(1, std::memory_order_relaxed);
   // The child shares the mapping: what its inherited lanes write must not reach the parent's blocks.
   const auto make_private = [](void* place, size_t bytes) {
-    [[maybe_unused]] void* same =
-        mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    const Mapping all = mapping_around(place, bytes);
+    [[maybe_unused]] void* same = mmap(all.begin, all.bytes, PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   };
   make_private(header_, kSpoolHeaderBytes);
   for (uint64_t chunk = 0; chunk * kChunkBlocks < ready_blocks_.load(std::memory_order_relaxed); ++chunk) {
@@ -369,7 +376,7 @@ void SpoolWriter::close() {
   const uint64_t chunks = chunks_ != nullptr ? (max_blocks_ - 1) / kChunkBlocks + 1 : 0;
   for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
     std::byte* address = chunks_[chunk].address.load(std::memory_order_relaxed);
-    if (address != nullptr) munmap(address, chunk_bytes(chunk));
+    if (address != nullptr) unmap(address, chunk_bytes(chunk));
   }
   if (chunks_ != nullptr) munmap(chunks_, chunks * sizeof(Chunk));
   if (header_ != nullptr) munmap(header_, kSpoolHeaderBytes);

@@ -62,7 +62,7 @@ struct Python {
 // Null where the process has no interpreter, or one that lacks a function of the above.
 const Python* python();
 
-// The interpreter's lock, held while this lives. Only for threads that the interpreter knows.
+// The interpreter's lock, held while this lives; of a Python without one nothing. Only for threads that it knows.
 class Gil {
  public:
   explicit Gil(const Python& api) : api_(api), state_(api.GILState_Ensure()) {}

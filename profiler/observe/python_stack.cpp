@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -26,18 +27,20 @@ namespace {
 
 using namespace cpython;
 
-// All of this is touched with the interpreter's lock held, and under a lock of ours where there is none (free
-// threading).
+// The interpreter's lock guards none of this: Python that runs here may give it to another thread, and CPython built
+// for free threading has none.
 struct Interpreter {
-  std::mutex lock;
-  bool failed = false;
-  PyObject* globals = nullptr;
+  // One thread alone installs; what it has found is there for the others when they see `globals` or `call_code`.
+  std::atomic_flag is_installing;
+  std::atomic<bool> failed = false;
+  std::atomic<PyObject*> globals = nullptr;
+  std::atomic<const PyObject*> call_code = nullptr;  // of Module.__call__; null until torch is imported
   PyObject* learn = nullptr;
   PyObject* weak_callback = nullptr;
-  const PyObject* call_code = nullptr;  // of Module.__call__; null until torch is imported
   // Where a frame object has its interpreter frame, and that its first local, in bytes. 0: not found, no module calls.
   size_t interpreter_frame = 0, first_local = 0;
-  bool awaits_shards = false;                         // parameters that FSDP has not gathered yet have no name so far
+  std::atomic<bool> awaits_shards = false;            // parameters that FSDP has not gathered yet have no name so far
+  std::mutex lock;                                    // of the two that follow
   std::unordered_map<const void*, uint32_t> modules;  // module object -> id
   std::unordered_map<const void*, const void*> referents;  // weak reference -> module object
 };
@@ -96,13 +99,24 @@ PyObject* tell_module(PyObject*, PyObject* arguments) {  // module, path, type
   return give_none();
 }
 
+// What each object begins with: 16 bytes, and 32 where CPython is built for free threading. `object` is one of the
+// class `object`, which has nothing else. 0: not known.
+size_t header_bytes(const Python& api, PyObject* object) {
+  const Owned kind(api, api.GetAttrString(object, "__class__"));
+  const Owned size(api, kind ? api.GetAttrString(kind.get(), "__basicsize__") : nullptr);
+  const long bytes = size ? api.AsLong(size.get()) : 0;
+  if (!size) api.ErrClear();
+  return bytes == 16 || bytes == 32 ? static_cast<size_t>(bytes) : 0;
+}
+
 // Called from a Python function whose only local is `object`: looks for it in the frame.
 PyObject* calibrate(PyObject*, PyObject* object) {
   const Python& api = *python();
   Interpreter& in = interpreter();
   const Owned frame(api, api.ThreadState_GetFrame(api.GILState_GetThisThreadState()));
-  if (!frame) return give_none();
-  constexpr size_t kHeader = 16, kMostWords = 64;  // of an object; frames are longer than that
+  const size_t header = header_bytes(api, object);
+  if (!frame || header == 0) return give_none();
+  constexpr size_t kMostWords = 64;  // frames are longer than that
   const auto search = [&](const void* base, size_t from) -> size_t {
     for (size_t offset = from; offset < 8 * kMostWords; offset += 8)
       if (untagged(word_at(base, offset)) == object) return offset;
@@ -111,10 +125,10 @@ PyObject* calibrate(PyObject*, PyObject* object) {
   // 3.11 and later keep locals in a frame of the interpreter's own, which the frame object points to.
   size_t pointer = 0, local = 0;
   if (api.Frame_GetLasti != nullptr) {
-    pointer = kHeader + 8;
+    pointer = header + 8;
     local = search(word_at(frame.get(), pointer), 8);
   } else {
-    local = search(frame.get(), kHeader);
+    local = search(frame.get(), header);
   }
   if (in.first_local != 0 && (in.first_local != local || in.interpreter_frame != pointer)) local = 0;
   in.interpreter_frame = pointer;
@@ -157,12 +171,13 @@ PyMethodDef g_functions[] = {
 
 // Runs the Python part in globals of its own, then asks it to install itself, again and again until torch is imported.
 void install(const Python& api, Interpreter& in) {
-  if (in.globals == nullptr) {
-    in.globals = api.NewDict();
-    api.SetItemString(in.globals, "__builtins__", api.GetBuiltins());
+  PyObject* globals = in.globals;
+  if (globals == nullptr) {
+    globals = api.NewDict();
+    api.SetItemString(globals, "__builtins__", api.GetBuiltins());
     const auto offer = [&](PyMethodDef& function) {
       PyObject* made = api.NewFunction(&function, nullptr, nullptr);
-      api.SetItemString(in.globals, function.name, made);
+      api.SetItemString(globals, function.name, made);
       return made;
     };
     for (PyMethodDef& function : g_functions) {
@@ -171,31 +186,32 @@ void install(const Python& api, Interpreter& in) {
     }
     for (PyMethodDef& function : python_functions()) offer(function);
     const bool wants_values = is_recording() && record::wants_step_values();
-    api.SetItemString(in.globals, "tapelens_wants_values",
+    api.SetItemString(globals, "tapelens_wants_values",
                       api.GetItemString(api.GetBuiltins(), wants_values ? "True" : "False"));
-    Owned ran(api, api.RunString(kPythonHooks, kFileInput, in.globals, in.globals));
-    if (ran && is_recording()) ran = Owned(api, api.RunString(kCompiledGraphs, kFileInput, in.globals, in.globals));
+    Owned ran(api, api.RunString(kPythonHooks, kFileInput, globals, globals));
+    if (ran && is_recording()) ran = Owned(api, api.RunString(kCompiledGraphs, kFileInput, globals, globals));
     const char* more = is_recording() ? record::python_part() : nullptr;
-    if (ran && more != nullptr) ran = Owned(api, api.RunString(more, kFileInput, in.globals, in.globals));
-    in.learn = api.GetItemString(in.globals, "learn");
+    if (ran && more != nullptr) ran = Owned(api, api.RunString(more, kFileInput, globals, globals));
+    in.learn = api.GetItemString(globals, "learn");
     if (!ran || in.learn == nullptr) {
       in.failed = true;
       api.ErrClear();
       say("modules and optimizers cannot be watched in this Python: the recording names neither");
       return;
     }
-    const Owned calibrated(api, api.CallOneArg(api.GetItemString(in.globals, "calibrate"), nullptr, nullptr));
+    const Owned calibrated(api, api.CallOneArg(api.GetItemString(globals, "calibrate"), nullptr, nullptr));
     if (!calibrated) api.ErrClear();
+    in.globals = globals;
     if (in.first_local == 0) say("the frames of this Python are not understood: the recording names no modules");
   }
-  const Owned code(api, api.CallOneArg(api.GetItemString(in.globals, "install"), nullptr, nullptr));
+  const Owned code(api, api.CallOneArg(api.GetItemString(globals, "install"), nullptr, nullptr));
   if (!code) {
     in.failed = true;
     api.ErrClear();
     say("optimizers of this PyTorch cannot be watched: the recording has no steps");
   } else if (code.get() != api.none) {
-    in.call_code = code.get();
     api.IncRef(code.get());
+    in.call_code = code.get();
   }
 }
 
@@ -247,7 +263,11 @@ void update_modules(const Python& api, Thread& thread, const std::vector<ModuleF
 uint32_t python_stack(const Python& api, Thread& thread) {
   Interpreter& in = interpreter();
   const Gil gil(api);
-  if (in.call_code == nullptr && !in.failed && api.ErrOccurred() == nullptr) install(api, in);
+  if (in.call_code == nullptr && !in.failed && api.ErrOccurred() == nullptr && !in.is_installing.test_and_set()) {
+    if (in.call_code == nullptr && !in.failed) install(api, in);
+    in.is_installing.clear();
+  }
+  const PyObject* const call_code = in.call_code;
 
   thread_local std::vector<ModuleFrame> modules;
   modules.clear();
@@ -258,7 +278,7 @@ uint32_t python_stack(const Python& api, Thread& thread) {
     hash = mix(hash, address_of(code.get()));
     hash = mix(hash, static_cast<uint64_t>(api.Frame_GetLasti != nullptr ? api.Frame_GetLasti(frame.get())
                                                                          : api.Frame_GetLineNumber(frame.get())));
-    if (code.get() == in.call_code && in.first_local != 0)
+    if (code.get() == call_code && in.first_local != 0)
       modules.push_back({in.interpreter_frame != 0 ? word_at(frame.get(), in.interpreter_frame) : frame.get(),
                          first_local(in, frame.get()), 0});
   }
@@ -285,7 +305,8 @@ uint32_t python_stack(const Python& api, Thread& thread) {
 
 PyObject* hook_function(const char* name) {
   const Interpreter& in = interpreter();
-  return in.globals == nullptr || in.failed ? nullptr : python()->GetItemString(in.globals, name);
+  PyObject* const globals = in.globals;
+  return globals == nullptr || in.failed ? nullptr : python()->GetItemString(globals, name);
 }
 
 bool is_line_in_stack(std::string_view file, uint32_t line) {

@@ -384,3 +384,9 @@ def look_for_variables(name):
     finally:
         if is_collecting:
             gc.enable()
+
+
+if "t" in getattr(sys, "abiflags", ""):
+    # CPython for free threading: other threads run while their variables are read, and drop what was found there.
+    look_for_variables = None
+    tapelens_say("--referrers is left out: this Python runs its threads at once (free threading)")

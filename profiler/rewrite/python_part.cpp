@@ -25,8 +25,9 @@ void PythonPart::attempt() {
     } else if (cpython::python_may_run(*api)) {
       const Quiet quiet;
       const Gil gil(*api);
-      // Another thread may have had the lock before.
-      if (!done && api->ErrOccurred() == nullptr) install(*api);
+      if (api->ErrOccurred() != nullptr || is_installing.test_and_set()) return;
+      if (!done) install(*api);  // else another thread did
+      is_installing.clear();
     }
   });
   if (!went_well) done = true;

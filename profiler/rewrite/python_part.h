@@ -23,6 +23,7 @@ struct PythonPart {
 
   at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
   std::atomic<bool> done = false;
+  std::atomic_flag is_installing = {};  // by a thread that may have given the interpreter's lock away meanwhile
   cpython::PyObject* globals = nullptr;
 
   // `begins` calls attempt(), at each function of this scope until it is done.

@@ -19,6 +19,13 @@ struct StubLibrary {
 // (Threads that call at once may lose a count.)
 inline constexpr const char* kStubCalls = "tapelens_stub_calls";
 
+// Whether this processor can run them.
+#if defined(__x86_64__)
+inline constexpr bool kRunHere = true;
+#else
+inline constexpr bool kRunHere = false;
+#endif
+
 // The bytes of an ELF library for x86-64: the loader and the linker take it. Each function is 16 bytes of code:
 //   endbr64; incl tapelens_stub_calls[i](%rip); xor %eax, %eax; ret
 std::string stub_library(const StubLibrary& library);

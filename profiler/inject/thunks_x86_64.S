@@ -2,10 +2,6 @@
  * keeps every argument register, asks tapelens_resolve(index) where to go, and goes there. */
 #include "profiler/inject/symbols.h"
 
-#if !defined(__x86_64__)
-#error "tapelens: the preload library is written for x86-64"
-#endif
-
         .text
         .type tapelens_enter, @function
 tapelens_enter: /* index in %eax */

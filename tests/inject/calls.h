@@ -1,0 +1,21 @@
+/* Two calls that use every register an argument can be in, and the stack besides. */
+#pragma once
+
+#include <stdint.h>
+
+typedef float four __attribute__((vector_size(16))); /* as wide as a register is that must be kept */
+
+struct large { /* returned in memory: on aarch64 x8 says where */
+  int64_t numbers[10];
+  four vectors[10];
+};
+
+#define ARGUMENTS                                                                                               \
+  int64_t a, int64_t b, int64_t c, int64_t d, int64_t e, int64_t f, int64_t g, int64_t h, int64_t i, int64_t j, \
+      four k, four l, four m, four n, four o, four p, four q, four r, four s, four t
+
+/* The names are of functions that the preload library stands in front of. The first loads the probe when it is called
+ * first. */
+struct large all_in_memory(ARGUMENTS) __asm__("_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE");
+int64_t sum(ARGUMENTS) __asm__("_ZN2at16getStepCallbacksENS_11RecordScopeE");
+extern int times_asked; /* how often the preload library asked for the version */

@@ -1,0 +1,89 @@
+/* Run with the preload library in front: what each of its stand-ins leads to, and that a call comes through the first
+ * of them, which asks where to go, with every argument and its result. */
+#define _GNU_SOURCE
+#include "profiler/inject/inject.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/inject/calls.h"
+
+static int failures = 0;
+
+#define EXPECT(condition)                                                     \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                             \
+    }                                                                         \
+  } while (0)
+
+static four vector(int number) {
+  return (four){(float)number, (float)number + 0.25f, (float)number + 0.5f, (float)number + 0.75f};
+}
+
+#define VALUES                                                                                                    \
+  11, 12, 13, 14, 15, 16, 17, 18, 19, 20, vector(21), vector(22), vector(23), vector(24), vector(25), vector(26), \
+      vector(27), vector(28), vector(29), vector(30)
+
+static void expect_all(struct large result) {
+  for (int i = 0; i < 10; ++i) {
+    const four wanted = vector(21 + i);
+    EXPECT(result.numbers[i] == 11 + i);
+    EXPECT(memcmp(&result.vectors[i], &wanted, sizeof wanted) == 0);
+  }
+}
+
+/* As sum() in libtorch_cpu.c. */
+static int64_t wanted_sum(void) {
+  int64_t all = 0;
+  for (int i = 0; i < 10; ++i) all += (i + 1) * (11 + i) + (i + 1) * (4 * (21 + i));
+  return all + 55 * 3 / 2; /* 1.5 of the fractions, of each */
+}
+
+static struct large in_its_place(ARGUMENTS) {
+  return (struct large){{a + 1, b, c, d, e, f, g, h, i, j}, {k, l, m, n, o, p, q, r, s, t}};
+}
+
+static int answer(void) { return 42; }
+
+int main(void) {
+  const struct tapelens_inject_table* table =
+      (const struct tapelens_inject_table*)dlsym(RTLD_DEFAULT, "tapelens_inject");
+  if (table == NULL || table->symbol_count != TAPELENS_symbol_count) {
+    fprintf(stderr, "the preload library is not there\n");
+    return 1;
+  }
+  EXPECT(dlsym(RTLD_DEFAULT, "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE") !=
+         table->real(TAPELENS_step_callbacks_unless_empty));
+
+  expect_all(all_in_memory(VALUES)); /* by way of tapelens_resolve */
+  EXPECT(times_asked == 1);
+  expect_all(all_in_memory(VALUES)); /* through the slot */
+  EXPECT(times_asked == 1);
+  EXPECT(sum(VALUES) == wanted_sum());
+  EXPECT(sum(VALUES) == wanted_sum());
+
+  table->replace(TAPELENS_step_callbacks_unless_empty, (void*)in_its_place);
+  struct large other = all_in_memory(VALUES);
+  EXPECT(other.numbers[0] == 12);
+  other.numbers[0] = 11;
+  expect_all(other);
+
+  /* Of each name the stand-in goes through the slot of its own number: another one's would end the program. */
+  static const char* const names[] = {
+#define X(name, symbol) symbol,
+      TAPELENS_SYMBOLS(X)
+#undef X
+  };
+  for (unsigned i = 2; i < TAPELENS_symbol_count; ++i) {
+    int (*stand_in)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, names[i]);
+    EXPECT(stand_in != NULL);
+    if (stand_in == NULL) continue;
+    table->replace((enum tapelens_symbol)i, (void*)answer);
+    EXPECT(stand_in() == 42);
+  }
+  if (failures == 0) printf("every stand-in leads where it should, with all arguments\n");
+  return failures != 0;
+}
