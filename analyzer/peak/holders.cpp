@@ -43,6 +43,19 @@ const char* kind_name(HolderKind kind) {
   return "program";
 }
 
+std::string without_numbers(std::string_view variable) {
+  std::string out;
+  for (size_t i = 0; i < variable.size(); ++i) {
+    out += variable[i];
+    if (variable[i] != '[') continue;
+    const size_t end = variable.find_first_not_of("0123456789", i + 1);
+    if (end == i + 1 || end == std::string_view::npos || variable[end] != ']') continue;
+    out += '*';
+    i = end - 1;
+  }
+  return out;
+}
+
 const char* category_name(HolderKind kind) { return kind == HolderKind::save ? "saved" : kind_name(kind); }
 
 const Holder& main_holder(std::span<const Holder> holders) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,9 @@ struct Holder {
 
 // `name`, or what communication it is: "DDP bucket".
 std::string_view name_of(const Text& text, const Holder& holder);
+
+// Variables that differ in a number are one: "history[3] in train.py:61" as "history[*] in train.py:61".
+std::string without_numbers(std::string_view variable);
 
 // What a row of what is kept outside of saves makes of its allocation.
 Holder held_by(const Process& process, HeldId row);

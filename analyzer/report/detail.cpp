@@ -205,20 +205,6 @@ std::vector<peak::Group> folded(std::vector<peak::Group> groups, const Options& 
   return groups;
 }
 
-// "history[3]" as "history[*]".
-std::string without_numbers(std::string_view name) {
-  std::string out;
-  for (size_t i = 0; i < name.size(); ++i) {
-    out += name[i];
-    if (name[i] != '[') continue;
-    const size_t end = name.find_first_not_of("0123456789", i + 1);
-    if (end == i + 1 || end == std::string_view::npos || name[end] != ']') continue;
-    out += '*';
-    i = end - 1;
-  }
-  return out;
-}
-
 std::optional<std::vector<Variable>> describe_variables(const Process& process, const Text& text,
                                                         const peak::PeakSet& set) {
   if (process.variables.rows() == 0) return std::nullopt;
@@ -226,7 +212,7 @@ std::optional<std::vector<Variable>> describe_variables(const Process& process, 
   for (const peak::Member& member : set.members) {
     const peak::Holder& holder = peak::main_holder(set.holders_of(member));
     if (holder.kind != peak::HolderKind::program) continue;
-    Variable& variable = by_name[without_numbers(text.string(holder.field))];
+    Variable& variable = by_name[peak::without_numbers(text.string(holder.field))];
     variable.bytes += member.bytes;
     ++variable.allocations;
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <ranges>
 #include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -151,16 +152,18 @@ class IdleHolder final : public Check {
     return std::nullopt;
   }
 
-  // What `record --referrers` found: " In variables: history[3] in train.py:61 and 4 more."
+  // What `record --referrers` found: " In variables: history[*] in train.py:61, self.cache of Trainer and 4 more."
   static std::string variables_text(const Context& context, const Group& group) {
     std::set<AllocationId> kept;
     for (const Occurrence& occurrence : group.occurrences) kept.insert(occurrence.allocation);
-    std::vector<StringId> variables;  // the biggest tensors' first
+    std::set<std::string> seen;
+    std::vector<std::string> variables;  // the biggest tensors' first
     for (const peak::Member& member : context.peak.members) {
       if (!kept.contains(member.allocation)) continue;
       for (const peak::Holder& holder : context.peak.holders_of(member)) {
         if (holder.kind != peak::HolderKind::program || !holder.field) continue;
-        if (std::ranges::find(variables, holder.field) == variables.end()) variables.push_back(holder.field);
+        std::string variable = peak::without_numbers(context.text.string(holder.field));
+        if (seen.insert(variable).second) variables.push_back(std::move(variable));
       }
     }
     if (variables.empty()) return "";
@@ -168,7 +171,7 @@ class IdleHolder final : public Check {
     const size_t named = std::min(variables.size(), kMostNamed);
     std::string text = " In variables: ";
     for (size_t i = 0; i < named; ++i) {
-      text += (i > 0 ? ", " : "") + std::string(context.text.string(variables[i]));
+      text += (i > 0 ? ", " : "") + variables[i];
     }
     return text + (variables.size() > named ? " and " + std::to_string(variables.size() - named) + " more." : ".");
   }

@@ -37,7 +37,7 @@ class Run:
 
 def environment(extra=None):
     """The same for the bare and the recorded program. Without OMP_NUM_THREADS torchrun warns, with a time in it."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("TAPELENS_") and k != "LD_PRELOAD"}
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TAPELENS_") and k not in ("LD_PRELOAD", "PYTEST_ADDOPTS")}
     env.update({"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TOKENIZERS_PARALLELISM": "false"})
     env.update(extra or {})
     return env

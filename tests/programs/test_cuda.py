@@ -47,7 +47,7 @@ def recorded(name, setting, target, tmp_path):
     return json.loads(out.read_text(encoding="utf-8")), report
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("setting", COUNTED)
 @pytest.mark.parametrize("name", ["samples", "models", "examples", "loops", "compiled"])
 def test_a_program_has_the_peaks_and_counts_of_pytorchs_allocator(name, setting, target, tmp_path):
@@ -102,7 +102,7 @@ def test_an_8b_model_as_rank_0_of_8_is_counted_as_pytorch_does(how, target, tmp_
     assert report["processes"][0]["outside_estimate"]["nccl_communicators"] == [8]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("time", range(12))
 @pytest.mark.parametrize("how", ["warm", "cold", "older"])
 def test_threads_that_begin_to_use_cuda_at_once_are_counted_as_pytorch_does(how, time, target, tmp_path):

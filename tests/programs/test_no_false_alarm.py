@@ -41,7 +41,7 @@ def pool(request, tmp_path_factory):
         yield {name: executor.submit(findings_of, PROGRAMS[name], folder / f"{name}.tapelens") for name in chosen}
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_well_written_program_has_no_finding_above_info(name, pool):
     value = pool[name].result()

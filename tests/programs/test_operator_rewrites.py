@@ -163,7 +163,7 @@ def test_every_optimizer_steps_to_the_same_bits_in_the_backward(tmp_path):
     assert run.stderr.splitlines()[-4:] == ["0"] * 4
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("function", ["two_groups_and_a_schedule", "state_saved_and_loaded", "group_added", "two_models",
                                       "checkpointed"])
 def test_what_a_program_does_with_its_optimizer_still_works(function, tmp_path):
@@ -271,7 +271,7 @@ def scanned(function, tmp_path):
     return *runs, done
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("function, views", [("product", 1), ("changed_before_the_backward", 1), ("chain_of_views", 1),
                                              ("two_products", 2)])
 def test_a_scan_keeps_a_view_of_its_weight_once(function, views, tmp_path):
@@ -286,7 +286,7 @@ def test_a_scan_keeps_a_view_of_its_weight_once(function, views, tmp_path):
     assert done == {("scan-save", None): (2 * (views + slices), 2 * (views * steps * weight + stack), 2 * views * weight)}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("function", ["over_weights", "over_weights_by_views", "over_weights_changed_before_the_backward"])
 def test_a_scan_over_weights_does_not_keep_them_transposed_as_well(function, tmp_path):
     stack = 64 * 256 * 256 * 4

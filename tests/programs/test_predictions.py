@@ -6,7 +6,7 @@ import harness
 import predictions
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", predictions.ARCHITECTURES)
 def test_predictions_are_one_percent_off_at_most_or_within_their_bounds(name, tmp_path):
     for figure in predictions.compare(predictions.program(name), tmp_path, "bitwise"):

@@ -28,7 +28,7 @@ def sample(name):
     return [harness.SAMPLES / file, *options]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_prints_the_same_and_its_saves_are_those_of_the_hooks(name, target, tmp_path):
     command = [harness.PYTHON, *sample(name)]
@@ -56,7 +56,7 @@ def test_a_sample_prints_the_same_and_its_saves_are_those_of_the_hooks(name, tar
     assert harness.unexplained(report) == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [n for n in SAMPLES if n != "dataloader"])
 def test_the_memory_of_a_whole_sample_is_that_of_the_profiler(name, target, tmp_path):
     out = tmp_path / "memory.json"
@@ -69,7 +69,7 @@ def test_the_memory_of_a_whole_sample_is_that_of_the_profiler(name, target, tmp_
             "allocations": found["allocations"], "allocated_bytes": found["allocated_bytes"]} == expected
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [n for n in SAMPLES if n != "dataloader"])
 def test_without_all_findings_the_peak_is_no_higher_than_without_one(name, target):
     harness.record([harness.PYTHON, *sample(name)], target, check=True)

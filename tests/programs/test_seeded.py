@@ -143,7 +143,7 @@ def pool(request, tmp_path_factory):
         yield outcome
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_line_is_named_and_the_peak_is_the_predicted_one(name, pool):
     outcome = pool(name)
@@ -167,7 +167,7 @@ def no_patch_of_a_changed_file(name, outcome):
     assert not any(f["fix"]["patch"] for f in findings)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in TRAINS_NOTHING])
 def test_verify_says_that_the_patch_changes_no_result(name, pool, tmp_path):
     outcome = pool(name)

@@ -48,6 +48,8 @@ def test_each_other_live_tensor_has_its_variable(target, tmp_path):
     assert sum(variable["bytes"] for variable in variables.values()) == others["bytes"]
     text = harness.bare([harness.BINARY, "report", target, "--at", "step:5"]).stdout
     assert "Variables that have the other live tensors" in text and "history[*] in variables.py:" in text
+    said = " ".join(harness.bare([harness.BINARY, "advise", target, "--all"]).stdout.split())
+    assert re.search(r"that nothing reads again\. In variables: history\[\*\] in variables\.py:\d+\.", said), said
 
     # Nothing is kept alive by the look, nor collected earlier.
     bare = tmp_path / "bare.tapelens"

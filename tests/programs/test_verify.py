@@ -45,6 +45,7 @@ def test_a_lossless_run_is_identical_and_smaller(tmp_path):
     assert run.stdout.count("done") == 1, "only the first run is to be seen"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", ["strange", "closure"])
 def test_gradients_of_every_kind_are_compared(how, tmp_path):
     run, verdict = verify(["--apply", "bitwise", *SMALL], python(how), tmp_path)
@@ -72,6 +73,7 @@ def test_a_program_that_is_not_seeded_is_recognised(tmp_path):
     assert not verdict["deterministic"] and not verdict["identical"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ["threads", "tasks", "processes"])
 def test_who_of_several_comes_first_does_not_count(how, tmp_path):
     together = [harness.PYTHON, harness.CASES / "verified_together.py", how]
@@ -141,6 +143,7 @@ def test_run_changes_nothing_but_the_closing_line(tmp_path):
     assert quiet.said() == alone.said()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dtype, rounding", [(None, 1e-5), ("bfloat16", 1e-1)])
 def test_sums_in_another_order_are_measured_against_float64(dtype, rounding, tmp_path):
     command = [harness.PYTHON, harness.CASES / "rounding.py", *([dtype] if dtype else [])]

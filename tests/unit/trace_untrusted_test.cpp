@@ -276,7 +276,7 @@ TEST(UntrustedSpool, ThousandsOfMutationsNeverCrashTheSealer) {
   std::vector<size_t> places;
   for (size_t i = 0; i < original.size(); ++i)
     if (original[i] != 0) places.push_back(i);
-  for (int round = 0; round < 4000; ++round) {
+  for (int round = 0; round < 1500; ++round) {
     std::string bytes = original;
     // Checksums would stop most damage at the door: say of every block that it was not finished.
     for (size_t at = kSpoolHeaderBytes; at + kBlockBytes <= bytes.size(); at += kBlockBytes)
@@ -306,7 +306,7 @@ TEST(UntrustedSpool, ThousandsOfMutationsNeverCrashTheSealer) {
     ++sealed;
     read_everything(folder / "run.tapelens");
   }
-  EXPECT_GT(sealed, 2000) << "most of them hold something";
+  EXPECT_GT(sealed, 750) << "most of them hold something";
 }
 
 TEST(UntrustedSpool, CutAtAnyBlockOrInsideOneIsSealedAsFarAsItGoes) {
