@@ -19,8 +19,10 @@ const Python* load() {
   void* none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
   api.none = static_cast<PyObject*>(none);
   const auto runtime_error = static_cast<PyObject**>(dlsym(RTLD_DEFAULT, "PyExc_RuntimeError"));
-  if (none == nullptr || runtime_error == nullptr) return nullptr;
+  const auto exception = static_cast<PyObject**>(dlsym(RTLD_DEFAULT, "PyExc_Exception"));
+  if (none == nullptr || runtime_error == nullptr || exception == nullptr) return nullptr;
   api.runtime_error = *runtime_error;
+  api.exception = *exception;
   const bool complete =
       find(api.IsInitialized, "Py_IsInitialized") && find(api.ErrSetString, "PyErr_SetString") &&
       find(api.IsFinalizing, "Py_IsFinalizing", "_Py_IsFinalizing") &&
@@ -37,11 +39,22 @@ const Python* load() {
       find(api.GetItemString, "PyDict_GetItemString") && find(api.GetBuiltins, "PyEval_GetBuiltins") &&
       find(api.NewFunction, "PyCFunction_NewEx") && find(api.RunString, "PyRun_String") &&
       find(api.NewWeakRef, "PyWeakref_NewRef") && find(api.ErrOccurred, "PyErr_Occurred") &&
-      find(api.ErrClear, "PyErr_Clear") && find(api.ImportGetModule, "PyImport_GetModule") &&
-      find(api.FromString, "PyUnicode_FromString") && find(api.CallOneArg, "PyObject_CallFunctionObjArgs") &&
-      find(api.CallTwoArgs, "PyObject_CallFunctionObjArgs") && find(api.Call, "PyObject_Call");
+      find(api.ErrClear, "PyErr_Clear") && find(api.ErrFetch, "PyErr_Fetch") &&
+      find(api.ErrNormalize, "PyErr_NormalizeException") && find(api.ErrGivenMatches, "PyErr_GivenExceptionMatches") &&
+      find(api.ErrSetObject, "PyErr_SetObject") && find(api.AddPendingCall, "Py_AddPendingCall") &&
+      find(api.ImportGetModule, "PyImport_GetModule") && find(api.FromString, "PyUnicode_FromString") &&
+      find(api.CallOneArg, "PyObject_CallFunctionObjArgs") && find(api.CallTwoArgs, "PyObject_CallFunctionObjArgs") &&
+      find(api.Call, "PyObject_Call");
   find(api.Frame_GetLasti, "PyFrame_GetLasti");  // 3.10 has none: lines tell frames apart there
   return complete ? &api : nullptr;
+}
+
+int raise_now(void* exception) {
+  const Python& api = *python();
+  const Owned one(api, static_cast<PyObject*>(exception));
+  const Owned kind(api, api.GetAttrString(one.get(), "__class__"));
+  if (kind) api.ErrSetObject(kind.get(), one.get());
+  return -1;
 }
 
 }  // namespace
@@ -53,6 +66,22 @@ const Python* python() {
 
 bool python_may_run(const Python& api) {
   return api.IsInitialized() != 0 && api.IsFinalizing() == 0 && api.GILState_GetThisThreadState() != nullptr;
+}
+
+bool forget_error(const Python& api) {
+  PyObject *kind = nullptr, *value = nullptr, *trace = nullptr;
+  api.ErrFetch(&kind, &value, &trace);
+  if (kind == nullptr) return true;
+  api.ErrNormalize(&kind, &value, &trace);
+  const Owned own_kind(api, kind), own_value(api, value), own_trace(api, trace);
+  if (value == nullptr || api.ErrGivenMatches(kind, api.exception) != 0) return true;
+  raise_later(api, value);
+  return false;
+}
+
+void raise_later(const Python& api, PyObject* exception) {
+  api.IncRef(exception);
+  if (api.AddPendingCall(&raise_now, exception) != 0) api.DecRef(exception);
 }
 
 std::string text_attribute(const Python& api, PyObject* object, const char* name) {

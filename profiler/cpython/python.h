@@ -52,10 +52,16 @@ struct Python {
   PyObject* (*NewWeakRef)(PyObject*, PyObject*);
   PyObject* (*ErrOccurred)();
   void (*ErrClear)();
+  void (*ErrFetch)(PyObject**, PyObject**, PyObject**);
+  void (*ErrNormalize)(PyObject**, PyObject**, PyObject**);
+  int (*ErrGivenMatches)(PyObject*, PyObject*);
+  void (*ErrSetObject)(PyObject*, PyObject*);
+  int (*AddPendingCall)(int (*)(void*), void*);
   PyObject* (*ImportGetModule)(PyObject*);
   PyObject* (*FromString)(const char*);
   void (*ErrSetString)(PyObject*, const char*);
   PyObject* none;
+  PyObject* exception;      // the class Exception
   PyObject* runtime_error;  // the class RuntimeError
 };
 
@@ -102,6 +108,14 @@ class Owned {
 
 // May Python be run by this thread now: an interpreter that is neither starting nor ending, and knows the thread.
 bool python_may_run(const Python& api);
+
+// For what Python code of ours left as an error: it is forgotten, and this true. What is no Exception
+// (KeyboardInterrupt) a handler of the program's signals raised meanwhile: false, and the program gets it, see
+// raise_later().
+bool forget_error(const Python& api);
+
+// Raises it in the main thread, which alone runs handlers of signals, before its next instruction in Python.
+void raise_later(const Python& api, PyObject* exception);
 
 std::string text_attribute(const Python& api, PyObject* object, const char* name);
 

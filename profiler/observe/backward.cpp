@@ -30,12 +30,14 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
       if (thread.busy) return;
       Frame frame;
       frame.scope = at::RecordScope::BACKWARD_FUNCTION;
+      frame.runs_python = true;  // between evaluations: hooks on tensors and nodes
       if (follows_graph(now)) {
         Busy busy(thread);
         undisturbed([&] {
           settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
           if (g_rewrites) rewrite::backward_begins(*thread.rewriting);
           if (now == Mode::full) frame.stack = stack_here(thread);  // also ends the module calls that are over
+          if (now == Mode::full && !in_backward(thread)) look_before_backward();
         });
       }
       if (is_recording()) undisturbed([&] { record::backward_begins(thread, edges, keeps_graph, creates_graph); });

@@ -59,7 +59,10 @@ std::optional<CompiledCall> compiled_call(Thread& thread, const Node& node) {
   in_python(thread, [&](const Python& api) {
     const Owned object(api, node_object(node));
     const Owned number(api, object ? api.CallOneArg(hook_function("graph_of"), object.get(), nullptr) : nullptr);
-    if (!number) return api.ErrClear();
+    if (!number) {
+      forget_error(api);
+      return;
+    }
     const long graph = api.AsLong(number.get());
     if (graph < 0) return;
     call = {graph, {}};

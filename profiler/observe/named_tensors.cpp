@@ -16,7 +16,10 @@ const Python* python_to_ask() {
 
 void ask(const Python& api, const char* function, PyObject* argument, std::vector<NamedTensor>& found) {
   const Owned parts(api, api.CallOneArg(hook_function(function), argument, nullptr));
-  if (!parts) return api.ErrClear();
+  if (!parts) {
+    forget_error(api);
+    return;
+  }
   // (count, name, tensor, its _cdata, name, ...)
   const long count = api.AsLong(api.GetTupleItem(parts.get(), 0));
   for (long i = 0; i < count; ++i) {

@@ -69,7 +69,9 @@ void begin_evaluation(Thread& thread, Frame& frame) {
   torch::autograd::Node* node = torch::autograd::get_current_node().get();
   if (node == nullptr) return;
   frame.node = node;
-  frame.runs_python = node_type(thread, *node).is_custom;
+  const NodeType& type = node_type(thread, *node);
+  // A hook that is called when the gradient is there, by which an optimizer may step in the backward.
+  frame.runs_python = type.is_custom || (type.is_accumulate_grad && node->tensor_post_acc_grad_hooks() != nullptr);
   frame.recorded = record::evaluation_begins(thread, *node, !torch::autograd::get_current_graph_task_keep_graph());
 }
 

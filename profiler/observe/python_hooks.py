@@ -15,7 +15,7 @@ set_eval_frame = None  # of torch._dynamo, for unseen.h
 value_names = None  # of the Python that the recording may run here: profiler/record/float64.py
 kept_before = weakref.WeakKeyDictionary()  # by mode of selective checkpointing: how many results it kept, by operator
 set_budget = None  # likewise: profiler/record/activation_budget.py
-look_for_variables = None  # likewise: profiler/record/referrers.py
+look_for_variables = look_before_backward = None  # likewise: profiler/record/referrers.py
 watch_graphs = is_compilers_graph = None  # where the process is recorded: compiled_graphs.py
 told_shardings = set()  # (tensor, what was told of it)
 awaited = []  # (weak reference to an FSDPParam, name) of those that were not gathered yet

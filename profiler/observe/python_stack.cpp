@@ -39,6 +39,7 @@ struct Interpreter {
   PyObject* weak_callback = nullptr;
   // Where a frame object has its interpreter frame, and that its first local, in bytes. 0: not found, no module calls.
   size_t interpreter_frame = 0, first_local = 0;
+  std::atomic<bool> looks = false;                    // for variables, before backwards
   std::atomic<bool> awaits_shards = false;            // parameters that FSDP has not gathered yet have no name so far
   std::mutex lock;                                    // of the two that follow
   std::unordered_map<const void*, uint32_t> modules;  // module object -> id
@@ -194,20 +195,21 @@ void install(const Python& api, Interpreter& in) {
     if (ran && more != nullptr) ran = Owned(api, api.RunString(more, kFileInput, globals, globals));
     in.learn = api.GetItemString(globals, "learn");
     if (!ran || in.learn == nullptr) {
+      if (!ran && !forget_error(api)) return;
       in.failed = true;
-      api.ErrClear();
       say("modules and optimizers cannot be watched in this Python: the recording names neither");
       return;
     }
     const Owned calibrated(api, api.CallOneArg(api.GetItemString(globals, "calibrate"), nullptr, nullptr));
-    if (!calibrated) api.ErrClear();
+    if (!calibrated && !forget_error(api)) return;
+    in.looks = api.GetItemString(globals, "look_before_backward") != api.none;
     in.globals = globals;
     if (in.first_local == 0) say("the frames of this Python are not understood: the recording names no modules");
   }
   const Owned code(api, api.CallOneArg(api.GetItemString(globals, "install"), nullptr, nullptr));
   if (!code) {
+    if (!forget_error(api)) return;
     in.failed = true;
-    api.ErrClear();
     say("optimizers of this PyTorch cannot be watched: the recording has no steps");
   } else if (code.get() != api.none) {
     api.IncRef(code.get());
@@ -215,10 +217,11 @@ void install(const Python& api, Interpreter& in) {
   }
 }
 
-// A function of the Python part. What it throws is forgotten.
-void call_hook(const Python& api, const char* name, PyObject* argument) {
-  const Owned told(api, api.CallOneArg(hook_function(name), argument, nullptr));
-  if (!told) api.ErrClear();
+// A function of the Python part.
+Owned call_hook(const Python& api, const char* name, PyObject* argument) {
+  Owned told(api, api.CallOneArg(hook_function(name), argument, nullptr));
+  if (!told) forget_error(api);
+  return told;
 }
 
 uint32_t module_id(const Python& api, Interpreter& in, const void* module, PyObject* outermost) {
@@ -233,7 +236,7 @@ uint32_t module_id(const Python& api, Interpreter& in, const void* module, PyObj
   for (PyObject* root : {outermost, static_cast<PyObject*>(const_cast<void*>(module))}) {
     if (id != 0) break;
     const Owned told(api, api.CallOneArg(in.learn, root, nullptr));
-    if (!told) api.ErrClear();
+    if (!told) forget_error(api);
     id = find();
   }
   return id;
@@ -324,6 +327,16 @@ bool is_line_in_stack(std::string_view file, uint32_t line) {
     if (path.size() == file.size() || path[path.size() - file.size() - 1] == '/') return true;
   }
   return false;
+}
+
+void look_before_backward() {
+  if (!interpreter().looks) return;
+  const Python& api = *python();
+  if (!python_may_run(api)) return;
+  const Gil gil(api);
+  if (const Owned raised = call_hook(api, "look_before_backward", api.none); raised && raised.get() != api.none) {
+    raise_later(api, raised.get());
+  }
 }
 
 void end_module_calls(Thread& thread, size_t kept) {

@@ -20,6 +20,9 @@ extern StackOptions g_stacks;
 // module is seen.
 uint32_t stack_here(Thread& thread);
 
+// `record --referrers` looks for variables here, in programs whose optimizers PyTorch does not know.
+void look_before_backward();
+
 // Ends the module calls of the thread but for the outermost `kept`.
 void end_module_calls(Thread& thread, size_t kept);
 

@@ -1,5 +1,5 @@
 # Run in the globals of python_hooks.py: which variables of the program have tensors, for `record --referrers`. A walk, once
-# a step, from the variables of the thread that is about to step an optimizer, and from the modules of the program, through
+# a step, from the variables of the thread that is about to step an optimizer (or to begin a backward), and from the modules of the program, through
 # what they refer to, the nearest first, for at most LONGEST seconds. It reads containers and attributes and runs no code of the program:
 # no property, no __getattr__, no __eq__. Frames are read by the probe, since `f_locals` keeps what it was asked for alive.
 import functools
@@ -26,6 +26,7 @@ slots_of = {}  # by type: its attributes that have no dictionary
 is_of_program = {}  # by file
 is_cut_said = False
 border = None  # the optimizer before whose steps is looked
+backwards = 0  # outermost ones that have begun
 
 
 # Of a class, whatever its metaclass says.
@@ -350,7 +351,7 @@ def cut():
 
 
 def look_for_variables(name):
-    """At each step of the first optimizer that steps, whose steps are borders: tells the tensors that variables have and
+    """At each step of the first optimizer that steps, whose steps are borders, and before backwards: tells the tensors that variables have and
     that were not told by the same name before."""
     global border
     border = border or name
@@ -386,7 +387,25 @@ def look_for_variables(name):
             gc.enable()
 
 
+def look_before_backward(_):
+    """Where no optimizer steps that PyTorch knows: before each outermost backward, from the second one on, since the first
+    one often comes before the first step. Answers with what a handler of a signal raised meanwhile."""
+    global backwards, border
+    backwards += 1
+    if border is not None or backwards == 1:
+        return None
+    try:
+        with sys.modules["torch"]._C.DisableTorchFunction():
+            look_for_variables(None)
+    except Interrupted as interrupted:
+        return interrupted.error
+    except Exception as error:
+        border = "nobody's"
+        tapelens_say(f"an error inside Tapelens: variables are not looked for from here on ({type(error).__name__}: {error})")
+    return None
+
+
 if "t" in getattr(sys, "abiflags", ""):
     # CPython for free threading: other threads run while their variables are read, and drop what was found there.
-    look_for_variables = None
+    look_for_variables = look_before_backward = None
     tapelens_say("--referrers is left out: this Python runs its threads at once (free threading)")

@@ -47,15 +47,14 @@ void PythonPart::install(const Python& api) {
       api.SetItemString(globals, function.name, api.NewFunction(&function, nullptr, nullptr));
     }
     if (!Owned(api, api.RunString(source, cpython::kFileInput, globals, globals))) {
-      api.ErrClear();
-      finish(not_installed);
+      if (cpython::forget_error(api)) return finish(not_installed);
+      globals = nullptr;
       return;
     }
   }
   const Owned installed(api, api.CallOneArg(api.GetItemString(globals, "install"), nullptr, nullptr));
   if (!installed) {
-    api.ErrClear();
-    finish(not_installed);
+    if (cpython::forget_error(api)) finish(not_installed);
   } else if (installed.get() != api.none) {
     finish();
   }

@@ -56,6 +56,14 @@ def test_tensors_in_the_programs_own_list_are_the_programs(peak_of):
         assert "zeros" in allocation["operator"] or "empty" in allocation["operator"]
 
 
+def test_what_a_hook_makes_in_a_backward_is_of_the_hooks_line(peak_of):
+    peak = peak_of("hooked")
+    for rows, mark in ((1409, "after_accumulation"), (1423, "on_tensor"), (1427, "before_node"), (1429, "after_node")):
+        (allocation,) = of_bytes(peak, rows * 32 * F32)
+        assert kinds(allocation) == {"program"}
+        assert allocation["stack"][0]["line"] == line_of(mark), allocation
+
+
 def test_a_view_that_is_kept_is_the_programs(peak_of):
     (allocation,) = of_bytes(peak_of("view_kept"), 1091 * 32 * F32)
     assert kinds(allocation) == {"program"}

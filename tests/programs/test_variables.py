@@ -65,3 +65,19 @@ def test_what_a_handler_of_a_signal_raises_meanwhile_reaches_the_program(target)
     assert raised == caught > 0
     assert run.stderr == ""
     assert harness.report(target)["recording"]["complete"]
+
+
+def test_without_an_optimizer_that_pytorch_knows_it_is_looked_before_backwards(target):
+    run, report = harness.record_and_report([harness.PYTHON, PROGRAM, "hooks", 0], target, ["--referrers"])
+    assert (run.stdout, run.stderr) == ("0 0\n", "")
+    named = {"velocity": (2, 170_000), "history": (58, 180_000)}  # the last two were made after the last look
+    for name, (least, size) in named.items():
+        (variable,) = (v for v in report["peak"]["variables"] if re.fullmatch(rf"{name}\[.*\] in {LINE}", v["name"]))
+        assert variable["allocations"] >= least and variable["bytes"] == 4 * size * variable["allocations"], variable
+
+
+def test_what_a_handler_raises_before_a_backward_reaches_the_program(target):
+    run = harness.record([harness.PYTHON, PROGRAM, "hooks", 3], target, ["--referrers"], check=True)
+    raised, caught = map(int, run.stdout.split())
+    assert raised == caught > 0
+    assert run.stderr == ""

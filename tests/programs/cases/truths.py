@@ -225,12 +225,38 @@ def raises():
     (w * w).sum().backward()
 
 
+def hooked():
+    """What hooks of the program make in a backward: on a tensor, on a node, after a gradient was accumulated."""
+    w, x, made = torch.ones(32, 32, requires_grad=True), torch.ones(5, 32, requires_grad=True), []
+
+    def step(parameter):
+        made.append(torch.zeros(1409, 32))  # mark: after_accumulation
+        parameter.grad = None
+
+    def of_tensor(gradient):
+        made.append(torch.zeros(1423, 32))  # mark: on_tensor
+
+    def before_node(gradients):
+        made.append(torch.zeros(1427, 32))  # mark: before_node
+
+    def after_node(inputs, outputs):
+        made.append(torch.zeros(1429, 32))  # mark: after_node
+
+    w.register_post_accumulate_grad_hook(step)
+    hidden = x @ w
+    hidden.register_hook(of_tensor)
+    hidden.grad_fn.register_prehook(before_node)
+    hidden.grad_fn.register_hook(after_node)
+    (hidden + hidden.sin()).sum().backward()
+    spike()
+
+
 CASES = {"kept": kept, "kept_and_saved": kept_and_saved, "saved_only": saved_only, "adam": roles(torch.optim.Adam),
          "sgd": roles(torch.optim.SGD), "in_flight": in_flight, "branch_in_flight": branch_in_flight,
          "after_backward": after_backward, "retained": retained, "view_kept": view_kept,
          "checkpointed": checkpointed, "nested_checkpoints": nested_checkpoints, "lbfgs": lbfgs,
          "nested_state": nested_state, "closure_before": closure("before"), "closure_forward": closure("forward"),
-         "closure_after": closure("after"), "raises": raises}
+         "closure_after": closure("after"), "raises": raises, "hooked": hooked}
 
 
 def main():

@@ -111,9 +111,42 @@ def interrupted(steps):
     print(raised, caught, len(filler))
 
 
+def without_an_optimizer(steps, looks):
+    """Steps of its own, in which PyTorch knows of no optimizer; a handler of signals raises while variables are looked for."""
+    raised = caught = 0
+
+    def handler(number, frame):
+        nonlocal raised
+        if raised < looks and "look_for_variables" in frame.f_globals:
+            raised += 1
+            raise TimeoutError
+
+    signal.signal(signal.SIGVTALRM, handler)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0.001, 0.001)
+    net, history, velocity = torch.nn.Linear(64, 64), [], {}
+
+    def step(parameter):
+        velocity.setdefault(parameter, torch.zeros(170_000))
+        parameter.grad = None
+
+    for parameter in net.parameters():
+        parameter.register_post_accumulate_grad_hook(step)
+    for _ in range(steps):
+        try:
+            history.append(torch.ones(180_000))
+            net(torch.randn(32, 64)).square().sum().backward()
+            sum(range(1000))
+        except TimeoutError:
+            caught += 1
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0, 0)
+    print(raised, caught)
+
+
 TABLE = {"a": torch.ones(150_000), 3: [torch.zeros(160_000)]}
 torch.manual_seed(0)
 if sys.argv[1] == "train":
     train(6)
+elif sys.argv[1] == "hooks":
+    without_an_optimizer(60, int(sys.argv[2]))
 else:
     interrupted(60)
