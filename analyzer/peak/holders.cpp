@@ -90,7 +90,12 @@ class Finder {
  public:
   // `gone`: saves that hold nothing, sorted.
   Finder(const Process& process, const Text& text, PeakSet& set, std::span<const SaveId> gone)
-      : p_(process), text_(text), set_(set), gone_(gone), slot_(process.allocations.rows() + 1, kNone) {
+      : p_(process),
+        text_(text),
+        set_(set),
+        gone_(gone),
+        communication_(process, text),
+        slot_(process.allocations.rows() + 1, kNone) {
     for (uint32_t i = 0; i < set.members.size(); ++i) slot_[set.members[i].allocation.value] = i;
   }
 
@@ -157,11 +162,14 @@ class Finder {
       }
       add(allocation, holder);
     }
-    // A C++ program names nothing, but its parameters are what gradients are accumulated for.
+    // A C++ program names nothing, but its parameters are what gradients are accumulated for; so are the buffers in
+    // which a stage of a pipeline receives activations.
     for (uint32_t row = 1; row <= p_.nodes.rows(); ++row) {
       const uint32_t parameter = p_.nodes.parameter.raw[row];
       if (parameter == 0 || slot_[parameter] == kNone || parameter_names.contains(parameter)) continue;
-      add(AllocationId{parameter}, {HolderKind::parameter});
+      const Traffic traffic = communication_.of(AllocationId{parameter});
+      add(AllocationId{parameter},
+          {.kind = traffic == Traffic::none ? HolderKind::parameter : HolderKind::communication, .traffic = traffic});
     }
   }
 
@@ -180,10 +188,9 @@ class Finder {
   void find_communication() {
     std::vector<uint8_t> held(set_.members.size(), 0);
     for (const Found& f : found_) held[f.member] |= f.holder.kind != HolderKind::op ? 1 : 0;
-    Communication communication(p_, text_);
     for (uint32_t i = 0; i < held.size(); ++i) {
       if (held[i] != 0) continue;
-      const Traffic traffic = communication.of(set_.members[i].allocation);
+      const Traffic traffic = communication_.of(set_.members[i].allocation);
       if (traffic != Traffic::none) found_.push_back({i, {.kind = HolderKind::communication, .traffic = traffic}});
     }
   }
@@ -297,6 +304,7 @@ class Finder {
   const Text& text_;
   PeakSet& set_;
   std::span<const SaveId> gone_;
+  Communication communication_;
   std::vector<uint32_t> slot_;  // by allocation: its member
   std::vector<Found> found_;
 };

@@ -8,10 +8,14 @@ namespace tapelens::observe {
 
 using namespace cpython;
 
+bool has_fake_tensors() {
+  return c10::impl::TorchDispatchModeTLS::get_mode(c10::impl::TorchDispatchModeKey::FAKE).has_value();
+}
+
 const Python* python_to_ask() {
   const Python* api = python();
   if (api == nullptr || !python_may_run(*api)) return nullptr;
-  return c10::impl::TorchDispatchModeTLS::get_mode(c10::impl::TorchDispatchModeKey::FAKE) ? nullptr : api;
+  return has_fake_tensors() ? nullptr : api;
 }
 
 void ask(const Python& api, const char* function, PyObject* argument, std::vector<NamedTensor>& found) {

@@ -18,7 +18,10 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
-// Not while a compiler traces, whose tensors have no memory.
+// Are operators of the calling thread run on fake tensors, which have no memory: a compiler traces.
+bool has_fake_tensors();
+
+// Not while a compiler traces.
 const cpython::Python* python_to_ask();
 
 // Calls use(api), which may ask(), if Python can be run here.

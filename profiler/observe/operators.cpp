@@ -10,6 +10,7 @@
 #include "profiler/observe/graph.h"
 #include "profiler/observe/held_tensors.h"
 #include "profiler/observe/hooks.h"
+#include "profiler/observe/named_tensors.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
@@ -55,7 +56,11 @@ void begin_operator(Thread& thread, const at::RecordFunction& function, Frame& f
   OperatorName& name = operator_name(thread, function);
   // Python stands between this operator and the one around it only where that one may run Python.
   const bool from_python = thread.frames.empty() || thread.frames.back().runs_python;
-  frame.runs_python = name.runs_python;
+  // What Python does of one operator on fake tensors is of the line that called that operator. To walk a compiler's
+  // stack for each step of it would be what recording costs a compilation.
+  frame.is_traced =
+      (!thread.frames.empty() && thread.frames.back().is_traced) || (name.runs_python && has_fake_tensors());
+  frame.runs_python = name.runs_python && !frame.is_traced;
   if (is_recorded) {
     frame.own_stack = from_python ? stack_here(thread) : thread.frames.back().stack;
     frame.recorded = record::operator_begins(thread, function, name, frame.own_stack);

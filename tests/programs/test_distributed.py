@@ -43,3 +43,16 @@ def test_verify_compares_each_rank_with_itself_and_what_shards_consist_of(tmp_pa
     parameters = ranks * steps * blocks * (5 + 12 + 4 + 5)  # of Gated twice, of Transformer and of Dense
     assert said["compared"] == {"steps": steps, "losses": losses, "gradients": parameters, "parameters": parameters}
     assert said["not_compared"] == {"gradients": 0, "parameters": 0}
+
+
+def test_what_a_stage_of_a_pipeline_receives_is_communication(target):
+    run = harness.in_order(lambda: harness.record(harness.torchrun(harness.CASES / "pipeline.py"), target, ["--force"]))
+    assert "tapelens" not in run.stderr
+    second = next(process["pid"] for process in harness.report(target)["processes"] if process["rank"] == 1)
+    peak = harness.report(target, ["--process", str(second)])["peak"]
+    received = [a for a in peak["allocations"] if any("/torch/distributed/pipelining/" in frame["file"] for frame in a["stack"][:1])
+                and a["bytes"] == 64 * 48 * 4]
+    holders = {(holder["kind"], holder["name"]) for a in received for holder in a["holders"] if holder["kind"] != "save"}
+    assert received and holders <= {("communication", "pipeline"), ("operator", "c10d::recv_")}
+    assert {a["bytes"] for a in peak["allocations"] for holder in a["holders"]
+            if holder["kind"] == "parameter"} == {48 * 48 * 4, 48 * 4}

@@ -252,7 +252,10 @@ TEST(Holders, AGradientHasTheNameOfItsParameter) {
 
 TEST(Holders, WhatGradientsAreAccumulatedForIsAParameterEvenIfNobodyNamedIt) {
   ProcessBuilder b;
+  const FrameId receives = b.frame("/lib/torch/distributed/pipelining/_recv_buffers.py", 54, "allocate_buffer");
+  const AllocationId received = b.allocate(1, 32, b.op(1, 2, "aten::empty_strided", {}, b.stack({receives})));
   const AllocationId weight = b.allocate(1, 64), named = b.allocate(2, 64);
+  b.node(3, "AccumulateGrad", {}, received);
   b.node(3, "AccumulateGrad", {}, weight);
   b.node(3, "AccumulateGrad", {}, named);
   b.role(4, named, Role::parameter, "up.weight");
@@ -260,6 +263,7 @@ TEST(Holders, WhatGradientsAreAccumulatedForIsAParameterEvenIfNobodyNamedIt) {
   const PeakSet set = set_at_peak(b);
   EXPECT_EQ(held(b, set, weight), "parameter");
   EXPECT_EQ(held(b, set, named), "parameter up.weight");
+  EXPECT_EQ(held(b, set, received), "communication");
 }
 
 TEST(Holders, AnOpenOperatorHoldsWhatItReadsAndWhatIsAllocatedInIt) {
