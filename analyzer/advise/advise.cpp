@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -55,6 +56,7 @@ std::optional<std::string> refusal(const Checks::Entry& entry, Run run) {
 
 struct Scored {
   const Checks::Entry* entry;
+  const check::Check* check;
   CheckInfo info;
   FoundGroup group;
   Bytes peak_after, retained_at_peak_with_all;
@@ -141,14 +143,17 @@ class Advisor {
       tell(info.id, 0.5 * static_cast<double>(done++) / static_cast<double>(checks.entries().size()));
       if (!is_wanted(wanted_, info.id) || (chosen_ && !chosen_->wants(info.id))) continue;
       Groups groups = chosen_ ? Groups(context_, places_, *chosen_, info.id) : Groups(context_, places_);
-      if (auto why = refusal(entry, [&] { entry.check->run(context_, options_of(info, wanted_), groups); })) {
+      if (auto why = refusal(entry, [&] {
+            checks_.push_back(entry.for_a_run());
+            checks_.back()->run(context_, options_of(info, wanted_), groups);
+          })) {
         advice_.refused.push_back(std::move(*why));
         continue;
       }
       advice_.checks.emplace_back(info.id);
       for (FoundGroup& group : groups.take()) {
         if (group.bytes >= wanted_.min_bytes || chosen_)
-          scored_.push_back({&entry, info, std::move(group), {}, {}, 0, false, false});
+          scored_.push_back({&entry, checks_.back().get(), info, std::move(group), {}, {}, 0, false, false});
       }
     }
   }
@@ -215,7 +220,7 @@ class Advisor {
     const Group group{scored.group.occurrences, scored.group.key.variant, scored.group.bytes,
                       peak_.bytes - scored.peak_after, scored.retained_at_peak_with_all};
     Description description;
-    if (auto why = refusal(*scored.entry, [&] { description = scored.entry->check->describe(context_, group); })) {
+    if (auto why = refusal(*scored.entry, [&] { description = scored.check->describe(context_, group); })) {
       if (std::ranges::find(advice_.refused, *why) == advice_.refused.end()) advice_.refused.push_back(std::move(*why));
       return;
     }
@@ -251,6 +256,7 @@ class Advisor {
   Places places_;
   const Wanted& wanted_;
   std::optional<Chosen> chosen_;
+  std::vector<std::unique_ptr<check::Check>> checks_;  // that ran
   std::vector<Scored> scored_;
   std::vector<Change> changes_;  // of the findings
 };

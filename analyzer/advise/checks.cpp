@@ -33,7 +33,7 @@ trace::Status Checks::add(const Plugin* plugin, const std::string& origin) {
       if (std::ranges::any_of(entries_, same) || std::ranges::any_of(made, same)) {
         return Error{origin + ": there is a check '" + id + "' already"};
       }
-      made.push_back({origin, std::move(check)});
+      made.push_back({origin, std::move(check), plugin, index});
     } catch (const std::exception& error) {
       return Error{origin + ": its check " + std::to_string(index) + " cannot be made: " + error.what()};
     } catch (...) {

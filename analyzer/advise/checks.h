@@ -16,8 +16,13 @@ using namespace model;
 class Checks {
  public:
   struct Entry {
-    std::string origin;  // "built in", or the path of the shared library
-    std::unique_ptr<check::Check> check;
+    std::string origin;                   // "built in", or the path of the shared library
+    std::unique_ptr<check::Check> check;  // says what it is, and runs never
+    const check::Plugin* plugin;
+    uint32_t index;  // in the plugin
+
+    // For one run of a process and a device: what it finds out on the way is of no other.
+    std::unique_ptr<check::Check> for_a_run() const { return std::unique_ptr<check::Check>(plugin->make(index)); }
   };
 
   // An error, one line: another interface version or layout, an id that there is already.

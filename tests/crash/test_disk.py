@@ -31,6 +31,7 @@ def losses(report):
     return {loss["kind"]: loss["count"] for loss in report["recording"]["lost"]}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mebibytes", [10, 18, 26])
 def test_the_last_of_a_disk_is_left_to_the_program(mebibytes, tmp_path):
     alone = harness.bare(program(tmp_path, 2500), check=True)
@@ -89,6 +90,7 @@ def test_an_unwritable_target(where, tmp_path):
         assert recorded.stderr.strip(), "nothing was recorded and nothing was said"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", ["64KiB", "1MiB", "4MiB"])
 def test_the_size_limit(limit, target, tmp_path):
     alone = harness.bare(program(tmp_path), check=True)

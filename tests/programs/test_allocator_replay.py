@@ -40,7 +40,7 @@ def expect_exact(found, counted):
     assert found["reserved_peak_before_bytes"] == counted["reserved_bytes.all.peak"]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("settings", CONFIGURED)
 @pytest.mark.parametrize("seed", range(6))
 def test_random_requests_get_the_blocks_and_segments_that_they_got(seed, settings, target, tmp_path):
@@ -51,7 +51,7 @@ def test_random_requests_get_the_blocks_and_segments_that_they_got(seed, setting
     assert found["settings"] == CONFIGURED[settings]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("setting", test_cuda.COUNTED)
 @pytest.mark.parametrize("name", ["samples", "models", "examples", "compiled", "sequence"])
 def test_a_program_gets_the_blocks_and_segments_that_it_got(name, setting, target, tmp_path):

@@ -25,7 +25,7 @@ def summary(findings):
     return [{key: f[key] for key in ("severity", "title", "bytes", "occurrences", "source")} for f in findings]
 
 
-@pytest.mark.sampled(28)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.id)
 def test_program(program, pool):
     outcome = pool.outcome(program)

@@ -36,6 +36,7 @@ def of_library(report):
     return libraries.get(LIBRARY) or libraries.get(None)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ["", "reversed", "unknown", "no_source", "reversed,unknown"])
 def test_each_allocation_is_accounted_for(how, target, tmp_path):
     counted, done, report = run(target, tmp_path, how)
@@ -61,6 +62,7 @@ def test_it_adds_up_to_what_is_in_use(how, target, tmp_path):
 
 
 # Memory that is made, mapped and given back by its handles, by a library and by PyTorch alike.
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("settings", ["", "expandable_segments:True"])
 @pytest.mark.parametrize("how", ["", "reversed", "unknown", "no_source"])
 def test_physical_memory_is_accounted_for(how, settings, target, tmp_path):
@@ -85,6 +87,7 @@ def test_where_nobody_else_takes_any_nothing_is_outside(settings, target):
     assert harness.report(target)["peak"]["outside"]["libraries"] == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ["", "reversed", "unknown", "reversed,unknown"])
 def test_what_pools_keep_is_accounted_for(how, target, tmp_path):
     counted, done, report = run(target, tmp_path, how, "pools")
@@ -140,6 +143,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", REFUSALS)
 def test_where_cupti_refuses_one_line_says_so_and_the_rest_is_recorded(how, target, tmp_path):
     _, done, report = run(target, tmp_path, how)

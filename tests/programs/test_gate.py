@@ -137,7 +137,7 @@ def test_a_worse_line_is_named_and_a_harmless_change_passes(recordings, case):
 
 
 @pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", [case for case in CASES if case[1] == GPU], ids=is_named)
 def test_on_a_simulated_gpu_too(recordings, case):
     judge(recordings, case)

@@ -192,6 +192,7 @@ for step in range(3):
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("at", [1, 2])  # between two steps, and behind the last
 @pytest.mark.parametrize("without, phase", [("torch.no_grad()", "evaluation"), ("torch.inference_mode()", "evaluation"),
                                             ("torch.enable_grad()", "forward")])

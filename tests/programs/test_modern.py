@@ -122,7 +122,7 @@ def of_parts_counted(processes):
     return {key: value for key, value in sums.items() if value}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FEATURES)
 def test_recording_changes_and_loses_nothing_and_counts_every_save(name, target, tmp_path, env):
     skip_without_compiler(name)
@@ -164,7 +164,7 @@ def test_recording_changes_and_loses_nothing_and_counts_every_save(name, target,
     assert parts == expected
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FEATURES)
 def test_rewritten_it_is_the_same_bit_for_bit_and_every_gradient_was_compared(name, tmp_path, env):
     skip_without_compiler(name)

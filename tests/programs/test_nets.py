@@ -26,7 +26,7 @@ def hooked(tmp_path_factory):
     return json.loads(out.read_text())
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", names())
 def test_one_step_is_counted_to_the_byte(name, hooked, target, tmp_path):
     out = tmp_path / "memory.json"

@@ -118,6 +118,7 @@ def test_a_concatenation_of_one_tensor_is_shared_until_it_is_written(tmp_path):
     same(stock, got)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("function", ["guards", "compiled"])
 def test_unusual_tensors_and_moments_go_the_usual_way(function, tmp_path):
     stock, got, _ = both(function, "expanded-save,trivial-concat", tmp_path)
@@ -206,7 +207,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("function", REFUSED)
 def test_it_is_refused_where_somebody_could_tell(function, tmp_path):
     bare, run, done = late(function, tmp_path)

@@ -30,6 +30,7 @@ def same(function, apply, *options):
     return rewritten.stderr
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("apply", ["lossless", "bitwise"])
 @pytest.mark.parametrize("function", ["values", "autocast", "threads", "double"])
 def test_gradients_are_the_same_bits(function, apply):
@@ -74,6 +75,7 @@ FEWER = {
 SCALAR = 8  # a loss and its gradient may be there at one peak and not at the other
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("function, apply", FEWER)
 def test_so_many_bytes_are_saved_less(function, apply):
     bare, rewritten = json.loads(run(function).stdout), json.loads(run(function, "--apply", apply).stdout)
@@ -82,6 +84,7 @@ def test_so_many_bytes_are_saved_less(function, apply):
     assert abs(bare["peak"] - rewritten["peak"] - peak) <= SCALAR
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("level", ["lossless", "bitwise"])
 @pytest.mark.parametrize("net", ["convolutions", "transformer"])
 def test_what_is_predicted_of_a_cuda_recording_comes_true(net, level, tmp_path):

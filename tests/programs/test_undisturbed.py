@@ -56,6 +56,7 @@ def test_a_command_that_does_not_exist_fails_as_in_a_shell(target):
     assert not target.exists()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGABRT", "SIGSEGV"])
 def test_death_by_a_signal_is_128_and_its_number(name, target):
     code = PREAMBLE + STEP + f"import os, signal; os.kill(os.getpid(), signal.{name})"

@@ -91,7 +91,7 @@ WAYS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_patched_program_runs_and_the_files_stay(way, repository, tmp_path):
     path, cwd, arguments, python_path = WAYS[way]

@@ -38,6 +38,8 @@ class FieldCheck final : public Check {
   }
   void run(const Context& context, const Options& options, Sink& sink) override {
     fail_in("run");
+    if (ran_) throw std::runtime_error("run twice");
+    ran_ = true;
     const Saves& saves = context.process.saves;
     for (uint32_t row = 1; row <= saves.rows(); ++row) {
       const SaveId save{row};
@@ -67,6 +69,7 @@ class FieldCheck final : public Check {
   static void fail_in(std::string_view where) {
     if (where == behaviour.throws_in) throw std::runtime_error("no\nluck");
   }
+  bool ran_ = false;
 };
 using First = FieldCheck<g_first, 'a'>;
 using Second = FieldCheck<g_second, 'b'>;
@@ -168,6 +171,15 @@ TEST_F(Advise, RepeatedLayersAreOneFinding) {
   EXPECT_EQ(finding.evidence[0].count, 2U);
   EXPECT_EQ(finding.evidence[0].layout, "float32 [250]");
   EXPECT_EQ(finding.evidence[0].kept_by, std::vector<std::string>{"ConvolutionBackward0.input"});
+}
+
+// What a check found out of one process, it must not take for another's.
+TEST_F(Advise, EachRunHasACheckOfItsOwn) {
+  for (int process = 0; process < 2; ++process) {
+    const Advice advice = layers.advise(checks);
+    EXPECT_EQ(advice.refused, std::vector<std::string>{});
+    EXPECT_EQ(advice.findings.size(), 2U);
+  }
 }
 
 TEST_F(Advise, WhatOneOfTwoKeepersGivesUpCountsOnlyWithTheOther) {
