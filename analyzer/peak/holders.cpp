@@ -167,9 +167,11 @@ class Finder {
     for (uint32_t row = 1; row <= p_.nodes.rows(); ++row) {
       const uint32_t parameter = p_.nodes.parameter.raw[row];
       if (parameter == 0 || slot_[parameter] == kNone || parameter_names.contains(parameter)) continue;
-      const Traffic traffic = communication_.of(AllocationId{parameter});
-      add(AllocationId{parameter},
-          {.kind = traffic == Traffic::none ? HolderKind::parameter : HolderKind::communication, .traffic = traffic});
+      if (communication_.of(AllocationId{parameter}) == Traffic::pipeline) {
+        add(AllocationId{parameter}, {.kind = HolderKind::communication, .traffic = Traffic::pipeline});
+      } else {
+        add(AllocationId{parameter}, {HolderKind::parameter});
+      }
     }
   }
 

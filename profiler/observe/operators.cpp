@@ -56,8 +56,8 @@ void begin_operator(Thread& thread, const at::RecordFunction& function, Frame& f
   OperatorName& name = operator_name(thread, function);
   // Python stands between this operator and the one around it only where that one may run Python.
   const bool from_python = thread.frames.empty() || thread.frames.back().runs_python;
-  // What Python does of one operator on fake tensors is of the line that called that operator. To walk a compiler's
-  // stack for each step of it would be what recording costs a compilation.
+  // What Python runs for an operator on fake tensors shares that operator's stack: a compiler's stacks are deep, and to
+  // walk one for each operator inside made recording a compilation slow.
   frame.is_traced =
       (!thread.frames.empty() && thread.frames.back().is_traced) || (name.runs_python && has_fake_tensors());
   frame.runs_python = name.runs_python && !frame.is_traced;

@@ -334,6 +334,7 @@ void look_before_backward() {
   const Python& api = *python();
   if (!python_may_run(api)) return;
   const Gil gil(api);
+  if (api.ErrOccurred() != nullptr) return;  // the program's, which no call of ours may replace
   if (const Owned raised = call_hook(api, "look_before_backward", api.none); raised && raised.get() != api.none) {
     raise_later(api, raised.get());
   }

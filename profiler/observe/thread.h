@@ -53,7 +53,7 @@ struct Frame {
   uint32_t nodes = 0, saves = 0;
   at::RecordScope scope{};
   bool runs_python = false;               // operators inside may come from Python code of their own
-  bool is_traced = false;                 // of tensors without memory: a compiler looks at it
+  bool is_traced = false;                 // on fake tensors, or inside such an operator
   bool is_followed = false;               // its nodes are settled at its end
   bool unpacks = false;                   // a hook of the program on a saved tensor
   torch::autograd::Node* node = nullptr;  // scope BACKWARD_FUNCTION: the evaluated one; null: a backward itself

@@ -351,8 +351,8 @@ def cut():
 
 
 def look_for_variables(name):
-    """At each step of the first optimizer that steps, whose steps are borders, and before backwards: tells the tensors that variables have and
-    that were not told by the same name before."""
+    """At each step of the first optimizer that steps, whose steps are borders, and before backwards: tells the tensors
+    that variables have and that were not told by the same name before."""
     global border
     border = border or name
     if name != border:
