@@ -1,11 +1,13 @@
 """Whether a build of Tapelens is slower than another: what both cost, in turns in one run.
 
-    python bench/two_builds.py OTHER/build/release [--build build/release] [--rounds 9] [--only WORD]
+    python bench/two_builds.py OTHER/build/release [--build build/release] [--rounds 9] [--pairs 3] [--only WORD]
 
-Recording and rewriting: steps of the programs of overhead.py and rewrites.py, each in a process that lives through the
-measurement. Sealing, reading, reporting and advising: the whole command, `tapelens-bench-*` on made-up recordings. The
-ratios are those of the medians, this build to the other, by the wall clock and in CPU time, which neighbours on a
-shared machine disturb less; the spread is that of single rounds in CPU time. Build both with the benches."""
+Recording and rewriting: steps of the programs of overhead.py and rewrites.py, in pairs of processes, one of each build,
+that live through the rounds of the pair: how a process lies in memory decides some percent of small operators, so only
+several pairs tell a small difference. Reading, reporting and advising: the whole command, `tapelens-bench-*` on made-up
+recordings. A pair's ratio is that of its medians, this build to the other, by the wall clock and in CPU time, which
+neighbours on a shared machine disturb less; what is printed is the geometric mean of the pairs' ratios, and their
+least and greatest in CPU time. Build both with the benches."""
 import argparse
 import pathlib
 import resource
@@ -29,7 +31,7 @@ def cpu_of_children():
 
 
 def in_processes(case, prefixes, rounds, worker, mode):
-    """Of each prefix the (wall, CPU) times of each round."""
+    """Of one pair of processes: of each prefix the (wall, CPU) times of each round."""
     ways = [overhead.Way(str(number), case, prefix, mode, worker) for number, prefix in enumerate(prefixes)]
     overhead.take_turns(ways, STEPS[case], rounds, warm_up=5)
     return [[tuple(statistics.median(step[clock] for step in turn) for clock in (overhead.WALL, overhead.CPU))
@@ -48,12 +50,12 @@ def as_commands(commands, rounds):
     return times
 
 
-def tell(what, times):
-    ours, other = times
-    medians = [statistics.median(t[clock] for t in ours) / statistics.median(t[clock] for t in other) for clock in (0, 1)]
-    single = sorted(a[1] / b[1] for a, b in zip(ours, other))
-    print(f"{what:<34}{medians[0]:>8.3f}{medians[1]:>8.3f}   {single[len(single) // 4]:.3f}-{single[3 * len(single) // 4]:.3f}",
-          flush=True)
+def tell(what, pairs):
+    ratios = [[statistics.median(t[clock] for t in ours) / statistics.median(t[clock] for t in other)
+               for clock in (overhead.WALL, overhead.CPU)] for ours, other in pairs]
+    wall, cpu = (statistics.geometric_mean(column) for column in zip(*ratios))
+    print(f"{what:<34}{wall:>8.3f}{cpu:>8.3f}   {min(r[overhead.CPU] for r in ratios):.3f}-"
+          f"{max(r[overhead.CPU] for r in ratios):.3f}", flush=True)
 
 
 def main(folder):
@@ -61,10 +63,11 @@ def main(folder):
     parser.add_argument("other", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build/release")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--only", default="", help="of the lines those with this word")
     arguments = parser.parse_args()
     builds = [build.resolve() / "bin" for build in (arguments.build, arguments.other)]
-    print(f"{'':<34}{'wall':>8}{'CPU':>8}   quartiles", flush=True)
+    print(f"{'':<34}{'wall':>8}{'CPU':>8}   pairs", flush=True)
 
     def records(number):
         return [builds[number] / "tapelens", "record", "--quiet", "--force", "--max-size", "32GiB", "-o",
@@ -88,7 +91,7 @@ def main(folder):
             [[build / f"tapelens-bench-{name}", events] for build in builds], arguments.rounds)))
     for what, measure in lines:
         if arguments.only in what:
-            tell(what, measure())
+            tell(what, [measure() for _ in range(arguments.pairs)])
 
 
 if __name__ == "__main__":
