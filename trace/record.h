@@ -103,6 +103,10 @@ struct StringRecord {  // id: string
   uint32_t reserved;
 };
 
+// What the function of a frame begins with that runs what Inductor wrote; behind it the kernel that its line is for:
+// "inductor::mm". Its file is the generated one; the next frames are the places in the program that the kernel is for.
+inline constexpr std::string_view kInductor = "inductor::";
+
 struct FrameRecord {  // id: frame
   RecordHeader header;
   uint32_t file;      // string

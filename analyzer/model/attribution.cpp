@@ -99,7 +99,18 @@ bool is_unpacked(const Process& p, AllocationId allocation) {
   return (p.evaluations.flags[p.allocations.evaluation[allocation]] & trace::kEvaluationUnpacks) != 0;
 }
 
+namespace {
+// The kernel that Inductor allocated it for; none of others.
+StringId kernel_of(const Process& p, const Text& text, AllocationId allocation) {
+  const auto frames = text.stack(p.allocations.stack[allocation]);
+  if (frames.empty()) return {};
+  const StringId function = text.frame_function[frames.front()];
+  return text.string(function).starts_with(trace::kInductor) ? function : StringId{};
+}
+}  // namespace
+
 StringId operator_name_of(const Process& p, const Text& text, AllocationId allocation) {
+  if (const StringId kernel = kernel_of(p, text, allocation)) return kernel;
   const OperatorId op = p.allocations.op[allocation];
   if (op && !is_engine_operator(text, p.operators.name[op])) return p.operators.name[op];
   const StringId type = p.nodes.type[p.evaluations.node[p.allocations.evaluation[allocation]]];
@@ -107,6 +118,7 @@ StringId operator_name_of(const Process& p, const Text& text, AllocationId alloc
 }
 
 StringId called_name_of(const Process& p, const Text& text, AllocationId allocation) {
+  if (const StringId kernel = kernel_of(p, text, allocation)) return kernel;
   OperatorId op = p.allocations.op[allocation];
   const Operators& o = p.operators;
   for (OperatorId around = op; (around = o.parent[around]);) {

@@ -25,7 +25,7 @@ ModuleId module_of(const Process& process, OutOfMemoryId request);
 bool is_unpacked(const Process& process, AllocationId allocation);
 
 // The name of the operator that was running, the innermost; that of the node under evaluation if none was; none if
-// neither.
+// neither. Of what Inductor allocates below the dispatcher its kernel, trace::kInductor.
 StringId operator_name_of(const Process& process, const Text& text, AllocationId allocation);
 // The same of the operator that the program, or the node under evaluation, called: "aten::linear", not the
 // "aten::empty" inside of it.

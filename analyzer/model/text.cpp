@@ -43,7 +43,8 @@ bool is_library_frame(std::string_view file, std::string_view function) {
                                                               "libc.so",
                                                               "/include/c++/",
                                                               "libpython"};
-  static constexpr std::array<std::string_view, 5> kFunctions = {"at::", "c10::", "torch::", "std::", "__libc_start"};
+  static constexpr std::array<std::string_view, 6> kFunctions = {
+      "at::", "c10::", "torch::", "std::", "__libc_start", trace::kInductor};
   // Modules of Python itself; code that torch.fx generated.
   if (file.starts_with("<frozen ") || file.starts_with("<eval_with_key>")) return true;
   if (std::ranges::any_of(kFiles, [&](std::string_view part) { return contains(file, part); })) return true;

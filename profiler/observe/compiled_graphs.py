@@ -1,6 +1,7 @@
 # Run by the probe behind python_hooks.py, in the same globals, where the process is recorded: what the tensors are that
 # a compiled function saves for its backward. AOTAutograd hands the text of its forward graph to PyTorch's structured
 # trace (also of one that comes from a cache), whoever listens; it is taken there, and nobody else's trace changes.
+import bisect
 import linecache
 import re
 import sys
@@ -196,6 +197,83 @@ def graph_of(node):
 def unchecked_of(node):
     """Likewise: the tensors that it keeps beside its saves."""
     return answer([("", tensor) for tensor in getattr(node, "_tensors_no_vc_check", None) or ()])
+
+
+# In a file that Inductor wrote: a buffer that it allocates, and a statement that calls something.
+ALLOCATION = re.compile(r"(\w+) = empty_strided\w*\(")
+CALL = re.compile(r"(?:\w+ = )?([\w.]+)\(")
+NO_KERNELS = ("assert_", "reinterpret_tensor", "return", "alloc_from_pool")
+FRAME = re.compile(r'  File "(.+)", line (\d+), in (.+)\n(.*)')
+
+
+def called_in(statement):
+    """extern_kernels.mm(...) -> mm; triton_poi_fused_add_0.run(...) -> triton_poi_fused_add_0."""
+    found = CALL.match(statement)
+    if found is None or found[1].startswith(NO_KERNELS):
+        return None
+    called = found[1].removesuffix(".run").removeprefix("extern_kernels.")
+    return operator_name("torch.ops." + called if called.startswith("aten.") else called)
+
+
+def kernel_at(lines, number):
+    """What a line of such a file computes: of a buffer's allocation the first that is given the buffer afterwards."""
+    statement = lines[number - 1].strip() if number <= len(lines) else ""
+    buffer = ALLOCATION.match(statement)
+    if buffer is None:
+        return called_in(statement)
+    given = re.compile(rf"\b{buffer[1]}\b")
+    for line in lines[number:]:
+        line = line.strip()
+        if line.startswith("def "):
+            break
+        if given.search(line) and not line.startswith("#") and (called := called_in(line)) is not None:
+            return called
+    return None
+
+
+class Generated:
+    """A file that Inductor wrote, and the places in the program that its lines are for, as Inductor wrote them down."""
+
+    def __init__(self, file, linemap):
+        self.lines = lines_of(file)
+        self.begins, traces = linemap or ((), ())
+        self.places = [[(found[1], int(found[2]), found[3], found[4].strip()) for found in FRAME.finditer(trace or "")]
+                       for trace in traces]
+        self.names = qualified({place for places in self.places for place in places})
+
+    def places_of(self, line):
+        """(file, function, line, ...), the innermost first; none where one of them is not the running program's."""
+        at = bisect.bisect_right(self.begins, line)
+        places = self.places[at - 1] if at > 0 else ()
+        if not all(place in self.names for place in places):
+            return []
+        return [part for file, number, function in (self.names[place] for place in reversed(places))
+                for part in (file, function, number)]
+
+
+generated_files = {}
+are_generated_told = True
+
+
+def generated_of(frame):
+    """For python_stack.cpp, of the frame that is running: (how many places, kernel, places). None where Inductor did not make
+    its file."""
+    global are_generated_told
+    file = frame.f_code.co_filename
+    codecache = sys.modules.get("torch._inductor.codecache")
+    linemap = getattr(getattr(codecache, "PyCodeCache", None), "linemaps", {}).get(file)
+    if linemap is None or not are_generated_told:
+        return None
+    try:
+        if file not in generated_files:
+            generated_files[file] = Generated(file, linemap)
+        generated = generated_files[file]
+        places = generated.places_of(frame.f_lineno)
+        return (len(places) // 3, kernel_at(generated.lines, frame.f_lineno) or "buffer", *places)
+    except Exception as error:
+        are_generated_told = False
+        tapelens_say(f"buffers of Inductor are not named from here on ({type(error).__name__}: {error})")
+        return None
 
 
 def is_compilers_graph(module):

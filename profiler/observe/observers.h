@@ -25,6 +25,7 @@ namespace tapelens::observe {
 struct FrameText {
   std::string_view file, function;
   uint32_t line;
+  bool is_generated = false;  // by Inductor: `function` is the kernel that the line is for
 };
 
 // What a compiled function saves (compiled_graphs.h).

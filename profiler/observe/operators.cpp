@@ -106,6 +106,26 @@ void begin_followed(Thread& thread, const at::RecordFunction& function, Frame& f
   }
 }
 
+// Member by member: a copy of the whole loads in wide pieces what narrow stores have just written, and waits for them.
+void push(std::vector<Frame>& frames, const Frame& frame) {
+  Frame& top = frames.emplace_back();
+  top.nodes = frame.nodes;
+  top.saves = frame.saves;
+  top.scope = frame.scope;
+  top.runs_python = frame.runs_python;
+  top.is_traced = frame.is_traced;
+  top.is_followed = frame.is_followed;
+  top.unpacks = frame.unpacks;
+  top.node = frame.node;
+  top.name = frame.name;
+  top.modules = frame.modules;
+  top.stack = frame.stack;
+  top.own_stack = frame.own_stack;
+  top.recorded = frame.recorded;
+  top.rewrite_mark = frame.rewrite_mark;
+  top.simulated_mark = frame.simulated_mark;
+}
+
 std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   const Mode now = mode();
   if (now == Mode::off) return nullptr;
@@ -129,7 +149,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
     frame.simulated_mark = simulated::operator_begins(thread, function, operator_name(thread, function));
     thread.busy = was_busy;
   }
-  thread.frames.push_back(frame);
+  push(thread.frames, frame);
   return nullptr;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -263,6 +264,34 @@ void update_modules(const Python& api, Thread& thread, const std::vector<ModuleF
   }
 }
 
+// Where a frame runs what Inductor wrote: the kernel that its line is for, and the places in the program, the innermost
+// first. Views into the answer.
+struct GeneratedPlace {
+  std::optional<Owned> answer;
+  std::string_view kernel;
+  std::vector<FrameText> of;
+};
+
+GeneratedPlace generated_place(const Python& api, PyObject* frame, std::string_view function) {
+  GeneratedPlace place;
+  function.remove_prefix(function.rfind('.') + 1);  // "Runner.call"
+  if (function != "call" && !function.starts_with("partition_")) return place;
+  place.answer = call_hook(api, "generated_of", frame);
+  PyObject* const answer = place.answer->get();
+  if (answer == nullptr || answer == api.none) return place;
+  const auto text = [&](ptrdiff_t at) {
+    const char* characters = api.AsUTF8(api.GetTupleItem(answer, at));
+    if (characters == nullptr) api.ErrClear();
+    return characters == nullptr ? std::string_view() : std::string_view(characters);
+  };
+  const auto number = [&](ptrdiff_t at) { return api.AsLong(api.GetTupleItem(answer, at)); };
+  place.kernel = text(1);
+  for (ptrdiff_t at = 2; at < 2 + 3 * number(0); at += 3) {
+    place.of.push_back({text(at), text(at + 1), static_cast<uint32_t>(number(at + 2))});
+  }
+  return place;
+}
+
 uint32_t python_stack(const Python& api, Thread& thread) {
   Interpreter& in = interpreter();
   const Gil gil(api);
@@ -291,6 +320,7 @@ uint32_t python_stack(const Python& api, Thread& thread) {
 
   std::vector<std::string> texts;  // file, function
   std::vector<uint32_t> lines;
+  GeneratedPlace generated;
   for (Owned frame(api, api.ThreadState_GetFrame(state)); frame; frame = Owned(api, api.Frame_GetBack(frame.get()))) {
     const Owned code(api, api.Frame_GetCode(frame.get()));
     texts.push_back(text_attribute(api, code.get(), "co_filename"));
@@ -298,9 +328,15 @@ uint32_t python_stack(const Python& api, Thread& thread) {
     texts.push_back(function.empty() ? text_attribute(api, code.get(), "co_name") : std::move(function));
     lines.push_back(static_cast<uint32_t>(std::max(0, api.Frame_GetLineNumber(frame.get()))));
     api.IncRef(code.get());  // kept: the hash knows it by its address
+    if (lines.size() == 1) generated = generated_place(api, frame.get(), texts.back());
   }
   std::vector<FrameText> frames;
   for (size_t i = 0; i < lines.size(); ++i) frames.push_back({texts[2 * i], texts[2 * i + 1], lines[i]});
+  if (!generated.kernel.empty()) {
+    frames.front().function = generated.kernel;
+    frames.front().is_generated = true;
+    frames.insert(frames.begin() + 1, generated.of.begin(), generated.of.end());
+  }
   return frames.empty() ? 0 : record::add_stack(thread, hash, frames);
 }
 

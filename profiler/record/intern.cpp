@@ -163,7 +163,10 @@ uint32_t add_frames(ThreadState& thread, uint64_t hash, std::span<const FrameTex
   const std::lock_guard guard(t.lock);
   std::vector<uint32_t> ids;
   for (const FrameText& frame : at_most_a_block(frames, kMostFrames)) {
-    const uint32_t file = string_locked(t, thread, frame.file), function = string_locked(t, thread, frame.function);
+    const uint32_t file = string_locked(t, thread, frame.file);
+    const uint32_t function = frame.is_generated
+                                  ? string_locked(t, thread, std::string(trace::kInductor).append(frame.function))
+                                  : string_locked(t, thread, frame.function);
     const uint64_t key = mix(mix(mix(0xf7a3e, file), function), frame.line);  // small numbers: mix each
     const auto [at, is_new] = t.frames.try_emplace(key, static_cast<uint32_t>(t.frames.size() + 1));
     if (is_new) {

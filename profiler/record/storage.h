@@ -37,8 +37,10 @@ inline StorageView view_of(ThreadState& thread, const c10::StorageImpl* storage)
   const c10::DataPtr& data = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks();
   const uint64_t address = address_of(data.get());
   if (address == 0) return {};
-  const auto size = storage->sym_nbytes().maybe_as_int();
-  const StorageView view{address, size ? static_cast<uint64_t>(*size) : 0};
+  const c10::SymInt size = storage->sym_nbytes();
+  // Almost always a number, which an optional would take by way of the stack: this path is hot.
+  const int64_t bytes = size.is_heap_allocated() ? size.maybe_as_int().value_or(0) : size.as_int_unchecked();
+  const StorageView view{address, static_cast<uint64_t>(bytes)};
   const c10::DeleterFnPtr deleter = data.get_deleter();
   const bool is_watched = deleter == &memory_freed || deleter == &pinned_memory_freed ||
                           deleter == &c10::impl::cow::cow_deleter ||

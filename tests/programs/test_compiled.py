@@ -1,5 +1,6 @@
 """What torch.compile's functions save: by the operator and the line of the program, as the partitioner's own graph has it."""
 
+import ast
 import collections
 import importlib
 import json
@@ -202,3 +203,120 @@ def test_a_fault_in_the_reader_is_said_once_and_is_none_of_the_programs(reader):
     for _ in range(2):
         reader["graph_traced"](("aot_forward_graph",), {"payload_fn": lambda: "nothing"})
     assert len(said) == 1 and "is not named from here on" in said[0]
+
+
+BUFFERS = """import sys
+import torch
+torch.set_num_threads(1)
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = torch.nn.Parameter(torch.randn(64, 512))
+        self.down = torch.nn.Parameter(torch.randn(512, 96))
+    def forward(self, x):
+        wide = x @ self.up
+        wide = wide.relu()
+        return (wide @ self.down).sin()
+net = Net()
+run = torch.compile(net)
+x = torch.randn(1024, 64)
+if sys.argv[1] == "no_grad":
+    with torch.no_grad(), torch.profiler.record_function("evaluation"):
+        run(x)
+else:
+    run(x).sum().backward()
+"""
+
+
+def alive_within(report):
+    """(kernel, line, function, bytes) of what the compiled function allocated and is alive at the peak."""
+    told = []
+    for allocation in report["peak"]["allocations"]:
+        if (allocation["operator"] or "").startswith("inductor::"):
+            place = next(frame for frame in allocation["stack"] if frame["file"].endswith("/net.py"))
+            told.append((allocation["operator"], place["line"], place["function"], allocation["bytes"]))
+    return sorted(told)
+
+
+@pytest.mark.parametrize("cached", [False, True], ids=["cold", "cached"])
+def test_buffers_of_inductor_are_named_by_their_kernel_and_line(tmp_path, cached):
+    program = tmp_path / "net.py"
+    program.write_text(BUFFERS)
+    env = environment(tmp_path / "caches")
+    command = [harness.PYTHON, program, "no_grad"]
+    if cached:
+        harness.bare(command, env=env, check=True)
+    run, report = harness.record_and_report(command, tmp_path / "run.tapelens", env=env)
+    assert "tapelens:" not in run.stderr
+    # The first product is written over by the ReLU, the second by the sine: two buffers, each for its own line.
+    assert alive_within(report) == [("inductor::mm", 10, "Net.forward", 4 * 1024 * 512),
+                                    ("inductor::mm", 12, "Net.forward", 4 * 1024 * 96)]
+
+
+def test_what_a_compiled_backward_allocates_is_named(tmp_path):
+    program = tmp_path / "net.py"
+    program.write_text(BUFFERS)
+    _, report = harness.record_and_report([harness.PYTHON, program, "train"], tmp_path / "run.tapelens",
+                                          env=environment(tmp_path / "caches"))
+    assert harness.lost(report) == []
+    # The gradients of both factors of the second product.
+    products = {size for kernel, line, _, size in alive_within(report) if (kernel, line) == ("inductor::mm", 12)}
+    assert products == {4 * 1024 * 512, 4 * 512 * 96}
+
+
+def test_a_graph_that_the_program_no_longer_has_gives_no_line(tmp_path):
+    program = tmp_path / "net.py"
+    program.write_text(BUFFERS)
+    env = environment(tmp_path / "caches")
+    harness.bare([harness.PYTHON, program, "no_grad"], env=env, check=True)
+    program.write_text(BUFFERS.replace("class Net", "\n\nclass Net"))  # the cached graph's lines are two lines above
+    _, report = harness.record_and_report([harness.PYTHON, program, "no_grad"], tmp_path / "run.tapelens", env=env)
+    lines = {line for _, line, _, _ in alive_within(report)}
+    assert lines in ({12, 14}, {11}), "the lines of the running program, or the compiled function"
+
+
+GENERATED = """class Runner:
+    def call(self, args):
+        buf0 = empty_strided_cpu((512, 512), (512, 1), torch.float32)
+        # Topologically Sorted Source Nodes: [mm], Original ATen: [aten.mm]
+        extern_kernels.mm(tangents_1, primals_12, out=buf0)
+        buf2 = empty_strided_cuda((1, 128), (128, 1), torch.float32)
+        assert_size_stride(buf2, (512, 512), (512, 1), 'input')
+        buf3 = buf2; del buf2  # reuse
+        triton_poi_fused_add_0.run(buf30, buf3, 12, stream=stream0)
+        buf4 = torch.ops.aten.topk.default(buf3, 3)
+        buf5 = empty_strided_cpu((1, 128), (128, 1), torch.float32)
+        return (buf5, )
+    def other(self):
+        cpp_fused_1(buf5)
+"""
+
+
+def test_the_kernel_of_a_generated_line_is_the_first_that_is_given_the_buffer(reader):
+    lines = GENERATED.splitlines()
+    told = {number: reader["kernel_at"](lines, number) for number in range(1, len(lines) + 2)}
+    assert told[3] == "mm" and told[5] == "mm" and told[9] == "triton_poi_fused_add_0" and told[10] == "topk"
+    assert told[6] is None and told[11] is None and told[7] is None and told[len(lines) + 1] is None
+
+
+def assigned(tree):
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name, node
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                for one in ast.walk(target):
+                    if isinstance(one, ast.Name):
+                        yield one.id, node.value
+
+
+def test_what_runs_in_one_namespace_has_each_name_once():
+    """The probe runs all of these in the same globals; a name of one that is another's is only to be filled in, None before."""
+    files = re.findall(r"profiler/\w+/\w+\.py$", (harness.ROOT / "profiler/python_texts.cmake").read_text(), re.MULTILINE)
+    assert len(files) >= 5
+    known = {}
+    for file in files:
+        own = dict(assigned(ast.parse((harness.ROOT / file).read_text())))
+        for name in own.keys() & known.keys():
+            assert getattr(known[name], "value", name) is None, f"{file}: {name} is another file's"
+        known |= own

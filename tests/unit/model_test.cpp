@@ -480,6 +480,21 @@ TEST(Attribution, AStackThatEndsInTheCallOfTheEngineGivesWayToThatOfTheNode) {
   EXPECT_EQ(stack_of(b.process, b.text, outside), called);
 }
 
+TEST(Attribution, WhatInductorAllocatesHasItsKernelAndTheLineThatItIsFor) {
+  ProcessBuilder b;
+  const FrameId generated = b.frame("/tmp/torchinductor_me/lc/clc.py", 439, "inductor::mm");
+  const FrameId line = b.frame("net.py", 8, "forward"), main = b.frame("train.py", 62, "main");
+  const OperatorId function = b.op(1, 9, "CompiledFunction", {}, b.stack({main}));
+  const AllocationId buffer = b.allocate(2, 64, function), result = b.allocate(3, 64, function);
+  b.process.allocations.stack.raw[buffer.value] = b.stack({generated, line, main}).value;
+  b.done();
+  EXPECT_EQ(b.text.string(operator_name_of(b.process, b.text, buffer)), "inductor::mm");
+  EXPECT_EQ(b.text.string(called_name_of(b.process, b.text, buffer)), "inductor::mm");
+  EXPECT_EQ(source_frame(b.text, stack_of(b.process, b.text, buffer)), line);
+  EXPECT_EQ(b.text.string(called_name_of(b.process, b.text, result)), "CompiledFunction");
+  EXPECT_EQ(source_frame(b.text, stack_of(b.process, b.text, result)), main);
+}
+
 TEST(Attribution, ARecordingThatSaysANodeWasMadeByItsOwnEvaluationDoesNotGoRoundForever) {
   ProcessBuilder b;
   const OperatorId op = b.op(1, 9, "aten::mul");
