@@ -1,6 +1,6 @@
 """What recording costs a program under torch.compile: to compile, and a compiled step.
 
-    python bench/compiled.py [--binary build/release/bin/tapelens] [--rounds 7] [--json OUT]
+    python bench/compiled.py [--binary build/release/bin/tapelens] [--rounds 7] [--only WORD] [--json OUT]
 
 Compiling: whole processes take turns; each builds the network of samples/gpt.py under torch.compile (Inductor, or
 aot_eager, which generates no code) and says how long its first step took, by the wall clock and in CPU time, that of the
@@ -74,6 +74,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default=overhead.HERE.parent / "build/release/bin/tapelens", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", default="", help="of the rows those with this word: aot_eager, inductor, cold, cached, step")
     parser.add_argument("--json", help="write the figures there too")
     args = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tapelens-bench-"))
@@ -89,12 +90,15 @@ def main():
         overhead.table_head()
         for case, cached in (("aot_eager", False), ("compiled", False), ("compiled", True)):
             what = f"{case.replace('compiled', 'inductor')}, {'cached' if cached else 'cold'}"
+            if args.only not in what:
+                continue
             for row in rows_of(what, compiling(case, prefixes, args.rounds, folder, cached)):
                 show(row)
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "caches")
-        ways = [overhead.Way(name, "compiled", prefix) for name, prefix in prefixes.items()]
-        for row in overhead.measure("compiled", ways, 3, 2 * args.rounds):
-            show({**row, "case": "step"})
+        if args.only in "step":
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "caches")
+            ways = [overhead.Way(name, "compiled", prefix) for name, prefix in prefixes.items()]
+            for row in overhead.measure("compiled", ways, 3, 2 * args.rounds):
+                show({**row, "case": "step"})
         if args.json:
             pathlib.Path(args.json).write_text(json.dumps(rows, indent=1), encoding="utf-8")
     finally:

@@ -276,6 +276,7 @@ GeneratedPlace generated_place(const Python& api, PyObject* frame, std::string_v
   GeneratedPlace place;
   function.remove_prefix(function.rfind('.') + 1);  // "Runner.call"
   if (function != "call" && !function.starts_with("partition_")) return place;
+  if (api.ErrOccurred() != nullptr) return place;  // the program's, which no call of ours may replace
   place.answer = call_hook(api, "generated_of", frame);
   PyObject* const answer = place.answer->get();
   if (answer == nullptr || answer == api.none) return place;
