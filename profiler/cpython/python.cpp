@@ -68,15 +68,28 @@ bool python_may_run(const Python& api) {
   return api.IsInitialized() != 0 && api.IsFinalizing() == 0 && api.GILState_GetThisThreadState() != nullptr;
 }
 
-bool forget_error(const Python& api) {
+namespace {
+struct Error {
+  Owned kind, value, trace;
+};
+Error take_error(const Python& api) {
   PyObject *kind = nullptr, *value = nullptr, *trace = nullptr;
   api.ErrFetch(&kind, &value, &trace);
-  if (kind == nullptr) return true;
-  api.ErrNormalize(&kind, &value, &trace);
-  const Owned own_kind(api, kind), own_value(api, value), own_trace(api, trace);
-  if (value == nullptr || api.ErrGivenMatches(kind, api.exception) != 0) return true;
-  raise_later(api, value);
+  if (kind != nullptr) api.ErrNormalize(&kind, &value, &trace);
+  return {Owned(api, kind), Owned(api, value), Owned(api, trace)};
+}
+}  // namespace
+
+bool forget_error(const Python& api) {
+  const Error error = take_error(api);
+  if (!error.value || api.ErrGivenMatches(error.kind.get(), api.exception) != 0) return true;
+  raise_later(api, error.value.get());
   return false;
+}
+
+void give_error_back(const Python& api) {
+  const Error error = take_error(api);
+  if (error.value) raise_later(api, error.value.get());
 }
 
 void raise_later(const Python& api, PyObject* exception) {

@@ -114,6 +114,10 @@ bool python_may_run(const Python& api);
 // raise_later().
 bool forget_error(const Python& api);
 
+// For what came out of Python code of ours that lets no error of its own out: whatever it is, a handler of the
+// program's signals raised it, as that code began or ended, and the program gets it.
+void give_error_back(const Python& api);
+
 // Raises it in the main thread, which alone runs handlers of signals, before its next instruction in Python.
 void raise_later(const Python& api, PyObject* exception);
 

@@ -29,6 +29,16 @@ class Interrupted(BaseException):
         self.error = error
 
 
+def is_by_others(error):
+    """Whether code that is not the probe's raised it."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals is not globals():
+            return True
+        trace = trace.tb_next
+    return False
+
+
 def inner_tensors(tensor, path="", are_read=False):
     """(path, tensor) of the ordinary tensors that a wrapper subclass (DTensor) consists of. are_read: their values are
     wanted, which a collective may be writing."""
@@ -329,8 +339,13 @@ def install():
         if tapelens_wants_values:
             tell_all_values(opt, GRADIENT)
         if look_for_variables is not None:
-            with torch._C.DisableTorchFunction():
-                look_for_variables(name_of(opt))
+            try:
+                with torch._C.DisableTorchFunction():
+                    look_for_variables(name_of(opt))
+            except Exception as error:
+                if is_by_others(error):
+                    raise Interrupted(error) from None
+                raise
         tapelens_optimizer_begin(name_of(opt))
 
     def after(opt, args, kwargs):

@@ -372,9 +372,11 @@ void look_before_backward() {
   if (!python_may_run(api)) return;
   const Gil gil(api);
   if (api.ErrOccurred() != nullptr) return;  // the program's, which no call of ours may replace
-  if (const Owned raised = call_hook(api, "look_before_backward", api.none); raised && raised.get() != api.none) {
-    raise_later(api, raised.get());
-  }
+  PyObject* const look = hook_function("look_before_backward");
+  if (look == nullptr) return;
+  const Owned raised(api, api.CallOneArg(look, api.none, nullptr));
+  if (!raised) return give_error_back(api);
+  if (raised.get() != api.none) raise_later(api, raised.get());
 }
 
 void end_module_calls(Thread& thread, size_t kept) {

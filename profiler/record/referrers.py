@@ -42,11 +42,8 @@ def let_through(error):
     """What went wrong in reading an object is ours to forget, what a handler of a signal raised meanwhile is not."""
     if isinstance(error, OutOfTime):
         raise error
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_globals is not globals():
-            raise Interrupted(error)
-        trace = trace.tb_next
+    if is_by_others(error):
+        raise Interrupted(error)
 
 
 def of_program(file):
@@ -354,12 +351,13 @@ def look_for_variables(name):
     """At each step of the first optimizer that steps, whose steps are borders, and before backwards: tells the tensors
     that variables have and that were not told by the same name before."""
     global border
-    border = border or name
-    if name != border:
-        return
-    is_collecting = gc.isenabled()
-    gc.disable()  # what is made here must not bring forward when the program's cycles are collected
+    is_collecting = False
     try:
+        border = border or name
+        if name != border:
+            return
+        is_collecting = gc.isenabled()
+        gc.disable()  # what is made here must not bring forward when the program's cycles are collected
         look = Look(sys.modules["torch"])
         named = []
         try:
@@ -400,6 +398,8 @@ def look_before_backward(_):
     except Interrupted as interrupted:
         return interrupted.error
     except Exception as error:
+        if is_by_others(error):
+            return error
         border = "nobody's"
         tapelens_say(f"an error inside Tapelens: variables are not looked for from here on ({type(error).__name__}: {error})")
     return None

@@ -81,3 +81,10 @@ def test_what_a_handler_raises_before_a_backward_reaches_the_program(target):
     raised, caught = map(int, run.stdout.split())
     assert raised == caught > 0
     assert run.stderr == ""
+
+
+def test_what_a_handler_raises_as_a_look_begins_or_ends_reaches_the_program(target):
+    run = harness.record([harness.PYTHON, PROGRAM, "borders"], target, ["--referrers"], check=True)
+    raised, caught = map(int, run.stdout.split())
+    assert raised == caught > 0
+    assert run.stderr == ""

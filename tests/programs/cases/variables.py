@@ -142,10 +142,37 @@ def without_an_optimizer(steps, looks):
     print(raised, caught)
 
 
+def at_the_borders(most):
+    """The same, where the looking itself has not begun yet, or has ended: until it was so once."""
+    raised = caught = 0
+
+    def handler(number, frame):
+        nonlocal raised
+        if raised == 0 and frame.f_code.co_name == "look_before_backward":
+            raised += 1
+            raise TimeoutError
+
+    net = torch.nn.Linear(64, 64)
+    signal.signal(signal.SIGVTALRM, handler)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0.0002, 0.0002)
+    for _ in range(most):
+        try:
+            net(torch.randn(32, 64)).square().sum().backward()
+            sum(range(1000))
+        except TimeoutError:
+            caught += 1
+        if raised == 1:
+            break
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0, 0)
+    print(raised, caught)
+
+
 TABLE = {"a": torch.ones(150_000), 3: [torch.zeros(160_000)]}
 torch.manual_seed(0)
 if sys.argv[1] == "train":
     train(6)
+elif sys.argv[1] == "borders":
+    at_the_borders(20_000)
 elif sys.argv[1] == "hooks":
     without_an_optimizer(60, int(sys.argv[2]))
 else:
