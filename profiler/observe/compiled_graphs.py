@@ -1,6 +1,7 @@
 # Run by the probe behind python_hooks.py, in the same globals, where the process is recorded: what the tensors are that
 # a compiled function saves for its backward. AOTAutograd hands the text of its forward graph to PyTorch's structured
 # trace (also of one that comes from a cache), whoever listens; it is taken there, and nobody else's trace changes.
+# And which kernel, for which line of the program, a line of a file that Inductor wrote is for.
 import bisect
 import linecache
 import re

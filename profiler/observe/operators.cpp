@@ -55,7 +55,7 @@ void begin_operator(Thread& thread, const at::RecordFunction& function, Frame& f
   frame.name = function.name();
   OperatorName& name = operator_name(thread, function);
   // Python stands between this operator and the one around it only where that one may run Python.
-  const bool from_python = thread.frames.empty() || thread.frames.back().runs_python;
+  const bool from_python = python_is_innermost(thread);
   // What Python runs for an operator on fake tensors shares that operator's stack: a compiler's stacks are deep, and to
   // walk one for each operator inside made recording a compilation slow.
   frame.is_traced =
@@ -108,6 +108,7 @@ void begin_followed(Thread& thread, const at::RecordFunction& function, Frame& f
 
 // Member by member: a copy of the whole loads in wide pieces what narrow stores have just written, and waits for them.
 void push(std::vector<Frame>& frames, const Frame& frame) {
+  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = frame;  // a new member: copy it, too
   Frame& top = frames.emplace_back();
   top.nodes = frame.nodes;
   top.saves = frame.saves;
@@ -174,8 +175,7 @@ void end_followed(Thread& thread, const at::RecordFunction& function, const Fram
   thread.settling_stack = frame.own_stack;
   if (frame.rewrite_mark != 0) rewrite::operator_ends(thread, function, frame.rewrite_mark);
   settle_graph(thread, frame);
-  if (mode() == Mode::full && is_operator(frame.scope) && (thread.frames.empty() || thread.frames.back().runs_python) &&
-      has_modes()) [[unlikely]]
+  if (mode() == Mode::full && is_operator(frame.scope) && python_is_innermost(thread) && has_modes()) [[unlikely]]
     undisturbed([&] { record::held_by_checkpointing(thread, checkpointed_tensors(thread)); });
   if (frame.recorded && is_recording()) end_recorded(thread, function, frame);
 }

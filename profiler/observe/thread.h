@@ -127,6 +127,11 @@ inline bool inside_operator(const Thread& thread) {
                                     thread.frames.back().scope == at::RecordScope::TORCHSCRIPT_FUNCTION);
 }
 
+// May Python code be what runs now: the program's own, or that of an operator, range or hook?
+inline bool python_is_innermost(const Thread& thread) {
+  return thread.frames.empty() || thread.frames.back().runs_python;
+}
+
 // Is the engine itself next, not a node's or the program's code?
 inline bool inside_engine(const Thread& thread) {
   return !thread.frames.empty() && thread.frames.back().scope == at::RecordScope::BACKWARD_FUNCTION &&

@@ -84,14 +84,13 @@ uint8_t device_id(ThreadState& thread, c10::Device device) {
 uint8_t pinned_device_id(ThreadState& thread) { return id_of(thread, std::nullopt); }
 
 void write_allocation(observe::Thread& thread, uint8_t device, uint64_t address, uint64_t bytes) {
-  // Inside an operator the stack is the operator's, but where that runs Python, which allocates below the dispatcher
-  // (what Inductor wrote); outside of --steps its frame has it, for there is no operator.
+  // Inside an operator its stack is that of the allocation. One that runs Python may allocate below the dispatcher
+  // (what Inductor wrote): that has a stack of its own. Outside of --steps no operator is recorded: the frame has the
+  // stack.
   uint32_t stack = 0;
-  if (thread.frames.empty()) {
-    if (!thread.busy) stack = observe::stack_here(thread);
-  } else if (mode() == Mode::memory) {
+  if (!thread.frames.empty() && mode() == Mode::memory) {
     stack = thread.frames.front().stack;
-  } else if (thread.frames.back().runs_python && !thread.busy) {
+  } else if (python_is_innermost(thread) && !thread.busy) {
     stack = observe::stack_here(thread);
   }
   if (thread.recording->saving != 0) [[unlikely]]
