@@ -345,9 +345,9 @@ struct Recomputed::Pinning {
   Recomputed& recomputed;
   Time at, until;
 
-  void depend(const Version& source, uint64_t bytes) const {
+  void depend(const Version& source, uint64_t bytes, uint32_t operators) const {
     Counted& counted = recomputed.counted_[source];
-    counted.dependents.add(bytes);
+    counted.dependents.add(bytes, operators);
     const Time written = recomputed.written(source);
     if (at <= written && written < until && !recomputed.gone_.contains(source.allocation.value))
       counted.copied = written;
@@ -359,8 +359,8 @@ struct Recomputed::Pinning {
   bool is_held_by_program(const Version& source) const { return recomputed.is_kept_anyway(source.allocation, at); }
   bool has_hooks(const Version& source) const { return recomputed.has_holds(source, at); }
   bool pin(const Version& source) const { return recomputed.counted_[source].is_held = true; }
-  bool pin_sources(const Version& source, uint64_t&) const {
-    recomputed.secure(source, at, until);
+  bool pin_sources(const Version& source, uint32_t operators, uint64_t&) const {
+    recomputed.secure(source, operators, at, until);
     return true;
   }
 };
@@ -371,13 +371,14 @@ Time Recomputed::written(const Version& version) const {
   return known->second.writes[version.number];
 }
 
-void Recomputed::secure(const Version& version, Time at, Time until) {
+void Recomputed::secure(const Version& version, uint32_t operators, Time at, Time until) {
   const Recipe* how = recipe(version);
   if (how == nullptr || std::exchange(counted_[version].is_secured, true)) return;
   const Pinning pinning{*this, at, until};
   uint64_t copied = 0;  // Found::small counts it, for all that is recomputed
   for (const Version& source : how->sources)
-    recompute::pin_source(pinning, source, number(context_.process.allocations.bytes[version.allocation]), copied);
+    recompute::pin_source(pinning, source, number(context_.process.allocations.bytes[version.allocation]), operators,
+                          copied);
 }
 
 void Recomputed::settle(AllocationId allocation, Time at, std::vector<Found>& found) {
@@ -408,7 +409,7 @@ void Recomputed::settle(AllocationId allocation, Time at, std::vector<Found>& fo
     // What recipes count on must come back whole.
     if (dependents.count > 0 && !is_exact) {
       if (!chain) return;
-      secure(version, at, last_release(context_, allocation));
+      secure(version, recompute::operators_from(*chain, dependents), at, last_release(context_, allocation));
     }
     gone_.emplace(allocation.value, is_exact ? Gone::exact : Gone::masked);
     return;
@@ -417,7 +418,7 @@ void Recomputed::settle(AllocationId allocation, Time at, std::vector<Found>& fo
   const StringId node_op = p.operators.name[p.nodes.op[p.saves.node[held.front()]]];
   const uint64_t candidate = recompute::candidate_of(*chain, context_.text.string(node_op));
   if (!budget_allows(candidate, bytes, recompute::cost_of(*chain, dependents), at)) return;
-  secure(version, at, last_release(context_, allocation));
+  secure(version, recompute::operators_from(*chain, dependents), at, last_release(context_, allocation));
   gone_.emplace(allocation.value, Gone::recomputed);
   found.push_back({.allocation = allocation,
                    .saves = std::move(held),

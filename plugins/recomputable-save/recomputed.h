@@ -108,8 +108,8 @@ class Recomputed {
   bool is_there_later(const Version& version) const;
   Time asked_at(AllocationId allocation) const;
   void settle(AllocationId allocation, Time at, std::vector<Found>& found);
-  // `until`: when what counts on it goes.
-  void secure(const Version& version, Time at, Time until);
+  // `operators`: of the longest chain that reads it. `until`: when what counts on it goes.
+  void secure(const Version& version, uint32_t operators, Time at, Time until);
   // When it is written next.
   Time written(const Version& version) const;
   bool budget_allows(uint64_t candidate, uint64_t bytes, uint64_t cost, Time at);

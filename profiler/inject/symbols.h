@@ -19,6 +19,7 @@
   X(engine_execute, "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_") \
   X(resize_bytes_cpu, "_ZN2at6native16resize_bytes_cpuEPN3c1011StorageImplEm")                                     \
   X(resize_bytes_cuda, "_ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm")                                   \
+  X(set_data, "_ZNK2at10TensorBase8set_dataERKS0_")                                                                \
   X(module_parameters, "_ZNK5torch2nn6Module10parametersEb")                                                       \
   X(adagrad_step, "_ZN5torch5optim7Adagrad4stepESt8functionIFN2at6TensorEvEE")                                       \
   X(adam_step, "_ZN5torch5optim4Adam4stepESt8functionIFN2at6TensorEvEE")                                             \

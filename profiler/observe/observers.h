@@ -163,6 +163,8 @@ void node_is_whole(observe::Thread& thread, const torch::autograd::Node& node, c
                    const observe::Frame& frame);
 void backward_begins(ThreadState& state);
 void backward_ended(ThreadState& state);
+// Before the program gives a variable the storage of another (`x.data = y`), which is no operator.
+void begin_variable_change(const at::Tensor& variable);
 // Before LibTorch gives a storage other memory, which is no operator, and after.
 void begin_resize(c10::StorageImpl& storage);
 void end_resize(c10::StorageImpl& storage);

@@ -193,9 +193,8 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
     }
     if (info.level == Level::never_read) {
       if (!is_asked_for(info.id, info.level, save, false)) continue;
-      saved.register_hooks(std::make_unique<SavedTensorHook>(
-          save, rewrite, streams::has_streams(device) ? version_of(save.tensor) : nullptr, observe::place_now(), false,
-          false));
+      saved.register_hooks(std::make_unique<SavedTensorHook>(save, SavedAs(saved), rewrite, version_of(save.tensor),
+                                                             observe::place_now(), false, false));
       return;
     }
     if (encodes == nullptr) {
@@ -219,8 +218,8 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
       !rematerialized_by.empty() && (is_asked_for(rematerialized_by, Level::recomputed, save, true) ||
                                      is_asked_for(recomputation(true).id, Level::recomputed, save, true));
   const bool is_first = version->hooks() == 0;
-  saved.register_hooks(
-      std::make_unique<SavedTensorHook>(save, encodes, version, observe::place_now(), may_encode, may_rematerialize));
+  saved.register_hooks(std::make_unique<SavedTensorHook>(save, SavedAs(saved), encodes, version, observe::place_now(),
+                                                         may_encode, may_rematerialize));
   if (is_first) state.waiting.push_back(std::move(version));
 }
 
@@ -263,6 +262,26 @@ void begin_collective(const c10::IValue& argument) {
 void touch(streams::Moment moment, const c10::IValue& argument, bool is_output) {
   attempt(following(),
           [&] { each_storage(argument, [&](c10::StorageImpl& storage) { touch(storage, moment, is_output); }); });
+}
+
+void begin_variable_change(const at::Tensor& variable) {
+  if (variable.defined() && variable.has_storage()) attempt(following(), [&] { variable_changes(variable); });
+}
+
+void watch_outputs(c10::ArrayRef<c10::IValue> outputs) {
+  if constexpr (!kSeesAddresses) return;
+  attempt(following(), [&] {
+    for (const c10::IValue& output : outputs) {
+      each_storage(output, [](c10::StorageImpl& storage) {
+        if (storage.sym_nbytes().maybe_as_int().value_or(0) >= static_cast<int64_t>(least_source()))
+          watch_address(storage);
+      });
+    }
+  });
+}
+
+void begin_sharing(const c10::IValue& argument) {
+  attempt(following(), [&] { each_storage(argument, forget_watch); });
 }
 
 void begin_resize(c10::StorageImpl& storage) {

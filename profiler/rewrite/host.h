@@ -26,6 +26,8 @@ struct OperatorTraits {
   const CheapOperator* cheap = nullptr;
   recompute::Product product = recompute::Product::none;
   bool is_collective = false;
+  bool changes_variable = false;  // gives its first argument another storage, or no history
+  bool shares_memory = false;     // makes copy-on-write storages
 };
 
 // What each thread of the program has.
@@ -62,6 +64,10 @@ void product(recompute::Product product, const at::RecordFunction& function);
 // An operator is about to write the tensors of this argument: its schema says so, whatever the operator is called.
 // Until end_writes() operators that it calls read the versions that were there before.
 void begin_write(ThreadState& state, const c10::IValue& argument);
+// The address of what an operator made is nobody's yet: from now on it is noticed when somebody asks for it.
+void watch_outputs(c10::ArrayRef<c10::IValue> outputs);
+// An operator is about to make copy-on-write storages of them.
+void begin_sharing(const c10::IValue& argument);
 // A collective is about to read or write them, perhaps on another thread and later.
 void begin_collective(const c10::IValue& argument);
 // An operator begins, or ends, at a moment that is not ordinary, with this argument or output.

@@ -35,6 +35,8 @@ const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& functio
   facts.is_collective = text == kRecordStream || std::ranges::any_of(kCollectives, [&](std::string_view prefix) {
                           return text.starts_with(prefix);
                         });
+  facts.changes_variable = text == "aten::detach_" || text == "aten::set_";
+  facts.shares_memory = text == "aten::_lazy_clone";
   name.rewritten = &facts;
   return facts;
 }
@@ -119,7 +121,7 @@ void thread_ends(Thread& thread) {
 }
 
 uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
-  if (!wants_calls()) return 0;
+  if (!wants_calls()) return kSeesAddresses ? kMark : 0;
   ThreadState& state = *thread.rewriting;
   uint32_t mark = kMark | static_cast<uint32_t>(state.written.size()) << kWrittenShift;
   if (const auto moment = streams::moment(); moment != streams::Moment::ordinary) {
@@ -133,6 +135,11 @@ uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, obs
   if (facts.is_collective) {  // what it writes its schema need not say
     for (const c10::IValue& input : function.inputs()) begin_collective(input);
     return mark;
+  }
+  if (facts.changes_variable && !function.inputs().empty() && function.inputs()[0].isTensor())
+    begin_variable_change(function.inputs()[0].toTensor());
+  if (facts.shares_memory) {
+    for (const c10::IValue& input : function.inputs()) begin_sharing(input);
   }
   if (!follows_calls()) return mark;
   if (facts.product != recompute::Product::none) product(facts.product, function);
@@ -153,6 +160,8 @@ void operator_ends(Thread& thread, const at::RecordFunction& function, uint32_t 
     }
   }
   end_writes(state, mark >> kWrittenShift);
+  watch_outputs(function.outputs());
+  if (!observe::inside_operator(thread)) watch_again();
   if ((mark & kIsCall) == 0 || state.calls.empty()) return;
   Call call = std::move(state.calls.back());
   state.calls.pop_back();

@@ -20,9 +20,6 @@
 namespace tapelens::rewrite {
 namespace {
 
-// Above this a source is named and looked after; below it is simply held.
-size_t small() { return std::min<size_t>(recompute::kSmall, settings().min_bytes); }
-
 bool is_whole(const at::Tensor& tensor) {
   return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
          tensor.storage().nbytes() == static_cast<size_t>(tensor.numel()) * tensor.element_size();
@@ -30,8 +27,9 @@ bool is_whole(const at::Tensor& tensor) {
 
 void read(RecordedCall& call, size_t argument, const at::Tensor& tensor) {
   Geometry geometry(tensor);
-  if (tensor.storage().nbytes() >= small()) {
+  if (tensor.storage().nbytes() >= least_source()) {
     const StorageVersionPtr version = version_of(tensor);
+    version->forget_useless_recipe();  // what it was made of may be gone: a row of versions must not grow
     if (tensor.requires_grad() && tensor.is_leaf()) version->kept_by_program();
     call.sources.push_back({version});
     call.large.push_back({argument, std::move(geometry)});
@@ -81,6 +79,8 @@ bool make_from_mask(RecordedCall& record, const at::Tensor& output, const at::Te
 
 }  // namespace
 
+size_t least_source() { return std::min<size_t>(recompute::kSmall, settings().min_bytes); }
+
 const CheapOperator* cheap_operator(const at::RecordFunction& function) {
   std::string_view name = function.name();
   const bool is_in_place = name.ends_with('_');
@@ -108,17 +108,19 @@ const CheapOperator* cheap_operator(const at::RecordFunction& function) {
 
 Call begin_call(const CheapOperator& op, const at::RecordFunction& function) {
   Call call{&op, nullptr};
-  if (!is_plain_moment()) return call;
+  // What is made without a graph (optimizers, moving averages) has no node that saves it.
+  if (!is_plain_moment() || !at::GradMode::is_enabled()) return call;
   // Below autograd operators change tensors without counting versions.
   if (c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView)) return call;
   if (op.is_gelu) return call;
   const auto inputs = function.inputs();
   const auto is_large = [](const c10::IValue& input) {
-    return input.isTensor() && is_plain(input.toTensor()) && input.toTensor().storage().nbytes() >= small() / 4;
+    return input.isTensor() && is_plain(input.toTensor()) && input.toTensor().storage().nbytes() >= least_source() / 4;
   };
   if (std::ranges::none_of(inputs, is_large)) return call;
   auto record = std::make_unique<RecordedCall>();
   record->op = &op;
+  record->state = numeric_state();
   record->arguments.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const c10::IValue& input = inputs[i];
@@ -158,6 +160,7 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
     if (!is_plain_moment() || !input || !is_plain(*input)) return;
     call.record = std::make_unique<RecordedCall>();
     call.record->op = call.op;
+    call.record->state = numeric_state();
     call.record->arguments = {c10::IValue(), c10::IValue(node->approximate)};
     read(*call.record, 0, *input);
   }
@@ -188,7 +191,8 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
   if (auto before = source->made_before(record)) {
     new_version(output, the_same_as(std::move(before), made));
   } else {
-    source->made(new_version(output, std::move(call.record)));
+    const uint64_t key = record.key();
+    source->made(new_version(output, std::move(call.record)), key);
   }
 }
 
@@ -246,8 +250,21 @@ bool RecordedCall::is_same(const versions::Rematerialization& other) const {
     return a.argument == b.argument && a.geometry == b.geometry && a.tensor.is_alias_of(b.tensor) &&
            a.version == b.version;
   };
-  return op == call.op && std::ranges::equal(large, call.large, is_same_large) &&
+  return op == call.op && state == call.state && std::ranges::equal(large, call.large, is_same_large) &&
          std::ranges::equal(small, call.small, is_same_small) && std::ranges::equal(arguments, call.arguments);
+}
+
+uint64_t RecordedCall::key() const {
+  const auto number_of = [](const void* object) { return reinterpret_cast<uintptr_t>(object); };
+  uint64_t key = recompute::mixed(state.hash(), number_of(op));
+  for (const Source& source : sources) key = recompute::mixed(key, number_of(source.version.get()));
+  for (const Small& source : small)
+    key = recompute::mixed(key, number_of(source.tensor.storage().unsafeGetStorageImpl()));
+  for (const Large& source : large) {
+    for (const int64_t stride : source.geometry.strides) key = recompute::mixed(key, static_cast<uint64_t>(stride));
+    key = recompute::mixed(key, source.argument + static_cast<uint64_t>(source.geometry.offset));
+  }
+  return key;
 }
 
 bool RecordedCall::has_small_sources() const {
@@ -271,7 +288,8 @@ uint64_t RecordedCall::pin_small_sources() {
 versions::ValuesPtr RecordedCall::run(std::vector<Input> inputs) {
   const Quiet quiet;
   const Alone alone;
-  torch::jit::Stack stack(arguments);
+  const WithNumericState its(state);
+  torch::jit::Stack stack(arguments.begin(), arguments.end());
   for (const Small& source : small) stack[source.argument] = source.tensor;
   for (size_t i = 0; i < inputs.size(); ++i) {
     c10::Storage storage = storage_here(inputs[i].values);

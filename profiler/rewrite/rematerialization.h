@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "profiler/rewrite/geometry.h"
+#include "profiler/rewrite/numeric_state.h"
 #include "profiler/rewrite/storage_versions.h"
 #include "rewrites/recompute/operators.h"
 
@@ -24,6 +25,9 @@ struct CheapOperator {
   bool drops_running_stats = false;  // batch normalisation: a second update must not happen
   bool is_dropout = false;           // `op` is native_dropout_backward, which makes the same of its input and its mask
 };
+
+// What is smaller is copied for a recipe, what is as large is a source. Bytes.
+size_t least_source();
 
 // Null: not one of them. By schema name and overload: to be asked once for each.
 const CheapOperator* cheap_operator(const at::RecordFunction& function);
@@ -44,10 +48,13 @@ struct RecordedCall final : versions::Rematerialization {
     void copy();  // unless it is one
   };
 
+  template <class T>
+  using Vector = std::vector<T, versions::PoolAllocator<T>>;
   const CheapOperator* op = nullptr;
-  std::vector<c10::IValue> arguments;  // sources among them are left out
-  std::vector<Large> large;
-  std::vector<Small> small;
+  NumericState state;
+  Vector<c10::IValue> arguments;  // sources among them are left out
+  Vector<Large> large;
+  Vector<Small> small;
 
   const StorageVersion& version(size_t source) const;
   bool reads_small(size_t argument) const;
@@ -55,6 +62,7 @@ struct RecordedCall final : versions::Rematerialization {
 
   recompute::Cheap cheap() const override { return op != nullptr ? op->cheap : recompute::Cheap{}; }
   bool is_same(const Rematerialization& other) const override;
+  uint64_t key() const override;
   bool has_small_sources() const override;
   uint64_t pin_small_sources() override;
   versions::ValuesPtr run(std::vector<Input> inputs) override;  // below autograd and autocast

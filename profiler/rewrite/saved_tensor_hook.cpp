@@ -35,11 +35,19 @@ bool is_never_read(const Rewrite* rewrite) {
 
 }  // namespace
 
-SavedTensorHook::SavedTensorHook(const Save& save, const Rewrite* rewrite, StorageVersionPtr version, uint64_t site,
-                                 bool may_encode, bool may_rematerialize)
+SavedAs::SavedAs(const torch::autograd::SavedVariable& saved)
+    : is_original(saved.*member(members::SavedOriginal{})),
+      is_leaf(saved.*member(members::SavedLeaf{})),
+      is_view(saved.*member(members::SavedOfView{})),
+      output_number(saved.*member(members::SavedOutputNumber{})),
+      view_by(saved.*member(members::SavedOfViewBy{})) {}
+
+SavedTensorHook::SavedTensorHook(const Save& save, SavedAs saved_as, const Rewrite* rewrite, StorageVersionPtr version,
+                                 uint64_t site, bool may_encode, bool may_rematerialize)
     : Hook(may_encode, may_rematerialize),
       version_(is_never_read(rewrite) ? nullptr : version),
       was_version_(is_never_read(rewrite) ? std::move(version) : nullptr),
+      saved_as_(std::move(saved_as)),
       rewrite_(rewrite),
       geometry_(save.tensor),
       counter_(save.tensor.unsafeGetTensorImpl()->version_counter()),
@@ -52,8 +60,7 @@ SavedTensorHook::SavedTensorHook(const Save& save, const Rewrite* rewrite, Stora
       index_(save.index),
       wanted_(save.wanted),
       site_(site),
-      variable_(save.tensor.getIntrusivePtr()),
-      is_output_(torch::autograd::impl::get_autograd_meta(save.tensor) == nullptr) {}
+      variable_(save.tensor.getIntrusivePtr()) {}
 
 SavedTensorHook::~SavedTensorHook() {
   if (version_ != nullptr) version_->remove(*this);
@@ -91,34 +98,56 @@ void SavedTensorHook::release(uint64_t bytes, uint64_t kept) {
   tensor_.reset();
 }
 
-std::string SavedTensorHook::made_by() const {
-  // As LibTorch: of an output the node itself; else whoever made the variable last.
-  std::string name;
-  uint32_t output = 0;
-  if (is_output_) {
-    name = node_->name();
-  } else if (const auto variable = variable_.lock()) {
-    const at::Tensor tensor(variable);
-    output = tensor.output_nr();
-    if (const auto* node = torch::autograd::impl::grad_fn_unsafe(tensor)) name = node->name();
-  }
-  if (name.empty()) return name;
+void SavedTensorHook::keep_variable(const c10::TensorImpl* only) {
+  if (!saved_as_.is_original || kept_variable_.defined()) return;
+  at::Tensor variable(variable_.lock());
+  if (variable.defined() && (only == nullptr || only == variable.unsafeGetTensorImpl()))
+    kept_variable_ = std::move(variable);
+}
+
+at::Tensor SavedTensorHook::variable() const {
+  if (!saved_as_.is_original) return {};
+  const std::lock_guard guard(lock());
+  return kept_variable_.defined() ? kept_variable_ : at::Tensor(variable_.lock());
+}
+
+namespace {
+// "Relu" or "ReluBackward0", as this PyTorch names nodes in its errors.
+std::string name_in_errors(const torch::autograd::Node& node) {
+  std::string name = node.name();
   if constexpr (observe::kVersionErrorNamesOperators) name.resize(name.find_last_not_of("0123456789") + 1);
   if (observe::kVersionErrorNamesOperators && name.ends_with("Backward"))
     name.resize(name.size() - std::string_view("Backward").size());
-  return ", which is output " + std::to_string(output) + " of " + name + ",";
+  return name;
 }
+}  // namespace
 
-void SavedTensorHook::check_version() const {
+void SavedTensorHook::check(const at::Tensor& variable) const {
+  std::string made_by;
+  if (variable.defined()) {
+    // Of a view of which the base was written LibTorch makes the node anew here, or raises the error of such views.
+    const auto node = variable.grad_fn();
+    TORCH_CHECK(saved_as_.is_leaf || node != nullptr,
+                "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
+                "This is not supported, please use out-of-place `.detach()` instead");
+    if (node != nullptr) made_by = name_in_errors(*node);
+  } else if (!saved_as_.is_original) {
+    const auto node = saved_as_.is_view ? saved_as_.view_by.lock() : nullptr;
+    made_by = name_in_errors(node != nullptr ? *node : *node_);
+  }
   const uint32_t now = counter_.current_version();
   if (now == counter_was_) return;
   // LibTorch's own words: whoever reads them knows them.
   std::ostringstream text;
-  text << "one of the variables needed for gradient computation has been modified by an inplace operation: ["
-       << geometry_.over(c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, geometry_.device)))
-              .toString()
-       << " " << at::IntArrayRef(geometry_.sizes) << "]";
-  text << made_by();
+  text << "one of the variables needed for gradient computation has been modified by an inplace operation: [";
+  if (variable.defined()) {
+    text << variable.toString() << " " << variable.sizes() << "]";
+  } else {
+    text << geometry_.over(c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, geometry_.device)))
+                .toString()
+         << " " << at::IntArrayRef(geometry_.sizes) << "]";
+  }
+  if (!made_by.empty()) text << ", which is output " << saved_as_.output_number << " of " << made_by << ",";
   text << " is at version " << now << "; expected version " << counter_was_ << " instead.";
   if (!torch::autograd::AnomalyMode::is_enabled()) {
     text << " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
@@ -131,14 +160,23 @@ void SavedTensorHook::check_version() const {
   TORCH_CHECK(false, text.str());
 }
 
+// By .data or set_(): LibTorch computes with what the variable has when the backward comes.
+bool SavedTensorHook::has_other_memory(const at::Tensor& variable) const {
+  if (!variable.defined() || !variable.has_storage()) return false;
+  const auto* storage = variable.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  return !version_->is_storage(storage) || Geometry(variable) != geometry_;
+}
+
 at::Tensor SavedTensorHook::call_unpack_hook() {
   const Quiet quiet;
-  check_version();
-  if (version_ != nullptr) {
-    const std::lock_guard guard(version_->lock());
+  {
+    const at::Tensor variable = this->variable();
+    check(variable);
+    if (version_ != nullptr && has_other_memory(variable)) return variable.tensor_data();
+  }
+  {
+    const std::lock_guard guard(lock());
     if (tensor_.defined()) return tensor_;
-  } else if (tensor_.defined()) {
-    return tensor_;
   }
   const Encoding* encoding = unneeded_.get();
   if (encoded() != nullptr) encoding = &static_cast<const EncodedTensor&>(*encoded()).encoding();

@@ -4,23 +4,41 @@
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "profiler/rewrite/geometry.h"
+#include "profiler/rewrite/private_members.h"
 #include "profiler/rewrite/rewrite.h"
 #include "profiler/rewrite/storage_versions.h"
 #include "profiler/rewrite/tally.h"
 
 namespace tapelens::rewrite {
 
-class SavedTensorHook final : public torch::autograd::SavedVariableHooks, public versions::Hook {
+// How LibTorch saved a tensor: what its errors say of it.
+struct SavedAs {
+  bool is_original = false;  // the program's own variable, not another tensor over its storage
+  bool is_leaf = false;
+  bool is_view = false;        // that was written in place: `view_by` is its node
+  uint32_t output_number = 0;  // 0 of an original, as LibTorch has it
+  // A weak pointer of the kind that this PyTorch has.
+  std::remove_cvref_t<decltype(std::declval<torch::autograd::SavedVariable>().*member(members::SavedOfViewBy{}))>
+      view_by;
+
+  explicit SavedAs(const torch::autograd::SavedVariable& saved);
+};
+
+class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
+                              public versions::Hook,
+                              public versions::Pooled {
  public:
-  // `rewrite`: null for one that can only be rematerialized. `version`: of what is never read null, or where the device
-  // has streams the version of which the tensor was.
-  SavedTensorHook(const Save& save, const Rewrite* rewrite, StorageVersionPtr version, uint64_t site, bool may_encode,
-                  bool may_rematerialize);
+  // `rewrite`: null for one that can only be rematerialized. `version`: of what is never read the one that the tensor
+  // was of.
+  SavedTensorHook(const Save& save, SavedAs saved_as, const Rewrite* rewrite, StorageVersionPtr version, uint64_t site,
+                  bool may_encode, bool may_rematerialize);
   ~SavedTensorHook() override;
 
   void call_pack_hook(const at::Tensor& tensor) override;
@@ -36,6 +54,9 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks, public
   std::string_view operator_name() const { return operator_name_; }
   const Rewrite* rewrite() const { return rewrite_; }
   RewriteSite site() const;
+  // What LibTorch does with each original: its unpacking looks at the variable as it is then. Nothing if `only` is
+  // another one.
+  void keep_variable(const c10::TensorImpl* only);
   // Of what is never read: as long as this lives, as it would have been without the rewrite.
   void hold(c10::Storage storage) { held_ = std::move(storage); }
 
@@ -45,13 +66,17 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks, public
   void release(uint64_t bytes, uint64_t kept) override;
 
   Save save(const at::Tensor& tensor) const;
-  void check_version() const;
+  std::mutex& lock() const { return (version_ != nullptr ? version_ : was_version_)->lock(); }
+  at::Tensor variable() const;  // the program's; undefined: this is no original, or it is gone
+  // As LibTorch checks: throws its errors.
+  void check(const at::Tensor& variable) const;
   at::Tensor made_again(const Encoding* encoding) const;  // null: rematerialized
-  std::string made_by() const;                            // ", which is output 0 of Relu,", for the version error
+  bool has_other_memory(const at::Tensor& variable) const;
 
   StorageVersionPtr version_;      // null: never read
-  StorageVersionPtr was_version_;  // of what is never read, where the device has streams
-  c10::Storage held_;              // with its lock
+  StorageVersionPtr was_version_;  // of what is never read
+  const SavedAs saved_as_;
+  c10::Storage held_;  // with its lock
   const Rewrite* rewrite_;
   at::Tensor tensor_;                         // until it is released
   std::shared_ptr<const Encoding> unneeded_;  // of what is never read: what stands for it
@@ -63,7 +88,7 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks, public
   uint32_t index_;
   uint64_t wanted_, site_;
   c10::weak_intrusive_ptr<c10::TensorImpl> variable_;  // that was saved, if it was the program's own
-  bool is_output_;
+  at::Tensor kept_variable_;                           // with its version's lock
 };
 
 }  // namespace tapelens::rewrite

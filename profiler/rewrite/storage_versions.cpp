@@ -3,27 +3,40 @@
 #include <c10/core/impl/COW.h>
 
 #include <algorithm>
+#include <deque>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "profiler/observe/thread.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/geometry.h"
 #include "profiler/rewrite/host.h"
+#include "profiler/rewrite/private_members.h"
 #include "profiler/rewrite/rematerialization.h"
 #include "profiler/rewrite/saved_tensor_hook.h"
+#include "trace/checksum.h"
 
 namespace tapelens::rewrite {
 namespace {
 
 constexpr const char* kOnAnotherStream = "it is used on another stream";
 constexpr const char* kCaptured = "it is used inside a CUDA graph";
+constexpr const char* kExposed = "its address left PyTorch";
+
+constexpr size_t kFewest = 1024, kLookedAt = 4;
 
 struct Table {
   std::mutex lock;
-  std::unordered_map<const c10::StorageImpl*, StorageVersionPtr> versions;  // the newest of each
-  size_t next_clean = 4096;
+  // The newest of each storage.
+  std::unordered_map<const c10::StorageImpl*, StorageVersionPtr, std::hash<const c10::StorageImpl*>, std::equal_to<>,
+                     versions::PoolAllocator<std::pair<const c10::StorageImpl* const, StorageVersionPtr>>>
+      versions;
+  // Their storages, to look at some of them whenever one is added: a dead version keeps small pieces of the program's
+  // heap, between which no tensor has room.
+  std::deque<const c10::StorageImpl*, versions::PoolAllocator<const c10::StorageImpl*>> turn;
+  size_t next_clean = kFewest;
 };
 Table& table() {
   static auto* made = new Table;
@@ -38,25 +51,79 @@ uint32_t use_count(const c10::StorageImpl* storage) {
   return static_cast<uint32_t>(c10::raw::intrusive_ptr::use_count(const_cast<c10::StorageImpl*>(storage)));
 }
 
-// Dead ones go, and what they are rematerialized from with them: outside of the lock.
-void clean_locked(Table& t, std::vector<StorageVersionPtr>& dead) {
-  for (auto at = t.versions.begin(); at != t.versions.end();) {
-    if (at->second->is_storage_gone()) {
-      dead.push_back(std::move(at->second));
-      at = t.versions.erase(at);
-    } else {
-      ++at;
+// Dead ones go, and what they are rematerialized from with them. Then the recipes of those that live are looked at.
+// Both outside of the lock: by the destructor.
+struct Cleaning {
+  std::vector<StorageVersionPtr> dead, alive;
+
+  void run_locked(Table& t) {
+    t.turn.clear();
+    for (auto at = t.versions.begin(); at != t.versions.end();) {
+      if (at->second->is_storage_gone()) {
+        dead.push_back(std::move(at->second));
+        at = t.versions.erase(at);
+      } else {
+        if (!at->second->rematerialized_by().empty()) alive.push_back(at->second);
+        t.turn.push_back(at->first);
+        ++at;
+      }
+    }
+    t.next_clean = std::max(kFewest, 2 * t.versions.size());
+  }
+  // A storage was added.
+  void some_locked(Table& t, const c10::StorageImpl* added) {
+    t.turn.push_back(added);
+    for (size_t i = std::min(kLookedAt, t.turn.size()); i > 0; --i) {
+      const c10::StorageImpl* const storage = t.turn.front();
+      t.turn.pop_front();
+      const auto at = t.versions.find(storage);
+      if (at == t.versions.end()) continue;
+      if (at->second->is_storage_gone()) {
+        dead.push_back(std::move(at->second));
+        t.versions.erase(at);
+      } else {
+        t.turn.push_back(storage);
+      }
     }
   }
-  t.next_clean = std::max<size_t>(4096, 2 * t.versions.size());
-}
+  ~Cleaning() {
+    dead.clear();
+    for (const StorageVersionPtr& version : alive) version->forget_useless_recipe();
+  }
+};
 
 StorageVersionPtr known_version(const c10::StorageImpl* storage);
+void expose(c10::StorageImpl& storage);
 
 template <class Storage>
 void forget_materializer(Storage& storage) {
   if constexpr (requires { storage.clear_materializer(); }) {
     if (storage.has_materializer() && !is_copy_on_write(storage)) storage.clear_materializer();
+  }
+}
+
+// Storages whose address a kernel asked for. Of the thread, and never destroyed: at its end it may still come here.
+std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>>& asked_by_kernels() {
+  thread_local auto* asked = new std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>>;
+  return *asked;
+}
+
+// A kernel of LibTorch or of a library asks, not Python inside of an operator. What it writes its schema says.
+bool is_kernel_running() {
+  const observe::Thread& thread = observe::this_thread();
+  return thread.busy || (observe::inside_operator(thread) && !thread.frames.back().runs_python);
+}
+
+// Somebody is about to have the address, to write to it: now, or at any time as long as the storage lives.
+void address_asked(c10::StorageImpl& storage, bool is_shared) {
+  const auto version = known_version(&storage);
+  const bool is_kernel = is_kernel_running();
+  if (version != nullptr && (!is_kernel || is_shared || streams::has_streams(storage.device())))
+    version->about_to_be_written();
+  if (is_kernel) {
+    asked_by_kernels().emplace_back(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(&storage));
+  } else {
+    expose(storage);
   }
 }
 
@@ -67,11 +134,12 @@ void forget_materializer(Storage& storage) {
 template <class Storage>
 void materialize(Storage* storage) {
   using namespace c10::impl::cow;  // not qualified below: LibTorch before 2.15 has no such function
+  const bool is_shared = is_copy_on_write(*storage);
   // What copies it must not come here again.
-  if (!is_copy_on_write(*storage)) forget_materializer(*storage);
-  attempt({recomputation(true).id, Level::recomputed}, [&] {
-    if (const auto version = known_version(storage)) version->about_to_be_written();
-  });
+  if (!is_shared) forget_materializer(*storage);
+  // Not in a forked child: it may lack the thread that holds a lock.
+  if (observe::mode() != observe::Mode::off)
+    attempt({recomputation(true).id, Level::recomputed}, [&] { address_asked(*storage, is_shared); });
   if (is_copy_on_write(*storage)) materialize_cow(storage);
 }
 
@@ -88,15 +156,26 @@ bool watch_writes(Storage& storage) {
   return false;
 }
 
+// Nobody has the address yet, or it is known already: whoever asks next comes to materialize().
+template <class Storage>
+void watch(Storage& storage) {
+  if constexpr (requires { storage.clear_materializer(); }) {
+    const c10::DeviceType device = storage.device_type();
+    if ((device == c10::kCPU || device == c10::kCUDA) && !storage.has_materializer() &&
+        !storage.throw_on_immutable_data_ptr() && c10::impl::cow::has_simple_data_ptr(storage)) {
+      storage.set_materializer(&materialize<Storage>);
+    }
+  }
+}
+
 template <class Storage>
 c10::Storage share(Storage& storage) {
   const bool was_shared = is_copy_on_write(storage);
+  forget_materializer(storage);
   c10::Storage clone(c10::impl::cow::lazy_clone_storage(storage));
   if constexpr (requires { storage.clear_materializer(); }) {
-    if (clone && !was_shared) {
-      storage.clear_materializer();
-      storage.set_materializer(&materialize<Storage>);
-    }
+    if (clone && !was_shared) storage.clear_materializer();
+    if (!storage.has_materializer()) storage.set_materializer(&materialize<Storage>);
   }
   return clone;
 }
@@ -127,18 +206,27 @@ StorageVersionPtr version_of(const at::Tensor& tensor) {
 }
 
 StorageVersionPtr new_version(const at::Tensor& tensor, std::unique_ptr<RecordedCall> call) {
-  auto made = std::make_shared<StorageVersion>(tensor);
+  auto made = versions::make_pooled<StorageVersion>(tensor);
   if (const auto former = known_version(storage_of(tensor)); former != nullptr && !former->is_storage_gone())
     made->follow(*former);
-  if (call != nullptr) made->set_rematerialization(std::move(call));
+  if (call != nullptr) {
+    made->set_rematerialization(std::move(call));
+    made->forget_useless_recipe();  // of what was written, if nothing else has what it held
+  }
+  watch_address(*tensor.storage().unsafeGetStorageImpl());
   Table& t = table();
   StorageVersionPtr former = made;
-  std::vector<StorageVersionPtr> dead;
+  Cleaning cleaning;
   {
     const std::lock_guard guard(t.lock);
-    std::swap(t.versions[storage_of(tensor)], former);
-    if (former != nullptr && former->is_left_alone() && !former->is_storage_gone()) made->leave_alone();
-    if (t.versions.size() > t.next_clean) clean_locked(t, dead);
+    const auto [at, is_new] = t.versions.try_emplace(storage_of(tensor));
+    std::swap(at->second, former);
+    if (is_new) cleaning.some_locked(t, storage_of(tensor));
+    if (former != nullptr && !former->is_storage_gone()) {
+      if (former->is_left_alone()) made->leave_alone();
+      if (former->is_exposed()) made->exposed();
+    }
+    if (t.versions.size() > t.next_clean) cleaning.run_locked(t);
   }
   if (former != nullptr && !former->is_storage_gone()) former->overwritten();
   return made;
@@ -147,6 +235,7 @@ StorageVersionPtr new_version(const at::Tensor& tensor, std::unique_ptr<Recorded
 void note_write(const c10::StorageImpl& storage, std::vector<StorageVersionPtr>& written) {
   const StorageVersionPtr version = known_version(&storage);
   if (version == nullptr) return;
+  version->keep_variables(nullptr);
   try {
     version->about_to_be_written();
     written.push_back(version);
@@ -161,7 +250,7 @@ namespace {
 StorageVersionPtr known_or_mark(c10::StorageImpl& storage) {
   StorageVersionPtr version = known_version(&storage);
   if (version != nullptr && !version->is_storage_gone()) return version;
-  version = std::make_shared<StorageVersion>(storage);
+  version = versions::make_pooled<StorageVersion>(storage);
   Table& t = table();
   StorageVersionPtr former = version;
   const std::lock_guard guard(t.lock);
@@ -169,10 +258,37 @@ StorageVersionPtr known_or_mark(c10::StorageImpl& storage) {
   return version;
 }
 
+// Unlike what is left alone it still has the values that operators gave it, as far as anybody can tell.
+void expose(c10::StorageImpl& storage) {
+  const StorageVersionPtr version = known_or_mark(storage);
+  if (version->is_exposed()) return;
+  version->hold_again(storage);
+  version->tell_left_alone(kExposed);
+  version->exposed();
+}
+
 }  // namespace
+
+void watch_address(c10::StorageImpl& storage) { watch(storage); }
+void forget_watch(c10::StorageImpl& storage) { forget_materializer(storage); }
+
+void watch_again() {
+  if constexpr (!kSeesAddresses) return;
+  auto& asked = asked_by_kernels();
+  if (asked.empty()) return;
+  for (const auto& one : asked) {
+    if (const auto storage = one.lock()) watch_address(*storage);
+  }
+  asked.clear();
+}
+
+void variable_changes(const at::Tensor& variable) {
+  if (const auto version = known_version(storage_of(variable))) version->keep_variables(variable.unsafeGetTensorImpl());
+}
 
 void leave_alone(c10::StorageImpl& storage) {
   const StorageVersionPtr version = known_or_mark(storage);
+  version->keep_variables(nullptr);
   struct Losing {
     StorageVersion& version;
     ~Losing() { version.overwritten(); }
@@ -219,10 +335,10 @@ bool is_steady(c10::StorageImpl& storage) {
 }
 
 void forget_dead_versions() {
-  std::vector<StorageVersionPtr> dead;
+  Cleaning cleaning;
   Table& t = table();
   const std::lock_guard guard(t.lock);
-  clean_locked(t, dead);
+  cleaning.run_locked(t);
 }
 
 // ---- one version
@@ -241,8 +357,10 @@ StorageVersion::StorageVersion(c10::StorageImpl& storage)
   overwritten();
 }
 
+// A tensor with a counter of its own (by .data, by set_()) has the same version: operators tell of its writes, too.
 bool StorageVersion::is_of(const at::Tensor& tensor) const {
-  return is_alive() && tensor.unsafeGetTensorImpl()->version_counter().current_version() == version_;
+  const c10::VariableVersion& counter = tensor.unsafeGetTensorImpl()->version_counter();
+  return is_alive() && (!members::is_same(counter, counter_) || counter.current_version() == version_);
 }
 
 void StorageVersion::set_rematerialization(std::unique_ptr<RecordedCall> call) {
@@ -255,6 +373,13 @@ bool StorageVersion::has_values() const { return !storage_.expired() && counter_
 bool StorageVersion::is_steady() const {
   const auto storage = storage_.lock();
   return storage != nullptr && storage->nbytes() == bytes() && rewrite::is_steady(*storage);
+}
+
+bool StorageVersion::is_compared() const { return !stream_ && (!kSeesAddresses || is_exposed()); }
+
+uint64_t StorageVersion::checksum(const versions::Values& values) const {
+  const c10::Storage& storage = static_cast<const StorageValues&>(values).memory().here();
+  return trace::checksum_of(storage.data(), storage.nbytes());
 }
 
 versions::ValuesPtr StorageVersion::storage() {
@@ -298,7 +423,8 @@ bool StorageVersion::is_worth(const recompute::Chain& chain, uint64_t cost) {
 // that was written behind PyTorch's back, are found before anything depends on it.
 bool StorageVersion::is_right(const recompute::Chain& chain) {
   const SavedTensorHook& hook = as_saved(all_hooks().front());
-  uint64_t key = chain.key;
+  // Under other settings the same chain may give other bits.
+  uint64_t key = recompute::mixed(chain.key, numeric_state().hash());
   for (const int64_t size : hook.geometry().sizes) key = (key ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15ULL;
   using State = versions::Trials::State;
   const State known = trials().state(chain.key, key);
@@ -326,6 +452,12 @@ void StorageVersion::add_without(SavedTensorHook& hook) {
 void StorageVersion::remove_without(SavedTensorHook& hook) {
   const std::lock_guard guard(lock());
   std::erase(without_, &hook);
+}
+
+void StorageVersion::keep_variables(const c10::TensorImpl* only) {
+  const std::lock_guard guard(lock());
+  for (versions::Hook* hook : all_hooks()) static_cast<SavedTensorHook&>(*hook).keep_variable(only);
+  for (SavedTensorHook* hook : without_) hook->keep_variable(only);
 }
 
 void StorageVersion::hold_again(c10::StorageImpl& storage) {

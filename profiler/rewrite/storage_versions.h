@@ -68,7 +68,11 @@ class StorageVersion final : public versions::Version {
   const std::optional<c10::Stream>& stream() const { return stream_; }
   // Whoever has tensors of it keeps them: counted, with the reason.
   void tell_left_alone(const char* reason);
-  // A hook gave its tensor of it up at once, and would have to hold it where another stream uses it: nobody else may.
+  // Whoever saved a tensor of it, and that tensor alone unless it is null, keeps the program's variable from now on: it
+  // is about to be given another storage, to lose its history, or to be written, and the backward will look at it.
+  void keep_variables(const c10::TensorImpl* only);
+  // A hook gave its tensor of it up at once, and would have to hold it where another stream uses it, or where its
+  // address is known: nobody else may.
   void add_without(SavedTensorHook& hook);
   void remove_without(SavedTensorHook& hook);
   void hold_again(c10::StorageImpl& storage);
@@ -80,6 +84,8 @@ class StorageVersion final : public versions::Version {
  private:
   bool has_values() const override;
   bool is_steady() const override;
+  bool is_compared() const override;
+  uint64_t checksum(const versions::Values& values) const override;
   versions::ValuesPtr storage() override;
   versions::ValuesPtr clone() override;
   versions::ValuesPtr copy(const versions::Values& values) override;
@@ -93,8 +99,8 @@ class StorageVersion final : public versions::Version {
   c10::VariableVersion counter_;
   uint32_t version_ = 0;
   std::optional<c10::Stream> stream_;
-  std::atomic<const char*> touched_{nullptr};  // touch()
-  std::vector<SavedTensorHook*> without_;      // with the lock
+  std::atomic<const char*> touched_{nullptr};                                         // touch()
+  std::vector<SavedTensorHook*, versions::PoolAllocator<SavedTensorHook*>> without_;  // with the lock
   std::string_view rematerialized_by_;
 };
 using StorageVersionPtr = std::shared_ptr<StorageVersion>;
@@ -107,6 +113,7 @@ StorageVersionPtr new_version(const at::Tensor& tensor, std::unique_ptr<Recorded
 // A storage is about to be written: its version, if it is known, is added to `written`; when the write is done it is
 // overwritten().
 void note_write(const c10::StorageImpl& storage, std::vector<StorageVersionPtr>& written);
+// Those whose storages are gone, and recipes that nothing can ask for any more.
 void forget_dead_versions();
 
 // From now on nothing counts on what this storage holds, as long as it lives: it is resized behind the operators (FSDP
@@ -118,6 +125,20 @@ void leave_alone(c10::StorageImpl& storage);
 void touch(c10::StorageImpl& storage, streams::Moment moment, bool is_output);
 // Why touch() left it alone; null: it did not.
 const char* touched(c10::StorageImpl& storage);
+// ---- who has the address of a storage
+
+// Whether LibTorch can tell that somebody asks for an address to write to: since 2.15. Before, what is read again is
+// compared by a checksum.
+inline constexpr bool kSeesAddresses = requires(c10::StorageImpl & storage) { storage.clear_materializer(); };
+// From now on it is noticed when the address of an ordinary storage is asked for; once: then it has to be called again.
+void watch_address(c10::StorageImpl& storage);
+// An operator is about to make copy-on-write storages of it, which LibTorch does not do while it is watched.
+void forget_watch(c10::StorageImpl& storage);
+// Storages whose addresses the kernels of this thread asked for: they are watched again when its operators have ended.
+void watch_again();
+// The program's variable is about to be given another storage or to lose its history.
+void variable_changes(const at::Tensor& variable);
+
 // It was given other memory: what would copy the old when the new is first written (LibTorch's lazy clones up to 2.15
 // fail with an internal assertion there) goes.
 void forget_sharing(c10::StorageImpl& storage);

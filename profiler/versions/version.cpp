@@ -34,9 +34,33 @@ void Rematerialization::unpin(std::vector<std::shared_ptr<Version>>& released) {
     if (std::exchange(source.is_counted, false)) released.push_back(source.version);
 }
 
+namespace {
+// The recipes whose turn comes when the one that this thread is destroying is gone; null: it is destroying none.
+thread_local std::unique_ptr<Rematerialization>* t_doomed = nullptr;
+}  // namespace
+
+void Doomed::destroy(std::unique_ptr<Rematerialization> recipe) noexcept {
+  if (recipe == nullptr) return;
+  if (t_doomed != nullptr) {
+    recipe->next_doomed_ = std::move(*t_doomed);
+    *t_doomed = std::move(recipe);
+    return;
+  }
+  std::unique_ptr<Rematerialization> rest;
+  t_doomed = &rest;
+  while (recipe != nullptr) {
+    recipe.reset();
+    recipe = std::move(rest);
+    if (recipe != nullptr) rest = std::move(recipe->next_doomed_);
+  }
+  t_doomed = nullptr;
+}
+
 // ---- one version
 
 Version::Version(uint64_t bytes) : bytes_(bytes), first_backward_(backwards_ended()) {}
+
+Version::~Version() { Doomed::destroy(std::move(rematerialization_)); }
 
 void Version::set_rematerialization(std::unique_ptr<Rematerialization> how) { rematerialization_ = std::move(how); }
 
@@ -52,10 +76,8 @@ std::shared_ptr<Version> Version::made_before(const Rematerialization& call) {
   std::vector<std::shared_ptr<Version>> known;
   {
     const std::lock_guard guard(lock_);
-    std::erase_if(made_, [&](const std::weak_ptr<Version>& made) {
-      known.push_back(made.lock());
-      return known.back() == nullptr;
-    });
+    const auto [first, last] = made_.equal_range(call.key());
+    for (auto made = first; made != last; ++made) known.push_back(made->second.lock());
   }
   // They are newer than this one, so this one is not locked meanwhile.
   const auto same =
@@ -63,9 +85,12 @@ std::shared_ptr<Version> Version::made_before(const Rematerialization& call) {
   return same != known.end() ? *same : nullptr;
 }
 
-void Version::made(const std::shared_ptr<Version>& by_a_call) {
+void Version::made(const std::shared_ptr<Version>& by_a_call, uint64_t key) {
   const std::lock_guard guard(lock_);
-  made_.push_back(by_a_call);
+  made_.emplace(key, by_a_call);
+  if (made_.size() < next_purge_) return;
+  std::erase_if(made_, [](const auto& made) { return made.second.expired(); });
+  next_purge_ = std::max<size_t>(4, 2 * made_.size());
 }
 
 void Version::about_to_be_written() {
@@ -79,9 +104,10 @@ void Version::about_to_be_written() {
   if (from != nullptr) pin_ = copy(*from);
 }
 
-bool Version::is_held_by_program() const {
-  return is_kept_by_save_.load(std::memory_order_relaxed) || is_kept_by_program_.load(std::memory_order_relaxed) ||
-         first_backward_ < backwards_ended();
+bool Version::is_held_by_program() const { return is_kept_by_save_.load(std::memory_order_relaxed) || is_state(); }
+
+bool Version::is_state() const {
+  return is_kept_by_program_.load(std::memory_order_relaxed) || first_backward_ < backwards_ended();
 }
 
 bool Version::is_certain() const {
@@ -92,12 +118,26 @@ bool Version::is_certain() const {
 bool Version::is_there() const {
   if (is_pinned()) return true;
   if (is_left_alone() || !is_alive()) return false;
+  if (is_exposed()) return is_state() && is_steady();
   return is_held_by_program() ? is_steady() : !hooks_.empty();
 }
 
-std::unique_ptr<Rematerialization> Version::take_useless() {
+// Dependents read what the checksum was made of, or get an error instead of a wrong gradient.
+void Version::note_checksum() {
+  if (checksum_ || !is_compared()) return;
+  const ValuesPtr values = is_pinned() ? pin_ : is_alive() ? storage() : nullptr;
+  if (values != nullptr) checksum_ = checksum(*values);
+}
+
+ValuesPtr Version::checked(ValuesPtr values) const {
+  if (checksum_ && checksum(*values) != *checksum_)
+    throw std::runtime_error("a tensor that it is made of was written by something that PyTorch does not know of");
+  return values;
+}
+
+void Version::take_useless(Doomed& doomed) {
   const bool is_of_use = !hooks_.empty() || dependents_.count > 0 || is_alive();
-  return is_of_use ? nullptr : std::move(rematerialization_);
+  if (!is_of_use) doomed.take(rematerialization_);
 }
 
 // ---- hooks
@@ -114,7 +154,7 @@ size_t Version::hooks() const {
 
 void Version::remove(Hook& hook) noexcept {
   // Destroyed after the lock is gone.
-  std::unique_ptr<Rematerialization> useless;
+  Doomed useless;
   ValuesPtr last;
   const std::lock_guard guard(lock_);
   std::erase(hooks_, &hook);
@@ -126,11 +166,11 @@ void Version::remove(Hook& hook) noexcept {
   }
   std::swap(last, unpacked_);
   times_unpacked_ = 0;
-  useless = take_useless();
+  take_useless(useless);
 }
 
 void Version::dependent_gone() noexcept {
-  std::unique_ptr<Rematerialization> useless;
+  Doomed useless;
   ValuesPtr pin;
   std::shared_ptr<const Encoded> exact;
   std::vector<std::shared_ptr<Version>> sources;
@@ -140,7 +180,7 @@ void Version::dependent_gone() noexcept {
     std::swap(pin, pin_);
     pin_is_storage_ = false;
     std::swap(exact, exact_pin_);
-    useless = take_useless();
+    take_useless(useless);
     // While its storage is there it is not rematerialized: what it reads need not be kept for it.
     if (rematerialization_ != nullptr && !is_released_) rematerialization_->unpin(sources);
   }
@@ -167,8 +207,8 @@ struct Version::View {
 
   // Of sources that are locked.
   using Source = Rematerialization::Source;
-  static void depend(Source& source, uint64_t bytes) {
-    if (!std::exchange(source.is_counted, true)) source.version->dependents_.add(bytes);
+  static void depend(Source& source, uint64_t bytes, uint32_t operators) {
+    if (!std::exchange(source.is_counted, true)) source.version->dependents_.add(bytes, operators);
   }
   static bool is_certain(const Source& source) { return source.version->is_certain(); }
   static bool is_alive(const Source& source) { return source.version->is_alive(); }
@@ -182,17 +222,35 @@ struct Version::View {
     source.version->pin_is_storage_ = has_pin && source.version->pin_->is_storage();
     return has_pin;
   }
-  static bool pin_sources(Source& source, uint64_t& copied) { return source.version->pin_sources(copied); }
+  static bool pin_sources(Source& source, uint32_t operators, uint64_t& copied) {
+    return source.version->pin_sources(operators, copied);
+  }
 };
 
-bool Version::pin_sources(uint64_t& copied) {
+struct Version::Hopeful : View {
+  static bool is_there(const Version& version) {
+    if (version.is_pinned() || !version.hooks_.empty()) return true;
+    return !version.is_left_alone() && version.is_alive();
+  }
+};
+
+void Version::forget_useless_recipe() {
+  Doomed useless;
+  const std::lock_guard guard(lock_);
+  if (rematerialization_ == nullptr || !hooks_.empty() || dependents_.count > 0) return;
+  recompute::Chain chain{.bytes = bytes_};
+  if (!recompute::can_be_made(Hopeful{}, *this, chain)) useless.take(rematerialization_);
+}
+
+bool Version::pin_sources(uint32_t operators, uint64_t& copied) {
   if (rematerialization_ == nullptr) return false;
   Rematerialization& how = *rematerialization_;
   if (how.is_pinned_) return true;
   copied += how.pin_small_sources();
   for (auto& source : how.sources) {
     const std::lock_guard guard(source.version->lock_);
-    if (!recompute::pin_source(View{}, source, bytes_, copied)) return false;
+    if (!recompute::pin_source(View{}, source, bytes_, operators, copied)) return false;
+    source.version->note_checksum();
   }
   how.is_pinned_ = true;
   return true;
@@ -212,7 +270,7 @@ bool Version::try_release() noexcept {
 
 bool Version::try_release_locked() {
   if (hooks_.empty() || is_released_ || is_kept_by_save_.load(std::memory_order_relaxed) || is_left_alone() ||
-      !is_alive())
+      is_exposed() || !is_alive())
     return true;
   const Holders holders = this->holders();
   if (holders == Holders::hooks && !release_encoded()) release_rematerializable();
@@ -236,7 +294,8 @@ bool Version::release_encoded() {
     // What depends on it needs all of it.
     const auto chain = recompute::chain_of(View{}, *this, dependents_);
     uint64_t copied = 0;
-    if (!chain || !pin_sources(copied) || !is_right(*chain)) return false;
+    if (!chain || !pin_sources(recompute::operators_from(*chain, dependents_), copied) || !is_right(*chain))
+      return false;
   }
   is_released_ = true;
   for (size_t i = 0; i < hooks_.size(); ++i) {
@@ -259,9 +318,10 @@ bool Version::release_rematerializable() {
   }
   uint64_t copied = 0;
   // Between the two looks another thread may have written or freed what it reads.
-  const char* reason = !pin_sources(copied) ? "what it is made of is not kept"
-                       : !is_right(*chain)  ? "recomputed it has other bits"
-                                            : nullptr;
+  const uint32_t operators = recompute::operators_from(*chain, dependents_);
+  const char* reason = !pin_sources(operators, copied) ? "what it is made of is not kept"
+                       : !is_right(*chain)             ? "recomputed it has other bits"
+                                                       : nullptr;
   if (reason != nullptr) {
     rematerialization_.reset();  // nothing may be pinned for it
     skipped(reason);
@@ -276,10 +336,10 @@ bool Version::release_rematerializable() {
 
 ValuesPtr Version::values(bool& is_ours) {
   is_ours = false;
-  if (is_pinned()) return pin_;
+  if (is_pinned()) return checked(pin_);
   if (unpacked_ != nullptr) return unpacked_;
   if (is_alive()) {
-    if (ValuesPtr storage = this->storage()) return storage;
+    if (ValuesPtr storage = this->storage()) return checked(std::move(storage));
   }
   if (const auto exact = exact_.lock()) {
     is_ours = true;

@@ -15,6 +15,11 @@
 // What a version is made of (storages, encodings, operators) are interfaces here: this library is tested without
 // LibTorch, under the sanitizers. profiler/rewrite/storage_versions.h has them for LibTorch.
 //
+// A recipe (Rematerialization) owns the versions that it reads, and lives as long as something can still ask for it: a
+// hook, a dependent, or a version that a chain of few operators makes of it. forget_useless_recipe() looks at that
+// whenever a version is read and when a backward ended, so a tensor that is written in every step, as a parameter or a
+// moving average is, keeps no chain to the first step.
+//
 // Locks: each version has one. A version is locked before the versions that it reads, which are older than it: so there
 // is no circle. With a version's lock held no lock is taken but those and, by the interfaces, such as lock nothing else
 // (the table of all versions, budget, trials, tally). No interface is destroyed with the lock of the table held.
@@ -24,8 +29,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
+#include "profiler/versions/pool.h"
 #include "rewrites/recompute/release.h"
 
 namespace tapelens::versions {
@@ -78,7 +86,7 @@ class Hook {
 };
 
 // How a version is recomputed: one call of a cheap operator, and the versions that it reads.
-class Rematerialization {
+class Rematerialization : public Pooled {
  public:
   struct Source {
     std::shared_ptr<Version> version;
@@ -93,6 +101,7 @@ class Rematerialization {
   // None: the values are those of the one source.
   virtual recompute::Cheap cheap() const = 0;
   virtual bool is_same(const Rematerialization& other) const = 0;
+  virtual uint64_t key() const = 0;  // equal for calls that are the same
   // What it reads besides versions is too small to be followed: it is copied once it is to be kept.
   virtual bool has_small_sources() const = 0;  // as they were: copies are
   virtual uint64_t pin_small_sources() = 0;    // copies them; the bytes that it copied now
@@ -104,14 +113,32 @@ class Rematerialization {
   // Runs the operator. One for each of `sources`, in their order. The result has memory of its own.
   virtual ValuesPtr run(std::vector<Input> inputs) = 0;
 
-  std::vector<Source> sources;
+  std::vector<Source, PoolAllocator<Source>> sources;
 
  private:
   friend class Version;
+  friend class Doomed;
   ValuesPtr make();
   // It depends on its sources no longer; those that it did are added to `released`, to be told without the lock.
   void unpin(std::vector<std::shared_ptr<Version>>& released);
   bool is_pinned_ = false;
+  std::unique_ptr<Rematerialization> next_doomed_;
+};
+
+// Destroys a recipe, with no version's lock held. What it owned goes after it, not inside its destructor: a row of
+// versions may be longer than the stack is deep.
+class Doomed {
+ public:
+  Doomed() = default;
+  Doomed(const Doomed&) = delete;
+  Doomed& operator=(const Doomed&) = delete;
+  ~Doomed() { destroy(std::move(recipe_)); }
+  void take(std::unique_ptr<Rematerialization>& recipe) { recipe_ = std::move(recipe); }
+
+ private:
+  friend class Version;
+  static void destroy(std::unique_ptr<Rematerialization> recipe) noexcept;
+  std::unique_ptr<Rematerialization> recipe_;
 };
 
 class Version {
@@ -119,7 +146,7 @@ class Version {
   explicit Version(uint64_t bytes);
   Version(const Version&) = delete;
   Version& operator=(const Version&) = delete;
-  virtual ~Version() = default;
+  virtual ~Version();
 
   uint64_t bytes() const { return bytes_; }
 
@@ -127,7 +154,10 @@ class Version {
   void set_rematerialization(std::unique_ptr<Rematerialization> how);
   // A version that the same call has made before and that can still be had: one of those that read this one.
   std::shared_ptr<Version> made_before(const Rematerialization& call);
-  void made(const std::shared_ptr<Version>& by_a_call);
+  void made(const std::shared_ptr<Version>& by_a_call, uint64_t key);  // the call's
+  // Drops the recipe if no hook and no dependent needs it and too few of the versions that it reads are left to carry
+  // it out, now or later. Visits few versions, however many there are.
+  void forget_useless_recipe();
 
   // ---- what the program does
 
@@ -141,6 +171,10 @@ class Version {
   // Nothing can be said of what the storage holds at another time.
   void leave_alone() { is_left_alone_.store(true, std::memory_order_relaxed); }
   bool is_left_alone() const { return is_left_alone_.load(std::memory_order_relaxed); }
+  // Its address left PyTorch: somebody may write it whom nothing tells of. It is released no more, and only what the
+  // program keeps in any case (a parameter) is still a source, if it can be compared with what it was.
+  void exposed() { is_exposed_.store(true, std::memory_order_relaxed); }
+  bool is_exposed() const { return is_exposed_.load(std::memory_order_relaxed); }
 
   // ---- what hooks do
 
@@ -162,6 +196,10 @@ class Version {
   virtual bool has_values() const = 0;
   // What is there is expected to stay: it may be pinned.
   virtual bool is_steady() const = 0;
+  // Whether a write of it could go unseen, so that what dependents read has to be compared with what it was: checksum()
+  // is asked for when the first of them is released, and each time that they read it.
+  virtual bool is_compared() const = 0;
+  virtual uint64_t checksum(const Values& values) const = 0;
   virtual ValuesPtr storage() = 0;                   // itself; null: it is gone
   virtual ValuesPtr clone() = 0;                     // copy-on-write, or itself, where its writes are told of before;
                                                      // null: it is gone, or neither can be had
@@ -180,40 +218,51 @@ class Version {
   virtual void failed() noexcept = 0;  // in a catch block: try_release() threw
 
   bool is_alive() const { return !is_overwritten() && has_values(); }
-  const std::vector<Hook*>& all_hooks() const { return hooks_; }
+  using Hooks = std::vector<Hook*, PoolAllocator<Hook*>>;
+  const Hooks& all_hooks() const { return hooks_; }
   bool has_rematerialization() const { return rematerialization_ != nullptr; }
   ValuesPtr rematerialize() { return rematerialization_->make(); }
 
  private:
   friend class Rematerialization;
-  struct View;  // for rewrites/recompute
+  struct View;     // for rewrites/recompute
+  struct Hopeful;  // the same, of what may yet become of versions
 
   bool is_pinned() const { return pin_ != nullptr && (!pin_is_storage_ || is_alive()); }
   bool is_held_by_program() const;
+  bool is_state() const;    // held by the program longer than a graph is
   bool is_certain() const;  // pinned, or released and known to come back
   bool is_there() const;    // for a version that reads it, and stays
+  void note_checksum();     // if it is compared
+  ValuesPtr checked(ValuesPtr values) const;
   bool is_made_by(const Rematerialization& call) const;
   bool try_release_locked();
   bool release_encoded();
   bool release_rematerializable();
-  bool pin_sources(uint64_t& copied);
+  bool pin_sources(uint32_t operators, uint64_t& copied);
   ValuesPtr values(bool& is_ours);
   ValuesPtr values_as_source(bool& is_ours);
   void dependent_gone() noexcept;
-  // What nobody will ask for any more; to be destroyed without the lock.
-  std::unique_ptr<Rematerialization> take_useless();
+  // A recipe that no hook and no dependent will ask for.
+  void take_useless(Doomed& doomed);
 
   const uint64_t bytes_;
   const uint32_t first_backward_;
-  std::atomic<bool> is_overwritten_{false}, is_kept_by_save_{false}, is_kept_by_program_{false}, is_left_alone_{false};
+  std::atomic<bool> is_overwritten_{false}, is_kept_by_save_{false}, is_kept_by_program_{false}, is_left_alone_{false},
+      is_exposed_{false};
 
   mutable std::mutex lock_;  // of all below
   bool is_released_ = false;
-  std::vector<Hook*> hooks_;
+  Hooks hooks_;
   std::unique_ptr<Rematerialization> rematerialization_;
-  std::vector<std::weak_ptr<Version>> made_;  // by calls that read this one first
+  // By calls that read this one first, by their keys.
+  using Made = std::unordered_multimap<uint64_t, std::weak_ptr<Version>, std::hash<uint64_t>, std::equal_to<>,
+                                       PoolAllocator<std::pair<const uint64_t, std::weak_ptr<Version>>>>;
+  Made made_;
+  size_t next_purge_ = 4;  // of those that are gone
   recompute::Dependents dependents_;
-  ValuesPtr pin_;  // for dependents
+  std::optional<uint64_t> checksum_;  // of what dependents read
+  ValuesPtr pin_;                     // for dependents
   bool pin_is_storage_ = false;
   std::weak_ptr<const Encoded> exact_;        // of a hook
   std::shared_ptr<const Encoded> exact_pin_;  // that of a hook that went, for dependents

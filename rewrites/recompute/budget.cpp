@@ -12,6 +12,7 @@ bool Budget::allows(uint64_t key, uint64_t bytes, uint64_t cost) {
   const auto [at, is_new] = by_key_.try_emplace(key, candidates_.size());
   if (is_new) candidates_.push_back({key});
   Candidate& candidate = candidates_[at->second];
+  candidate.met = backwards_;
   candidate.bytes += bytes;
   candidate.cost += cost;
   return candidate.is_on;
@@ -40,6 +41,13 @@ void Budget::backward_ended() {
   }
   for (Candidate& candidate : candidates_) candidate.bytes = candidate.cost = 0;
   ran_ = 0;
+  if (++backwards_ % kForgotten == 0) forget();
+}
+
+void Budget::forget() {
+  std::erase_if(candidates_, [&](const Candidate& candidate) { return backwards_ - candidate.met > kForgotten; });
+  by_key_.clear();
+  for (size_t i = 0; i < candidates_.size(); ++i) by_key_.emplace(candidates_[i].key, i);
 }
 
 }  // namespace tapelens::recompute

@@ -13,9 +13,12 @@ namespace tapelens::recompute {
 //
 // A candidate is what is recomputed, for whom. One that has not been met before is allowed. When the backward ends, the
 // candidates that were new are taken in the order of bytes for their cost until the share is spent; what was decided
-// stays.
+// stays, until the candidate has not been met in kForgotten backwards: programs whose sizes change in each step would
+// otherwise add candidates for ever.
 class Budget {
  public:
+  static constexpr uint32_t kForgotten = 256;
+
   explicit Budget(double share) : share_(share) {}
   // An operator ran in the forward.
   void ran(uint64_t cost) { ran_ += cost; }
@@ -27,9 +30,12 @@ class Budget {
     uint64_t key = 0;
     uint64_t bytes = 0, cost = 0;  // since the last backward
     bool is_decided = false, is_on = true;
+    uint32_t met = 0;  // in the backward with this number, last
   };
+  void forget();
 
   double share_;
+  uint32_t backwards_ = 0;
   uint64_t ran_ = 0;  // since the last backward
   std::vector<Candidate> candidates_;
   std::unordered_map<uint64_t, std::size_t> by_key_;

@@ -11,6 +11,8 @@ namespace tapelens::recompute {
 
 // So many operators are run at most to make a version again: a block or two of a residual network.
 inline constexpr uint32_t kMostOperators = 12;
+// A version that equals another one takes no operator; a row of such copies is followed so far.
+inline constexpr uint32_t kMostVersions = 24;
 // What has to be made on the way may be so many times larger: a slice is not worth the whole.
 inline constexpr uint64_t kMostLarger = 4;
 // What is smaller than this, and than the least that is rewritten, is copied for a recipe.
@@ -20,6 +22,7 @@ struct Chain {
   uint64_t bytes = 0;  // of what is made
   uint64_t cost = 0, key = 0;
   uint32_t operators = 0;
+  uint32_t versions = 0;  // that were looked at
 };
 
 constexpr uint64_t mixed(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9fb21c651e98df25ULL; }
@@ -49,6 +52,7 @@ bool can_be_made(const View& view, const Version& version, Chain& chain) {
   if (is_too_large(bytes, chain.bytes)) return false;
   if (view.is_encoded(version)) return true;
   if (!view.has_recipe(version)) return false;
+  if (++chain.versions > kMostVersions) return false;
   const Cheap cheap = view.cheap(version);
   if (cheap && ++chain.operators > kMostOperators) return false;
   chain.cost += cheap.cost * bytes;

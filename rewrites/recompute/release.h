@@ -13,19 +13,28 @@ namespace tapelens::recompute {
 struct Dependents {
   uint32_t count = 0;
   uint64_t least = UINT64_MAX;  // bytes of the smallest of them so far
+  uint32_t operators = 0;       // the most that are run between this version and the end of a chain, so far
 
-  void add(uint64_t bytes) {
+  void add(uint64_t bytes, uint32_t operators_from_here) {
     ++count;
     least = std::min(least, bytes);
+    operators = std::max(operators, operators_from_here);
   }
 };
 
-// How a version would be rematerialized; nothing if it cannot be, or is so large that its dependents are not worth it.
+// Operators from the beginning of the chain of a version to the end of the longest chain that goes through it.
+inline uint32_t operators_from(const Chain& chain, const Dependents& dependents) {
+  return chain.operators + dependents.operators;
+}
+
+// How a version would be rematerialized; nothing if it cannot be, is so large that its dependents are not worth it, or
+// if the chain of a dependent would become longer than kMostOperators.
 template <class View, class Version>
 std::optional<Chain> chain_of(const View& view, const Version& version, const Dependents& dependents) {
   Chain chain{.bytes = view.bytes(version)};
   if (dependents.count > 0 && is_too_large(chain.bytes, dependents.least)) return std::nullopt;
-  return can_be_made(view, version, chain) ? std::optional(chain) : std::nullopt;
+  const bool is_possible = can_be_made(view, version, chain) && operators_from(chain, dependents) <= kMostOperators;
+  return is_possible ? std::optional(chain) : std::nullopt;
 }
 
 // Each dependent rematerializes it again.
@@ -36,23 +45,23 @@ constexpr uint64_t cost_of(const Chain& chain, const Dependents& dependents) {
 // A source is to have its values in the backward: from memory that is there for that, or because it is released and is
 // known to come back; what lives on for another reason is pinned; what saved-tensor hooks hold, they pin when the last
 // of them goes. Of all others the sources are pinned in turn. A view has, besides what chain.h asks for:
-//   void depend(source, bytes)      one more dependent of so many bytes
+//   void depend(source, bytes, operators)   one more dependent
 //   bool is_certain(source)         pinned, or released and known to come back
 //   bool is_alive(source)           its storage has its values
 //   bool is_held_by_program(source) and will have them: not by hooks alone
 //   bool has_hooks(source)
 //   bool pin(source)                false: its memory cannot be pinned
-//   bool pin_sources(source, copied) pin_source() of all that the source reads, unless they are pinned
-// `bytes`: of the version that reads it. `copied`: counts the bytes of copies that are made. False: the source is
-// neither there nor known to come back.
+//   bool pin_sources(source, operators, copied)   pin_source() of all that the source reads, unless they are pinned
+// `bytes`: of the version that reads it. `operators`: operators_from() of what is released. `copied`: counts the bytes
+// of copies that are made. False: the source is neither there nor known to come back.
 template <class View, class Source>
-bool pin_source(const View& view, Source& source, uint64_t bytes, uint64_t& copied) {
-  view.depend(source, bytes);
+bool pin_source(const View& view, Source& source, uint64_t bytes, uint32_t operators, uint64_t& copied) {
+  view.depend(source, bytes, operators);
   if (view.is_certain(source)) return true;
   const bool is_alive = view.is_alive(source);
   if (is_alive && view.is_held_by_program(source) && view.pin(source)) return true;
   if (is_alive && view.has_hooks(source)) return true;
-  return view.pin_sources(source, copied);
+  return view.pin_sources(source, operators, copied);
 }
 
 }  // namespace tapelens::recompute

@@ -165,5 +165,17 @@ TEST(Recompute, WithoutARecipeOnlyAnEncodingHelps) {
   EXPECT_TRUE(chain_of(graph, 2));
 }
 
+TEST(Budget, ACandidateThatIsNotMetAnyMoreIsDecidedAnew) {
+  Budget budget(0.1);
+  EXPECT_TRUE(budget.allows(1, 100, 200));
+  budget.backward_ended();
+  EXPECT_FALSE(budget.allows(1, 100, 200));  // nothing ran that it could be a share of
+  for (uint32_t i = 0; i <= 2 * Budget::kForgotten; ++i) {
+    EXPECT_EQ(budget.allows(2, 100, 0), true);
+    budget.backward_ended();
+  }
+  EXPECT_TRUE(budget.allows(1, 100, 200));
+}
+
 }  // namespace
 }  // namespace tapelens::recompute

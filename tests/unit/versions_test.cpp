@@ -30,7 +30,10 @@ struct Tensor {
 
 class Versions : public testing::Test {
  protected:
-  ~Versions() override { EXPECT_EQ(Memory::alive, before_) << "something keeps memory"; }
+  ~Versions() override {
+    EXPECT_EQ(Memory::alive, before_) << "something keeps memory";
+    EXPECT_EQ(FakeVersion::alive, versions_before_) << "something keeps versions";
+  }
 
   Tensor tensor(uint64_t value, uint64_t bytes = kBytes) {
     auto storage = std::make_shared<Storage>(value);
@@ -49,6 +52,15 @@ class Versions : public testing::Test {
     made.version->set_rematerialization(std::move(call));
     return made;
   }
+  // `of` is written by an operator that reads what it held.
+  void write_by(recompute::Cheap op, Tensor& of) {
+    auto call = std::make_unique<FakeCall>(op, true);
+    call->read(of.version);
+    write(of, call->first_result({of.storage}));
+    of.version = std::make_shared<FakeVersion>(of.storage, of.version->bytes(), rules_);
+    of.version->set_rematerialization(std::move(call));
+    of.version->forget_useless_recipe();
+  }
   std::unique_ptr<FakeHook> save(const Tensor& of, Encodes encodes = Encodes::never, bool may_encode = true,
                                  bool may_rematerialize = true) {
     return std::make_unique<FakeHook>(of.version, of.storage, encodes, may_encode, may_rematerialize);
@@ -64,7 +76,7 @@ class Versions : public testing::Test {
   Rules rules_;
 
  private:
-  const int64_t before_ = Memory::alive;
+  const int64_t before_ = Memory::alive, versions_before_ = FakeVersion::alive;
 };
 
 TEST_F(Versions, AStorageThatTheProgramHasIsKeptUntilItLetsGo) {
@@ -281,7 +293,7 @@ TEST_F(Versions, WhatIsMuchLargerThanItsDependentsStays) {
 
 TEST_F(Versions, TheSameCallIsFoundAgainAsLongAsItsResultCanBeHad) {
   Tensor x = tensor(7), y = made_by(kRelu, {&x});
-  x.version->made(y.version);
+  x.version->made(y.version, FakeCall(kRelu, false).key());
   FakeCall again(kRelu, false), other(kMul, false);
   again.read(x.version);
   other.read(x.version);
@@ -313,6 +325,136 @@ TEST_F(Versions, WhatTheFirstHookGotOfAPinIsNotGivenToTheNextWhenItWasWrittenSin
   EXPECT_TRUE(one->is_right());
   write(x, 8);
   EXPECT_TRUE(two->is_right());
+}
+
+// ---- how long versions live
+
+const recompute::Cheap kMulInPlace = recompute::cheap("aten::mul_");
+
+TEST_F(Versions, ATensorThatIsWrittenInEachStepKeepsFewOfItsVersions) {
+  Tensor state = tensor(7);
+  int64_t most = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    write_by(kMulInPlace, state);
+    most = std::max<int64_t>(most, FakeVersion::alive);
+  }
+  EXPECT_LE(most, recompute::kMostOperators + 2);
+}
+
+TEST_F(Versions, AStateThatIsMadeAnewInEachStepKeepsFewOfItsVersions) {
+  Tensor weight = tensor(3), average = tensor(7);
+  int64_t most = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    write_by(kMulInPlace, weight);
+    Tensor old = made_by(kMul, {&average}), share = made_by(kMul, {&weight});
+    average = made_by(recompute::cheap("aten::add"), {&old, &share});
+    most = std::max<int64_t>(most, FakeVersion::alive);
+  }
+  EXPECT_LE(most, 4 * recompute::kMostOperators);
+}
+
+TEST_F(Versions, CopiesOfCopiesKeepFewOfTheirVersions) {
+  Tensor copy = tensor(7);
+  int64_t most = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    copy = made_by({}, {&copy});
+    most = std::max<int64_t>(most, FakeVersion::alive);
+  }
+  EXPECT_LE(most, recompute::kMostVersions + 4);
+}
+
+TEST_F(Versions, AnActivationThatWasWrittenInPlaceIsStillMadeOfWhatItWasMadeOf) {
+  Tensor x = tensor(7);
+  x.version->kept_by_program();
+  Tensor y = made_by(kMul, {&x});
+  write_by(recompute::cheap("aten::relu_"), y);
+  const auto saved = save(y);
+  y.storage.reset();
+  EXPECT_TRUE(y.version->try_release());
+  EXPECT_TRUE(saved->is_released());
+  EXPECT_TRUE(saved->is_right());
+}
+
+// Each version owns the one before it: as deep as no stack is.
+TEST_F(Versions, ALongRowOfVersionsThatAllLivedIsFreed) {
+  std::vector<Tensor> all = {tensor(7)};
+  for (int i = 0; i < 300'000; ++i) all.push_back(made_by(kMul, {&all.back()}));
+  Tensor last = all.back();
+  all.clear();
+  EXPECT_GT(FakeVersion::alive, 300'000);
+  last.version->forget_useless_recipe();
+  EXPECT_EQ(FakeVersion::alive, 1);
+}
+
+TEST_F(Versions, NoChainBecomesLongerByTheReleaseOfWhatItReads) {
+  std::vector<Tensor> row = {tensor(7)};
+  std::vector<std::unique_ptr<FakeHook>> saved;
+  for (int i = 0; i < 1000; ++i) {
+    row.push_back(made_by(kMul, {&row.back()}));
+    saved.push_back(save(row.back()));
+  }
+  for (Tensor& one : row) one.storage.reset();
+  for (size_t i = row.size(); i-- > 1;) row[i].version->try_release();
+  size_t released = 0, in_a_row = 0;
+  for (const auto& hook : saved) {
+    in_a_row = hook->is_released() ? in_a_row + 1 : 0;
+    released += hook->is_released() ? 1 : 0;
+    EXPECT_LE(in_a_row, recompute::kMostOperators);
+    EXPECT_TRUE(hook->is_right());
+  }
+  EXPECT_GT(released, saved.size() / 2);
+}
+
+TEST_F(Versions, WhatTheSameCallsMadeIsForgottenWhenItIsGone) {
+  Tensor x = tensor(7);
+  for (int i = 0; i < 10'000; ++i) {
+    const Tensor y = made_by(kRelu, {&x});
+    x.version->made(y.version, FakeCall(kRelu, false).key());
+  }
+  EXPECT_EQ(FakeVersion::alive, 1);
+}
+
+// ---- memory that is written by something that PyTorch does not know of
+
+TEST_F(Versions, AStorageWhoseAddressIsKnownStaysAndIsNoSource) {
+  Tensor x = tensor(7), y = made_by(kRelu, {&x});
+  const auto of_x = save(x, Encodes::exact), of_y = save(y);
+  x.version->exposed();
+  y.storage.reset();
+  EXPECT_TRUE(y.version->try_release());
+  EXPECT_FALSE(of_y->is_released());
+  x.storage.reset();
+  EXPECT_TRUE(x.version->try_release());
+  EXPECT_FALSE(of_x->is_released());
+}
+
+TEST_F(Versions, WhatWasReleasedBeforeAnAddressIsGivenAwayReadsACopy) {
+  Tensor x = tensor(7), y = made_by(kRelu, {&x});
+  const auto of_x = save(x), of_y = save(y);
+  y.storage.reset();
+  ASSERT_TRUE(y.version->try_release() && of_y->is_released());
+  x.version->about_to_be_written();
+  x.version->exposed();
+  x.storage->memory->value = 8;  // no operator
+  EXPECT_TRUE(of_y->is_right());
+}
+
+TEST_F(Versions, AParameterWhoseAddressIsKnownIsComparedWithWhatItWas) {
+  for (const bool is_written : {false, true}) {
+    Tensor x = tensor(7), y = made_by(kRelu, {&x});
+    x.version->kept_by_program();
+    x.version->exposed();
+    x.version->compares = true;
+    const auto saved = save(y);
+    y.storage.reset();
+    ASSERT_TRUE(y.version->try_release() && saved->is_released());
+    if (is_written) x.storage->memory->value = 8;
+    if (is_written) {
+      EXPECT_ANY_THROW(saved->is_right());  // an error, not a wrong gradient
+    } else {
+      EXPECT_TRUE(saved->is_right());
+    }
+  }
 }
 
 // A program that does anything, at random; what was saved when is the model that everything is compared with.
@@ -411,8 +553,9 @@ class RandomProgram : public Versions {
       made->read(std::static_pointer_cast<FakeVersion>(before));
     }
     Tensor result = tensor(value);
+    const uint64_t key = made->key();
     result.version->set_rematerialization(std::move(made));
-    first.version->made(result.version);
+    first.version->made(result.version, key);
     add(std::move(result));
   }
 

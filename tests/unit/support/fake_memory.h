@@ -65,17 +65,25 @@ struct Rules {
 class FakeVersion final : public Version {
  public:
   FakeVersion(const StoragePtr& storage, uint64_t size, const Rules& rules)
-      : Version(size), storage_(storage), counter_(storage->counter), at_(counter_->load()), rules_(rules) {}
-  ~FakeVersion() override = default;
+      : Version(size), storage_(storage), counter_(storage->counter), at_(counter_->load()), rules_(rules) {
+    ++alive;
+  }
+  ~FakeVersion() override { --alive; }
+  static inline std::atomic<int64_t> alive{0};
 
   std::vector<std::string> reasons;  // why it was not released; with its lock held
   int failures = 0;
   std::string name;  // of the operator of the node that saved it first
   bool gives_other_bits = false;
+  bool compares = false;
 
  private:
   bool has_values() const override { return !storage_.expired() && counter_->load() == at_; }
   bool is_steady() const override { return true; }
+  bool is_compared() const override { return compares; }
+  uint64_t checksum(const Values& values) const override {
+    return static_cast<const FakeValues&>(values).memory->value;
+  }
   ValuesPtr storage() override {
     StoragePtr storage = storage_.lock();
     if (storage == nullptr) return nullptr;
@@ -180,7 +188,10 @@ class FakeCall final : public Rematerialization {
  public:
   FakeCall(recompute::Cheap op, bool is_in_place) : op_(op), is_in_place_(is_in_place) {}
 
-  void read(const FakeVersionPtr& version) { sources.push_back({version}); }
+  void read(const FakeVersionPtr& version) {
+    version->forget_useless_recipe();
+    sources.push_back({version});
+  }
   void read_small(const StoragePtr& storage) {
     small_.push_back({storage->memory, storage->counter, *storage->counter});
   }
@@ -193,6 +204,7 @@ class FakeCall final : public Rematerialization {
       if (small_[i].memory != call.small_[i].memory || small_[i].at != call.small_[i].at) return false;
     return true;
   }
+  uint64_t key() const override { return op_.number; }
   bool has_small_sources() const override {
     for (const Small& small : small_)
       if (small.counter != nullptr && small.counter->load() != small.at) return false;

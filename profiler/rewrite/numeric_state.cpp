@@ -1,0 +1,96 @@
+#include "profiler/rewrite/numeric_state.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <c10/core/DefaultDtype.h>
+
+#include <array>
+
+#include "rewrites/recompute/chain.h"
+
+namespace tapelens::rewrite {
+namespace {
+
+// MXCSR on x86-64, FPCR on aarch64: rounding mode and flushing of denormals. The exception flags of MXCSR say what
+// happened, and decide nothing.
+constexpr uint32_t kStatus = 0x3f;
+
+uint32_t float_control() {
+#if defined(__x86_64__)
+  return __builtin_ia32_stmxcsr() & ~kStatus;
+#elif defined(__aarch64__)
+  uint64_t control = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  return static_cast<uint32_t>(control);
+#else
+  return 0;
+#endif
+}
+
+void set_float_control([[maybe_unused]] uint32_t control) {
+#if defined(__x86_64__)
+  __builtin_ia32_ldmxcsr(control | (__builtin_ia32_stmxcsr() & kStatus));
+#elif defined(__aarch64__)
+  asm volatile("msr fpcr, %0" : : "r"(uint64_t{control}));
+#endif
+}
+
+struct Flag {
+  bool (*get)(const at::Context&);
+  void (*set)(at::Context&, bool);
+};
+// Those that pointwise operators, casts and norms look at, on the CPU and on CUDA.
+constexpr std::array kFlags = {
+    Flag{[](const at::Context& c) { return c.userEnabledMkldnn(); },
+         [](at::Context& c, bool on) { c.setUserEnabledMkldnn(on); }},
+    Flag{[](const at::Context& c) { return c.deterministicMkldnn(); },
+         [](at::Context& c, bool on) { c.setDeterministicMkldnn(on); }},
+    Flag{[](const at::Context& c) { return c.userEnabledCuDNN(); },
+         [](at::Context& c, bool on) { c.setUserEnabledCuDNN(on); }},
+    Flag{[](const at::Context& c) { return c.benchmarkCuDNN(); },
+         [](at::Context& c, bool on) { c.setBenchmarkCuDNN(on); }},
+    Flag{[](const at::Context& c) { return c.deterministicCuDNN(); },
+         [](at::Context& c, bool on) { c.setDeterministicCuDNN(on); }},
+    Flag{[](const at::Context& c) { return c.allowFP16ReductionCPU(); },
+         [](at::Context& c, bool on) { c.setAllowFP16ReductionCPU(on); }},
+    Flag{[](const at::Context& c) { return c.deterministicAlgorithms(); },
+         [](at::Context& c, bool on) { c.setDeterministicAlgorithms(on, c.deterministicAlgorithmsWarnOnly()); }},
+};
+
+void set(const NumericState& wanted, const NumericState& now) {
+  if (wanted.threads != now.threads) at::set_num_threads(wanted.threads);
+  if (wanted.float_control != now.float_control) set_float_control(wanted.float_control);
+  if (wanted.default_type != now.default_type)
+    c10::set_default_dtype(c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(wanted.default_type)));
+  for (size_t i = 0; i < kFlags.size(); ++i) {
+    const bool is_wanted = (wanted.flags >> i & 1) != 0;
+    if (is_wanted != ((now.flags >> i & 1) != 0)) kFlags[i].set(at::globalContext(), is_wanted);
+  }
+}
+
+}  // namespace
+
+uint64_t NumericState::hash() const {
+  const uint64_t of_flags = recompute::mixed(flags, static_cast<uint64_t>(default_type));
+  return recompute::mixed(recompute::mixed(of_flags, float_control), static_cast<uint64_t>(threads));
+}
+
+NumericState numeric_state() {
+  NumericState state;
+  state.threads = at::get_num_threads();
+  state.float_control = float_control();
+  state.default_type = static_cast<int8_t>(c10::get_default_dtype_as_scalartype());
+  const at::Context& context = at::globalContext();
+  for (size_t i = 0; i < kFlags.size(); ++i) state.flags |= uint32_t{kFlags[i].get(context)} << i;
+  return state;
+}
+
+WithNumericState::WithNumericState(const NumericState& wanted) : was_(numeric_state()), is_other_(was_ != wanted) {
+  if (is_other_) set(wanted, was_);
+}
+
+WithNumericState::~WithNumericState() {
+  if (is_other_) set(was_, numeric_state());
+}
+
+}  // namespace tapelens::rewrite

@@ -1,0 +1,36 @@
+// Members of LibTorch's classes that have no accessor. The standard lets an explicit instantiation name a private
+// member; so each is checked by the compiler against the headers of each PyTorch.
+#pragma once
+
+#include <c10/core/TensorImpl.h>
+#include <torch/csrc/autograd/saved_variable.h>
+
+namespace tapelens::rewrite::members {
+
+template <class Tag, auto Member>
+struct Expose {
+  friend constexpr auto member(Tag) { return Member; }
+};
+
+// Declared here, defined by the instantiation below it.
+#define TAPELENS_MEMBER(Tag, ...)      \
+  struct Tag {                         \
+    friend constexpr auto member(Tag); \
+  };                                   \
+  template struct Expose<Tag, __VA_ARGS__>
+
+TAPELENS_MEMBER(SavedOriginal, &torch::autograd::SavedVariable::saved_original_);
+TAPELENS_MEMBER(SavedLeaf, &torch::autograd::SavedVariable::is_leaf_);
+TAPELENS_MEMBER(SavedOfView, &torch::autograd::SavedVariable::is_inplace_on_view_);
+TAPELENS_MEMBER(SavedOutputNumber, &torch::autograd::SavedVariable::output_nr_);
+TAPELENS_MEMBER(SavedOfViewBy, &torch::autograd::SavedVariable::weak_grad_fn_);
+TAPELENS_MEMBER(Counter, &c10::VariableVersion::version_counter_);
+
+#undef TAPELENS_MEMBER
+
+// Whether two tensors count their changes together.
+inline bool is_same(const c10::VariableVersion& a, const c10::VariableVersion& b) {
+  return (a.*member(Counter{})).get() == (b.*member(Counter{})).get();
+}
+
+}  // namespace tapelens::rewrite::members

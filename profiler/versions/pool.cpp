@@ -1,0 +1,70 @@
+#include "profiler/versions/pool.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <memory_resource>
+#include <mutex>
+#include <new>
+
+namespace tapelens::versions {
+namespace {
+
+constexpr size_t kLargest = 4096;  // a pool's chunk of larger ones would be mostly empty
+
+// Pages from the system, which nothing of the C library's heap lies between.
+class Pages final : public std::pmr::memory_resource {
+  static constexpr size_t kPage = 4096;
+  static size_t rounded(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+  void* do_allocate(size_t bytes, size_t) override {
+    void* const memory = mmap(nullptr, rounded(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    return memory;
+  }
+  void do_deallocate(void* memory, size_t bytes, size_t) override { munmap(memory, rounded(bytes)); }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+struct Pool {
+  std::mutex lock;
+  Pages pages;
+  std::pmr::unsynchronized_pool_resource objects{
+      {.max_blocks_per_chunk = 1024, .largest_required_pool_block = kLargest}, &pages};
+};
+
+// Never destroyed: graphs may live as long as the process.
+Pool& pool() {
+  static Pool* const made = [] {
+    // A child frees objects that it inherits: no thread that it lacks may hold the lock.
+    pthread_atfork([] { pool().lock.lock(); }, [] { pool().lock.unlock(); }, [] { pool().lock.unlock(); });
+    return new Pool;
+  }();
+  return *made;
+}
+
+}  // namespace
+
+// The sanitizers know what was freed only of their own allocator.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+void* pool_allocate(size_t bytes) { return ::operator new(bytes); }
+void pool_free(void* memory, size_t bytes) noexcept { ::operator delete(memory, bytes); }
+#else
+void* pool_allocate(size_t bytes) {
+  if (bytes > kLargest) return ::operator new(bytes);
+  Pool& here = pool();
+  const std::lock_guard guard(here.lock);
+  return here.objects.allocate(bytes, alignof(std::max_align_t));
+}
+
+void pool_free(void* memory, size_t bytes) noexcept {
+  if (bytes > kLargest) {
+    ::operator delete(memory, bytes);
+    return;
+  }
+  Pool& here = pool();
+  const std::lock_guard guard(here.lock);
+  here.objects.deallocate(memory, bytes, alignof(std::max_align_t));
+}
+#endif
+
+}  // namespace tapelens::versions

@@ -1,0 +1,48 @@
+// Memory for the small objects of storage versions: versions, recipes, hooks.
+//
+// A training makes and frees thousands of them in each step. In the heap of the program they would lie between its
+// tensors, and the C library could not join or give back the memory around them. The pool has pages of its own, which
+// it keeps: they are as many as the most objects that were alive at once.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace tapelens::versions {
+
+// Any thread, and a forked child: the pool is never locked across a fork. Throws std::bad_alloc.
+void* pool_allocate(size_t bytes);
+void pool_free(void* memory, size_t bytes) noexcept;
+
+template <class T>
+struct PoolAllocator {
+  using value_type = T;
+  static_assert(alignof(T) <= alignof(std::max_align_t));
+
+  PoolAllocator() = default;
+  template <class U>
+  PoolAllocator(const PoolAllocator<U>&) {}  // NOLINT(google-explicit-constructor): allocators convert
+  T* allocate(size_t count) { return static_cast<T*>(pool_allocate(count * sizeof(T))); }
+  void deallocate(T* memory, size_t count) noexcept { pool_free(memory, count * sizeof(T)); }
+  template <class U>
+  bool operator==(const PoolAllocator<U>&) const {
+    return true;
+  }
+};
+
+template <class T, class... Arguments>
+std::shared_ptr<T> make_pooled(Arguments&&... arguments) {
+  return std::allocate_shared<T>(PoolAllocator<T>(), std::forward<Arguments>(arguments)...);
+}
+
+// A base of classes that `new` makes in the pool.
+struct Pooled {
+  static void* operator new(size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* memory, size_t bytes) noexcept { pool_free(memory, bytes); }
+
+ protected:
+  ~Pooled() = default;
+};
+
+}  // namespace tapelens::versions
