@@ -28,6 +28,12 @@ inline bool has_plain_shape(const c10::TensorImpl& impl, const at::Tensor& tenso
 
 }  // namespace guards
 
+// Of no kind that is dispatched differently from a strided tensor of the CPU or of CUDA.
+inline bool has_plain_keys(const at::Tensor& tensor) {
+  const c10::DispatchKeySet keys = tensor.unsafeGetTensorImpl()->key_set();
+  return keys == guards::kPlainKeys || keys == guards::kPlainCudaKeys;
+}
+
 // Strided, on the CPU, with a storage and sizes that are numbers, of no kind that is dispatched differently, neither an
 // inference tensor nor one with a forward-mode gradient. False for undefined tensors.
 inline bool is_plain_on_cpu(const at::Tensor& tensor) {
@@ -38,9 +44,7 @@ inline bool is_plain_on_cpu(const at::Tensor& tensor) {
 // The same, on the CPU or on a CUDA device.
 inline bool is_plain(const at::Tensor& tensor) {
   if (!tensor.defined()) return false;
-  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  return (impl.key_set() == guards::kPlainKeys || impl.key_set() == guards::kPlainCudaKeys) &&
-         guards::has_plain_shape(impl, tensor);
+  return has_plain_keys(tensor) && guards::has_plain_shape(*tensor.unsafeGetTensorImpl(), tensor);
 }
 
 // No mode is active that sees the operators of this thread or stands between them and their kernels.

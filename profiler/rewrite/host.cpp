@@ -95,19 +95,26 @@ bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole
 // Calls and writes are followed for the sake of rematerialization.
 Attempted following() { return {recomputation(true).id, Level::recomputed}; }
 
-// Calls take(storage) for each storage of an argument: a tensor, or lists of them.
+// Calls take(tensor) for each tensor of an argument, which may be a tensor or lists of them.
 template <class Take>
-void each_storage(const c10::IValue& argument, const Take& take) {
+void each_tensor(const c10::IValue& argument, const Take& take) {
   if (argument.isTensor()) {
-    const at::Tensor& tensor = argument.toTensor();
-    if (tensor.defined() && tensor.has_storage())
-      take(*tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+    if (argument.toTensor().defined()) take(argument.toTensor());
   } else if (argument.isList()) {
     for (const c10::IValue& element : argument.toListRef()) {
       if (!element.isTensor() && !element.isList()) break;
-      each_storage(element, take);
+      each_tensor(element, take);
     }
   }
+}
+
+template <class Take>
+void each_storage(const c10::IValue& argument, const Take& take) {
+  each_tensor(argument, [&](const at::Tensor& tensor) {
+    if (!tensor.has_storage()) return;
+    // A wrapper of functorch says so of the tensor that it wraps, and has none itself.
+    if (auto* storage = storage_of(tensor)) take(*storage);
+  });
 }
 
 void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save,
@@ -265,16 +272,16 @@ void touch(streams::Moment moment, const c10::IValue& argument, bool is_output) 
 }
 
 void begin_variable_change(const at::Tensor& variable) {
-  if (variable.defined() && variable.has_storage()) attempt(following(), [&] { variable_changes(variable); });
+  if (variable.defined() && storage_of(variable) != nullptr) attempt(following(), [&] { variable_changes(variable); });
 }
 
 void watch_outputs(c10::ArrayRef<c10::IValue> outputs) {
   if constexpr (!kSeesAddresses) return;
   attempt(following(), [&] {
     for (const c10::IValue& output : outputs) {
-      each_storage(output, [](c10::StorageImpl& storage) {
-        if (storage.sym_nbytes().maybe_as_int().value_or(0) >= static_cast<int64_t>(least_source()))
-          watch_address(storage);
+      each_tensor(output, [](const at::Tensor& tensor) {
+        // Other kinds of tensors may have storages that cannot be asked: the allocator of a zero tensor is gone.
+        if (has_plain_keys(tensor) && tensor.storage().nbytes() >= least_source()) watch_address(*storage_of(tensor));
       });
     }
   });

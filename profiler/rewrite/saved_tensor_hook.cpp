@@ -162,9 +162,8 @@ void SavedTensorHook::check(const at::Tensor& variable) const {
 
 // By .data or set_(): LibTorch computes with what the variable has when the backward comes.
 bool SavedTensorHook::has_other_memory(const at::Tensor& variable) const {
-  if (!variable.defined() || !variable.has_storage()) return false;
-  const auto* storage = variable.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-  return !version_->is_storage(storage) || Geometry(variable) != geometry_;
+  if (!variable.defined() || storage_of(variable) == nullptr) return false;
+  return !version_->is_storage(storage_of(variable)) || Geometry(variable) != geometry_;
 }
 
 at::Tensor SavedTensorHook::call_unpack_hook() {

@@ -43,10 +43,6 @@ Table& table() {
   return *made;
 }
 
-const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
-  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-}
-
 uint32_t use_count(const c10::StorageImpl* storage) {
   return static_cast<uint32_t>(c10::raw::intrusive_ptr::use_count(const_cast<c10::StorageImpl*>(storage)));
 }

@@ -23,6 +23,10 @@ namespace tapelens::rewrite {
 struct RecordedCall;
 class SavedTensorHook;
 
+// Null where the tensor has none: has_storage() of a wrapper speaks of the tensor that it wraps.
+inline c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
 bool is_copy_on_write(const c10::StorageImpl& storage);
 
 class StorageValues final : public versions::Values {
