@@ -71,13 +71,13 @@ def growing(n):
     yield "covered", snapshot(items(covering), items([segment(0x1000, n * 512, covered)]))
     yield "covered-too-much", snapshot(items([event("alloc", 0x900 + i % 16, 1 << 50) for i in range(n)]), items([segment(0x1000, n * 512, covered)]))
     yield "segments", snapshot(items([event("segment_alloc" if i % 2 else "segment_free", 0x1000 + i * 7919 % n * 4096, (i % 97 + 1) * 4096000)
-                                      for i in range(n)]))
+                                      for i in range(n)] + [allocation()]))
     yield "nested-lists", PROTOCOL + b"]" * n + b"a" * (n - 1) + b"."
     yield "marks", PROTOCOL + b"(" * n + b"."
     yield "entry-twice", PROTOCOL + dictionary(segments=b"]", device_traces=b"](](" + allocation() + b"\x94" + b"h\0" * n + b"ee") + b"."
     yield "list-twice", PROTOCOL + dictionary(segments=b"]", device_traces=b"](" + items([allocation()]) + b"\x94" + b"h\0" * n + b"e") + b"."
     yield "traces", PROTOCOL + dictionary(segments=b"]", device_traces=b"](" + b"]" * n + b"e") + b"."
-    yield "actions", snapshot(items([event(f"zap{i}", 4096, 1) for i in range(n)]))
+    yield "actions", snapshot(items([event(f"zap{i}", 4096, 1) for i in range(n)] + [allocation()]))
     yield "pools", snapshot(items([event("alloc", 4096 * i, 512, pool_id=number(i) + number(i) + b"\x86") for i in range(1, n)]))
     yield "streams", snapshot(items([event("alloc", 4096 * i, 512, stream=number(i)) for i in range(1, n)]))
     yield "notes", snapshot(items([event("alloc", 4096 * i, 512, user_metadata=text(f"m{i}\x1b]0;PWN\x07\n</script><img src=x onerror=alert(1)>"))
@@ -122,4 +122,5 @@ def as_they_are():
     yield "empty", b""
     yield "two-bytes", PROTOCOL
     yield "nothing", PROTOCOL + b"."
+    yield "nothing-allocated", snapshot(items([event("zap", 4096, 1), event("segment_alloc", 4096, 1), event("alloc", 4096, 0)]))
     yield "more-behind", snapshot(items([allocation()])) + b"x"

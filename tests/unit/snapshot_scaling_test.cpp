@@ -92,13 +92,17 @@ std::string allocations_that_cover_all_blocks(int n) {
                   {dict({{"address", number(0x1000)}, {"total_size", number(n * 512)}, {"blocks", list(blocks)}})});
 }
 std::string segments_that_overlap(int n) {
-  return snapshot(times(n, [n](int i) {
+  std::vector<std::string> trace = times(n, [n](int i) {
     return entry(i % 2 != 0 ? "segment_alloc" : "segment_free", 0x1000 + uint64_t(i) * 7919 % n * 4096,
                  (uint64_t(i) % 97 + 1) * 4096000);
-  }));
+  });
+  trace.push_back(alloc(0));
+  return snapshot(trace);
 }
 std::string actions_of_their_own(int n) {
-  return snapshot(times(n, [](int i) { return entry("zap" + std::to_string(i), 4096, 1); }));
+  std::vector<std::string> trace = times(n, [](int i) { return entry("zap" + std::to_string(i), 4096, 1); });
+  trace.push_back(alloc(0));
+  return snapshot(trace);
 }
 std::string texts_of_their_own(int n) {
   std::string all = "}(" + text("segments") + "]" + text("device_traces") + list({list({alloc(0)})});

@@ -323,10 +323,10 @@ TEST(Snapshot, NoNumberOfPoolsIsTooLarge) {
 }
 
 // Whether sizes that add up to 2^63 are refused, and a little less is imported, as a file that is read whole.
-void expect_less_than_all(const std::function<std::string(int)>& make, int most) {
+void expect_less_than_all(const char* what, const std::function<std::string(int)>& make, int most) {
   const auto less = import(make(most));
-  EXPECT_TRUE(less) << less.error().message;
-  EXPECT_NE(refused(make(most + 1)).find("its sizes add up to more than 2^63 bytes"), std::string::npos);
+  EXPECT_TRUE(less) << what << ": " << less.error().message;
+  EXPECT_NE(refused(make(most + 1)).find("its sizes add up to more than 2^63 bytes"), std::string::npos) << what;
 }
 
 TEST(Snapshot, SizesThatAddUpToMoreThanANumberAreRefused) {
@@ -338,15 +338,16 @@ TEST(Snapshot, SizesThatAddUpToMoreThanANumberAreRefused) {
       return snapshot({}, trace);
     };
   };
-  expect_less_than_all(many("alloc"), 2047);
-  expect_less_than_all(many("segment_alloc"), 2047);
-  expect_less_than_all(many("oom"), 2047);
+  expect_less_than_all("alloc", many("alloc"), 2047);
+  expect_less_than_all("segment_alloc", many("segment_alloc"), 2046);  // freed at the end, since nothing is there
+  expect_less_than_all("oom", many("oom"), 2047);
   // Of blocks that are there at the end, and nothing is known of besides.
   expect_less_than_all(
+      "blocks",
       [](int count) {
         std::vector<std::string> segments;
         for (int i = 0; i < count; ++i) {
-          const int64_t at = i * kLarge + 512;
+          const auto at = static_cast<int64_t>(static_cast<uint64_t>(i) * kLarge + 512);
           segments.push_back(segment(at, kLarge - 512, {block(at, kLarge - 512, kLarge - 512, "active_allocated")}));
         }
         return snapshot(segments, {});
@@ -354,12 +355,21 @@ TEST(Snapshot, SizesThatAddUpToMoreThanANumberAreRefused) {
       2048);
   // What is allocated when the device is full, again and again.
   expect_less_than_all(
+      "allocated",
       [](int count) {
         std::vector<std::string> trace{entry("alloc", 4096, kLarge, 0)};
         for (int i = 0; i < count; ++i) trace.push_back(entry("oom", 4096, 1, i));
         return snapshot({}, trace);
       },
       2047);
+}
+
+TEST(Snapshot, WhereNothingIsAllocatedNothingIsImported) {
+  for (const char* action : {"segment_alloc", "oom", "free_requested", "something new"}) {
+    EXPECT_NE(refused(snapshot({}, {entry(action, 4096, 1, 0), entry("alloc", kBase, 0, 1)})).find("holds no memory"),
+              std::string::npos)
+        << action;
+  }
 }
 
 TEST(Snapshot, MemoryBehindTheLastAddressIsRefused) {
