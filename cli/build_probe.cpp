@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -23,7 +26,9 @@
 #include "cli/messages.h"
 #include "cli/temporary_folder.h"
 #include "cli/torch_fit.h"
+#include "profiler/fits/built.h"
 #include "profiler/fits/fits.h"
+#include "trace/regular_file.h"
 
 namespace tapelens::cli {
 namespace {
@@ -44,11 +49,18 @@ struct Torch {
 constexpr std::array kUnits = {"unit_observe", "unit_record", "unit_plain"};  // the longest first
 constexpr int kOldestCompiler = 11;
 
+// Of a file of PyTorch; empty if there is none.
+std::string text_of(const std::string& path) {
+  constexpr uint64_t kMostBytes = 1 << 20;
+  const auto text = trace::read_regular_file(path, kMostBytes);
+  return text ? *text : std::string();
+}
+
 // "2.15.0" of the headers; empty if there are none.
 std::string release_of(const std::string& folder) {
   int major = -1, minor = -1, patch = -1;
   for (const char* header : {"torch/headeronly/version.h", "torch/csrc/api/include/torch/version.h"}) {
-    std::ifstream file(folder + "/include/" + header);
+    std::istringstream file(text_of(folder + "/include/" + header));
     for (std::string line; std::getline(file, line);) {
       std::sscanf(line.c_str(), "#define TORCH_VERSION_MAJOR %d", &major);
       std::sscanf(line.c_str(), "#define TORCH_VERSION_MINOR %d", &minor);
@@ -61,8 +73,7 @@ std::string release_of(const std::string& folder) {
 
 // 0 for GCC's older ABI of strings, which no package of PyTorch has had since 2.6.
 std::string abi_of(const std::string& folder) {
-  std::ifstream file(folder + "/share/cmake/Torch/TorchConfig.cmake");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = text_of(folder + "/share/cmake/Torch/TorchConfig.cmake");
   return text.find("_GLIBCXX_USE_CXX11_ABI=0") == std::string::npos ? "1" : "0";
 }
 
@@ -177,6 +188,25 @@ int compile(const BuildProbeOptions& options, const Torch& torch, const std::str
   return ended_well(start(words, folder, log)) ? kFine : failed("linking the probe", log);
 }
 
+// Makes the folder of built probes, for this user alone whatever the umask: a probe that others can change is not
+// loaded. Says why it cannot be used; empty: it can.
+std::string make_cache() {
+  const fs::path target = built_probe_folder(), own = target.parent_path(), cache = own.parent_path();
+  std::error_code error;
+  fs::create_directories(cache.parent_path(), error);
+  for (const fs::path& folder : {cache, own, target}) {
+    struct stat facts {};
+    if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return folder.string() + ": " + std::strerror(errno);
+    if (folder != cache && stat(folder.c_str(), &facts) == 0 && facts.st_uid == geteuid() &&
+        (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+      chmod(folder.c_str(), facts.st_mode & 07777U & ~static_cast<mode_t>(S_IWGRP | S_IWOTH));
+  }
+  std::array<char, 4096> changeable{};
+  if (tapelens_is_private(target.c_str(), changeable.data()) == 1) return {};
+  return std::string("other users can change ") + changeable.data() +
+         ", so a probe in it would not be loaded: make it yours and writable for you alone, or set XDG_CACHE_HOME";
+}
+
 // Into the folder of built probes: the list last, which is what is looked for.
 int put(const Torch& torch, const std::string& folder, std::string& path) {
   const std::string list = folder + "/list", target = built_probe_folder();
@@ -193,11 +223,12 @@ int put(const Torch& torch, const std::string& folder, std::string& path) {
     if (line.starts_with("core ")) core = line.substr(5);
   }
   std::error_code error;
-  fs::create_directories(target, error);
   path = target + "/probe-" + torch.minor + "-" + core;
   for (const auto& [from, extension] : {std::pair{folder + "/probe.so", ".so"}, {list, ".fits"}}) {
     const std::string fresh = path + extension + "." + std::to_string(getpid());
     if (!error) fs::copy_file(from, fresh, error);
+    if (!error)
+      fs::permissions(fresh, fs::perms::group_write | fs::perms::others_write, fs::perm_options::remove, error);
     if (!error) fs::rename(fresh, path + extension, error);
   }
   path += ".so";
@@ -260,6 +291,7 @@ int build_probe(const BuildProbeOptions& options) {
     return kFine;
   }
   if (const int code = check_compiler(options); code != kFine) return code;
+  if (const std::string why = make_cache(); !why.empty()) return fail({why});
   const TemporaryFolder folder;
   if (!folder) return fail({folder.reason()});
   const auto begin = std::chrono::steady_clock::now();

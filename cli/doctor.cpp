@@ -58,7 +58,8 @@ void examine_installation(Findings& findings, const std::string& libraries, cons
 void examine_torch(Findings& findings, const std::string& python, const PythonFacts& facts) {
   const std::string what = "PyTorch " + facts.torch + " in " + facts.torch_folder;
   const std::string build = "Make one: tapelens build-probe --python " + report::shell_quote(python);
-  switch (probe_fit(minor_of(facts.torch), facts.torch_folder)) {
+  std::string changeable;
+  switch (probe_fit(minor_of(facts.torch), facts.torch_folder, &changeable)) {
     case ProbeFit::installed:
       return findings.good(what);
     case ProbeFit::built:
@@ -67,6 +68,8 @@ void examine_torch(Findings& findings, const std::string& python, const PythonFa
       return findings.bad(what + " has no probe here", build);
     case ProbeFit::other:
       return findings.bad(what + " is another build than the probe was compiled for: its headers differ", build);
+    case ProbeFit::refused:
+      return findings.bad(what + ": " + refusal_of(changeable), "Make it yours and writable for you alone. " + build);
     case ProbeFit::unknown:
       return findings.bad(what + " has neither include/ nor version.py to tell its build by",
                           "Install PyTorch whole: pip install --force-reinstall torch");

@@ -14,6 +14,8 @@
 namespace tapelens::cli {
 namespace {
 
+constexpr size_t kLongestShebang = 4096;  // bytes; the kernel reads 256
+
 constexpr const char* kQuestion =
     "import sys, os\n"
     "print(sys.version.split()[0]); print(sys.executable)\n"
@@ -71,11 +73,17 @@ ProgramFacts look_into(const std::string& program) {
     return facts;
   }
   facts.privileged = (status.st_mode & (S_ISUID | S_ISGID)) != 0;
-  std::ifstream file(facts.path, std::ios::binary);
+  std::ifstream file(facts.path, std::ios::binary);  // a regular file: to open another may wait
   Elf64_Ehdr header{};
   file.read(reinterpret_cast<char*>(&header), sizeof(header));
   if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
     facts.script = true;
+    std::string begin(kLongestShebang, '\0');
+    file.clear();
+    file.seekg(0);
+    file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+    begin.resize(static_cast<size_t>(file.gcount()));
+    if (begin.starts_with("#!")) facts.shebang = begin.substr(2, begin.find('\n') - 2);
     return facts;
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr)) {

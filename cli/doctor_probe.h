@@ -19,6 +19,7 @@ struct ProgramFacts {
   std::string error;
   std::string path;
   bool script = false;      // not an ELF file
+  std::string shebang;      // of a script: the words behind "#!", the interpreter's
   bool dynamic = false;     // has a loader
   bool privileged = false;  // setuid or setgid
 };

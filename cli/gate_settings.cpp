@@ -7,9 +7,14 @@
 #define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
+#include "cli/toml_depth.h"
+#include "trace/regular_file.h"
+
 namespace tapelens::cli {
 
 namespace {
+
+constexpr uint64_t kMostSettingsBytes = 1 << 20;
 
 trace::Error wrong(const std::string& file, const toml::node& node, const std::string& why) {
   return {file + ":" + std::to_string(node.source().begin.line) + ": " + why, trace::ErrorKind::usage};
@@ -18,12 +23,19 @@ trace::Error wrong(const std::string& file, const toml::node& node, const std::s
 }  // namespace
 
 trace::Result<GateSettings> read_settings(const std::string& file) {
-  const toml::parse_result parsed = toml::parse_file(file);
+  const auto content = trace::read_regular_file(file, kMostSettingsBytes);
+  if (!content) return trace::Error{file + ": cannot be read: " + content.error().message};
+  if (const size_t line = too_deep_toml_line(*content); line > 0) {
+    return trace::Error{file + ":" + std::to_string(line) + ": more than " + std::to_string(kDeepestToml) +
+                            " tables or lists within one another: [check] has none",
+                        trace::ErrorKind::usage};
+  }
+  const toml::parse_result parsed = toml::parse(*content, file);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
-    const auto line = error.source().begin.line;
-    return trace::Error{file + (line > 0 ? ":" + std::to_string(line) : "") + ": " + std::string(error.description()),
-                        line > 0 ? trace::ErrorKind::usage : trace::ErrorKind::unreadable};
+    return trace::Error{
+        file + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()),
+        trace::ErrorKind::usage};
   }
   GateSettings out;
   const toml::table& all = parsed.table();

@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "analyzer/report/bounded_json.h"
 #include "cli/text.h"
+#include "trace/regular_file.h"
 
 namespace tapelens::cli {
 namespace {
 
 using Json = nlohmann::json;
 using rewrites::Site;
+
+constexpr uint64_t kMostPlanBytes = 64 << 20;
 
 // One sentence of what is wrong; empty: nothing.
 std::string take_text(const Json& site, const char* key, std::string& text) {
@@ -69,10 +72,16 @@ std::string name_of(size_t number, const Site& site) {
 
 trace::Result<std::vector<rewrites::Site>> read_plan(const std::string& path, const std::vector<std::string>& known) {
   const auto failed = [&](const std::string& what) { return trace::Error{path + ": " + what}; };
-  std::ifstream file(path);
-  if (!file) return failed("cannot be read: " + std::string(std::strerror(errno)));
-  const Json plan = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (plan.is_discarded()) return failed("it is no JSON: write a plan with tapelens advise --write-plan");
+  const auto text = trace::read_regular_file(path, kMostPlanBytes);
+  if (!text) return failed("cannot be read: " + text.error().message);
+  Json plan;
+  try {
+    plan = report::parse_bounded<Json>(*text);
+  } catch (const Json::parse_error&) {
+    return failed("it is no JSON: write a plan with tapelens advise --write-plan");
+  } catch (const Json::exception&) {
+    return failed("it is no plan: its JSON is too deep: write one with tapelens advise --write-plan");
+  }
   const auto version = plan.is_object() ? plan.find("tapelens_plan") : plan.end();
   if (version == plan.end() || !version->is_number_integer()) {
     return failed("it is no plan: 'tapelens_plan' is missing: write one with tapelens advise --write-plan");

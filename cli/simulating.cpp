@@ -10,8 +10,8 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "analyzer/report/escape.h"
 #include "cli/doctor_probe.h"
@@ -40,17 +40,9 @@ std::string interpreter_of(const std::vector<std::string>& command) {
   for (const std::string& word : command) {
     if (is_python(word) && look_into(word).error.empty()) return word;
   }
-  if (facts.script) {
-    std::ifstream file(facts.path);
-    std::string line;
-    if (std::getline(file, line) && line.starts_with("#!")) {
-      line = line.substr(2, line.find_last_not_of(" \r") - 1);
-      for (size_t begin = 0; begin < line.size();) {
-        const size_t end = std::min(line.find(' ', begin), line.size());
-        if (const std::string word = line.substr(begin, end - begin); is_python(word)) return word;
-        begin = end + 1;
-      }
-    }
+  std::istringstream shebang(facts.shebang);
+  for (std::string word; shebang >> word;) {
+    if (is_python(word)) return word;
   }
   return look_into("python3").error.empty() ? "python3" : "python";
 }

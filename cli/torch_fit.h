@@ -16,10 +16,14 @@ enum class ProbeFit {
   built,      // one that `tapelens build-probe` made
   none,       // there is none of this minor
   other,      // those of this minor were compiled for other builds
+  refused,    // other users can change the one that `tapelens build-probe` made
   unknown,    // this PyTorch has nothing to tell its build by
 };
-// `minor`: "2.15"; `folder`: of the PyTorch, with lib/ and include/.
-ProbeFit probe_fit(const std::string& minor, const std::string& folder);
+// `minor`: "2.15"; `folder`: of the PyTorch, with lib/ and include/; `changeable`: the path that other users can
+// change.
+ProbeFit probe_fit(const std::string& minor, const std::string& folder, std::string* changeable = nullptr);
+// The sentence about it.
+std::string refusal_of(const std::string& changeable);
 
 // "2.15" of "2.15.0+cu130".
 std::string minor_of(const std::string& version);

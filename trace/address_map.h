@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "trace/seeded_hash.h"
+
 namespace tapelens::trace {
 
 // Keys are addresses, never 0. Pointers to values hold until the next insert or erase.
@@ -48,7 +50,7 @@ class AddressMap {
     uint64_t address = 0;
     Value value{};
   };
-  size_t home(uint64_t address) const { return (address * 0x9e3779b97f4a7c15ULL >> 20) & (slots_.size() - 1); }
+  size_t home(uint64_t address) const { return seeded_hash(address, seed_) & (slots_.size() - 1); }
   size_t next(size_t i) const { return (i + 1) & (slots_.size() - 1); }
   void place(uint64_t address, const Value& value) {
     size_t i = home(address);
@@ -63,6 +65,7 @@ class AddressMap {
   }
   std::vector<Slot> slots_;
   size_t count_ = 0;
+  uint64_t seed_ = hash_seed();
 };
 
 }  // namespace tapelens::trace

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "trace/seeded_hash.h"
 #include "trace/table_sink.h"
 #include "trace/utf8.h"
 
@@ -28,12 +29,8 @@ class SharedTables {
   void flush() { sinks_.flush(); }
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
   // Keys are the bytes of what is interned.
-  using Ids = std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>>;
+  using Ids = std::unordered_map<std::string, uint32_t, SeededHash, std::equal_to<>>;
   static std::pair<uint32_t, bool> intern(Ids& ids, std::string_view key);
 
   Ids strings_, frames_, stacks_, layouts_, modules_, devices_;

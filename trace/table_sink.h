@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "trace/schema.h"
@@ -29,11 +30,18 @@ class TableSink {
 
   // The row's number, counted from 1: the id of what it holds.
   Id push(const Row<T>& row) {
-    for_each_column<T>([at = buffered_](const auto& value, auto& values) { values[at] = to_raw(value); }, row,
-                       buffers_);
+    for_each_column<T>(
+        [this](const auto& value, auto& values, auto& total) {
+          values[buffered_] = to_raw(value);
+          if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, Bytes>)
+            sums_fit_ &= !__builtin_add_overflow(total, values[buffered_], &total);
+        },
+        row, buffers_, totals_);
     if (++buffered_ == kChunkRows) flush();
     return Id{++rows_};
   }
+  // No column of bytes sums to 2^63 or more: a reader leaves out a table whose column does.
+  bool sums_fit() const { return sums_fit_; }
   void flush() {
     if (buffered_ > 0)
       for_each_column<T>(
@@ -45,12 +53,16 @@ class TableSink {
  private:
   template <class Spec>
   using Buffer = std::unique_ptr<typename Spec::Raw[]>;
+  template <class Spec>
+  using Total = int64_t;
 
   SealedWriter& writer_;
   uint32_t process_;
   size_t buffered_ = 0;
   uint32_t rows_ = 0;
   T<Buffer> buffers_;
+  T<Total> totals_{};  // of columns of bytes
+  bool sums_fit_ = true;
 };
 
 // The sinks of all tables of a list: push<table::Frees>({.of = ..., .time = ...}).
@@ -65,6 +77,9 @@ class TableSinks<TableList<T...>> {
   template <template <template <class> class> class Of>
   auto push(const Row<Of>& row) {
     return std::get<TableSink<Of>>(sinks_).push(row);
+  }
+  bool sums_fit() const {
+    return std::apply([](const auto&... sink) { return (sink.sums_fit() && ...); }, sinks_);
   }
   void flush() {
     std::apply([](auto&... sink) { (sink.flush(), ...); }, sinks_);

@@ -84,7 +84,7 @@ enum class Loss : uint8_t {
   forked_child = 3,       // processes forked after LibTorch was loaded: counted, not recorded
   torn_block = 4,         // blocks of a spool whose checksum or structure is wrong
   unattributed_save = 5,  // saves whose node or field is not known
-  truncated_text = 6,     // strings or stacks longer than a block holds
+  truncated_text = 6,     // strings or stacks longer than a block holds, or than an import keeps
   unmatched_event = 7,    // ends without a begin, frees of memory that was never seen
   unwritable = 8,         // processes whose spool could not be made
   truncated_spool = 9,    // processes that ended without saying so (killed): what they had not committed

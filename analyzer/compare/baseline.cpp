@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/report/bounded_json.h"
 #include "analyzer/report/json.h"
 
 namespace tapelens::compare {
@@ -97,7 +98,28 @@ uint64_t number(const Json& value, uint64_t most = static_cast<uint64_t>(std::nu
   if (out > most) refuse("a number out of range", value);
   return out;
 }
+// Sums of its numbers are signed 64-bit numbers everywhere: no sum of them all may be greater.
+class RunningSum {
+ public:
+  void add(const Json& value) {
+    if (!value.is_number_integer()) return;
+    const bool is_negative = !value.is_number_unsigned();  // the parser's integers are signed only below zero
+    const uint64_t number = is_negative ? ~value.get<uint64_t>() : value.get<uint64_t>();
+    if (__builtin_add_overflow(total_, number, &total_)) refuse("numbers that add up to more than 2^63", value);
+  }
+
+ private:
+  int64_t total_ = 0;
+};
 Bytes bytes(const Json& value) { return Bytes{static_cast<int64_t>(number(value))}; }
+// Never by Json::get, which makes one of whatever is a number.
+int64_t signed_number(const Json& value, int64_t least, int64_t most) {
+  if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(most)))
+    refuse("no whole number, or one out of range", value);
+  const auto out = value.get<int64_t>();
+  if (out < least || out > most) refuse("a number out of range", value);
+  return out;
+}
 std::string text(const Json& value) { return value.get_ref<const std::string&>(); }
 
 template <class Kind>
@@ -130,10 +152,11 @@ Row row_of(const Json& from) {
 }
 
 KnownFinding finding_of(const Json& from) {
-  return {text(from.at("id")),        text(from.at("check")),  kind_of(from.at("severity"), 3, check::severity_name),
-          text(from.at("title")),     text(from.at("node")),   text(from.at("field")),
-          text(from.at("operator")),  text(from.at("module")), source_of(from),
-          text(from.at("statement")), bytes(from.at("bytes")), Bytes{from.at("gain").get<int64_t>()}};
+  return {
+      text(from.at("id")),        text(from.at("check")),  kind_of(from.at("severity"), 3, check::severity_name),
+      text(from.at("title")),     text(from.at("node")),   text(from.at("field")),
+      text(from.at("operator")),  text(from.at("module")), source_of(from),
+      text(from.at("statement")), bytes(from.at("bytes")), Bytes{signed_number(from.at("gain"), INT64_MIN, INT64_MAX)}};
 }
 
 uint64_t of_hex(const Json& value) {
@@ -167,7 +190,7 @@ Snapshot snapshot_of(const Json& from) {
   out.simulated_gpu = text(from.at("simulated_gpu"));
   out.steps = text(from.at("steps"));
   for (const Json& one : from.at("devices")) {
-    const auto rank = one.at("rank").get<int32_t>();
+    const auto rank = static_cast<int32_t>(signed_number(one.at("rank"), -1, INT32_MAX));
     const auto process = number(one.at("process"), 1 << 20);
     if (process > out.processes.size()) refuse("a process that is not the next one", one);
     if (process == out.processes.size()) out.processes.push_back({rank, {}});
@@ -245,7 +268,8 @@ std::string baseline_json(const Snapshot& snapshot, const check::SourceTree& tre
 
 trace::Result<Snapshot> read_baseline(std::string_view json) {
   try {
-    const Json from = Json::parse(json);
+    RunningSum sum;
+    const Json from = report::parse_bounded<Json>(json, [&sum](const Json& value) { sum.add(value); });
     if (!from.is_object() || from.value("format", "") != kFormat) {
       return trace::Error{
           "is JSON, but no baseline (a report has not enough): write one with tapelens check RECORDING "

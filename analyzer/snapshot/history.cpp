@@ -104,13 +104,19 @@ class Follower {
     std::ranges::sort(older, {}, &Held::address);
     std::vector<bool> is_later(older.size());
     if (!ends_with_snapshot()) {
+      // Allocations that cover many of them overlap: they are counted at their first and behind their last.
+      std::vector<int64_t> begins(older.size() + 1);
+      const auto index = [&](auto at) { return static_cast<size_t>(at - older.begin()); };
       each_event([&](uint64_t, const Event& event) {
         if (event.action != Action::alloc) return;
-        auto at = std::ranges::upper_bound(older, event.address, {}, &Held::address);
-        if (at != older.begin() && std::prev(at)->address + std::prev(at)->bytes > event.address) --at;
-        for (; at != older.end() && at->address < event.address + event.bytes; ++at)
-          is_later[static_cast<size_t>(at - older.begin())] = true;
+        auto first = std::ranges::upper_bound(older, event.address, {}, &Held::address);
+        const auto end = std::ranges::lower_bound(first, older.end(), event.address + event.bytes, {}, &Held::address);
+        if (first != older.begin() && std::prev(first)->address + std::prev(first)->bytes > event.address) --first;
+        ++begins[index(first)];
+        --begins[index(end)];
       });
+      int64_t covering = 0;
+      for (size_t i = 0; i < older.size(); ++i) is_later[i] = (covering += begins[i]) > 0;
     }
     for (size_t i = 0; i < older.size(); ++i) {
       (is_later[i] ? out_.later : out_.before).push_back(older[i]);

@@ -45,15 +45,20 @@ trace::Result<trace::SealSummary> import_snapshot(const ImportOptions& options) 
   if (!snapshot) return snapshot.error();
   const auto all = histories(*snapshot);
   if (!all) return trace::Error{options.input + ": " + all.error().message + ": no snapshot of PyTorch says that"};
-  if (all->empty()) {
-    return trace::Error{options.input +
-                        ": holds no memory of any device: call torch.cuda.memory._record_memory_history() "
-                        "before the program allocates, and _dump_snapshot() while it still runs"};
-  }
+  const trace::Error nothing{options.input +
+                             ": holds no memory of any device: call torch.cuda.memory._record_memory_history() "
+                             "before the program allocates, and _dump_snapshot() while it still runs"};
+  if (all->empty()) return nothing;
 
   const auto tables = std::make_unique<trace::ProcessSinks>(writer, 0);
   ProcessWriter process(*snapshot, *all, *tables, shared);
   process.run(part(kReading, 1 - kReading));
+  if (process.peaks().empty()) return nothing;  // a report has nothing to say of it
+  if (!tables->sums_fit()) {
+    return trace::Error{options.input +
+                        ": its sizes add up to more than 2^63 bytes, so the file is damaged: write it again with "
+                        "torch.cuda.memory._dump_snapshot"};
+  }
   const Facts facts = facts_of(*all);
   const auto inform = [&](std::string_view key, std::string_view value) {
     tables->push<table::Information>({.key = shared.string(key), .value = shared.string(value)});
@@ -71,6 +76,7 @@ trace::Result<trace::SealSummary> import_snapshot(const ImportOptions& options) 
     tables->push<table::Losses>({.kind = kind, .count = count, .since = {}});
     summary.losses.push_back({kind, count});
   };
+  lose(Loss::truncated_text, snapshot->cut_stacks);
   lose(Loss::unmatched_event, facts.unmatched);
   lose(Loss::dropped_history, facts.dropped);
   lose(Loss::unknown_action, process.unknown_actions());

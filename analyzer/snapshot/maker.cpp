@@ -104,6 +104,10 @@ class SnapshotMaker::Fields {
     if (value.is_negative || value.payload > kMostBytes) wrong(key, "is no size");
     return value.payload;
   }
+  // Memory from an address on; no byte of it is behind the last address.
+  static void check_region(uint64_t address, uint64_t bytes) {
+    if (address + bytes < address) throw Malformed{0, "memory that ends behind the last address"};
+  }
   int64_t number(Key key, int64_t otherwise) const {
     if (!has(key)) return otherwise;
     const Value& value = integer(key);
@@ -229,22 +233,31 @@ Range SnapshotMaker::take(const Value* list, Made what) {
   return of.range;
 }
 
-// PyTorch's own frames in C++ say nothing of the program; where there are no others they are all there is.
 Value SnapshotMaker::make_stack(const Value& before, std::span<const Value> items) {
   if (before.kind == Kind::empty_list) {
-    frames_.clear();
-    kept_frames_.clear();
-  } else if (!is(before, Made::stack) || before.payload != last_stack_) {
+    intern_open_stack();
+    open_stack_.clear();
+    has_open_stack_ = true;
+    stacks_.emplace_back();
+  } else if (!is(before, Made::stack)) {
     return made(Made::other, 0);
+  } else if (!has_open_stack_ || before.payload != stacks_.size() - 1) {
+    throw Malformed{0, "a list of frames that goes on after another began"};
   }
   for (const Value& item : items) {
-    if (!is(item, Made::frame)) return made(Made::other, 0);
-    const trace::FrameId frame{static_cast<uint32_t>(item.payload)};
-    frames_.push_back(frame);
-    if ((item.payload & kNativeFrame) == 0) kept_frames_.push_back(frame);
+    if (!is(item, Made::frame)) {
+      has_open_stack_ = false;
+      return made(Made::other, 0);
+    }
+    open_stack_.add(trace::FrameId{static_cast<uint32_t>(item.payload)}, (item.payload & kNativeFrame) != 0);
   }
-  last_stack_ = shared_.stack(kept_frames_.empty() ? frames_ : kept_frames_).value;
-  return made(Made::stack, last_stack_);
+  return made(Made::stack, stacks_.size() - 1);
+}
+
+void SnapshotMaker::intern_open_stack() {
+  if (!std::exchange(has_open_stack_, false)) return;
+  stacks_.back() = shared_.stack(open_stack_.kept());
+  snapshot_.cut_stacks += open_stack_.is_cut();
 }
 
 // ---- dicts ------------------------------------------------------------------------------------------------------
@@ -284,10 +297,12 @@ Value SnapshotMaker::make_frame(const Fields& fields) {
 }
 
 // In a backward PyTorch runs no Python; newer versions say where the forward was.
-StackId SnapshotMaker::stack_of(const Fields& fields) const {
+StackId SnapshotMaker::stack_of(const Fields& fields) {
   for (const Key key : {Key::frames, Key::forward_frames}) {
     const Value* value = fields[key];
-    if (value != nullptr && is(*value, Made::stack)) return StackId{static_cast<uint32_t>(value->payload)};
+    if (value == nullptr || !is(*value, Made::stack)) continue;
+    if (value->payload == stacks_.size() - 1) intern_open_stack();
+    return stacks_[value->payload];
   }
   return {};
 }
@@ -330,14 +345,17 @@ Value SnapshotMaker::make_event(const Fields& fields) {
     event.address =
         fields.address(event.action == Action::oom && !fields.has(Key::addr) ? Key::device_free : Key::addr);
     event.bytes = fields.bytes(Key::size);
+    if (event.action < Action::snapshot) Fields::check_region(event.address, event.bytes);
   }
   event.time_us = fields.time();
   event.stack = stack_of(fields);
   if (fields.has(Key::stream)) event.stream = stream_of(fields.address(Key::stream));
   event.note = note_of(fields);
   const Value* pool = fields[Key::pool_id];
-  if (pool != nullptr && is(*pool, Made::pool))
-    event.pool = static_cast<uint16_t>(std::min<uint64_t>(pool->payload, UINT16_MAX));
+  if (pool != nullptr && is(*pool, Made::pool)) {
+    if (pool->payload > Event::kMostPools) throw Malformed{0, "more memory pools than a snapshot can have"};
+    event.pool = static_cast<uint32_t>(pool->payload) & Event::kMostPools;
+  }
   snapshot_.events.push(event);
   return made(Made::event, snapshot_.events.size() - 1);
 }
@@ -359,6 +377,7 @@ Value SnapshotMaker::make_segment(const Fields& fields) {
   Segment segment;
   segment.address = fields.address(Key::address);
   segment.bytes = fields.bytes(Key::total_size);
+  Fields::check_region(segment.address, segment.bytes);
   if (fields.has(Key::stream)) segment.stream = fields.address(Key::stream);
   segment.device = fields.number(Key::device, 0);
   segment.pool = fields.pool(Key::segment_pool_id, snapshot_.pools);
@@ -369,6 +388,7 @@ Value SnapshotMaker::make_segment(const Fields& fields) {
   for (uint64_t i = 0; i < segment.blocks.count; ++i) {
     Block& block = snapshot_.blocks[segment.blocks.first + i];
     if (block.address == 0) block.address = address;
+    Fields::check_region(block.address, block.bytes);
     address = block.address + block.bytes;
   }
   snapshot_.segments.push_back(segment);

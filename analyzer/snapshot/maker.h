@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "analyzer/pickle/machine.h"
+#include "analyzer/snapshot/frame_list.h"
 #include "analyzer/snapshot/snapshot.h"
+#include "trace/seeded_hash.h"
 
 namespace tapelens::snapshot {
 
@@ -64,7 +66,7 @@ class SnapshotMaker : public pickle::Maker {
   enum class Made : uint8_t {
     other,  // nothing that is looked at
     frame,  // FrameId, and in bit 32 whether it is a native one
-    stack,  // StackId
+    stack,  // in stacks_
     event,  // in Snapshot::events; likewise blocks and so on
     block,
     segment,
@@ -103,7 +105,8 @@ class SnapshotMaker : public pickle::Maker {
   pickle::Value make_traces(const pickle::Value& before, std::span<const pickle::Value> items);
 
   Range take(const pickle::Value* list, Made what);
-  StackId stack_of(const Fields& fields) const;
+  void intern_open_stack();
+  StackId stack_of(const Fields& fields);
   uint32_t stream_of(uint64_t stream);
   uint32_t pool_place(const PoolId& pool);
   uint32_t note_of(const Fields& fields);
@@ -113,17 +116,15 @@ class SnapshotMaker : public pickle::Maker {
   Snapshot& snapshot_;
   trace::SharedTables& shared_;
 
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
-  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> text_numbers_;
+  std::unordered_map<std::string, uint32_t, trace::SeededHash, std::equal_to<>> text_numbers_;
   std::vector<const std::string*> texts_;
   std::vector<StringId> shared_texts_;  // by text, of those that were asked for
   std::vector<List> lists_;
   std::vector<std::vector<Range>> traces_;
-  std::vector<trace::FrameId> frames_, kept_frames_;  // of the stack that was made last, all of it and what is kept
-  uint64_t last_stack_ = 0;
+  // A list of frames may grow by one frame at a time, so it is interned once: when it is used, or when another begins.
+  FrameList open_stack_;  // the last of stacks_, if it is not interned yet
+  bool has_open_stack_ = false;
+  std::vector<StackId> stacks_;
   std::map<uint64_t, uint32_t> streams_;
   std::map<PoolId, uint32_t> pools_;
   std::map<Note, uint32_t> notes_;

@@ -154,6 +154,8 @@ void ProcessWriter::event(Device& device, size_t number) {
 Held ProcessWriter::held_of(Device& device, const Event& event, uint64_t number) {
   Held held{event.address, event.bytes, 0, s_.streams[event.stream], s_.pools[event.pool], event.stack, false};
   const std::vector<KnownBlock>& known = device.history.known;
+  // A snapshot that contradicts itself may have two blocks of one allocation: the first counts.
+  while (device.next_known < known.size() && known[device.next_known].event < number) ++device.next_known;
   if (device.next_known < known.size() && known[device.next_known].event == number)
     held.bytes = known[device.next_known++].bytes;
   return held;

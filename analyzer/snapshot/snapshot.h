@@ -41,8 +41,9 @@ struct Event {
   StackId stack;
   uint32_t stream = 0;
   uint32_t note = 0;
-  uint16_t pool = 0;  // 0: none, or not said
-  Action action = Action::unknown;
+  static constexpr uint32_t kMostPools = (1U << 28) - 1;
+  uint32_t pool : 28 = 0;  // 0: none, or not said
+  Action action : 4 = Action::unknown;
 };
 static_assert(sizeof(Event) == 40);
 
@@ -108,6 +109,7 @@ struct Snapshot {
   std::vector<PoolId> pools{PoolId{}};
   std::vector<Note> notes{Note{}};
   std::string settings;       // PYTORCH_CUDA_ALLOC_CONF
+  uint64_t cut_stacks = 0;    // of more frames than are kept
   bool has_segments = false;  // else it does not say what there was at the end
 };
 

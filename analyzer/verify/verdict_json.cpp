@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/report/bounded_json.h"
 #include "analyzer/report/json.h"
 
 namespace tapelens::verify {
@@ -258,7 +259,7 @@ std::string verdict_json(const Verdict& v) {
 
 trace::Result<Verdict> read_verdict(std::string_view json, std::string_view name) {
   try {
-    return verdict_of(Json::parse(json.begin(), json.end()));
+    return verdict_of(report::parse_bounded<Json>(json));
   } catch (const Json::exception&) {
     return trace::Error{std::string(name) + " is no result of tapelens verify --format json."};
   }

@@ -1,6 +1,5 @@
 #include "gui/models/verify_result.h"
 
-#include <QFile>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +8,7 @@
 #include "analyzer/verify/verdict_json.h"
 #include "analyzer/verify/verdict_text.h"
 #include "gui/models/visible_text.h"
+#include "trace/regular_file.h"
 
 namespace tapelens::gui {
 
@@ -39,12 +39,10 @@ QString rounding_text(const verify::Rounding& rounding, const QString& where) {
 }  // namespace
 
 trace::Result<verify::Verdict> read_verify_result(const QString& path) {
-  QFile file(path);
-  if (!file.open(QIODevice::ReadOnly)) {
-    return trace::Error{(path + " cannot be read: " + file.errorString() + ".").toStdString()};
-  }
-  const QByteArray text = file.readAll();
-  return verify::read_verdict({text.data(), static_cast<size_t>(text.size())}, path.toStdString());
+  constexpr uint64_t kMostBytes = 64 << 20;
+  const auto text = trace::read_regular_file(path.toStdString(), kMostBytes);
+  if (!text) return trace::Error{path.toStdString() + " cannot be read: " + text.error().message + "."};
+  return verify::read_verdict(*text, path.toStdString());
 }
 
 QString verdict_title(const verify::Verdict& v) {

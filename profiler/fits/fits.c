@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct digests {
@@ -22,11 +23,27 @@ static uint64_t hashed(uint64_t hash, const unsigned char* bytes, size_t count) 
   return hash;
 }
 
+/* To open a FIFO would wait for its writer, and a device may have no end. -1: no regular file. */
+static int open_file(const char* path) {
+  const int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  struct stat facts;
+  if (file < 0 || (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode))) return file;
+  close(file);
+  return -1;
+}
+
+static FILE* open_text(const char* path) {
+  const int number = open_file(path);
+  FILE* file = number >= 0 ? fdopen(number, "r") : NULL;
+  if (file == NULL && number >= 0) close(number);
+  return file;
+}
+
 static bool add_file(uint64_t* hash, const char* root, const char* header) {
   char path[4096];
   unsigned char bytes[16384];
   if (snprintf(path, sizeof path, "%s/include/%s", root, header) >= (int)sizeof path) return false;
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  const int file = open_file(path);
   if (file < 0) return false;
   *hash = hashed(*hash, (const unsigned char*)header, strlen(header) + 1);
   ssize_t got;
@@ -71,7 +88,7 @@ void tapelens_torch_commit(const char* root, char commit[64]) {
   const char* const names[] = {"version.py", "build-hash"}; /* of a Python package, of LibTorch */
   for (int i = 0; i < 2 && commit[0] == 0; ++i) {
     if (snprintf(path, sizeof path, "%s/%s", root, names[i]) >= (int)sizeof path) return;
-    FILE* file = fopen(path, "re");
+    FILE* file = open_text(path);
     if (file == NULL) continue;
     while (next_line(line, sizeof line, file))
       if (i == 1 || strncmp(line, "git_version", 11) == 0) copy_commit(commit, line);
@@ -86,7 +103,7 @@ static bool has_headers(const char* root) {
 }
 
 enum tapelens_fit tapelens_fits(const char* list, const char* root) {
-  FILE* file = fopen(list, "re");
+  FILE* file = open_text(list);
   if (file == NULL) return TAPELENS_FIT_UNKNOWN;
   char line[1024], commit[64] = "", here[64];
   unsigned long long core = 0, cuda = 0;

@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "profiler/inject/inject.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profiler/fits/built.h"
 #include "profiler/fits/fits.h"
 #include "profiler/inject/mark.h"
 #include "rewrites/variables.h"
@@ -49,7 +49,10 @@ static void say(const char* format, ...) {
   va_start(arguments, format);
   int bytes = vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  if (bytes >= (int)sizeof text) bytes = sizeof text - 1;
+  if (bytes >= (int)sizeof text) {
+    bytes = sizeof text - 1;
+    text[bytes - 1] = '\n'; /* cut, and a line all the same */
+  }
   complain(text, (uint64_t)bytes);
 }
 
@@ -118,23 +121,6 @@ static int torch_root(char root[4096], void* function) {
 /* The path of a probe from that of its list, probe-2.15.fits. */
 static void probe_of(char* path) { memcpy(path + strlen(path) - 5, ".so", 4); }
 
-/* Whether one of the probes that were built for a certain PyTorch is for this one; then `path` is its. */
-static int find_built_probe(char path[4096], unsigned major, unsigned minor, const char* root) {
-  const char* folder = getenv(TAPELENS_BUILT_PROBES);
-  DIR* entries = folder != NULL ? opendir(folder) : NULL;
-  if (entries == NULL) return 0;
-  int found = 0, first = 0, other = 0, end = 0;
-  for (struct dirent* entry; !found && (entry = readdir(entries)) != NULL;) {
-    if (sscanf(entry->d_name, "probe-%d.%d-%*[0-9a-f].fits%n", &first, &other, &end) != 2) continue;
-    if ((unsigned)first != major || (unsigned)other != minor || entry->d_name[end] != 0) continue;
-    if (snprintf(path, 4096, "%s/%s", folder, entry->d_name) >= 4096) continue;
-    found = tapelens_fits(path, root) == TAPELENS_FITS;
-  }
-  closedir(entries);
-  if (found) probe_of(path);
-  return found;
-}
-
 static void load_probe(void) {
   const int records = getenv(TAPELENS_SPOOL) != NULL;
   const int rewrites = getenv(TAPELENS_REWRITE) != NULL;
@@ -157,11 +143,23 @@ static void load_probe(void) {
       (int)sizeof path)
     return;
   const int has_root = torch_root(root, (void*)abi_version);
+  const char* built = getenv(TAPELENS_BUILT_PROBES);
   const int is_installed = access(path, R_OK) == 0;
   const enum tapelens_fit fit = is_installed && has_root ? tapelens_fits(path, root) : TAPELENS_FIT_UNKNOWN;
+  enum tapelens_built found = TAPELENS_BUILT_NONE;
   if (fit == TAPELENS_FITS) {
     probe_of(path);
-  } else if (!has_root || !find_built_probe(path, major, minor, root)) {
+  } else if (has_root && built != NULL) {
+    found = tapelens_find_built(built, major, minor, root, path);
+  }
+  if (found == TAPELENS_BUILT_REFUSED) {
+    say("tapelens: other users can change %s, so the probe that 'tapelens build-probe' made is not loaded: make it "
+        "yours, "
+        "and writable for you alone; the program runs %s\n",
+        path, how);
+    return;
+  }
+  if (fit != TAPELENS_FITS && found == TAPELENS_BUILT_NONE) {
     if (!is_installed) {
       say("tapelens: no probe for PyTorch %u.%u is installed ('tapelens doctor' lists them, "
           "'tapelens build-probe' makes one); the program runs %s\n",

@@ -116,13 +116,15 @@ class Settings:
 
 
 def read_baseline(file: pathlib.Path) -> dict[str, dict[str, int]]:
+    if file.exists() and not file.is_file():
+        raise pytest.UsageError(f"the baseline {file} is not a regular file")
     try:
         held = json.loads(file.read_text(encoding="utf-8"))
         return {str(test): {str(device): int(size) for device, size in peaks.items()}
                 for test, peaks in held["tests"].items()}
     except OSError as wrong:
         raise pytest.UsageError(f"the baseline {file} cannot be read: {wrong.strerror}") from None
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         raise pytest.UsageError(f"{file} is no baseline that --tapelens-write-baseline wrote") from None
 
 

@@ -8,6 +8,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
+import hostile_pickles
+
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 HEADER, BLOCK, BLOCK_HEADER = 4096, 65536, 64
 
@@ -172,9 +175,37 @@ def made_up_ranks(tool):
             (CORPUS / "summary" / f"rank{rank}").write_bytes(summary_of((pathlib.Path(folder) / f"rank{rank}.tapelens").read_bytes()))
 
 
+# Nested as no file of ours is, or with sums that are no numbers.
+DEEP = 70
+HOSTILE = {
+    "plan/hostile-deep.json": '{"tapelens_plan": 1, "sites": ' + "[" * DEEP + "]" * DEEP + "}",
+    "plan/hostile-open.json": '{"tapelens_plan": 1, "sites": ' + '[{"a":' * DEEP,
+    "verify/hostile-deep.json": "[" * DEEP + "]" * DEEP,
+    "baseline/hostile-deep.json": '{"format": "tapelens baseline", "version": 1, "rows": ' + "[" * DEEP + "]" * DEEP + "}",
+    "baseline/hostile-sum.json": '{"format": "tapelens baseline", "version": 1, "rows": [9223372036854775807, 1, -9223372036854775808]}',
+    "settings/hostile-keys.toml": "[check]\n" + "a." * DEEP + "b = 1\n",
+    "settings/hostile-header.toml": "[" + '"a" . ' * DEEP + "b]\n",
+    "settings/hostile-lists.toml": "a = " + "[" * DEEP + "]" * DEEP + "\n",
+    "settings/hostile-tables.toml": "a = " + "{b.c=" * DEEP + "1" + "}" * DEEP + "\n",
+    "settings/check.toml": '[check]\nbaseline = "memory.json" # "\nbudgets = ["peak<=6GiB", \'peak[GPT.*]<=2GiB\']\n'
+                           'tolerance = """1 %"""\nfail-on = \'\'\'info\'\'\'\n',
+}
+LARGEST_HOSTILE = 8192  # bytes: larger ones are tests/programs/test_hostile_files.py's
+
+
+def hostile():
+    for name, text in HOSTILE.items():
+        (CORPUS / name).parent.mkdir(parents=True, exist_ok=True)
+        (CORPUS / name).write_text(text, encoding="utf-8")
+    for name, content in [*hostile_pickles.growing(12), *hostile_pickles.as_they_are()]:
+        if len(content) <= LARGEST_HOSTILE:
+            (CORPUS / "pickle" / f"hostile-{name}").write_bytes(content)
+
+
 def main(tapelens):
     for kind in ("sealed", "spool", "tally", "pickle", "summary"):
         (CORPUS / kind).mkdir(parents=True, exist_ok=True)
+    hostile()
     (CORPUS / "tally" / "two").write_bytes(tally([
         (b"unneeded-save", b"", 0, 2, 6, 2752512, 0), (b"recomputable-save", b"over the recompute budget", 2, 17, 34, 22020096, 0)]))
     for name, program in PROGRAMS.items():

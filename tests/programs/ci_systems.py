@@ -1,13 +1,17 @@
 """As much of GitHub's and GitLab's runners as action.yml and ci/gitlab.yml need: read from the files themselves, each script is
-run by the shell that the runner would start, artifacts and caches are copies in a folder."""
+run by the shell that the runner would start, artifacts are copies in a folder."""
 
+import contextlib
 import dataclasses
+import http.server
 import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import threading
+import urllib.parse
 
 import yaml
 
@@ -16,12 +20,20 @@ import harness
 ACTION = harness.ROOT / "action.yml"
 TEMPLATE = harness.ROOT / "ci/gitlab.yml"
 REPOSITORY_ID = 7
-# What asks GitHub's interface for artifacts, with its own filter, as `gh api` applies it.
+# What asks GitHub's interface for artifacts, with its own filter, as `gh api` applies it: to one page after the other. A page
+# has two here; GitHub's have 100.
 GH = r"""#!/usr/bin/env bash
 set -euo pipefail
-[[ -n $GH_TOKEN && $1 == api && $2 == repos/acme/model/actions/artifacts\?name=*\&per_page=100 && $3 == --jq ]]
-NAME=${2#*name=}
-jq --arg name "${NAME%%&*}" '.artifacts |= map(select(.name == $name))' "$ARTIFACTS/list.json" | jq -r "$4"
+[[ -n $GH_TOKEN && $1 == api ]]
+if [[ $2 == --paginate ]]; then
+  [[ $3 == repos/acme/model/actions/artifacts\?name=*\&per_page=100 && $4 == --jq ]]
+  NAME=${3#*name=}
+  jq --arg name "${NAME%%&*}" '[.artifacts[] | select(.name == $name)] as $all | range(0; ($all | length); 2)
+    | {artifacts: $all[.:(. + 2)]}' "$ARTIFACTS/list.json" | jq -r "$5"
+else
+  [[ $2 == repos/acme/model/actions/runs/* && $3 == --jq ]]
+  jq --arg run "${2##*/}" '{event: .runs[$run]}' "$ARTIFACTS/list.json" | jq -r "$4"
+fi
 """
 
 
@@ -71,6 +83,7 @@ class Expression:
 @dataclasses.dataclass
 class GithubRun:
     code: int = 0
+    event: str = ""
     outputs: dict = dataclasses.field(default_factory=dict)
     summary: str = ""
     log: str = ""
@@ -85,25 +98,34 @@ class Github:
         self.folder, self.tools = folder, tools
         self.store = folder / "artifacts"
         self.store.mkdir()
-        self.artifacts = []
+        self.artifacts, self.events = [], {}
+        self.write_list()
         (tools / "gh").write_text(GH, encoding="utf-8")
         (tools / "gh").chmod(0o755)
 
-    def add(self, name, branch, run, created, content=None, expired=False, head_repository=REPOSITORY_ID):
+    def add(self, name, branch, run, created, content=None, expired=False, head_repository=REPOSITORY_ID, event="push"):
         place = self.store / str(run) / name
         if content is not None:
             place.mkdir(parents=True)
             (place / "memory.json").write_text(content, encoding="utf-8")
         self.artifacts.append({"name": name, "expired": expired, "created_at": created, "workflow_run": {
             "id": run, "head_branch": branch, "repository_id": REPOSITORY_ID, "head_repository_id": head_repository}})
-        (self.store / "list.json").write_text(json.dumps({"artifacts": self.artifacts}), encoding="utf-8")
+        self.artifacts.sort(key=lambda one: one["created_at"], reverse=True)
+        self.events[run] = event
+        self.write_list()
 
-    def run(self, repository, number, event, branch, **inputs):
-        """The action in a workflow's run of that number, in the repository as it is checked out."""
+    def write_list(self):
+        (self.store / "list.json").write_text(json.dumps({"artifacts": self.artifacts, "runs": self.events}), encoding="utf-8")
+
+    def run(self, repository, number, event, branch, ref=None, sha=None, **inputs):
+        """The action in a workflow's run of that number, in the repository as it is checked out. `ref` and `sha` are the run's: by
+        default those of the branch, or of the merge of a pull request."""
         action = yaml.safe_load(ACTION.read_text(encoding="utf-8"))
         done = GithubRun()
-        values = {"github.event_name": event, "github.ref_name": branch if event == "push" else f"{number}/merge", "github.token": "secret",
-                  "github.event.repository.default_branch": "main"}
+        checked_out = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repository, text=True, check=True, capture_output=True).stdout.strip()
+        values = {"github.event_name": event, "github.ref": ref or (f"refs/pull/{number}/merge" if event == "pull_request" else f"refs/heads/{branch}"),
+                  "github.sha": sha or checked_out, "github.token": "secret", "github.event.repository.default_branch": "main"}
+        done.event = event
         expression = Expression(values)
         inputs = {name.replace("_", "-"): value for name, value in inputs.items()}
         assert set(inputs) <= set(action["inputs"])
@@ -151,7 +173,7 @@ class Github:
         assert source.exists(), source
         target.mkdir(parents=True)
         shutil.copytree(source, target, dirs_exist_ok=True) if source.is_dir() else shutil.copy(source, target)
-        self.add(given["name"], branch, number, f"2030-01-{number:02}T00:00:00Z")
+        self.add(given["name"], branch, number, f"2030-01-{number:02}T00:00:00Z", event=done.event)
         done.uploaded.append(given["name"])
 
     def upload_sarif(self, done, repository, number, branch, given):
@@ -159,11 +181,46 @@ class Github:
 
 
 class Gitlab:
-    """A project's runner, with its cache."""
+    """A project's runner, and as much of GitLab's interface as answers for the artifacts of a branch."""
+
+    PROJECT, TOKEN = "42", "job-token"
 
     def __init__(self, folder, tools):
         self.folder, self.tools = folder, tools
-        self.cache = folder / "cache"
+        self.passed = {}  # (branch, job) -> the folder of artifacts of its newest run that passed
+        self.broken = None  # what the interface answers instead: a status, or a status and a place to look at
+
+    def answer(self, path, token):
+        """(status, headers, body)"""
+        if self.broken:
+            return (*self.broken, b"")
+        url = urllib.parse.urlsplit(path)
+        match = re.fullmatch(rf"/api/v4/projects/{self.PROJECT}/jobs/artifacts/([^/]+)/raw/(.+)", url.path)
+        job = urllib.parse.parse_qs(url.query).get("job", [""])[0]
+        folder = match and token == self.TOKEN and self.passed.get((urllib.parse.unquote(match[1]), job))
+        file = folder and folder / match[2]
+        return (200, {}, file.read_bytes()) if file and file.is_file() else (404, {}, b"")
+
+    @contextlib.contextmanager
+    def interface(self):
+        gitlab = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                status, headers, body = gitlab.answer(self.path, self.headers["JOB-TOKEN"])
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            yield f"http://127.0.0.1:{server.server_port}/api/v4"
+            server.shutdown()
 
     def run(self, repository, number, source, branch, **inputs):
         """(exit code, log, the folder of artifacts); None: the job is not part of such a pipeline."""
@@ -179,11 +236,13 @@ class Gitlab:
                 return [filled(one) for one in value]
             return {filled(name): filled(one) for name, one in value.items()} if isinstance(value, dict) else value
 
-        ((_, job),) = filled(jobs).items()
+        ((job_name, job),) = filled(jobs).items()
+        assert "cache" not in job  # branches that are not protected can write it
         builds = self.folder / f"builds-{number}"
         builds.mkdir()
         variables = {"CI_PIPELINE_SOURCE": source, "CI_DEFAULT_BRANCH": "main", "CI_BUILDS_DIR": str(builds), "CI_JOB_ID": str(number),
-                     **({"CI_COMMIT_BRANCH": branch} if source == "push" else {}), **job["variables"]}
+                     "CI_JOB_NAME": job_name, "CI_JOB_TOKEN": self.TOKEN,
+                     **({"CI_COMMIT_BRANCH": branch} if source == "push" else {"CI_MERGE_REQUEST_PROJECT_ID": self.PROJECT}), **job["variables"]}
         for rule in job["rules"]:
             name, value = re.fullmatch(r"\$(\w+) == (.+)", rule["if"]).groups()
             expected = value.strip('"') if value.startswith('"') else variables.get(value[1:])
@@ -192,17 +251,14 @@ class Gitlab:
                 break
         else:
             return None
-        policy = variables[job["cache"]["policy"].removeprefix("$")]
-        (cached,) = job["cache"]["paths"]
-        place = repository / cached
-        if "pull" in policy and self.cache.exists():
-            place.parent.mkdir(exist_ok=True)
-            shutil.copy(self.cache, place)
-        done = subprocess.run(["bash", "-eo", "pipefail", "-c", "\n".join(job["script"])], cwd=repository, text=True, check=False,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env=environment(repository, self.tools, CI="true", **variables))
-        if "push" in policy and place.exists():
-            shutil.copy(place, self.cache)
+        with self.interface() as url:
+            done = subprocess.run(["bash", "-eo", "pipefail", "-c", "\n".join(job["script"])], cwd=repository, text=True, check=False,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  env=environment(repository, self.tools, CI="true", CI_API_V4_URL=url, **variables))
         (artifacts,) = job["artifacts"]["paths"]
         assert pathlib.PurePath(job["artifacts"]["reports"]["junit"]).is_relative_to(artifacts)
+        if done.returncode == 0:
+            kept = self.folder / f"kept-{number}"
+            shutil.copytree(repository / artifacts, kept / artifacts)
+            self.passed[variables.get("CI_COMMIT_BRANCH", f"refs/merge-requests/{number}/head"), job_name] = kept
         return done.returncode, done.stdout, repository / artifacts

@@ -67,6 +67,9 @@ class Repository:
         self.git("add", "-A")
         self.git("commit", "-qm", "change")
 
+    def head(self):
+        return subprocess.run(["git", "rev-parse", "HEAD"], cwd=self.folder, text=True, check=True, capture_output=True).stdout.strip()
+
     def branch(self, name, source):
         self.git("checkout", "-q", "-b", name, "main")
         self.commit(source)
@@ -108,6 +111,8 @@ def test_a_pull_request_is_held_to_the_main_branch(repository, github):
     github.add("memory-baseline", "main", 22, "2031-01-01T00:00:00Z", content="{}", expired=True)
     github.add("memory-baseline", "other", 23, "2031-01-01T00:00:00Z", content="{}")
     github.add("text-baseline", "main", 24, "2031-01-01T00:00:00Z", content="{}")
+    github.add("memory-baseline", "main", 25, "2031-01-01T00:00:00Z", content="{}", event="pull_request_target")
+    github.add("memory-baseline", "main", 26, "2031-01-01T00:00:00Z", content="{}", event="workflow_run")
 
     repository.branch("worse", WORSE)
     worse = checked(github, repository, 2, "pull_request", "worse", code=1)
@@ -126,6 +131,39 @@ def test_a_pull_request_is_held_to_the_main_branch(repository, github):
     harmless = checked(github, repository, 3, "pull_request", "harmless")
     assert "Passed: " in harmless.log and "::error" not in harmless.log
     assert json.loads((github.store / "3/memory/check.json").read_text(encoding="utf-8"))["has_baseline"]
+
+
+@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment", "repository_dispatch"])
+def test_a_fork_s_program_does_not_run_with_main_s_rights(repository, github, event):
+    main = repository.head()
+    repository.branch("fork", "import pathlib\npathlib.Path('ran').touch()\n")
+    done = github.run(repository.folder, 1, event, "fork", ref="refs/heads/main", sha=main, command=COMMAND, working_directory="training")
+    assert done.code == 2 and f"the event {event} runs programs of others" in done.log
+    assert done.uploaded == [] and done.sarif == "" and not (repository.folder / "training/ran").exists()
+
+
+def test_a_baseline_is_of_the_commit_of_main(repository, github):
+    main = repository.head()
+    repository.branch("other", test_gate.source_of("variable renamed"))
+    for number, (event, ref) in enumerate([("workflow_dispatch", "refs/heads/main"), ("schedule", "refs/heads/main"), ("push", "refs/heads/main")], 1):
+        done = github.run(repository.folder, number, event, "main", ref=ref, sha=main, command=COMMAND, working_directory="training")
+        assert done.code == 0 and done.uploaded == ["memory"] and "this run leaves no baseline" in done.log
+    done = github.run(repository.folder, 4, "push", "main", ref="refs/tags/main", command=COMMAND, working_directory="training")
+    assert done.code == 0 and done.uploaded == ["memory"]  # a tag of that name is not the branch
+
+
+def test_files_of_a_pull_request_are_no_baseline(repository, github, tmp_path):
+    checks = repository.folder / "training/memory-check"
+    repository.branch("own", WORSE)
+    (checks / "baseline").mkdir(parents=True)
+    (checks / "baseline/memory.json").write_text("{}", encoding="utf-8")
+    done = checked(github, repository, 1, "pull_request", "own")
+    assert "there is no baseline yet" in done.log
+    shutil.rmtree(checks)
+    (tmp_path / "elsewhere/baseline").mkdir(parents=True)
+    checks.symlink_to(tmp_path / "elsewhere")
+    checked(github, repository, 2, "pull_request", "own")
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["baseline"] and not checks.is_symlink()
 
 
 def test_a_program_that_fails_is_not_checked(repository, github):
@@ -167,7 +205,8 @@ def test_what_is_not_on_the_path_is_installed(repository, github, tools, tmp_pat
 def test_gitlab_holds_a_merge_request_to_the_default_branch(repository, tools, tmp_path):
     source = tmp_path / "tapelens"
     (source / "ci").mkdir(parents=True)
-    shutil.copy(harness.ROOT / "ci/check-memory", source / "ci")
+    for name in ("check-memory", "gitlab-baseline"):
+        shutil.copy(harness.ROOT / "ci" / name, source / "ci")
     for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "x"]):
         subprocess.run(["git", *words], cwd=source, check=True)
     gitlab = ci_systems.Gitlab(tmp_path, tools)
@@ -188,3 +227,25 @@ def test_gitlab_holds_a_merge_request_to_the_default_branch(repository, tools, t
     assert suite.find("testcase[@line]").get("file") == "training/train.py"
     repository.branch("harmless", test_gate.source_of("variable renamed"))
     assert "Passed: " in run(4, "merge_request_event", "harmless", 0)[0]
+    # What a merge request left, and what it has at that place itself, is no baseline.
+    gitlab.passed = {branch: folder for branch, folder in gitlab.passed.items() if branch[0] != "main"}
+    (repository.folder / "memory-check").mkdir(exist_ok=True)
+    (repository.folder / "memory-check/baseline.json").write_text("{}", encoding="utf-8")
+    ended, log, _ = gitlab.run(repository.folder, 5, "merge_request_event", "harmless", command=f"'{harness.PYTHON}' training/train.py cpu",
+                               tapelens=f"file://{source}")
+    assert ended == 0 and "there is no baseline yet: memory-check/baseline.json" in log
+
+
+@pytest.mark.parametrize("status", [302, 401, 403, 500])
+def test_a_merge_request_whose_baseline_cannot_be_read_does_not_pass(tools, tmp_path, status):
+    gitlab = ci_systems.Gitlab(tmp_path, tools)
+    seen = []
+    elsewhere = ci_systems.Gitlab(tmp_path, tools)
+    elsewhere.answer = lambda path, token: seen.append(token) or (200, {}, b"{}")
+    with gitlab.interface() as url, elsewhere.interface() as other:
+        gitlab.broken = (status, {"Location": other} if status == 302 else {})
+        done = subprocess.run(["python3", "-I", harness.ROOT / "ci/gitlab-baseline", tmp_path / "memory-check/baseline.json"], text=True, check=False,
+                              capture_output=True, env={"CI_API_V4_URL": url, "CI_MERGE_REQUEST_PROJECT_ID": "42", "CI_DEFAULT_BRANCH": "main",
+                                                        "CI_JOB_NAME": "memory", "CI_JOB_TOKEN": "job-token", "PATH": "/usr/bin:/bin"})
+    assert done.returncode == 3 and f"GitLab answers {status} for the baseline" in done.stderr
+    assert seen == [] and not (tmp_path / "memory-check").exists()  # the token goes nowhere else

@@ -1,6 +1,7 @@
 // `--apply` of record and run: what the command is told, what is refused, and the closing line.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "tests/unit/support/cli_process.h"
 
@@ -86,6 +87,10 @@ TEST_F(Applying, WhatIsNoPlanIsRefusedInOneLineThatNamesFileAndSite) {
   write_file(folder_ / "plan.json", "{");
   expect_refused({"record", "--apply", "plan.json", "--", "echo"}, "it is no JSON");
   expect_refused({"run", "--apply", "no/such/plan.json", "--", "echo"}, "no/such/plan.json: cannot be read: ");
+  write_file(folder_ / "plan.json", R"({"tapelens_plan": 1, "sites": )" + std::string(100000, '['));
+  expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: it is no plan: its JSON is too deep");
+  ASSERT_EQ(mkfifo((folder_ / "fifo.json").c_str(), 0600), 0);
+  expect_refused({"run", "--apply", "fifo.json", "--", "echo"}, "fifo.json: cannot be read: not a regular file");
 }
 
 TEST_F(Applying, WrongOptionsAreRefusedBeforeTheCommandRuns) {

@@ -1,5 +1,6 @@
 // `tapelens check` and `tapelens diff` as programs: exit codes, settings, formats, and errors of one line.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -83,6 +84,64 @@ TEST_F(Gating, WhatIsWrongIsOneLineThatSaysWhere) {
     expect_one_line(check(), 2, words);
   }
   expect_one_line(check({"--config", "none.toml"}), 3, "none.toml");
+}
+
+std::string repeated(const std::string& text, size_t times) {
+  std::string out;
+  for (size_t i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+TEST_F(Gating, SettingsThatAreTooDeepOrTooLargeAreRefused) {
+  constexpr size_t kMany = 100000;
+  for (const std::string& text : {
+           repeated("a.", kMany) + "b = 1\n",
+           "[" + repeated("a.", kMany) + "b]\n",
+           "[[" + repeated("\"a\" . ", kMany) + "b]]\n",
+           "a = " + repeated("[", kMany) + repeated("]", kMany) + "\n",
+           "a = " + repeated("[\n", kMany) + repeated("]\n", kMany) + "\n",
+           "a = " + repeated("{b=", kMany) + "1" + repeated("}", kMany) + "\n",
+           "a = " + repeated("{b.c=", kMany) + "1" + repeated("}", kMany) + "\n",
+       }) {
+    write_file(folder_ / "tapelens.toml", "[check]\n" + text);
+    expect_one_line(check(), 2, ": more than 32 tables or lists within one another");
+  }
+  write_file(folder_ / "tapelens.toml", "[check]\n" + repeated("# filler\n", 200000));
+  expect_one_line(check(), 3, "tapelens.toml: cannot be read: larger than");
+}
+
+TEST_F(Gating, DotsAndBracketsOfTextsAreNoNesting) {
+  const std::string dots = repeated(".[{", 100);
+  write_file(folder_ / "tapelens.toml", "# " + dots + "\n[check]\nbaseline = \"" + dots + "\\\"" + dots +
+                                            "\"\nfail-on = \"\"\"\n" + dots + "\\\"\"\"\"\"\"\ntolerance = '''" + dots +
+                                            "''''\n" + repeated("# 1.5 'x\n", 50) + "budgets = [" +
+                                            repeated("\"peak[A.b.c.d]<=1GiB\", ", 50) + "]\n");
+  const auto settings = cli::read_settings((folder_ / "tapelens.toml").string());
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->budgets.size(), 50U);
+  EXPECT_EQ(settings->tolerance, dots + "'");
+}
+
+TEST_F(Gating, FilesThatAreNoneAreNotWaitedFor) {
+  const std::string fifo = (folder_ / "tapelens.toml").string();
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  expect_one_line(check({"--budget", "peak<=3MiB"}), 3, "tapelens.toml: cannot be read: not a regular file");
+  ASSERT_EQ(rename(fifo.c_str(), (folder_ / "fifo.json").c_str()), 0);
+  expect_one_line(check({"--baseline", "fifo.json"}), 3, "fifo.json: cannot be read: not a regular file");
+  for (const char* file : {"/dev/zero", "/dev/full", ".", "fifo.json"}) {
+    expect_one_line(check({"--config", file}), 3, std::string(file) + ": cannot be read: ");
+    expect_one_line(here({"report", file}), 3, file);
+    expect_one_line(here({"import", file, "-o", "x.tapelens"}), 3, file);
+  }
+}
+
+TEST_F(Gating, ABaselineThatIsTooDeepIsRefused) {
+  const std::string deep = repeated("[", 100000);
+  for (const std::string& text :
+       {deep, R"({"format": "tapelens baseline", "version": 1, "rows": )" + deep + repeated("]", 100000) + "}"}) {
+    write_file(folder_ / "deep.json", text);
+    expect_one_line(check({"--baseline", "deep.json"}), 3, "more than 64 objects and arrays within one another");
+  }
 }
 
 TEST_F(Gating, EachFormatIsWhatItIsCalled) {

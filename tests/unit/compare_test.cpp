@@ -397,5 +397,19 @@ TEST(Baseline, WhatIsNoneIsRefusedWithASentence) {
   }
 }
 
+TEST(Baseline, NumbersWhoseSumIsNoneAreRefused) {
+  Snapshot now = run({row("result", "Net.a", 7, 4), row("result", "Net.b", 9, 6)});
+  const check::SourceTree tree{"/repo", "/repo"};
+  now.processes[0].devices[0].rows[0].bytes = Bytes{INT64_MAX / 2};
+  EXPECT_TRUE(read_baseline(baseline_json(now, tree, "1")));
+  now.processes[0].devices[0].rows[1].bytes = Bytes{INT64_MAX / 2 + 1};
+  const auto read = read_baseline(baseline_json(now, tree, "1"));
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().message.find("numbers that add up to more than 2^63"), std::string::npos);
+  now.processes[0].devices[0].rows[1].bytes = Bytes{};
+  now.findings = {finding("known", 7, check::Severity::warning, INT64_MIN)};
+  EXPECT_FALSE(read_baseline(baseline_json(now, tree, "1")));
+}
+
 }  // namespace
 }  // namespace tapelens::compare

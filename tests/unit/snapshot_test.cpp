@@ -1,7 +1,10 @@
 // Memory snapshots of PyTorch, made up, as recordings.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "analyzer/model/load.h"
+#include "analyzer/snapshot/frame_list.h"
 #include "analyzer/snapshot/import.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/pickles.h"
@@ -265,6 +268,132 @@ TEST(Snapshot, RefusesWhatIsNone) {
   const std::string entry_twice = pickled(
       dict({{"segments", "]"}, {"device_traces", list({list({entry("alloc", kBase, 1, 0) + put(), get(0)})})}}));
   EXPECT_NE(refused(entry_twice).find("an entry twice"), std::string::npos);
+}
+
+std::string frame(const std::string& function) {
+  return dict({{"filename", text("train.py")}, {"line", number(7)}, {"name", text(function)}});
+}
+std::string functions_of(const Imported& imported, uint32_t allocation) {
+  std::string out;
+  for (const model::FrameId id :
+       imported.text.stack(imported.process.allocations.stack[model::AllocationId{allocation}]))
+    out += std::string(imported.text.string(imported.text.frame_function[id])) + " ";
+  return out;
+}
+
+TEST(Snapshot, AStackMayGrowByOneFrameAtATime) {
+  const std::string grown = "]" + frame("f") + "a" + frame("g") + "a(" + frame("h") + "e" + put();
+  const auto imported = import(snapshot(
+      {}, {entry("alloc", kBase, 1, 0, {{"frames", grown}}), entry("alloc", kBase + 512, 1, 1, {{"frames", get(0)}}),
+           entry("alloc", kBase + 1024, 1, 2, {{"frames", stack("i")}})}));
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(functions_of(*imported, 1), "f g h ");
+  EXPECT_EQ(functions_of(*imported, 2), "f g h ");
+  EXPECT_EQ(functions_of(*imported, 3), "i ");
+  EXPECT_EQ(imported->text.stack_begin.size() - 2, 2U) << "none of a part of a list";
+  EXPECT_TRUE(imported->summary.losses.empty());
+}
+
+TEST(Snapshot, AnEntryMayHaveTwoStacks) {
+  const auto imported =
+      import(snapshot({}, {entry("alloc", kBase, 1, 0, {{"frames", stack("f")}, {"forward_frames", stack("g")}}),
+                           entry("alloc", kBase + 512, 1, 1, {{"forward_frames", stack("g")}, {"frames", stack("f")}}),
+                           entry("alloc", kBase + 1024, 1, 2, {{"frames", "]"}, {"forward_frames", stack("g")}})}));
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(functions_of(*imported, 1) + functions_of(*imported, 2) + functions_of(*imported, 3), "f f g ");
+}
+
+TEST(Snapshot, AStackThatIsTooDeepIsCutAndCounted) {
+  std::string frames = "](" + frame("f") + put();
+  for (size_t i = 1; i <= kMostFrames; ++i) frames += get(0);
+  const auto imported = import(snapshot({}, {entry("alloc", kBase, 1, 0, {{"frames", frames + "e" + put()}}),
+                                             entry("alloc", kBase + 512, 1, 1, {{"frames", get(1)}})}));
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->text.stack(imported->process.allocations.stack[model::AllocationId{2}]).size(), kMostFrames);
+  EXPECT_EQ(imported->lost(Loss::truncated_text), 1U);
+}
+
+TEST(Snapshot, NoNumberOfPoolsIsTooLarge) {
+  constexpr int kPools = 70000;
+  std::vector<std::string> trace;
+  for (int i = 1; i <= kPools; ++i) trace.push_back(entry("alloc", kBase + 512 * i, 1, 0, {{"pool_id", pair(i, 0)}}));
+  const auto imported = import(snapshot({}, trace));
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->process.device_blocks.graph_pool.raw[kPools], static_cast<uint32_t>(kPools));
+}
+
+// Whether sizes that add up to 2^63 are refused, and a little less is imported, as a file that is read whole.
+void expect_less_than_all(const char* what, const std::function<std::string(int)>& make, int most) {
+  const auto less = import(make(most));
+  EXPECT_TRUE(less) << what << ": " << less.error().message;
+  EXPECT_NE(refused(make(most + 1)).find("its sizes add up to more than 2^63 bytes"), std::string::npos) << what;
+}
+
+TEST(Snapshot, SizesThatAddUpToMoreThanANumberAreRefused) {
+  constexpr int64_t kLarge = int64_t{1} << 52;  // 2^63 is 2048 of them
+  const auto many = [](const std::string& action) {
+    return [action](int count) {
+      std::vector<std::string> trace{entry("alloc", kBase, 1, 0)};
+      for (int i = 0; i < count; ++i) trace.push_back(entry(action, 4096, kLarge, i));
+      return snapshot({}, trace);
+    };
+  };
+  expect_less_than_all("alloc", many("alloc"), 2047);
+  expect_less_than_all("segment_alloc", many("segment_alloc"), 2046);  // freed at the end, since nothing is there
+  expect_less_than_all("oom", many("oom"), 2047);
+  // Of blocks that are there at the end, and nothing is known of besides.
+  expect_less_than_all(
+      "blocks",
+      [](int count) {
+        std::vector<std::string> segments;
+        for (int i = 0; i < count; ++i) {
+          const auto at = static_cast<int64_t>(static_cast<uint64_t>(i) * kLarge + 512);
+          segments.push_back(segment(at, kLarge - 512, {block(at, kLarge - 512, kLarge - 512, "active_allocated")}));
+        }
+        return snapshot(segments, {});
+      },
+      2048);
+  // What is allocated when the device is full, again and again.
+  expect_less_than_all(
+      "allocated",
+      [](int count) {
+        std::vector<std::string> trace{entry("alloc", 4096, kLarge, 0)};
+        for (int i = 0; i < count; ++i) trace.push_back(entry("oom", 4096, 1, i));
+        return snapshot({}, trace);
+      },
+      2047);
+}
+
+TEST(Snapshot, WhereNothingIsAllocatedNothingIsImported) {
+  for (const char* action : {"segment_alloc", "oom", "free_requested", "something new"}) {
+    EXPECT_NE(refused(snapshot({}, {entry(action, 4096, 1, 0), entry("alloc", kBase, 0, 1)})).find("holds no memory"),
+              std::string::npos)
+        << action;
+  }
+}
+
+TEST(Snapshot, MemoryBehindTheLastAddressIsRefused) {
+  const std::string why = "memory that ends behind the last address";
+  for (const char* action :
+       {"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map"})
+    EXPECT_NE(refused(snapshot({}, {entry(action, -512, 1024, 0)})).find(why), std::string::npos) << action;
+  EXPECT_NE(refused(snapshot({segment(-512, 1024, {})}, {})).find(why), std::string::npos);
+  EXPECT_NE(refused(snapshot({segment(kBase, 1024, {block(-512, 1024, 0, "inactive")})}, {})).find(why),
+            std::string::npos);
+  EXPECT_NE(refused(snapshot({segment(-1024, 512, {block(0, 512, 0, "inactive"), block(0, 1024, 0, "inactive")})}, {}))
+                .find(why),
+            std::string::npos);
+}
+
+TEST(Snapshot, TheFirstOfTwoBlocksOfAnAllocationCounts) {
+  const auto imported =
+      import(snapshot({segment(kBase, 20 * kMiB,
+                               {block(kBase, 3 * kMiB, 2 * kMiB, "active_allocated"),
+                                block(kBase, 4 * kMiB, 2 * kMiB, "active_allocated"),
+                                block(kBase + 8 * kMiB, 5 * kMiB, 4 * kMiB, "active_allocated")})},
+                      {entry("alloc", kBase, 2 * kMiB, 0), entry("alloc", kBase + 8 * kMiB, 4 * kMiB, 1)}));
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->allocations(), "2097152 [3145728] 1-\n4194304 [5242880] 1000-\n");
 }
 
 }  // namespace
