@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "trace/checksum.h"
@@ -22,10 +24,12 @@ namespace tapelens::trace {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 constexpr int kMostLinks = 40;       // as the kernel follows them
 constexpr size_t kMostOfName = 200;  // of a file's name, in that of its unfinished one: names end at 255 bytes
 constexpr size_t kPiece = 1U << 20;  // of a copy
+constexpr auto kWaitForReader = 5000ms, kPollReader = 50ms;
 constexpr const char* kPart = ".XXXXXX.part";
 
 std::string name_of(const OutputOptions& options) {
@@ -39,6 +43,7 @@ Error refused(const OutputOptions& options, const std::string& why, bool can_be_
 }
 
 Error not_written(const OutputOptions& options, int error) {
+  if (error == ENXIO) return refused(options, "is a FIFO that nobody reads");
   const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   const std::string elsewhere = "choose another place with " + options.option;
   return {name_of(options) + ": cannot be written: " + std::strerror(error) + ": " +
@@ -218,10 +223,19 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
-int open_stream(const std::string& path) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+// A FIFO's reader is waited for: without `needs_reader` as long as it takes, as every program waits. Else the bytes are
+// made by then and nobody would see why there is no end: ENXIO says that there is no reader.
+int open_stream(const std::string& path, bool needs_reader) {
+  int file = -1;
+  const int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC;
+  for (auto waited = 0ms; file < 0; waited += kPollReader) {
+    file = ::open(path.c_str(), needs_reader ? flags | O_NONBLOCK : flags);
+    if (file < 0 && (errno != ENXIO || waited >= kWaitForReader)) return -1;
+    if (file < 0) std::this_thread::sleep_for(kPollReader);
+  }
+  if (needs_reader) fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
   struct stat facts {};
-  if (file < 0 || (fstat(file, &facts) == 0 && is_stream(facts))) return file;
+  if (fstat(file, &facts) == 0 && is_stream(facts)) return file;
   close(file);  // another file has taken its place
   errno = EEXIST;
   return -1;
@@ -297,7 +311,7 @@ Result<Output> Output::open(OutputOptions options) {
   if (!out.is_file_ && !out.options_.needs_file) {
     std::fflush(stdout);
     const bool is_path = target->kind == Target::Kind::stream;
-    out.descriptor_ = is_path ? open_stream(target->path) : target->descriptor;
+    out.descriptor_ = is_path ? open_stream(target->path, out.options_.needs_reader) : target->descriptor;
     out.is_owned_ = is_path;
     if (out.descriptor_ < 0) return not_written(out.options_, errno);
     return out;
@@ -406,7 +420,7 @@ Status Output::copy_to_stream() {
   if (target->kind == Target::Kind::file) return refused(options_, "is a regular file now");
   const bool is_path = target->kind == Target::Kind::stream;
   std::fflush(stdout);
-  const int to = is_path ? open_stream(target->path) : target->descriptor;
+  const int to = is_path ? open_stream(target->path, options_.needs_reader) : target->descriptor;
   if (to < 0) return failed(errno);
   const Closing closing_to(is_path ? to : -1);
   std::string piece(kPiece, '\0');

@@ -214,6 +214,16 @@ TEST_F(Outputs, AFifoGetsTheBytesAndStaysOne) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(Outputs, AFifoWithoutAReaderIsSaidWhereTheBytesAreNowhereElse) {
+  ASSERT_EQ(mkfifo(in("fifo").c_str(), 0600), 0);
+  OutputOptions options = to("fifo");
+  options.needs_file = options.needs_reader = true;
+  const Status status = write(options);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("is a FIFO that nobody reads"), std::string::npos) << status.error().message;
+  EXPECT_EQ(files(), 1u);
+}
+
 // A descriptor is written where it stands: what others wrote into its file stays.
 TEST_F(Outputs, ADescriptorIsWrittenAndItsFileNotReplaced) {
   put(in("log"), "before\n");
