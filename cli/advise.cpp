@@ -8,10 +8,12 @@
 #include "analyzer/report/findings.h"
 #include "cli/applying.h"
 #include "cli/checking.h"
+#include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/output_kinds.h"
 #include "cli/patch_file.h"
 #include "cli/text.h"
 #include "plugins/builtin.h"
@@ -21,9 +23,10 @@ namespace tapelens::cli {
 namespace {
 
 struct AdviseCommand {
-  std::string file, format = "text", device, output, color = "auto", min_bytes, fits, plan, patch, fail_on, finding;
+  std::string file, format = "text", device, color = "auto", min_bytes, fits, plan, patch, fail_on, finding;
   std::vector<std::string> checks, options, plugins;
   ApplyingOptions applying;
+  OutputPlace output;
   int64_t process = 0, top = 0;
   bool top_given = false, all = false, strict = false;
 };
@@ -77,6 +80,13 @@ advise::AllocatorWanted allocator_of(const AdviseCommand& command) {
 
 int advise_command(const AdviseCommand& command, const report::Options& options, const advise::Wanted& wanted,
                    advise::Checks& checks) {
+  std::vector<std::string> inputs = files_in(command.applying);
+  inputs.insert(inputs.end(), command.plugins.begin(), command.plugins.end());
+  const trace::OutputOptions output =
+      rendering(command.output, result_kind("advise", command.format), {command.file}, inputs);
+  const trace::OutputOptions plan_output = also(output, "--write-plan", command.plan, plan_kind());
+  const trace::OutputOptions patch_output = also(output, "--patch", command.patch, check::patch_kind());
+  if (const int code = check_outputs({output, plan_output, patch_output})) return code;
   stay_within_memory();
   const auto recording = trace::Recording::open(command.file);
   if (!recording) return fail(recording.error());
@@ -94,14 +104,14 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
                      (entries == 0 ? ": nothing was found" : ": they are 1 to " + std::to_string(entries)),
                  trace::ErrorKind::usage});
   }
-  if (const int code = write_output(rendered(command, report, checks, entry), command.output)) return code;
+  if (const int code = write_output(rendered(command, report, checks, entry), output)) return code;
   if (!command.plan.empty()) {
-    if (const int code = write_output(report::plan(report), command.plan)) return code;
+    if (const int code = write_output(report::plan(report), plan_output)) return code;
   }
   if (!command.patch.empty()) {
     const report::CombinedPatch patch = report::combined_patch(*report.advice);
     for (const std::string& left_out : patch.left_out) say(left_out);
-    if (const int code = write_patch(patch.files, report.advice->sources.root, command.patch)) return code;
+    if (const int code = write_patch(patch.files, report.advice->sources.root, patch_output)) return code;
   }
   if (command.strict && !report.recording.complete) {
     say(command.file + ": data was lost: tapelens report says what is not complete");
@@ -169,7 +179,7 @@ void add_advise(CLI::App& app, int& exit_code) {
       ->type_name("N")
       ->excludes(all);
   add_format_option(*sub, options->format, "Output format", &report::Format::advice);
-  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
+  add_output_option(*sub, options->output);
   sub->add_option("--write-plan", options->plan, "Also write the findings that a rewrite fixes to a file")
       ->type_name("PATH");
   sub->add_option("--patch", options->patch,

@@ -7,17 +7,19 @@
 #include "analyzer/budget/budget_text.h"
 #include "analyzer/report/escape.h"
 #include "cli/budget_runs.h"
+#include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/output_kinds.h"
 #include "cli/short_run.h"
 
 namespace tapelens::cli {
 namespace {
 
 struct BudgetOptions {
-  std::string budgets = budget::kDefaultBudgets, steps = "5", limit = "10m", format = "text", color = "auto", output,
-              keep;
+  std::string budgets = budget::kDefaultBudgets, steps = "5", limit = "10m", format = "text", color = "auto", keep;
+  OutputPlace output;
   bool verbose = false;
   SimulatingOptions simulating;
 };
@@ -41,6 +43,9 @@ int exit_code_of(const budget::Sweep& found) {
 
 int budget_command(const BudgetOptions& options, BudgetRuns::Common common,
                    const std::optional<simulated::Settings>& gpu, const std::vector<double>& budgets) {
+  const trace::OutputOptions output =
+      rendering(options.output, result_kind("budget", options.format), {}, common.inputs);
+  if (const int code = check_outputs({output})) return code;
   std::optional<TemporaryFolder> temporary;
   auto folder = folder_for_runs(options.keep, temporary);
   if (!folder) return fail(folder.error());
@@ -59,7 +64,7 @@ int budget_command(const BudgetOptions& options, BudgetRuns::Common common,
   }
   const std::string text =
       options.format == "json" ? budget_json(found) : budget_text(found, style_of(options.output, options.color));
-  if (const int code = write_output(text, options.output)) return code;
+  if (const int code = write_output(text, output)) return code;
   return exit_code_of(found);
 }
 
@@ -110,6 +115,8 @@ void add_budget(CLI::App& app, int& exit_code, const std::vector<std::string>& c
                                     .steps = read_steps(options->steps, 2),
                                     .limit = read_limit(options->limit),
                                     .is_kept = !options->keep.empty(),
+                                    .is_forced = options->output.is_forced,
+                                    .inputs = files_in_command(command),
                                     .is_shown = options->verbose,
                                     .runs = budgets->size()};
     exit_code = budget_command(*options, common, read_simulating(*sub, options->simulating), *budgets);

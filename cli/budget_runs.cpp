@@ -59,8 +59,8 @@ trace::Result<std::optional<Point>> BudgetRuns::run(double budget) {
   const std::string name = budget::budget_name(budget);
   const std::string files = common_.folder + "/budget-" + name;
   auto made = short_run({.command = common_.command,
-                         .recording = files + ".tapelens",
-                         .log = files + ".log",
+                         .files = {files + ".tapelens", files + ".log", common_.is_forced, common_.inputs},
+                         .is_kept = common_.is_kept,
                          .steps = common_.steps,
                          .limit = common_.limit,
                          .is_shown = common_.is_shown,

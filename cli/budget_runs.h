@@ -19,12 +19,14 @@ class BudgetRuns final : public budget::Runs {
  public:
   struct Common {
     std::vector<std::string> command;
-    std::string folder;              // for recordings and logs
-    uint64_t steps = 0;              // of each run; 0: to the end
-    std::chrono::nanoseconds limit;  // for each run
-    bool is_kept = false;            // recordings and logs stay
-    bool is_shown = false;           // what the command writes
-    size_t runs = 0;                 // in all
+    std::string folder;                    // for recordings and logs
+    uint64_t steps = 0;                    // of each run; 0: to the end
+    std::chrono::nanoseconds limit;        // for each run
+    bool is_kept = false;                  // recordings and logs stay
+    bool is_forced = false;                // and replace any file
+    std::vector<std::string> inputs = {};  // which none of them replaces
+    bool is_shown = false;                 // what the command writes
+    size_t runs = 0;                       // in all
   };
   BudgetRuns(Common common, const std::optional<simulated::Settings>& gpu);
 

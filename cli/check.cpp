@@ -11,6 +11,7 @@
 #include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/output_kinds.h"
 #include "cli/snapshot_file.h"
 #include "cli/source_texts.h"
 #include "cli/text.h"
@@ -19,7 +20,8 @@ namespace tapelens::cli {
 namespace {
 
 struct CheckCommand {
-  std::string file, config, write_baseline, format = "text", output, color = "auto";
+  std::string file, config, write_baseline, format = "text", color = "auto";
+  OutputPlace output;
   GateSettings given;  // on the command line
   int64_t top = 10;
 };
@@ -67,12 +69,13 @@ trace::Result<compare::Limits> limits_of(const GateSettings& settings) {
 std::string lists(const std::vector<std::string>& reasons) { return joined(reasons, "; "); }
 
 // The baseline that is to be kept: of a whole run alone, since another one would allow anything.
-int write_baseline(const CheckCommand& command, const compare::Snapshot& run, const check::SourceTree& tree) {
+int write_baseline(const CheckCommand& command, const trace::OutputOptions& output, const compare::Snapshot& run,
+                   const check::SourceTree& tree) {
   if (!run.incomplete.empty()) {
     say(command.file + ": is not complete, so no baseline is made of it: " + lists(run.incomplete));
     return kDataLost;
   }
-  return write_output(compare::baseline_json(run, tree, TAPELENS_VERSION), command.write_baseline);
+  return write_output(compare::baseline_json(run, tree, TAPELENS_VERSION), output);
 }
 
 // The repository that the program is of; where none has its files, the first that may be.
@@ -87,6 +90,13 @@ check::SourceTree tree_of(const compare::Snapshot& run, const std::string& file)
 }
 
 int check_command(const CheckCommand& command, const GateSettings& settings, const compare::Limits& limits) {
+  std::vector<std::string> made_of = {command.file};
+  if (!settings.baseline.empty()) made_of.push_back(settings.baseline);
+  const trace::OutputOptions output =
+      rendering(command.output, result_kind("check", command.format), made_of, {command.config, kSettingsFile});
+  trace::OutputOptions baseline_output = also(output, "--write-baseline", command.write_baseline, baseline_kind());
+  baseline_output.mode = trace::mode_of_made({command.file});
+  if (const int code = check_outputs({output, baseline_output})) return code;
   stay_within_memory();
   advise::Checks checks = all_checks();
   const compare::FindText text_of = find_texts(command.file);
@@ -96,7 +106,7 @@ int check_command(const CheckCommand& command, const GateSettings& settings, con
   how.style.rows = static_cast<size_t>(command.top);
   how.tree = tree_of(*run, command.file);
   if (!command.write_baseline.empty()) {
-    const int code = write_baseline(command, *run, how.tree);
+    const int code = write_baseline(command, baseline_output, *run, how.tree);
     const bool is_all = settings.baseline.empty() && limits.budgets.empty();
     // Of a run that is not complete the verdict is said all the same; with the same exit code, or that of a failure.
     if (is_all || (code != kFine && code != kDataLost)) return code;
@@ -111,7 +121,7 @@ int check_command(const CheckCommand& command, const GateSettings& settings, con
   }
   const compare::Verdict verdict = compare::judge(*run, comparison ? &*comparison : nullptr, limits);
   const auto format = std::ranges::find(compare::kVerdictFormats, command.format, &compare::VerdictFormat::name);
-  if (const int code = write_output(format->render(verdict, how), command.output)) return code;
+  if (const int code = write_output(format->render(verdict, how), output)) return code;
   if (!verdict.passed()) return kNo;
   if (verdict.is_complete) return kFine;
   say(command.file +

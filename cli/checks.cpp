@@ -83,12 +83,12 @@ void explain(Page& page, const advise::Checks::Entry& entry) {
 
 int checks_command(const ChecksCommand& command) {
   const advise::Checks checks = all_checks(command.plugins);
-  Page page(style_of("", command.color));
+  Page page(style_of({}, command.color));
   if (command.id.empty()) {
     list(page, checks);
     page.line("");
     page.paragraph("", "tapelens checks ID explains one.", Paint::dim);
-    return write_output(page.take(), "");
+    return print_output(page.take());
   }
   const advise::Checks::Entry* entry = checks.find(command.id);
   if (entry == nullptr) {
@@ -97,7 +97,7 @@ int checks_command(const ChecksCommand& command) {
                                (meant ? ", did you mean '" + *meant + "'?" : ": tapelens checks lists them"));
   }
   explain(page, *entry);
-  return write_output(page.take(), "");
+  return print_output(page.take());
 }
 
 }  // namespace

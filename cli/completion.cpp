@@ -1,10 +1,13 @@
 // tapelens completion: a shell's completion script, made from the commands and options as they are declared.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <map>
 
 #include "cli/applying.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
+#include "cli/messages.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {
@@ -284,7 +287,10 @@ void add_completion(CLI::App& app, int& exit_code) {
     if (*shell == "bash") print_bash(commands);
     if (*shell == "zsh") print_zsh(commands);
     if (*shell == "fish") print_fish(commands);
-    exit_code = kFine;
+    const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    exit_code = is_written || errno == EPIPE
+                    ? kFine
+                    : fail({std::string("standard output: cannot be written: ") + std::strerror(errno)});
   });
 }
 

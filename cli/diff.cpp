@@ -8,6 +8,7 @@
 #include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/output_kinds.h"
 #include "cli/snapshot_file.h"
 #include "cli/source_texts.h"
 #include "cli/text.h"
@@ -16,12 +17,16 @@ namespace tapelens::cli {
 namespace {
 
 struct DiffCommand {
-  std::string a, b, format = "text", output, color = "auto";
+  std::string a, b, format = "text", color = "auto";
+  OutputPlace output;
   std::vector<std::string> by{"category", "module", "field", "operator", "line"};
   int64_t top = 5;
 };
 
 int diff_command(const DiffCommand& command) {
+  const trace::OutputOptions output =
+      rendering(command.output, result_kind("diff", command.format), {command.a, command.b});
+  if (const int code = check_outputs({output})) return code;
   stay_within_memory();
   advise::Checks checks = all_checks();
   const compare::FindText text_of_a = find_texts(command.a), text_of_b = find_texts(command.b);
@@ -38,7 +43,7 @@ int diff_command(const DiffCommand& command) {
   compare::Rendering how{style_of(command.output, command.color), {}, TAPELENS_VERSION};
   how.style.rows = static_cast<size_t>(command.top);
   const auto format = std::ranges::find(compare::kDiffFormats, command.format, &compare::DiffFormat::name);
-  return write_output(format->render(*comparison, by, how), command.output);
+  return write_output(format->render(*comparison, by, how), output);
 }
 
 }  // namespace

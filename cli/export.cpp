@@ -5,9 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -36,31 +33,6 @@ struct ExportCommand {
 // "run" of "folder/run.tapelens": exports are made where one is.
 std::string stem_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
-// ---- a file that is not whole does not outlive us
-
-std::array<char, 4096> unfinished{};
-constexpr std::array<int, 4> kInterrupting = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-
-void remove_and_end(int signal) {
-  if (unfinished[0] != '\0') unlink(unfinished.data());
-  ::signal(signal, SIG_DFL);
-  raise(signal);
-}
-
-void watch_unfinished(const std::string& path) {
-  if (path.size() >= unfinished.size()) return;
-  for (const int one : kInterrupting) {
-    struct sigaction now {};
-    sigaction(one, nullptr, &now);
-    if (now.sa_handler == SIG_DFL) std::signal(one, remove_and_end);
-  }
-  unfinished[0] = '\0';
-  std::memcpy(unfinished.data() + 1, path.c_str() + (path.empty() ? 0 : 1), path.empty() ? 1 : path.size());
-  if (!path.empty()) unfinished[0] = path[0];
-}
-
-// ---- the formats
-
 int to_parquet(const ExportCommand& command) {
   if (command.process_given || !command.device.empty() || command.output == "-") {
     say("--to parquet writes a folder with all processes and devices: choose them by folder and column");
@@ -80,7 +52,9 @@ int to_parquet(const ExportCommand& command) {
     return kUnreadable;
   }
   const std::string output = command.output.empty() ? stem_of(command.file) + ".parquet" : command.output;
-  return say_end(become_command({python, "-m", "tapelens.parquet", command.file, "-o", output}));
+  std::vector<std::string> words = {python, "-m", "tapelens.parquet", command.file, "-o", output};
+  if (command.is_forced) words.emplace_back("--force");
+  return say_end(become_command(words));
 }
 
 int export_command(const ExportCommand& command) {
@@ -112,7 +86,8 @@ int export_command(const ExportCommand& command) {
   clear_progress_line();
   if (!written) return fail(written.error());
   struct stat made {};
-  if (output != "-" && stat(output.c_str(), &made) == 0 && S_ISREG(made.st_mode)) {
+  const bool is_file = output != "-" && trace::descriptor_of(output) < 0;
+  if (is_file && stat(output.c_str(), &made) == 0 && S_ISREG(made.st_mode)) {
     say(report::shell_quote(output) + " (" + report::bytes_text(trace::Bytes{made.st_size}) + "): " + format.what);
   }
   return kFine;
@@ -155,7 +130,7 @@ void add_export(CLI::App& app, int& exit_code) {
                              ->type_name("PID")
                              ->check(CLI::Range(int64_t{1}, int64_t{UINT32_MAX}));
   sub->add_option("--device", options->device, "A device, like cpu or cuda:0; all if not given")->type_name("NAME");
-  sub->add_flag("--force", options->is_forced, "Replace a file that is no such export");
+  add_force_option(*sub, options->is_forced);
   sub->add_option("--python", options->python,
                   "The Python that has the package tapelens, for --to parquet; python3 if not given")
       ->type_name("PATH");

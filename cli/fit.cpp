@@ -1,5 +1,6 @@
 // tapelens fit: runs a command with several sizes on simulated GPUs, and says which of them fit.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -8,10 +9,12 @@
 #include "analyzer/fit/sizes.h"
 #include "analyzer/report/escape.h"
 #include "cli/applying.h"
+#include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/fit_runs.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/output_kinds.h"
 #include "cli/short_run.h"
 #include "cli/temporary_folder.h"
 #include "cli/text.h"
@@ -21,7 +24,8 @@ namespace {
 
 struct FitOptions {
   std::vector<std::string> gpus;
-  std::string vary, placeholder = "{}", steps = "3", limit = "10m", format = "text", output, keep;
+  std::string vary, placeholder = "{}", steps = "3", limit = "10m", format = "text", keep;
+  OutputPlace output;
   bool every = false, verbose = false;
   SimulatingOptions simulating;
   ApplyingOptions applying;
@@ -69,6 +73,8 @@ int exit_code_of(const fit::Fit& found) {
 
 int fit_command(const FitOptions& options, SimulatedRuns::Common common, fit::Wanted wanted,
                 const std::vector<simulated::Settings>& gpus) {
+  const trace::OutputOptions output = rendering(options.output, result_kind("fit", options.format), {}, common.inputs);
+  if (const int code = check_outputs({output})) return code;
   std::optional<TemporaryFolder> temporary;
   auto folder = folder_for_runs(options.keep, temporary);
   if (!folder) return fail(folder.error());
@@ -91,7 +97,7 @@ int fit_command(const FitOptions& options, SimulatedRuns::Common common, fit::Wa
     found.steps = steps;
   }
   const std::string text = options.format == "json" ? fit_json(found) : report::printable_lines(fit_text(found));
-  if (const int code = write_output(text, options.output)) return code;
+  if (const int code = write_output(text, output)) return code;
   return exit_code_of(found);
 }
 
@@ -141,7 +147,7 @@ void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
       ->capture_default_str();
   add_choosing_options(*sub, options->applying);
   add_format_option(*sub, options->format, "For a person or a program", {"text", "json"});
-  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
+  add_output_option(*sub, options->output);
   sub->add_option("--keep", options->keep, "Keep the recordings of all runs, and what they wrote, here")
       ->type_name("DIR");
   sub->add_flag("--verbose", options->verbose, "Show what the command writes, on standard error");
@@ -179,6 +185,9 @@ void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
                                  .limit = read_limit(options->limit),
                                  .is_shown = options->verbose,
                                  .rewrites = applying};
+    common.is_forced = options->output.is_forced;
+    common.inputs = files_in_command(command);
+    std::ranges::move(files_in(options->applying), std::back_inserter(common.inputs));
     exit_code = fit_command(*options, std::move(common), std::move(wanted), gpus);
   });
 }

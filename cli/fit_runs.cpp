@@ -105,8 +105,8 @@ trace::Result<std::optional<Point>> SimulatedRuns::run(const fit::Setting& setti
   if (!rewriting.reason().empty()) return Error{rewriting.reason()};
   const Files files = files_of(setting, size);
   auto run = short_run({.command = command_with(size),
-                        .recording = files.recording,
-                        .log = files.log,
+                        .files = {files.recording, files.log, common_.is_forced, common_.inputs},
+                        .is_kept = common_.is_kept,
                         .steps = common_.steps,
                         .limit = common_.limit,
                         .is_shown = common_.is_shown,

@@ -21,13 +21,15 @@ class SimulatedRuns final : public fit::Runs {
   // What all runs have in common.
   struct Common {
     std::vector<std::string> command;
-    std::string placeholder;         // in the command, where the size goes
-    std::string folder;              // for recordings and logs
-    uint64_t steps = 0;              // of each run; 0: to the end
-    std::chrono::nanoseconds limit;  // for each run
-    bool is_kept = false;            // recordings and logs stay
-    bool is_shown = false;           // what the command writes
-    rewrites::Settings rewrites;     // of runs whose setting says that they are rewritten
+    std::string placeholder;               // in the command, where the size goes
+    std::string folder;                    // for recordings and logs
+    uint64_t steps = 0;                    // of each run; 0: to the end
+    std::chrono::nanoseconds limit;        // for each run
+    bool is_kept = false;                  // recordings and logs stay
+    bool is_forced = false;                // and replace any file
+    std::vector<std::string> inputs = {};  // which none of them replaces
+    bool is_shown = false;                 // what the command writes
+    rewrites::Settings rewrites;           // of runs whose setting says that they are rewritten
   };
   explicit SimulatedRuns(Common common) : common_(std::move(common)) {}
 

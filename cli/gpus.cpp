@@ -32,7 +32,7 @@ void add_gpus(CLI::App& app, int& exit_code) {
   sub->callback([&exit_code] {
     std::string text = "GPU              memory       capability    SMs          L2  as the driver calls it\n";
     for (const simulated::Card& card : simulated::cards()) text += row(card);
-    exit_code = write_output(text, "");
+    exit_code = print_output(text);
   });
 }
 

@@ -1,7 +1,6 @@
 // tapelens import: makes a recording of what another tool wrote: a memory snapshot of PyTorch.
 #include "analyzer/snapshot/import.h"
 
-#include "analyzer/report/escape.h"
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/messages.h"
@@ -13,23 +12,31 @@ namespace tapelens::cli {
 namespace {
 
 struct ImportCommand {
-  std::string input, output, mode = "0600";
-  bool strict = false;
+  std::string input, mode = "0600";
+  OutputPlace output;
+  bool strict = false, is_mode_given = false;
 };
 
 int import_file(const ImportCommand& command) {
+  const trace::OutputOptions output =
+      recording_output(command.output, command.mode, command.is_mode_given, {command.input});
+  if (const int code = check_recording_output(output)) return code;
   stay_within_memory();
+  auto file = trace::Output::open(output);
+  if (!file) return fail(file.error());
   snapshot::ImportOptions options;
   options.input = command.input;
-  options.output = command.output;
-  options.mode = *parse_mode(command.mode);
+  options.output = file->unfinished_path();
+  options.name = file->name();
+  options.mode = output.mode;
   options.summarize = summarize_apart;
   if (auto parts = progress_of_parts())
     options.progress = [parts](double fraction) { parts("reading the snapshot", fraction); };
   const trace::Result<trace::SealSummary> imported = snapshot::import_snapshot(options);
   clear_progress_line();
   if (!imported) return fail(imported.error());
-  say(describe(*imported, command.output, 0) + ". Next: tapelens report " + report::shell_quote(command.output));
+  if (const auto finished = file->finish(); !finished) return fail(finished.error());
+  say(describe(*imported, command.output.path, 0) + next_of(command.output));
   return command.strict && lost_data(*imported) ? kDataLost : kFine;
 }
 
@@ -49,10 +56,13 @@ void add_import(CLI::App& app, int& exit_code) {
   sub->add_option("SNAPSHOT", options->input, "What torch.cuda.memory._dump_snapshot() wrote")
       ->required()
       ->type_name("");
-  sub->add_option("-o,--output", options->output, "The recording to write")->required()->type_name("FILE");
+  add_recording_output_option(*sub, options->output)->required();
   add_mode_option(*sub, options->mode);
   sub->add_flag("--strict", options->strict, "Exit code 4 if the snapshot's history is not whole");
-  sub->callback([options, &exit_code] { exit_code = import_file(*options); });
+  sub->callback([sub, options, &exit_code] {
+    options->is_mode_given = sub->count("--mode") > 0;
+    exit_code = import_file(*options);
+  });
 }
 
 }  // namespace tapelens::cli

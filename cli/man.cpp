@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/output_kinds.h"
 
 namespace tapelens::cli {
 namespace {
@@ -71,11 +72,16 @@ std::string page_of(const CLI::App& app) {
   return page;
 }
 
-int write_all(const CLI::App& app, const std::string& folder) {
+int write_all(const CLI::App& app, const std::string& folder, bool is_forced) {
   std::vector<const CLI::App*> pages{&app};
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) pages.push_back(sub);
   for (const CLI::App* page : pages) {
-    if (const int code = write_output(page_of(*page), folder + "/" + title_of(*page) + ".1")) return code;
+    trace::OutputOptions output;
+    output.path = folder + "/" + title_of(*page) + ".1";
+    output.kind = manual_kind(troff(title_of(*page)));
+    output.is_forced = is_forced;
+    output.option = "--all";
+    if (const int code = write_output(page_of(*page), output)) return code;
   }
   return kFine;
 }
@@ -91,11 +97,13 @@ void add_man(CLI::App& app, int& exit_code) {
       "  tapelens man --all ~/.local/share/man/man1     all of them, into a folder\n\n"
       "cmake --install puts them where man looks.");
   const auto name = std::make_shared<std::string>(), folder = std::make_shared<std::string>();
+  const auto is_forced = std::make_shared<bool>(false);
   CLI::Option* one = sub->add_option("NAME", *name, "A command; tapelens itself if not given")->type_name("");
   sub->add_option("--all", *folder, "Write all pages into this folder")->type_name("DIR")->excludes(one);
-  sub->callback([&app, name, folder, &exit_code] {
+  add_force_option(*sub, *is_forced);
+  sub->callback([&app, name, folder, is_forced, &exit_code] {
     if (!folder->empty()) {
-      exit_code = write_all(app, *folder);
+      exit_code = write_all(app, *folder, *is_forced);
       return;
     }
     const CLI::App* page = name->empty() ? &app : nullptr;
@@ -103,7 +111,7 @@ void add_man(CLI::App& app, int& exit_code) {
       if (each->get_name() == *name) page = each;
     }
     if (page == nullptr) throw CLI::ValidationError("NAME", "there is no command '" + *name + "'");
-    exit_code = write_output(page_of(*page), "");
+    exit_code = print_output(page_of(*page));
   });
 }
 

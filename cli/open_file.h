@@ -10,7 +10,8 @@ namespace tapelens::cli {
 
 class OpenFile {
  public:
-  OpenFile(const std::string& path, int flags) : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+  OpenFile(const std::string& path, int flags, mode_t mode = 0666)
+      : descriptor_(open(path.c_str(), flags | O_CLOEXEC, mode)) {}
   ~OpenFile() {
     if (descriptor_ >= 0) close(descriptor_);
   }

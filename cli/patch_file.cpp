@@ -46,7 +46,7 @@ Answer ask_of(const std::string& before, const std::string& after) {
 
 }  // namespace
 
-int write_patch(check::FileEdits files, const std::filesystem::path& root, const std::string& output) {
+int write_patch(check::FileEdits files, const std::filesystem::path& root, const trace::OutputOptions& output) {
   const bool has_patches = !files.empty();
   bool was_asked = true;
   std::erase_if(files, [&](const check::FileEdit& file) {
@@ -64,7 +64,7 @@ int write_patch(check::FileEdits files, const std::filesystem::path& root, const
   if (!was_asked)
     say("whether Python understands the patched files was not checked: no python3 that reads them was found");
   if (files.empty()) {
-    say((has_patches ? "no patch is left: " : "no finding has a patch: ") + output + " is empty");
+    say((has_patches ? "no patch is left: " : "no finding has a patch: ") + output.path + " is empty");
   }
   return write_output(check::unified_diff(files), output);
 }

@@ -8,6 +8,7 @@
 #include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/output_kinds.h"
 #include "cli/text.h"
 #include "plugins/builtin.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 struct RanksCommand {
   std::vector<std::string> files;
-  std::string device, format = "text", output, color = "auto";
+  std::string device, format = "text", color = "auto";
+  OutputPlace output;
   int64_t top = 10;
   bool findings = false, strict = false;
 };
@@ -25,6 +27,8 @@ int ranks_command(const RanksCommand& command) {
   stay_within_memory();
   const auto files = ranks::files_of(command.files);
   if (!files) return fail(files.error());
+  const trace::OutputOptions output = rendering(command.output, result_kind("ranks", command.format), *files);
+  if (const int code = check_outputs({output})) return code;
   ranks::Reading reading{.version = TAPELENS_VERSION, .checks = {}, .progress = {}};
   if (command.findings) reading.checks = plugins::builtin_checks;
   if (const auto tell = progress_of_parts()) {
@@ -40,7 +44,7 @@ int ranks_command(const RanksCommand& command) {
   report::Style style = style_of(command.output, command.color);
   style.rows = static_cast<size_t>(command.top);
   const auto format = std::ranges::find(ranks::kFormats, command.format, &ranks::Format::name);
-  if (const int code = write_output(format->render(*job, style), command.output)) return code;
+  if (const int code = write_output(format->render(*job, style), output)) return code;
   const bool is_whole = job->left_out.empty() && job->missing_count == 0 && job->incomplete == 0;
   if (!command.strict || is_whole) return kFine;
   say("not all ranks are here and whole: see what is missing, left out or incomplete");

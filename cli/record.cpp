@@ -1,7 +1,9 @@
 // tapelens record: runs a command with the preload library in it, then seals what it left. The command's exit code,
 // output and signals are those of the bare command; whatever cannot be recorded runs unrecorded, and is said once.
 #include <signal.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,6 +13,7 @@
 #include "analyzer/report/escape.h"
 #include "cli/applying.h"
 #include "cli/child.h"
+#include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/nothing_recorded.h"
@@ -35,10 +38,10 @@ namespace fs = std::filesystem;
 constexpr uint64_t kLeastRing = uint64_t{64} << 20;
 
 struct RecordOptions {
-  std::string output = "run.tapelens";
+  OutputPlace output{.path = "run.tapelens"};
   std::string steps, last, when, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
   std::optional<RankList> ranks;
-  bool quiet = false, keep_spool = false, force = false, redact = false, cupti = false, referrers = false,
+  bool quiet = false, keep_spool = false, is_mode_given = false, redact = false, cupti = false, referrers = false,
        marked = false;
   ApplyingOptions applying;
   SimulatingOptions simulating;
@@ -56,34 +59,57 @@ std::string known_stacks(const std::string& text) {
   return "'" + text + "' is not python, cpp, python,cpp or none";
 }
 
-int run_unrecorded(const std::vector<std::string>& command, const std::string& reason, const Simulation& simulation,
-                   const PreloadPath& preload) {
+// The recording goes to standard output, and what the program writes there goes to standard error.
+bool is_to_output(const RecordOptions& options) { return trace::descriptor_of(options.output.path) == STDOUT_FILENO; }
+
+int run_unrecorded(const RecordOptions& options, const std::vector<std::string>& command, const std::string& reason,
+                   const Simulation& simulation, const PreloadPath& preload) {
+  if (is_to_output(options)) dup2(STDERR_FILENO, STDOUT_FILENO);
   say(reason + "; running the command unrecorded");
   return say_end(simulation.on() ? simulation.run(command, preload) : become_command(command));
 }
 
+// What may be wrong with the place of the recording, before the program starts: it may run for days.
+trace::Status check_place(const trace::OutputOptions& output) {
+  if (const int descriptor = trace::descriptor_of(output.path); descriptor >= 0) {
+    if (isatty(descriptor) == 0) return trace::Done{};
+    return trace::Error{"standard output is a terminal: choose a file with -o", trace::ErrorKind::usage};
+  }
+  struct stat there {};
+  const bool exists = stat(output.path.c_str(), &there) == 0;
+  if (exists && S_ISFIFO(there.st_mode)) {
+    return trace::Error{output.path +
+                            ": is a FIFO, which may have no reader when the program has ended: choose a "
+                            "file with -o, or - for standard output",
+                        trace::ErrorKind::usage};
+  }
+  if (exists && !S_ISREG(there.st_mode)) return trace::Done{};  // a folder, a device: where the spools are made
+  return trace::Output::check(output);
+}
+
 // Seals, removes the spools, says the closing lines. What goes wrong here never changes the command's exit code.
-void finish(const RecordOptions& options, const std::vector<std::string>& command, const ChildEnd& end,
-            const std::string& folder, int64_t duration_ns, const std::string& remarks, const Simulation& simulation) {
+void finish(const RecordOptions& options, trace::OutputOptions output, const std::vector<std::string>& command,
+            const ChildEnd& end, const std::string& folder, int64_t duration_ns, const std::string& remarks,
+            const Simulation& simulation) {
   trace::SealOptions sealing;
   sealing.directory = folder;
-  sealing.output = options.output;
   // The environment is in no recording.
   sealing.command =
       options.redact ? report::shell_quote(command[0]) + " [arguments left out]" : report::shell_quote(command);
-  sealing.mode = *parse_mode(options.mode);
   sealing.duration_ns = duration_ns;
   if (!options.quiet) sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(folder);
   const trace::Result<trace::SealSummary> sealed =
-      spools_in(folder).empty() ? trace::SealSummary{} : seal_with_summary(sealing, options.ranks);
+      spools_in(folder).empty() ? trace::SealSummary{} : seal_into(std::move(output), sealing, options.ranks);
   clear_progress_line();
   const bool is_out_of_memory =
       sealed && std::ranges::any_of(sealed->processes, [](const auto& process) { return process.out_of_memory > 0; });
   if (!options.quiet && !is_out_of_memory) simulation.explain(end);
+  // Another file where this one may not be written: the program may have put one of its own there.
+  const bool is_refused = !sealed && sealed.error().kind == trace::ErrorKind::usage;
   const std::string by_hand =
       (options.mode == "0600" ? "tapelens seal " : "tapelens seal --mode " + options.mode + " ") +
-      report::shell_quote(folder) + " -o " + report::shell_quote(options.output);
+      report::shell_quote(folder) + " -o " + (is_refused ? "FILE" : report::shell_quote(options.output.path));
   if (!sealed) {
     say("the recording could not be sealed: " + sealed.error().message + "; its spools are kept: " + by_hand);
     return;
@@ -93,19 +119,18 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   if (!keep || spools_in(folder).empty()) remove_spool_folder(folder);
   if (options.quiet) return;
   if (sealed->processes.empty()) {
-    std::error_code error;
-    const bool old_file = fs::exists(options.output, error);
+    const bool old_file = trace::is_of_kind(options.output.path, trace::recording_kind());
     say("nothing was recorded: " + why_nothing_was_recorded(command, end) +
-        (old_file ? "; " + report::shell_quote(options.output) + " is an earlier recording" : ""));
+        (old_file ? "; " + report::shell_quote(options.output.path) + " is an earlier recording" : ""));
     return;
   }
-  std::string line = describe(*sealed, options.output, living.size()) + remarks;
+  std::string line = describe(*sealed, options.output.path, living.size()) + remarks;
   if (!living.empty()) {
     line += "; " + std::to_string(living.size()) +
             (living.size() == 1 ? " process still runs" : " processes still run") + " (pid " +
             std::to_string(living.front()) + "), when it has ended: " + by_hand + " --remove";
   } else {
-    line += ". Next: tapelens report " + report::shell_quote(options.output);
+    line += next_of(options.output);
   }
   say(line);
 }
@@ -118,9 +143,22 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
     return kUsage;
   }
   const PreloadPath preload;
-  if (!preload.reason().empty()) return run_unrecorded(command, preload.reason(), simulation, preload);
-  const SpoolFolder folder = make_spool_folder(options.output, options.spool_folder, options.force);
-  if (folder.state == SpoolFolder::State::cannot) return run_unrecorded(command, folder.reason, simulation, preload);
+  std::vector<std::string> inputs = files_in_command(command);
+  std::ranges::move(files_in(options.applying), std::back_inserter(inputs));
+  trace::OutputOptions output =
+      recording_output(options.output, options.mode, options.is_mode_given, std::move(inputs));
+  if (const auto may = check_place(output); !may) {
+    if (may.error().kind == trace::ErrorKind::usage) return fail(may.error());
+    return run_unrecorded(options, command, may.error().message, simulation, preload);
+  }
+  if (!preload.reason().empty()) return run_unrecorded(options, command, preload.reason(), simulation, preload);
+  const bool is_stream = trace::descriptor_of(options.output.path) >= 0;
+  const SpoolFolder folder = make_spool_folder(is_stream ? "run.tapelens" : options.output.path, options.spool_folder,
+                                               options.output.is_forced);
+  if (folder.state == SpoolFolder::State::cannot) {
+    return run_unrecorded(options, command, folder.reason, simulation, preload);
+  }
+  output.spare_folder = folder.path;
   if (folder.state == SpoolFolder::State::holds_spools) {
     say(report::shell_quote(folder.path) + " holds a recording that was never sealed. Keep it: tapelens seal " +
         report::shell_quote(folder.path) + " -o FILE --remove. Discard it: tapelens record --force");
@@ -129,7 +167,7 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
   const Rewriting rewriting(applying);
   if (!rewriting.reason().empty()) {
     remove_spool_folder(folder.path);
-    return run_unrecorded(command, rewriting.reason(), simulation, preload);
+    return run_unrecorded(options, command, rewriting.reason(), simulation, preload);
   }
 
   if (const std::string why = options.quiet ? "" : why_no_probe(command); !why.empty()) say(why);
@@ -151,7 +189,8 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
   const trace::KeepSteps keep{options.last.empty() ? 0 : std::stoull(options.last),
                               options.when.empty() ? 0 : *parse_peak(options.when)};
   RingKeeper ring(folder.path, keep, std::stoull(options.max_size));
-  const ChildEnd end = run_command(command, environment);
+  const Streams streams{-1, is_to_output(options) ? STDERR_FILENO : -1, -1};
+  const ChildEnd end = run_command(command, environment, streams);
   signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
   if (!end.started) {
     remove_spool_folder(folder.path);
@@ -161,7 +200,8 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
   std::string remarks = applying.on ? "; " + describe(rewriting.tally()) : "";
   if (keep.when != 0 && !ring.is_reached())
     remarks += "; " + options.when + " was never reached: these are the last steps";
-  finish(options, command, end, folder.path, static_cast<int64_t>(monotonic_now() - begin), remarks, simulation);
+  finish(options, std::move(output), command, end, folder.path, static_cast<int64_t>(monotonic_now() - begin), remarks,
+         simulation);
   return end.exit_code;
 }
 
@@ -184,11 +224,13 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "  tapelens record --apply plan.json --allow expanded-save -- python train.py\n\n"
       "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
       "A file that cannot be written, or a program that cannot be recorded, is said in one line and the command runs\n"
-      "all the same. More: docs/record.md");
+      "all the same. A FILE that exists and is no recording, or that the command names, is wrong usage: exit code 2,\n"
+      "and the command does not run. More: docs/record.md");
   const auto options = std::make_shared<RecordOptions>();
-  sub->add_option("-o,--output", options->output,
+  sub->add_option("-o,--output", options->output.path,
                   "The recording; an older one is replaced when the new one is complete. %h is the host's name, %r the "
-                  "rank, %p the process; with one of them its folder is made")
+                  "rank, %p the process; with one of them its folder is made. With - it goes to standard output, and "
+                  "what the program writes there to standard error")
       ->type_name("FILE")
       ->capture_default_str();
   sub->add_option("--ranks",
@@ -246,7 +288,9 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
   sub->add_flag("--redact", options->redact, "Keep the arguments of the command out of the recording");
   sub->add_flag("--quiet", options->quiet, "No closing line");
   sub->add_flag("--keep-spool", options->keep_spool, "Keep what the processes wrote, FILE.spool/, after sealing");
-  sub->add_flag("--force", options->force, "Discard the spools of an earlier recording that was never sealed");
+  sub->add_flag("--force", options->output.is_forced,
+                "Discard the spools of an earlier recording that was never sealed, and replace FILE even if it is no "
+                "recording; never a file that the command names");
   add_applying_options(*sub, options->applying);
   add_simulating_options(*sub, options->simulating);
   sub->callback([sub, options, &exit_code, &command] {
@@ -261,12 +305,13 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
     if (!ready.last.empty() && *bytes < kLeastRing)
       throw CLI::ValidationError("--max-size", "with --last and --when it is at least 64MiB");
     ready.max_size = std::to_string(*bytes);
-    if (has_pattern(ready.output)) {
-      const auto output = expand_output(ready.output);
+    ready.is_mode_given = sub->count("--mode") > 0;
+    if (has_pattern(ready.output.path)) {
+      const auto output = expand_output(ready.output.path);
       if (!output) throw CLI::ValidationError(output.error().message);
-      ready.output = *output;
+      ready.output.path = *output;
       std::error_code ignored;  // what cannot be written is said in its place
-      fs::create_directories(fs::path(ready.output).parent_path(), ignored);
+      fs::create_directories(fs::path(ready.output.path).parent_path(), ignored);
     }
     exit_code =
         record(ready, read_applying(*sub, options->applying), read_simulating(*sub, options->simulating), command);

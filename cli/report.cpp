@@ -11,6 +11,7 @@
 #include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/output_kinds.h"
 #include "cli/text.h"
 #include "trace/recording.h"
 
@@ -18,7 +19,8 @@ namespace tapelens::cli {
 namespace {
 
 struct ReportCommand {
-  std::string file, format = "text", at = "peak", by = "field", device, output, color = "auto", fail_above;
+  std::string file, format = "text", at = "peak", by = "field", device, color = "auto", fail_above;
+  OutputPlace output;
   int64_t top = 0, process = 0, depth = 0;
   bool top_given = false, process_given = false, strict = false;
 };
@@ -36,14 +38,16 @@ trace::Bytes largest_peak(const report::Report& report) {
   return largest;
 }
 
-int render(const ReportCommand& command, report::Report& report) {
+int render(const ReportCommand& command, const trace::OutputOptions& output, report::Report& report) {
   report.recording.file = report::shell_quote(command.file);
   report::Rendering how{.style = style_of(command.output, command.color), .version = TAPELENS_VERSION};
   how.style.rows = report.options.top.value_or(SIZE_MAX);
-  return write_output(report::format_of(command.format)->report(report, how), command.output);
+  return write_output(report::format_of(command.format)->report(report, how), output);
 }
 
 int report_command(const ReportCommand& command, const report::Options& options, trace::Bytes limit) {
+  const trace::OutputOptions output = rendering(command.output, result_kind("report", command.format), {command.file});
+  if (const int code = check_outputs({output})) return code;
   stay_within_memory();
   const auto recording = trace::Recording::open(command.file);
   if (!recording) return fail(recording.error());
@@ -55,7 +59,7 @@ int report_command(const ReportCommand& command, const report::Options& options,
   clear_progress_line();
   if (!built) return fail({command.file + ": " + built.error().message, built.error().kind});
   say_refused(*built->advice);
-  if (const int code = render(command, *built)) return code;
+  if (const int code = render(command, output, *built)) return code;
   if (command.strict && !built->recording.complete) {
     say(command.file + ": data was lost: see what the report says is not complete");
     return kDataLost;

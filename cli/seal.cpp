@@ -3,7 +3,6 @@
 
 #include <sys/stat.h>
 
-#include "analyzer/report/escape.h"
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/messages.h"
@@ -16,8 +15,9 @@ namespace tapelens::cli {
 namespace {
 
 struct SealCommand {
-  std::string folder, output, mode = "0600";
-  bool remove = false, strict = false;
+  std::string folder, mode = "0600";
+  OutputPlace output;
+  bool remove = false, strict = false, is_mode_given = false;
 };
 
 int seal(const SealCommand& options) {
@@ -25,29 +25,31 @@ int seal(const SealCommand& options) {
   if (stat(options.folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
     return fail({options.folder + ": no such folder. It is named after the recording: run.tapelens.spool"});
   }
-  if (spools_in(options.folder).empty()) return fail({options.folder + ": holds no spools"});
+  std::vector<std::string> spools = spools_in(options.folder);
+  if (spools.empty()) return fail({options.folder + ": holds no spools"});
+  const trace::OutputOptions output =
+      recording_output(options.output, options.mode, options.is_mode_given, std::move(spools));
+  if (const int code = check_recording_output(output)) return code;
   stay_within_memory();
   trace::SealOptions sealing;
   sealing.directory = options.folder;
-  sealing.output = options.output;
-  sealing.mode = *parse_mode(options.mode);
   sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(options.folder);
-  const trace::Result<trace::SealSummary> sealed = seal_with_summary(sealing, {});
+  const trace::Result<trace::SealSummary> sealed = seal_into(output, sealing, {});
   clear_progress_line();
   if (!sealed) return fail(sealed.error());
   if (sealed->processes.empty()) {
     return fail({options.folder + ": no process ran an operator; there is nothing to seal",
                  trace::ErrorKind::nothing_recorded});
   }
-  std::string line = describe(*sealed, options.output, living.size());
+  std::string line = describe(*sealed, options.output.path, living.size());
   if (!living.empty()) {
     line += "; pid " + std::to_string(living.front()) + " still writes its spool" +
             (options.remove ? ", so the spools are kept" : "");
   } else if (options.remove) {
-    remove_spool_folder(options.folder);
+    remove_sealed_spools(options.folder);
   }
-  say(line + ". Next: tapelens report " + report::shell_quote(options.output));
+  say(line + next_of(options.output));
   return options.strict && lost_data(*sealed) ? kDataLost : kFine;
 }
 
@@ -63,11 +65,14 @@ void add_seal(CLI::App& app, int& exit_code) {
       "was given. What a crash tore is left out, counted and said.");
   const auto options = std::make_shared<SealCommand>();
   sub->add_option("DIR", options->folder, "The folder of spools")->required()->type_name("");
-  sub->add_option("-o,--output", options->output, "The recording to write")->required()->type_name("FILE");
+  add_recording_output_option(*sub, options->output)->required();
   add_mode_option(*sub, options->mode);
   sub->add_flag("--remove", options->remove, "Remove the spools once they are sealed");
   sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
-  sub->callback([options, &exit_code] { exit_code = seal(*options); });
+  sub->callback([sub, options, &exit_code] {
+    options->is_mode_given = sub->count("--mode") > 0;
+    exit_code = seal(*options);
+  });
 }
 
 }  // namespace tapelens::cli

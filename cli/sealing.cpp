@@ -129,4 +129,17 @@ trace::Result<trace::SealSummary> seal_with_summary(trace::SealOptions options, 
   return sealed;
 }
 
+trace::Result<trace::SealSummary> seal_into(trace::OutputOptions output, trace::SealOptions options,
+                                            const std::optional<RankList>& ranks, bool has_summary) {
+  options.mode = output.mode;
+  auto file = trace::Output::open(std::move(output));
+  if (!file) return file.error();
+  options.output = file->unfinished_path();
+  options.name = file->name();
+  auto sealed = has_summary ? seal_with_summary(options, ranks) : trace::seal(options);
+  if (!sealed || sealed->processes.empty()) return sealed;
+  if (const auto done = file->finish(); !done) return done.error();
+  return sealed;
+}
+
 }  // namespace tapelens::cli

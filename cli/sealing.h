@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "trace/output.h"
 #include "trace/seal.h"
 
 namespace tapelens::cli {
@@ -18,6 +19,11 @@ std::optional<RankList> parse_ranks(std::string_view text);
 // Fills in SealOptions::summarize. `ranks`: those whose events are kept; of the rest the summary has what it says.
 // None: all are kept. Where the summary cannot be made, so are all.
 trace::Result<trace::SealSummary> seal_with_summary(trace::SealOptions options, const std::optional<RankList>& ranks);
+
+// The same into an output, which is finished then. Where no process ran an operator nothing is written. `has_summary`:
+// the file carries one.
+trace::Result<trace::SealSummary> seal_into(trace::OutputOptions output, trace::SealOptions options,
+                                            const std::optional<RankList>& ranks, bool has_summary = true);
 
 // "DIR/%h-%r.tapelens" with the name of this host, the rank of this process and its pid; "%%" is a percent sign, and
 // any other one stays. An error of kind usage if it asks for a rank and the environment has none (torchrun, Slurm,

@@ -35,8 +35,12 @@ constexpr size_t kLastLines = 12;  // of a run that failed
 trace::Result<std::optional<ShortRun>> short_run(const ShortRunSettings& settings, const PreloadPath& preload,
                                                  const Simulation& simulation) {
   const auto begin = std::chrono::steady_clock::now();
-  const SpoolFolder spools = make_spool_folder(settings.recording, {}, /*discard=*/true);
+  const SpoolFolder spools = make_spool_folder(settings.files.recording, {}, /*discard=*/true);
   if (!spools.reason.empty()) return Error{spools.reason};
+  if (const auto may = settings.files.check(); !may) {
+    remove_spool_folder(spools.path);
+    return may.error();
+  }
   Environment environment = settings.environment;
   std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));
   std::ranges::copy(simulation.environment(), std::back_inserter(environment));
@@ -47,8 +51,8 @@ trace::Result<std::optional<ShortRun>> short_run(const ShortRunSettings& setting
       std::back_inserter(environment));
 
   const OpenFile nothing("/dev/null", O_RDONLY);
-  const OpenFile log(settings.log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
-  if (log.descriptor() < 0) return Error{settings.log + ": " + std::strerror(errno)};
+  const OpenFile log(settings.files.log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+  if (log.descriptor() < 0) return Error{settings.files.log + ": " + std::strerror(errno)};
   Streams streams{nothing.descriptor(), log.descriptor(), log.descriptor()};
   if (settings.is_shown) streams.output = streams.error = STDERR_FILENO;
 
@@ -72,15 +76,15 @@ trace::Result<std::optional<ShortRun>> short_run(const ShortRunSettings& setting
     return std::optional<ShortRun>();
   }
   run.is_late = run.end.was_ended && watch.is_late();
-  run.written = end_of_file(settings.log);
+  run.written = end_of_file(settings.files.log);
 
   trace::SealOptions sealing;
   sealing.directory = spools.path;
-  sealing.output = settings.recording;
   sealing.command = report::shell_quote(settings.command);
-  auto sealed = spools_in(spools.path).empty() ? trace::SealSummary{} : trace::seal(sealing);
+  auto sealed = settings.files.seal(sealing);
   remove_spool_folder(spools.path);
   if (!sealed) return sealed.error();
+  if (settings.is_kept) settings.files.note(*sealed);
   run.sealed = std::move(*sealed);
   return std::optional(std::move(run));
 }

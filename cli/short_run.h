@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/child.h"
+#include "cli/kept_run.h"
 #include "cli/preload.h"
 #include "cli/simulating.h"
 #include "trace/result.h"
@@ -17,7 +18,8 @@ namespace tapelens::cli {
 
 struct ShortRunSettings {
   std::vector<std::string> command;
-  std::string recording, log;      // files: for what is sealed, and for what the command writes
+  KeptRun files;                   // for what is sealed, and for what the command writes
+  bool is_kept = false;            // they stay
   uint64_t steps = 0;              // 0: to the end
   std::chrono::nanoseconds limit;  // for it
   bool is_shown = false;           // what the command writes goes to standard error

@@ -36,8 +36,19 @@ bool read_header(const std::string& spool, trace::SpoolHeader& header) {
   return got == sizeof(header) && header.magic == trace::kSpoolMagic;
 }
 
-void remove_spools(const std::string& folder) {
+// Of a process that was killed as it began one, all bytes are zeros.
+bool is_spool(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return false;
+  uint64_t magic = 0;
+  const bool was_read = pread(file, &magic, sizeof(magic), 0) >= 0;
+  close(file);
+  return was_read && (magic == 0 || magic == trace::kSpoolMagic);
+}
+
+void remove_spools(const std::string& folder, bool is_ours = true) {
   for (const std::string& spool : spools_in(folder)) {
+    if (!is_ours && !is_spool(spool)) continue;
     unlink(spool.c_str());
     const std::string older = trace::older_path(spool);
     unlink(older.c_str());
@@ -117,6 +128,11 @@ std::vector<uint32_t> living_processes(const std::string& folder) {
     if (kill(static_cast<pid_t>(header.pid), 0) == 0 || errno == EPERM) living.push_back(header.pid);
   }
   return living;
+}
+
+void remove_sealed_spools(const std::string& folder) {
+  remove_spools(folder, /*is_ours=*/false);
+  rmdir(folder.c_str());
 }
 
 void remove_spool_folder(const std::string& folder) {

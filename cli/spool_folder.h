@@ -33,5 +33,7 @@ std::vector<uint32_t> living_processes(const std::string& folder);
 
 // Removes the spools, with what is kept of their older steps, and the folder unless it holds something else.
 void remove_spool_folder(const std::string& folder);
+// The same of a folder that the user names, in which files may have that suffix and be no spools.
+void remove_sealed_spools(const std::string& folder);
 
 }  // namespace tapelens::cli

@@ -1,5 +1,7 @@
 // tapelens verify: runs a command bare and rewritten, and says whether every loss, gradient and parameter is the same.
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -8,9 +10,11 @@
 #include "analyzer/verify/verdict_json.h"
 #include "analyzer/verify/verdict_text.h"
 #include "cli/applying.h"
+#include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/output_kinds.h"
 #include "cli/temporary_folder.h"
 #include "cli/verify_runs.h"
 
@@ -22,7 +26,8 @@ namespace fs = std::filesystem;
 struct VerifyOptions {
   ApplyingOptions applying;
   uint64_t steps = 0;
-  std::string format = "text", output, keep, patch;
+  std::string format = "text", keep, patch;
+  OutputPlace output;
 };
 
 int exit_code_of(verify::Answer answer) {
@@ -31,6 +36,11 @@ int exit_code_of(verify::Answer answer) {
 }
 
 int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, const rewrites::Settings& applying) {
+  std::vector<std::string> inputs = files_in_command(setting.command);
+  std::ranges::move(files_in(options.applying), std::back_inserter(inputs));
+  inputs.push_back(options.patch);
+  const trace::OutputOptions output = rendering(options.output, result_kind("verify", options.format), {}, inputs);
+  if (const int code = check_outputs({output})) return code;
   std::optional<TemporaryFolder> temporary;
   if (options.keep.empty()) {
     temporary.emplace();
@@ -41,6 +51,9 @@ int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, c
     fs::create_directories(options.keep, error);
     if (error) return fail({options.keep + ": " + error.message()});
     setting.folder = fs::absolute(options.keep, error).string();
+    setting.is_kept = true;
+    setting.is_forced = options.output.is_forced;
+    setting.inputs = inputs;
   }
   std::unique_ptr<PatchedCopy> patched;
   if (!options.patch.empty()) {
@@ -58,7 +71,7 @@ int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, c
       options.format == "json"
           ? verdict_json(*verdict)
           : report::printable_lines(verdict_text(*verdict, runs.last_words(patched ? "patched" : "rewritten")));
-  if (const int code = write_output(text, options.output)) return code;
+  if (const int code = write_output(text, output)) return code;
   return exit_code_of(verdict->answer());
 }
 
@@ -90,7 +103,7 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       ->check(one_of({"text", "json"}))
       ->type_name("{text,json}")
       ->capture_default_str();
-  sub->add_option("-o,--output", options->output, "Write to a file instead of standard output")->type_name("PATH");
+  add_output_option(*sub, options->output);
   CLI::Option* patch =
       sub->add_option("--patch", options->patch, "Compare with the program as this patch makes it")->type_name("PATH");
   for (const char* other : {"--apply", "--plan", "--allow"}) patch->excludes(sub->get_option(other));
@@ -106,7 +119,7 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
     CommandRuns::Setting setting;
     setting.command = command;
     if (steps->count() > 0) setting.steps = options->steps;
-    setting.output_to_error = options->format == "json" && options->output.empty();
+    setting.output_to_error = options->format == "json" && options->output.is_standard();
     exit_code = verify_command(*options, setting, applying);
   });
 }

@@ -12,6 +12,7 @@
 #include "analyzer/report/escape.h"
 #include "cli/applying.h"
 #include "cli/child.h"
+#include "cli/kept_run.h"
 #include "cli/messages.h"
 #include "cli/open_file.h"
 #include "cli/preload.h"
@@ -61,6 +62,12 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
   for (const std::string& reason : {preload.reason(), rewriting.reason(), spools.reason}) {
     if (!reason.empty()) return Error{reason};
   }
+  const std::string log = path(wanted.name, ".log");
+  const KeptRun kept{recording, wanted.is_shown ? "" : log, setting_.is_forced, setting_.inputs};
+  if (const auto may = kept.check(); !may) {
+    remove_spool_folder(spools.path);
+    return may.error();
+  }
   const std::string values = wanted.values ? path(wanted.name, "") : "";
   if (std::error_code error; wanted.values && !fs::create_directories(values, error) && error) {
     return Error{values + ": " + error.message()};
@@ -81,8 +88,7 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
   // No run may take input away from another.
   const OpenFile nothing("/dev/null", O_RDWR);
   Streams streams{nothing.descriptor(), -1, -1};
-  const std::string log = path(wanted.name, ".log");
-  const OpenFile written(wanted.is_shown ? "/dev/null" : log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  const OpenFile written(wanted.is_shown ? "/dev/null" : log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
   if (wanted.is_shown) {
     if (setting_.output_to_error) streams.output = STDERR_FILENO;
   } else {
@@ -99,11 +105,11 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
   }
   trace::SealOptions sealing;
   sealing.directory = spools.path;
-  sealing.output = recording;
   sealing.command = report::shell_quote(setting_.command);
-  const auto sealed = spools_in(spools.path).empty() ? trace::SealSummary{} : trace::seal(sealing);
+  const auto sealed = kept.seal(sealing);
   remove_spool_folder(spools.path);
   if (!sealed) return sealed.error();
+  if (setting_.is_kept) kept.note(*sealed);
   verify::Run run;
   if (!sealed->processes.empty()) {
     auto read = verify::read_run(recording);

@@ -19,6 +19,9 @@ class CommandRuns final : public verify::Runs {
     std::string folder;                    // recordings and logs
     std::optional<uint64_t> steps;         // that are recorded and compared; all if not given
     const PatchedCopy* patched = nullptr;  // where patched runs are made
+    bool is_kept = false;                  // recordings and logs stay
+    bool is_forced = false;                // and replace any file
+    std::vector<std::string> inputs = {};  // which no recording and no log replaces
     bool output_to_error = false;          // what the shown run writes to standard output, it writes to standard error
   };
   explicit CommandRuns(Setting setting) : setting_(std::move(setting)) {}

@@ -25,6 +25,7 @@ struct ViewCommand {
   std::string file, other;
   // As they are given: what they may be is the window's to know, and to say.
   std::optional<std::string> page, device, at, screenshot, card, size, scheme;
+  bool is_forced = false;
 };
 
 // Why a recording cannot be opened; a typed name that is wrong is said here, not in a window.
@@ -52,6 +53,7 @@ std::vector<std::string> arguments_of(const ViewCommand& command) {
                                     {"--scheme", &command.scheme}}) {
     if (*value) words.push_back(std::string(name) + "=" + **value);
   }
+  if (command.is_forced) words.emplace_back("--force");
   for (const std::string* path : {&command.file, &command.other}) {
     if (!path->empty()) words.push_back(as_argument(*path));
   }
@@ -128,6 +130,7 @@ void add_view(CLI::App& app, int& exit_code) {
   sub->add_option("--export-card", options->card,
                   "Write one picture to show others, PNG or SVG, and end: the curve before and after, the fixes")
       ->type_name("PATH");
+  sub->add_flag("--force", options->is_forced, "Let a picture replace a file that is no picture of Tapelens");
   sub->add_option("--size", options->size, "Of the window, in pixels: 1280x720")->type_name("WxH");
   sub->add_option("--scheme", options->scheme, "Its colors; the system's if not given")
       ->type_name("{system,light,dark}");

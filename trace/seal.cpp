@@ -190,7 +190,7 @@ Result<SealSummary> seal(const SealOptions& options) {
   });
 
   SealedWriter writer;
-  if (Status status = writer.open(options.output, options.mode); !status) return status.error();
+  if (Status status = writer.open(options.output, options.mode, options.name); !status) return status.error();
   SharedTables shared(writer);
   Progress progress(options, summary.events);
   std::vector<ProcessSummary> processes;

@@ -15,6 +15,7 @@ namespace tapelens::trace {
 struct SealOptions {
   std::string directory;                          // holds *.spool, one each process
   std::string output;                             // written beside it under a random name, then renamed
+  std::string name = {};                          // of what it becomes: see SealedWriter::open()
   std::string command;                            // shell-quoted; empty: from the spools
   uint32_t mode = 0600;                           // permissions of the file
   int64_t duration_ns = 0;                        // 0: the last event

@@ -50,15 +50,17 @@ Error SealedWriter::failed(const char* doing) const {
   const char* fix = error_ == ENOSPC || error_ == EDQUOT || error_ == EFBIG
                         ? "free some space, or choose another place with -o"
                         : "choose another place with -o";
-  return {path_ + ": " + doing + ": " + std::strerror(error_) + ": " + fix};
+  return {name_ + ": " + doing + ": " + std::strerror(error_) + ": " + fix};
 }
 
-Status SealedWriter::open(const std::string& path, uint32_t mode) {
+Status SealedWriter::open(const std::string& path, uint32_t mode, const std::string& name) {
   path_ = path;
+  name_ = name.empty() ? path : name;
   mode_ = mode;
   // New and ours: a name that others can foresee is one where they can put a link to a file of the user's.
-  std::string part = path + ".XXXXXX.part";
-  const int made = mkostemps(part.data(), 5, O_CLOEXEC);
+  std::string part = name.empty() ? path + ".XXXXXX.part" : path;
+  const int made = name.empty() ? mkostemps(part.data(), 5, O_CLOEXEC)
+                                : ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
   file_ = made >= 0 ? fdopen(made, "wb") : nullptr;
   if (file_ == nullptr) {
     error_ = errno;
@@ -112,7 +114,7 @@ Status SealedWriter::finish(const std::string& command, int64_t duration_ns, uin
   for (const auto& [table, counts] : columns) {
     for (const auto& [column, count] : counts) {
       if (count == counts.begin()->second) continue;
-      return Error{path_ + ": columns " + std::to_string(counts.begin()->first) + " and " + std::to_string(column) +
+      return Error{name_ + ": columns " + std::to_string(counts.begin()->first) + " and " + std::to_string(column) +
                    " of table " + std::to_string(table.second) + " have different lengths: this is a bug of Tapelens"};
     }
     rows.push_back({table.first, table.second, counts.begin()->second});
@@ -133,7 +135,9 @@ Status SealedWriter::finish(const std::string& command, int64_t duration_ns, uin
 
   const uint64_t directory_offset = offset_;
   write_end(directory);
-  if (summarize && error_ == 0 && std::fflush(file_) == 0) {
+  // What cannot be written is gone from the buffer then: to close the file would succeed.
+  if (error_ == 0 && std::fflush(file_) != 0) error_ = errno;
+  if (summarize && error_ == 0) {
     const std::string summary = summarize(part_);
     if (!summary.empty() && summary.size() <= kMostSummaryBytes &&
         std::fseek(file_, static_cast<long>(directory_offset), SEEK_SET) == 0) {
@@ -145,7 +149,7 @@ Status SealedWriter::finish(const std::string& command, int64_t duration_ns, uin
 
   if (fchmod(fileno(file_), mode_) != 0 && error_ == 0) error_ = errno;
   if (std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0) error_ = errno;
-  if (error_ == 0 && std::rename(part_.c_str(), path_.c_str()) != 0) error_ = errno;
+  if (error_ == 0 && part_ != path_ && std::rename(part_.c_str(), path_.c_str()) != 0) error_ = errno;
   if (error_ == 0) return Done{};
   unlink(part_.c_str());
   return failed("could not be written to the end");

@@ -28,8 +28,10 @@ class SealedWriter {
   SealedWriter& operator=(const SealedWriter&) = delete;
   ~SealedWriter();  // removes what was written when it was not finished
 
-  // Writes beside it, to a new file of a random name, until it is finished; `mode`: its permissions then.
-  Status open(const std::string& path, uint32_t mode = 0600);
+  // Writes beside it, to a new file of a random name, until it is finished, and replaces what is there; `mode`: its
+  // permissions then. With `name` it is the unfinished file of an Output (trace/output.h), and written as it is; errors
+  // call it by the name.
+  Status open(const std::string& path, uint32_t mode = 0600, const std::string& name = {});
   // An error is kept until `finish`. Each column of a table must get the same number of rows in the end.
   void write_chunk(const ColumnKey& key, uint32_t process, const void* values, size_t rows);
   // The file is whole and in its place when this succeeds.
@@ -43,7 +45,7 @@ class SealedWriter {
   void write_end(const std::vector<std::byte>& directory);
   Error failed(const char* doing) const;
 
-  std::string path_, part_;
+  std::string path_, part_, name_;
   uint32_t mode_ = 0600;
   std::FILE* file_ = nullptr;
   int error_ = 0;

@@ -70,6 +70,8 @@ std::string unified_diff(std::span<const FileEdit> files) {
   return diff;
 }
 
+trace::OutputKind patch_kind() { return trace::marked_kind("patch", "-- \nWritten by tapelens advise\n"); }
+
 std::string unified_diff(const FileEdit& file) {
   const auto& [path, lines, edits] = file;
   const auto are_known = [&lines = lines](uint32_t first, uint32_t end) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/output.h"
 #include "trace/result.h"
 
 namespace tapelens::check {
@@ -36,6 +37,9 @@ FileEdit file_edit(std::string path, std::span<const std::string_view> lines, st
 // With three lines around each edit where they are known. The files in their order, one after the other.
 std::string unified_diff(const FileEdit& file);
 std::string unified_diff(std::span<const FileEdit> files);
+
+// A file of such a diff: signed as `git format-patch` signs, which git apply and patch(1) leave out.
+trace::OutputKind patch_kind();
 
 // What a unified diff changes, as git and `diff -u` write it. An error: the first line of it that cannot be followed. A
 // file that is deleted, renamed or binary is one, and so is a path that leads out of the repository.

@@ -24,13 +24,13 @@ struct Format {
   const char* name;
   const char* suffix;  // of the file that is made of run.tapelens if no other is asked for: "run" and this
   const char* what;    // what opens it, for --help
-  // Stands within the first kMarkWithin bytes of all that it writes: what may be replaced.
-  const char* mark;
+  // Whether a file whose first kHeadBytes these are is one that it wrote, and may be replaced.
+  bool (*is_ours)(std::string_view head);
   // One of them: in order, or into a file that is there and empty.
   void (*stream)(Subjects& subjects, Sink& sink) = nullptr;
   void (*file)(Subjects& subjects, const std::string& path) = nullptr;
 };
-inline constexpr size_t kMarkWithin = 512;
+inline constexpr size_t kHeadBytes = 512;
 
 // In the order in which --help names them.
 std::span<const Format* const> formats();
@@ -42,9 +42,8 @@ struct Target {
   std::string recording{};  // the file that is exported: it is never replaced
 };
 
-// Writes beside the target and renames what is whole: an export that fails leaves what was there. Targets that are no
-// regular files (a FIFO, /dev/null) are written as they are. `making` is called with the path of the unfinished file,
-// and with an empty one once there is none any more.
+// As trace/output.h has it: an export that fails leaves what was there, and has the mode of the recording. `making` is
+// called with the path of the unfinished file, and with an empty one once there is none any more.
 //
 // Errors: of kind usage where there is no such process or device or the target may not be replaced; unreadable where
 // tables of the recording contradict each other, for what is left of it is not what happened, or the target cannot be

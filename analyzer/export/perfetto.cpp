@@ -168,6 +168,12 @@ class ProcessTrace {
   int32_t rank_ = 0;
 };
 
+// The first packet: the names of our categories, then the track that says who wrote it.
+bool is_perfetto(std::string_view head) {
+  const size_t category = head.find(std::string_view("\x08\x01\x12\x08operator", 12));
+  return head.starts_with("\n") && category < 32 && head.find("Tapelens ", category) != std::string_view::npos;
+}
+
 void write_perfetto(Subjects& subjects, Sink& sink) {
   Packets out(sink);
   // Only says who wrote it: its name is the mark, and stands first.
@@ -179,6 +185,6 @@ void write_perfetto(Subjects& subjects, Sink& sink) {
 }  // namespace
 
 constinit extern const Format kPerfetto{"perfetto", ".perfetto-trace", "Perfetto (ui.perfetto.dev): a timeline",
-                                        "Tapelens ", write_perfetto};
+                                        is_perfetto, write_perfetto};
 
 }  // namespace tapelens::exporting

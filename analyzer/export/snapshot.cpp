@@ -377,11 +377,17 @@ class Snapshot {
   Counted counted_;
 };
 
+// The first key of the dictionary and its value.
+bool is_snapshot(std::string_view head) {
+  const size_t key = head.find("exporter"), value = head.find("Tapelens ");
+  return head.starts_with("\x80\x04") && key < 16 && value != std::string_view::npos && value < 48 && key < value;
+}
+
 void write_snapshot(Subjects& subjects, Sink& sink) { Snapshot(subjects, *subjects.largest(), sink).write(); }
 
 }  // namespace
 
-constinit extern const Format kSnapshot{"snapshot", ".pickle", "PyTorch's memory_viz: the largest process", "Tapelens ",
+constinit extern const Format kSnapshot{"snapshot", ".pickle", "PyTorch's memory_viz: the largest process", is_snapshot,
                                         write_snapshot};
 
 }  // namespace tapelens::exporting

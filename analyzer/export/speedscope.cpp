@@ -180,11 +180,13 @@ class Speedscope {
   bool is_first_ = true;
 };
 
+bool is_speedscope(std::string_view head) { return head.starts_with("{\"exporter\":\"Tapelens "); }
+
 void write_speedscope(Subjects& subjects, Sink& sink) { Speedscope(subjects, sink).write(); }
 
 }  // namespace
 
 constinit extern const Format kSpeedscope{"speedscope", ".speedscope.json", "speedscope.app: flame graphs of bytes",
-                                          "\"Tapelens ", write_speedscope};
+                                          is_speedscope, write_speedscope};
 
 }  // namespace tapelens::exporting

@@ -273,6 +273,13 @@ class ProcessRows {
   Counted counted_;
 };
 
+// The header of a database, with the application_id of kTables.
+bool is_sqlite(std::string_view head) {
+  constexpr size_t kApplication = 68;
+  return head.starts_with(std::string_view("SQLite format 3\0", 16)) && head.size() > kApplication + 4 &&
+         head.substr(kApplication, 4) == "TPLN";
+}
+
 void write_sqlite(Subjects& subjects, const std::string& path) {
   Database database(path);
   database.run(kTables);
@@ -286,7 +293,7 @@ void write_sqlite(Subjects& subjects, const std::string& path) {
 constinit extern const Format kSqlite{.name = "sqlite",
                                       .suffix = ".sqlite",
                                       .what = "SQLite, and all that read it: tables and views",
-                                      .mark = "TPLN",
+                                      .is_ours = is_sqlite,
                                       .file = write_sqlite};
 
 }  // namespace tapelens::exporting

@@ -35,7 +35,7 @@ Facts facts_of(const std::vector<DeviceHistory>& histories) {
 
 trace::Result<trace::SealSummary> import_snapshot(const ImportOptions& options) {
   trace::SealedWriter writer;
-  if (trace::Status status = writer.open(options.output, options.mode); !status) return status.error();
+  if (trace::Status status = writer.open(options.output, options.mode, options.name); !status) return status.error();
   trace::SharedTables shared(writer);
   const auto part = [&](double from, double size) -> std::function<void(double)> {
     if (!options.progress) return {};

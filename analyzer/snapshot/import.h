@@ -13,6 +13,7 @@ namespace tapelens::snapshot {
 
 struct ImportOptions {
   std::string input, output;                      // the second is written under a random name, then renamed
+  std::string name = {};                          // of what it becomes: see trace::SealedWriter::open()
   uint32_t mode = 0600;                           // permissions of it
   std::function<void(double fraction)> progress;  // may be empty
   std::function<std::string(const std::string& file)> summarize = {};  // as of trace::SealOptions

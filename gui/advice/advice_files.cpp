@@ -4,35 +4,22 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
-#include <QSaveFile>
 #include <QTreeView>
 
 #include "gui/advice/advice_page.h"
 #include "gui/advice/verify_pane.h"
 #include "gui/models/error.h"
 #include "gui/models/plan.h"
+#include "gui/models/saving.h"
 
 namespace tapelens::gui {
-
-namespace {
-
-trace::Status write_text(const QString& path, const std::string& text) {
-  QSaveFile file(path);
-  if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0 ||
-      !file.commit()) {
-    return failure(AdvicePage::tr("%1 cannot be written: %2.").arg(path, file.errorString()));
-  }
-  return trace::Done{};
-}
-
-}  // namespace
 
 trace::Status AdvicePage::save_plan(const QString& path) {
   if (!session_.has(Part::advice)) return failure(tr("The findings are still being worked out."));
   const Advised& advised = *session_.subject().advised;
   if (planned(advised, session_.ticked()) == 0) return failure(tr("No finding that a rewrite fixes is ticked."));
   const std::string text = plan_text(session_.document()->facts(), advised, session_.ticked());
-  if (auto saved = write_text(path, text); !saved) return saved;
+  if (auto saved = save_text(path, {.name = "plan"}, {{session_.document()->facts().path}}, text); !saved) return saved;
   plan_path_ = path;
   show_ticks();
   return trace::Done{};
@@ -42,7 +29,8 @@ trace::Status AdvicePage::save_patch(const QString& path) {
   const QModelIndex selected = filter_.mapToSource(view_->currentIndex());
   if (!selected.isValid() || model_.finding(selected).fix.edits.empty())
     return failure(tr("The finding that is selected has no patch."));
-  return write_text(path, check::unified_diff(model_.finding(selected).fix.edits));
+  return save_text(path, check::patch_kind(), {{session_.document()->facts().path}},
+                   check::unified_diff(model_.finding(selected).fix.edits));
 }
 
 void AdvicePage::copy(const QString& text, const QString& what) {

@@ -1,6 +1,8 @@
 #include "gui/app/application.h"
 
 #include <QApplication>
+#include <QFileInfo>
+#include <QImage>
 #include <QTimer>
 #include <cstdio>
 
@@ -55,16 +57,22 @@ class Photographer : public QObject {
     }
     done_ = true;
     // After the pages have seen what came in, and laid it out.
-    QTimer::singleShot(200, this, [this] { end(write(), kUnreadable); });
+    QTimer::singleShot(200, this, [this] {
+      const trace::Status written = write();
+      written ? end(QString(), kFine) : end(written.error());
+    });
   }
-  // Why that could not be done; empty: it could.
-  QString write() {
-    if (!options_.screenshot.isEmpty() && !window_.grab().save(options_.screenshot, "PNG"))
-      return options_.screenshot + ": cannot be written";
-    if (options_.card.isEmpty()) return {};
+  trace::Status write() {
+    const Saving saving{options_.files(), options_.is_forced};
+    if (!options_.screenshot.isEmpty()) {
+      if (auto written = save_png(options_.screenshot, saving, window_.grab().toImage()); !written) return written;
+    }
+    if (options_.card.isEmpty()) return trace::Done{};
     const Session& session = window_.session();
-    const auto written = export_card(*session.document(), session.subject(), {}, options_.card);
-    return written ? QString() : sentence(written.error());
+    return export_card(*session.document(), session.subject(), {}, options_.card, saving);
+  }
+  void end(const trace::Error& error) {
+    end(sentence(error), error.kind == trace::ErrorKind::usage ? kUsage : kUnreadable);
   }
   void end(const QString& why, int code) {
     if (!why.isEmpty()) say_line(why);
@@ -90,6 +98,14 @@ int run_application(int argc, char** argv) {
   if (options.wants_help || options.wants_version) {
     std::fputs(options.wants_help ? help_text().toUtf8().constData() : "tapelens-gui " TAPELENS_VERSION "\n", stdout);
     return kFine;
+  }
+  for (const auto& [path, ending] : {std::pair{options.screenshot, QString("png")},
+                                     std::pair{options.card, QFileInfo(options.card).suffix().toLower()}}) {
+    if (path.isEmpty()) continue;
+    if (const auto may = may_save(path, picture_kind(ending), {options.files(), options.is_forced}); !may) {
+      say_line(sentence(may.error()));
+      return may.error().kind == trace::ErrorKind::usage ? kUsage : kUnreadable;
+    }
   }
   if (!has_display()) {
     if (!options.is_headless()) {

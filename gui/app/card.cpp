@@ -171,7 +171,7 @@ void paint_card(QPainter& p, const Document& document, const Subject& subject, c
 }
 
 trace::Status export_card(const Document& document, const Subject& subject, const QSet<QString>& ticked,
-                          const QString& path) {
+                          const QString& path, const Saving& saving) {
   const QString ending = QFileInfo(path).suffix().toLower();
   if (ending == "png") {
     QImage image(kCardSize * kRatio, QImage::Format_RGB32);
@@ -179,10 +179,10 @@ trace::Status export_card(const Document& document, const Subject& subject, cons
     QPainter painter(&image);
     paint_card(painter, document, subject, ticked);
     painter.end();
-    return save_file(path, [&](QIODevice& file) { return image.save(&file, "PNG"); });
+    return save_png(path, saving, std::move(image));
   }
   if (ending == "svg") {
-    return save_file(path, [&](QIODevice& file) {
+    return save_file(path, picture_kind(ending), saving, [&](QIODevice& file) {
       QSvgGenerator svg;
       svg.setOutputDevice(&file);
       svg.setSize(kCardSize);

@@ -6,6 +6,7 @@
 #include <QString>
 
 #include "gui/models/document.h"
+#include "gui/models/saving.h"
 #include "trace/result.h"
 
 class QPainter;
@@ -19,6 +20,6 @@ void paint_card(QPainter& painter, const Document& document, const Subject& subj
 
 // By the name's ending: .png, twice as many pixels, or .svg.
 trace::Status export_card(const Document& document, const Subject& subject, const QSet<QString>& ticked,
-                          const QString& path);
+                          const QString& path, const Saving& saving = {});
 
 }  // namespace tapelens::gui

@@ -5,7 +5,6 @@
 #include <QClipboard>
 #include <QFileInfo>
 #include <QPainter>
-#include <QSaveFile>
 #include <QSvgGenerator>
 
 #include "gui/models/error.h"
@@ -14,21 +13,13 @@
 
 namespace tapelens::gui {
 
-trace::Status save_file(const QString& path, const std::function<bool(QIODevice&)>& write) {
-  QSaveFile file(path);
-  if (!file.open(QIODevice::WriteOnly) || !write(file) || !file.commit()) {
-    return failure(QString("%1: cannot be written: %2").arg(path, file.errorString()));
-  }
-  return trace::Done{};
-}
-
-trace::Status export_page(Page& page, const QString& path) {
+trace::Status export_page(Page& page, const QString& path, const Saving& saving) {
   const QString ending = QFileInfo(path).suffix().toLower();
   if (ending == "png") {
-    return save_file(path, [&](QIODevice& file) { return page.picture()->grab().save(&file, "PNG"); });
+    return save_png(path, saving, page.picture()->grab().toImage());
   }
   if (ending == "svg") {
-    return save_file(path, [&](QIODevice& file) {
+    return save_file(path, picture_kind(ending), saving, [&](QIODevice& file) {
       QSvgGenerator svg;
       svg.setOutputDevice(&file);
       svg.setSize(page.picture()->size());
@@ -43,7 +34,7 @@ trace::Status export_page(Page& page, const QString& path) {
   if (ending == "csv") {
     const QAbstractItemModel* table = page.table();
     if (table == nullptr) return failure(QString("%1: the %2 page has no table: .png or .svg").arg(path, page.title()));
-    return save_file(path, [&](QIODevice& file) {
+    return save_file(path, {.name = "table"}, saving, [&](QIODevice& file) {
       const QByteArray bytes = csv_text(*table).toUtf8();
       return file.write(bytes) == bytes.size();
     });

@@ -64,6 +64,7 @@ class MainWindow final : public QMainWindow {
   void ask_file();
   void ask_export();
   void ask_card();
+  QStringList open_files() const;
   void show_keys();
   void about();
   void remember(const QString& path);

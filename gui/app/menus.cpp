@@ -62,6 +62,10 @@ void MainWindow::make_menus() {
   add(help, tr("&About Tapelens"), {}, [this] { about(); });
 }
 
+QStringList MainWindow::open_files() const {
+  return session_.document() == nullptr ? QStringList() : QStringList{session_.document()->facts().path};
+}
+
 void MainWindow::ask_export() {
   Page& shown = page(session_.view().page);
   const QString kinds = shown.table() != nullptr ? tr("Picture (*.png);;Drawing (*.svg);;Table (*.csv)")
@@ -71,7 +75,7 @@ void MainWindow::ask_export() {
                                               shown.title().toLower() + ".png", kinds, &chosen);
   if (path.isEmpty()) return;
   if (QFileInfo(path).suffix().isEmpty()) path += chosen.section('*', 1).section(')', 0, 0);
-  if (const auto exported = export_page(shown, path); !exported) say(sentence(exported.error()));
+  if (const auto exported = export_page(shown, path, {open_files()}); !exported) say(sentence(exported.error()));
 }
 
 // Of what is ticked, or of all findings.
@@ -82,7 +86,7 @@ void MainWindow::ask_card() {
                                               tr("Picture (*.png);;Drawing (*.svg)"), &chosen);
   if (path.isEmpty()) return;
   if (QFileInfo(path).suffix().isEmpty()) path += chosen.section('*', 1).section(')', 0, 0);
-  const auto exported = export_card(*session_.document(), session_.subject(), session_.ticked(), path);
+  const auto exported = export_card(*session_.document(), session_.subject(), session_.ticked(), path, {open_files()});
   if (!exported) say(sentence(exported.error()));
 }
 

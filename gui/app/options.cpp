@@ -98,8 +98,8 @@ QString problem_of(const QCommandLineParser& parser, const QStringList& argument
 
 trace::Result<WindowOptions> parse_options(const QStringList& arguments) {
   QCommandLineParser parser;
-  const QCommandLineOption help(QStringList{"h", "help"}), version("version");
-  parser.addOptions({help, version});
+  const QCommandLineOption help(QStringList{"h", "help"}), version("version"), force("force");
+  parser.addOptions({help, version, force});
   for (const Option& option : options_with_values()) {
     parser.addOption({QString(option.name), QString(), QString(option.value)});
   }
@@ -108,6 +108,7 @@ trace::Result<WindowOptions> parse_options(const QStringList& arguments) {
 
   WindowOptions options;
   options.wants_help = parser.isSet(help);
+  options.is_forced = parser.isSet(force);
   options.wants_version = parser.isSet(version);
   for (const Option& option : options_with_values()) {
     if (!parser.isSet(option.name)) continue;
@@ -141,7 +142,8 @@ Options:
   for (const Option& option : options_with_values()) {
     text += QString("  --%1 %2").arg(option.name, option.value).leftJustified(24) + option.help + '\n';
   }
-  return text + R"(  --help, --version
+  return text + R"(  --force               Let a picture replace a file that is no picture of Tapelens
+  --help, --version
 
 Examples:
   tapelens-gui run.tapelens

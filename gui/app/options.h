@@ -24,6 +24,8 @@ struct WindowOptions {
   std::optional<Scheme> scheme;  // none: that of the last time
   // Something is written, and nobody looks.
   bool is_headless() const { return !screenshot.isEmpty() || !card.isEmpty(); }
+  bool is_forced = false;  // a picture replaces any file
+  QStringList files() const { return other.isEmpty() ? QStringList{file} : QStringList{file, other}; }
   bool wants_help = false, wants_version = false;
 };
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from typing import Any
 
-from tapelens import _installed, _sizes, _spools
+from tapelens import _files, _installed, _sizes, _spools
 from tapelens._errors import Error
 from tapelens._recorded import is_recorded
 from tapelens._recording import Recording, open
@@ -20,6 +20,7 @@ from tapelens._recording import Recording, open
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="%%tapelens", add_help=False)
     parser.add_argument("-o", "--output", metavar="FILE", help="keep the recording")
+    parser.add_argument("--force", action="store_true", help="replace FILE even if it is no recording")
     parser.add_argument("--height", type=int, default=720, help="of the page, in pixels")
     parser.add_argument("--simulate-gpu", metavar="GPU", help="as of tapelens record")
     return parser
@@ -37,12 +38,12 @@ def _show(recording: Recording, height: int, **options: Any) -> None:
     display(HTML(_frame(recording.report("html", **options), height)))
 
 
-def _in_kernel(shell: Any, cell: str, file: pathlib.Path, height: int) -> None:
+def _in_kernel(shell: Any, cell: str, file: pathlib.Path, height: int, force: bool) -> None:
     """The kernel is recorded: the cell runs in it, and the page shows the peak of its time."""
     begin = _spools.now_ns()
     shell.run_cell(cell)
     end = _spools.now_ns()
-    recording = _spools.seal(file)
+    recording = _spools.seal(file, force)
     process = _spools.this_process(recording) if recording is not None else None
     peaks = process.peaks_between(begin, end, top=0) if process is not None else []
     if recording is None or process is None or not peaks:
@@ -72,6 +73,11 @@ def _in_process(cell: str, file: pathlib.Path, height: int, options: list[str]) 
         _show(open(file), height)
 
 
+def _is_recording(file: pathlib.Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(8) == b"TAPELENS"
+
+
 def load_ipython_extension(shell: Any) -> None:
     def tapelens(line: str, cell: str) -> None:
         """Runs the cell, recorded, and shows what its memory was."""
@@ -82,10 +88,12 @@ def load_ipython_extension(shell: Any) -> None:
         with tempfile.TemporaryDirectory(prefix="tapelens-") as folder:
             file = pathlib.Path(given.output or f"{folder}/cell.tapelens").absolute()
             try:
+                _files.check(file, "recording", _is_recording, given.force)
                 if is_recorded():
-                    _in_kernel(shell, cell, file, given.height)
+                    _in_kernel(shell, cell, file, given.height, given.force)
                 else:
-                    _in_process(cell, file, given.height, ["--simulate-gpu", given.simulate_gpu] if given.simulate_gpu else [])
+                    options = ["--simulate-gpu", given.simulate_gpu] if given.simulate_gpu else []
+                    _in_process(cell, file, given.height, options + ["--force"] * given.force)
             except Error as wrong:
                 print(f"tapelens: {wrong}", file=sys.stderr)
 

@@ -22,10 +22,10 @@ def unrecorded_environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key != "LD_PRELOAD" and not key.startswith("TAPELENS_")}
 
 
-def seal(file: pathlib.Path) -> Recording | None:
+def seal(file: pathlib.Path, force: bool = False) -> Recording | None:
     """What this process and its children have recorded by now, in a file; None: nothing. Only where is_recorded()."""
-    done = subprocess.run([_installed.program(), "seal", os.environ["TAPELENS_SPOOL"], "-o", file], capture_output=True,
-                          text=True, env=unrecorded_environment(), check=False)
+    done = subprocess.run([_installed.program(), "seal", *["--force"] * force, os.environ["TAPELENS_SPOOL"], "-o", file],
+                          capture_output=True, text=True, env=unrecorded_environment(), check=False)
     if done.returncode == 0:
         return open(file)
     if not any(pathlib.Path(os.environ["TAPELENS_SPOOL"]).glob("*.spool")) or "nothing to seal" in done.stderr:

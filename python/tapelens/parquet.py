@@ -12,16 +12,19 @@ import argparse
 import contextlib
 import os
 import pathlib
+import re
+import struct
 import sys
-import tempfile
 import urllib.parse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from tapelens import _files
 from tapelens._errors import Error, UsageError
 from tapelens._recording import Recording, Table, open
 
 SUFFIX = ".parquet"
+MARK = "tapelens.table"  # in the metadata of each file, with the name of its table: which may be replaced
 
 
 class _Writer(Protocol):
@@ -34,7 +37,8 @@ def _by_pyarrow() -> _Writer:
 
     def write(table: Table, file: pathlib.Path) -> None:
         reader = pyarrow.RecordBatchReader.from_stream(table)
-        with pyarrow.parquet.ParquetWriter(file, reader.schema, compression="zstd") as writer:
+        schema = reader.schema.with_metadata({**(reader.schema.metadata or {}), MARK: table.name})
+        with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
             for batch in reader:
                 writer.write_batch(batch)
 
@@ -48,7 +52,8 @@ def _by_duckdb() -> _Writer:
         quoted = str(file).replace("'", "''")
         with duckdb.connect() as connection:
             connection.register("rows_of_table", table)
-            connection.sql(f"COPY (FROM rows_of_table) TO '{quoted}' (FORMAT parquet, COMPRESSION zstd)")
+            connection.sql(f"COPY (FROM rows_of_table) TO '{quoted}' (FORMAT parquet, COMPRESSION zstd, "
+                           f"KV_METADATA {{'{MARK}': '{table.name}'}})")
 
     return write
 
@@ -62,22 +67,29 @@ def _writer() -> _Writer:
                      f"{sys.executable} -m pip install pyarrow")
 
 
-@contextlib.contextmanager
-def _whole(file: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A file that is in its place when it is whole."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    os.close(handle)
-    part = pathlib.Path(name)
-    try:
-        yield part
-        umask = os.umask(0)
-        os.umask(umask)
-        part.chmod(0o666 & ~umask)
-        part.replace(file)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+def _is_table(file: pathlib.Path) -> bool:
+    """The footer of a Parquet file ends with its length and a magic number, and has our mark."""
+    with file.open("rb") as opened:
+        size = opened.seek(0, os.SEEK_END)
+        if size < 12:
+            return False
+        opened.seek(-8, os.SEEK_END)
+        length, magic = struct.unpack("<I4s", opened.read())
+        if magic != b"PAR1" or length > size - 8:
+            return False
+        opened.seek(-8 - length, os.SEEK_END)
+        return MARK.encode() in opened.read(length)
+
+
+_VIEW = re.compile(r"CREATE OR REPLACE VIEW \w+ AS\n  FROM read_parquet\('[^\n]*', hive_partitioning = true, "
+                   r"hive_types = \{[^\n]*\}, union_by_name = true\);\n")
+
+
+def _is_views(file: pathlib.Path) -> bool:
+    """Nothing but what views() writes."""
+    with file.open(encoding="utf-8", errors="replace") as opened:
+        text = opened.read(1 << 20)
+        return not _VIEW.sub("", text) and not opened.read(1)
 
 
 def _run_of(path: str) -> str:
@@ -110,15 +122,23 @@ def _chosen(recording: Recording, names: Sequence[str] | None) -> list[str]:
 
 
 def to_parquet(recording: Recording | str | os.PathLike[str], directory: str | os.PathLike[str], *,
-               run: str | None = None, tables: Sequence[str] | None = None) -> list[pathlib.Path]:
+               run: str | None = None, tables: Sequence[str] | None = None,
+               force: bool = False) -> list[pathlib.Path]:
     """Writes `DIRECTORY/run=RUN/process=N/TABLE.parquet`, and `run=RUN/TABLE.parquet` of tables that all processes
-    share. RUN is the name of the file if it is not given. Returns the files, `views.sql` the last."""
+    share. RUN is the name of the file if it is not given. Returns the files, `views.sql` the last. Files that it did not
+    write are replaced with `force` alone: else UsageError, before anything is written."""
     if not isinstance(recording, Recording):
         recording = open(recording)
     write = _writer()
     run = run if run is not None else _run_of(recording.path)
     base = pathlib.Path(directory)
     names = _chosen(recording, tables)
+    mode = _files.mode_of_made(recording.path)
+    script = base / "views.sql"
+    _files.check(script, "views", _is_views, force)
+    for there in base.glob(f"{_folder('run', run)}/**/*{SUFFIX}") if base.is_dir() else ():
+        if there.stem in names:
+            _files.check(there, "table", _is_table, force)
     files = []
     for process in recording.processes:
         for name in names:
@@ -131,12 +151,11 @@ def to_parquet(recording: Recording | str | os.PathLike[str], directory: str | o
             elif process.index > 0:  # of all processes, written once
                 continue
             file = folder / f"{name}{SUFFIX}"
-            with _whole(file) as part:
+            with _files.whole(file, "table", _is_table, mode, force) as part:
                 write(table, part)
             files.append(file)
     # Views of all tables that there may be: of one without files DuckDB says so when it is asked.
-    script = base / "views.sql"
-    with _whole(script) as part:
+    with _files.whole(script, "views", _is_views, mode, force) as part:
         part.write_text(views(base, (recording.tables[name] for name in names)), encoding="utf-8")
     return [*files, script]
 
@@ -148,6 +167,7 @@ def _main(arguments: Sequence[str] | None = None) -> int:
         "duckdb -init parquet/views.sql")
     parser.add_argument("files", nargs="+", metavar="FILE", help="a recording")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder; other runs in it stay")
+    parser.add_argument("--force", action="store_true", help="replace files in it that are not of Tapelens, too")
     parser.add_argument("--run", metavar="NAME", help="what the run is called; the name of its file if not given")
     parser.add_argument("--tables", metavar="A,B", help="these tables only; all if not given")
     given = parser.parse_args(arguments)
@@ -156,7 +176,8 @@ def _main(arguments: Sequence[str] | None = None) -> int:
         if len(set(runs)) < len(runs):
             raise UsageError("two of these recordings would be called the same: give them one after another, with --run")
         for file, run in zip(given.files, runs):
-            written = to_parquet(file, given.output, run=run, tables=given.tables.split(",") if given.tables else None)
+            written = to_parquet(file, given.output, run=run, tables=given.tables.split(",") if given.tables else None,
+                                 force=given.force)
             size = sum(path.stat().st_size for path in written)
             print(f"{file}: {len(written) - 1} files, {size / 2**20:.1f} MiB in "
                   f"{pathlib.Path(given.output) / _folder('run', run)}. Next: duckdb -init {written[-1]}")

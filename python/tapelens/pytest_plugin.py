@@ -7,17 +7,18 @@ noted; when the session is over the recording is read, and a test that is above 
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from tapelens import _installed, _sizes, _spools, is_recorded
+from tapelens import _files, _installed, _sizes, _spools, is_recorded
 from tapelens._errors import Error
 from tapelens._recording import Peak, Process
 
@@ -61,8 +62,23 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
             program = _installed.program()
         except Error as wrong:
             raise pytest.UsageError(f"--tapelens: {wrong}") from None
-        record = [program, "record", *quiet, "-o", output, "--", *command, *config.invocation_params.args]
+        record = [program, "record", *quiet, "-o", output, "--", *command, *without_output(config.invocation_params.args)]
         return subprocess.run(record, cwd=config.invocation_params.dir, check=False).returncode
+
+
+def without_output(arguments: Sequence[str]) -> list[str]:
+    """The recorded session has no use for --tapelens-output, and a file that the command names is an input of it, which
+    `tapelens record` does not replace."""
+    kept, is_value = [], False
+    for argument in arguments:
+        if not is_value and not argument.startswith("--tapelens-output="):
+            kept.append(argument)
+        if is_value:
+            is_value = False
+        elif argument == "--tapelens-output":
+            kept.pop()
+            is_value = True
+    return kept
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,6 +135,8 @@ def read_baseline(file: pathlib.Path) -> dict[str, dict[str, int]]:
     if file.exists() and not file.is_file():
         raise pytest.UsageError(f"the baseline {file} is not a regular file")
     try:
+        if not file.is_file():  # a FIFO would wait for its writer
+            raise FileNotFoundError(errno.ENOENT, "there is no such file")
         held = json.loads(file.read_text(encoding="utf-8"))
         return {str(test): {str(device): int(size) for device, size in peaks.items()}
                 for test, peaks in held["tests"].items()}
@@ -130,8 +148,18 @@ def read_baseline(file: pathlib.Path) -> dict[str, dict[str, int]]:
 
 def write_baseline(file: pathlib.Path, peaks: dict[str, dict[str, int]]) -> None:
     """Of tests that did not run what the file has already stays."""
-    tests = {**(read_baseline(file) if file.exists() else {}), **peaks}
-    file.write_text(json.dumps({"tests": tests}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    tests = {**baseline_to_write(file), **peaks}
+    with _files.whole(file, "baseline", lambda _: True, 0o600) as part:  # the mode of the session's recording
+        part.write_text(json.dumps({"tests": tests}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def baseline_to_write(file: pathlib.Path) -> dict[str, dict[str, int]]:
+    """What the file has already; an error if it is one that may not be replaced."""
+    try:
+        _files.check(file, "baseline", lambda _: True)
+    except Error as wrong:
+        raise pytest.UsageError(f"--tapelens-write-baseline: {wrong}") from None
+    return read_baseline(file) if file.exists() and file.stat().st_size > 0 else {}
 
 
 @dataclasses.dataclass
@@ -162,6 +190,8 @@ class Measuring:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.settings = Settings.of(config)
+        if file := config.getoption("tapelens_write_baseline"):
+            baseline_to_write(pathlib.Path(file))  # before the tests run
         self.tests: dict[str, Measured] = {}
         self.failed: list[str] = []
         self.remarks: list[str] = []

@@ -103,3 +103,26 @@ def test_the_size_limit(limit, target, tmp_path):
         assert [r for r in report["ranges"] if r["name"] == "mark-0"]
     strict = harness.bare([harness.BINARY, "report", target, "--strict"])
     assert strict.code == 4
+
+
+def test_an_output_that_finds_no_room_leaves_the_older_one(tmp_path):
+    recording = tmp_path / "run.tapelens"
+    assert harness.record(program(tmp_path, 20), recording, options=["--keep-spool"]).code == 0
+    commands = {"run.html": ["report", recording, "--format", "html", "-o"],
+                "run.sqlite": ["export", recording, "--to", "sqlite", "-o"],
+                "run.json": ["export", recording, "--to", "speedscope", "-o"],
+                "memory.json": ["check", recording, "--write-baseline"],
+                "again.tapelens": ["seal", f"{recording}.spool", "-o"]}
+    with tmpfs(tmp_path / "small", "size=16m") as small:
+        for name, command in commands.items():
+            harness.bare([harness.BINARY, *command, small / name], check=True)
+        older = {path.name: path.read_bytes() for path in small.iterdir()}
+        with contextlib.suppress(OSError), open(small / "filler", "wb", buffering=0) as filler:
+            while True:
+                filler.write(b"x" * 4096)
+        for name, command in commands.items():
+            full = harness.bare([harness.BINARY, *command, small / name])
+            assert full.code == 3 and len(full.stderr.splitlines()) == 1, full
+            assert f"{name}: " in full.stderr and ("No space left" in full.stderr or "full" in full.stderr), full.stderr
+        (small / "filler").unlink()
+        assert {path.name: path.read_bytes() for path in small.iterdir()} == older

@@ -109,3 +109,18 @@ def test_what_cannot_be_is_said_before_anything_runs(tmp_path):
 def test_a_session_without_torch(tmp_path):
     run = session(tmp_path, "--tapelens", tests="def test_nothing(): pass\n")
     assert run.code == 0 and "no test took memory of LibTorch's" in run.stdout
+
+
+def test_files_that_a_session_writes_replace_their_own_and_nothing_else(tmp_path):
+    options = ["--tapelens", "-k", "small", "--tapelens-output", "session.tapelens", "--tapelens-write-baseline=memory.json"]
+    for _ in range(2):
+        run = session(tmp_path, *options)
+        assert run.code == 0, run.stdout + run.stderr
+    assert (tmp_path / "memory.json").stat().st_mode & 0o777 == 0o600
+    for name in ("session.tapelens", "memory.json"):
+        kept = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_text('{"mine": 1}')
+        run = session(tmp_path, *options)
+        assert run.code != 0 and "1 passed" not in run.stdout, run.stdout
+        assert (tmp_path / name).read_text() == '{"mine": 1}'
+        (tmp_path / name).write_bytes(kept)

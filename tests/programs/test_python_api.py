@@ -310,3 +310,19 @@ def test_without_a_writer_it_says_what_to_install(file, tmp_path):
     assert not (tmp_path / "parquet").exists()
     assert subprocess.run([sys.executable, "-m", "tapelens.parquet", "-o", tmp_path, __file__], capture_output=True,
                           env=harness.environment(ENVIRONMENT), check=False).returncode == 3
+
+
+def test_files_of_others_in_the_folder_stay(file, tmp_path):
+    ours = tmp_path / "run=gpt/process=0/saves.parquet"
+    write = [sys.executable, "-m", "tapelens.parquet", file, "-o", tmp_path]
+    for theirs, text in ((ours, b"PAR1 mine"), (tmp_path / "views.sql", b"CREATE OR REPLACE VIEW mine AS SELECT 1;\n")):
+        theirs.parent.mkdir(parents=True, exist_ok=True)
+        theirs.write_bytes(text)
+        refused = harness.bare(write, env=ENVIRONMENT)
+        assert refused.code == 2 and f"{theirs}: exists, and is no " in refused.stderr, refused
+        assert theirs.read_bytes() == text
+        assert harness.bare([*write, "--force"], env=ENVIRONMENT).code == 0
+        assert harness.bare(write, env=ENVIRONMENT).code == 0, "its own are replaced"
+        assert theirs.read_bytes() != text
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()} == {file.stat().st_mode & 0o777}
+    assert pyarrow.parquet.read_table(ours, partitioning=None).schema.metadata == {b"tapelens.table": b"saves"}

@@ -193,6 +193,24 @@ TEST(SealedFile, OnAFullDiskIsAnError) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+// What fits into the writer's buffer is written before the summary is made, and again at the end.
+TEST(SealedFile, OnAFullDiskIsAnErrorOfASmallFileWithASummaryToo) {
+  const TestFolder folder;
+  const auto fill_up = [&] {
+    signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit limit = {0, 0};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    SealedWriter writer;
+    if (!writer.open(folder / "run.tapelens")) _exit(1);
+    const Status status =
+        writer.finish("", 0, 0, {ProcessSummary{}}, [](const std::string&) { return std::string("{}"); });
+    if (!status) std::fprintf(stderr, "%s\n", status.error().message.c_str());
+    _exit(status ? 2 : 0);
+  };
+  EXPECT_EXIT(fill_up(), testing::ExitedWithCode(0), "File too large: free some space");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
 TEST(SealedFile, IsItsOwnersAloneUnlessAModeIsGiven) {
   const TestFolder folder;
   SpoolBuilder(folder, "1.spool").op("x").end_op().finish();
