@@ -156,10 +156,11 @@ ChildEnd Simulation::run(const std::vector<std::string>& command, const PreloadP
 void Simulation::explain(const ChildEnd& end) const {
   const bool was_asked_to_end = end.exit_code == 128 + SIGINT || end.exit_code == 128 + SIGTERM;
   if (!on_ || !end.started || end.exit_code == 0 || was_asked_to_end) return;
+  std::error_code error;
+  if (fs::is_empty(reads_, error) || error) return;
   say("the program ended with exit code " + std::to_string(end.exit_code) +
-      " on a simulated GPU, where what kernels compute of large tensors is zero: if such a value is why, only a real "
-      "GPU has it "
-      "(docs/simulated-gpu.md)");
+      " after it read values that the simulated GPU does not compute and returns as zero: if such a value is why, only "
+      "a real GPU has it (docs/simulated-gpu.md)");
 }
 
 trace::Status Simulation::make(Settings gpu, const std::vector<std::string>& command) {
@@ -189,10 +190,15 @@ trace::Status Simulation::make(Settings gpu, const std::vector<std::string>& com
   const auto made = simulated::write_stand_ins(*torch, device, folder_->path());
   if (!made) return made.error();
   preloads_ = joined(made->preloads, ":");
+  reads_ = folder_->path() + "/reads";
+  std::error_code not_made;
+  fs::create_directory(reads_, not_made);  // without it nothing is said of reads
   std::string text(static_cast<size_t>(simulated::write(gpu, nullptr, 0)) + 1, '\0');
   simulated::write(gpu, text.data(), text.size());
   text.pop_back();
-  environment_ = {{simulated::kSettingsVariable, text}, {"TRITON_LIBCUDA_PATH", made->driver_folder}};
+  environment_ = {{simulated::kSettingsVariable, text},
+                  {"TRITON_LIBCUDA_PATH", made->driver_folder},
+                  {TAPELENS_SIMULATED_READS, reads_}};
   if (gpu.world > 0) put_rank(environment_, gpu);
   return trace::Done{};
 }

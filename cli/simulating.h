@@ -44,14 +44,14 @@ class Simulation {
   const Environment& environment() const { return environment_; }
   // The command on them, neither recorded nor rewritten.
   ChildEnd run(const std::vector<std::string>& command, const PreloadPath& preload) const;
-  // Says of a program that failed what its own message cannot know: that what kernels compute was zero.
+  // Says of a program that failed after it read values that were not computed what its own message cannot know.
   void explain(const ChildEnd& end) const;
 
  private:
   trace::Status make(simulated::Settings gpu, const std::vector<std::string>& command);
   bool on_ = false;
   std::optional<TemporaryFolder> folder_;
-  std::string reason_, preloads_;
+  std::string reason_, preloads_, reads_;  // reads_: the folder of TAPELENS_SIMULATED_READS
   Environment environment_;
 };
 

@@ -96,10 +96,13 @@ std::vector<std::string> remarks(const Series& series, uint64_t steps) {
   if (series.was_given_up) {
     all.push_back("The search was given up: too many runs said nothing of the memory.");
   }
-  if (std::ranges::any_of(series.points, [](const Point& point) { return point.exit_code != 0 && is_failed(point); })) {
+  if (std::ranges::any_of(series.points, [](const Point& point) {
+        return point.exit_code != 0 && is_failed(point) && !point.value_reads.empty();
+      })) {
     all.push_back(
-        "On a simulated GPU what kernels compute of large tensors is zero: if such a value is why a run failed, only a "
-        "real GPU has it (docs/simulated-gpu.md).");
+        "A run that failed had read values that the simulated GPU does not compute and returns as zero: if such a "
+        "value "
+        "is why, only a real GPU has it (docs/simulated-gpu.md).");
   }
   add_order(series, all);
   const Point* fits = largest(series);

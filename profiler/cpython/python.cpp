@@ -64,6 +64,8 @@ const Python* python() {
   return api;
 }
 
+constinit thread_local int Gil::t_count = 0;
+
 bool python_may_run(const Python& api) {
   return api.IsInitialized() != 0 && api.IsFinalizing() == 0 && api.GILState_GetThisThreadState() != nullptr;
 }

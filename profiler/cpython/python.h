@@ -71,12 +71,18 @@ const Python* python();
 // The interpreter's lock, held while this lives; of a Python without one nothing. Only for threads that it knows.
 class Gil {
  public:
-  explicit Gil(const Python& api) : api_(api), state_(api.GILState_Ensure()) {}
-  ~Gil() { api_.GILState_Release(state_); }
+  explicit Gil(const Python& api) : api_(api), state_((++t_count, api.GILState_Ensure())) {}
+  ~Gil() {
+    api_.GILState_Release(state_);
+    --t_count;
+  }
   Gil(const Gil&) = delete;
   Gil& operator=(const Gil&) = delete;
+  // Whether one lives on the calling thread: it holds the lock or waits for it.
+  static bool is_here() { return t_count > 0; }
 
  private:
+  static constinit thread_local int t_count;
   const Python& api_;
   int state_;
 };

@@ -15,6 +15,7 @@
 
 #include "profiler/fits/built.h"
 #include "profiler/fits/fits.h"
+#include "profiler/inject/library.h"
 #include "profiler/inject/mark.h"
 #include "rewrites/variables.h"
 #include "simulated/settings/variables.h"
@@ -60,7 +61,7 @@ static void say(const char* format, ...) {
 static int without_cupti(void) { return 15; }
 static int is_of_cupti(unsigned symbol) { return symbol >= TAPELENS_cupti_subscribe; }
 
-static void* in_library(const char* library, const char* name) {
+void* tapelens_in_library(const char* library, const char* name) {
   void* handle = dlopen(library, RTLD_NOLOAD | RTLD_LAZY);
   if (handle == NULL) return NULL;
   void* function = dlsym(handle, name);
@@ -73,10 +74,10 @@ static void* real_function(enum tapelens_symbol symbol) {
   void* next = dlsym(RTLD_NEXT, symbol_names[symbol]);
   if (next != NULL) return next;
   /* libtorch is often loaded RTLD_LOCAL, where RTLD_NEXT does not find it. */
-  void* function = in_library("libtorch_cpu.so", symbol_names[symbol]); /* or what that needs: CUPTI */
-  if (function == NULL) function = in_library("libtorch_cuda.so", symbol_names[symbol]);
-  if (function == NULL && is_of_cupti(symbol)) function = in_library("libcupti.so.13", symbol_names[symbol]);
-  if (function == NULL && is_of_cupti(symbol)) function = in_library("libcupti.so.12", symbol_names[symbol]);
+  void* function = tapelens_in_library("libtorch_cpu.so", symbol_names[symbol]); /* or what that needs: CUPTI */
+  if (function == NULL) function = tapelens_in_library("libtorch_cuda.so", symbol_names[symbol]);
+  if (function == NULL && is_of_cupti(symbol)) function = tapelens_in_library("libcupti.so.13", symbol_names[symbol]);
+  if (function == NULL && is_of_cupti(symbol)) function = tapelens_in_library("libcupti.so.12", symbol_names[symbol]);
   return function;
 }
 
@@ -85,7 +86,7 @@ static void replace(enum tapelens_symbol symbol, void* function) {
 }
 
 struct tapelens_inject_table tapelens_inject __attribute__((visibility("default"))) = {
-    TAPELENS_INJECT_VERSION, TAPELENS_symbol_count, real_function, replace, thread_slot, NULL, NULL, complain, 0};
+    TAPELENS_INJECT_VERSION, TAPELENS_symbol_count, real_function, replace, thread_slot, NULL, NULL, NULL, complain, 0};
 
 struct tapelens_marks tapelens_marks __attribute__((visibility("default"))) = {NULL, 0};
 

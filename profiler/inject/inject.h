@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define TAPELENS_INJECT_VERSION 6
+#define TAPELENS_INJECT_VERSION 7
 
 enum tapelens_symbol {
 #define X(name, symbol) TAPELENS_##name,
@@ -37,6 +37,9 @@ struct tapelens_inject_table {
   /* Called, if set, with 1 before another program takes the place of this one, and with 0 when that failed. Perhaps in
    * a signal handler, or in a child of vfork(), which runs in our memory. */
   void (*around_exec)(int begins);
+  /* Asked, if set, on a thread that CPython ends: whether code of the probe on its stack holds the interpreter's lock
+   * or waits for it. */
+  int (*holds_python)(void);
   /* Writes to the standard error that the process was started with. Once the program has given that number to another
    * file, there is nowhere to say anything. */
   void (*complain)(const char* text, uint64_t bytes);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "profiler/cpython/python.h"
 #include "profiler/cuda/device_memory.h"
 #include "profiler/inject/mark.h"
 #include "profiler/observe/observe.h"
@@ -104,6 +105,7 @@ void start() {
   auto* inject = const_cast<tapelens_inject_table*>(g_inject);
   inject->before_exit = [](int status) { finish(status); };
   inject->around_exec = around_exec;
+  inject->holds_python = [] { return cpython::Gil::is_here() ? 1 : 0; };
   observe::g_mode.store(g_records ? record::first_mode() : Mode::rewrite, std::memory_order_relaxed);
   if (auto* marks = static_cast<struct tapelens_marks*>(dlsym(RTLD_DEFAULT, "tapelens_marks"))) {
     if (g_records && marks->started != 0) record::program_starts(thread);

@@ -29,16 +29,17 @@ const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& functio
   return facts;
 }
 
-// The library of the simulated GPU copies unknown bytes to the host.
-void value_read(size_t) {
-  if (!observe::is_recording()) return;
+// The library of the simulated GPU copies unknown bytes to the host. Whether the program reads them.
+bool value_read(size_t) {
   Thread& thread = observe::this_thread();
-  if (thread.busy || thread.carries_out || thread.simulating->reads_known) return;
+  if (thread.busy || thread.carries_out || thread.simulating->reads_known) return false;
+  if (!observe::is_recording()) return true;
   try {
     record::value_read(thread);
   } catch (...) {
     record::hook_failed();
   }
+  return true;
 }
 
 // The library of the simulated GPU makes a communicator of NCCL: what it takes of a GPU PyTorch does not know.

@@ -1,11 +1,13 @@
 /* Run with the preload library in front: what each of its stand-ins leads to, and that a call comes through the first
- * of them, which asks where to go, with every argument and its result. */
+ * of them, which asks where to go, with every argument and its result; which threads it lets CPython end. */
 #define _GNU_SOURCE
 #include "profiler/inject/inject.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/inject/calls.h"
 
@@ -48,9 +50,37 @@ static struct large in_its_place(ARGUMENTS) {
 
 static int answer(void) { return 42; }
 
+static void* ended_by_python(void* name) {
+  pthread_setname_np(pthread_self(), (const char*)name);
+  end_thread_as_python();
+  return NULL;
+}
+
+/* Whether a thread of that name ends when CPython ends it. */
+static int ends(const char* name) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, ended_by_python, (void*)name) != 0) return -1;
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += 2;
+  return pthread_timedjoin_np(thread, NULL, &until) == 0;
+}
+
+static void threads_of_the_engine_wait_while_python_finalizes(struct tapelens_inject_table* table) {
+  EXPECT(ends("pt_autograd_0"));
+  EXPECT(ends("python"));
+  python_finalizes = 1;
+  EXPECT(ends("python"));
+  EXPECT(threads_counted_off == 0);
+  EXPECT(!ends("pt_autograd_0"));
+  EXPECT(threads_counted_off == 1);
+  table->holds_python = answer;
+  EXPECT(!ends("python"));
+  EXPECT(threads_counted_off == 1);
+}
+
 int main(void) {
-  const struct tapelens_inject_table* table =
-      (const struct tapelens_inject_table*)dlsym(RTLD_DEFAULT, "tapelens_inject");
+  struct tapelens_inject_table* table = (struct tapelens_inject_table*)dlsym(RTLD_DEFAULT, "tapelens_inject");
   if (table == NULL || table->symbol_count != TAPELENS_symbol_count) {
     fprintf(stderr, "the preload library is not there\n");
     return 1;
@@ -84,6 +114,7 @@ int main(void) {
     table->replace((enum tapelens_symbol)i, (void*)answer);
     EXPECT(stand_in() == 42);
   }
+  threads_of_the_engine_wait_while_python_finalizes(table);
   if (failures == 0) printf("every stand-in leads where it should, with all arguments\n");
   return failures != 0;
 }

@@ -1,4 +1,7 @@
 /* What the preload library takes for LibTorch. */
+#include <pthread.h>
+#include <stddef.h>
+
 #include "tests/inject/calls.h"
 
 int times_asked = 0;
@@ -37,3 +40,13 @@ int64_t sum(ARGUMENTS) {
   return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * j +
          (int64_t)(all[0] + all[1] + all[2] + all[3]);
 }
+
+int python_finalizes = 0;
+int _Py_IsFinalizing(void) { return python_finalizes; }
+void end_thread_as_python(void) { pthread_exit(NULL); }
+
+int threads_counted_off = 0;
+void* default_engine(void) __asm__("_ZN5torch8autograd6Engine18get_default_engineEv");
+void* default_engine(void) { return &threads_counted_off; }
+void count_off(int* engine) __asm__("_ZN5torch8autograd6Engine36decrement_non_reentrant_thread_countEv");
+void count_off(int* engine) { ++*engine; }

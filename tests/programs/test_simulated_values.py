@@ -4,6 +4,7 @@ nobody computed is in the recording."""
 import json
 import re
 
+import pytest
 
 import harness
 from test_simulated_gpu import command, pytestmark  # noqa: F401 (the mark is of this module, too)
@@ -98,3 +99,24 @@ def test_a_program_that_reads_only_known_values_has_no_such_places(target):
     assert run.code == 0, run.stderr
     assert [process["value_reads"] for process in harness.report(target)["processes"]] == [[]]
     assert "may depend on values" not in harness.bare([harness.BINARY, "report", target], check=True).stdout
+
+
+MAY_BE_WHY = "if such a value is why, only a real GPU has it"
+UNKNOWN = "import torch; x = torch.rand(1 << 20, device='cuda').sum()"
+PROGRAM_THAT_READS = f"{UNKNOWN}; x.item()"
+
+
+@pytest.mark.parametrize("program, is_said", [
+    ("import no_such_module", False),
+    (f"{UNKNOWN}; raise ValueError('nothing was read')", False),
+    ("import torch; torch.ones(4, device='cuda').sum().item(); raise ValueError('it was known')", False),
+    (f"{PROGRAM_THAT_READS}; raise ValueError('of what was read')", True),
+    (f"{PROGRAM_THAT_READS}; import os; os._exit(3)", True),
+    (f"import subprocess, sys; subprocess.run([sys.executable, '-c', {PROGRAM_THAT_READS!r}], check=True); sys.exit(1)", False),
+    (f"import subprocess, sys; subprocess.run([sys.executable, '-c', {PROGRAM_THAT_READS + '; sys.exit(1)'!r}], check=True)", True),
+])
+@pytest.mark.parametrize("options", [["run"], ["run", "--apply", "bitwise"], ["record", "-o", "run.tapelens"]], ids=["run", "apply", "record"])
+def test_zeros_are_named_as_a_cause_only_where_a_process_that_failed_read_one(options, program, is_said, tmp_path):
+    run = harness.bare([harness.BINARY, *options, "--simulate-gpu", "H100", "--", harness.PYTHON, "-c", program], cwd=tmp_path)
+    assert run.code != 0
+    assert (MAY_BE_WHY in run.stderr) == is_said, run.stderr

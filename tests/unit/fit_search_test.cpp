@@ -32,6 +32,7 @@ class Program : public Runs {
   size_t interrupted_after = SIZE_MAX;
   double usable = 1;      // of the memory: the rest is in holes that no block fits into
   std::string rewritten;  // of runs that are to be rewritten, which then need half
+  std::string reads;      // of runs that fail: Point::value_reads
 
   std::vector<uint64_t> run_sizes;
 
@@ -50,6 +51,7 @@ class Program : public Runs {
       point.was_ended = false;
       point.why = "exit code 1";
       point.last_words = "ValueError: no such size\n";
+      point.value_reads = reads;
       return std::optional(point);
     }
     if (slow.contains(size)) {
@@ -204,9 +206,20 @@ TEST(Fit, RunsThatFailAreGoneAroundAndNeverCounted) {
   EXPECT_FALSE(is_settled(series));
   EXPECT_EQ(answer_text(series), "At least 30 fits, 32 does not. Of 31 it is not known.");
   const std::string text = fit_text(fit);
-  EXPECT_NE(text.find("if such a value is why a run failed, only a real GPU has it"), std::string::npos) << text;
   EXPECT_NE(text.find("failed: exit code 1\n"), std::string::npos) << text;
   EXPECT_NE(text.find("What the run with 1 wrote last:\nValueError: no such size\n"), std::string::npos) << text;
+}
+
+TEST(Fit, ZerosAreNamedAsACauseOnlyWhereARunThatFailedHadReadSome) {
+  const auto text_after = [](const std::string& reads) {
+    Program program;
+    program.failing = {1};
+    program.reads = reads;
+    return fit_text(found(program, {card(400)}, sizes(1, 64)));
+  };
+  constexpr const char* kSentence = "if such a value is why, only a real GPU has it";
+  EXPECT_EQ(text_after("").find(kSentence), std::string::npos);
+  EXPECT_NE(text_after("read at train.py:3 (item)").find(kSentence), std::string::npos);
 }
 
 TEST(Fit, TheSearchIsGivenUpWhenTooManyRunsSayNothing) {

@@ -4,17 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "simulated/known/known.h"
 #include "simulated/settings/settings.h"
+#include "tests/unit/support/cli_process.h"
 
 namespace tapelens::simulated {
 namespace {
 
 constexpr size_t kLarge = kKeptBytes + 1;
-size_t g_read = 0;  // bytes of the last copy of unknown ones
+size_t g_read = 0;             // bytes of the last copy of unknown ones
+bool g_program_reads = false;  // the answer to it
 
 struct Library {
   Library() {
@@ -27,7 +30,10 @@ struct Library {
     if (handle == nullptr) return;
     known = static_cast<const KnownTable*>(dlsym(handle, kKnownTable));
     find(allocate, "cudaMalloc"), find(release, "cudaFree"), find(copy, "cudaMemcpy"), find(fill, "cudaMemset");
-    known->watch_reads([](size_t bytes) { g_read = bytes; });
+    known->watch_reads([](size_t bytes) {
+      g_read = bytes;
+      return g_program_reads;
+    });
   }
   template <class Function>
   void find(Function& function, const char* name) {
@@ -105,6 +111,31 @@ TEST_F(Known, ALargeCopyToTheHostIsZeroAndUnknown) {
   for (size_t at = 0; at < kLarge; at += kKeptBytes / 2) gpu().fill(memory_ + at, 7, kKeptBytes / 2);
   EXPECT_TRUE(is_known(0, kLarge));
   EXPECT_EQ(read(0, kLarge), kLarge);
+}
+
+// Each death test is a process of its own, with a file of its own.
+TEST_F(Known, AProcessThatReadUnknownValuesAndFailedHasAFile) {
+  const test::TemporaryFolder folder;
+  setenv(TAPELENS_SIMULATED_READS, folder.path().c_str(), 1);
+  const auto files = [&] { return std::distance(std::filesystem::directory_iterator(folder.path()), {}); };
+  const auto ends_with = [&](int exit_code, bool program_reads, size_t from) {
+    EXPECT_EXIT(
+        {
+          g_program_reads = program_reads;
+          read(from, 8);
+          exit(exit_code);
+        },
+        testing::ExitedWithCode(exit_code), "");
+  };
+  gpu().fill(memory_, 0, 8);
+  ends_with(1, true, 0);
+  EXPECT_EQ(files(), 0) << "they were known";
+  ends_with(1, false, 8);
+  EXPECT_EQ(files(), 0) << "the probe read them";
+  ends_with(0, true, 8);
+  EXPECT_EQ(files(), 0) << "it ended well";
+  ends_with(1, true, 8);
+  EXPECT_EQ(files(), 1);
 }
 
 TEST_F(Known, TheProbeSaysWhatOperatorsWrote) {

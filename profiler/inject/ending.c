@@ -1,0 +1,96 @@
+/* Threads that CPython ends because they ask for the interpreter's lock while it finalizes.
+ *
+ * Before 3.14 CPython calls pthread_exit() on such a thread, which unwinds its stack. Where that meets a C++ frame that
+ * may not be unwound, such as a destructor, std::terminate() aborts a process whose work is done: exit code 134. The
+ * device threads of PyTorch's autograd engine come there when they drop the rest of a backward after the main thread
+ * went on (pytorch/pytorch#190489). CPython 3.14 has such a thread wait for the end of the process. So do we, only
+ * where the process would abort; a thread that can be unwound ends as it always did, and joins of it return. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "profiler/inject/inject.h"
+#include "profiler/inject/library.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Seconds. A process that has not ended by then may itself wait for the thread: it aborts as it would have at once. */
+enum { LONGEST_WAIT = 300 };
+
+typedef void (*terminate_handler)(void);
+
+static __thread int is_ended_by_python __attribute__((tls_model("initial-exec")));
+static terminate_handler previous_handler;
+
+static void wait_for_the_end(void) {
+  /* A signal of the process goes to another thread, as if this one had ended. */
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct timespec left = {LONGEST_WAIT, 0};
+  while (nanosleep(&left, &left) != 0) continue;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  is_ended_by_python = 0;
+}
+
+static void on_terminate(void) {
+  if (is_ended_by_python) wait_for_the_end();
+  if (previous_handler != NULL) previous_handler();
+  abort();
+}
+
+static void watch_terminate(void) {
+  terminate_handler (*get)(void) =
+      (terminate_handler(*)(void))tapelens_in_library("libstdc++.so.6", "_ZSt13get_terminatev");
+  terminate_handler (*set)(terminate_handler) =
+      (terminate_handler(*)(terminate_handler))tapelens_in_library("libstdc++.so.6", "_ZSt13set_terminatePFvvE");
+  if (get == NULL || set == NULL) return;
+  previous_handler = get();
+  set(on_terminate);
+}
+
+/* A device thread of the autograd engine, which cannot be unwound: its first frame asks for the lock once more. */
+static int is_engine_thread(void) {
+  char name[16] = "";
+  return pthread_getname_np(pthread_self(), name, sizeof name) == 0 && strncmp(name, "pt_autograd_", 12) == 0;
+}
+
+/* As the thread would as it ends: the engine's destructor waits up to ten seconds for those that have not. */
+static void count_engine_thread_off(void) {
+  void* (*engine)(void) =
+      (void* (*)(void))tapelens_in_library("libtorch_cpu.so", "_ZN5torch8autograd6Engine18get_default_engineEv");
+  void (*count_off)(void*) = (void (*)(void*))tapelens_in_library(
+      "libtorch_cpu.so", "_ZN5torch8autograd6Engine36decrement_non_reentrant_thread_countEv");
+  if (engine != NULL && count_off != NULL) count_off(engine());
+}
+
+/* Whether `caller` is code of CPython, and the interpreter finalizes. */
+static int python_ends_thread(void* caller) {
+  int (*is_finalizing)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing"); /* from 3.13 */
+  if (is_finalizing == NULL) is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+  Dl_info python, calling;
+  return is_finalizing != NULL && dladdr((void*)is_finalizing, &python) != 0 && dladdr(caller, &calling) != 0 &&
+         python.dli_fbase == calling.dli_fbase && is_finalizing() != 0;
+}
+
+EXPORT __attribute__((noreturn)) void pthread_exit(void* value) {
+  static pthread_once_t terminate_watched = PTHREAD_ONCE_INIT;
+  if (python_ends_thread(__builtin_return_address(0))) {
+    int (*holds_python)(void) = __atomic_load_n(&tapelens_inject.holds_python, __ATOMIC_ACQUIRE);
+    is_ended_by_python = 1;
+    pthread_once(&terminate_watched, watch_terminate);
+    if (is_engine_thread()) {
+      count_engine_thread_off();
+      wait_for_the_end();
+    } else if (holds_python != NULL && holds_python()) {
+      wait_for_the_end();
+    }
+  }
+  void (*real)(void*) = (void (*)(void*))dlsym(RTLD_NEXT, "pthread_exit");
+  if (real != NULL) real(value);
+  for (;;) wait_for_the_end(); /* there is no libc without it */
+}
