@@ -132,7 +132,7 @@ def main():
             print(f"\n{device}: MiB above bare, {steps} steps\n{'program':<16}{'bare':>9}" + "".join(f"{way:>10}" for way in ways) +
                   "".join(f"{'recorder':>10}" for way in ways if WAYS[way][0] == "record"), flush=True)
             for group in groups:
-                found = {way: asked[way, *group].result() for way in ["bare", *ways]}
+                found = {way: asked[(way, *group)].result() for way in ["bare", *ways]}
                 for name in group:
                     row = {way: found[way][name] for way in found}
                     figures[f"{device} {name}"] = row
