@@ -4,6 +4,8 @@ Runs each program for so many steps, one after another, and reads how much anony
 line of JSON for each program: the samples, and those of the parent process, which is the recorder under `tapelens record`."""
 
 import copy
+import ctypes
+import gc
 import itertools
 import json
 import os
@@ -238,6 +240,8 @@ def fused(device):
 def run(name, steps, device):
     """From which step on memory is looked at, and the samples: step, KB of this process, KB of its parent."""
     torch.manual_seed(0)
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # the growth of a program before must not make room for this one's
     step, parent = PROGRAMS[name](device), os.getppid()
     begin = min(200, steps // 4)
     every = max(1, (steps - begin) // 40)

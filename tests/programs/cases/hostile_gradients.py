@@ -1,6 +1,6 @@
 """Gradients taken in ways that a rewrite could get wrong: hostile_gradients.py [NAME...]
 
-Each program runs three times, for Tapelens compares in the first step and decides then, and prints one JSON line: its name, and
+Each program runs several times, for Tapelens compares in the first step and decides then, and prints one JSON line: its name, and
 for each round a digest of what it returned, or the text of the error that it raised. The lines are the same with whatever runs
 the program. It knows nothing of Tapelens."""
 
@@ -31,6 +31,7 @@ from torch.utils.checkpoint import checkpoint
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)
 CASES = {}
+CHANGING = {}
 N = 48  # a side
 
 
@@ -39,8 +40,24 @@ def case(function):
     return function
 
 
+def changing(function, name=None):
+    """A program that changes something between forward and backward if its argument says so. It runs without the change first:
+    Tapelens compares what it recomputes in the first step. `side()` is another one in each, for a chain of operators that was
+    found to differ once is left alone from then on."""
+    CASES[name or function.__name__] = CHANGING[name or function.__name__] = function
+    return function
+
+
+def side():
+    return 60 + list(CASES).index(running)
+
+
 def leaf(*shape, dtype=torch.float32):
     return torch.randn(*(shape or (N, N)), dtype=dtype, requires_grad=True)
+
+
+def square():
+    return leaf(side(), side())
 
 
 def net():
@@ -210,42 +227,47 @@ def what_sigmoid_saved_is_written():
     y.sum().backward()
 
 
-@case
-def an_index_is_written():
-    w = leaf()
-    index = torch.arange(N).flip(0)
+@changing
+def an_index_is_written(change):
+    w = square()
+    index = torch.arange(len(w)).flip(0)
     y = (w * 2).index_select(0, index).sin()
-    index.zero_()
-    y.sum().backward()
-
-
-@case
-def an_index_is_written_by_numpy():
-    w = leaf()
-    index = torch.arange(N).flip(0)
-    alias = index.numpy()
-    y = ((w * 2)[index] * torch.gather(w, 0, index.expand(N, N))).sin()
-    alias[:] = 3
+    if change:
+        index.zero_()
     y.sum().backward()
     return [w.grad]
 
 
-@case
-def a_mask_is_written():
-    w = leaf()
+@changing
+def an_index_is_written_by_numpy(change):
+    w = square()
+    index = torch.arange(len(w)).flip(0)
+    alias = index.numpy()
+    y = ((w * 2)[index] * torch.gather(w, 0, index.expand(len(w), len(w)))).sin()
+    if change:
+        alias[:] = 3
+    y.sum().backward()
+    return [w.grad]
+
+
+@changing
+def a_mask_is_written(change):
+    w = square()
     mask = w.detach() > 0
     y = torch.where(mask, w * 2, w.sin())
-    mask.logical_not_()
+    if change:
+        mask.logical_not_()
     return [error_of(y.sum().backward)]
 
 
-@case
-def a_mask_is_written_by_numpy():
-    w = leaf()
+@changing
+def a_mask_is_written_by_numpy(change):
+    w = square()
     mask = w.detach() > 0
     alias = mask.numpy()
     y = torch.where(mask, w * 2, w.sin()).masked_fill(mask, 1.0) * 3
-    alias[:] = ~alias
+    if change:
+        alias[:] = ~alias
     y.sum().backward()
     return [w.grad]
 
@@ -336,26 +358,28 @@ def an_activation_is_resized():
     return [said, error_of(z.sum().backward), w.grad]
 
 
-@case
-def a_storage_is_resized_and_filled_again():
-    w, c = leaf(), torch.randn(N, N)
+@changing
+def a_storage_is_resized_and_filled_again(change):
+    w, c = square(), torch.randn(side(), side())
     x = c * 2
     y = (w * x).sin()
     storage = x.untyped_storage()
     size = storage.nbytes()
-    storage.resize_(0)
-    storage.resize_(size)
-    storage.fill_(0)
+    if change:
+        storage.resize_(0)
+        storage.resize_(size)
+        storage.fill_(0)
     y.sum().backward()
     return [w.grad]
 
 
 def replaced(write):
-    def run():
-        w = torch.arange(1.0, 2049).div(2048).requires_grad_()
+    def run(change):
+        w = torch.arange(1.0, 2049 + side()).div(2048).requires_grad_()
         x = w * 2
         y = torch.sin(x).sum()
-        write(x)
+        if change:
+            write(x)
         del x
         y.backward()
         return [w.grad]
@@ -363,50 +387,53 @@ def replaced(write):
 
 
 # setdata.py: no version is counted, and the gradient is that of the new values.
-CASES["data_is_replaced"] = replaced(lambda x: setattr(x, "data", torch.zeros_like(x)))
-CASES["data_is_written"] = replaced(lambda x: x.data.mul_(0.5))
-CASES["data_is_resized"] = replaced(lambda x: setattr(x, "data", torch.zeros(7)))
-CASES["data_has_another_type"] = replaced(lambda x: setattr(x, "data", torch.zeros(2048, dtype=torch.float64)))
-CASES["set_without_gradients"] = replaced(lambda x: torch.no_grad()(x.set_)(torch.zeros(2048)))
-CASES["set_through_data"] = replaced(lambda x: x.data.set_(torch.zeros(2048)))
-CASES["swapped"] = replaced(lambda x: x.untyped_storage().copy_(torch.zeros(2048).untyped_storage()))
+changing(replaced(lambda x: setattr(x, "data", torch.zeros_like(x))), "data_is_replaced")
+changing(replaced(lambda x: x.data.mul_(0.5)), "data_is_written")
+changing(replaced(lambda x: setattr(x, "data", torch.zeros(7))), "data_is_resized")
+changing(replaced(lambda x: setattr(x, "data", torch.zeros(len(x), dtype=torch.float64))), "data_has_another_type")
+changing(replaced(lambda x: torch.no_grad()(x.set_)(torch.zeros(len(x)))), "set_without_gradients")
+changing(replaced(lambda x: x.data.set_(torch.zeros(len(x)))), "set_through_data")
+changing(replaced(lambda x: x.untyped_storage().copy_(torch.zeros(len(x)).untyped_storage())), "swapped")
 
 
-@case
-def data_of_a_leaf_is_replaced():
-    w = leaf()
+@changing
+def data_of_a_leaf_is_replaced(change):
+    w = square()
     x = w * 2
     y = (x.sin() * x).sum()
-    w.data = torch.zeros_like(w)
+    if change:
+        w.data = torch.zeros_like(w)
     del x
     y.backward()
     return [w.grad]
 
 
-@case
-def data_of_a_leaf_is_replaced_and_the_old_one_is_written():
-    w = leaf()
+@changing
+def data_of_a_leaf_is_replaced_and_the_old_one_is_written(change):
+    w = square()
     old = w.data
     x = w * 2
     y = (x.sin() * x).sum()
-    w.data = torch.zeros_like(w)
+    if change:
+        w.data = torch.zeros_like(w)
     del x
-    old.mul_(0)
+    if change:
+        old.mul_(0)
     y.backward()
     return [w.grad]
 
 
 def alias_by_set(when):
     """set_alias.py: the same storage, with a version counter of its own."""
-    def run():
-        w = leaf(300, 300)
+    def run(change):
+        w = square()
         x, y, loss = cheap(w)
         v = torch.empty(0).set_(x.detach().untyped_storage(), 0, x.shape)
-        if when == "before":
+        if change and when == "before":
             v.mul_(0.5)
         del x, y
         torch.zeros(1)
-        if when == "after":
+        if change and when == "after":
             v.mul_(0.5)
         loss.backward()
         return [w.grad]
@@ -414,7 +441,7 @@ def alias_by_set(when):
 
 
 for when in ("never", "before", "after"):
-    CASES[f"an_alias_by_set_is_written_{when}"] = alias_by_set(when)
+    changing(alias_by_set(when), f"an_alias_by_set_is_written_{when}")
 
 
 # ---- alias_writes.py: memory is written past PyTorch after the forward; its values are not needed any more
@@ -486,14 +513,15 @@ def by_shared_memory(t):
 
 
 def written_by(take, order, target):
-    def run():
-        w = leaf(160, 160)
+    def run(change):
+        w = square()
         x, y, loss = cheap(w)
-        write = take({"x": x, "y": y, "w": w}[target].detach())
+        write = take({"x": x, "y": y, "w": w}[target].detach()) if change else lambda: None
         if order == "held":
             write()
-            torch.zeros(1)
-        elif order == "before":
+            loss.backward()
+            return [w.grad]
+        if order == "before":
             write()
         del x, y
         torch.zeros(1)
@@ -509,85 +537,84 @@ for take in (by_dlpack, by_numpy, by_asarray, by_numpys_dlpack, by_address, by_f
              by_ctypes_of_numpy, by_shared_memory):
     for order in ("before", "after", "held"):
         for target in "xyw":
-            CASES[f"written_{take.__name__}_{order}_{target}"] = written_by(take, order, target)
+            changing(written_by(take, order, target), f"written_{take.__name__}_{order}_{target}")
 
 
-@case
-def a_picture_is_normalised_in_numpy():
+@changing
+def a_picture_is_normalised_in_numpy(change):
     """numpy_alias.py: PyTorch's gradient does not need its values any more."""
-    w = leaf(300, 300)
+    w = square()
     x = torch.relu(w @ w)
     loss = (x * 2).square().sum()
     picture = x.detach().numpy()
-    picture *= 0.5
+    if change:
+        picture *= 0.5
     del x
     loss.backward()
     return [w.grad]
 
 
-def rounds_of_dlpack():
-    """dlpack_second.py: noticed in the first step of a chain, and in later ones, too."""
-    answers = []
-    for round in range(3):
-        torch.manual_seed(0)
-        w = leaf(300, 300)
-        x, y, loss = cheap(w)
-        d = torch.from_dlpack(x.detach())
-        if round == 2:
-            d.mul_(0.5)
-        del x, y, d
-        loss.backward()
-        answers.append(w.grad)
-    return answers
+@changing
+def a_picture_is_normalised_through_dlpack(change):
+    """dlpack_second.py."""
+    w = square()
+    x, y, loss = cheap(w)
+    d = torch.from_dlpack(x.detach())
+    if change:
+        d.mul_(0.5)
+    del x, y, d
+    loss.backward()
+    return [w.grad]
 
 
-CASES["written_by_dlpack_in_a_later_step"] = rounds_of_dlpack
-
-
-@case
-def an_array_that_a_tensor_was_made_from_is_written():
-    array = numpy.random.default_rng(0).standard_normal((N, N)).astype(numpy.float32)
-    w = leaf()
+@changing
+def an_array_that_a_tensor_was_made_from_is_written(change):
+    array = numpy.random.default_rng(0).standard_normal((side(), side())).astype(numpy.float32)
+    w = square()
     c = torch.from_numpy(array)
     x = c * 2
     y = (w * x).sin() * (x * w)
     del x
-    array[:] = 3
+    if change:
+        array[:] = 3
     y.sum().backward()
     return [w.grad]
 
 
-@case
-def a_buffer_that_a_tensor_was_made_from_is_written():
-    buffer = bytearray(numpy.ones((N, N), dtype=numpy.float32).tobytes())
-    w = leaf()
-    c = torch.frombuffer(buffer, dtype=torch.float32).view(N, N)
+@changing
+def a_buffer_that_a_tensor_was_made_from_is_written(change):
+    buffer = bytearray(numpy.ones((side(), side()), dtype=numpy.float32).tobytes())
+    w = square()
+    c = torch.frombuffer(buffer, dtype=torch.float32).view(side(), side())
     y = (w * (c * 2)).sin() * (c * 3)
-    buffer[:] = bytes(len(buffer))
+    if change:
+        buffer[:] = bytes(len(buffer))
     y.sum().backward()
     return [w.grad]
 
 
-@case
-def a_file_that_a_tensor_maps_is_written():
+@changing
+def a_file_that_a_tensor_maps_is_written(change):
     with tempfile.NamedTemporaryFile() as file:
-        file.write(numpy.ones((N, N), dtype=numpy.float32).tobytes())
+        file.write(numpy.ones((side(), side()), dtype=numpy.float32).tobytes())
         file.flush()
-        c = torch.from_file(file.name, shared=True, size=N * N).view(N, N)
-        w = leaf()
+        c = torch.from_file(file.name, shared=True, size=side() ** 2).view(side(), side())
+        w = square()
         y = (w * (c * 2)).sin() * (c * 3)
-        os.pwrite(file.fileno(), bytes(4 * N * N), 0)
+        if change:
+            os.pwrite(file.fileno(), bytes(4 * side() ** 2), 0)
         y.sum().backward()
     return [w.grad]
 
 
-@case
-def a_map_that_a_tensor_was_made_from_is_written():
-    memory = mmap.mmap(-1, 4 * N * N)
-    memory[:] = numpy.ones((N, N), dtype=numpy.float32).tobytes()
-    w = leaf()
-    y = (w * (torch.frombuffer(memory, dtype=torch.float32).view(N, N) * 2)).sin()
-    memory[:] = bytes(4 * N * N)
+@changing
+def a_map_that_a_tensor_was_made_from_is_written(change):
+    memory = mmap.mmap(-1, 4 * side() ** 2)
+    memory[:] = numpy.ones((side(), side()), dtype=numpy.float32).tobytes()
+    w = square()
+    y = (w * (torch.frombuffer(memory, dtype=torch.float32).view(side(), side()) * 2)).sin()
+    if change:
+        memory[:] = bytes(4 * side() ** 2)
     y.sum().backward()
     return [w.grad]
 
@@ -923,13 +950,14 @@ def what_is_saved_may_be_written():
     return [w.grad]
 
 
-@case
-def no_version_is_counted():
-    w = leaf()
+@changing
+def no_version_is_counted(change):
+    w = square()
     x = w * 2
     y = (x.sin() * x).sum()
     with torch.autograd._unsafe_preserve_version_counter(x):
-        x.data.mul_(0.5)
+        if change:
+            x.data.mul_(0.5)
     del x
     y.backward()
     return [w.grad]
@@ -1518,12 +1546,22 @@ def tensors_are_swapped():
 
 # ---- numeric state that differs between forward and backward
 
-def state_case(change, function, shape=(N, N), scale=1.0):
-    def run():
-        w = (torch.randn(*shape) * scale).requires_grad_()
+def backward_under(state, function, scale=1.0):
+    def run(change):
+        w = (torch.randn(N, 4 * side()) * scale).requires_grad_()
         loss = function(w)
-        with change():
+        with state() if change else contextlib.nullcontext():
             loss.backward()
+        return [w.grad]
+    return run
+
+
+def forward_under(state, function, scale=1.0):
+    def run(change):
+        w = (torch.randn(N, 4 * side()) * scale).requires_grad_()
+        with state() if change else contextlib.nullcontext():
+            loss = function(w)
+        loss.backward()
         return [w.grad]
     return run
 
@@ -1594,13 +1632,13 @@ def another_precision():
 
 
 def products(w):
-    x = torch.relu(w @ w)
+    x = torch.relu(w @ w.t() @ w)
     y = F.gelu(x * 2)
     return (y * F.softplus(x) * F.mish(w)).sum()
 
 
 def normalised(w):
-    x = F.batch_norm((w * 2).view(1, N, -1), None, None, training=True)
+    x = F.batch_norm((w * 2).view(1, len(w), -1), None, None, training=True)
     y = F.layer_norm(x, x.shape[-1:]).sin()
     return (x * y * F.group_norm(x, 4)).sum()
 
@@ -1614,22 +1652,11 @@ def tiny_products(w):
 STATES = {"two_threads": lambda: threads(1, 2), "flushed_denormals": flushed, "rounding_upward": lambda: rounded(UPWARD),
           "rounding_toward_zero": lambda: rounded(TOWARD_ZERO), "without_onednn": without_onednn, "deterministic_algorithms": deterministic,
           "another_default_type": another_default_type, "another_precision_of_products": another_precision}
-for state, change in STATES.items():
-    CASES[f"a_backward_with_{state}"] = state_case(change, products)
-    CASES[f"a_backward_with_{state}_of_norms"] = state_case(change, normalised, (N, 37 * 41))
-    CASES[f"a_backward_with_{state}_of_tiny_values"] = state_case(change, tiny_products, (300, 300), 1e-20)
-    CASES[f"a_forward_with_{state}"] = lambda change=change: forward_under(change)
-
-
-def forward_under(change):
-    answers = []
-    for function, shape, scale in ((products, (N, N), 1.0), (normalised, (N, 37 * 41), 1.0), (tiny_products, (300, 300), 1e-20)):
-        w = (torch.randn(*shape) * scale).requires_grad_()
-        with change():
-            loss = function(w)
-        loss.backward()
-        answers.append(w.grad)
-    return answers
+VALUES = {"products": (products, 1.0), "norms": (normalised, 1.0), "tiny_values": (tiny_products, 1e-20)}
+for state, enter in STATES.items():
+    for values, (function, scale) in VALUES.items():
+        changing(backward_under(enter, function, scale), f"a_backward_with_{state}_of_{values}")
+        changing(forward_under(enter, function, scale), f"a_forward_with_{state}_of_{values}")
 
 
 @case
@@ -1647,9 +1674,10 @@ def fewer_threads_in_the_backward_of_channels_last():
         torch.set_num_threads(1)
 
 
-def under_another_setting(kind, function, size=30_002):
+def under_another_setting(kind, function):
     """rw_state.py: the forward and the backward run under another process-wide setting."""
     def run():
+        size = 7 * (4286 + list(CASES).index(running))
         torch.set_num_threads(2 if kind == "threads" else 1)
         try:
             scale = 1e-38 if kind == "denormals" else 1.0
@@ -1678,7 +1706,7 @@ FUNCTIONS = {"gelu": F.gelu, "gelu_by_tanh": lambda t: F.gelu(t, approximate="ta
              "product": lambda t: t * 0.5, "batch_norm": lambda t: F.batch_norm(t.view(7, -1, 1), None, None, training=True).view(-1)}
 for kind in ("onednn", "threads", "denormals"):
     for name, function in FUNCTIONS.items():
-        CASES[f"another_setting_of_{kind}_for_{name}"] = under_another_setting(kind, function, 7 * 4286)
+        CASES[f"another_setting_of_{kind}_for_{name}"] = under_another_setting(kind, function)
 
 
 @case
@@ -1943,14 +1971,15 @@ def an_activation_is_looked_at_before_the_backward():
     return [w.grad, *said]
 
 
-@case
-def an_activation_comes_back_by_a_weak_reference():
-    w = leaf()
+@changing
+def an_activation_comes_back_by_a_weak_reference(change):
+    w = square()
     x, y, loss = cheap(w)
     held = weakref.ref(x)
     again = held()
     del x, y
-    again.data.mul_(0.5)
+    if change:
+        again.data.mul_(0.5)
     del again
     loss.backward()
     return [w.grad]
@@ -2083,10 +2112,13 @@ def main():
     if "--list" in sys.argv:
         print("\n".join(CASES))
         return
+    global running
     for name, function in CASES.items():
         if len(sys.argv) > 1 and name not in sys.argv[1:]:
             continue
-        print(json.dumps([name, [answer(function) for _ in range(3)]]), flush=True)
+        running = name
+        rounds = [lambda change=change: function(change) for change in (False, False, True, True)] if name in CHANGING else [function] * 3
+        print(json.dumps([name, [answer(run) for run in rounds]]), flush=True)
 
 
 if __name__ == "__main__":
