@@ -107,6 +107,7 @@ def main():
     parser.add_argument("--only", default="*", metavar="PATTERN", help="tests whose names match, like '*checkpoint*'")
     parser.add_argument("--json", help="each outcome, with what the test said, as a file")
     arguments = parser.parse_args()
+    soak.binary()  # or the reason why not
     file = arguments.file.resolve()
     names = [name for name in listed(file) if fnmatch.fnmatch(name, arguments.only)]
     everything, wrong = {}, []

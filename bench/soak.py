@@ -32,7 +32,10 @@ SMALL_STACK = 1024  # KiB
 
 
 def binary():
-    return os.environ.get("TAPELENS_BINARY", str(ROOT / "build/release/bin/tapelens"))
+    path = os.environ.get("TAPELENS_BINARY", str(ROOT / "build/release/bin/tapelens"))
+    if not os.access(path, os.X_OK):
+        sys.exit(f"{path} is missing: run scripts/build, or set TAPELENS_BINARY")
+    return path
 
 
 def command(way, device, program, folder, *more):
@@ -112,7 +115,7 @@ def picked(only, every):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, help="of each program: 10000, with --quick 300")
+    parser.add_argument("--steps", type=int, help="of each program: 10000, with --quick 400")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", choices=[*PROGRAMS, *WAYS, *DEVICES, "chains"],
                         help="programs, ways, devices; chains: " + ", ".join([*PROGRAMS, *WAYS, *DEVICES, "chains"]))
     parser.add_argument("--quick", action="store_true", help="fewer steps, all programs of a way in one process")
@@ -120,7 +123,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="processes at once")
     parser.add_argument("--json", help="the figures with their samples as a file")
     arguments = parser.parse_args()
-    steps = arguments.steps or (300 if arguments.quick else 10_000)
+    binary()  # or the reason why not
+    steps = arguments.steps or (400 if arguments.quick else 10_000)
     names, ways, devices = (picked(arguments.only, every) for every in (PROGRAMS, WAYS, DEVICES))
     reasons, figures = [], {}
     pool = concurrent.futures.ThreadPoolExecutor(arguments.jobs)

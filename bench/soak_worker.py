@@ -243,7 +243,7 @@ def run(name, steps, device):
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # the growth of a program before must not make room for this one's
     step, parent = PROGRAMS[name](device), os.getppid()
-    begin = min(200, steps // 4)
+    begin = min(200, steps // 2)
     every = max(1, (steps - begin) // 40)
     samples, started = [], time.perf_counter()
     for number in range(1, steps + 1):

@@ -12,7 +12,7 @@ from test_cuda import has_cuda
 sys.path.insert(0, str(harness.ROOT / "bench"))
 import soak  # noqa: E402
 
-STEPS = 300
+STEPS = 400
 WRITES = 40_000
 
 
