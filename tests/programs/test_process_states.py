@@ -55,13 +55,13 @@ def the_same_in_every_way(*arguments, **options):
         assert outcome(way, *arguments, **options) == alone, way
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [name for name in names() if name != "prints_how_it_was_started"])
 def test_it_says_does_and_ends_as_alone(name, tmp_path):
     the_same_in_every_way(name, tmp_path)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", STARTED)
 def test_an_interpreter_may_be_started_in_any_way(how, tmp_path):
     options, env = STARTED[how]
