@@ -1,0 +1,55 @@
+"""Gradients taken in every odd way (cases/hostile_gradients.py): the same bits or the same error, recorded and rewritten, as
+alone. One process of each way runs all programs; one that dies is run anew from the program after it."""
+
+import functools
+import json
+
+import pytest
+
+import harness
+from ways import WATCHED, command
+
+PROGRAM = harness.CASES / "hostile_gradients.py"
+EVERY_SIZE = ["--rewrite-min-bytes", "1", "--recompute-budget", "100%"]
+SHARED_CASES = 22  # of the reports that these programs grew from
+
+
+def names():
+    done = harness.bare([harness.PYTHON, "-W", "ignore", PROGRAM, "--list"], check=True)
+    return done.stdout.split()
+
+
+@functools.cache
+def answers(way, folder):
+    """name -> answers of three rounds, or how the process ended in this program."""
+    left, found = names(), {}
+    while left:
+        program = [harness.PYTHON, "-W", "ignore", PROGRAM, *left]
+        done = harness.bare(command(way, program, folder, EVERY_SIZE), timeout=900)
+        for line in done.stdout.splitlines():
+            name, answer = json.loads(line)
+            found[name] = answer
+            left.remove(name)
+        if done.code == 0:
+            assert not left, left
+        else:
+            found[left.pop(0)] = f"exit code {done.code}: {done.stderr[-300:]}"
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("hostile")
+
+
+def test_the_programs_run_alone(folder):
+    alone = answers("bare", folder)
+    assert len(alone) > 67 + SHARED_CASES
+    assert not [answer for answer in alone.values() if isinstance(answer, str)]
+
+
+@pytest.mark.parametrize("way", WATCHED)
+def test_gradients_and_errors_are_those_of_the_bare_program(way, folder):
+    alone, watched = answers("bare", folder), answers(way, folder)
+    differing = {name: (alone[name], watched[name]) for name in alone if alone[name] != watched[name]}
+    assert not differing, f"{len(differing)} of {len(alone)}: " + "\n".join(f"{name}: {a} became {b}" for name, (a, b) in differing.items())
