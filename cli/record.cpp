@@ -12,6 +12,7 @@
 #include "cli/applying.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/explanation.h"
 #include "cli/messages.h"
 #include "cli/nothing_recorded.h"
 #include "cli/output.h"
@@ -75,6 +76,7 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   sealing.duration_ns = duration_ns;
   if (!options.quiet) sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(folder);
+  const std::optional<Explanation> explanation = read_explanation(folder);
   const trace::Result<trace::SealSummary> sealed =
       spools_in(folder).empty() ? trace::SealSummary{} : seal_with_summary(sealing, options.ranks);
   clear_progress_line();
@@ -95,7 +97,11 @@ void finish(const RecordOptions& options, const std::vector<std::string>& comman
   if (sealed->processes.empty()) {
     std::error_code error;
     const bool old_file = fs::exists(options.output, error);
-    say("nothing was recorded: " + why_nothing_was_recorded(command, end) +
+    if (explanation && explanation->was_said) {
+      if (old_file) say(report::shell_quote(options.output) + " is an earlier recording: nothing was recorded now");
+      return;
+    }
+    say("nothing was recorded: " + (explanation ? explanation->why : why_nothing_was_recorded(command, end)) +
         (old_file ? "; " + report::shell_quote(options.output) + " is an earlier recording" : ""));
     return;
   }
@@ -132,7 +138,10 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
     return run_unrecorded(command, rewriting.reason(), simulation, preload);
   }
 
-  if (const std::string why = options.quiet ? "" : why_no_probe(command); !why.empty()) say(why);
+  if (const std::string why = options.quiet ? "" : why_no_probe(command); !why.empty()) {
+    say(why);
+    write_explanation(folder.path, why);
+  }
   const uint64_t begin = monotonic_now();
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cli/explanation.h"
 #include "trace/spool_reader.h"
 
 namespace tapelens::cli {
@@ -81,6 +82,7 @@ SpoolFolder make_spool_folder(const std::string& output, const std::string& wher
     folder.reason = "cannot use " + folder.path + ": " + std::strerror(errno);
     return folder;
   }
+  make_explanation(folder.path);
   folder.state = SpoolFolder::State::ready;
   return folder;
 }
@@ -121,6 +123,7 @@ std::vector<uint32_t> living_processes(const std::string& folder) {
 
 void remove_spool_folder(const std::string& folder) {
   remove_spools(folder);
+  remove_explanation(folder);
   rmdir(folder.c_str());
 }
 
