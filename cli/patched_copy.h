@@ -29,6 +29,8 @@ class PatchedCopy {
   const std::vector<std::string>& command() const { return command_; }
   std::string folder() const { return (copy_ / folder_).string(); }
   Environment environment() const;
+  std::string root() const { return root_.string(); }  // of the repository, and of its copy
+  std::string copy() const { return copy_.string(); }
 
   const std::vector<verify::PatchedFile>& files() const { return files_; }
 
