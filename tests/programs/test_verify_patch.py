@@ -262,3 +262,22 @@ def test_an_inference_program_is_compared_by_what_it_prints(repository, tmp_path
     put(repository, {"infer.py": INFERENCE.replace("print(", "str(")})
     run, verdict = verify(repository, patch, script, tmp_path)
     assert run.code == 5 and verdict["verdict"] == "none"
+
+
+def test_what_torch_autograd_grad_returns_is_compared(repository, tmp_path):
+    program = (harness.CASES / "returned_gradients.py").read_text(encoding="utf-8")
+    put(repository, {"own.py": program})
+    line = next(number for number, text in enumerate(program.splitlines(), 1) if "torch.relu(torch.tanh" in text)
+    text = program.splitlines()[line - 1]
+
+    def patched(how, wanted):
+        patch = f"--- a/own.py\n+++ b/own.py\n@@ -{line},1 +{line},1 @@\n-{text}\n+{wanted}\n"
+        return verify(repository, patch, [harness.PYTHON, "own.py", how], tmp_path)
+
+    for how, count in (("own", 15), ("maml", 45), ("batched", 3)):
+        run, verdict = patched(how, text + "  # the same")
+        assert run.code == 0, run.stderr + str(verdict)
+        assert verdict["compared"]["returned_gradients"] == count and "output_lines" not in verdict["compared"]
+        run, verdict = patched(how, text.replace("torch.tanh(", "torch.sin("))
+        assert run.code == 1, run.stderr + str(verdict)
+        assert verdict["first_difference"]["kind"] in ("loss", "returned_gradient")

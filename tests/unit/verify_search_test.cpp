@@ -124,7 +124,7 @@ Run::Process returning(const std::vector<std::pair<std::string, uint64_t>>& grad
 }
 
 TEST(Compare, ReturnedGradientsAreComparedInTheirOrder) {
-  Run bare, other;
+  verify::Run bare, other;
   bare.processes = {returning({{"input 0", 1}, {"input 1", 2}, {"input 0", 3}, {"input 1", 4}})};
   other.processes = bare.processes;
   EXPECT_FALSE(compare(bare, other));

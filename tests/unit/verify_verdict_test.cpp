@@ -34,7 +34,7 @@ Verdict full() {
   d.site->line = 4294967295;
   v.difference = d;
   v.rounding = Rounding{"", {{"w", 5e-7, 1.0 / 3, 0}, {"b\n\"\\ \u00fc", 1e-300, -0.0, 7}}, 2};
-  v.compared = {3, 4, 1200, 6, 7, 8, 9, 0};
+  v.compared = {3, 4, 1200, 6, 7, 8};
   v.bare = {0, Bytes{10 << 20}, Bytes{9 << 20}, Bytes{8 << 20}, 2'000'000, {0.5, 0.1, -1e300}, {0, 255, UINT64_MAX}};
   v.rewritten = {70, Bytes{INT64_MAX}, Bytes{1}, Bytes{0}, std::nullopt, {}, {}};
   v.applied = {{"wide-save", 1, 2, 3, Bytes{400}, Bytes{50}}, {"mine", 9, 0, 0, Bytes{0}, Bytes{0}}};
@@ -207,6 +207,7 @@ TEST(VerdictJson, OfAnOutputTheLineIsNamedAndOfNothingAppliedTheReason) {
   v.rounding.reset();
   v.applied.clear();
   v.why_nothing_applied = "each site was skipped";
+  v.compared.returned_gradients = 9;
   EXPECT_EQ(v.answer(), Answer::none);
   EXPECT_EQ(read(verdict_json(v)), v);
   v.applied = full().applied;

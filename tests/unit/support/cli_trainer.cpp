@@ -14,7 +14,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "rewrites/tally_file.h"
 #include "trace/spool_writer.h"
@@ -35,12 +34,14 @@ struct Site {
   const char* node;
   uint32_t line;
 };
-std::vector<Site> kSites = {{"unneeded-save", 0, "ConvolutionBackward0", 1},
-                            {"wide-save", 1, "ReluBackward0", 2},
-                            {"wide-save", 1, "ReluBackward0", 3}};
+constexpr Site kSites[] = {{"unneeded-save", 0, "ConvolutionBackward0", 1},
+                           {"wide-save", 1, "ReluBackward0", 2},
+                           {"wide-save", 1, "ReluBackward0", 3}};
+
+bool g_can_rewrite = true;
 
 bool is_rewritten(const Site& site) {
-  if (setting("TAPELENS_REWRITE").empty()) return false;
+  if (!g_can_rewrite || setting("TAPELENS_REWRITE").empty()) return false;
   const std::string apply = setting("TAPELENS_APPLY");
   if (site.level <= (apply == "bitwise" ? 2 : apply == "lossless" ? 1 : -1)) return true;
   if (("," + setting("TAPELENS_ALLOW") + ",").find("," + std::string(site.rewrite) + ",") != std::string::npos)
@@ -159,7 +160,7 @@ int main(int argc, char** argv) {
   uint64_t applied = 0;
   if (const std::string words = text(argc, argv, "--print", ""); !words.empty()) std::puts(words.c_str());
   const bool is_record_only = given(argc, argv, "--record-only");
-  if (is_record_only || given(argc, argv, "--plain")) kSites.clear();
+  g_can_rewrite = !is_record_only && !given(argc, argv, "--plain");
   if (is_record_only && !setting("TAPELENS_TALLY").empty()) {
     explain("TAPELENS_TALLY", "this probe only records", setting("TAPELENS_QUIET").empty());
   }
