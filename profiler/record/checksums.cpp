@@ -1,10 +1,11 @@
 // See checksums.h.
 #include "profiler/record/checksums.h"
 
-#include <ATen/LegacyBatchedTensorImpl.h>
 #include <ATen/SparseTensorImpl.h>
 #include <ATen/functorch/BatchedTensorImpl.h>
 #include <ATen/functorch/TensorWrapper.h>
+// After those of functorch, which would take its functions for their own.
+#include <ATen/LegacyBatchedTensorImpl.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/variable.h>

@@ -58,8 +58,9 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if not is_recorded():  # this one only starts the session that is; a worker on another machine cannot be
         return
-    plugins: dict[str, object] = {"tapelens-noting": Noting()}
-    if not hasattr(config, "workerinput"):
+    is_worker = hasattr(config, "workerinput")
+    plugins: dict[str, object] = {"tapelens-noting": Noting(is_worker)}
+    if not is_worker:
         plugins["tapelens-measuring"] = Measuring(config)
     for name, plugin in plugins.items():
         if config.pluginmanager.register(plugin, name) is None:
@@ -227,11 +228,13 @@ def why_unrecorded() -> str:
 class Noting:
     """Of a process that runs tests: notes in each report when the test began and ended, and its limits."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_worker: bool) -> None:
+        self.is_worker = is_worker
         self.begin_ns: dict[str, int] = {}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        for item in items:  # a mark that says nothing is said before anything runs
+        """A mark that says nothing is said before anything runs. A worker has nowhere to say it but the test's report."""
+        for item in items if not self.is_worker else []:
             limits_of(item)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -247,10 +250,16 @@ class Noting:
     def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[None]:
         report: Any = yield
         begin = self.begin_ns.get(item.nodeid)
-        if begin is not None:  # plain values: a report may go to another process
-            report.tapelens = {"pid": os.getpid(), "begin_ns": begin, "end_ns": _spools.now_ns(),
-                               "unmeasured": why_unrecorded(),
-                               "limits": [[limit.bytes, limit.words, limit.device] for limit in limits_of(item)]}
+        if begin is None:
+            return report
+        unmeasured, limits = why_unrecorded(), []
+        try:
+            limits = [[limit.bytes, limit.words, limit.device] for limit in limits_of(item)]
+        except pytest.UsageError as wrong:
+            unmeasured = str(wrong)
+        # Plain values: a report may go to another process.
+        report.tapelens = {"pid": os.getpid(), "begin_ns": begin, "end_ns": _spools.now_ns(), "unmeasured": unmeasured,
+                           "limits": limits}
         return report
 
 

@@ -145,10 +145,10 @@ def test_limits_of_all_tests_and_baselines_hold_in_workers_too(tmp_path):
     assert run.code == 1 and "above 1.0 MiB in the baseline memory.json (+100.0%)" in " ".join(run.stdout.split())
 
 
-def test_a_wrong_mark_ends_a_session_with_workers(tmp_path):
-    run = session(tmp_path, "--tapelens", "-n", "2", tests=TESTS.replace('"10 MiB"', '"ten"'))
-    assert run.code not in (0, 5) and "peak_memory: 'ten' is not a size" in run.stdout + run.stderr, run.stdout + run.stderr
-    assert " passed" not in run.stdout
+def test_a_wrong_mark_fails_its_test_in_a_worker(tmp_path):
+    run = session(tmp_path, "--tapelens", "-n", "2", "-k", "above or small", tests=TESTS.replace('"10 MiB"', '"ten"'))
+    words = " ".join(run.stdout.split())
+    assert run.code == 1 and "its memory was not measured: test_it.py::test_above: peak_memory: 'ten' is not a size" in words, words
 
 
 CRASHES = """
@@ -187,20 +187,50 @@ def test_starts_a_process():
     assert run.code == 1 and "the test took 4.0 MiB on cpu, above its limit, 3 MiB" in " ".join(run.stdout.split()), run.stdout
 
 
+# As pytest-forked does it: each test in a child, whose reports come back.
+FORKS = """
+import json
+import os
+import pytest
+from _pytest.runner import runtestprotocol
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    hook, config = item.ihook, item.config
+    into, out = os.pipe()
+    if os.fork() == 0:
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        with os.fdopen(out, "w") as file:
+            json.dump([config.hook.pytest_report_to_serializable(config=config, report=one) for one in reports], file)
+        os._exit(0)
+    os.close(out)
+    with os.fdopen(into) as file:
+        reports = json.load(file)
+    os.wait()
+    for one in reports:
+        hook.pytest_runtest_logreport(report=config.hook.pytest_report_from_serializable(config=config, data=one))
+    return True
+"""
+
+
 def test_a_test_that_was_not_measured_fails(tmp_path):
     # A forked child of a process that is recorded is not.
     loaded = TESTS.replace("KEPT = []", "KEPT = [torch.zeros(8)]")
-    run = session(tmp_path, "--tapelens", "--forked", "-k", "within or small", tests=loaded)
+    (tmp_path / "conftest.py").write_text(FORKS)
+    run = session(tmp_path, "--tapelens", "-k", "within or small", tests=loaded)
     words = " ".join(run.stdout.split())
     assert run.code == 1 and "1 failed, 1 passed" in words, words
     assert "FAILED test_it.py::test_within" in words
     assert "the test has a limit, and its memory was not measured: its process is not recorded: it was forked" in words
-    run = session(tmp_path, "--tapelens", "--forked", "-k", "small", "--tapelens-write-baseline", "memory.json", tests=loaded)
+    run = session(tmp_path, "--tapelens", "-k", "small", "--tapelens-write-baseline", "memory.json", tests=loaded)
     assert run.code == 1 and "the test is not in the baseline memory.json" in " ".join(run.stdout.split())
     assert json.loads((tmp_path / "memory.json").read_text()) == {"tests": {}}
-    run = session(tmp_path, "--tapelens", "-k", "within or small", "-p", "no:xdist",
-                  tests=TESTS.replace("KEPT = []", "import tapelens\ntapelens.stop()"))
-    assert run.code == 1 and "tapelens.stop() was called" in run.stdout
+
+
+def test_after_the_end_of_the_recording_a_test_is_not_measured(tmp_path):
+    ends = TESTS.replace("KEPT = []", "import tapelens\nKEPT = [torch.zeros(8)]\ntapelens.stop()")
+    run = session(tmp_path, "--tapelens", "-k", "within or small", tests=ends)
+    assert run.code == 1 and "1 failed, 1 passed" in run.stdout and "tapelens.stop() was called" in run.stdout, run.stdout
 
 
 def test_a_session_that_loses_data_fails(tmp_path):
