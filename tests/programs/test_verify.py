@@ -229,8 +229,7 @@ RETURNED = harness.CASES / "returned_gradients.py"
 
 
 # How many gradients each of the three rounds returns.
-@pytest.mark.parametrize(("how", "count"), [("own", 5), ("materialized", 5), ("maml", 15), ("pinn", 7), ("batched", 1), ("func", 5),
-                                            ("inside", 1)])
+@pytest.mark.parametrize(("how", "count"), [("own", 5), ("materialized", 5), ("maml", 15), ("pinn", 7), ("batched", 1), ("inside", 1)])
 def test_what_torch_autograd_grad_returns_is_compared(how, count, tmp_path):
     run, verdict = verify(["--apply", "lossless", *SMALL], [harness.PYTHON, RETURNED, how], tmp_path)
     assert run.code == 0, run.stderr + str(verdict)
@@ -239,7 +238,7 @@ def test_what_torch_autograd_grad_returns_is_compared(how, count, tmp_path):
     assert verdict["applied"]
 
 
-@pytest.mark.parametrize("how", ["own", "maml", "pinn", "func", "inside"])
+@pytest.mark.parametrize("how", ["own", "maml", "pinn", "inside"])
 def test_a_wrong_rewrite_is_found_in_what_torch_autograd_grad_returns(how, tmp_path):
     options = ["--apply", "lossless", "--rewrite-plugin", WRONG, *SMALL]
     run, verdict = verify(options, [harness.PYTHON, RETURNED, how], tmp_path)
@@ -248,6 +247,12 @@ def test_a_wrong_rewrite_is_found_in_what_torch_autograd_grad_returns(how, tmp_p
     assert first["kind"] == "returned_gradient" and first["rewrite"] == "forgotten-tanh"
     if how == "own":
         assert first["parameter"] in ("first.weight", "first.bias")
+
+
+def test_inside_of_torch_func_nothing_is_rewritten_and_nothing_claimed(tmp_path):
+    run, verdict = verify(["--apply", "lossless", *SMALL], [harness.PYTHON, RETURNED, "func"], tmp_path)
+    assert run.code == 5 and verdict["verdict"] == "none" and verdict["compared"]["returned_gradients"] == 15
+    assert verdict["why_nothing_applied"] and verdict["not_compared"] == {"gradients": 0, "parameters": 0}
 
 
 def test_what_is_below_the_least_size_leaves_no_verdict(tmp_path):

@@ -16,7 +16,7 @@ class Net(torch.nn.Module):
         self.unused = torch.nn.Parameter(torch.ones(3))
 
     def forward(self, x):
-        return self.second(torch.relu(torch.tanh(self.first(x))))
+        return self.second(2 * torch.relu(torch.tanh(self.first(x))))
 
 
 net = Net()
