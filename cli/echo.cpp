@@ -14,7 +14,7 @@
 namespace tapelens::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kEvery{50};
+constexpr std::chrono::milliseconds kEchoEvery{50};
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void Echo::finish() {
 void Echo::watch() {
   const OpenFile file(path_, O_RDONLY);
   std::unique_lock guard(lock_);
-  while (!over_.wait_for(guard, kEvery, [this] { return is_over_; })) {
+  while (!over_.wait_for(guard, kEchoEvery, [this] { return is_over_; })) {
     guard.unlock();
     repeat(file.descriptor());
     guard.lock();

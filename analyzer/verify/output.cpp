@@ -1,14 +1,11 @@
 #include "analyzer/verify/output.h"
 
 #include <cstdio>
-#include <memory>
+
+#include "analyzer/verify/file.h"
 
 namespace tapelens::verify {
 namespace {
-
-struct CloseFile {
-  void operator()(FILE* file) const { fclose(file); }
-};
 
 // Pieces of lines: a line may be longer than the memory.
 class Lines {
@@ -25,7 +22,7 @@ class Lines {
   }
 
  private:
-  std::unique_ptr<FILE, CloseFile> file_;
+  File file_;
 };
 
 // The line in quotes, so that an empty one is not none.
