@@ -122,6 +122,11 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
         " of severity " + command.fail_on + (command.fail_on == "error" ? "" : " or higher"));
     return kNo;
   }
+  if (!command.fail_on.empty() && !report.recording.complete) {
+    say(command.file + ": no finding in what was recorded is of severity " + command.fail_on +
+        ", but data was lost: tapelens report says what is not complete");
+    return kDataLost;
+  }
   return kFine;
 }
 
@@ -166,7 +171,7 @@ void add_advise(CLI::App& app, int& exit_code) {
       "of TAPELENS_PLUGIN_PATH.\n"
       "Exit codes: 0 fine, 1 a finding has the severity of --fail-on or a higher one, 2 wrong usage, 3 the file cannot "
       "be read,\n"
-      "4 data was lost and --strict was given. More: docs/advise.md");
+      "4 data was lost, and --strict was given or no finding is that severe. More: docs/advise.md");
   const auto options = std::make_shared<AdviseCommand>();
   sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
   sub->add_option("--check", options->checks, "Only this check; may be given more than once")->type_name("CHECK");

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/explanation.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {
@@ -170,6 +171,7 @@ void Rewriting::write(rewrites::Settings settings) {
     reason_ = settings.tally + ": " + error.message();
     return;
   }
+  make_explanation(settings.tally);
   environment_ = rewrites::environment_of(settings, plan);
 }
 

@@ -27,8 +27,10 @@ class PatchedCopy {
   // How the same command runs in the copy: absolute paths of Python files of the repository are those of the copy, and
   // so are the folders of PYTHONPATH that a patched file is in.
   const std::vector<std::string>& command() const { return command_; }
-  std::string folder() const { return (copy_ / folder_).string(); }
+  std::string folder() const { return (folder_.empty() ? copy_ : copy_ / folder_).string(); }
   Environment environment() const;
+  std::string root() const { return root_.string(); }  // of the repository, and of its copy
+  std::string copy() const { return copy_.string(); }
 
   const std::vector<verify::PatchedFile>& files() const { return files_; }
 

@@ -15,6 +15,7 @@
 #include "cli/child.h"
 #include "cli/command_inputs.h"
 #include "cli/commands.h"
+#include "cli/explanation.h"
 #include "cli/messages.h"
 #include "cli/nothing_recorded.h"
 #include "cli/output.h"
@@ -99,6 +100,7 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
   sealing.duration_ns = duration_ns;
   if (!options.quiet) sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(folder);
+  const std::optional<Explanation> explanation = read_explanation(folder);
   const trace::Result<trace::SealSummary> sealed =
       spools_in(folder).empty() ? trace::SealSummary{} : seal_into(std::move(output), sealing, options.ranks);
   clear_progress_line();
@@ -120,8 +122,13 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
   if (options.quiet) return;
   if (sealed->processes.empty()) {
     const bool old_file = trace::is_of_kind(options.output.path, trace::recording_kind());
-    say("nothing was recorded: " + why_nothing_was_recorded(command, end) +
-        (old_file ? "; " + report::shell_quote(options.output.path) + " is an earlier recording" : ""));
+    const std::string file = report::shell_quote(options.output.path);
+    if (explanation && explanation->was_said) {
+      if (old_file) say(file + " is an earlier recording: nothing was recorded now");
+      return;
+    }
+    say("nothing was recorded: " + (explanation ? explanation->why : why_nothing_was_recorded(command, end)) +
+        (old_file ? "; " + file + " is an earlier recording" : ""));
     return;
   }
   std::string line = describe(*sealed, options.output.path, living.size()) + remarks;
@@ -170,7 +177,10 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
     return run_unrecorded(options, command, rewriting.reason(), simulation, preload);
   }
 
-  if (const std::string why = options.quiet ? "" : why_no_probe(command); !why.empty()) say(why);
+  if (const std::string why = options.quiet ? "" : why_no_probe(command); !why.empty()) {
+    say(why);
+    write_explanation(folder.path, why);
+  }
   const uint64_t begin = monotonic_now();
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));

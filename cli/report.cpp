@@ -6,6 +6,7 @@
 
 #include "analyzer/report/escape.h"
 #include "analyzer/report/format.h"
+#include "analyzer/report/losses.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
 #include "cli/memory.h"
@@ -69,6 +70,12 @@ int report_command(const ReportCommand& command, const report::Options& options,
         report::bytes_text(limit));
     return kNo;
   }
+  const bool is_measured = built->recording.complete && report::hidden_text(built->processes).empty();
+  if (!command.fail_above.empty() && !is_measured) {
+    say(command.file + ": what was recorded is not above " + report::bytes_text(limit) +
+        ", but not all was recorded: see what the report says is missing");
+    return kDataLost;
+  }
   return kFine;
 }
 
@@ -88,7 +95,7 @@ void add_report(CLI::App& app, int& exit_code) {
       "  tapelens report run.tapelens --format html -o run.html    one page: curve, peak, findings\n"
       "  tapelens report run.tapelens --format markdown --fail-above 8GiB    in CI\n\n"
       "Exit codes: 0 fine, 1 the peak is above --fail-above, 2 wrong usage, 3 the file cannot be read,\n"
-      "4 data was lost and --strict was given. More: docs/report.md");
+      "4 data was lost, and --strict was given or the rest is not above --fail-above. More: docs/report.md");
   const auto options = std::make_shared<ReportCommand>();
   sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
   add_format_option(*sub, options->format, "For a person, a program, a pull request or a browser",

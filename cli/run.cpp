@@ -52,9 +52,14 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
   if (!end.started || options.quiet) return say_end(end);
   simulation.explain(end);
   const Tally tally = rewriting.tally();
-  say(tally.processes > 0 ? describe(tally)
-                          : "nothing was rewritten: no process of this command ran an operator of a LibTorch that can "
-                            "be rewritten (static and setuid programs cannot be; see `tapelens doctor`)");
+  if (tally.processes > 0) {
+    say(describe(tally));
+  } else if (!tally.why_not) {
+    say("nothing was rewritten: no process of this command ran an operator of a LibTorch that can be rewritten (static "
+        "and setuid programs cannot be; see `tapelens doctor`)");
+  } else if (!tally.why_not->was_said) {
+    say("nothing was rewritten: " + tally.why_not->why);
+  }
   return end.exit_code;
 }
 

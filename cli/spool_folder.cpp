@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cli/explanation.h"
 #include "trace/spool_reader.h"
 
 namespace tapelens::cli {
@@ -92,6 +93,7 @@ SpoolFolder make_spool_folder(const std::string& output, const std::string& wher
     folder.reason = "cannot use " + folder.path + ": " + std::strerror(errno);
     return folder;
   }
+  make_explanation(folder.path);
   folder.state = SpoolFolder::State::ready;
   return folder;
 }
@@ -137,6 +139,7 @@ void remove_sealed_spools(const std::string& folder) {
 
 void remove_spool_folder(const std::string& folder) {
   remove_spools(folder);
+  remove_explanation(folder);
   rmdir(folder.c_str());
 }
 

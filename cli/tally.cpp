@@ -72,16 +72,21 @@ Tally read_tally(const std::string& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) files.push_back(entry.path());
   std::ranges::sort(files);
   for (const fs::path& path : files) take_file(path, tally);
+  tally.why_not = read_explanation(folder);
   std::ranges::sort(tally.skipped, std::ranges::greater(), &TallyRow::sites);
   return tally;
 }
 
 std::string describe(const Tally& tally) {
   std::string text = "nothing was rewritten";
-  if (const TallyRow all = sum(tally.applied); all.times > 0) {
+  const TallyRow all = sum(tally.applied);
+  if (all.times > 0) {
     text = "rewrote " + report::plural(all.times, "save", "saves") + " at " +
            report::plural(all.sites, "site", "sites") + ", " + bytes_text(all.bytes) + " kept as " +
            bytes_text(all.kept) + " over the whole run";
+  }
+  if (tally.why_not && !tally.why_not->was_said) {
+    text += (all.times > 0 ? "; a process was not rewritten: " : ": ") + tally.why_not->why;
   }
   if (tally.left_out > 0) text += ", and " + report::count_text(tally.left_out) + " times that were not counted apart";
   if (tally.skipped.empty()) return text;

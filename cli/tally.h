@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "cli/explanation.h"
 
 namespace tapelens::cli {
 
@@ -16,7 +19,8 @@ struct TallyRow {
 struct Tally {
   uint64_t processes = 0;  // that told
   std::vector<TallyRow> applied, skipped;
-  uint64_t left_out = 0;  // times for which a process had no row any more
+  uint64_t left_out = 0;               // times for which a process had no row any more
+  std::optional<Explanation> why_not;  // a process could not be rewritten
 };
 
 // Sites of one rewrite are added up over the processes; skipped ones that are most come first. What is no tally is left

@@ -91,7 +91,8 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "third time, bare, and then as often as it takes to find the site. With --patch the second run is that of a\n"
       "patched copy of the repository that the current folder is in; no file of yours is changed.\n"
       "Exit codes: 0 identical, 1 different, 2 wrong usage, 3 nothing was recorded, 4 a recording is not complete,\n"
-      "5 no verdict (nothing was compared, or the command is not deterministic by itself), 6 the command failed.\n"
+      "5 no verdict (nothing was rewritten or compared, or the command is not deterministic by itself), 6 the command\n"
+      "failed.\n"
       "More: docs/verify.md");
   const auto options = std::make_shared<VerifyOptions>();
   add_applying_options(*sub, options->applying);

@@ -7,11 +7,14 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 
 #include "analyzer/report/escape.h"
 #include "cli/applying.h"
 #include "cli/child.h"
+#include "cli/echo.h"
+#include "cli/explanation.h"
 #include "cli/kept_run.h"
 #include "cli/messages.h"
 #include "cli/open_file.h"
@@ -48,11 +51,31 @@ void make_real(std::vector<std::string>& files, const fs::path& folder) {
   }
 }
 
+// The output of the patched copy, with the paths that the program has without the patch.
+void name_originals(const std::string& file, const PatchedCopy& patched) {
+  std::ifstream from(file, std::ios::binary);
+  const std::string renamed = file + ".part";
+  std::ofstream to(renamed, std::ios::binary);
+  for (std::string line; std::getline(from, line);) {
+    for (size_t at = 0; (at = line.find(patched.copy(), at)) != std::string::npos; at += patched.root().size()) {
+      line.replace(at, patched.copy().size(), patched.root());
+    }
+    to << line;
+    if (!from.eof()) to << '\n';
+  }
+  to.close();
+  std::error_code error;
+  if (to) fs::rename(renamed, file, error);
+}
+
 }  // namespace
 
 void CommandRuns::tell(const std::string& line) { say(line); }
 
-std::string CommandRuns::last_words(const std::string& name) const { return end_of_file(path(name, ".log")); }
+std::string CommandRuns::last_words(const std::string& name) const {
+  const std::string words = end_of_file(path(name, ".log"));
+  return words.empty() ? end_of_file(path(name, ".out")) : words;
+}
 
 Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const Wanted& wanted) {
   const PreloadPath preload;
@@ -95,9 +118,19 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
     if (written.descriptor() < 0) return Error{log + ": " + std::strerror(errno)};
     streams.output = streams.error = written.descriptor();
   }
+  // With a patch the output may be all that there is to compare: that of each run goes to a file of its own.
+  const std::string output = setting_.patched != nullptr ? path(wanted.name, ".out") : "";
+  const OpenFile printed(output.empty() ? "/dev/null" : output, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  if (!output.empty()) {
+    if (printed.descriptor() < 0) return Error{output + ": " + std::strerror(errno)};
+    streams.output = printed.descriptor();
+  }
+  const int shown = setting_.output_to_error ? STDERR_FILENO : STDOUT_FILENO;
+  Echo echo(output, !output.empty() && wanted.is_shown ? shown : -1);
   const std::string folder = patched != nullptr ? patched->folder() : "";
   const ChildEnd end =
       run_command(patched != nullptr ? patched->command() : setting_.command, environment, streams, folder);
+  echo.finish();
   signal(SIGPIPE, SIG_IGN);  // a reader of ours that is gone must not end the comparison
   if (!end.started) {
     remove_spool_folder(spools.path);
@@ -106,6 +139,7 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
   trace::SealOptions sealing;
   sealing.directory = spools.path;
   sealing.command = report::shell_quote(setting_.command);
+  const std::optional<Explanation> not_recorded = read_explanation(spools.path);
   const auto sealed = kept.seal(sealing);
   remove_spool_folder(spools.path);
   if (!sealed) return sealed.error();
@@ -123,6 +157,10 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
     if (wanted.values) run.values = only_file(values);
   }
   run.figures.exit_code = end.exit_code;
+  if (not_recorded) run.why_not_recorded = not_recorded->why;
+  if (const Tally tally = rewriting.tally(); tally.why_not) run.why_not_rewritten = tally.why_not->why;
+  run.output = output;
+  if (patched != nullptr) name_originals(output, *patched);
   return run;
 }
 

@@ -17,7 +17,7 @@ namespace tapelens::trace {
 
 // The version of the spool: a reader reads its own major with its own minor or an older one. A new kind, field or flag
 // raises the minor, whatever an older reader would go wrong with the major. Before 0.2 nodes were shorter.
-inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 9, kOldestSpoolMinor = 2;
+inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 10, kOldestSpoolMinor = 2;
 
 // What the program says of itself (profiler/inject/mark.h), as names of events: a step of no optimizer, which is a
 // border, and then nothing else is; a range of no length, before which nothing is looked at.
@@ -254,11 +254,15 @@ struct RewriteRecord {  // id: string, the rewrite: "unneeded-save"; flags: Rewr
 enum RewriteFlags : uint8_t { kRewriteLevel = 7, kRewriteSkipped = 8 };
 
 // Taken only when TAPELENS_CHECKSUMS is set. Of a step of the optimizer whose steps are borders.
-struct ChecksumRecord {  // id: string, the name of the parameter, or its number ("#3"); flags: ChecksumOf
+// id: string, the name of the parameter, or its number ("#3"); of a returned gradient of another tensor "input 2", its
+// place in the call; flags: ChecksumOf
+struct ChecksumRecord {
   RecordHeader header;
   uint64_t ticks;
-  uint64_t step;   // from 0
-  uint64_t value;  // XXH3 of the bytes in the order of the elements; of a loss the bits of its value as a double
+  uint64_t step;  // from 0
+  // XXH3 of the bytes in the order of the elements; of a loss the bits of its value as a double; 0 of a returned
+  // gradient that is undefined.
+  uint64_t value;
   uint64_t spent;  // nanoseconds that taking it took, up to `ticks`: no part of the step's time
 };
 enum class ChecksumOf : uint8_t {
@@ -267,6 +271,7 @@ enum class ChecksumOf : uint8_t {
   parameter = 3,
   gradient_left_out = 4,  // of a kind that no checksum is taken of; no value
   parameter_left_out = 5,
+  returned_gradient = 6,  // by torch.autograd.grad, in the order of its inputs
 };
 // The key of an information record: the checksums of this process come from several threads.
 inline constexpr std::string_view kChecksumsOfThreads = "checksums_of_threads";

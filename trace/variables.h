@@ -17,3 +17,9 @@
 #define TAPELENS_REFERRERS "TAPELENS_REFERRERS"                 /* the variables that have tensors, once a step */
 #define TAPELENS_BUILT_PROBES "TAPELENS_BUILT_PROBES" /* the folder of probes that `tapelens build-probe` made */
 #define TAPELENS_QUIET "TAPELENS_QUIET"               /* no message in the process, of rewriting either */
+
+/* No variable: a file in the folder for the spools, or in that of TAPELENS_TALLY. The command line makes it, with room
+   for one sentence on the disk. The first process that cannot be recorded, or rewritten, writes the reason: '1' if its
+   standard error has the sentence, else '0', and then the sentence itself. */
+#define TAPELENS_EXPLANATION "explanation"
+#define TAPELENS_EXPLANATION_BYTES 2048

@@ -34,11 +34,11 @@ const char* metric_name(Metric metric) {
 std::optional<int64_t> value_of(const DeviceFigures& device, Metric metric) {
   switch (metric) {
     case Metric::saved:
-      return device.saved.value;
+      return device.has_backward ? std::optional(device.saved.value) : std::nullopt;
     case Metric::reserved:
       return device.reserved ? std::optional(device.reserved->value) : std::nullopt;
     case Metric::allocations:
-      return static_cast<int64_t>(device.step_allocations);
+      return device.steps.empty() ? std::nullopt : std::optional(static_cast<int64_t>(device.step_allocations));
     case Metric::peak:
       break;
   }

@@ -147,14 +147,13 @@ std::string device_name(const DeviceFigures& device, int32_t rank, bool has_rank
   return device.device + (has_ranks && rank >= 0 ? " of rank " + std::to_string(rank) : "");
 }
 
-const ProcessFigures& largest(const Snapshot& of) {
-  const auto most = [](const ProcessFigures& process) {
-    Bytes peak;
-    for (const DeviceFigures& device : process.devices) peak = std::max(peak, device.peak);
-    return peak;
-  };
-  return *std::ranges::max_element(of.processes, {}, most);
+Bytes largest_peak(const ProcessFigures& process) {
+  Bytes peak;
+  for (const DeviceFigures& device : process.devices) peak = std::max(peak, device.peak);
+  return peak;
 }
+
+const ProcessFigures& largest(const Snapshot& of) { return *std::ranges::max_element(of.processes, {}, largest_peak); }
 
 void compare_process(const ProcessFigures& a, const ProcessFigures& b, bool has_ranks, Comparison& out) {
   for (const DeviceFigures& device : b.devices) {
@@ -168,8 +167,9 @@ void compare_process(const ProcessFigures& a, const ProcessFigures& b, bool has_
   }
   for (const DeviceFigures& device : a.devices) {
     if (std::ranges::find(b.devices, device.device, &DeviceFigures::device) != b.devices.end()) continue;
-    out.remarks.push_back(device_name(device, a.rank, has_ranks) + " is in " + out.a.label + " alone, with a peak of " +
-                          report::bytes_text(device.peak));
+    const std::string name = device_name(device, a.rank, has_ranks);
+    out.missing.push_back({name, device.device, device.peak});
+    out.remarks.push_back(name + " is in " + out.a.label + " alone, with a peak of " + report::bytes_text(device.peak));
   }
 }
 
@@ -224,6 +224,10 @@ trace::Result<Comparison> compare(Snapshot a, Snapshot b, const FindText& text_o
                           out.b.label + " " + std::to_string(in_b.size()) +
                           ": that with the largest peak of each is compared");
     compare_process(largest(out.a), largest(out.b), false, out);
+    for (const ProcessFigures& process : in_a) {
+      if (process.rank < 0 || std::ranges::find(in_b, process.rank, &ProcessFigures::rank) != in_b.end()) continue;
+      out.missing.push_back({"rank " + std::to_string(process.rank), "", largest_peak(process)});
+    }
   }
   if (out.devices.empty()) {
     std::string why = "the two recordings have no device in common";

@@ -42,9 +42,17 @@ struct ChangedFile {
   std::vector<ChangedLine> lines;
 };
 
+// What `a` has and `b` has not: its figures were not measured.
+struct Missing {
+  std::string name;    // "cuda:0 of rank 1"
+  std::string device;  // "cuda:0"; empty: the whole process
+  Bytes peak;          // in `a`
+};
+
 struct Comparison {
   Snapshot a, b;
   std::vector<ComparedDevice> devices;
+  std::vector<Missing> missing;
   std::vector<KnownFinding> new_findings, gone_findings;
   std::vector<ChangedFile> changes;
   std::vector<std::string> remarks;  // why something is not compared, or not as it seems; one sentence each

@@ -49,6 +49,42 @@ const ComparedDevice* compared_of(const Comparison* comparison, const std::strin
   return found == comparison->devices.end() ? nullptr : &*found;
 }
 
+// A limit that was asked for, and of which nothing is known, would pass for ever.
+Item not_measured(Item::Kind kind, const std::string& name, Metric metric, int64_t most, const std::string& why) {
+  Item item;
+  item.kind = kind;
+  item.name = name;
+  item.metric = metric;
+  item.most = most;
+  item.passed = false;
+  item.message = why;
+  return item;
+}
+
+// Why a device has no figure of this kind.
+std::string unknown_text(Metric metric) {
+  switch (metric) {
+    case Metric::saved:
+      return "no backward was recorded";
+    case Metric::reserved:
+      return "what is reserved is recorded of GPUs with PyTorch's own allocator alone";
+    case Metric::allocations:
+      return "no whole training step was recorded";
+    case Metric::peak:
+      break;
+  }
+  return "nothing was allocated there";
+}
+
+void add_missing(const Comparison& comparison, double tolerance, std::vector<Item>& out) {
+  for (const Missing& one : comparison.missing) {
+    out.push_back(
+        not_measured(Item::Kind::figure, "peak of " + one.name, Metric::peak, with_tolerance(one.peak.value, tolerance),
+                     "the baseline has " + report::bytes_text(one.peak) + ", and this run has no such " +
+                         (one.device.empty() ? "process" : "device") + "; if that is meant, write the baseline anew"));
+  }
+}
+
 void add_figures(const Comparison& comparison, double tolerance, std::vector<Item>& out) {
   std::vector<const ComparedDevice*> devices;
   for (const ComparedDevice& device : comparison.devices) devices.push_back(&device);
@@ -62,7 +98,14 @@ void add_figures(const Comparison& comparison, double tolerance, std::vector<Ite
         before = device.peak_a.value;
         after = device.peak_b.value;
       }
-      if (!before || !after) continue;
+      if (!before || (!after && *before == 0)) continue;
+      if (!after) {
+        const std::string value = value_text(metric, *before);
+        out.push_back(not_measured(Item::Kind::figure, std::string(metric_name(metric)) + " of " + device.name, metric,
+                                   with_tolerance(*before, tolerance),
+                                   "the baseline has " + value + ", and " + unknown_text(metric)));
+        continue;
+      }
       Item item;
       item.kind = Item::Kind::figure;
       item.name = std::string(metric_name(metric)) + " of " + device.name;
@@ -76,6 +119,12 @@ void add_figures(const Comparison& comparison, double tolerance, std::vector<Ite
       out.push_back(std::move(item));
     }
   }
+}
+
+bool has_device(const Snapshot& run, const std::string& name) {
+  return std::ranges::any_of(run.processes, [&](const ProcessFigures& process) {
+    return std::ranges::find(process.devices, name, &DeviceFigures::device) != process.devices.end();
+  });
 }
 
 void add_budget(const Snapshot& run, const Comparison* comparison, const Budget& budget, Verdict& out) {
@@ -95,7 +144,16 @@ void add_budget(const Snapshot& run, const Comparison* comparison, const Budget&
         const auto held = held_by(device, budget.module);
         value = held ? std::optional(held->value) : std::nullopt;
       }
-      if (!value) continue;
+      if (!value) {
+        // Of a GPU this is known, or the limit on it is not held.
+        if (budget.metric == Metric::reserved && device.device != "cpu") {
+          item.passed = false;
+          item.message = unknown_text(budget.metric);
+          out.items.push_back(std::move(item));
+          applies = true;
+        }
+        continue;
+      }
       applies = true;
       item.after = *value;
       item.passed = item.after <= item.most;
@@ -106,22 +164,13 @@ void add_budget(const Snapshot& run, const Comparison* comparison, const Budget&
     }
   }
   if (applies) return;
-  // A budget that looks at nothing would pass for ever.
-  Item item;
-  item.kind = Item::Kind::budget;
-  item.name = budget.text;
-  item.metric = budget.metric;
-  item.most = budget.most;
-  item.passed = false;
+  std::string why = budget.metric == Metric::peak || (!budget.device.empty() && !has_device(run, budget.device))
+                        ? "nothing was allocated on " + budget.device
+                        : unknown_text(budget.metric);
   if (!budget.module.empty()) {
-    item.message =
-        "nothing at the peak was allocated in a module " + budget.module + ": tapelens report --by module lists them";
-  } else if (budget.metric == Metric::reserved) {
-    item.message = "what is reserved is recorded of GPUs with PyTorch's own allocator alone";
-  } else {
-    item.message = "nothing was allocated on " + budget.device;
+    why = "nothing at the peak was allocated in a module " + budget.module + ": tapelens report --by module lists them";
   }
-  out.items.push_back(std::move(item));
+  out.items.push_back(not_measured(Item::Kind::budget, budget.text, budget.metric, budget.most, why));
 }
 
 void add_findings(const Comparison& comparison, const Limits& limits, std::vector<Item>& out) {
@@ -158,6 +207,7 @@ Verdict judge(const Snapshot& run, const Comparison* comparison, const Limits& l
     out.remarks = comparison->remarks;
     out.is_complete = out.is_complete && comparison->a.incomplete.empty();
     add_figures(*comparison, limits.tolerance, out.items);
+    add_missing(*comparison, limits.tolerance, out.items);
   } else {
     for (const std::string& why : run.incomplete) out.remarks.push_back("the recording is not complete: " + why);
   }

@@ -184,6 +184,7 @@ DeviceFigures figures_of(const peak::DeviceAnalysis& device, const Training& tra
   out.other_threads = curve.others;
   out.steps = std::move(curve.steps);
   out.step_allocations = median_allocations(out.steps);
+  out.has_backward = !p.backwards.empty();
   out.saved = peak::saved_for_backward(analysis.lifetimes(), device.timeline(), analysis.since());
   if (peak::has_segments(p, device.device())) out.reserved = analysis.memory(device.device()).reserved_peak;
   if (device.timeline().events() == 0) return out;
@@ -217,6 +218,22 @@ void note_end(const Process& process, Snapshot& out) {
   if (!process.summary.finished) out.incomplete.push_back(who + " was killed, crashed or still ran");
   if (process.summary.exit_code.value_or(0) != 0) {
     out.incomplete.push_back(who + " ended with exit code " + std::to_string(*process.summary.exit_code));
+  }
+}
+
+// Memory that the recording does not have, so that no limit on it was measured.
+void note_unmeasured(const peak::Analysis& analysis, Snapshot& out) {
+  const auto note = [&out](std::string what) {
+    if (std::ranges::find(out.incomplete, what) == out.incomplete.end()) out.incomplete.push_back(std::move(what));
+  };
+  if (const std::string allocator(analysis.information("cuda_allocator")); !allocator.empty()) {
+    note("CUDA memory is not recorded: the program's CUDA allocator is " + allocator);
+  }
+  for (const OlderSteps::Peak& older : analysis.process().older.peaks) {
+    const auto kept = std::ranges::find(analysis.devices(), older.device, &peak::DevicePeak::device);
+    if (kept != analysis.devices().end() && kept->peak >= older.bytes) continue;
+    note(older.name + " had its peak of " + report::bytes_text(older.bytes) +
+         " in steps that were left out (tapelens record --last)");
   }
 }
 
@@ -271,6 +288,7 @@ trace::Result<Snapshot> take_snapshot(const trace::Recording& recording, advise:
       out.simulated_gpu = analysis.information("simulated_gpu");
       out.steps = analysis.information("steps");
     }
+    note_unmeasured(analysis, out);
     if (analysis.devices().empty()) continue;
     note_end(process, out);
     const Threads threads = load_threads(recording, process, trace::ProcessIndex{index});

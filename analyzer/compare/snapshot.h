@@ -44,6 +44,7 @@ struct DeviceFigures {
   std::string device;
   Bytes peak, saved;
   std::optional<Bytes> reserved;  // none: it is not known
+  bool has_backward = true;       // false: none was recorded, so that `saved` says nothing. Not in a baseline
   uint32_t peak_step = 0;
   std::string peak_phase;          // "forward", ...
   uint64_t step_allocations = 0;   // in a step: the median of the whole ones but the first

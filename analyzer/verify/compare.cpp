@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace tapelens::verify {
@@ -15,11 +16,13 @@ using Process = Run::Process;
 
 Difference::Kind kind_of(ChecksumOf of) {
   if (of == ChecksumOf::loss) return Difference::Kind::loss;
+  if (of == ChecksumOf::returned_gradient) return Difference::Kind::returned_gradient;
   return of == ChecksumOf::gradient ? Difference::Kind::gradient : Difference::Kind::parameter;
 }
 
 std::string value_text(const Checksum& checksum) {
   char text[40];
+  if (checksum.of == ChecksumOf::returned_gradient && checksum.value == 0) return "undefined";
   if (checksum.of == ChecksumOf::loss) {
     std::snprintf(text, sizeof text, "%.17g", std::bit_cast<double>(checksum.value));
   } else {
@@ -28,8 +31,16 @@ std::string value_text(const Checksum& checksum) {
   return text;
 }
 
-// "weight" of "weight#2"; nothing of "#3", which has no name but its number.
-std::string_view base_name(std::string_view name) { return name.substr(0, name.find_last_not_of("0123456789#") + 1); }
+// "weight" of "weight#2"; nothing of "#3", which has no name but its number. The place of an input in its call is no
+// such number.
+std::string_view base_name(std::string_view name) {
+  if (name.starts_with("input ")) return name;
+  return name.substr(0, name.find_last_not_of("0123456789#") + 1);
+}
+
+// Of several threads the values of one parameter are in order; those of all calls of backward or of torch.autograd.grad
+// are not, and without their ends (--steps) they are not even the same ones.
+bool has_place(ChecksumOf of) { return of != ChecksumOf::loss && of != ChecksumOf::returned_gradient; }
 
 using Stream = std::vector<const Checksum*>;
 using Streams = std::map<std::pair<ChecksumOf, std::string>, Stream>;
@@ -60,11 +71,12 @@ class Remaining {
       : bare_(streams_of(bare)), other_(streams_of(other)) {
     // --steps counts the steps of one optimizer: how far other threads had come by then is chance.
     if (is_cut && (bare.has_threads || other.has_threads)) cut();
-    pair([](const auto& a, const auto& b) {
+    const bool has_threads = bare.has_threads || other.has_threads;
+    pair([has_threads](const auto& a, const auto& b) {
       if (a.first != b.first) return false;
       // Which of several threads had its loss first says nothing.
-      return is_same(a.second, b.second) ||
-             (a.first.first == ChecksumOf::loss && is_same(sorted(a.second), sorted(b.second)));
+      const bool in_any_order = a.first.first == ChecksumOf::loss || (has_threads && !has_place(a.first.first));
+      return is_same(a.second, b.second) || (in_any_order && is_same(sorted(a.second), sorted(b.second)));
     });
     pair([](const auto& a, const auto& b) {
       return a.first.first == b.first.first && base_name(a.first.second) == base_name(b.first.second) &&
@@ -100,8 +112,9 @@ class Remaining {
 
  private:
   void cut() {
-    std::erase_if(bare_, [](const auto& stream) { return stream.first.first == ChecksumOf::loss; });
-    std::erase_if(other_, [](const auto& stream) { return stream.first.first == ChecksumOf::loss; });
+    const auto has_no_place = [](const auto& stream) { return !has_place(stream.first.first); };
+    std::erase_if(bare_, has_no_place);
+    std::erase_if(other_, has_no_place);
     for (auto& [key, stream] : bare_) {
       const auto at = other_.find(key);
       if (at == other_.end()) continue;
@@ -135,11 +148,13 @@ uint64_t steps_of(const Process& process) {
   return longest > 0 ? std::min<uint64_t>(steps, longest) : steps;
 }
 
-void count(const Process& process, Compared& compared) {
+void count(const Process& process, bool is_cut, Compared& compared) {
   for (const Checksum& checksum : process.checksums) {
-    (checksum.of == ChecksumOf::loss       ? compared.losses
-     : checksum.of == ChecksumOf::gradient ? compared.gradients
-                                           : compared.parameters)++;
+    if (is_cut && process.has_threads && !has_place(checksum.of)) continue;  // it is not compared
+    (checksum.of == ChecksumOf::loss                ? compared.losses
+     : checksum.of == ChecksumOf::gradient          ? compared.gradients
+     : checksum.of == ChecksumOf::returned_gradient ? compared.returned_gradients
+                                                    : compared.parameters)++;
   }
   compared.steps = std::max(compared.steps, steps_of(process));
   compared.gradients_left_out += process.gradients_left_out;
@@ -158,7 +173,7 @@ bool has_ranks(const std::vector<Process>& processes) {
 
 Compared comparable(const Run& bare) {
   Compared compared;
-  for (const Process& process : bare.processes) count(process, compared);
+  for (const Process& process : bare.processes) count(process, bare.is_cut, compared);
   return compared;
 }
 
@@ -166,17 +181,20 @@ OnlyInOne take_out_gradients_of_one(Run& bare, Run& other) {
   OnlyInOne out;
   const bool by_rank = has_ranks(bare.processes) && has_ranks(other.processes);
   if (!by_rank && (bare.processes.size() != 1 || other.processes.size() != 1)) return out;
-  using Key = std::pair<uint64_t, std::string>;
-  const auto gradients_of = [](const Process& process) {
+  using Key = std::tuple<ChecksumOf, uint64_t, std::string>;
+  const auto is_gradient = [](const Checksum& one) {
+    return one.of == ChecksumOf::gradient || one.of == ChecksumOf::returned_gradient;
+  };
+  const auto gradients_of = [&](const Process& process) {
     std::set<Key> keys;
     for (const Checksum& one : process.checksums) {
-      if (one.of == ChecksumOf::gradient) keys.emplace(one.step, one.name);
+      if (is_gradient(one)) keys.emplace(one.of, one.step, one.name);
     }
     return keys;
   };
-  const auto keep = [](Process& process, const std::set<Key>& keys) {
+  const auto keep = [&](Process& process, const std::set<Key>& keys) {
     return std::erase_if(process.checksums, [&](const Checksum& one) {
-      return one.of == ChecksumOf::gradient && !keys.contains({one.step, one.name});
+      return is_gradient(one) && !keys.contains({one.of, one.step, one.name});
     });
   };
   for (Process& a : bare.processes) {

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
+
+#include "analyzer/verify/file.h"
 
 namespace tapelens::verify {
 namespace {
-
-struct CloseFile {
-  void operator()(FILE* file) const { fclose(file); }
-};
 
 // What profiler/record/float64.py wrote: a line of JSON for each gradient, then its numbers.
 class Values {
@@ -46,7 +43,7 @@ class Values {
 
  private:
   static constexpr size_t kLongestLine = 65536;
-  std::unique_ptr<FILE, CloseFile> file_;
+  File file_;
   bool at_end_ = false;
 };
 

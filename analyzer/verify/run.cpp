@@ -29,6 +29,11 @@ std::vector<Checksum> checksums_of(const model::Process& process, const model::T
   return all;
 }
 
+bool is_compared(ChecksumOf of) {
+  return of == ChecksumOf::loss || of == ChecksumOf::gradient || of == ChecksumOf::parameter ||
+         of == ChecksumOf::returned_gradient;
+}
+
 Run::Process process_of(const model::Process& process, const model::Text& text) {
   Run::Process made;
   made.rank = process.summary.rank;
@@ -41,7 +46,7 @@ Run::Process process_of(const model::Process& process, const model::Text& text) 
   std::erase_if(made.checksums, [&](const Checksum& checksum) {
     made.gradients_left_out += checksum.of == ChecksumOf::gradient_left_out ? 1 : 0;
     made.parameters_left_out += checksum.of == ChecksumOf::parameter_left_out ? 1 : 0;
-    return checksum.step > ends || checksum.of < ChecksumOf::loss || checksum.of > ChecksumOf::parameter;
+    return checksum.step > ends || !is_compared(checksum.of);
   });
   return made;
 }
@@ -131,6 +136,7 @@ trace::Result<Run> read_run(const std::string& path) {
     const peak::Analysis analysis(process, text);
     if (!analysis.information("simulated_gpu").empty()) run.was_simulated = true;
     const peak::Rewritten rewritten = peak::rewritten(analysis);
+    run.skipped.insert(run.skipped.end(), rewritten.skipped.begin(), rewritten.skipped.end());
     for (const peak::RewrittenSite& site : rewritten.sites) {
       if (!site.reason.empty()) continue;
       rewrites::Site planned = plan_site(site);

@@ -10,6 +10,10 @@ const char* kind_name(Difference::Kind kind) {
       return "gradient";
     case Difference::Kind::parameter:
       return "parameter";
+    case Difference::Kind::returned_gradient:
+      return "returned_gradient";
+    case Difference::Kind::output:
+      return "output";
     case Difference::Kind::exit_code:
       break;
   }
@@ -31,7 +35,8 @@ const char* answer_name(Answer answer) {
 Answer Verdict::answer() const {
   if (!is_deterministic) return Answer::none;
   if (difference) return Answer::different;
-  return compared.gradients + compared.parameters > 0 ? Answer::identical : Answer::none;
+  if (!why_nothing_applied.empty()) return Answer::none;
+  return compared.values() + compared.output_lines > 0 ? Answer::identical : Answer::none;
 }
 
 }  // namespace tapelens::verify

@@ -15,17 +15,18 @@ namespace tapelens::verify {
 using model::Bytes;
 
 struct Difference {
-  enum class Kind : uint8_t { loss, gradient, parameter, exit_code };
+  enum class Kind : uint8_t { loss, gradient, parameter, returned_gradient, output, exit_code };
   Kind kind{};
   int32_t rank = -1;                   // of the process in which it is; -1: of none that has one
-  uint64_t step = 0;                   // from 0; an exit code's is 0
-  std::string name;                    // of the parameter
+  uint64_t step = 0;                   // from 0; of an output the line, from 1; of an exit code 0
+  std::string name;                    // of the parameter, or of the input of torch.autograd.grad: "input 2"
   std::string bare, rewritten;         // the values as text; empty: there is none
   std::string rewrite;                 // that makes it, if it was found
   std::optional<rewrites::Site> site;  // of that rewrite, if it was found; without Site::finding
   bool operator==(const Difference&) const = default;
 };
-const char* kind_name(Difference::Kind kind);  // "loss", "gradient", "parameter", "exit_code"
+const char* kind_name(
+    Difference::Kind kind);  // "loss", "gradient", "parameter", "returned_gradient", "output", "exit_code"
 
 // How far a gradient is from another of the first step: the largest difference of two elements, divided by the largest
 // element of the bare program's gradient in float64. NaN: it is no finite number.
@@ -46,6 +47,10 @@ struct Rounding {
 struct Compared {
   uint64_t steps = 0, losses = 0, gradients = 0, parameters = 0;
   uint64_t gradients_left_out = 0, parameters_left_out = 0;
+  uint64_t returned_gradients = 0;  // by torch.autograd.grad
+  uint64_t output_lines = 0;        // of standard output: of a patched program that computes no gradients
+
+  uint64_t values() const { return gradients + parameters + returned_gradients; }
   bool operator==(const Compared&) const = default;
 };
 
@@ -100,6 +105,8 @@ struct Verdict {
   std::optional<Patch> patch;
   std::vector<Applied> applied;
   std::vector<Skipped> skipped;
+  // Why no rewrite was applied anywhere: then the runs are two of one program. Empty: one was, or it is a patch.
+  std::string why_nothing_applied;
 
   // The same losses alone prove nothing of the gradients: then there is none.
   Answer answer() const;

@@ -47,15 +47,26 @@ Json site_json(const rewrites::Site& site) {
           {"field", site.field},     {"source", site.file.empty() ? "" : site.file + ":" + std::to_string(site.line)}};
 }
 
+bool has_step(Difference::Kind kind) { return kind != Difference::Kind::exit_code && kind != Difference::Kind::output; }
+
 Json difference_json(const Difference& d, const char* other) {
   return {{"kind", kind_name(d.kind)},
-          {"step", d.kind == Difference::Kind::exit_code ? Json(nullptr) : Json(d.step)},
+          {"step", has_step(d.kind) ? Json(d.step) : Json(nullptr)},
+          {"line", d.kind == Difference::Kind::output ? Json(d.step) : Json(nullptr)},
           {"rank", d.rank >= 0 ? Json(d.rank) : Json(nullptr)},
           {"parameter", d.name},
           {"bare", or_null(d.bare)},
           {other, or_null(d.rewritten)},
           {"rewrite", or_null(d.rewrite)},
           {"site", d.site ? site_json(*d.site) : Json(nullptr)}};
+}
+
+// What only some programs have is there only if it is not 0.
+Json compared_json(const Compared& c) {
+  Json made = {{"steps", c.steps}, {"losses", c.losses}, {"gradients", c.gradients}, {"parameters", c.parameters}};
+  if (c.returned_gradients > 0) made["returned_gradients"] = c.returned_gradients;
+  if (c.output_lines > 0) made["output_lines"] = c.output_lines;
+  return made;
 }
 
 Json patch_json(const Patch& patch) {
@@ -154,7 +165,8 @@ rewrites::Site site_of(const Json& from) {
 
 Difference::Kind kind_of(const Json& value) {
   using Kind = Difference::Kind;
-  for (const Kind kind : {Kind::loss, Kind::gradient, Kind::parameter, Kind::exit_code}) {
+  for (const Kind kind :
+       {Kind::loss, Kind::gradient, Kind::parameter, Kind::returned_gradient, Kind::output, Kind::exit_code}) {
     if (text(value) == kind_name(kind)) return kind;
   }
   refuse("nothing that is compared", value);
@@ -163,7 +175,8 @@ Difference::Kind kind_of(const Json& value) {
 Difference difference_of(const Json& from, const char* other) {
   Difference d;
   d.kind = kind_of(from.at("kind"));
-  if (d.kind != Difference::Kind::exit_code) d.step = count(from.at("step"));
+  if (has_step(d.kind)) d.step = count(from.at("step"));
+  if (d.kind == Difference::Kind::output) d.step = count(from.at("line"));
   if (const Json& rank = from.at("rank"); !rank.is_null()) d.rank = whole<int32_t>(rank);
   d.name = text(from.at("parameter"));
   d.bare = text_or_null(from.at("bare"));
@@ -203,6 +216,9 @@ Verdict verdict_of(const Json& all) {
   const Json &compared = all.at("compared"), &left_out = all.at("not_compared");
   v.compared = {count(compared.at("steps")),      count(compared.at("losses")),    count(compared.at("gradients")),
                 count(compared.at("parameters")), count(left_out.at("gradients")), count(left_out.at("parameters"))};
+  if (compared.contains("returned_gradients")) v.compared.returned_gradients = count(compared["returned_gradients"]);
+  if (compared.contains("output_lines")) v.compared.output_lines = count(compared["output_lines"]);
+  if (all.contains("why_nothing_applied")) v.why_nothing_applied = text_or_null(all["why_nothing_applied"]);
   v.bare = figures_of(all.at("bare"));
   v.rewritten = figures_of(all.at(v.second()));
   for (const Json& one : all.at("applied")) {
@@ -216,6 +232,7 @@ Verdict verdict_of(const Json& all) {
   const bool is_identical = all.at("identical").get<bool>();
   if (text(all.at("verdict")) != answer_name(v.answer()) || is_identical != (v.answer() == Answer::identical) ||
       (!v.is_deterministic && !v.difference) || (v.rounding && v.answer() != Answer::different) ||
+      (!v.why_nothing_applied.empty() && (v.patch || !v.applied.empty())) ||
       (v.patch && (v.rounding || !v.applied.empty() || !v.skipped.empty()))) {
     refuse("it contradicts itself", all);
   }
@@ -239,20 +256,19 @@ std::string verdict_json(const Verdict& v) {
         {{"rewrite", one.rewrite}, {"reason", one.reason}, {"sites", one.sites}, {"bytes", one.bytes.value}});
   }
   const Compared& c = v.compared;
-  const Json all = {
-      {"verdict", answer_name(v.answer())},
-      {"identical", v.answer() == Answer::identical},
-      {"deterministic", v.is_deterministic},
-      {"first_difference", v.difference ? difference_json(*v.difference, v.second()) : Json(nullptr)},
-      {"rounding", v.rounding ? rounding_json(*v.rounding) : Json(nullptr)},
-      {"compared",
-       {{"steps", c.steps}, {"losses", c.losses}, {"gradients", c.gradients}, {"parameters", c.parameters}}},
-      {"not_compared", {{"gradients", c.gradients_left_out}, {"parameters", c.parameters_left_out}}},
-      {"bare", figures_json(v.bare)},
-      {v.second(), figures_json(v.rewritten)},
-      {"patch", v.patch ? patch_json(*v.patch) : Json(nullptr)},
-      {"applied", std::move(applied)},
-      {"skipped", std::move(skipped)}};
+  const Json all = {{"verdict", answer_name(v.answer())},
+                    {"identical", v.answer() == Answer::identical},
+                    {"deterministic", v.is_deterministic},
+                    {"first_difference", v.difference ? difference_json(*v.difference, v.second()) : Json(nullptr)},
+                    {"rounding", v.rounding ? rounding_json(*v.rounding) : Json(nullptr)},
+                    {"compared", compared_json(v.compared)},
+                    {"not_compared", {{"gradients", c.gradients_left_out}, {"parameters", c.parameters_left_out}}},
+                    {"bare", figures_json(v.bare)},
+                    {v.second(), figures_json(v.rewritten)},
+                    {"patch", v.patch ? patch_json(*v.patch) : Json(nullptr)},
+                    {"applied", std::move(applied)},
+                    {"skipped", std::move(skipped)},
+                    {"why_nothing_applied", or_null(v.why_nothing_applied)}};
   // Names come from the program and need not be UTF-8.
   return report::dumped(all);
 }

@@ -65,9 +65,21 @@ std::string rounding_text(const Rounding& rounding) {
 
 std::string verdict_line(const Verdict& v) {
   const std::string left_out = left_out_text(v.compared);
+  if (v.answer() == Answer::identical && v.compared.values() == 0) {
+    return "The same output, byte for byte, and the same exit code: " + compared_text(v.compared) +
+           ". There was no gradient and no parameter to compare." + left_out + (v.patch ? patch_text(*v.patch) : "");
+  }
   if (v.answer() == Answer::identical) {
     return "Identical, bit for bit, in " + compared_text(v.compared) + "." + left_out +
            (v.patch ? patch_text(*v.patch) : "");
+  }
+  if (!v.difference && !v.why_nothing_applied.empty()) {
+    return "No verdict: nothing was rewritten: " + v.why_nothing_applied + ". The runs are the same in " +
+           compared_text(v.compared) + "." + left_out;
+  }
+  if (!v.difference && v.patch) {
+    return "No verdict: no gradient and no parameter was compared, and the program writes nothing to standard output." +
+           left_out + patch_text(*v.patch);
   }
   if (!v.difference) {
     return "No verdict: no gradient and no parameter was compared. The same in " +
@@ -137,15 +149,29 @@ std::string rewrites_text(const Verdict& v) {
 }  // namespace
 
 std::string compared_text(const Compared& c) {
-  return plural(c.steps, "step", "steps") + ": " + plural(c.losses, "loss", "losses") + ", " +
-         plural(c.gradients, "gradient", "gradients") + ", " + plural(c.parameters, "parameter", "parameters") +
-         " after their step";
+  if (c.output_lines > 0) {
+    const std::string losses = c.losses > 0 ? ", " + plural(c.losses, "loss", "losses") : "";
+    return plural(c.output_lines, "line", "lines") + losses;
+  }
+  std::string text = plural(c.steps, "step", "steps") + ": " + plural(c.losses, "loss", "losses");
+  const bool has_steps = c.gradients + c.parameters > 0;
+  if (has_steps || c.returned_gradients == 0) {
+    text += ", " + plural(c.gradients, "gradient", "gradients") + ", " +
+            plural(c.parameters, "parameter", "parameters") + " after their step";
+  }
+  if (c.returned_gradients > 0) {
+    text += ", " + plural(c.returned_gradients, "gradient", "gradients") + " returned by torch.autograd.grad";
+  }
+  return text;
 }
 
 std::string where_text(const Difference& d) {
   if (d.kind == Difference::Kind::exit_code) return "exit code";
-  const std::string text =
-      kind_name(d.kind) + (d.name.empty() ? "" : " of " + d.name) + " in step " + std::to_string(d.step);
+  if (d.kind == Difference::Kind::output) return "line " + std::to_string(d.step) + " of the output";
+  const bool is_returned = d.kind == Difference::Kind::returned_gradient;
+  const std::string what = is_returned ? "gradient that torch.autograd.grad returned for " + d.name
+                                       : kind_name(d.kind) + (d.name.empty() ? "" : " of " + d.name);
+  const std::string text = what + " in step " + std::to_string(d.step);
   return d.rank >= 0 ? text + " of rank " + std::to_string(d.rank) : text;
 }
 

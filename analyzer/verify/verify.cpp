@@ -4,7 +4,9 @@
 #include <functional>
 #include <utility>
 
+#include "analyzer/report/format.h"
 #include "analyzer/verify/compare.h"
+#include "analyzer/verify/output.h"
 #include "analyzer/verify/rounding.h"
 
 namespace tapelens::verify {
@@ -169,8 +171,8 @@ Error not_complete(const std::string& run) {
           ErrorKind::incomplete};
 }
 
-// The first run, which has something to be compared.
-trace::Result<Run> run_bare(Runs& runs) {
+// The first run. `needs_values`: of losses, gradients or parameters.
+trace::Result<Run> run_bare(Runs& runs, bool needs_values) {
   runs.tell("run 1: bare");
   auto bare = runs.run({}, {.name = "bare", .is_shown = true});
   if (!bare) return bare.error();
@@ -181,10 +183,11 @@ trace::Result<Run> run_bare(Runs& runs) {
   }
   if (bare->incomplete) return not_complete("bare");
   if (!bare->was_recorded) {
-    return Error{
-        "nothing was compared: no process of this command ran an operator of a LibTorch that can be recorded "
-        "(see `tapelens doctor`)",
-        ErrorKind::nothing_recorded};
+    const std::string why = bare->why_not_recorded.empty()
+                                ? "no process of this command ran an operator of a LibTorch that can be recorded (see "
+                                  "`tapelens doctor`)"
+                                : bare->why_not_recorded;
+    return Error{"nothing was compared: " + why, ErrorKind::nothing_recorded};
   }
   if (bare->was_simulated) {
     return Error{
@@ -192,29 +195,54 @@ trace::Result<Run> run_bare(Runs& runs) {
         "`tapelens record --simulate-gpu` measures peaks",
         ErrorKind::nothing_compared};
   }
-  if (bare->processes.empty()) {
-    return Error{"nothing was compared: no backward from a loss of one number and no step of an optimizer was seen",
-                 ErrorKind::nothing_compared};
+  if (needs_values && bare->processes.empty()) {
+    return Error{
+        "nothing was compared: no backward from a loss of one number, no call of torch.autograd.grad and no step of an "
+        "optimizer was seen",
+        ErrorKind::nothing_compared};
   }
   return bare;
 }
 
 // Where the runs differ: whether the program does so by itself. Then that is the verdict's difference.
-trace::Result<bool> differs_by_itself(Runs& runs, const Run& bare, Verdict& verdict) {
+using Compare = std::function<std::optional<Difference>(const Run& bare, const Run& other)>;
+trace::Result<bool> differs_by_itself(Runs& runs, const Run& bare, const Compare& compared, Verdict& verdict) {
   runs.tell("run 3: bare again, since they differ");
   const auto again = runs.run({}, {.name = "bare-again"});
   if (!again) return again.error();
-  auto difference = compare(bare, *again);
+  auto difference = compared(bare, *again);
   if (!difference) return false;
   verdict.is_deterministic = false;
   verdict.difference = std::move(difference);
   return true;
 }
 
+// Of a rewritten run in which no rewrite was applied.
+std::string why_nothing_applied(const Run& run, const rewrites::Settings& rewrites) {
+  if (!run.why_not_rewritten.empty()) return run.why_not_rewritten;
+  const std::string where = run.is_cut ? " in the steps that were compared" : "";
+  std::vector<peak::RewrittenTotal> skipped = run.skipped;
+  std::ranges::stable_sort(skipped, std::ranges::greater(), &peak::RewrittenTotal::sites);
+  constexpr size_t kMostReasons = 3;
+  std::string reasons;
+  for (size_t i = 0; i < std::min(kMostReasons, skipped.size()); ++i) {
+    reasons += (i == 0 ? "" : ", ") + skipped[i].reason + " (" + skipped[i].rewrite + ", " +
+               report::plural(skipped[i].sites, "site", "sites") + ")";
+  }
+  if (!reasons.empty()) return "each site" + where + " was skipped: " + reasons;
+  if (rewrites.level.empty() && rewrites.allowed.empty()) {
+    return "no operator" + where + " is at a site of the plan, with a storage of at least " +
+           report::bytes_text(Bytes{static_cast<int64_t>(rewrites.min_bytes)});
+  }
+  return "no tensor that autograd saved" + where +
+         " and no operator is of a kind that is rewritten, with a storage of " + "at least " +
+         report::bytes_text(Bytes{static_cast<int64_t>(rewrites.min_bytes)}) + " (--rewrite-min-bytes)";
+}
+
 }  // namespace
 
 trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites) {
-  const auto bare = run_bare(runs);
+  const auto bare = run_bare(runs, /*needs_values=*/true);
   if (!bare) return bare.error();
   runs.tell("run 2: with " + name_of(rewrites));
   const auto rewritten = runs.run(rewrites, {.name = "rewritten"});
@@ -225,9 +253,10 @@ trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites) {
   verdict.compared = comparable(*bare);
   take_rewritten(*rewritten, verdict);
   verdict.difference = compare(*bare, *rewritten);
+  if (rewritten->applied.empty()) verdict.why_nothing_applied = why_nothing_applied(*rewritten, rewrites);
   if (!verdict.difference) return verdict;
 
-  const auto by_itself = differs_by_itself(runs, *bare, verdict);
+  const auto by_itself = differs_by_itself(runs, *bare, compare, verdict);
   if (!by_itself) return by_itself.error();
   if (*by_itself) return verdict;
   Search search(runs, rewrites, *bare, *rewritten);
@@ -241,7 +270,7 @@ trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites) {
 }
 
 trace::Result<Verdict> verify_patch(Runs& runs, const std::vector<PatchedFile>& files) {
-  const auto bare = run_bare(runs);
+  const auto bare = run_bare(runs, /*needs_values=*/false);
   if (!bare) return bare.error();
   runs.tell("run 2: with the patch");
   const auto patched = runs.run({}, {.name = "patched", .patched = true});
@@ -269,9 +298,15 @@ trace::Result<Verdict> verify_patch(Runs& runs, const std::vector<PatchedFile>& 
   verdict.bare = bare->figures;
   verdict.rewritten = patched->figures;
   verdict.compared = comparable(bare_part);
-  verdict.difference = compare(bare_part, patched_part);
+  const bool by_output = verdict.compared.values() == 0;
+  if (by_output) verdict.compared.output_lines = count_lines(bare->output);
+  const auto compared = [by_output](const Run& a, const Run& b) {
+    auto difference = compare(a, b);
+    return !difference && by_output ? compare_output(a.output, b.output) : difference;
+  };
+  verdict.difference = compared(bare_part, patched_part);
   if (!verdict.difference) return verdict;
-  const auto by_itself = differs_by_itself(runs, *bare, verdict);
+  const auto by_itself = differs_by_itself(runs, *bare, compared, verdict);
   if (!by_itself) return by_itself.error();
   return verdict;
 }

@@ -55,6 +55,9 @@ QString verdict_title(const verify::Verdict& v) {
 QString verdict_text(const verify::Verdict& v) {
   const QString compared = "Compared were " + visible(verify::compared_text(v.compared)) + ".";
   if (!v.difference) {
+    if (!v.why_nothing_applied.empty()) {
+      return "Nothing was rewritten: " + visible(v.why_nothing_applied) + ". " + compared;
+    }
     return v.answer() == Answer::none ? "No gradient and no parameter could be compared. " + compared
                                       : compared + (v.patch ? visible(verify::patch_text(*v.patch)) : QString());
   }

@@ -5,10 +5,12 @@
 #include "profiler/inject/inject.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,24 +39,58 @@ static struct stat standard_error; /* as the process was started; all zeros wher
 
 __attribute__((constructor)) static void look_at_standard_error(void) { fstat(STDERR_FILENO, &standard_error); }
 
-static void complain(const char* text, uint64_t bytes) {
+/* Whether somebody may read it. */
+static int try_to_complain(const char* text, uint64_t bytes) {
   struct stat now;
-  if (getenv(TAPELENS_QUIET) != NULL || fstat(STDERR_FILENO, &now) != 0) return;
-  if (now.st_dev != standard_error.st_dev || now.st_ino != standard_error.st_ino) return;
-  if (write(STDERR_FILENO, text, bytes) < 0) return;
+  if (getenv(TAPELENS_QUIET) != NULL || fstat(STDERR_FILENO, &now) != 0) return 0;
+  if (now.st_dev != standard_error.st_dev || now.st_ino != standard_error.st_ino) return 0;
+  return write(STDERR_FILENO, text, bytes) >= 0;
 }
 
+static void complain(const char* text, uint64_t bytes) { try_to_complain(text, bytes); }
+
+static int is_set(const char* variable) {
+  const char* text = getenv(variable);
+  return text != NULL && *text != 0;
+}
+
+static void explain(const char* folder_variable, const char* text) {
+  char line[TAPELENS_EXPLANATION_BYTES];
+  int bytes = snprintf(line, sizeof line, "tapelens: %s\n", text);
+  if (bytes < 0) return;
+  if (bytes >= (int)sizeof line) {
+    bytes = sizeof line - 1;
+    line[bytes - 1] = '\n';
+  }
+  char path[4096];
+  const char* folder = getenv(folder_variable);
+  const int has_path =
+      folder != NULL && snprintf(path, sizeof path, "%s/" TAPELENS_EXPLANATION, folder) < (int)sizeof path;
+  const int file = has_path ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
+  if (file < 0) {
+    complain(line, (uint64_t)bytes);
+    return;
+  }
+  flock(file, LOCK_EX); /* without it two processes may both say it */
+  char already = 0;
+  if (pread(file, &already, 1, 0) != 1 || already == 0) {
+    const char was_said = try_to_complain(line, (uint64_t)bytes) ? '1' : '0';
+    const size_t begin = strlen("tapelens: ");
+    line[begin - 1] = was_said;
+    const ssize_t written = pwrite(file, line + begin - 1, (size_t)bytes - begin, 0);
+    (void)written; /* without it the command line says what it knows itself */
+  }
+  close(file);
+}
+
+/* Of the process as a whole: why it is not recorded, or not rewritten. */
 static void say(const char* format, ...) {
   char text[1024];
   va_list arguments;
   va_start(arguments, format);
-  int bytes = vsnprintf(text, sizeof text, format, arguments);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  if (bytes >= (int)sizeof text) {
-    bytes = sizeof text - 1;
-    text[bytes - 1] = '\n'; /* cut, and a line all the same */
-  }
-  complain(text, (uint64_t)bytes);
+  explain(is_set(TAPELENS_SPOOL) ? TAPELENS_SPOOL : TAPELENS_TALLY, text);
 }
 
 /* CUPTI's for a process that has none and asks all the same: CUPTI_ERROR_NOT_INITIALIZED. */
@@ -85,8 +121,17 @@ static void replace(enum tapelens_symbol symbol, void* function) {
   __atomic_store_n(&tapelens_slots[symbol], function, __ATOMIC_RELEASE);
 }
 
-struct tapelens_inject_table tapelens_inject __attribute__((visibility("default"))) = {
-    TAPELENS_INJECT_VERSION, TAPELENS_symbol_count, real_function, replace, thread_slot, NULL, NULL, NULL, complain, 0};
+struct tapelens_inject_table tapelens_inject __attribute__((visibility("default"))) = {TAPELENS_INJECT_VERSION,
+                                                                                       TAPELENS_symbol_count,
+                                                                                       real_function,
+                                                                                       replace,
+                                                                                       thread_slot,
+                                                                                       NULL,
+                                                                                       NULL,
+                                                                                       NULL,
+                                                                                       complain,
+                                                                                       explain,
+                                                                                       0};
 
 struct tapelens_marks tapelens_marks __attribute__((visibility("default"))) = {NULL, 0};
 
@@ -130,7 +175,7 @@ static void load_probe(void) {
   void* torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
   uint64_t (*abi_version)(void) = torch ? (uint64_t(*)(void))dlsym(torch, "aoti_torch_abi_version") : NULL;
   if (abi_version == NULL) {
-    say("tapelens: this PyTorch is older than any that Tapelens knows; the program runs %s\n", how);
+    say("this PyTorch is older than any that Tapelens knows; the program runs %s", how);
     return;
   }
   const uint64_t version = abi_version();
@@ -154,31 +199,29 @@ static void load_probe(void) {
     found = tapelens_find_built(built, major, minor, root, path);
   }
   if (found == TAPELENS_BUILT_REFUSED) {
-    say("tapelens: other users can change %s, so the probe that 'tapelens build-probe' made is not loaded: make it "
-        "yours, "
-        "and writable for you alone; the program runs %s\n",
+    say("other users can change %s, so the probe that 'tapelens build-probe' made is not loaded: make it yours, "
+        "and writable for you alone; the program runs %s",
         path, how);
     return;
   }
   if (fit != TAPELENS_FITS && found == TAPELENS_BUILT_NONE) {
     if (!is_installed) {
-      say("tapelens: no probe for PyTorch %u.%u is installed ('tapelens doctor' lists them, "
-          "'tapelens build-probe' makes one); the program runs %s\n",
+      say("no probe for PyTorch %u.%u is installed ('tapelens doctor' lists them, "
+          "'tapelens build-probe' makes one); the program runs %s",
           major, minor, how);
     } else if (fit == TAPELENS_FITS_NOT) {
-      say("tapelens: this PyTorch %u.%u is another build than the probe is for, its headers differ; 'tapelens "
-          "build-probe' makes one for it; the program runs %s\n",
+      say("this PyTorch %u.%u is another build than the probe is for, its headers differ; 'tapelens "
+          "build-probe' makes one for it; the program runs %s",
           major, minor, how);
     } else {
-      say("tapelens: whether the probe for PyTorch %u.%u is for this build cannot be told: neither include/ nor "
-          "version.py is in %s; the program runs %s\n",
+      say("whether the probe for PyTorch %u.%u is for this build cannot be told: neither include/ nor "
+          "version.py is in %s; the program runs %s",
           major, minor, root, how);
     }
     return;
   }
   if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == NULL)
-    say("tapelens: the probe for PyTorch %u.%u cannot be loaded: %s; the program runs %s\n", major, minor, dlerror(),
-        how);
+    say("the probe for PyTorch %u.%u cannot be loaded: %s; the program runs %s", major, minor, dlerror(), how);
 }
 
 __attribute__((visibility("hidden"))) void* tapelens_resolve(unsigned symbol) {
@@ -189,7 +232,10 @@ __attribute__((visibility("hidden"))) void* tapelens_resolve(unsigned symbol) {
   void* real = real_function((enum tapelens_symbol)symbol);
   if (real == NULL && is_of_cupti(symbol)) real = (void*)without_cupti;
   if (real == NULL) {
-    say("tapelens: %s was called and LibTorch has no such function\n", symbol_names[symbol]);
+    char text[512];
+    const int bytes = snprintf(text, sizeof text, "tapelens: %s was called and LibTorch has no such function\n",
+                               symbol_names[symbol]);
+    complain(text, (uint64_t)bytes);
     abort();
   }
   /* Only a stub is replaced: the probe may have filled the slot meanwhile. */

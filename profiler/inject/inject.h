@@ -43,6 +43,9 @@ struct tapelens_inject_table {
   /* Writes to the standard error that the process was started with. Once the program has given that number to another
    * file, there is nowhere to say anything. */
   void (*complain)(const char* text, uint64_t bytes);
+  /* Why nothing is recorded (TAPELENS_SPOOL) or rewritten (TAPELENS_TALLY) in this process: one sentence without its
+   * end, for all processes of the run together, which the command line then need not say. */
+  void (*explain)(const char* folder_variable, const char* text);
   /* When this library was loaded, before the program read any file of its own: ns since 1970, by the clock that files
    * are stamped with. */
   int64_t began_ns;

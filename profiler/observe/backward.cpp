@@ -4,6 +4,7 @@
 
 #include "profiler/observe/graph.h"
 #include "profiler/observe/hooks.h"
+#include "profiler/observe/named_tensors.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
@@ -59,7 +60,14 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
     }
     bool open = false;
   } const backward(roots, keep_graph, create_graph);
-  return g_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+  variable_list gradients = g_execute(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+  // Gradients of fake tensors have no values: a compiler traces.
+  if (!accumulate_grad && backward.open && mode() == Mode::full && record::wants_step_values() && !has_fake_tensors()) {
+    Thread& thread = this_thread();
+    Busy busy(thread);
+    undisturbed([&] { record::gradients_returned(thread, outputs, gradients); });
+  }
+  return gradients;
 }
 
 // The program's hook gives back a save that it packed: it computes it again (checkpointing), copies it back to its

@@ -1,6 +1,7 @@
 // What observe hooks into LibTorch, each part once by the probe's start, and what it says to the user.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "profiler/observe/thread.h"
@@ -19,5 +20,9 @@ extern bool g_follows_modules;
 
 // One line on standard error, unless --quiet.
 void say(std::string_view what);
+
+// Why this process is not recorded (TAPELENS_SPOOL) or not rewritten (TAPELENS_TALLY): one line for all processes of
+// the run, which the command line repeats only where standard error does not have it.
+void explain(const char* folder_variable, const std::string& why);
 
 }  // namespace tapelens::observe

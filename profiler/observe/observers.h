@@ -73,6 +73,10 @@ void range_ends(Thread& thread);
 void backward_begins(Thread& thread, const std::vector<torch::autograd::Edge>& roots, bool keeps_graph,
                      bool creates_graph);
 void backward_ends(Thread& thread);
+// The engine returns them to the program instead of accumulating them: `of` are the edges that they belong to. Where
+// wants_step_values().
+void gradients_returned(Thread& thread, const std::vector<torch::autograd::Edge>& of,
+                        const std::vector<at::Tensor>& gradients);
 // A tensor came to be an output of a node.
 void output_made(const at::Tensor& tensor, const torch::autograd::Node* node);
 void node_dies(Thread& thread, const torch::autograd::Node& node);

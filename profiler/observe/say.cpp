@@ -9,4 +9,6 @@ void say(std::string_view what) {
   g_inject->complain(line.data(), line.size());
 }
 
+void explain(const char* folder_variable, const std::string& why) { g_inject->explain(folder_variable, why.c_str()); }
+
 }  // namespace tapelens::observe

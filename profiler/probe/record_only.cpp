@@ -12,7 +12,8 @@ namespace tapelens::probe {
 
 bool start_rewrites() {
   if (getenv(TAPELENS_REWRITE) != nullptr) {
-    observe::say("the probe that build-probe made for this PyTorch only records: nothing is rewritten");
+    observe::explain(TAPELENS_TALLY,
+                     "the probe that build-probe made for this PyTorch only records, and rewrites nothing");
   }
   return false;
 }

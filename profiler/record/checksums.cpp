@@ -2,7 +2,12 @@
 #include "profiler/record/checksums.h"
 
 #include <ATen/SparseTensorImpl.h>
+#include <ATen/functorch/BatchedTensorImpl.h>
+#include <ATen/functorch/TensorWrapper.h>
+// After those of functorch, which would take its functions for their own.
+#include <ATen/LegacyBatchedTensorImpl.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <array>
@@ -16,6 +21,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "profiler/observe/inner_tensors.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/steps.h"
@@ -140,6 +146,34 @@ uint32_t name_of(ThreadState& thread, c10::TensorImpl* tensor) {
   return name;
 }
 
+// The name of the parameter whose gradient this edge is for, if it has one; else the input's place in the call: other
+// tensors, like the fast weights of an inner loop, may be new ones in each call.
+uint32_t name_of_input(ThreadState& thread, const torch::autograd::Edge& edge, size_t place) {
+  const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(edge.function.get());
+  if (leaf != nullptr && leaf->variable.defined()) {
+    Digests& t = digests();
+    const std::lock_guard guard(t.lock);
+    const auto at = t.parameters.find(leaf->variable.unsafeGetTensorImpl());
+    if (at != t.parameters.end()) return at->second.name;
+  }
+  return intern_string(thread, "input " + std::to_string(place));
+}
+
+// The tensor that transformations of torch.func, or is_grads_batched, wrapped.
+at::Tensor unwrapped(at::Tensor tensor) {
+  for (;;) {
+    if (const auto* gradient = at::functorch::maybeGetTensorWrapper(tensor)) {
+      tensor = gradient->value();
+    } else if (const auto* batched = at::functorch::maybeGetBatchedImpl(tensor)) {
+      tensor = batched->value();
+    } else if (const auto* older = at::maybeGetBatchedImpl(tensor)) {
+      tensor = older->value();
+    } else {
+      return tensor;
+    }
+  }
+}
+
 // Verify must know: what several threads do is in no order.
 void note_thread(ThreadState& thread) {
   static std::atomic<const ThreadState*> first{nullptr};
@@ -225,6 +259,37 @@ void step_values(Thread& thread, Values of, c10::TensorImpl* parameter) {
     if (of == Values::gradient) return step_values(thread, of, parameter, parameter->grad());
     step_values(thread, of, parameter, at::Tensor(StrongTensor::reclaim_copy(parameter)));
   });
+}
+
+void gradients_returned(Thread& thread, const std::vector<torch::autograd::Edge>& of,
+                        const std::vector<at::Tensor>& gradients) {
+  if (!checksums_wanted()) return;
+  ThreadState& own = *thread.recording;
+  for (size_t place = 0; place < gradients.size() && place < of.size(); ++place) {
+    undisturbed([&] {
+      const uint64_t begin = trace::monotonic_ns();
+      const uint32_t name = name_of_input(own, of[place], place);
+      if (!gradients[place].defined()) return write(own, ChecksumOf::returned_gradient, name, 0, begin);
+      const at::Tensor gradient = unwrapped(gradients[place]);
+      if (gradient.is_meta()) return;  // it has no values
+      if (const auto value = hash_of(gradient)) {
+        return write(own, ChecksumOf::returned_gradient, name, *value, begin);
+      }
+      // A wrapper subclass has no values of its own: those of the tensors that it consists of are taken, in order.
+      uint64_t all = 0;
+      bool is_whole = gradient.key_set().has(c10::DispatchKey::Python);
+      const auto parts = is_whole ? observe::inner_tensors(thread, gradient) : std::vector<observe::NamedTensor>{};
+      for (const observe::NamedTensor& part : parts) {
+        const auto value = hash_of(part.tensor);
+        is_whole = is_whole && value.has_value();
+        const std::array<uint64_t, 2> both = {all, value.value_or(0)};
+        all = trace::checksum_of(both.data(), sizeof both);
+      }
+      if (is_whole && !parts.empty()) return write(own, ChecksumOf::returned_gradient, name, all, begin);
+      write(own, ChecksumOf::gradient_left_out, 0, 0, begin);
+      say_once_that_some_are_left_out();
+    });
+  }
 }
 
 void name_for_checksums(ThreadState& thread, c10::TensorImpl* parameter, std::string_view name) {

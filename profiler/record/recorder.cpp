@@ -70,7 +70,7 @@ bool open() {
       std::string(folder) + "/" + std::to_string(getpid()) + "-" + std::to_string(trace::monotonic_ns()) + ".spool";
   const int error = g_spool.open(path.c_str(), limits);
   if (error == 0) return true;
-  observe::say(path + ": cannot be written: " + strerror(error) + "; the program runs unrecorded");
+  observe::explain(TAPELENS_SPOOL, path + ": cannot be written: " + strerror(error) + "; the program runs unrecorded");
   return false;
 }
 

@@ -16,15 +16,15 @@ from tapelens._recorded import is_recorded, region, start, step, stop
 from tapelens._recording import Held, Peak, Process, Recording, Table, Tables, open
 
 if TYPE_CHECKING:
-    from tapelens._scalars import log_scalars, scalars
+    from tapelens._scalars import log_scalars, log_to_wandb, scalars
     from tapelens.parquet import to_parquet
 
 __version__ = "0.1.0"
 __all__ = ["Error", "Held", "Peak", "Process", "Recording", "Table", "Tables", "UsageError", "is_recorded",
-           "log_scalars", "open", "region", "scalars", "start", "step", "stop", "to_parquet"]
+           "log_scalars", "log_to_wandb", "open", "region", "scalars", "start", "step", "stop", "to_parquet"]
 
 #: With what they import, when they are wanted.
-_LATER = {"log_scalars": "tapelens._scalars", "scalars": "tapelens._scalars", "to_parquet": "tapelens.parquet",
+_LATER = {"log_scalars": "tapelens._scalars", "log_to_wandb": "tapelens._scalars", "scalars": "tapelens._scalars", "to_parquet": "tapelens.parquet",
           "load_ipython_extension": "tapelens._ipython"}
 
 

@@ -53,3 +53,16 @@ def log_scalars(log: Callable[[dict[str, float], int], Any], recording: Recordin
     for step, values in sorted(by_step.items()):
         log(values, step)
     return len(by_step)
+
+
+def log_to_wandb(run: Any, recording: Recording | None = None) -> int:
+    """Logs the figures of each step to a run of Weights & Biases; returns how many. At the end of a training that is
+    recorded:
+
+        log_to_wandb(wandb.run)
+
+    The run's own step is past these steps by then, and what is logged at an earlier one is dropped. So they have an axis
+    of their own, `memory/step`."""
+    run.define_metric("memory/step", hidden=True)
+    run.define_metric("memory/*", step_metric="memory/step")
+    return log_scalars(lambda values, step: run.log({**values, "memory/step": step}), recording)

@@ -33,6 +33,25 @@ def seal(file: pathlib.Path, force: bool = False) -> Recording | None:
     raise Error(done.stderr.strip().removeprefix("tapelens: "))
 
 
+def has_spool() -> bool:
+    """Whether this process writes one. It does so from its first operator of LibTorch on."""
+    return any(pathlib.Path(os.environ["TAPELENS_SPOOL"]).glob(f"{os.getpid()}-*.spool"))
+
+
+def family(recording: Recording, pid: int) -> list[Process]:
+    """A process and those that it started, and those that they started."""
+    parents = {process.pid: process.parent_pid for process in recording.processes}
+
+    def is_below(at: int) -> bool:
+        seen: set[int] = set()
+        while at != pid and at in parents and at not in seen:
+            seen.add(at)
+            at = parents[at]
+        return at == pid
+
+    return [process for process in recording.processes if is_below(process.pid)]
+
+
 def this_process(recording: Recording) -> Process | None:
     """This process in its recording."""
     own = [process for process in recording.processes if process.pid == os.getpid()]

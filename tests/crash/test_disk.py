@@ -70,6 +70,9 @@ def test_a_disk_with_room_for_next_to_nothing(kibibytes, tmp_path):
         recorded = harness.record(program(tmp_path, 20), small / "run.tapelens", quiet=False)
         assert (recorded.code, recorded.stdout) == (alone.code, alone.stdout)
         assert "No space left" in recorded.stderr, recorded.stderr
+        if not (small / "run.tapelens").exists() and "sealed" not in recorded.stderr:
+            assert len(recorded.stderr.splitlines()) == 1, recorded.stderr
+            assert list(small.iterdir()) == [small / "filler"]
 
 
 def test_a_read_only_disk(tmp_path):

@@ -157,13 +157,28 @@ def test_files_of_a_pull_request_are_no_baseline(repository, github, tmp_path):
     repository.branch("own", WORSE)
     (checks / "baseline").mkdir(parents=True)
     (checks / "baseline/memory.json").write_text("{}", encoding="utf-8")
-    done = checked(github, repository, 1, "pull_request", "own")
+    done = checked(github, repository, 1, "pull_request", "own", code=5)
     assert "there is no baseline yet" in done.log
     shutil.rmtree(checks)
     (tmp_path / "elsewhere/baseline").mkdir(parents=True)
     checks.symlink_to(tmp_path / "elsewhere")
-    checked(github, repository, 2, "pull_request", "own")
+    checked(github, repository, 2, "pull_request", "own", code=5)
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["baseline"] and not checks.is_symlink()
+
+
+def test_a_pull_request_without_a_baseline_passes_only_where_that_is_asked_for(repository, github):
+    repository.branch("first", test_gate.SOURCE)
+    done = checked(github, repository, 1, "pull_request", "first", code=5)
+    assert "there is no baseline yet (memory-check/baseline/memory.json), so the run was not compared" in done.log
+    assert "Memory was not compared: there is no baseline.\n" in done.summary
+    within = checked(github, repository, 2, "pull_request", "first", code=5, budgets="peak<=1GiB")
+    assert "Passed: 1 check" in within.log
+    assert checked(github, repository, 3, "pull_request", "first", code=1, budgets="peak<=1KiB")
+    done = checked(github, repository, 4, "pull_request", "first", missing_baseline="pass")
+    assert "so the run was not compared" in done.log
+    # A file that the repository does not have, and a merge queue.
+    assert "none.json" in checked(github, repository, 5, "push", "main", code=5, baseline="none.json").log
+    assert "no baseline yet" in checked(github, repository, 6, "push", "gh-readonly-queue/main/pr-1", code=5).log
 
 
 def test_a_program_that_fails_is_not_checked(repository, github):
@@ -219,6 +234,9 @@ def test_gitlab_holds_a_merge_request_to_the_default_branch(repository, tools, t
         return log, folder
 
     assert gitlab.run(repository.folder, 1, "push", "topic", command="false", tapelens="none") is None
+    repository.branch("first", test_gate.SOURCE)
+    assert "there is no baseline yet" in run(5, "merge_request_event", "first", 5)[0]
+    repository.git("checkout", "-q", "main")
     assert "there is no baseline yet" not in run(2, "push", "main", 0)[0]
     repository.branch("worse", WORSE)
     log, folder = run(3, "merge_request_event", "worse", 1)

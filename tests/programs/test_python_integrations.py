@@ -2,6 +2,7 @@
 
 import csv
 import json
+import struct
 
 import pytest
 
@@ -69,3 +70,42 @@ def of_transformers(target, tmp_path):
 @pytest.mark.parametrize("callback", [of_lightning, of_transformers])
 def test_callbacks(callback, target, tmp_path):
     callback(target, tmp_path)
+
+
+def records_of_wandb(folder):
+    """What an offline run of Weights & Biases wrote: a log as LevelDB has it, of protocol buffers."""
+    from wandb.proto import wandb_internal_pb2
+
+    (path,) = folder.glob("wandb/offline-run-*/*.wandb")
+    data, at, whole = path.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        if 32768 - at % 32768 < 7:  # no header fits into the rest of a block
+            at += 32768 - at % 32768
+            continue
+        _, size, kind = struct.unpack_from("<IHB", data, at)
+        if kind == 0:
+            return
+        whole += data[at + 7 : at + 7 + size]
+        at += 7 + size
+        if kind in (1, 4):  # the whole record, or its last part
+            record = wandb_internal_pb2.Record()
+            record.ParseFromString(whole)
+            whole = b""
+            yield record
+
+
+def test_weights_and_biases_have_every_step(target, tmp_path):
+    program = [harness.PYTHON, harness.CASES / "wandb_run.py", tmp_path]
+    run, report = harness.record_and_report(program, target, env={**ENVIRONMENT, "WANDB_SILENT": "true"})
+    rows, defined = [], []
+    for record in records_of_wandb(tmp_path):
+        if record.WhichOneof("record_type") == "history":
+            rows.append({"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in record.history.item})
+        if record.WhichOneof("record_type") == "metric":
+            defined.append((record.metric.glob_name or record.metric.name, record.metric.step_metric))
+    assert ("memory/*", "memory/step") in defined
+    figures = {row["memory/step"]: row["memory/cpu/peak_bytes"] for row in rows if "memory/step" in row}
+    whole = {step: peak for step, peak in steps_of(report).items() if step in figures}
+    assert len(figures) >= 5 and figures == pytest.approx(whole)
+    assert sum("loss" in row for row in rows) == 5
+    assert f"logged {len(figures)}" in run.stdout

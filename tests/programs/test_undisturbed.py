@@ -133,6 +133,13 @@ def test_an_unsupported_torch_is_said_once_and_the_program_runs(target):
     alone = harness.bare([program], check=True)
     recorded = harness.record([program], target, quiet=False)
     assert (recorded.code, recorded.stdout) == (alone.code, alone.stdout)
-    lines = [line for line in recorded.stderr.splitlines() if "77.3" in line]
-    assert len(lines) == 1 and "unrecorded" in lines[0], recorded.stderr
+    lines = recorded.stderr.splitlines()
+    assert len(lines) == 1 and "77.3" in lines[0] and "unrecorded" in lines[0], recorded.stderr
+    # Of several processes too, and where nothing is recorded but rewritten.
+    twice = harness.record(["sh", "-c", f"'{program}'; '{program}'"], target, quiet=False)
+    assert twice.stderr == recorded.stderr
+    rewritten = harness.bare([harness.BINARY, "run", "--apply", "lossless", "--", program])
+    assert len(rewritten.stderr.splitlines()) == 1 and "as it is" in rewritten.stderr, rewritten.stderr
+    verified = harness.bare([harness.BINARY, "verify", "--apply", "lossless", "--", program])
+    assert verified.code == 3 and "nothing was compared: no probe for PyTorch 77.3" in verified.stderr, verified.stderr
     assert not target.exists()

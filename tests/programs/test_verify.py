@@ -223,3 +223,39 @@ optimizer.step()
     assert run.code == 1, run.stderr
     assert verdict["rounding"] is None
     assert verdict["first_difference"]["rewrite"] == "forgotten-sigmoid"
+
+
+RETURNED = harness.CASES / "returned_gradients.py"
+
+
+# How many gradients each of the three rounds returns.
+@pytest.mark.parametrize(("how", "count"), [("own", 5), ("materialized", 5), ("maml", 15), ("pinn", 7), ("batched", 1), ("inside", 1)])
+def test_what_torch_autograd_grad_returns_is_compared(how, count, tmp_path):
+    run, verdict = verify(["--apply", "lossless", *SMALL], [harness.PYTHON, RETURNED, how], tmp_path)
+    assert run.code == 0, run.stderr + str(verdict)
+    assert verdict["verdict"] == "identical" and verdict["compared"]["returned_gradients"] == 3 * count
+    assert verdict["not_compared"] == {"gradients": 0, "parameters": 0}
+    assert verdict["applied"]
+
+
+@pytest.mark.parametrize("how", ["own", "maml", "pinn", "inside"])
+def test_a_wrong_rewrite_is_found_in_what_torch_autograd_grad_returns(how, tmp_path):
+    options = ["--apply", "lossless", "--rewrite-plugin", WRONG, *SMALL]
+    run, verdict = verify(options, [harness.PYTHON, RETURNED, how], tmp_path)
+    assert run.code == 1, run.stderr + str(verdict)
+    first = verdict["first_difference"]
+    assert first["kind"] == "returned_gradient" and first["rewrite"] == "forgotten-tanh"
+    if how == "own":
+        assert first["parameter"] in ("first.weight", "first.bias")
+
+
+def test_inside_of_torch_func_nothing_is_rewritten_and_nothing_claimed(tmp_path):
+    run, verdict = verify(["--apply", "lossless", *SMALL], [harness.PYTHON, RETURNED, "func"], tmp_path)
+    assert run.code == 5 and verdict["verdict"] == "none" and verdict["compared"]["returned_gradients"] == 15
+    assert verdict["why_nothing_applied"] and verdict["not_compared"] == {"gradients": 0, "parameters": 0}
+
+
+def test_what_is_below_the_least_size_leaves_no_verdict(tmp_path):
+    run, verdict = verify(["--apply", "lossless", "--rewrite-min-bytes", "1GiB"], python(), tmp_path)
+    assert run.code == 5 and verdict["verdict"] == "none" and not verdict["applied"]
+    assert "with a storage of at least 1.0 GiB" in verdict["why_nothing_applied"]

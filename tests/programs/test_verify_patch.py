@@ -216,3 +216,68 @@ def test_a_patch_and_rewrites_are_not_given_together(tmp_path):
     assert run.code == 2 and "--apply" in run.stderr
     run = harness.bare([harness.BINARY, "verify", "--patch", os.fspath(tmp_path / "none"), "--", "true"], cwd=tmp_path)
     assert run.code == 3 and "No such file" in run.stderr
+
+
+INFERENCE = """\
+import sys
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(*(layer for _ in range(4) for layer in (nn.Linear(256, 256), nn.Tanh())))
+
+
+def evaluate():
+    return model(torch.randn(1024, 256)).mean().item()
+
+
+for _ in range(3):
+    print(evaluate())
+print("of", __file__)
+"""
+
+
+def test_an_inference_program_is_compared_by_what_it_prints(repository, tmp_path):
+    put(repository, {"infer.py": INFERENCE})
+    patch = NO_GRAD.format(path="infer.py").replace("-8,1 +8,2", "-7,1 +7,2")
+    script = [harness.PYTHON, "infer.py"]
+    run, verdict = verify(repository, patch, script, tmp_path)
+    assert run.code == 0, run.stderr + str(verdict)
+    assert verdict["verdict"] == "identical" and verdict["compared"]["output_lines"] == 4
+    assert verdict["patched"]["peak_bytes"] <= verdict["bare"]["peak_bytes"] - ACTIVATION
+    assert run.stdout.count("of ") == 1 and len(run.stdout.splitlines()) == 4, "only the first run is to be seen"
+    text = harness.bare([harness.BINARY, "verify", "--patch", tmp_path / "fix.patch", "--", *script], cwd=repository)
+    assert "The same output, byte for byte, and the same exit code: 4 lines." in text.stdout, text.stdout
+
+    other = patch.replace("+@torch.no_grad()", "+torch.manual_seed(1)")
+    run, verdict = verify(repository, other, script, tmp_path)
+    assert run.code == 1 and verdict["first_difference"]["kind"] == "output" and verdict["first_difference"]["line"] == 1
+    # What it prints differs by itself; it fails with the patch alone; and it prints nothing.
+    put(repository, {"infer.py": INFERENCE.replace('"of", __file__', "__import__('time').time_ns()")})
+    run, verdict = verify(repository, patch, script, tmp_path)
+    assert run.code == 5 and not verdict["deterministic"] and verdict["first_difference"]["line"] == 4
+    put(repository, {"infer.py": INFERENCE})
+    run, verdict = verify(repository, patch.replace("+@torch.no_grad()", "+sys.exit(9)"), script, tmp_path)
+    assert run.code == 1 and verdict["first_difference"]["kind"] == "exit_code", verdict
+    put(repository, {"infer.py": INFERENCE.replace("print(", "(lambda *_: None)(")})
+    run, verdict = verify(repository, patch, script, tmp_path)
+    assert run.code == 5 and verdict["verdict"] == "none"
+
+
+def test_what_torch_autograd_grad_returns_is_compared(repository, tmp_path):
+    program = (harness.CASES / "returned_gradients.py").read_text(encoding="utf-8")
+    put(repository, {"own.py": program})
+    line = next(number for number, text in enumerate(program.splitlines(), 1) if "torch.relu(torch.tanh" in text)
+    text = program.splitlines()[line - 1]
+
+    def patched(how, wanted):
+        patch = f"--- a/own.py\n+++ b/own.py\n@@ -{line},1 +{line},1 @@\n-{text}\n+{wanted}\n"
+        return verify(repository, patch, [harness.PYTHON, "own.py", how], tmp_path)
+
+    for how, count in (("own", 15), ("maml", 45), ("batched", 3)):
+        run, verdict = patched(how, text + "  # the same")
+        assert run.code == 0, run.stderr + str(verdict)
+        assert verdict["compared"]["returned_gradients"] == count and "output_lines" not in verdict["compared"]
+        run, verdict = patched(how, text.replace("torch.tanh(", "torch.sin("))
+        assert run.code == 1, run.stderr + str(verdict)
+        assert verdict["first_difference"]["kind"] in ("loss", "returned_gradient")

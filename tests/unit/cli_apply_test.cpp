@@ -147,6 +147,9 @@ TEST_F(Applying, TheClosingLineSaysWhatWasRewrittenAndWhatWasNotAndWhy) {
       "gradients are clipped (late-gradient, 1)\n");
   EXPECT_TRUE(here({"run", "--apply", "lossless", "--", "true"})
                   .err.starts_with("tapelens: nothing was rewritten: no process"));
+  // A process that cannot be rewritten says why itself: once is enough.
+  EXPECT_EQ(here({"run", "--apply", "lossless", "--", TAPELENS_TEST_TRAINER, "--record-only"}).err,
+            "err\ntapelens: this probe only records\n");
   const Outcome recorded = here({"record", "--apply", "lossless", "--", TAPELENS_TEST_TRAINER});
   EXPECT_NE(recorded.err.find("run.tapelens (", 0), std::string::npos) << recorded.err;
   EXPECT_NE(recorded.err.find("; rewrote 6 saves at 3 sites"), std::string::npos) << recorded.err;

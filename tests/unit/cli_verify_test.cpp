@@ -122,6 +122,99 @@ TEST_F(Verify, WithoutAGradientOrAParameterThereIsNoVerdict) {
             std::string::npos);
 }
 
+TEST_F(Verify, WhatTorchAutogradGradReturnsIsComparedWhereNothingElseIs) {
+  const Words returned = {"--checksums", "returned", "--no-steps"};
+  const auto same = json({"--apply", "lossless"}, returned, 0);
+  EXPECT_EQ(same["compared"]["returned_gradients"], 4);
+  EXPECT_EQ(same["compared"]["gradients"], 0);
+  EXPECT_TRUE(verify({"--apply", "lossless"}, returned)
+                  .out.starts_with("out\nIdentical, bit for bit, in 2 steps: 2 losses, 4 gradients returned by "
+                                   "torch.autograd.grad.\n"));
+  Words wrong = returned;
+  wrong.insert(wrong.end(), {"--wrong", "2"});
+  const auto first = json({"--apply", "lossless"}, wrong, 1)["first_difference"];
+  EXPECT_EQ(first["kind"], "returned_gradient");
+  EXPECT_EQ(first["parameter"], "weight");
+  EXPECT_EQ(first["step"], 1);
+  EXPECT_EQ(first["site"]["source"], "train.py:2");
+  EXPECT_NE(verify({"--apply", "lossless"}, wrong)
+                .out.find("first the gradient that torch.autograd.grad returned for weight in step 1"),
+            std::string::npos);
+}
+
+TEST_F(Verify, WithoutARewriteThatWasAppliedThereIsNoVerdict) {
+  for (const auto& [option, why] : std::vector<std::pair<std::string, std::string>>{
+           {"--record-only", "this probe only records"},
+           {"--plain",
+            "no tensor that autograd saved and no operator is of a kind that is rewritten, with a storage of at least "
+            "64.0 KiB (--rewrite-min-bytes)"}}) {
+    const auto verdict = json({"--apply", "lossless"}, {option}, 5);
+    EXPECT_EQ(verdict["verdict"], "none");
+    EXPECT_EQ(verdict["why_nothing_applied"], why);
+    const Outcome text = verify({"--apply", "lossless"}, {option});
+    EXPECT_NE(text.out.find("No verdict: nothing was rewritten: " + why + ". The runs are the same in 2 steps"),
+              std::string::npos)
+        << text.out;
+    EXPECT_EQ(text.out.find("dentical"), std::string::npos);
+  }
+  write_file(folder_ / "plan.json",
+             R"({"tapelens_plan": 1, "sites": [{"rewrite": "wide-save", "source": "other.py:9"}]})");
+  EXPECT_EQ(json({"--plan", "plan.json"}, {}, 5)["why_nothing_applied"],
+            "no operator is at a site of the plan, with a storage of at least 64.0 KiB");
+}
+
+TEST_F(Verify, ADiskThatIsFullIsTheReasonThatIsSaid) {
+  const Outcome outcome = verify({"--apply", "lossless"}, {"--no-room"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_NE(outcome.err.find("nothing was compared: a.spool: cannot be written: No space left on device"),
+            std::string::npos)
+      << outcome.err;
+}
+
+class VerifyPatch : public Verify {
+ protected:
+  void SetUp() override {
+    write_file(folder_ / "say.sh", "echo \"in $PWD\"; echo kept\nexec \"$@\"\n");
+    write_file(folder_ / "new.patch",
+               "--- a/say.sh\n+++ b/say.sh\n@@ -1,2 +1,2 @@\n-echo \"in $PWD\"; echo kept\n"
+               "+echo \"in $PWD\"; echo kept # the same\n exec \"$@\"\n");
+    write_file(folder_ / "other.patch",
+               "--- a/say.sh\n+++ b/say.sh\n@@ -1,2 +1,2 @@\n-echo \"in $PWD\"; echo kept\n"
+               "+echo \"in $PWD\"; echo other\n exec \"$@\"\n");
+  }
+  Outcome patched(const Words& options, const Words& arguments) {
+    Words words = {TAPELENS_TEST_TREE "/bin/tapelens", "verify"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "sh", "say.sh", TAPELENS_TEST_TRAINER});
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    Setting setting;
+    setting.folder = folder_.path();
+    return run(words, setting);
+  }
+};
+
+TEST_F(VerifyPatch, OfAProgramWithoutGradientsTheOutputIsCompared) {
+  const Words inference = {"--checksums", "none", "--no-steps", "--no-losses"};
+  const std::string here = std::filesystem::canonical(folder_.path()).string();
+  const Outcome same = patched({"--patch", "new.patch"}, inference);
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+  EXPECT_TRUE(same.out.starts_with("in " + here +
+                                   "\nkept\nout\nThe same output, byte for byte, and the same exit code: "
+                                   "3 lines. There was no gradient and no parameter to compare."))
+      << same.out;
+  EXPECT_NE(same.out.find("\n  peak "), std::string::npos) << same.out;
+  const Outcome differs = patched({"--patch", "other.patch"}, inference);
+  EXPECT_EQ(differs.exit_code, 1) << differs.out << differs.err;
+  EXPECT_NE(differs.out.find("Different: first the line 2 of the output (\"kept\" bare, \"other\" patched). It comes "
+                             "from the patch."),
+            std::string::npos)
+      << differs.out;
+}
+
+TEST_F(VerifyPatch, OfAProgramWithGradientsTheOutputMayBeAnother) {
+  EXPECT_EQ(patched({"--patch", "other.patch"}, {}).exit_code, 0);
+}
+
 TEST_F(Verify, ModelsOfOneKindArePairedByWhatTheyComputeAndNotByWhichCameFirst) {
   EXPECT_EQ(json({"--apply", "lossless"}, {"--two"}, 0)["verdict"], "identical");
   const auto wrong = json({"--apply", "lossless"}, {"--two", "--wrong", "2"}, 1);

@@ -291,7 +291,71 @@ TEST(Budgets, ThatLookAtNothingFail) {
   }
 }
 
+TEST(Budgets, OfAMetricThatARunDoesNotHaveFail) {
+  Snapshot inference = run({row("result", "Net.a", 7, 4)});
+  inference.processes[0].devices[0].has_backward = false;
+  inference.processes[0].devices[0].steps.clear();
+  for (const auto& [text, why] :
+       std::vector<std::pair<const char*, const char*>>{{"saved<=x", "no backward was recorded"},
+                                                        {"saved@cpu<=x", "no backward was recorded"},
+                                                        {"allocations<=9", "no whole training step was recorded"}}) {
+    const Verdict verdict = judge(inference, nullptr, with_budget(text, 1 << 30));
+    ASSERT_EQ(verdict.failed(), 1u) << text;
+    EXPECT_EQ(verdict.items[0].message, why);
+  }
+  // Of one GPU it is known and of another it is not.
+  Snapshot gpus = run({row("result", "Net.a", 7, 4)});
+  for (const char* name : {"cuda:0", "cuda:1"}) {
+    gpus.processes[0].devices.push_back(gpus.processes[0].devices[0]);
+    gpus.processes[0].devices.back().device = name;
+  }
+  gpus.processes[0].devices[1].reserved = Bytes{8 * kMiB};
+  const Verdict verdict = judge(gpus, nullptr, with_budget("reserved<=x", 1 << 30));
+  ASSERT_EQ(verdict.items.size(), 2u);
+  EXPECT_EQ(verdict.items[0].name, "reserved<=x of cuda:1");
+  EXPECT_EQ(verdict.failed(), 1u);
+}
+
 // ---- the verdict
+
+TEST(Gate, AFigureOfTheBaselineThatWasNotMeasuredFails) {
+  const auto failed = [](Snapshot a, Snapshot b) {
+    const Comparison made = comparison_of(std::move(a), std::move(b));
+    std::vector<std::string> names;
+    for (const Item& item : judge(made.b, &made, {}).items) {
+      if (!item.passed) names.push_back(item.name + ": " + item.message);
+    }
+    return names;
+  };
+  const Snapshot plain = run({row("result", "Net.a", 7, 4)});
+  Snapshot with_gpu = plain;
+  with_gpu.processes[0].devices.push_back(with_gpu.processes[0].devices[0]);
+  with_gpu.processes[0].devices.back().device = "cuda:0";
+  EXPECT_EQ(
+      failed(with_gpu, plain),
+      std::vector<std::string>{"peak of cuda:0: the baseline has 4.0 MiB, and this run has no such device; if that "
+                               "is meant, write the baseline anew"});
+  EXPECT_EQ(failed(plain, with_gpu), std::vector<std::string>{});
+  Snapshot reserved = with_gpu;
+  reserved.processes[0].devices[1].reserved = Bytes{8 * kMiB};
+  EXPECT_EQ(
+      failed(reserved, with_gpu),
+      std::vector<std::string>{"reserved of cuda:0: the baseline has 8.0 MiB, and what is reserved is recorded of "
+                               "GPUs with PyTorch's own allocator alone"});
+  Snapshot inference = plain;
+  inference.processes[0].devices[0].has_backward = false;
+  EXPECT_EQ(failed(plain, inference),
+            std::vector<std::string>{"saved of cpu: the baseline has 4.0 MiB, and no backward was recorded"});
+  Snapshot ranks = plain;
+  ranks.processes.push_back(plain.processes[0]);
+  for (int32_t rank = 0; rank < 2; ++rank) ranks.processes[static_cast<size_t>(rank)].rank = rank;
+  Snapshot first = plain;
+  first.processes[0].rank = 0;
+  EXPECT_EQ(
+      failed(ranks, first),
+      std::vector<std::string>{"peak of rank 1: the baseline has 4.0 MiB, and this run has no such process; if that "
+                               "is meant, write the baseline anew"});
+}
 
 TEST(Gate, MoreThanTheToleranceFails) {
   const Comparison made = comparison_of(run({row("result", "Net.a", 7, 100)}), run({row("result", "Net.a", 7, 101)}));

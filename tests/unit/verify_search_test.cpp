@@ -101,6 +101,54 @@ TEST(Verify, WhatIsTheSameTakesTwoRuns) {
   EXPECT_EQ(program.told, (Names{"run 1: bare", "run 2: with lossless"}));
 }
 
+TEST(Verify, WhyNothingWasAppliedIsSaid) {
+  Program program;
+  program.sites.clear();
+  program.bare_run.skipped = {{"wide-save", "it is read by another node", 1, 2}, {"late-gradient", "clipped", 0, 5}};
+  auto verdict = verify(program, level("lossless"));
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->answer(), Answer::none);
+  EXPECT_EQ(verdict->why_nothing_applied,
+            "each site was skipped: clipped (late-gradient, 5 sites), it is read by another node (wide-save, 2 sites)");
+  program.bare_run.why_not_rewritten = "this probe only records";
+  verdict = verify(program, level("lossless"));
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->why_nothing_applied, "this probe only records");
+}
+
+// What torch.autograd.grad returns, call by call.
+Run::Process returning(const std::vector<std::pair<std::string, uint64_t>>& gradients) {
+  Run::Process made;
+  for (const auto& [name, value] : gradients) made.checksums.push_back({0, ChecksumOf::returned_gradient, name, value});
+  return made;
+}
+
+TEST(Compare, ReturnedGradientsAreComparedInTheirOrder) {
+  verify::Run bare, other;
+  bare.processes = {returning({{"input 0", 1}, {"input 1", 2}, {"input 0", 3}, {"input 1", 4}})};
+  other.processes = bare.processes;
+  EXPECT_FALSE(compare(bare, other));
+  EXPECT_EQ(comparable(bare).returned_gradients, 4U);
+  const auto swapped = {returning({{"input 0", 2}, {"input 1", 1}, {"input 0", 4}, {"input 1", 3}}),
+                        returning({{"input 0", 3}, {"input 1", 4}, {"input 0", 1}, {"input 1", 2}}),
+                        returning({{"input 0", 1}, {"input 1", 2}, {"input 0", 3}}),
+                        returning({{"input 0", 0}, {"input 1", 2}, {"input 0", 3}, {"input 1", 4}})};
+  for (const Run::Process& process : swapped) {
+    other.processes = {process};
+    const auto difference = compare(bare, other);
+    ASSERT_TRUE(difference);
+    EXPECT_EQ(difference->kind, Difference::Kind::returned_gradient);
+  }
+  EXPECT_EQ(compare(bare, other)->rewritten, "undefined");
+  // Which of several threads called first is chance.
+  bare.processes[0].has_threads = true;
+  other.processes = {returning({{"input 0", 3}, {"input 1", 4}, {"input 0", 1}, {"input 1", 2}})};
+  EXPECT_FALSE(compare(bare, other));
+  // Cut off by --steps they are not compared, and so not counted.
+  bare.is_cut = true;
+  EXPECT_EQ(comparable(bare).returned_gradients, 0U);
+}
+
 TEST(Verify, OfALevelTheRewriteAndThenItsSiteIsFound) {
   for (const uint32_t line : {1U, 2U, 3U, 4U}) {
     Program program;

@@ -192,6 +192,28 @@ Verdict of_a_patch() {
   return v;
 }
 
+TEST(VerdictJson, OfAnOutputTheLineIsNamedAndOfNothingAppliedTheReason) {
+  Verdict v = of_a_patch();
+  v.compared = {};
+  v.compared.output_lines = 12;
+  v.difference = Difference{};
+  v.difference->kind = Kind::output;
+  v.difference->step = 7;
+  v.difference->bare = "\"a\"";
+  EXPECT_EQ(read(verdict_json(v)), v);
+  EXPECT_EQ(where_text(*v.difference), "line 7 of the output");
+  v = full();
+  v.difference.reset();
+  v.rounding.reset();
+  v.applied.clear();
+  v.why_nothing_applied = "each site was skipped";
+  v.compared.returned_gradients = 9;
+  EXPECT_EQ(v.answer(), Answer::none);
+  EXPECT_EQ(read(verdict_json(v)), v);
+  v.applied = full().applied;
+  EXPECT_FALSE(read_verdict(verdict_json(v), "v.json")) << "something was applied";
+}
+
 TEST(VerdictJson, OfAPatchTheSecondRunIsThePatchedOne) {
   const std::string json = verdict_json(of_a_patch());
   EXPECT_EQ(read(json), of_a_patch());

@@ -1,8 +1,8 @@
 // A program that trains nothing: writes the spool of two steps as a probe would, with the rewrites of three sites that
 // its settings ask for, and checksums. Options: `--wrong N` (site N changes a gradient where it is rewritten),
 // `--crash N` (it fails there), `--random` (every run has another loss), `--exit CODE`, `--lossy` (says that it lost
-// data),
-// `--no-steps`. Writes "out" and "err".
+// data), `--no-steps`, `--no-losses`, `--plain` (nothing is rewritten), `--record-only` (nor can be), `--no-room` (no
+// spool can be written), `--print TEXT`. Writes "out" and "err".
 #include <unistd.h>
 
 #include <bit>
@@ -17,6 +17,7 @@
 
 #include "rewrites/tally_file.h"
 #include "trace/spool_writer.h"
+#include "trace/variables.h"
 
 namespace {
 
@@ -37,8 +38,10 @@ constexpr Site kSites[] = {{"unneeded-save", 0, "ConvolutionBackward0", 1},
                            {"wide-save", 1, "ReluBackward0", 2},
                            {"wide-save", 1, "ReluBackward0", 3}};
 
+bool g_can_rewrite = true;
+
 bool is_rewritten(const Site& site) {
-  if (setting("TAPELENS_REWRITE").empty()) return false;
+  if (!g_can_rewrite || setting("TAPELENS_REWRITE").empty()) return false;
   const std::string apply = setting("TAPELENS_APPLY");
   if (site.level <= (apply == "bitwise" ? 2 : apply == "lossless" ? 1 : -1)) return true;
   if (("," + setting("TAPELENS_ALLOW") + ",").find("," + std::string(site.rewrite) + ",") != std::string::npos)
@@ -118,6 +121,14 @@ bool given(int argc, char** argv, std::string_view option) {
   return false;
 }
 
+// As the preload library does, into the file that the command line made.
+void explain(const char* folder, const std::string& why, bool is_said) {
+  std::fstream file(setting(folder) + "/" TAPELENS_EXPLANATION, std::ios::in | std::ios::out | std::ios::binary);
+  if (!file) _exit(96);
+  file << (is_said ? '1' : '0') << why;
+  if (is_said) std::fprintf(stderr, "tapelens: %s\n", why.c_str());
+}
+
 void write_tally(uint64_t applied) {
   using namespace tapelens::rewrites;
   const auto file = std::make_unique<TallyFile>();
@@ -147,6 +158,17 @@ int main(int argc, char** argv) {
   const uint64_t wrong = number(argc, argv, "--wrong", 0), crash = number(argc, argv, "--crash", 0);
   bool is_wrong = false;
   uint64_t applied = 0;
+  if (const std::string words = text(argc, argv, "--print", ""); !words.empty()) std::puts(words.c_str());
+  const bool is_record_only = given(argc, argv, "--record-only");
+  g_can_rewrite = !is_record_only && !given(argc, argv, "--plain");
+  if (is_record_only && !setting("TAPELENS_TALLY").empty()) {
+    explain("TAPELENS_TALLY", "this probe only records", setting("TAPELENS_QUIET").empty());
+  }
+  if (given(argc, argv, "--no-room") && !setting("TAPELENS_SPOOL").empty()) {
+    explain("TAPELENS_SPOOL", "a.spool: cannot be written: No space left on device; the program runs unrecorded",
+            setting("TAPELENS_QUIET").empty());
+    return 0;
+  }
   for (const Site& site : kSites) {
     if (!is_rewritten(site)) continue;
     ++applied;
@@ -156,7 +178,7 @@ int main(int argc, char** argv) {
     }
     is_wrong |= site.line == wrong;
   }
-  if (!setting("TAPELENS_TALLY").empty()) write_tally(applied);
+  if (!setting("TAPELENS_TALLY").empty() && !is_record_only) write_tally(applied);
   if (setting("TAPELENS_SPOOL").empty()) return 0;
   Spool spool;
   uint32_t stacks[4] = {};
@@ -178,10 +200,15 @@ int main(int argc, char** argv) {
       }
       spool.event(RecordKind::operator_end);
     }
-    spool.checksum(ChecksumOf::loss, "", step,
-                   std::bit_cast<uint64_t>(given(argc, argv, "--random") ? static_cast<double>(ticks_now()) : 0.5));
+    if (!given(argc, argv, "--no-losses"))
+      spool.checksum(ChecksumOf::loss, "", step,
+                     std::bit_cast<uint64_t>(given(argc, argv, "--random") ? static_cast<double>(ticks_now()) : 0.5));
     const std::string kinds = text(argc, argv, "--checksums", "all");
     if (kinds == "all") spool.checksum(ChecksumOf::gradient, "weight", step, is_wrong && step == 1 ? 12 : 11);
+    if (kinds == "returned") {
+      spool.checksum(ChecksumOf::returned_gradient, "weight", step, is_wrong && step == 1 ? 42 : 41);
+      spool.checksum(ChecksumOf::returned_gradient, "input 1", step, 0);
+    }
     if (kinds == "left-out") {
       spool.checksum(ChecksumOf::gradient_left_out, "", step, 0);
       spool.checksum(ChecksumOf::parameter_left_out, "", step, 0);
