@@ -86,6 +86,7 @@ class Github:
         self.store = folder / "artifacts"
         self.store.mkdir()
         self.artifacts = []
+        (self.store / "list.json").write_text(json.dumps({"artifacts": []}), encoding="utf-8")
         (tools / "gh").write_text(GH, encoding="utf-8")
         (tools / "gh").chmod(0o755)
 
