@@ -167,7 +167,7 @@ def test_files_of_a_pull_request_are_no_baseline(repository, github, tmp_path):
 
 
 def test_a_pull_request_without_a_baseline_passes_only_where_that_is_asked_for(repository, github):
-    repository.branch("first", test_gate.SOURCE)
+    repository.branch("first", test_gate.source_of("functions in another order"))
     done = checked(github, repository, 1, "pull_request", "first", code=5)
     assert "there is no baseline yet (memory-check/baseline/memory.json), so the run was not compared" in done.log
     assert "Memory was not compared: there is no baseline.\n" in done.summary
@@ -176,9 +176,9 @@ def test_a_pull_request_without_a_baseline_passes_only_where_that_is_asked_for(r
     assert checked(github, repository, 3, "pull_request", "first", code=1, budgets="peak<=1KiB")
     done = checked(github, repository, 4, "pull_request", "first", missing_baseline="pass")
     assert "so the run was not compared" in done.log
-    # A file that the repository does not have, and a merge queue.
-    assert "none.json" in checked(github, repository, 5, "push", "main", code=5, baseline="none.json").log
-    assert "no baseline yet" in checked(github, repository, 6, "push", "gh-readonly-queue/main/pr-1", code=5).log
+    # A merge queue, and a file that the repository does not have.
+    assert "no baseline yet" in checked(github, repository, 5, "push", "gh-readonly-queue/main/pr-1", code=5).log
+    assert "none.json" in checked(github, repository, 6, "push", "main", code=5, baseline="none.json").log
 
 
 def test_a_program_that_fails_is_not_checked(repository, github):
@@ -234,7 +234,7 @@ def test_gitlab_holds_a_merge_request_to_the_default_branch(repository, tools, t
         return log, folder
 
     assert gitlab.run(repository.folder, 1, "push", "topic", command="false", tapelens="none") is None
-    repository.branch("first", test_gate.SOURCE)
+    repository.branch("first", test_gate.source_of("functions in another order"))
     assert "there is no baseline yet" in run(5, "merge_request_event", "first", 5)[0]
     repository.git("checkout", "-q", "main")
     assert "there is no baseline yet" not in run(2, "push", "main", 0)[0]
