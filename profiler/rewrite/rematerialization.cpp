@@ -27,7 +27,8 @@ bool is_whole(const at::Tensor& tensor) {
 
 void read(RecordedCall& call, size_t argument, const at::Tensor& tensor) {
   Geometry geometry(tensor);
-  if (tensor.storage().nbytes() >= least_source()) {
+  // A number of Python's is none of the tensors that decide the type of the result: as a source it would be one.
+  if (tensor.storage().nbytes() >= least_source() && !tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
     const StorageVersionPtr version = version_of(tensor);
     version->forget_useless_recipe();  // what it was made of may be gone: a row of versions must not grow
     if (tensor.requires_grad() && tensor.is_leaf()) version->kept_by_program();

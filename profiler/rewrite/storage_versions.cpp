@@ -421,6 +421,7 @@ bool StorageVersion::is_right(const recompute::Chain& chain) {
   const SavedTensorHook& hook = as_saved(all_hooks().front());
   // Under other settings the same chain may give other bits.
   uint64_t key = recompute::mixed(chain.key, numeric_state().hash());
+  key = recompute::mixed(key, static_cast<uint64_t>(hook.geometry().dtype.toScalarType()));
   for (const int64_t size : hook.geometry().sizes) key = (key ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15ULL;
   using State = versions::Trials::State;
   const State known = trials().state(chain.key, key);

@@ -359,7 +359,7 @@ ValuesPtr Version::unpack() {
   const std::lock_guard guard(lock_);
   bool is_ours = false;
   ValuesPtr made = values(is_ours);
-  if (made->bytes() < bytes_) {
+  if (made->bytes() != bytes_) {
     throw std::runtime_error("recomputed it has " + std::to_string(made->bytes()) + " bytes instead of " +
                              std::to_string(bytes_));
   }
