@@ -35,9 +35,18 @@ bool is_never_read(const Rewrite* rewrite) {
 
 }  // namespace
 
+namespace {
+bool is_view_of_base(const torch::autograd::SavedVariable& saved) {
+  const auto data = saved.get_raw_data();
+  const auto* meta = data && data->defined() ? torch::autograd::impl::get_view_autograd_meta(*data) : nullptr;
+  return meta != nullptr && meta->has_bw_view();
+}
+}  // namespace
+
 SavedAs::SavedAs(const torch::autograd::SavedVariable& saved)
     : is_original(saved.*member(members::SavedOriginal{})),
       is_leaf(saved.*member(members::SavedLeaf{})),
+      is_of_base(is_view_of_base(saved)),
       is_view(saved.*member(members::SavedOfView{})),
       output_number(saved.*member(members::SavedOutputNumber{})),
       view_by(saved.*member(members::SavedOfViewBy{})) {}
@@ -131,6 +140,9 @@ void SavedTensorHook::check(const at::Tensor& variable) const {
                 "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
                 "This is not supported, please use out-of-place `.detach()` instead");
     if (node != nullptr) made_by = name_in_errors(*node);
+  } else if (saved_as_.is_of_base) {
+    // The view is gone; a write of its base is all that can have changed it. LibTorch would make its node anew.
+    made_by = observe::kVersionErrorNamesOperators ? "AsStrided" : "AsStridedBackward0";
   } else if (!saved_as_.is_original) {
     const auto node = saved_as_.is_view ? saved_as_.view_by.lock() : nullptr;
     made_by = name_in_errors(node != nullptr ? *node : *node_);

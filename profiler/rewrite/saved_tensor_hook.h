@@ -22,6 +22,7 @@ namespace tapelens::rewrite {
 struct SavedAs {
   bool is_original = false;  // the program's own variable, not another tensor over its storage
   bool is_leaf = false;
+  bool is_of_base = false;     // a view of another variable, with gradients
   bool is_view = false;        // that was written in place: `view_by` is its node
   uint32_t output_number = 0;  // 0 of an original, as LibTorch has it
   // A weak pointer of the kind that this PyTorch has.

@@ -95,7 +95,7 @@ class StorageVersion final : public versions::Version {
   versions::ValuesPtr copy(const versions::Values& values) override;
   Holders holders() const override;
   bool is_worth(const recompute::Chain& chain, uint64_t cost) override;
-  bool is_right(const recompute::Chain& chain) override;
+  bool is_right(const recompute::Chain& chain, bool is_compared) override;
   void skipped(const char* reason) override;
   void failed() noexcept override;
 

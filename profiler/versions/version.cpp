@@ -250,7 +250,10 @@ bool Version::pin_sources(uint32_t operators, uint64_t& copied) {
   for (auto& source : how.sources) {
     const std::lock_guard guard(source.version->lock_);
     if (!recompute::pin_source(View{}, source, bytes_, operators, copied)) return false;
-    source.version->note_checksum();
+    Version& version = *source.version;
+    version.note_checksum();
+    how.is_compared_ |= version.checksum_.has_value() ||
+                        (version.rematerialization_ != nullptr && version.rematerialization_->is_compared_);
   }
   how.is_pinned_ = true;
   return true;
@@ -294,7 +297,8 @@ bool Version::release_encoded() {
     // What depends on it needs all of it.
     const auto chain = recompute::chain_of(View{}, *this, dependents_);
     uint64_t copied = 0;
-    if (!chain || !pin_sources(recompute::operators_from(*chain, dependents_), copied) || !is_right(*chain))
+    if (!chain || !pin_sources(recompute::operators_from(*chain, dependents_), copied) ||
+        !is_right(*chain, rematerialization_->is_compared_))
       return false;
   }
   is_released_ = true;
@@ -319,9 +323,9 @@ bool Version::release_rematerializable() {
   uint64_t copied = 0;
   // Between the two looks another thread may have written or freed what it reads.
   const uint32_t operators = recompute::operators_from(*chain, dependents_);
-  const char* reason = !pin_sources(operators, copied) ? "what it is made of is not kept"
-                       : !is_right(*chain)             ? "recomputed it has other bits"
-                                                       : nullptr;
+  const char* reason = !pin_sources(operators, copied)                       ? "what it is made of is not kept"
+                       : !is_right(*chain, rematerialization_->is_compared_) ? "recomputed it has other bits"
+                                                                             : nullptr;
   if (reason != nullptr) {
     rematerialization_.reset();  // nothing may be pinned for it
     skipped(reason);

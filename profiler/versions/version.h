@@ -122,6 +122,7 @@ class Rematerialization : public Pooled {
   // It depends on its sources no longer; those that it did are added to `released`, to be told without the lock.
   void unpin(std::vector<std::shared_ptr<Version>>& released);
   bool is_pinned_ = false;
+  bool is_compared_ = false;  // what it reads could have been written unseen since the call
   std::unique_ptr<Rematerialization> next_doomed_;
 };
 
@@ -211,8 +212,9 @@ class Version {
 
   // Whether it may cost so much for each backward to rematerialize it.
   virtual bool is_worth(const recompute::Chain& chain, uint64_t cost) = 0;
-  // Whether it gives the same bits. Asked when all that it reads is pinned and the storage is still there.
-  virtual bool is_right(const recompute::Chain& chain) = 0;
+  // Whether it gives the same bits. Asked when all that it reads is pinned and the storage is still there. `is_compared`:
+  // what it reads could have been written unseen since the call, so other calls of the kind prove nothing.
+  virtual bool is_right(const recompute::Chain& chain, bool is_compared) = 0;
   // Why it was not released: a few words.
   virtual void skipped(const char* reason) = 0;
   virtual void failed() noexcept = 0;  // in a catch block: try_release() threw

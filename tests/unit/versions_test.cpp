@@ -457,6 +457,19 @@ TEST_F(Versions, AParameterWhoseAddressIsKnownIsComparedWithWhatItWas) {
   }
 }
 
+TEST_F(Versions, AParameterThatWasWrittenUnseenBeforeTheReleaseKeepsWhatReadsIt) {
+  Tensor x = tensor(7), y = made_by(kRelu, {&x});
+  x.version->kept_by_program();
+  x.version->exposed();
+  x.version->compares = y.version->trusts = true;
+  const auto saved = save(y);
+  x.storage->memory->value = 8;  // no operator
+  y.storage.reset();
+  EXPECT_TRUE(y.version->try_release());
+  EXPECT_FALSE(saved->is_released());
+  EXPECT_EQ(y.version->reasons, std::vector<std::string>{"recomputed it has other bits"});
+}
+
 // A program that does anything, at random; what was saved when is the model that everything is compared with.
 class RandomProgram : public Versions {
  protected:
