@@ -9,7 +9,6 @@ from test_simulated_gpu import pytestmark  # noqa: F401 (the mark is of this mod
 NAMES = [
     "returns",
     "raises",
-    "exits",
     "custom_function",
     "daemon_is_in_its_backward",
     "daemon_computes",
