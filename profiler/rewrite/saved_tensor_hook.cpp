@@ -140,7 +140,7 @@ void SavedTensorHook::check(const at::Tensor& variable) const {
                 "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
                 "This is not supported, please use out-of-place `.detach()` instead");
     if (node != nullptr) made_by = name_in_errors(*node);
-  } else if (saved_as_.is_of_base) {
+  } else if (saved_as_.is_of_base && !saved_as_.is_leaf) {
     // The view is gone; a write of its base is all that can have changed it. LibTorch would make its node anew.
     made_by = observe::kVersionErrorNamesOperators ? "AsStrided" : "AsStridedBackward0";
   } else if (!saved_as_.is_original) {
