@@ -212,8 +212,9 @@ class Version {
 
   // Whether it may cost so much for each backward to rematerialize it.
   virtual bool is_worth(const recompute::Chain& chain, uint64_t cost) = 0;
-  // Whether it gives the same bits. Asked when all that it reads is pinned and the storage is still there. `is_compared`:
-  // what it reads could have been written unseen since the call, so other calls of the kind prove nothing.
+  // Whether it gives the same bits. Asked when all that it reads is pinned and the storage is still there.
+  // `is_compared`: what it reads could have been written unseen since the call, so other calls of the kind prove
+  // nothing.
   virtual bool is_right(const recompute::Chain& chain, bool is_compared) = 0;
   // Why it was not released: a few words.
   virtual void skipped(const char* reason) = 0;
