@@ -143,3 +143,11 @@ def in_order(run):
             break
     assert ended.code == 0, ended.stderr
     return ended
+
+
+def nothing_differs(run, verdict):
+    """Everything was compared and is the same. Where no rewrite had anything to apply to, that proves nothing: no verdict."""
+    applied = bool(verdict["applied"])
+    assert (run.code, verdict["identical"]) == ((0, True) if applied else (5, False)), run.stderr + str(verdict)
+    assert applied or verdict["why_nothing_applied"], verdict
+    return verdict["first_difference"] is None and verdict["deterministic"]
