@@ -215,7 +215,7 @@ def test_a_program_that_fails_is_told_that_values_were_zero(target):
                 harness.record(program, target, ["--simulate-gpu", "H100"], quiet=False)):
         assert run.code == 1
         said, = (line for line in run.stderr.splitlines() if line.startswith("tapelens: the program ended"))
-        assert "exit code 1 on a simulated GPU" in said and "is zero" in said
+        assert "exit code 1 after it read values that the simulated GPU does not compute" in said and "as zero" in said
     assert "ended with" not in harness.bare(command(["--simulate-gpu", "H100", "--quiet"], *program)).stderr
 
 
