@@ -318,6 +318,7 @@ def test_files_of_others_in_the_folder_stay(file, tmp_path):
     for theirs, text in ((ours, b"PAR1 mine"), (tmp_path / "views.sql", b"CREATE OR REPLACE VIEW mine AS SELECT 1;\n")):
         theirs.parent.mkdir(parents=True, exist_ok=True)
         theirs.write_bytes(text)
+        theirs.chmod(0o600)  # which a file that replaces it keeps
         refused = harness.bare(write, env=ENVIRONMENT)
         assert refused.code == 2 and f"{theirs}: exists, and is no " in refused.stderr, refused
         assert theirs.read_bytes() == text

@@ -55,8 +55,9 @@ class Threads : public testing::Test {
       call = std::make_unique<FakeCall>(recompute::Cheap{}, false);
       call->read(std::static_pointer_cast<FakeVersion>(before));
     }
+    const uint64_t key = call->key();
     made.version->set_rematerialization(std::move(call));
-    first.made(made.version);
+    first.made(made.version, key);
     return made;
   }
   void save(const Tensor& tensor, Encodes encodes, Saves& saves) {
