@@ -133,7 +133,11 @@ const char* touched(c10::StorageImpl& storage);
 
 // Whether LibTorch can tell that somebody asks for an address to write to: since 2.15. Before, what is read again is
 // compared by a checksum.
-inline constexpr bool kSeesAddresses = requires(c10::StorageImpl & storage) { storage.clear_materializer(); };
+template <class Storage>
+inline constexpr bool kCallsBefore = requires(Storage& storage) {
+  storage.clear_materializer();
+};
+inline constexpr bool kSeesAddresses = kCallsBefore<c10::StorageImpl>;
 // From now on it is noticed when the address of an ordinary storage is asked for; once: then it has to be called again.
 void watch_address(c10::StorageImpl& storage);
 // An operator is about to make copy-on-write storages of it, which LibTorch does not do while it is watched.
