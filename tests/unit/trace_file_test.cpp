@@ -198,12 +198,15 @@ TEST(SealedFile, OnAFullDiskIsAnErrorOfASmallFileWithASummaryToo) {
   const TestFolder folder;
   const auto fill_up = [&] {
     signal(SIGXFSZ, SIG_IGN);
-    const struct rlimit limit = {0, 0};
+    struct rlimit was;
+    getrlimit(RLIMIT_FSIZE, &was);
+    const struct rlimit limit = {0, was.rlim_max};
     setrlimit(RLIMIT_FSIZE, &limit);
     SealedWriter writer;
     if (!writer.open(folder / "run.tapelens")) _exit(1);
     const Status status =
         writer.finish("", 0, 0, {ProcessSummary{}}, [](const std::string&) { return std::string("{}"); });
+    setrlimit(RLIMIT_FSIZE, &was);  // the message goes to a file, too
     if (!status) std::fprintf(stderr, "%s\n", status.error().message.c_str());
     _exit(status ? 2 : 0);
   };
