@@ -26,6 +26,11 @@ void* counted(size_t bytes) {
 // Of this program: all that it allocates is counted.
 void* operator new(size_t bytes) { return counted(bytes); }
 void* operator new[](size_t bytes) { return counted(bytes); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  allocated_bytes += bytes;
+  return std::malloc(bytes != 0 ? bytes : 1);
+}
+void operator delete(void* place, const std::nothrow_t&) noexcept { std::free(place); }
 void operator delete(void* place) noexcept { std::free(place); }
 void operator delete[](void* place) noexcept { std::free(place); }
 void operator delete(void* place, size_t) noexcept { std::free(place); }
