@@ -134,6 +134,7 @@ std::vector<uint32_t> living_processes(const std::string& folder) {
 
 void remove_sealed_spools(const std::string& folder) {
   remove_spools(folder, /*is_ours=*/false);
+  remove_explanation(folder);
   rmdir(folder.c_str());
 }
 
