@@ -132,18 +132,19 @@ std::string name_in_errors(const torch::autograd::Node& node) {
 }  // namespace
 
 void SavedTensorHook::check(const at::Tensor& variable) const {
-  std::string made_by;
+  const bool is_changed = counter_.current_version() != counter_was_;
+  std::string made_by;  // demangled: not for each unpacking
   if (variable.defined()) {
     // Of a view of which the base was written LibTorch makes the node anew here, or raises the error of such views.
     const auto node = variable.grad_fn();
     TORCH_CHECK(saved_as_.is_leaf || node != nullptr,
                 "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
                 "This is not supported, please use out-of-place `.detach()` instead");
-    if (node != nullptr) made_by = name_in_errors(*node);
+    if (node != nullptr && is_changed) made_by = name_in_errors(*node);
   } else if (saved_as_.is_of_base && !saved_as_.is_leaf) {
     // The view is gone; a write of its base is all that can have changed it. LibTorch would make its node anew.
     made_by = observe::kVersionErrorNamesOperators ? "AsStrided" : "AsStridedBackward0";
-  } else if (!saved_as_.is_original) {
+  } else if (!saved_as_.is_original && is_changed) {
     const auto node = saved_as_.is_view ? saved_as_.view_by.lock() : nullptr;
     made_by = name_in_errors(node != nullptr ? *node : *node_);
   }
