@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "profiler/cpython/python.h"
+#include "profiler/observe/as_python.h"
 #include "profiler/observe/compiled_graphs.py.h"
 #include "profiler/observe/modules.h"
 #include "profiler/observe/observe.h"
@@ -296,6 +297,7 @@ GeneratedPlace generated_place(const Python& api, PyObject* frame, std::string_v
 uint32_t python_stack(const Python& api, Thread& thread) {
   Interpreter& in = interpreter();
   const Gil gil(api);
+  const AsPython as_python;
   if (in.call_code == nullptr && !in.failed && api.ErrOccurred() == nullptr && !in.is_installing.test_and_set()) {
     if (in.call_code == nullptr && !in.failed) install(api, in);
     in.is_installing.clear();

@@ -1,6 +1,7 @@
 // See python_part.h.
 #include "profiler/rewrite/python_part.h"
 
+#include "profiler/observe/as_python.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/host.h"
 
@@ -25,6 +26,7 @@ void PythonPart::attempt() {
     } else if (cpython::python_may_run(*api)) {
       const Quiet quiet;
       const Gil gil(*api);
+      const observe::AsPython as_python;
       if (api->ErrOccurred() != nullptr || is_installing.test_and_set()) return;
       if (!done) install(*api);  // else another thread did
       is_installing.clear();

@@ -104,7 +104,8 @@ TEST(Verify, WhatIsTheSameTakesTwoRuns) {
 TEST(Verify, WhyNothingWasAppliedIsSaid) {
   Program program;
   program.sites.clear();
-  program.bare_run.skipped = {{"wide-save", "it is read by another node", 1, 2}, {"late-gradient", "clipped", 0, 5}};
+  program.bare_run.skipped = {{"wide-save", "it is read by another node", 1, 2, 0, {}, {}},
+                              {"late-gradient", "clipped", 0, 5, 0, {}, {}}};
   auto verdict = verify(program, level("lossless"));
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->answer(), Answer::none);
