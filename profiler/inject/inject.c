@@ -112,6 +112,7 @@ static void* real_function(enum tapelens_symbol symbol) {
   /* libtorch is often loaded RTLD_LOCAL, where RTLD_NEXT does not find it. */
   void* function = tapelens_in_library("libtorch_cpu.so", symbol_names[symbol]); /* or what that needs: CUPTI */
   if (function == NULL) function = tapelens_in_library("libtorch_cuda.so", symbol_names[symbol]);
+  if (function == NULL) function = tapelens_in_library("libtorch_python.so", symbol_names[symbol]);
   if (function == NULL && is_of_cupti(symbol)) function = tapelens_in_library("libcupti.so.13", symbol_names[symbol]);
   if (function == NULL && is_of_cupti(symbol)) function = tapelens_in_library("libcupti.so.12", symbol_names[symbol]);
   return function;

@@ -20,6 +20,9 @@
   X(resize_bytes_cpu, "_ZN2at6native16resize_bytes_cpuEPN3c1011StorageImplEm")                                     \
   X(resize_bytes_cuda, "_ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm")                                   \
   X(set_data, "_ZNK2at10TensorBase8set_dataERKS0_")                                                                \
+  X(to_numpy, "_ZN5torch5utils15tensor_to_numpyERKN2at6TensorEb")                                                    \
+  X(to_dlpack, "_ZN2at8toDLPackERKNS_6TensorE")                                                                      \
+  X(to_dlpack_versioned, "_ZN2at17toDLPackVersionedERKNS_6TensorE")                                                  \
   X(module_parameters, "_ZNK5torch2nn6Module10parametersEb")                                                       \
   X(adagrad_step, "_ZN5torch5optim7Adagrad4stepESt8functionIFN2at6TensorEvEE")                                       \
   X(adam_step, "_ZN5torch5optim4Adam4stepESt8functionIFN2at6TensorEvEE")                                             \

@@ -169,6 +169,10 @@ void backward_begins(ThreadState& state);
 void backward_ended(ThreadState& state);
 // Before the program gives a variable the storage of another (`x.data = y`), which is no operator.
 void begin_variable_change(const at::Tensor& variable);
+// Whether LibTorch tells the rewrites that somebody asks for an address; if not, address_leaves() is to.
+bool sees_addresses();
+// Before numpy or DLPack have the address of its storage.
+void address_leaves(const at::Tensor& tensor);
 // Before LibTorch gives a storage other memory, which is no operator, and after.
 void begin_resize(c10::StorageImpl& storage);
 void end_resize(c10::StorageImpl& storage);

@@ -1,5 +1,5 @@
-// Storages that are given other memory, and variables that are given other storages: neither is an operator. FSDP frees
-// and refills its unsharded parameters so; programs write `x.data = y`.
+// What happens to storages without an operator: they are given other memory, variables are given others, and other
+// libraries their addresses. FSDP frees and refills its unsharded parameters so; programs write `x.data = y`.
 #include <ATen/core/Tensor.h>
 #include <c10/core/StorageImpl.h>
 
@@ -32,9 +32,44 @@ void set_data(const at::TensorBase* variable, const at::TensorBase& data) {
   g_set_data(variable, data);
 }
 
+void address_leaves(const at::Tensor& tensor) {
+  if (mode() != Mode::off && g_rewrites && tensor.defined()) rewrite::address_leaves(tensor);
+}
+
+using ToNumpyFunction = void* (*)(const at::Tensor&, bool);
+ToNumpyFunction g_to_numpy;
+void* to_numpy(const at::Tensor& tensor, bool is_forced) {
+  address_leaves(tensor);
+  return g_to_numpy(tensor, is_forced);
+}
+
+using ToDlpackFunction = void* (*)(const at::Tensor&);
+ToDlpackFunction g_to_dlpack, g_to_dlpack_versioned;
+void* to_dlpack(const at::Tensor& tensor) {
+  address_leaves(tensor);
+  return g_to_dlpack(tensor);
+}
+void* to_dlpack_versioned(const at::Tensor& tensor) {
+  address_leaves(tensor);
+  return g_to_dlpack_versioned(tensor);
+}
+
+// LibTorch since 2.15 tells of every address itself.
+void watch_addresses() {
+  if (rewrite::sees_addresses()) return;
+  g_to_numpy = real<ToNumpyFunction>(TAPELENS_to_numpy);
+  if (g_to_numpy != nullptr) g_inject->replace(TAPELENS_to_numpy, reinterpret_cast<void*>(&to_numpy));
+  g_to_dlpack = real<ToDlpackFunction>(TAPELENS_to_dlpack);
+  if (g_to_dlpack != nullptr) g_inject->replace(TAPELENS_to_dlpack, reinterpret_cast<void*>(&to_dlpack));
+  g_to_dlpack_versioned = real<ToDlpackFunction>(TAPELENS_to_dlpack_versioned);
+  if (g_to_dlpack_versioned != nullptr)
+    g_inject->replace(TAPELENS_to_dlpack_versioned, reinterpret_cast<void*>(&to_dlpack_versioned));
+}
+
 }  // namespace
 
 void watch_resizes() {
+  watch_addresses();
   g_set_data = real<SetDataFunction>(TAPELENS_set_data);
   if (g_set_data != nullptr) g_inject->replace(TAPELENS_set_data, reinterpret_cast<void*>(&set_data));
   g_resize_bytes = real<ResizeFunction>(TAPELENS_resize_bytes_cpu);

@@ -42,6 +42,9 @@ void sweep(ThreadState&) {}
 void node_is_whole(observe::Thread&, const torch::autograd::Node&, const observe::NodeType&, const observe::Frame&) {}
 void backward_begins(ThreadState&) {}
 void backward_ended(ThreadState&) {}
+void begin_variable_change(const at::Tensor&) {}
+bool sees_addresses() { return true; }
+void address_leaves(const at::Tensor&) {}
 void begin_resize(c10::StorageImpl&) {}
 void end_resize(c10::StorageImpl&) {}
 

@@ -275,6 +275,12 @@ void begin_variable_change(const at::Tensor& variable) {
   if (variable.defined() && storage_of(variable) != nullptr) attempt(following(), [&] { variable_changes(variable); });
 }
 
+bool sees_addresses() { return kSeesAddresses; }
+
+void address_leaves(const at::Tensor& tensor) {
+  if (has_plain_keys(tensor) && storage_of(tensor) != nullptr) attempt(following(), [&] { expose(tensor); });
+}
+
 void watch_outputs(c10::ArrayRef<c10::IValue> outputs) {
   if constexpr (!kSeesAddresses) return;
   attempt(following(), [&] {

@@ -266,6 +266,11 @@ void expose(c10::StorageImpl& storage) {
 }  // namespace
 
 void watch_address(c10::StorageImpl& storage) { watch(storage); }
+void expose(const at::Tensor& tensor) {
+  c10::StorageImpl& storage = *storage_of(tensor);
+  if (const auto version = known_version(&storage)) version->about_to_be_written();
+  expose(storage);
+}
 void forget_watch(c10::StorageImpl& storage) { forget_materializer(storage); }
 
 void watch_again() {

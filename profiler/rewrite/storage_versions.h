@@ -132,7 +132,7 @@ const char* touched(c10::StorageImpl& storage);
 // ---- who has the address of a storage
 
 // Whether LibTorch can tell that somebody asks for an address to write to: since 2.15. Before, what is read again is
-// compared by a checksum.
+// compared by a checksum, and of numpy and DLPack the probe knows.
 template <class Storage>
 inline constexpr bool kCallsBefore = requires(Storage& storage) {
   storage.clear_materializer();
@@ -140,6 +140,8 @@ inline constexpr bool kCallsBefore = requires(Storage& storage) {
 inline constexpr bool kSeesAddresses = kCallsBefore<c10::StorageImpl>;
 // From now on it is noticed when the address of an ordinary storage is asked for; once: then it has to be called again.
 void watch_address(c10::StorageImpl& storage);
+// Where that cannot be noticed: somebody is about to have the address, and writes when he likes.
+void expose(const at::Tensor& tensor);
 // An operator is about to make copy-on-write storages of it, which LibTorch does not do while it is watched.
 void forget_watch(c10::StorageImpl& storage);
 // Storages whose addresses the kernels of this thread asked for: they are watched again when its operators have ended.

@@ -78,6 +78,13 @@ def compare(arguments, apply, folder=None):
         compared.ended = f"exit code {done.code} after {last}: {done.stderr[-500:]}"
     compared.differences = [(name, bare[name], rewritten[name]) for name in bare
                             if name not in left_out and name in rewritten and rewritten[name] != bare[name]]
+    # A kernel that answers differently once in many runs (lstsq of MKL) does so in the forward. It has to do so again.
+    if any(values[0] != bare_values[0] for _, bare_values, values in compared.differences):
+        again, _ = answers(arguments, apply)
+        for name, bare_values, values in list(compared.differences):
+            if values[0] != bare_values[0] and again.get(name) == bare_values:
+                compared.differences.remove((name, bare_values, values))
+                compared.not_repeatable = [*compared.not_repeatable, name]
     return compared
 
 
