@@ -33,7 +33,7 @@ void set_data(const at::TensorBase* variable, const at::TensorBase& data) {
 }
 
 void address_leaves(const at::Tensor& tensor) {
-  if (mode() != Mode::off && g_rewrites && tensor.defined()) rewrite::address_leaves(tensor);
+  if (mode() != Mode::off && tensor.defined()) rewrite::address_leaves(tensor);
 }
 
 using ToNumpyFunction = void* (*)(const at::Tensor&, bool);
@@ -56,7 +56,7 @@ void* to_dlpack_versioned(const at::Tensor& tensor) {
 
 // LibTorch since 2.15 tells of every address itself.
 void watch_addresses() {
-  if (rewrite::sees_addresses()) return;
+  if (!g_rewrites || rewrite::sees_addresses()) return;
   g_to_numpy = real<ToNumpyFunction>(TAPELENS_to_numpy);
   if (g_to_numpy != nullptr) g_inject->replace(TAPELENS_to_numpy, reinterpret_cast<void*>(&to_numpy));
   g_to_dlpack = real<ToDlpackFunction>(TAPELENS_to_dlpack);
