@@ -2,10 +2,23 @@
 
 #include <charconv>
 #include <filesystem>
+#include <stdexcept>
 
-#define TOML_EXCEPTIONS 0
+namespace tapelens::cli {
+namespace {
+[[noreturn]] void no_toml() { throw std::logic_error("it is no TOML: a key or a value is expected"); }
+}  // namespace
+}  // namespace tapelens::cli
+
+// What toml++ takes for granted does not hold of every text: `[ .a]`. Without assertions it is undefined then, so each is
+// an error that is caught.
+#define TOML_EXCEPTIONS 1
 #define TOML_HEADER_ONLY 1
+#define TOML_ASSERT(condition) ((condition) ? static_cast<void>(0) : tapelens::cli::no_toml())
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include "cli/toml_depth.h"
 #include "trace/regular_file.h"
@@ -30,15 +43,17 @@ trace::Result<GateSettings> read_settings(const std::string& file) {
                             " tables or lists within one another: [check] has none",
                         trace::ErrorKind::usage};
   }
-  const toml::parse_result parsed = toml::parse(*content, file);
-  if (!parsed) {
-    const toml::parse_error& error = parsed.error();
+  toml::table all;
+  try {
+    all = toml::parse(*content, file);
+  } catch (const toml::parse_error& error) {
     return trace::Error{
         file + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()),
         trace::ErrorKind::usage};
+  } catch (const std::logic_error& error) {
+    return trace::Error{file + ": " + error.what(), trace::ErrorKind::usage};
   }
   GateSettings out;
-  const toml::table& all = parsed.table();
   const toml::node* of_check = all.get("check");
   if (of_check == nullptr) return out;
   const toml::table* check = of_check->as_table();
