@@ -77,6 +77,7 @@ TEST_F(Gating, WhatIsWrongIsOneLineThatSaysWhere) {
   for (const auto& [text, words] : std::vector<std::pair<const char*, const char*>>{
            {"[check\n", "tapelens.toml:1: "},
            {"[check]\n[ .[[]]][ \"a\" .e\n", "tapelens.toml: it is no TOML"},
+           {"[check]\nb\xc3\x88 = []\n", "tapelens.toml:2: "},
            {"[check]\nbudget = []\n", "tapelens.toml:2: [check] has no key 'budget'"},
            {"[check]\n\nbudgets = [1]\n", "tapelens.toml:3: a budget is to be a string"},
            {"[check]\ntolerance = 1\n", "tapelens.toml:2: tolerance is to be a string"},
