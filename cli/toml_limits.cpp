@@ -46,7 +46,8 @@ std::optional<TomlFault> toml_fault(std::string_view toml) {
       parts = 1;
     }
     if (parts > kDeepestToml || brackets > kDeepestToml) {
-      return fault(i, "more than " + std::to_string(kDeepestToml) + " tables or lists within one another: [check] has none");
+      return fault(
+          i, "more than " + std::to_string(kDeepestToml) + " tables or lists within one another: [check] has none");
     }
     ++i;
   }
