@@ -111,7 +111,8 @@ void hook_failed();
 // Whether step_values() are of any use, and Python that is run after python_hooks.py in the same globals; or null.
 bool wants_step_values();
 const char* python_part();
-// A stack by a hash of its frames: 0 if the recording has none. `frames` innermost first.
+// A stack by a hash of its frames: 0 if the recording has none. `frames` innermost first; hash 0: it is not found by
+// one.
 uint32_t find_stack(Thread& thread, uint64_t hash);
 uint32_t add_stack(Thread& thread, uint64_t hash, std::span<const observe::FrameText> frames);
 // `is_cut`: there were more.

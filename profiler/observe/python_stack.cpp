@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "profiler/cpython/python.h"
 #include "profiler/observe/as_python.h"
@@ -43,9 +44,11 @@ struct Interpreter {
   size_t interpreter_frame = 0, first_local = 0;
   std::atomic<bool> looks = false;                    // for variables, before backwards
   std::atomic<bool> awaits_shards = false;            // parameters that FSDP has not gathered yet have no name so far
-  std::mutex lock;                                    // of the two that follow
+  std::mutex lock;                                    // of all that follow
   std::unordered_map<const void*, uint32_t> modules;  // module object -> id
   std::unordered_map<const void*, const void*> referents;  // weak reference -> module object
+  std::unordered_set<const void*> kept;                    // code objects, whose addresses stay theirs
+  std::unordered_map<uint64_t, uint32_t> kept_alike;       // how many by file, function and line
 };
 Interpreter& interpreter() {
   static auto* made = new Interpreter;
@@ -294,6 +297,25 @@ GeneratedPlace generated_place(const Python& api, PyObject* frame, std::string_v
   return place;
 }
 
+// Code that a program makes again and again (torch.enable_grad()(f) does) is not kept each time: what is not kept has
+// an address that may be another's later, so that the stack is not known by it.
+bool keep_code(const Python& api, PyObject* code, std::string_view file, std::string_view function) {
+  constexpr uint32_t kMostAlike = 16, kMost = 1 << 16;
+  const Owned first(api, api.GetAttrString(code, "co_firstlineno"));
+  if (!first) api.ErrClear();
+  const auto line = static_cast<uint64_t>(first ? api.AsLong(first.get()) : 0);
+  const std::hash<std::string_view> hash;
+  Interpreter& in = interpreter();
+  const std::lock_guard guard(in.lock);
+  if (in.kept.contains(code)) return true;
+  uint32_t& alike = in.kept_alike[mix(mix(hash(file), hash(function)), line)];
+  if (alike == kMostAlike || in.kept.size() == kMost) return false;
+  ++alike;
+  in.kept.insert(code);
+  api.IncRef(code);
+  return true;
+}
+
 uint32_t python_stack(const Python& api, Thread& thread) {
   Interpreter& in = interpreter();
   const Gil gil(api);
@@ -323,6 +345,7 @@ uint32_t python_stack(const Python& api, Thread& thread) {
 
   std::vector<std::string> texts;  // file, function
   std::vector<uint32_t> lines;
+  bool is_kept = true;
   GeneratedPlace generated;
   for (Owned frame(api, api.ThreadState_GetFrame(state)); frame; frame = Owned(api, api.Frame_GetBack(frame.get()))) {
     const Owned code(api, api.Frame_GetCode(frame.get()));
@@ -330,7 +353,7 @@ uint32_t python_stack(const Python& api, Thread& thread) {
     std::string function = text_attribute(api, code.get(), "co_qualname");
     texts.push_back(function.empty() ? text_attribute(api, code.get(), "co_name") : std::move(function));
     lines.push_back(static_cast<uint32_t>(std::max(0, api.Frame_GetLineNumber(frame.get()))));
-    api.IncRef(code.get());  // kept: the hash knows it by its address
+    is_kept &= keep_code(api, code.get(), texts[texts.size() - 2], texts.back());
     if (lines.size() == 1) generated = generated_place(api, frame.get(), texts.back());
   }
   std::vector<FrameText> frames;
@@ -340,7 +363,7 @@ uint32_t python_stack(const Python& api, Thread& thread) {
     frames.front().is_generated = true;
     frames.insert(frames.begin() + 1, generated.of.begin(), generated.of.end());
   }
-  return frames.empty() ? 0 : record::add_stack(thread, hash, frames);
+  return frames.empty() ? 0 : record::add_stack(thread, is_kept ? hash : 0, frames);
 }
 
 }  // namespace

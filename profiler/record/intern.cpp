@@ -25,7 +25,9 @@ using trace::RecordKind;
 struct Tables {
   std::mutex lock;
   std::unordered_map<std::string, uint32_t> strings;
-  std::unordered_map<uint64_t, uint32_t> stacks, layouts, frames;
+  std::unordered_map<uint64_t, uint32_t> stacks_by_frames, stacks, layouts,
+      frames;  // by hashes; of `stacks` the caller's
+  uint32_t stacks_told = 0;
   std::unordered_set<uint32_t> sources;  // strings: files that frames name
 };
 Tables& tables() {
@@ -176,8 +178,12 @@ uint32_t add_frames(ThreadState& thread, uint64_t hash, std::span<const FrameTex
     }
     ids.push_back(at->second);
   }
-  const auto [at, is_new] = t.stacks.try_emplace(hash, static_cast<uint32_t>(t.stacks.size() + 1));
+  uint64_t content = mix(0x57ac4, ids.size());
+  for (const uint32_t frame : ids) content = mix(content, frame);
+  const auto [at, is_new] = t.stacks_by_frames.try_emplace(content, t.stacks_told + 1);
+  t.stacks_told += is_new;
   if (is_new) write_stack<trace::StackRecord, uint32_t>(thread, RecordKind::stack, at->second, ids);
+  if (hash != 0) t.stacks.emplace(hash, at->second);
   return at->second;
 }
 
@@ -202,7 +208,8 @@ namespace {
 uint32_t add_native_stack(ThreadState& thread, uint64_t hash, std::span<const uint64_t> program_counters) {
   Tables& t = tables();
   const std::lock_guard guard(t.lock);
-  const auto [at, is_new] = t.stacks.try_emplace(hash, static_cast<uint32_t>(t.stacks.size() + 1));
+  const auto [at, is_new] = t.stacks.try_emplace(hash, t.stacks_told + 1);
+  t.stacks_told += is_new;
   if (is_new)
     write_stack<trace::NativeStackRecord, uint64_t>(thread, RecordKind::native_stack, at->second,
                                                     at_most_a_block(program_counters, kMostFrames / 2));
