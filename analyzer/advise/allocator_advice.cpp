@@ -123,7 +123,9 @@ class Trying {
   peak::ReservedSettings under(const std::string& settings, uint64_t card) const {
     // On a smaller card the process may have no more than it.
     const uint64_t allowed = requests_.allowed == kNoLimit ? kNoLimit : std::min(requests_.allowed, card);
-    return {allocator::parse_settings(settings).settings, card, allowed};
+    allocator::Settings parsed = allocator::parse_settings(settings).settings;
+    parsed.order = requests_.settings.order;
+    return {parsed, card, allowed};
   }
   peak::ReservedOutcome replay(const Together::Set& set, const std::string& settings, uint64_t card) const {
     const std::vector<const peak::WhatIf*> changes = set.changes();

@@ -85,7 +85,7 @@ bool CachingAllocator::is_cached(uint64_t bytes, uint64_t stream, PoolId pool) {
   return best_fit(asked) != pools_[asked.pool].cached.end();
 }
 
-// The smallest that is large enough, of the oldest segment; end() if there is none that may be given out.
+// The smallest that is large enough, the first in their order; end() if there is none that may be given out.
 CachingAllocator::Keys::iterator CachingAllocator::best_fit(const Request& request) {
   Keys& cached = pools_[request.pool].cached;
   const auto none = cached.end();
@@ -136,7 +136,8 @@ void CachingAllocator::delete_block(Index block) {
 
 CachingAllocator::Key CachingAllocator::key(Index block) const {
   const Piece& piece = blocks_[block];
-  return {piece.stream, piece.size, piece.segment, piece.address, block};
+  const uint32_t age = settings_.order == Order::by_age ? ages_[piece.segment] : 0;
+  return {piece.stream, piece.size, age, piece.address, block};
 }
 
 CachingAllocator::Key CachingAllocator::unmapped_key(Index block) const {
@@ -218,6 +219,12 @@ void CachingAllocator::free_block(Index block) {
   cache(block);
 }
 
+uint32_t CachingAllocator::new_number() {
+  const auto number = static_cast<uint32_t>(ages_.size());
+  ages_.push_back(number);
+  return number;
+}
+
 CachingAllocator::Index CachingAllocator::new_segment(const Request& request) {
   if (allowed_ != kNoLimit && reserved_ + request.segment_size > allowed_) return 0;
   if (settings_.expandable_segments) return expand(request);
@@ -229,7 +236,7 @@ CachingAllocator::Index CachingAllocator::new_segment(const Request& request) {
   piece.size = request.segment_size;
   piece.stream = request.stream;
   piece.pool = request.pool;
-  piece.segment = ++segments_;
+  piece.segment = new_number();
   return new_block(piece);
 }
 
@@ -245,6 +252,7 @@ std::vector<CachingAllocator::Segment> CachingAllocator::segments() const {
     if (first.size == 0 || !first.is_mapped || (first.before != 0 && blocks_[first.before].is_mapped)) continue;
     const Pool& pool = pools_[first.pool];
     Segment segment{first.address, 0, first.stream, pool.id, pool.is_small, first.is_expandable, {}};
+    if (first.is_expandable) segment.base = base_of(first.address);
     for (const Piece* piece = &first;; piece = &blocks_[piece->after]) {
       segment.size += piece->size;
       segment.blocks.push_back({piece->address, piece->size, piece->number});

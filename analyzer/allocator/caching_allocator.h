@@ -12,6 +12,7 @@
 #include <memory_resource>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "analyzer/allocator/settings.h"
@@ -90,8 +91,17 @@ class CachingAllocator {
     PoolId pool;
     bool is_small, is_expandable;
     std::vector<Block> blocks;  // all of it
+    uint64_t base = 0;          // of an expandable one: where the addresses begin that it is mapped in
   };
   std::vector<Segment> segments() const;
+  // What there is already, in the order of its age; before anything is allocated. Cached blocks do not touch, and
+  // pieces of one range of addresses follow each other in the order of addresses.
+  void adopt(std::span<const Segment> segments);
+  // Of what was adopted the ages may be a guess. The program got the cached block at `given` where the oldest segment
+  // says another: its segment is older than that one's. False: that does not explain it.
+  bool learn_age(uint64_t bytes, uint64_t stream, PoolId pool, uint64_t given);
+  // How old the adopted segment is that begins there: 1 the oldest.
+  uint32_t age_of(uint64_t address) const { return ages_[adopted_.at(address)]; }
 
  private:
   using Index = uint32_t;  // of a block; 0: none
@@ -100,14 +110,14 @@ class CachingAllocator {
     int64_t age_base = 0;
     Index before = 0, after = 0;  // in its segment
     uint32_t pool = 0;
-    uint32_t segment = 0;  // which, in the order in which they were reserved
+    uint32_t segment = 0;  // its number
     Number number = 0;
     bool is_used = false, is_mapped = true, is_expandable = false;
   };
   // Cached blocks in the order in which they are looked through.
   struct Key {
     uint64_t stream, size;
-    uint32_t segment;  // older ones first (PyTorch before 2.11: lower addresses)
+    uint32_t age;  // of its segment: older ones first; 0 where addresses decide
     uint64_t address;
     Index block = 0;
     auto operator<=>(const Key&) const = default;
@@ -143,16 +153,20 @@ class CachingAllocator {
   void give_out(Number number, Index block, uint64_t size);
   void free_block(Index block);
 
+  uint32_t new_number();
   Index new_segment(const Request& request);
   Index expand(const Request& request);
   Index find_expandable(const Request& request);
   uint64_t page_of(uint32_t pool) const;
   bool map(Index block, uint64_t size);
+  void adopt_range(std::span<const Segment> pieces);
+  Index adopt_blocks(const Segment& segment, uint32_t number, Index before);
   void unmap(Index block);
   struct Range {
     uint64_t begin, end;
   };
   Range whole_pages(const Piece& piece) const;
+  uint64_t base_of(uint64_t address) const { return *std::prev(expandable_.upper_bound(address)); }
 
   std::vector<Index> garbage() const;
   bool is_whole(Index block) const { return !is_split(blocks_[block]) && !blocks_[block].is_expandable; }
@@ -161,6 +175,8 @@ class CachingAllocator {
   void release_pool_blocks(uint32_t pool);
   void release_segment(Index block);
   void changed(int64_t bytes);
+
+  void cache_again(uint32_t pool);
 
   const Settings settings_;
   Device& device_;
@@ -172,8 +188,10 @@ class CachingAllocator {
   std::vector<Number> waiting_;
   std::vector<Pool> pools_;  // small and large by turns; first those that are not private
   std::map<PoolId, uint32_t> pool_numbers_;
-  std::set<uint64_t> expandable_;  // where the addresses of such segments begin
-  uint32_t segments_ = 0;          // that there ever were
+  std::set<uint64_t> expandable_;         // where the addresses of such segments begin
+  std::vector<uint32_t> ages_{0};         // by the number of a segment
+  uint32_t adopted_ages_ = 0;             // the oldest are theirs
+  std::map<uint64_t, uint32_t> adopted_;  // numbers of the segments that there were, by address
   uint64_t reserved_ = 0, reserved_peak_ = 0;
 };
 

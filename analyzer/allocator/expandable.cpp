@@ -33,7 +33,7 @@ CachingAllocator::Index CachingAllocator::find_expandable(const Request& request
   all.size = kExpandableAddresses / page_of(request.pool) * page_of(request.pool);
   all.stream = request.stream;
   all.pool = request.pool;
-  all.segment = ++segments_;
+  all.segment = new_number();
   all.is_mapped = false;
   all.is_expandable = true;
   const Index block = new_block(all);
@@ -84,7 +84,7 @@ bool CachingAllocator::map(Index block, uint64_t size) {
 // Pages count from the begin of the segment's addresses.
 CachingAllocator::Range CachingAllocator::whole_pages(const Piece& piece) const {
   const uint64_t page = page_of(piece.pool);
-  const uint64_t all = *std::prev(expandable_.upper_bound(piece.address));
+  const uint64_t all = base_of(piece.address);
   const uint64_t begin = all + (piece.address - all + page - 1) / page * page;
   return {begin, std::max(begin, all + (piece.address + piece.size - all) / page * page)};
 }

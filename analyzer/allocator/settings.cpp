@@ -4,11 +4,13 @@
 #include <bit>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 namespace tapelens::allocator {
 namespace {
 
-constexpr int kFirstPower = 20;  // 1 MiB
+constexpr int kFirstPower = 20;                              // 1 MiB
+constexpr std::pair<uint32_t, uint32_t> kFirstByAge{2, 12};  // version of PyTorch
 
 // Of memory of the host, of how the device is asked, or of what the process may have, which CachingAllocator is told.
 bool changes_nothing(std::string_view key) {
@@ -102,6 +104,15 @@ uint64_t Settings::divisions_of(uint64_t bytes) const {
   const int power = std::bit_width(bytes) - 1;
   const int last = static_cast<int>(roundup_divisions.size()) - 1;
   return roundup_divisions[static_cast<size_t>(std::clamp(power - kFirstPower, 0, last))];
+}
+
+std::optional<Order> order_of(std::string_view torch_version) {
+  uint32_t major = 0, minor = 0;
+  const char* const end = torch_version.data() + torch_version.size();
+  const auto [dot, error] = std::from_chars(torch_version.data(), end, major);
+  if (error != std::errc() || dot == end || *dot != '.') return std::nullopt;
+  if (std::from_chars(dot + 1, end, minor).ec != std::errc()) return std::nullopt;
+  return std::pair(major, minor) < kFirstByAge ? Order::by_address : Order::by_age;
 }
 
 ParsedSettings parse_settings(std::string_view text) {

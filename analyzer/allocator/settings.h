@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,14 @@ namespace tapelens::allocator {
 inline constexpr uint64_t kMiB = uint64_t{1} << 20;
 inline constexpr uint64_t kNoLimit = UINT64_MAX;
 
+// Of cached blocks of one size, which is given out first: that of the oldest segment (PyTorch from 2.12 on,
+// pytorch#183591), or that at the lowest address. No setting, but what the version of PyTorch does.
+enum class Order : uint8_t { by_age, by_address };
+// "2.15.0+cu130"; none: it says no version.
+std::optional<Order> order_of(std::string_view torch_version);
+
 struct Settings {
+  Order order = Order::by_age;
   bool expandable_segments = false;
   uint64_t max_split_size = kNoLimit;            // blocks of so many bytes and more are not split
   uint64_t max_non_split_rounding = 20 * kMiB;   // by how much such a block may be larger than what it is given out for
@@ -24,6 +32,7 @@ struct Settings {
 
   // The divisions for requests of so many bytes.
   uint64_t divisions_of(uint64_t bytes) const;
+  bool operator==(const Settings&) const = default;
 };
 
 // Keys that are about pinned memory and the like change nothing of it and are skipped.

@@ -80,6 +80,16 @@ void load_layouts(Tables& t, Text& text) {
   }
 }
 
+// Whether its first process says so; tables that cannot be read are told of by load_process().
+bool is_imported(const Recording& recording, const Text& text) {
+  if (recording.processes().empty()) return false;
+  Tables t = Tables::of_process(recording, trace::ProcessIndex{0});
+  std::vector<uint32_t> keys = t.column(column<table::Information>.key);
+  t.below(column<table::Information>.key, keys, text.string_begin.size() - 2);
+  if (!t.is_sound(Table::information)) return false;
+  return std::ranges::any_of(keys, [&](uint32_t key) { return text.string(StringId{key}) == "imported_from"; });
+}
+
 }  // namespace
 
 Text load_text(const Recording& recording) {
@@ -112,6 +122,7 @@ Text load_text(const Recording& recording) {
   if (!t.is_sound(Table::devices)) text.device_name = {};
   text.left_out = t.left_out();
   if (t.is_sound(Table::strings)) load_source_files(recording, text);
+  if (t.is_sound(Table::strings)) text.is_imported = is_imported(recording, text);
   return text;
 }
 

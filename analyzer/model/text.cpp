@@ -21,14 +21,34 @@ namespace {
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-// ".../lib/python3.12/asyncio/base_events.py", but not what is installed beside it.
-bool is_python_standard_library(std::string_view file) {
-  const size_t place = file.rfind("/lib/python3");
-  if (place == std::string_view::npos) return false;
-  return !contains(file.substr(place), "/site-packages/") && !contains(file.substr(place), "/dist-packages/");
+// Paths of Windows have other separators.
+std::string with_slashes(std::string_view file) {
+  std::string path(file);
+  std::ranges::replace(path, '\\', '/');
+  return path;
+}
+
+// "/site-packages/torch/": in a path, or at the begin of a relative one.
+bool has_folder(std::string_view file, std::string_view folder) {
+  return contains(file, folder) || file.starts_with(folder.substr(1));
+}
+
+bool is_installed(std::string_view file) {
+  return has_folder(file, "/site-packages/") || has_folder(file, "/dist-packages/");
+}
+
+// ".../lib/python3.12/asyncio/base_events.py", "C:/Python312/Lib/asyncio/base_events.py", but not what is installed
+// beside it.
+bool is_python_standard_library(std::string_view file, bool is_of_windows) {
+  size_t place = file.rfind("/lib/python3");
+  if (place == std::string_view::npos && is_of_windows)
+    place = std::max(file.rfind("/Lib/") + 1, file.rfind("/lib/") + 1);
+  return place != std::string_view::npos && place != 0 && !is_installed(file.substr(place));
 }
 
 }  // namespace
+
+bool is_python_frame(std::string_view file) { return file.ends_with(".py") || file.starts_with('<'); }
 
 bool is_library_frame(std::string_view file, std::string_view function) {
   static constexpr std::array<std::string_view, 12> kFiles = {"/site-packages/torch/",
@@ -47,15 +67,18 @@ bool is_library_frame(std::string_view file, std::string_view function) {
       "at::", "c10::", "torch::", "std::", "__libc_start", trace::kInductor};
   // Modules of Python itself; code that torch.fx generated.
   if (file.starts_with("<frozen ") || file.starts_with("<eval_with_key>")) return true;
-  if (std::ranges::any_of(kFiles, [&](std::string_view part) { return contains(file, part); })) return true;
-  if (is_python_standard_library(file)) return true;
+  const bool is_of_windows = contains(file, "\\");
+  const std::string path = is_of_windows ? with_slashes(file) : std::string();
+  if (is_of_windows) file = path;
+  if (std::ranges::any_of(kFiles, [&](std::string_view part) { return has_folder(file, part); })) return true;
+  if (is_python_standard_library(file, is_of_windows)) return true;
   return std::ranges::any_of(kFunctions, [&](std::string_view prefix) { return function.starts_with(prefix); });
 }
 
 bool is_own_frame(const Text& text, FrameId frame) {
   const std::string_view file = text.string(text.frame_file[frame]);
-  return !contains(file, "/site-packages/") && !contains(file, "/dist-packages/") &&
-         !is_library_frame(file, text.string(text.frame_function[frame]));
+  const bool is_of_package = contains(file, "\\") ? is_installed(with_slashes(file)) : is_installed(file);
+  return !is_of_package && !is_library_frame(file, text.string(text.frame_function[frame]));
 }
 
 FrameId own_frame(const Text& text, StackId stack) {
@@ -64,8 +87,25 @@ FrameId own_frame(const Text& text, StackId stack) {
   return own == frames.end() ? source_frame(text, stack) : *own;
 }
 
+namespace {
+
+// Of a snapshot, whose frames in C++ are PyTorch's and the interpreter's, under any name.
+FrameId imported_source_frame(const Text& text, std::span<const FrameId> frames) {
+  const auto is_python = [&](FrameId frame) { return is_python_frame(text.string(text.frame_file[frame])); };
+  FrameId first;
+  for (const FrameId frame : frames) {
+    if (!is_python(frame)) continue;
+    if (is_own_frame(text, frame)) return frame;
+    if (!first) first = frame;
+  }
+  return first;
+}
+
+}  // namespace
+
 FrameId source_frame(const Text& text, StackId stack) {
   const std::span<const FrameId> frames = text.stack(stack);
+  if (const FrameId python = text.is_imported ? imported_source_frame(text, frames) : FrameId{}) return python;
   for (const FrameId frame : frames) {
     if (!is_library_frame(text.string(text.frame_file[frame]), text.string(text.frame_function[frame]))) return frame;
   }

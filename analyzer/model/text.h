@@ -34,6 +34,7 @@ struct Text {
   IdColumn<DeviceId, StringId> device_name;
   std::vector<SourceFile> sources;  // in the order of path; see source_files.h
   std::vector<LeftOut> left_out;
+  bool is_imported = false;  // as Process::is_imported
 
   std::string_view string(StringId id) const {
     return std::string_view(bytes).substr(string_begin[id.value], string_begin[id.value + 1] - string_begin[id.value]);
@@ -54,7 +55,8 @@ struct Text {
 std::string layout_text(const Text& text, LayoutId layout);
 
 // The frame to show for a stack: the innermost one that is neither PyTorch's nor the standard library's (Python's or
-// C++'s); the innermost of all if there is no such; none for an empty stack.
+// C++'s); the innermost of all if there is no such; none for an empty stack. Of an imported snapshot: the innermost of
+// the user's own in Python, then the innermost in Python.
 FrameId source_frame(const Text& text, StackId stack);
 
 // Whether it is of the user's own files, which are neither those of is_library_frame() nor in an installed package.
@@ -64,5 +66,6 @@ FrameId own_frame(const Text& text, StackId stack);
 
 // Whether a frame's file belongs to PyTorch or to the language: what a reader did not write.
 bool is_library_frame(std::string_view file, std::string_view function);
+bool is_python_frame(std::string_view file);
 
 }  // namespace tapelens::model

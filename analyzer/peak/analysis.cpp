@@ -41,8 +41,12 @@ std::string_view number_of(std::string_view device) {
 const DeviceRequests& Analysis::requests(DeviceId device) const {
   return requests_[device.value].get([&] {
     const std::string number(number_of(text_.string(text_.device_name[device])));
-    return device_requests(process_, text_, device, information("cuda_allocator_settings"),
-                           bytes_noted("cuda_memory_allowed:" + number));
+    const uint64_t until = bytes_noted("imported_in_order_until");
+    return device_requests(process_, text_, device,
+                           {.settings = information("cuda_allocator_settings"),
+                            .torch_version = information("torch_version"),
+                            .allowed = bytes_noted("cuda_memory_allowed:" + number),
+                            .until = until <= INT64_MAX ? Time{static_cast<int64_t>(until)} : kNever});
   });
 }
 

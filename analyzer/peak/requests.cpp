@@ -12,6 +12,8 @@ namespace {
 using allocator::CachingAllocator;
 using allocator::PoolId;
 
+constexpr uint32_t kMostLearned = 2000;
+
 bool gives_back(SegmentChange change) { return change == SegmentChange::freed || change == SegmentChange::unmapped; }
 
 // Gives what the recorded device gave, and notes the first request that it was not asked for then.
@@ -73,16 +75,24 @@ class RecordedDevice : public allocator::Device {
 
 class Comparison {
  public:
-  Comparison(const Process& process, const Text& text, DeviceId device, DeviceRequests& out)
+  // `most_learned`: how many facts it may learn of the ages of segments that there were before.
+  Comparison(const Process& process, const Text& text, DeviceId device, Time until, DeviceRequests& out,
+             uint32_t most_learned)
       : p_(process),
         text_(text),
+        until_(until),
+        most_learned_(most_learned),
         out_(out),
         events_(process, device),
         recorded_(process.segment_events),
-        allocator_(out.settings, recorded_, process.allocations.rows() + 1, out.allowed) {}
+        allocator_(out.settings, recorded_, process.allocations.rows() + 1, out.allowed) {
+    allocator_.adopt(out.before);
+  }
 
   void run() {
     while (const std::optional<DeviceEvent> event = events_.next()) {
+      if (is_before(p_, event->time)) continue;
+      if (event->time >= until_) break;
       if (event->kind == DeviceEvent::Kind::segment) {
         waiting_.push_back(SegmentEventId{event->row});
         continue;
@@ -104,6 +114,14 @@ class Comparison {
     out_.compared += waiting_.size();
     give_back_whole_pools();
     if (recorded_.differs() || !recorded_.left().empty()) differs("the last segments were given back otherwise");
+  }
+
+  uint32_t learned() const { return learned_; }
+  // What there was before, the oldest first by what was learned.
+  std::vector<CachingAllocator::Segment> before() const {
+    std::vector<CachingAllocator::Segment> all = out_.before;
+    std::ranges::stable_sort(all, {}, [&](const auto& one) { return allocator_.age_of(one.address); });
+    return all;
   }
 
  private:
@@ -139,6 +157,7 @@ class Comparison {
     const auto bytes = static_cast<uint64_t>(p_.allocations.bytes[id].value);
     const PoolId pool{b.graph_pool[block], b.user_pool[block]};
     before_request(id, b.stream[block], pool);
+    if (learned_ < most_learned_ && allocator_.learn_age(bytes, b.stream[block], pool, b.address[block])) ++learned_;
     add(Request::Kind::allocate, id.value);
     if (!allocator_.allocate(id.value, bytes, b.stream[block], pool)) {
       return differs("a segment would be reserved that was not");
@@ -217,6 +236,9 @@ class Comparison {
 
   const Process& p_;
   const Text& text_;
+  const Time until_;
+  const uint32_t most_learned_;
+  uint32_t learned_ = 0;
   DeviceRequests& out_;
   DeviceEvents events_;
   RecordedDevice recorded_;
@@ -227,18 +249,40 @@ class Comparison {
 
 }  // namespace
 
-DeviceRequests device_requests(const Process& process, const Text& text, DeviceId device, std::string_view settings,
-                               uint64_t allowed) {
-  DeviceRequests out;
-  const allocator::ParsedSettings parsed = allocator::parse_settings(settings);
-  out.settings = parsed.settings;
-  out.allowed = allowed;
+DeviceRequests device_requests(const Process& process, const Text& text, DeviceId device, const AllocatorNoted& noted) {
+  DeviceRequests none;
+  const allocator::ParsedSettings parsed = allocator::parse_settings(noted.settings);
+  none.device = device;
+  none.settings = parsed.settings;
+  none.allowed = noted.allowed;
   if (!parsed.unknown.empty()) {
-    out.differs = "the setting " + parsed.unknown.front() + " is not modelled";
-    return out;
+    none.differs = "the setting " + parsed.unknown.front() + " is not modelled";
+    return none;
   }
-  Comparison(process, text, device, out).run();
-  return out;
+  MemoryBefore before = memory_before(process, device, parsed.settings);
+  if (!before) {
+    none.differs = "blocks from before the history lie over each other";
+    return none;
+  }
+  none.before = std::move(*before);
+  const auto compared = [&](allocator::Order order) {
+    DeviceRequests out = none;
+    out.settings.order = order;
+    Comparison learning(process, text, device, noted.until, out, kMostLearned);
+    learning.run();
+    if (learning.learned() == 0) return out;
+    // The ages that explain all of it have to be one order from the begin on.
+    DeviceRequests again = none;
+    again.settings.order = order;
+    again.before = learning.before();
+    Comparison(process, text, device, noted.until, again, 0).run();
+    return again;
+  };
+  if (const auto order = allocator::order_of(noted.torch_version)) return compared(*order);
+  DeviceRequests by_address = compared(allocator::Order::by_address);
+  if (by_address.is_exact()) return by_address;
+  DeviceRequests by_age = compared(allocator::Order::by_age);
+  return by_age.is_exact() || by_age.compared > by_address.compared ? by_age : by_address;
 }
 
 }  // namespace tapelens::peak

@@ -14,6 +14,7 @@
 #include "analyzer/allocator/caching_allocator.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/text.h"
+#include "analyzer/peak/memory_before.h"
 
 namespace tapelens::peak {
 
@@ -27,6 +28,8 @@ struct Request {
 };
 
 struct DeviceRequests {
+  DeviceId device;
+  std::vector<allocator::CachingAllocator::Segment> before;  // what there was before the first; of a recording nothing
   std::vector<Request> all;
   std::vector<allocator::PoolId> pools;  // that the program emptied, one an entry
   allocator::Settings settings;
@@ -38,8 +41,13 @@ struct DeviceRequests {
   uint64_t compared = 0;  // blocks and segment events
 };
 
-// `settings`: of PYTORCH_CUDA_ALLOC_CONF.
-DeviceRequests device_requests(const Process& process, const Text& text, DeviceId device, std::string_view settings,
-                               uint64_t allowed);
+// What of the program's run decides how the allocator answers.
+struct AllocatorNoted {
+  std::string_view settings;               // PYTORCH_CUDA_ALLOC_CONF
+  std::string_view torch_version;          // empty: not known, and both orders of cached blocks are tried
+  uint64_t allowed = allocator::kNoLimit;  // as in DeviceRequests
+  Time until = kNever;                     // from then on the order of what happened is not known
+};
+DeviceRequests device_requests(const Process& process, const Text& text, DeviceId device, const AllocatorNoted& noted);
 
 }  // namespace tapelens::peak

@@ -1,6 +1,7 @@
 #include "analyzer/peak/reserved.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -10,18 +11,36 @@ namespace {
 using allocator::CachingAllocator;
 using allocator::PoolId;
 
-// A card of so many bytes. Each segment lies above those before it.
+// A card of so many bytes. A segment lies where the next recorded one of its size did, as long as nothing is there, for
+// addresses may decide which cached block is given out; else below all others.
 class Card : public allocator::Device {
  public:
-  explicit Card(uint64_t bytes) : bytes_(bytes) {}
+  Card(uint64_t bytes, const SegmentEvents& events, DeviceId device) : bytes_(bytes) {
+    for (const SegmentEventId row : events.ids()) {
+      if (events.device[row] != device || events.change[row] != SegmentChange::allocated) continue;
+      const auto size = static_cast<uint64_t>(events.bytes[row].value);
+      recorded_[size].push_back(events.address[row]);
+      lowest_ = std::min(lowest_, events.address[row]);
+    }
+    for (auto& [size, addresses] : recorded_) std::ranges::reverse(addresses);
+  }
 
   std::optional<uint64_t> allocate(uint64_t bytes) override {
     if (!take(bytes)) return std::nullopt;
-    const uint64_t address = next_;
-    next_ += bytes;
+    const uint64_t address = place_for(bytes);
+    lowest_ = std::min(lowest_, address);
+    there_[address] = address + bytes;
     return address;
   }
-  void free(uint64_t, uint64_t bytes) override { used_ -= bytes; }
+  void free(uint64_t address, uint64_t bytes) override {
+    used_ -= bytes;
+    there_.erase(address);
+  }
+  // What there is already; false: it is more than the card has.
+  bool adopt(const CachingAllocator::Segment& segment) {
+    if (!segment.is_expandable) there_[segment.address] = segment.address + segment.size;
+    return take(segment.size);
+  }
   uint64_t reserve_addresses() override {
     const uint64_t address = expandable_;
     expandable_ += allocator::kExpandableAddresses;
@@ -29,6 +48,7 @@ class Card : public allocator::Device {
   }
   bool map(uint64_t, uint64_t bytes) override { return take(bytes); }
   void unmap(uint64_t, uint64_t bytes) override { used_ -= bytes; }
+  uint64_t used() const { return used_; }
 
  private:
   bool take(uint64_t bytes) {
@@ -36,8 +56,26 @@ class Card : public allocator::Device {
     used_ += bytes;
     return true;
   }
+  bool is_free(uint64_t address, uint64_t bytes) const {
+    const auto behind = there_.lower_bound(address + bytes);
+    return behind == there_.begin() || std::prev(behind)->second <= address;
+  }
+  uint64_t place_for(uint64_t bytes) {
+    if (const auto of_size = recorded_.find(bytes); of_size != recorded_.end()) {
+      for (std::vector<uint64_t>& left = of_size->second; !left.empty();) {
+        const uint64_t address = left.back();
+        left.pop_back();
+        if (is_free(address, bytes)) return address;
+      }
+    }
+    return lowest_ - bytes;
+  }
+
   const uint64_t bytes_;
-  uint64_t used_ = 0, next_ = uint64_t{1} << 32, expandable_ = uint64_t{1} << 60;
+  uint64_t used_ = 0, expandable_ = uint64_t{1} << 60;
+  uint64_t lowest_ = uint64_t{1} << 47;                           // that a segment had
+  std::unordered_map<uint64_t, std::vector<uint64_t>> recorded_;  // addresses by size, the next at the end
+  std::map<uint64_t, uint64_t> there_;                            // begins and ends
 };
 
 // What is given back or made at another time than recorded, in the order of time.
@@ -57,13 +95,15 @@ class Run {
         changed_(changed),
         numbers_(process.allocations.rows() + 1),
         moved_(moves()),
-        card_(settings.card),
+        card_(settings.card, process.segment_events, requests.device),
         allocator_(settings.settings, card_, numbers_, settings.allowed),
         block_of_(process.allocations.rows() + 1) {
     for (uint32_t row = 1; row <= p_.device_blocks.rows(); ++row) block_of_[p_.device_blocks.allocation.raw[row]] = row;
+    is_as_it_was_ = settings.settings == requests.settings;
   }
 
   ReservedOutcome run() {
+    if (!begin()) return out_;
     for (const Request& request : requests_.all) {
       while (next_ < moved_.size() && moved_[next_].time <= request.time) {
         if (!happens(moved_[next_++], request)) return out_;
@@ -74,6 +114,34 @@ class Run {
   }
 
  private:
+  // What there was before the history: as it was, or, under other settings, as if it had been asked for then.
+  bool begin() {
+    for (const CachingAllocator::Segment& segment : requests_.before) {
+      if (is_as_it_was_ && !card_.adopt(segment)) return no_room(segment);
+    }
+    if (is_as_it_was_) allocator_.adopt(requests_.before);
+    out_.peak = Bytes{static_cast<int64_t>(allocator_.reserved_peak())};
+    for (const CachingAllocator::Segment& segment : requests_.before) {
+      for (const CachingAllocator::Block& block : segment.blocks) {
+        if (block.number == 0) continue;
+        const bool is_there = is_changed_.empty() || is_changed_[block.number] != kNeverMade;
+        if (is_as_it_was_ && !is_there) allocator_.free(block.number);
+        if (is_as_it_was_ || !is_there) continue;
+        const auto bytes = static_cast<uint64_t>(p_.allocations.bytes[AllocationId{block.number}].value);
+        if (!allocate(block.number, bytes, block.number, {Time{}, block.number, Request::Kind::allocate})) return false;
+      }
+    }
+    return true;
+  }
+
+  bool no_room(const CachingAllocator::Segment& segment) {
+    const auto used = std::ranges::find_if(segment.blocks, [](const auto& block) { return block.number != 0; });
+    const uint32_t row = used == segment.blocks.end() ? 0 : used->number;
+    const Bytes bytes{static_cast<int64_t>(segment.size)};
+    out_.failed = {{Time{}, row, Request::Kind::allocate}, bytes, Bytes{static_cast<int64_t>(card_.used())}};
+    return false;
+  }
+
   // The allocations that live otherwise, and what is there instead of some.
   std::vector<Moved> moves() {
     std::vector<Moved> moved;
@@ -161,6 +229,7 @@ class Run {
   std::vector<uint8_t> is_changed_;  // by allocation; empty: none is
   uint32_t numbers_;                 // how many; one for requests that found no memory, then what is made instead
   const std::vector<Moved> moved_;
+  bool is_as_it_was_ = true;  // the settings are those of the recording
   size_t next_ = 0;
   Card card_;
   CachingAllocator allocator_;

@@ -17,12 +17,14 @@ void FrameList::Frames::add(trace::FrameId frame) {
 
 void FrameList::clear() {
   all_.clear();
-  program_.clear();
+  native_.clear();
+  python_.clear();
 }
 
-void FrameList::add(trace::FrameId frame, bool is_native) {
+void FrameList::add(trace::FrameId frame, FrameKind kind) {
   all_.add(frame);
-  if (!is_native) program_.add(frame);
+  if (kind == FrameKind::python) python_.add(frame);
+  if (kind == FrameKind::native) native_.add(frame);
 }
 
 }  // namespace tapelens::snapshot

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -12,12 +13,14 @@ namespace tapelens::snapshot {
 // A recording of a run keeps as many frames of a stack, the innermost.
 inline constexpr size_t kMostFrames = 8 * 1024 - 64;
 
+enum class FrameKind : uint8_t { python, native, library };  // in C++; of PyTorch, the interpreter and the like
+
 class FrameList {
  public:
   void clear();
-  // From the innermost on. `is_native`: of PyTorch or the interpreter.
-  void add(trace::FrameId frame, bool is_native);
-  // Without native frames, which do not name the program; all frames if there are no others.
+  // From the innermost on.
+  void add(trace::FrameId frame, FrameKind kind);
+  // Python's; if there are none, those in C++ that are no library's; if there are none, all.
   std::span<const trace::FrameId> kept() const { return chosen().frames; }
   // Frames past kMostFrames were left out.
   bool is_cut() const { return chosen().is_cut; }
@@ -29,8 +32,11 @@ class FrameList {
     void clear();
     void add(trace::FrameId frame);
   };
-  const Frames& chosen() const { return program_.frames.empty() ? all_ : program_; }
-  Frames all_, program_;
+  const Frames& chosen() const {
+    if (!python_.frames.empty()) return python_;
+    return native_.frames.empty() ? all_ : native_;
+  }
+  Frames all_, native_, python_;
 };
 
 }  // namespace tapelens::snapshot

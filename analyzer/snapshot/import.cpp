@@ -68,6 +68,7 @@ trace::Result<trace::SealSummary> import_snapshot(const ImportOptions& options) 
   if (facts.before > 0) inform("imported_older_allocations", std::to_string(facts.before));
   if (process.annotations_of_tensors() > 0)
     inform("imported_annotations_left_out", std::to_string(process.annotations_of_tensors()));
+  inform("imported_in_order_until", std::to_string(process.ordered_until().ns));
   if (!snapshot->settings.empty()) inform("cuda_allocator_settings", snapshot->settings);
 
   trace::SealSummary summary;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "analyzer/model/text.h"
 #include "analyzer/pickle/malformed.h"
 #include "analyzer/snapshot/native_frames.h"
 
@@ -74,7 +75,7 @@ enum Word : uint64_t {
   kNotApplicable,
 };
 
-constexpr uint64_t kNativeFrame = uint64_t{1} << 32;
+constexpr uint32_t kFrameKindBit = 32;  // of the payload of a frame
 // Sizes and times beyond these are no snapshot's, and their sums are no numbers of 63 bits.
 constexpr uint64_t kMostBytes = uint64_t{1} << 52;
 constexpr int64_t kLatest = int64_t{1} << 53;  // microseconds: 285 years
@@ -113,6 +114,13 @@ class SnapshotMaker::Fields {
     const Value& value = integer(key);
     if (!value.is_negative && value.payload > INT64_MAX) wrong(key, "is too large");
     return static_cast<int64_t>(value.payload);
+  }
+  // 0: none. CPython says -1 of what it has made up, which some writers make 2^64 - 1.
+  uint32_t line() const {
+    const Value* value = (*this)[Key::line];
+    const bool is_line =
+        value != nullptr && value->kind == Kind::integer && !value->is_negative && value->payload <= UINT32_MAX;
+    return is_line ? static_cast<uint32_t>(value->payload) : 0;
   }
   int64_t time() const {
     const int64_t time = number(Key::time_us, 0);
@@ -249,7 +257,8 @@ Value SnapshotMaker::make_stack(const Value& before, std::span<const Value> item
       has_open_stack_ = false;
       return made(Made::other, 0);
     }
-    open_stack_.add(trace::FrameId{static_cast<uint32_t>(item.payload)}, (item.payload & kNativeFrame) != 0);
+    open_stack_.add(trace::FrameId{static_cast<uint32_t>(item.payload)},
+                    static_cast<FrameKind>(item.payload >> kFrameKindBit));
   }
   return made(Made::stack, stacks_.size() - 1);
 }
@@ -286,14 +295,19 @@ Value SnapshotMaker::tuple(std::span<const Value> items) {
               pool_place({static_cast<uint32_t>(items[0].payload), static_cast<uint32_t>(items[1].payload)}));
 }
 
+FrameKind SnapshotMaker::kind_of(std::optional<uint64_t> file, std::optional<uint64_t> name) const {
+  if (!file) return FrameKind::library;
+  if (model::is_python_frame(*texts_[*file])) return FrameKind::python;
+  const bool is_library = name && is_native_library_frame(*texts_[*file], *texts_[*name]);
+  return is_library ? FrameKind::library : FrameKind::native;
+}
+
 Value SnapshotMaker::make_frame(const Fields& fields) {
   const auto file = fields.text(Key::filename), name = fields.text(Key::name);
-  if (!file) throw Malformed{0, "a frame without a file's name"};
-  const int64_t line = fields.number(Key::line, 0);
-  const auto known = static_cast<uint32_t>(has_line(*texts_[*file]) && line > 0 && line <= UINT32_MAX ? line : 0);
-  const trace::FrameId frame = shared_.frame(shared_text(*file), name ? shared_text(*name) : StringId{}, known);
-  const bool is_native = name && is_native_library_frame(*texts_[*file], *texts_[*name]);
-  return made(Made::frame, frame.value | (is_native ? kNativeFrame : 0));
+  const uint32_t known = file && has_line(*texts_[*file]) ? fields.line() : 0;
+  const trace::FrameId frame =
+      shared_.frame(file ? shared_text(*file) : StringId{}, name ? shared_text(*name) : StringId{}, known);
+  return made(Made::frame, frame.value | static_cast<uint64_t>(kind_of(file, name)) << kFrameKindBit);
 }
 
 // In a backward PyTorch runs no Python; newer versions say where the forward was.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -65,7 +66,7 @@ class SnapshotMaker : public pickle::Maker {
   // What a value that this made is; `payload` of it is a place in a list, or an id.
   enum class Made : uint8_t {
     other,  // nothing that is looked at
-    frame,  // FrameId, and in bit 32 whether it is a native one
+    frame,  // FrameId, and from bit 32 on its FrameKind
     stack,  // in stacks_
     event,  // in Snapshot::events; likewise blocks and so on
     block,
@@ -94,6 +95,7 @@ class SnapshotMaker : public pickle::Maker {
   }
   static Made list_of(Made item);
 
+  FrameKind kind_of(std::optional<uint64_t> file, std::optional<uint64_t> name) const;
   pickle::Value make_frame(const Fields& fields);
   pickle::Value make_stack(const pickle::Value& before, std::span<const pickle::Value> items);
   pickle::Value make_event(const Fields& fields);

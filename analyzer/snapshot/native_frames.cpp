@@ -16,16 +16,13 @@ bool ends_with_any(std::string_view text, std::span<const std::string_view> ends
 
 }  // namespace
 
-bool is_python_frame(std::string_view file) { return file.ends_with(".py") || file.starts_with('<'); }
-
 bool has_line(std::string_view file) {
   static constexpr std::array<std::string_view, 9> kSources = {".cpp", ".cc",  ".cxx", ".c",  ".cu",
                                                                ".h",   ".hpp", ".cuh", ".pyx"};
-  return is_python_frame(file) || ends_with_any(file, kSources);
+  return model::is_python_frame(file) || ends_with_any(file, kSources);
 }
 
 bool is_native_library_frame(std::string_view file, std::string_view function) {
-  if (is_python_frame(file)) return false;
   // The interpreter, whether it is a library or not.
   const bool is_python =
       file.find("/bin/python") != std::string_view::npos || function.starts_with("Py") || function.starts_with("_Py");

@@ -5,10 +5,9 @@
 
 namespace tapelens::snapshot {
 
-bool is_python_frame(std::string_view file);
 // Whether the line of a frame is one of a source: of a library it is an address in it.
 bool has_line(std::string_view file);
-// Of PyTorch, the interpreter and what they are written with.
+// In C++: of PyTorch, the interpreter and what they are written with.
 bool is_native_library_frame(std::string_view file, std::string_view function);
 
 }  // namespace tapelens::snapshot

@@ -1,6 +1,7 @@
 #include "analyzer/snapshot/process_writer.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace tapelens::snapshot {
 
@@ -48,6 +49,7 @@ void ProcessWriter::run(const std::function<void(double)>& progress) {
   }
   annotate_until(INT64_MAX);
   advance(0);
+  ordered_until_ = last_;
   for (const auto& device : devices_) end(*device);
   ranges_.write(tables_);
 }
@@ -89,7 +91,14 @@ void ProcessWriter::begin(Device& device) {
   for (const Piece& piece : device.history.pieces_before) {
     change(device, piece.is_expandable ? SegmentChange::mapped : SegmentChange::allocated, piece);
   }
-  for (const Held& held : device.history.before) allocate(device, held);
+  std::vector<Held> before = device.history.before;
+  // Of the highest address first: how large a block is depends on the one behind it.
+  for (Held& held : std::views::reverse(before)) {
+    if (!device.has_segments) break;
+    if (held.bytes == 0) held.bytes = device.sizes.bytes_of(held.address, held.requested, device.pieces);
+    device.sizes.add(held.address, held.bytes);
+  }
+  for (const Held& held : before) allocate(device, held);
 }
 
 void ProcessWriter::end(Device& device) {
@@ -181,12 +190,15 @@ void ProcessWriter::allocate(Device& device, const Held& held) {
   if (!device.has_segments) return;
   device.allocated += bytes;
   device.sizes.add(held.address, bytes);
+  // Older versions of PyTorch tell of the pool with the segment alone.
+  const Piece* const piece = held.pool.is_private() ? nullptr : device.pieces.at(held.address);
+  const PoolId pool = piece != nullptr ? piece->pool : held.pool;
   tables_.push<table::DeviceBlocks>({.allocation = id,
                                      .rounded = bytes_of(bytes),
                                      .address = held.address,
                                      .stream = held.stream,
-                                     .graph_pool = held.pool.graph,
-                                     .user_pool = held.pool.user});
+                                     .graph_pool = pool.graph,
+                                     .user_pool = pool.user});
 }
 
 void ProcessWriter::request_free(Device& device, uint64_t address) {

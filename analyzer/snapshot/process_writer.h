@@ -22,6 +22,8 @@ class ProcessWriter {
   void run(const std::function<void(double)>& progress);
 
   trace::Time last() const { return last_; }
+  // What happened from then on no entry says: its order is not known.
+  trace::Time ordered_until() const { return ordered_until_; }
   int64_t begin_us() const { return begin_us_; }
   std::vector<trace::DeviceSeal> peaks() const;
   uint64_t out_of_memory() const { return out_of_memory_; }
@@ -66,7 +68,7 @@ class ProcessWriter {
   Ranges ranges_;
   size_t next_annotation_ = 0;
   int64_t begin_us_ = 0;
-  trace::Time last_;
+  trace::Time last_, ordered_until_;
   uint64_t out_of_memory_ = 0, annotations_of_tensors_ = 0, unknown_actions_ = 0;
 };
 

@@ -129,6 +129,21 @@ def test_each_way_to_keep_a_history_has_the_peaks_that_follow_from_it(way, tmp_p
         assert files == set()
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("setting", [setting for setting in COUNTED if setting != "collected"])
+@pytest.mark.parametrize("way", ["late", "older", "ring", "stopped"])
+def test_a_history_that_begins_late_is_replayed(way, setting, tmp_path):
+    """From the state before it, and up to where its order is known."""
+    file = tmp_path / "snapshot.pickle"
+    snapshot(file, WAYS[way], setting, cases=["training", "recorded_streams", "several_gpus", "captured_graphs", "full_gpu"])
+    target = imported(file)
+    for number in of_gpus(harness.report(target), 0):
+        device = f"cuda:{number}"
+        allocator = harness.advise(target, ["--device", device])["advice"]["allocator"]
+        assert allocator["replay_differs"] is None, device
+        assert allocator["tried"], device
+
+
 def test_both_writers_and_all_protocols_say_the_same(tmp_path):
     file = tmp_path / "snapshot.pickle"
     snapshot(file, {"stacks": "all"}, cases=["training", "several_gpus"])

@@ -84,6 +84,39 @@ TEST(AllocatorSettings, SayWhatTheyDoNotKnow) {
   EXPECT_FALSE(parse_settings(":::,,[]").unknown.empty());
 }
 
+TEST(AllocatorSettings, HaveTheOrderOfTheVersionOfPyTorch) {
+  EXPECT_EQ(order_of("2.11.0+cu130"), Order::by_address);
+  EXPECT_EQ(order_of("2.12.1"), Order::by_age);
+  EXPECT_EQ(order_of("3.0.0a0+git123"), Order::by_age);
+  EXPECT_EQ(order_of("1.13"), Order::by_address);
+  for (const char* none : {"", "2", "2.", "main"}) EXPECT_EQ(order_of(none), std::nullopt) << none;
+}
+
+// Hands out addresses from the top down.
+struct Descending : Card {
+  std::optional<uint64_t> allocate(uint64_t bytes) override {
+    return Card::allocate(bytes) ? std::optional(top -= bytes) : std::nullopt;
+  }
+  uint64_t top = uint64_t{1} << 40;
+};
+
+TEST(CachingAllocator, GivesOutTheOldestOrTheLowestOfBlocksOfOneSize) {
+  for (const auto& [order, first] : {std::pair(Order::by_age, 1), std::pair(Order::by_address, 3)}) {
+    Descending card;
+    Settings s;
+    s.order = order;
+    CachingAllocator a(s, card, kNumbers);
+    std::map<uint64_t, int> number_of;
+    for (int i = 1; i <= 3; ++i) {
+      ASSERT_TRUE(a.allocate(static_cast<uint32_t>(i), 32 * kMiB, 0, {}));
+      number_of[a.address_of(static_cast<uint32_t>(i))] = i;
+    }
+    for (uint32_t i = 1; i <= 3; ++i) a.free(i);
+    ASSERT_TRUE(a.allocate(4, 32 * kMiB, 0, {}));
+    EXPECT_EQ(number_of[a.address_of(4)], first);
+  }
+}
+
 TEST(CachingAllocator, RoundsAndTakesSegmentsOfThreeKinds) {
   Card card;
   CachingAllocator a({}, card, kNumbers);
@@ -383,6 +416,51 @@ TEST(CachingAllocator, StaysSoundWhateverIsAsked) {
     for (const uint32_t number : live) a.free(number);
     a.empty_cache();
     expect_sound(a, card);
+  }
+}
+
+// What has the segments of another answers as the other does from then on.
+TEST(CachingAllocator, GoesOnFromWhatItAdopted) {
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    std::mt19937 random(seed);
+    const char* all[] = {"", "expandable_segments:True", "max_split_size_mb:32", "roundup_power2_divisions:8"};
+    Settings s = settings(all[seed % std::size(all)]);
+    s.order = Order::by_address;
+    Card card;
+    CachingAllocator a(s, card, kNumbers);
+    std::optional<Card> other_card;
+    std::optional<CachingAllocator> other;
+    std::vector<uint32_t> live;
+    for (uint32_t number = 1; number < 600; ++number) {
+      if (number == 300) {
+        other.emplace(s, other_card.emplace(card), kNumbers);
+        std::vector<CachingAllocator::Segment> segments = a.segments();
+        std::ranges::stable_sort(segments, {},
+                                 [](const auto& one) { return one.is_expandable ? one.base : one.address; });
+        other->adopt(segments);
+        ASSERT_EQ(other->reserved(), a.reserved());
+      }
+      if (random() % 60 == 0) {
+        a.empty_cache();
+        if (other) other->empty_cache();
+      }
+      while (!live.empty() && random() % 5 < 2) {
+        std::swap(live[random() % live.size()], live.back());
+        a.free(live.back());
+        if (other) other->free(live.back());
+        live.pop_back();
+      }
+      const uint64_t bytes = random_size(random), stream = random() % 2;
+      const PoolId pool{random() % 8 == 0 ? 1u : 0u, 0};
+      ASSERT_TRUE(a.allocate(number, bytes, stream, pool));
+      live.push_back(number);
+      if (!other) continue;
+      ASSERT_TRUE(other->allocate(number, bytes, stream, pool));
+      ASSERT_EQ(other->address_of(number), a.address_of(number)) << seed << " " << number;
+      ASSERT_EQ(other->bytes_of(number), a.bytes_of(number));
+      ASSERT_EQ(other->reserved(), a.reserved());
+    }
+    expect_sound(*other, *other_card);
   }
 }
 

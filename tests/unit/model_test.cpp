@@ -523,6 +523,11 @@ TEST(Source, OfACppProgramIsNotLibTorchAndNotTheStandardLibrary) {
   EXPECT_TRUE(is_library_frame("/usr/include/c++/12/functional", "operator()"));
   EXPECT_FALSE(is_library_frame("/home/me/trainer/net.h", "Net::forward(at::Tensor)"));
   EXPECT_FALSE(is_library_frame("/home/me/torchtrainer.py", "forward"));
+  EXPECT_TRUE(is_library_frame("site-packages/torch/nn/modules/module.py", "_call_impl"));
+  EXPECT_TRUE(is_library_frame(R"(C:\Users\me\env\Lib\site-packages\torch\nn\functional.py)", "relu"));
+  EXPECT_TRUE(is_library_frame(R"(C:\Python312\Lib\threading.py)", "run"));
+  EXPECT_FALSE(is_library_frame(R"(C:\Users\me\train\Lib.py)", "main"));
+  EXPECT_FALSE(is_library_frame(R"(C:\Users\me\env\Lib\site-packages\peft\tuner.py)", "forward"));
 }
 
 TEST(Layouts, ReadAsDtypeAndSizes) {

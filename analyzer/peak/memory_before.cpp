@@ -1,0 +1,126 @@
+#include "analyzer/peak/memory_before.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tapelens::peak {
+namespace {
+
+using allocator::CachingAllocator;
+using allocator::kExpandableAddresses;
+using allocator::kMiB;
+using Segment = CachingAllocator::Segment;
+using Block = CachingAllocator::Block;
+
+constexpr uint64_t kSmallPoolSegment = 2 * kMiB;
+
+allocator::PoolId pool_of(const SegmentEvents& events, SegmentEventId row) {
+  return {events.graph_pool[row], events.user_pool[row]};
+}
+
+// Pieces of an expandable segment that touch are one.
+std::vector<Segment> segments_before(const Process& p, DeviceId device) {
+  const SegmentEvents& events = p.segment_events;
+  std::vector<Segment> all;
+  for (const SegmentEventId row : events.ids()) {
+    if (!is_before(p, events.time[row])) break;
+    if (events.device[row] != device) continue;
+    const bool is_expandable = events.change[row] == SegmentChange::mapped;
+    all.push_back({events.address[row],
+                   static_cast<uint64_t>(events.bytes[row].value),
+                   events.stream[row],
+                   pool_of(events, row),
+                   false,
+                   is_expandable,
+                   {}});
+  }
+  std::ranges::sort(all, {}, &Segment::address);
+  std::vector<Segment> joined;
+  for (Segment& one : all) {
+    const bool goes_on = !joined.empty() && one.is_expandable && joined.back().is_expandable &&
+                         joined.back().address + joined.back().size == one.address &&
+                         joined.back().stream == one.stream && joined.back().pool == one.pool;
+    if (goes_on) {
+      joined.back().size += one.size;
+    } else {
+      joined.push_back(std::move(one));
+    }
+  }
+  return joined;
+}
+
+std::vector<Block> blocks_before(const Process& p, DeviceId device) {
+  const DeviceBlocks& b = p.device_blocks;
+  std::vector<Block> all;
+  for (const DeviceBlockId row : b.ids()) {
+    const AllocationId of = b.allocation[row];
+    if (!is_before(p, p.allocations.time[of])) break;
+    if (p.allocations.device[of] != device) continue;
+    all.push_back({b.address[row], static_cast<uint64_t>(b.rounded[row].value), of.value});
+  }
+  std::ranges::sort(all, {}, &Block::address);
+  return all;
+}
+
+// The small pool has segments of 2 MiB, and pages of as many. What is expandable and has no block is told by its size.
+bool is_small(const Segment& segment, const allocator::Settings& settings) {
+  if (!segment.is_expandable) return segment.size == kSmallPoolSegment;
+  for (const Block& block : segment.blocks) {
+    if (block.number != 0) return block.size <= kMiB;
+  }
+  return segment.size % settings.large_segment_size != 0;
+}
+
+// Where the addresses of expandable segments begin: at the lowest that is or becomes mapped.
+void find_bases(const Process& p, DeviceId device, const allocator::Settings& settings, std::vector<Segment>& all) {
+  const SegmentEvents& events = p.segment_events;
+  for (size_t i = 0; i < all.size(); ++i) {
+    Segment& one = all[i];
+    if (!one.is_expandable) continue;
+    const auto before = std::ranges::find_if(all.begin(), all.begin() + static_cast<int64_t>(i), [&](const Segment& s) {
+      return s.is_expandable && s.stream == one.stream && s.pool == one.pool && s.is_small == one.is_small &&
+             one.address - s.base < kExpandableAddresses;
+    });
+    if (before != all.begin() + static_cast<int64_t>(i)) {
+      one.base = before->base;
+      continue;
+    }
+    one.base = one.address;
+    for (const SegmentEventId row : events.ids()) {
+      if (events.device[row] != device || events.change[row] != SegmentChange::mapped) continue;
+      const bool is_large = static_cast<uint64_t>(events.bytes[row].value) % settings.large_segment_size == 0;
+      if (events.stream[row] == one.stream && pool_of(events, row) == one.pool && is_large != one.is_small &&
+          events.address[row] < one.base && one.address - events.address[row] < kExpandableAddresses) {
+        one.base = events.address[row];
+      }
+    }
+  }
+  // Those of one range follow each other.
+  std::ranges::stable_sort(all, {}, [](const Segment& s) { return s.is_expandable ? s.base : s.address; });
+}
+
+}  // namespace
+
+MemoryBefore memory_before(const Process& p, DeviceId device, const allocator::Settings& settings) {
+  std::vector<Segment> all = segments_before(p, device);
+  const std::vector<Block> blocks = blocks_before(p, device);
+  size_t next = 0;
+  for (Segment& segment : all) {
+    uint64_t at = segment.address;
+    const uint64_t end = segment.address + segment.size;
+    for (; next < blocks.size() && blocks[next].address < end; ++next) {
+      const Block& block = blocks[next];
+      if (block.address < at || block.address + block.size > end) return std::nullopt;
+      if (block.address > at) segment.blocks.push_back({at, block.address - at, 0});
+      segment.blocks.push_back(block);
+      at = block.address + block.size;
+    }
+    if (at < end) segment.blocks.push_back({at, end - at, 0});
+    segment.is_small = is_small(segment, settings);
+  }
+  if (next != blocks.size()) return std::nullopt;
+  find_bases(p, device, settings, all);
+  return all;
+}
+
+}  // namespace tapelens::peak
