@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Memory snapshots of other people's GPUs: what `tapelens import` makes of them, against their own words.
+
+    python bench/captures.py build/release/bin/tapelens FOLDER      files that torch.cuda.memory._dump_snapshot() wrote, .pickle or .pickle.xz
+
+For each device of each file: whether the peak of requested bytes and that of segments are what follows from the file alone,
+backwards from what there is at its end; how many events the model of the allocator replays, and where it differs. Exit code 1
+where a file is refused or a peak is another one. What does not replay is no failure: a snapshot may be of anything.
+"""
+
+import argparse
+import json
+import lzma
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+
+MORE = {"alloc": (-1, 0), "free_completed": (1, 0), "segment_alloc": (0, -1), "segment_map": (0, -1), "segment_free": (0, 1),
+        "segment_unmap": (0, 1)}
+
+
+class Plain(pickle.Unpickler):
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError(f"a snapshot has no {module}.{name}")
+
+
+def peaks(snapshot, device):
+    """(requested, reserved) at most, and whether anything was there."""
+    segments = [segment for segment in snapshot["segments"] if segment["device"] == device]
+    blocks = [block for segment in segments for block in segment["blocks"] if block["state"] != "inactive"]
+    live, reserved = sum(block.get("requested_size", block["size"]) for block in blocks), sum(s["total_size"] for s in segments)
+    most, most_reserved = live, reserved
+    traces = snapshot.get("device_traces") or []
+    for entry in reversed(traces[device] if device < len(traces) else []):
+        sign = MORE.get(entry["action"], (0, 0))
+        live, reserved = live + sign[0] * entry["size"], reserved + sign[1] * entry["size"]
+        most, most_reserved = max(most, live), max(most_reserved, reserved)
+    return most, most_reserved
+
+
+def asked(binary, *words):
+    done = subprocess.run([binary, *words, "--format", "json"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ValueError(done.stderr.strip())
+    return json.loads(done.stdout)
+
+
+def compare(binary, file, folder):
+    """Rows of (device, words of what is wrong, events that were replayed, why no more)."""
+    path = pathlib.Path(folder) / file.name.removesuffix(".xz")
+    path.write_bytes(lzma.decompress(file.read_bytes()) if file.suffix == ".xz" else file.read_bytes())
+    with path.open("rb") as opened:
+        snapshot = Plain(opened).load()
+    target = path.with_suffix(".tapelens")
+    done = subprocess.run([binary, "import", path, "-o", target, "--force"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return [("", done.stderr.strip(), 0, "")]
+    rows = []
+    devices = {segment["device"] for segment in snapshot["segments"]} | {i for i, t in enumerate(snapshot.get("device_traces") or []) if t}
+    for device in sorted(devices):
+        requested, reserved = peaks(snapshot, device)
+        if requested == 0:
+            continue
+        advice = asked(binary, "advise", target, "--device", f"cuda:{device}")["advice"]
+        allocator = advice["allocator"]
+        found = advice["peak_before_bytes"], allocator["reserved_peak_before_bytes"]
+        wrong = "" if found == (requested, reserved) else f"peaks {found}, the file says {(requested, reserved)}"
+        rows.append((f"cuda:{device}", wrong, allocator["compared_events"], allocator["replay_differs"] or ""))
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary")
+    parser.add_argument("folder", type=pathlib.Path)
+    options = parser.parse_args()
+    files = sorted(file for file in options.folder.iterdir() if file.name.endswith((".pickle", ".pickle.xz")))
+    if not files:
+        sys.exit(f"{options.folder} has no .pickle or .pickle.xz")
+    devices = replayed = failed = 0
+    for file in files:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = compare(options.binary, file, folder)
+        for device, wrong, events, differs in rows:
+            devices, replayed, failed = devices + bool(device), replayed + bool(device and not differs), failed + bool(wrong)
+            print(f"{file.name:<28} {device:<8} {wrong or 'peaks ok'}; {events:,} events replayed" + (f", then: {differs}" if differs else ""))
+    print(f"{len(files)} files, {devices} devices: {replayed} replayed whole, {failed} refused or with another peak")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
