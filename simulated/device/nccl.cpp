@@ -161,32 +161,78 @@ struct Broadcast {
   size_t bytes;
   bool is_root;
 };
-thread_local Broadcast* t_broadcasts = nullptr;  // of the group that is open
-thread_local size_t t_count = 0, t_room = 0;
+// A gather to one rank is a group of receives from all others, an exchange of all with all one of sends and receives.
+struct Receive {
+  char* to;
+  size_t bytes;
+  int peer;
+  const Communicator* of;
+};
+
+template <class Item>
+class List {
+ public:
+  void add(const Item& item) {
+    if (count_ == room_) {
+      room_ = room_ == 0 ? 64 : 2 * room_;
+      auto* larger = static_cast<Item*>(std::realloc(items_, room_ * sizeof(Item)));
+      if (larger == nullptr) abort();
+      items_ = larger;
+    }
+    items_[count_++] = item;
+  }
+  void clear() {
+    std::free(items_);
+    items_ = nullptr;
+    count_ = room_ = 0;
+  }
+  const Item* begin() const { return items_; }
+  const Item* end() const { return items_ + count_; }
+  size_t size() const { return count_; }
+
+ private:
+  Item* items_ = nullptr;
+  size_t count_ = 0, room_ = 0;
+};
+
+// Of the group that is open.
+thread_local List<Broadcast> t_broadcasts;
+thread_local List<Receive> t_receives;
+thread_local const void* t_sent_to_itself = nullptr;
+thread_local size_t t_sent_bytes = 0;
 thread_local int t_depth = 0;
 
-void remember(const Broadcast& broadcast) {
-  if (t_count == t_room) {
-    t_room = t_room == 0 ? 64 : 2 * t_room;
-    auto* larger = static_cast<Broadcast*>(std::realloc(t_broadcasts, t_room * sizeof(Broadcast)));
-    if (larger == nullptr) abort();
-    t_broadcasts = larger;
+// What this rank has in a gather: PyTorch copies it into its own place among the others'. Null: the places do not lie
+// one behind the other, or somebody is left out.
+const char* gathered_itself() {
+  if (t_receives.size() == 0) return nullptr;
+  const Receive& first = *t_receives.begin();
+  const char* const all = first.to - static_cast<size_t>(first.peer) * first.bytes;
+  for (const Receive& one : t_receives) {
+    if (one.of != first.of || one.bytes != first.bytes || one.peer == first.of->rank ||
+        one.to != all + static_cast<size_t>(one.peer) * first.bytes)
+      return nullptr;
   }
-  t_broadcasts[t_count++] = broadcast;
+  if (t_receives.size() + 1 != static_cast<size_t>(first.of->size)) return nullptr;
+  return all + static_cast<size_t>(first.of->rank) * first.bytes;
 }
 
 void end_group() {
   const Broadcast* own = nullptr;
-  for (size_t i = 0; i < t_count; ++i) {
-    if (t_broadcasts[i].is_root) own = &t_broadcasts[i];
+  for (const Broadcast& one : t_broadcasts) {
+    if (one.is_root) own = &one;
   }
-  for (size_t i = 0; i < t_count && own != nullptr; ++i) {
-    const Broadcast& other = t_broadcasts[i];
-    if (!other.is_root) copy(other.to, own->to, other.bytes < own->bytes ? other.bytes : own->bytes);
+  for (const Broadcast& other : t_broadcasts) {
+    if (own != nullptr && !other.is_root) copy(other.to, own->to, other.bytes < own->bytes ? other.bytes : own->bytes);
   }
-  std::free(t_broadcasts);
-  t_broadcasts = nullptr;
-  t_count = t_room = 0;
+  const void* const sent = t_sent_to_itself != nullptr ? t_sent_to_itself : gathered_itself();
+  for (const Receive& one : t_receives) {
+    if (sent == nullptr || (t_sent_to_itself != nullptr && one.bytes > t_sent_bytes)) continue;
+    copy(one.to, sent, one.bytes);
+  }
+  t_broadcasts.clear();
+  t_receives.clear();
+  t_sent_to_itself = nullptr;
 }
 
 // Ranks of which it is known that they are there.
@@ -309,7 +355,7 @@ TAPELENS_CUDA int ncclBroadcast(const void* from, void* to, size_t count, int ty
   count_node(stream);
   const bool is_root = communicator(handle).rank == root;
   if (is_root) copy(to, from, count * width(type));
-  if (t_depth > 0) remember({to, count * width(type), is_root});
+  if (t_depth > 0) t_broadcasts.add({to, count * width(type), is_root});
   return 0;
 }
 
@@ -370,13 +416,19 @@ TAPELENS_CUDA int ncclGather(const void* from, void* to, size_t count, int type,
 }
 
 // What another rank sends is not known: the receiver's memory stays as it is.
-TAPELENS_CUDA int ncclSend(const void*, size_t, int, int, void*, void* stream) {
+TAPELENS_CUDA int ncclSend(const void* from, size_t count, int type, int peer, void* handle, void* stream) {
   count_node(stream);
+  if (t_depth > 0 && peer == communicator(handle).rank) {
+    t_sent_to_itself = from;
+    t_sent_bytes = count * width(type);
+  }
   return 0;
 }
-TAPELENS_CUDA int ncclRecv(void* to, size_t count, int type, int, void*, void* stream) {
+TAPELENS_CUDA int ncclRecv(void* to, size_t count, int type, int peer, void* handle, void* stream) {
   count_node(stream);
-  set_known(to, count * width(type), false);
+  const size_t bytes = count * width(type);
+  set_known(to, bytes, false);
+  if (t_depth > 0) t_receives.add({static_cast<char*>(to), bytes, peer, &communicator(handle)});
   return 0;
 }
 

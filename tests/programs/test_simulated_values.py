@@ -74,7 +74,7 @@ def test_shapes_that_depend_on_small_tensors_are_right():
 
 
 def test_ddp_over_nccl_begins_and_trains():
-    assert simulated("ddp") == {"gathered": [[4, 2]] * 8, "objects": 8, "steps": 2}
+    assert simulated("ddp") == {"to_one": 8, "exchanged": [7] * 8, "gathered": [[4, 2]] * 8, "objects": 8, "steps": 2}
 
 
 def test_places_where_unknown_values_are_read_are_listed(target):

@@ -162,7 +162,12 @@ def ddp():
     dist.all_gather(gathered, torch.tensor([4, 2], device=D))
     objects = [None] * 8
     dist.all_gather_object(objects, {"rank": 0})
-    return {"gathered": [one.tolist() for one in gathered], "objects": len([one for one in objects if one == {"rank": 0}]),
+    to_one = [None] * 8
+    dist.gather_object({"rank": "0"}, to_one, dst=0)
+    exchanged = torch.zeros(8, dtype=torch.int64, device=D)
+    dist.all_to_all_single(exchanged, torch.arange(8, device=D) + 7)
+    return {"to_one": len([one for one in to_one if one == {"rank": "0"}]), "exchanged": exchanged.tolist(),
+            "gathered": [one.tolist() for one in gathered], "objects": len([one for one in objects if one == {"rank": 0}]),
             "steps": int(optimizer.state[next(net.parameters())]["step"])}
 
 
