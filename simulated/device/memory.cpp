@@ -200,8 +200,16 @@ bool is_known(const void* memory, size_t bytes) {
 
 void set_known(void* memory, size_t bytes, bool known) { set_known(find_range(memory), memory, bytes, known); }
 
+namespace {
+thread_local Pieces t_pieces{};
+}  // namespace
+
+void repeat_next_copy(const Pieces& pieces) { t_pieces = pieces; }
+
 void copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0 || to == from) return;
+  const Pieces pieces = t_pieces;
+  t_pieces = {};
   const Range target = find_range(to), source = find_range(from);
   const bool is_kept = bytes <= kKeptBytes;
   if (is_kept || (!target.is_on_device() && !source.is_on_device())) std::memmove(to, from, bytes);
@@ -217,6 +225,8 @@ void copy(void* to, const void* from, size_t bytes) {
     if (!is_kept) std::memset(to, 0, bytes);
     if (!is_kept || !is_known(from, bytes)) tell_read(bytes);
   }
+  if (pieces.count == 0 || bytes != pieces.bytes || to != pieces.all + static_cast<size_t>(pieces.own) * bytes) return;
+  for (int i = 0; i < pieces.count; ++i) copy(pieces.all + static_cast<size_t>(i) * bytes, to, bytes);
 }
 
 void fill(void* to, int value, size_t bytes) {

@@ -54,6 +54,14 @@ void make_new(void* memory, size_t bytes);
 
 // What a copy or a fill on the device does here: see kKeptBytes. What goes to the host and is larger becomes zero.
 void copy(void* to, const void* from, size_t bytes);
+// Equal pieces one behind the other, one for each rank. If the next copy of this thread is into the piece of `own`, all
+// have what that has then.
+struct Pieces {
+  char* all;
+  size_t bytes;
+  int count, own;
+};
+void repeat_next_copy(const Pieces& pieces);
 void fill(void* to, int value, size_t bytes);
 void fill_words(void* to, unsigned value, size_t words);  // of four bytes
 

@@ -202,19 +202,19 @@ thread_local const void* t_sent_to_itself = nullptr;
 thread_local size_t t_sent_bytes = 0;
 thread_local int t_depth = 0;
 
-// What this rank has in a gather: PyTorch copies it into its own place among the others'. Null: the places do not lie
-// one behind the other, or somebody is left out.
-const char* gathered_itself() {
-  if (t_receives.size() == 0) return nullptr;
+// A gather: PyTorch copies what this rank has into its own place among the others', when the group has ended. No pieces
+// where the places do not lie one behind the other, or somebody is left out.
+Pieces gathered() {
+  if (t_receives.size() == 0) return {};
   const Receive& first = *t_receives.begin();
-  const char* const all = first.to - static_cast<size_t>(first.peer) * first.bytes;
+  char* const all = first.to - static_cast<size_t>(first.peer) * first.bytes;
   for (const Receive& one : t_receives) {
     if (one.of != first.of || one.bytes != first.bytes || one.peer == first.of->rank ||
         one.to != all + static_cast<size_t>(one.peer) * first.bytes)
-      return nullptr;
+      return {};
   }
-  if (t_receives.size() + 1 != static_cast<size_t>(first.of->size)) return nullptr;
-  return all + static_cast<size_t>(first.of->rank) * first.bytes;
+  if (t_receives.size() + 1 != static_cast<size_t>(first.of->size)) return {};
+  return {all, first.bytes, first.of->size, first.of->rank};
 }
 
 void end_group() {
@@ -225,11 +225,10 @@ void end_group() {
   for (const Broadcast& other : t_broadcasts) {
     if (own != nullptr && !other.is_root) copy(other.to, own->to, other.bytes < own->bytes ? other.bytes : own->bytes);
   }
-  const void* const sent = t_sent_to_itself != nullptr ? t_sent_to_itself : gathered_itself();
   for (const Receive& one : t_receives) {
-    if (sent == nullptr || (t_sent_to_itself != nullptr && one.bytes > t_sent_bytes)) continue;
-    copy(one.to, sent, one.bytes);
+    if (t_sent_to_itself != nullptr && one.bytes <= t_sent_bytes) copy(one.to, t_sent_to_itself, one.bytes);
   }
+  if (t_sent_to_itself == nullptr) repeat_next_copy(gathered());
   t_broadcasts.clear();
   t_receives.clear();
   t_sent_to_itself = nullptr;
