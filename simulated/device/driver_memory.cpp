@@ -149,6 +149,7 @@ TAPELENS_CUDA int cuStreamWriteValue32_v2(void* stream, Address to, unsigned val
   std::memcpy(pointer(to), &value, sizeof(value));
   return kSuccess;
 }
-TAPELENS_CUDA int cuStreamWriteValue32(void* stream, Address to, unsigned value, unsigned flags) {  // CUDA 11's and 12's
+TAPELENS_CUDA int cuStreamWriteValue32(void* stream, Address to, unsigned value,
+                                       unsigned flags) {  // CUDA 11's and 12's
   return cuStreamWriteValue32_v2(stream, to, value, flags);
 }
