@@ -1,4 +1,4 @@
-// What there was before the first request: of a history that begins late.
+// Takes over the segments that the allocator already has when a history begins.
 #include <algorithm>
 
 #include "analyzer/allocator/caching_allocator.h"

@@ -97,8 +97,8 @@ class CachingAllocator {
   // What there is already, in the order of its age; before anything is allocated. Cached blocks do not touch, and
   // pieces of one range of addresses follow each other in the order of addresses.
   void adopt(std::span<const Segment> segments);
-  // Of what was adopted the ages may be a guess. The program got the cached block at `given` where the oldest segment
-  // says another: its segment is older than that one's. False: that does not explain it.
+  // The ages of adopted segments may be wrong. PyTorch gave out the cached block at `given`, the model would give out
+  // another of the same size: the segment of `given` becomes the older one. False: ages do not explain the difference.
   bool learn_age(uint64_t bytes, uint64_t stream, PoolId pool, uint64_t given);
   // How old the adopted segment is that begins there: 1 the oldest.
   uint32_t age_of(uint64_t address) const { return ages_[adopted_.at(address)]; }

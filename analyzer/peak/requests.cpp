@@ -268,7 +268,7 @@ DeviceRequests device_requests(const Process& process, const Text& text, DeviceI
   const auto compared = [&](allocator::Order order) {
     DeviceRequests out = none;
     out.settings.order = order;
-    Comparison learning(process, text, device, noted.until, out, kMostLearned);
+    Comparison learning(process, text, device, noted.until, out, out.before.empty() ? 0 : kMostLearned);
     learning.run();
     if (learning.learned() == 0) return out;
     // The ages that explain all of it have to be one order from the begin on.
