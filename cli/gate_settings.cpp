@@ -28,7 +28,7 @@ namespace {
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
 
-#include "cli/toml_limits.h"
+#include "cli/toml_depth.h"
 #include "trace/regular_file.h"
 
 namespace tapelens::cli {
@@ -46,8 +46,10 @@ trace::Error wrong(const std::string& file, const toml::node& node, const std::s
 trace::Result<GateSettings> read_settings(const std::string& file) {
   const auto content = trace::read_regular_file(file, kMostSettingsBytes);
   if (!content) return trace::Error{file + ": cannot be read: " + content.error().message};
-  if (const auto fault = toml_fault(*content)) {
-    return trace::Error{file + ":" + std::to_string(fault->line) + ": " + fault->what, trace::ErrorKind::usage};
+  if (const size_t line = too_deep_toml_line(*content); line > 0) {
+    return trace::Error{file + ":" + std::to_string(line) + ": more than " + std::to_string(kDeepestToml) +
+                            " tables or lists within one another: [check] has none",
+                        trace::ErrorKind::usage};
   }
   toml::table all;
   try {

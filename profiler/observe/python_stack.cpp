@@ -300,7 +300,7 @@ GeneratedPlace generated_place(const Python& api, PyObject* frame, std::string_v
 // Code that a program makes again and again (torch.enable_grad()(f) does) is not kept each time: what is not kept has
 // an address that may be another's later, so that the stack is not known by it.
 bool keep_code(const Python& api, PyObject* code, std::string_view file, std::string_view function) {
-  constexpr uint32_t kMostAlike = 16, kMost = 1 << 16;
+  constexpr uint32_t kMostAlike = 64, kMost = 1 << 16;
   const Owned first(api, api.GetAttrString(code, "co_firstlineno"));
   if (!first) api.ErrClear();
   const auto line = static_cast<uint64_t>(first ? api.AsLong(first.get()) : 0);

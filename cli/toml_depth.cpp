@@ -1,4 +1,4 @@
-#include "cli/toml_limits.h"
+#include "cli/toml_depth.h"
 
 #include <algorithm>
 
@@ -27,10 +27,7 @@ size_t behind(std::string_view toml, size_t at) {
 
 }  // namespace
 
-std::optional<TomlFault> toml_fault(std::string_view toml) {
-  const auto fault = [&](size_t at, std::string what) {
-    return TomlFault{static_cast<size_t>(std::ranges::count(toml.substr(0, at), '\n')) + 1, std::move(what)};
-  };
+size_t too_deep_toml_line(std::string_view toml) {
   int parts = 1, brackets = 0;
   for (size_t i = 0; i < toml.size();) {
     const char c = toml[i];
@@ -45,13 +42,11 @@ std::optional<TomlFault> toml_fault(std::string_view toml) {
     } else if (c == '\n' || c == '=' || c == ',' || c == '[' || c == '{') {
       parts = 1;
     }
-    if (parts > kDeepestToml || brackets > kDeepestToml) {
-      return fault(
-          i, "more than " + std::to_string(kDeepestToml) + " tables or lists within one another: [check] has none");
-    }
+    if (parts > kDeepestToml || brackets > kDeepestToml)
+      return static_cast<size_t>(std::ranges::count(toml.substr(0, i), '\n')) + 1;
     ++i;
   }
-  return std::nullopt;
+  return 0;
 }
 
 }  // namespace tapelens::cli

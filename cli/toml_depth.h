@@ -3,18 +3,13 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <string_view>
 
 namespace tapelens::cli {
 
 inline constexpr int kDeepestToml = 32;  // parts of a key; brackets
 
-struct TomlFault {
-  size_t line = 0;  // from 1
-  std::string what;
-};
-std::optional<TomlFault> toml_fault(std::string_view toml);
+// The line, from 1, where a key has more parts or a value more brackets around it than kDeepestToml; 0: nowhere.
+size_t too_deep_toml_line(std::string_view toml);
 
 }  // namespace tapelens::cli
