@@ -120,6 +120,8 @@ class Late:
             if self.phase == STEPPING:
                 self.step(p)
         except Exception as error:  # the program's step() will say what is wrong, if anything is
+            if tapelens_is_of_handler(error):
+                raise
             self.refuse(f"an error: {type(error).__name__}")
 
     def observe_gradient(self, p):
@@ -263,6 +265,8 @@ def hook(of_step):
             if not torch.compiler.is_compiling():
                 of_step(optimizer, arguments, keywords)
         except Exception as error:
+            if tapelens_is_of_handler(error):
+                raise
             known[optimizer].refuse(f"an error: {type(error).__name__}")
     return run
 

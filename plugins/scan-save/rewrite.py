@@ -144,6 +144,8 @@ def guarded(part, *arguments):
     try:
         return part(*arguments)
     except Exception as error:
+        if tapelens_is_of_handler(error):
+            raise
         tapelens_scan_skipped(f"its scan is not as it is known: {type(error).__name__}")
         return None
 

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <csignal>
+
 namespace tapelens::cpython {
 namespace {
 
@@ -41,10 +43,10 @@ const Python* load() {
       find(api.NewWeakRef, "PyWeakref_NewRef") && find(api.ErrOccurred, "PyErr_Occurred") &&
       find(api.ErrClear, "PyErr_Clear") && find(api.ErrFetch, "PyErr_Fetch") &&
       find(api.ErrNormalize, "PyErr_NormalizeException") && find(api.ErrGivenMatches, "PyErr_GivenExceptionMatches") &&
-      find(api.ErrSetObject, "PyErr_SetObject") && find(api.AddPendingCall, "Py_AddPendingCall") &&
-      find(api.ImportGetModule, "PyImport_GetModule") && find(api.FromString, "PyUnicode_FromString") &&
-      find(api.CallOneArg, "PyObject_CallFunctionObjArgs") && find(api.CallTwoArgs, "PyObject_CallFunctionObjArgs") &&
-      find(api.Call, "PyObject_Call");
+      find(api.ErrSetObject, "PyErr_SetObject") && find(api.SetTraceback, "PyException_SetTraceback") &&
+      find(api.AddPendingCall, "Py_AddPendingCall") && find(api.ImportGetModule, "PyImport_GetModule") &&
+      find(api.FromString, "PyUnicode_FromString") && find(api.CallOneArg, "PyObject_CallFunctionObjArgs") &&
+      find(api.CallTwoArgs, "PyObject_CallFunctionObjArgs") && find(api.Call, "PyObject_Call");
   find(api.Frame_GetLasti, "PyFrame_GetLasti");  // 3.10 has none: lines tell frames apart there
   return complete ? &api : nullptr;
 }
@@ -78,13 +80,71 @@ Error take_error(const Python& api) {
   PyObject *kind = nullptr, *value = nullptr, *trace = nullptr;
   api.ErrFetch(&kind, &value, &trace);
   if (kind != nullptr) api.ErrNormalize(&kind, &value, &trace);
+  if (value != nullptr && trace != nullptr) api.SetTraceback(value, trace);
   return {Owned(api, kind), Owned(api, value), Owned(api, trace)};
 }
+
+Owned attribute(const Python& api, PyObject* object, const char* name) {
+  Owned value(api, object != nullptr ? api.GetAttrString(object, name) : nullptr);
+  if (!value) api.ErrClear();
+  return value;
+}
+
+void raise_later(const Python& api, PyObject* exception) {
+  api.IncRef(exception);
+  if (api.AddPendingCall(&raise_now, exception) != 0) api.DecRef(exception);
+}
+
+// Of a function, a method, a functools.partial, or an object with __call__. Mocks are partial without end.
+Owned code_of(const Python& api, PyObject* callable, int deepest = 8) {
+  if (Owned code = attribute(api, callable, "__code__")) return code;
+  const Owned inner = deepest > 0 ? attribute(api, callable, "func") : Owned(api, nullptr);
+  if (inner) return code_of(api, inner.get(), deepest - 1);
+  const Owned kind = attribute(api, callable, "__class__");
+  return attribute(api, attribute(api, kind.get(), "__call__").get(), "__code__");
+}
+
+bool runs_in(const Python& api, PyObject* code, PyObject* traceback) {
+  Owned at(api, traceback);
+  api.IncRef(traceback);
+  while (at && at.get() != api.none) {
+    const Owned frame = attribute(api, at.get(), "tb_frame");
+    if (attribute(api, frame.get(), "f_code").get() == code) return true;
+    at = attribute(api, at.get(), "tb_next");
+  }
+  return false;
+}
+
 }  // namespace
+
+bool is_of_handler(const Python& api, PyObject* exception) {
+  const Owned kind = attribute(api, exception, "__class__");
+  if (!kind || api.ErrGivenMatches(kind.get(), api.exception) == 0) return true;
+  const Owned name(api, api.FromString("signal"));
+  const Owned module(api, name ? api.ImportGetModule(name.get()) : nullptr);
+  const Owned handler_of = attribute(api, module.get(), "getsignal");
+  const Owned traceback = attribute(api, exception, "__traceback__");
+  if (!handler_of || !traceback) return false;
+  for (uintptr_t number = 1; number < NSIG; ++number) {
+    const Owned one(api, api.FromVoidPtr(reinterpret_cast<void*>(number)));
+    const Owned handler(api, api.CallOneArg(handler_of.get(), one.get(), nullptr));
+    if (!handler) api.ErrClear();
+    const Owned code = handler ? code_of(api, handler.get()) : Owned(api, nullptr);
+    if (code && runs_in(api, code.get(), traceback.get())) return true;
+  }
+  return false;
+}
+
+PyObject* python_is_of_handler(PyObject*, PyObject* exception) {
+  const Python& api = *python();
+  PyObject* const answer = api.GetItemString(api.GetBuiltins(), is_of_handler(api, exception) ? "True" : "False");
+  api.IncRef(answer);
+  return answer;
+}
 
 bool forget_error(const Python& api) {
   const Error error = take_error(api);
-  if (!error.value || api.ErrGivenMatches(error.kind.get(), api.exception) != 0) return true;
+  if (!error.value || !is_of_handler(api, error.value.get())) return true;
   raise_later(api, error.value.get());
   return false;
 }
@@ -92,11 +152,6 @@ bool forget_error(const Python& api) {
 void give_error_back(const Python& api) {
   const Error error = take_error(api);
   if (error.value) raise_later(api, error.value.get());
-}
-
-void raise_later(const Python& api, PyObject* exception) {
-  api.IncRef(exception);
-  if (api.AddPendingCall(&raise_now, exception) != 0) api.DecRef(exception);
 }
 
 std::string text_attribute(const Python& api, PyObject* object, const char* name) {

@@ -56,6 +56,7 @@ struct Python {
   void (*ErrNormalize)(PyObject**, PyObject**, PyObject**);
   int (*ErrGivenMatches)(PyObject*, PyObject*);
   void (*ErrSetObject)(PyObject*, PyObject*);
+  int (*SetTraceback)(PyObject*, PyObject*);
   int (*AddPendingCall)(int (*)(void*), void*);
   PyObject* (*ImportGetModule)(PyObject*);
   PyObject* (*FromString)(const char*);
@@ -115,17 +116,21 @@ class Owned {
 // May Python be run by this thread now: an interpreter that is neither starting nor ending, and knows the thread.
 bool python_may_run(const Python& api);
 
-// For what Python code of ours left as an error: it is forgotten, and this true. What is no Exception
-// (KeyboardInterrupt) a handler of the program's signals raised meanwhile: false, and the program gets it, see
-// raise_later().
+// Whether a handler of the program's signals raised this exception, which the interpreter ran inside of Python code of
+// ours: a frame of its traceback runs the code of a handler that is set, or it is no Exception (KeyboardInterrupt).
+bool is_of_handler(const Python& api, PyObject* exception);
+
+// The same for Python code of ours, which raises again what is the program's: tapelens_is_of_handler(exception).
+PyObject* python_is_of_handler(PyObject*, PyObject* exception);
+inline constexpr PyMethodDef kIsOfHandler = {"tapelens_is_of_handler", &python_is_of_handler, kMethO, nullptr};
+
+// For what Python code of ours left as an error: it is forgotten, and this true. Of a handler: false, and the main
+// thread, which alone runs handlers of signals, raises it before its next instruction in Python.
 bool forget_error(const Python& api);
 
 // For what came out of Python code of ours that lets no error of its own out: whatever it is, a handler of the
-// program's signals raised it, as that code began or ended, and the program gets it.
+// program's signals raised it, as that code began or ended, and the program gets it as above.
 void give_error_back(const Python& api);
-
-// Raises it in the main thread, which alone runs handlers of signals, before its next instruction in Python.
-void raise_later(const Python& api, PyObject* exception);
 
 std::string text_attribute(const Python& api, PyObject* object, const char* name);
 

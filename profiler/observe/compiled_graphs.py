@@ -185,6 +185,7 @@ def graph_traced(arguments, keywords):
         tapelens_graph(config.aot_id, len(saved), len(unchecked), *fields_of(saved, "saved_tensors", names),
                        *fields_of(unchecked, "_tensors_no_vc_check", names))
     except Exception as error:
+        let_out(error)
         is_graph_told = False
         tapelens_say(f"what compiled functions save is not named from here on ({type(error).__name__}: {error})")
 
@@ -272,6 +273,7 @@ def generated_of(frame):
         places = generated.places_of(frame.f_lineno)
         return (len(places) // 3, kernel_at(generated.lines, frame.f_lineno) or "buffer", *places)
     except Exception as error:
+        let_out(error)
         are_generated_told = False
         tapelens_say(f"buffers of Inductor are not named from here on ({type(error).__name__}: {error})")
         return None

@@ -114,6 +114,7 @@ PyMethodDef g_told[] = {
     {"tapelens_optimizer_begin", tell_optimizer_begin, kMethO, nullptr},
     {"tapelens_optimizer_end", tell_optimizer_end, kMethO, nullptr},
     {"tapelens_say", tell_say, kMethO, nullptr},
+    kIsOfHandler,
     {"tapelens_graph", tell_graph, kMethVarargs, nullptr},
     {"tapelens_traced", make_traced, kMethO, nullptr},
 };

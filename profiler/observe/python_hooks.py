@@ -21,22 +21,10 @@ told_shardings = set()  # (tensor, what was told of it)
 awaited = []  # (weak reference to an FSDPParam, name) of those that were not gathered yet
 
 
-class Interrupted(BaseException):
-    """A handler of the program's signals raised, in a hook that runs nothing else of the program's."""
-
-    def __init__(self, error):
-        super().__init__()
-        self.error = error
-
-
-def is_by_others(error):
-    """Whether code that is not the probe's raised it."""
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_globals is not globals():
-            return True
-        trace = trace.tb_next
-    return False
+def let_out(error):
+    """What a handler of the program's signals raised in here is the program's: it goes on."""
+    if tapelens_is_of_handler(error):
+        raise error
 
 
 def inner_tensors(tensor, path="", are_read=False):
@@ -121,7 +109,8 @@ def tell_role(tensor, name, role, of=0, tell=None):
         return
     try:
         parts = list(inner_tensors(tensor))
-    except Exception:  # the subclass's own
+    except Exception as error:  # the subclass's own
+        let_out(error)
         return
     for _, one in parts:
         tell(one._cdata, name, role, of or tensor._cdata)
@@ -208,11 +197,13 @@ def learn(root):
         try:
             learn_shards(root, prefixes, parameters)
         except Exception as error:  # FSDP of a PyTorch that keeps its parameters otherwise
+            let_out(error)
             tapelens_say(f"gathered parameters of FSDP have no names ({type(error).__name__}: {error})")
     if "torch.distributed.tensor" in sys.modules:
         try:
             tell_shardings(parameters)
         except Exception as error:  # a DTensor of a PyTorch that keeps this otherwise
+            let_out(error)
             tapelens_say(f"how parameters are sharded is not recorded ({type(error).__name__}: {error})")
 
 
@@ -250,7 +241,8 @@ def install():
             return
         try:
             parts = [one for _, one in inner_tensors(tensor, are_read=True)]
-        except Exception:  # the subclass's own; the program's step is made
+        except Exception as error:  # the subclass's own; the program's step is made
+            let_out(error)
             parts = [tensor]
         for one in parts:
             tapelens_part_values(parameter._cdata, of, one._cdata)
@@ -339,13 +331,8 @@ def install():
         if tapelens_wants_values:
             tell_all_values(opt, GRADIENT)
         if look_for_variables is not None:
-            try:
-                with torch._C.DisableTorchFunction():
-                    look_for_variables(name_of(opt))
-            except Exception as error:
-                if is_by_others(error):
-                    raise Interrupted(error) from None
-                raise
+            with torch._C.DisableTorchFunction():
+                look_for_variables(name_of(opt))
         tapelens_optimizer_begin(name_of(opt))
 
     def after(opt, args, kwargs):
@@ -356,6 +343,7 @@ def install():
             try:
                 tell_state(opt)
             except Exception as error:  # a state of the program's own, that does what nobody thought of
+                let_out(error)
                 tells_state = False
                 tapelens_say(f"the state of {type(opt).__name__} is not understood: no optimizer's state is named from here "
                              f"on ({type(error).__name__}: {error})")
@@ -374,16 +362,12 @@ def install():
             nonlocal is_sound
             if not is_sound:
                 return
-            raised = None
             try:
                 hook(opt, args, kwargs)
-            except Interrupted as interrupted:
-                raised = interrupted.error
             except Exception as error:
+                let_out(error)
                 is_sound = False
                 tapelens_say(f"an error inside Tapelens: no optimizer's steps are seen from here on ({type(error).__name__}: {error})")
-            if raised is not None:
-                raise raised
         return run
 
     if watch_graphs is not None:

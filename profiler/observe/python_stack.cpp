@@ -399,9 +399,7 @@ void look_before_backward() {
   if (api.ErrOccurred() != nullptr) return;  // the program's, which no call of ours may replace
   PyObject* const look = hook_function("look_before_backward");
   if (look == nullptr) return;
-  const Owned raised(api, api.CallOneArg(look, api.none, nullptr));
-  if (!raised) return give_error_back(api);
-  if (raised.get() != api.none) raise_later(api, raised.get());
+  if (!Owned(api, api.CallOneArg(look, api.none, nullptr))) give_error_back(api);
 }
 
 void end_module_calls(Thread& thread, size_t kept) {

@@ -31,5 +31,6 @@ def set_budget():
         partitioners.choose_saved_values_set = told
         tapelens_information("activation_budget", os.environ[BUDGET_VARIABLE])
     except Exception as error:
+        let_out(error)
         tapelens_information("activation_budget_failed", f"{type(error).__name__}: {error}")
     return True

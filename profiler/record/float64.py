@@ -83,14 +83,16 @@ def float64_mode():
             try:
                 if torch.Tag.nondeterministic_seeded not in func.tags:  # a second draw would change the program's next
                     wide = tree_map(self.wide, (args, kwargs))
-            except Exception:
+            except Exception as error:
+                let_out(error)
                 wide = None
             results = func(*args, **kwargs)
             try:
                 if wide is None:
                     raise TypeError("cannot be run in float64")
                 self.follow(results, func(*wide[0], **wide[1]))
-            except Exception:  # what it gave, or wrote into, is followed from its own values
+            except Exception as error:  # what it gave, or wrote into, is followed from its own values
+                let_out(error)
                 self.forget(results)
                 if func._schema.is_mutable:
                     self.forget((args, kwargs))

@@ -42,8 +42,7 @@ def let_through(error):
     """What went wrong in reading an object is ours to forget, what a handler of a signal raised meanwhile is not."""
     if isinstance(error, OutOfTime):
         raise error
-    if is_by_others(error):
-        raise Interrupted(error)
+    let_out(error)
 
 
 def of_program(file):
@@ -387,22 +386,18 @@ def look_for_variables(name):
 
 def look_before_backward(_):
     """Where no optimizer steps that PyTorch knows: before each outermost backward, from the second one on, since the first
-    one often comes before the first step. Answers with what a handler of a signal raised meanwhile."""
+    one often comes before the first step."""
     global backwards, border
     backwards += 1
     if border is not None or backwards == 1:
-        return None
+        return
     try:
         with sys.modules["torch"]._C.DisableTorchFunction():
             look_for_variables(None)
-    except Interrupted as interrupted:
-        return interrupted.error
     except Exception as error:
-        if is_by_others(error):
-            return error
+        let_out(error)
         border = "nobody's"
         tapelens_say(f"an error inside Tapelens: variables are not looked for from here on ({type(error).__name__}: {error})")
-    return None
 
 
 if "t" in getattr(sys, "abiflags", ""):

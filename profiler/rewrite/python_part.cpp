@@ -45,9 +45,12 @@ void PythonPart::install(const Python& api) {
   if (globals == nullptr) {
     globals = api.NewDict();
     api.SetItemString(globals, "__builtins__", api.GetBuiltins());
-    for (PyMethodDef& function : functions) {
+    static PyMethodDef is_of_handler = cpython::kIsOfHandler;
+    const auto offer = [&](PyMethodDef& function) {
       api.SetItemString(globals, function.name, api.NewFunction(&function, nullptr, nullptr));
-    }
+    };
+    offer(is_of_handler);
+    for (PyMethodDef& function : functions) offer(function);
     if (!Owned(api, api.RunString(source, cpython::kFileInput, globals, globals))) {
       if (cpython::forget_error(api)) return finish(not_installed);
       globals = nullptr;

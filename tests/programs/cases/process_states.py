@@ -186,6 +186,34 @@ def an_alarm_rings_while_it_trains():
 
 
 @case
+def limits_the_time_of_its_steps():
+    """By an exception of the handler's, which comes wherever the step is: no step may keep it for itself."""
+    class OutOfTime(Exception):
+        pass
+
+    rung = []
+
+    def handler(number, frame):
+        rung.append(number)
+        raise OutOfTime
+    signal.signal(signal.SIGALRM, handler)
+    parameters = [torch.nn.Parameter(torch.ones(4)) for _ in range(200)]
+    optimizer = torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
+    caught = 0
+    for i in range(150):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.0005 + i * 0.0001)
+            while len(rung) == i:
+                optimizer.zero_grad()
+                sum((p * p).sum() for p in parameters).backward()
+                optimizer.step()
+        except OutOfTime:
+            caught += 1
+            torch.set_grad_enabled(True)  # as step() may have left it
+    say(len(rung), caught)
+
+
+@case
 def changes_its_folder():
     os.mkdir("below")
     os.chdir("below")
