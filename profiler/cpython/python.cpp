@@ -30,23 +30,25 @@ const Python* load() {
       find(api.IsFinalizing, "Py_IsFinalizing", "_Py_IsFinalizing") &&
       find(api.GILState_GetThisThreadState, "PyGILState_GetThisThreadState") &&
       find(api.GILState_Ensure, "PyGILState_Ensure") && find(api.GILState_Release, "PyGILState_Release") &&
-      find(api.ThreadState_GetFrame, "PyThreadState_GetFrame") && find(api.Frame_GetBack, "PyFrame_GetBack") &&
-      find(api.Frame_GetCode, "PyFrame_GetCode") && find(api.Frame_GetLineNumber, "PyFrame_GetLineNumber") &&
-      find(api.IncRef, "Py_IncRef") && find(api.DecRef, "Py_DecRef") &&
-      find(api.GetAttrString, "PyObject_GetAttrString") && find(api.AsUTF8, "PyUnicode_AsUTF8") &&
-      find(api.AsVoidPtr, "PyLong_AsVoidPtr") && find(api.AsLong, "PyLong_AsLong") &&
-      find(api.FromVoidPtr, "PyLong_FromVoidPtr") && find(api.GetTupleItem, "PyTuple_GetItem") &&
-      find(api.NewTuple, "PyTuple_New") && find(api.SetTupleItem, "PyTuple_SetItem") &&
-      find(api.NewDict, "PyDict_New") && find(api.SetItemString, "PyDict_SetItemString") &&
-      find(api.GetItemString, "PyDict_GetItemString") && find(api.GetBuiltins, "PyEval_GetBuiltins") &&
-      find(api.NewFunction, "PyCFunction_NewEx") && find(api.RunString, "PyRun_String") &&
-      find(api.NewWeakRef, "PyWeakref_NewRef") && find(api.ErrOccurred, "PyErr_Occurred") &&
-      find(api.ErrClear, "PyErr_Clear") && find(api.ErrFetch, "PyErr_Fetch") &&
-      find(api.ErrNormalize, "PyErr_NormalizeException") && find(api.ErrGivenMatches, "PyErr_GivenExceptionMatches") &&
-      find(api.ErrSetObject, "PyErr_SetObject") && find(api.SetTraceback, "PyException_SetTraceback") &&
-      find(api.AddPendingCall, "Py_AddPendingCall") && find(api.ImportGetModule, "PyImport_GetModule") &&
-      find(api.FromString, "PyUnicode_FromString") && find(api.CallOneArg, "PyObject_CallFunctionObjArgs") &&
-      find(api.CallTwoArgs, "PyObject_CallFunctionObjArgs") && find(api.Call, "PyObject_Call");
+      find(api.GILState_Check, "PyGILState_Check") && find(api.GCDisable, "PyGC_Disable") &&
+      find(api.GCEnable, "PyGC_Enable") && find(api.ThreadState_GetFrame, "PyThreadState_GetFrame") &&
+      find(api.Frame_GetBack, "PyFrame_GetBack") && find(api.Frame_GetCode, "PyFrame_GetCode") &&
+      find(api.Frame_GetLineNumber, "PyFrame_GetLineNumber") && find(api.IncRef, "Py_IncRef") &&
+      find(api.DecRef, "Py_DecRef") && find(api.GetAttrString, "PyObject_GetAttrString") &&
+      find(api.AsUTF8, "PyUnicode_AsUTF8") && find(api.AsVoidPtr, "PyLong_AsVoidPtr") &&
+      find(api.AsLong, "PyLong_AsLong") && find(api.FromVoidPtr, "PyLong_FromVoidPtr") &&
+      find(api.GetTupleItem, "PyTuple_GetItem") && find(api.NewTuple, "PyTuple_New") &&
+      find(api.SetTupleItem, "PyTuple_SetItem") && find(api.NewDict, "PyDict_New") &&
+      find(api.SetItemString, "PyDict_SetItemString") && find(api.GetItemString, "PyDict_GetItemString") &&
+      find(api.GetBuiltins, "PyEval_GetBuiltins") && find(api.NewFunction, "PyCFunction_NewEx") &&
+      find(api.RunString, "PyRun_String") && find(api.NewWeakRef, "PyWeakref_NewRef") &&
+      find(api.ErrOccurred, "PyErr_Occurred") && find(api.ErrClear, "PyErr_Clear") &&
+      find(api.ErrFetch, "PyErr_Fetch") && find(api.ErrNormalize, "PyErr_NormalizeException") &&
+      find(api.ErrGivenMatches, "PyErr_GivenExceptionMatches") && find(api.ErrSetObject, "PyErr_SetObject") &&
+      find(api.SetTraceback, "PyException_SetTraceback") && find(api.AddPendingCall, "Py_AddPendingCall") &&
+      find(api.ImportGetModule, "PyImport_GetModule") && find(api.FromString, "PyUnicode_FromString") &&
+      find(api.CallOneArg, "PyObject_CallFunctionObjArgs") && find(api.CallTwoArgs, "PyObject_CallFunctionObjArgs") &&
+      find(api.Call, "PyObject_Call");
   find(api.Frame_GetLasti, "PyFrame_GetLasti");  // 3.10 has none: lines tell frames apart there
   return complete ? &api : nullptr;
 }

@@ -25,6 +25,9 @@ struct Python {
   PyObject* (*GILState_GetThisThreadState)();
   int (*GILState_Ensure)();
   void (*GILState_Release)(int);
+  int (*GILState_Check)();  // whether the calling thread holds the lock
+  int (*GCDisable)();       // whether it was enabled
+  int (*GCEnable)();
   PyObject* (*ThreadState_GetFrame)(PyObject*);
   PyObject* (*Frame_GetBack)(PyObject*);
   PyObject* (*Frame_GetCode)(PyObject*);
@@ -86,6 +89,21 @@ class Gil {
   static constinit thread_local int t_count;
   const Python& api_;
   int state_;
+};
+
+// While it lives, no cycles are collected, whose finalizers are Python.
+class WithoutCollection {
+ public:
+  explicit WithoutCollection(const Python& api) : api_(api), was_enabled_(api.GCDisable() != 0) {}
+  ~WithoutCollection() {
+    if (was_enabled_) api_.GCEnable();
+  }
+  WithoutCollection(const WithoutCollection&) = delete;
+  WithoutCollection& operator=(const WithoutCollection&) = delete;
+
+ private:
+  const Python& api_;
+  bool was_enabled_;
 };
 
 // A reference that is given back.

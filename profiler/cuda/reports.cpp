@@ -8,6 +8,7 @@
 #include "profiler/cuda/outside.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
+#include "profiler/observe/stack.h"
 #include "profiler/record/intern.h"
 #include "profiler/record/storage.h"
 
@@ -77,10 +78,12 @@ bool look(ThreadState& thread, Reported* reported) {
   return true;
 }
 
-void write_allocation(ThreadState& thread, const trace::DeviceAllocationRecord& fields, c10::Device device) {
+// `stack`: of one that no operator made; the allocator's lock is held.
+void write_allocation(ThreadState& thread, const trace::DeviceAllocationRecord& fields, c10::Device device,
+                      uint32_t stack = 0) {
   trace::DeviceAllocationRecord record = fields;
   record.header =
-      header<trace::DeviceAllocationRecord>(RecordKind::device_allocation, record::device_id(thread, device));
+      header<trace::DeviceAllocationRecord>(RecordKind::device_allocation, record::device_id(thread, device), stack);
   record.ticks = trace::ticks_now();
   thread.lane.write(record);
 }
@@ -91,7 +94,8 @@ void write_free(ThreadState& thread, RecordKind kind, uint64_t address, c10::Dev
 }
 
 void allocated(uint64_t address, uint64_t rounded, c10::Device device) {
-  ThreadState& thread = this_thread();
+  observe::Thread& observed = observe::this_thread();
+  ThreadState& thread = *observed.recording;
   Call call = std::exchange(thread.device_call, {});
   if (call.kind != Call::Kind::allocation || call.address != address) {
     call = {};
@@ -100,7 +104,8 @@ void allocated(uint64_t address, uint64_t rounded, c10::Device device) {
     if (!is_watched(device)) return;  // the snapshot will have it
     call.bytes = reported.requested != 0 ? reported.requested : rounded;
   }
-  write_allocation(thread, {{}, 0, address, call.bytes, rounded, call.stream, call.pool, 0, 0}, device);
+  write_allocation(thread, {{}, 0, address, call.bytes, rounded, call.stream, call.pool, 0, 0}, device,
+                   record::stack_of_allocation(observed, &observe::stack_within_lock));
 }
 
 void freed(uint64_t address, c10::Device device) {

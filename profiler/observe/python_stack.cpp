@@ -276,10 +276,14 @@ struct GeneratedPlace {
   std::vector<FrameText> of;
 };
 
+bool may_be_generated(std::string_view function) {
+  function.remove_prefix(function.rfind('.') + 1);  // "Runner.call"
+  return function == "call" || function.starts_with("partition_");
+}
+
 GeneratedPlace generated_place(const Python& api, PyObject* frame, std::string_view function) {
   GeneratedPlace place;
-  function.remove_prefix(function.rfind('.') + 1);  // "Runner.call"
-  if (function != "call" && !function.starts_with("partition_")) return place;
+  if (!may_be_generated(function)) return place;
   if (api.ErrOccurred() != nullptr) return place;  // the program's, which no call of ours may replace
   place.answer = call_hook(api, "generated_of", frame);
   PyObject* const answer = place.answer->get();
@@ -316,11 +320,16 @@ bool keep_code(const Python& api, PyObject* code, std::string_view file, std::st
   return true;
 }
 
-uint32_t python_stack(const Python& api, Thread& thread) {
+// Whether Python may run while the stack is taken.
+enum class Running : uint8_t { allowed, forbidden };
+
+uint32_t python_stack(const Python& api, Thread& thread, Running running) {
   Interpreter& in = interpreter();
   const Gil gil(api);
   const AsPython as_python;
-  if (in.call_code == nullptr && !in.failed && api.ErrOccurred() == nullptr && !in.is_installing.test_and_set()) {
+  const bool may_run = running == Running::allowed;
+  if (may_run && in.call_code == nullptr && !in.failed && api.ErrOccurred() == nullptr &&
+      !in.is_installing.test_and_set()) {
     if (in.call_code == nullptr && !in.failed) install(api, in);
     in.is_installing.clear();
   }
@@ -339,7 +348,7 @@ uint32_t python_stack(const Python& api, Thread& thread) {
       modules.push_back({in.interpreter_frame != 0 ? word_at(frame.get(), in.interpreter_frame) : frame.get(),
                          first_local(in, frame.get()), 0});
   }
-  if (!modules.empty() || !thread.modules.empty()) update_modules(api, thread, modules);
+  if (may_run && (!modules.empty() || !thread.modules.empty())) update_modules(api, thread, modules);
   if (!is_recording() || !g_stacks.python) return 0;  // modules and optimizers are watched all the same
   if (const uint32_t known = record::find_stack(thread, hash)) return known;
 
@@ -354,10 +363,12 @@ uint32_t python_stack(const Python& api, Thread& thread) {
     texts.push_back(function.empty() ? text_attribute(api, code.get(), "co_name") : std::move(function));
     lines.push_back(static_cast<uint32_t>(std::max(0, api.Frame_GetLineNumber(frame.get()))));
     is_kept &= keep_code(api, code.get(), texts[texts.size() - 2], texts.back());
-    if (lines.size() == 1) generated = generated_place(api, frame.get(), texts.back());
+    if (lines.size() == 1 && may_run) generated = generated_place(api, frame.get(), texts.back());
   }
   std::vector<FrameText> frames;
-  for (size_t i = 0; i < lines.size(); ++i) frames.push_back({texts[2 * i], texts[2 * i + 1], lines[i]});
+  // Where nobody can be asked what Inductor wrote it for, the line that called it stands for it.
+  const size_t unasked = !may_run && !lines.empty() && may_be_generated(texts[1]) ? 1 : 0;
+  for (size_t i = unasked; i < lines.size(); ++i) frames.push_back({texts[2 * i], texts[2 * i + 1], lines[i]});
   if (!generated.kernel.empty()) {
     frames.front().function = generated.kernel;
     frames.front().is_generated = true;
@@ -412,11 +423,18 @@ uint32_t stack_here(Thread& thread) {
   if (const Python* api = python(); api != nullptr && python_may_run(*api)) {
     const bool was_busy = thread.busy;
     thread.busy = true;
-    const uint32_t stack = python_stack(*api, thread);
+    const uint32_t stack = python_stack(*api, thread, Running::allowed);
     thread.busy = was_busy;
     return stack;
   }
   return g_stacks.native && is_recording() && python() == nullptr ? native_stack_here(thread) : 0;
+}
+
+uint32_t stack_within_lock(Thread& thread) {
+  const Python* api = python();
+  if (api == nullptr || !python_may_run(*api) || api->GILState_Check() == 0) return 0;
+  const WithoutCollection without(*api);
+  return python_stack(*api, thread, Running::forbidden);
 }
 
 }  // namespace tapelens::observe

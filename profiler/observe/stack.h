@@ -20,6 +20,10 @@ extern StackOptions g_stacks;
 // module is seen.
 uint32_t stack_here(Thread& thread);
 
+// The same inside of a lock of LibTorch's, where no Python may run, which could wait for that lock: module calls stay as
+// they are. 0 where the thread does not hold the interpreter's lock.
+uint32_t stack_within_lock(Thread& thread);
+
 // `record --referrers` looks for variables here, in programs whose optimizers PyTorch does not know.
 void look_before_backward();
 

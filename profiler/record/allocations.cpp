@@ -1,5 +1,8 @@
-// Every block of memory that LibTorch's CPU allocator gives out and takes back.
+// Every block of memory that LibTorch's CPU allocator gives out and takes back: to tensors, which ask for the
+// registered allocator, and to storages that Python makes below the dispatcher (torch.UntypedStorage, copy.deepcopy of
+// a tensor), which ask for LibTorch's own.
 #include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
 #include <mutex>
@@ -48,6 +51,16 @@ class WatchedAllocator final : public c10::Allocator {
   c10::Allocator* inner_;
 };
 
+WatchedAllocator* g_watched = nullptr;
+c10::Allocator* default_cpu_allocator() { return g_watched; }
+
+// Where the program registered an allocator of its own, LibTorch's has another deleter and stays as it is.
+void watch_default(const c10::Allocator* registered) {
+  const auto real = reinterpret_cast<c10::Allocator* (*)()>(observe::g_inject->real(TAPELENS_default_cpu_allocator));
+  if (real == nullptr || real() != registered) return;
+  observe::g_inject->replace(TAPELENS_default_cpu_allocator, reinterpret_cast<void*>(&default_cpu_allocator));
+}
+
 struct Devices {
   std::mutex lock;
   std::vector<std::optional<c10::Device>> known;  // place + 1 is the id; none: pinned memory, which LibTorch calls cpu
@@ -83,16 +96,13 @@ uint8_t device_id(ThreadState& thread, c10::Device device) {
 
 uint8_t pinned_device_id(ThreadState& thread) { return id_of(thread, std::nullopt); }
 
+uint32_t stack_of_allocation(observe::Thread& thread, uint32_t (*stack_here)(observe::Thread&)) {
+  if (!thread.frames.empty() && mode() == Mode::memory) return thread.frames.front().stack;
+  return python_is_innermost(thread) && !thread.busy ? stack_here(thread) : 0;
+}
+
 void write_allocation(observe::Thread& thread, uint8_t device, uint64_t address, uint64_t bytes) {
-  // Inside an operator its stack is that of the allocation. One that runs Python may allocate below the dispatcher
-  // (what Inductor wrote): that has a stack of its own. Outside of --steps no operator is recorded: the frame has the
-  // stack.
-  uint32_t stack = 0;
-  if (!thread.frames.empty() && mode() == Mode::memory) {
-    stack = thread.frames.front().stack;
-  } else if (python_is_innermost(thread) && !thread.busy) {
-    stack = observe::stack_here(thread);
-  }
+  const uint32_t stack = stack_of_allocation(thread, &observe::stack_here);
   if (thread.recording->saving != 0) [[unlikely]]
     thread.recording->made_by_hooks.push_back({address, bytes});
   thread.recording->lane.write(trace::AllocationRecord{
@@ -126,7 +136,9 @@ void watch_allocations(ThreadState& thread) {
     observe::say("the program's CPU allocator cannot be watched: allocations are not recorded");
     return;
   }
-  c10::SetAllocator(c10::kCPU, new WatchedAllocator(inner), 255);
+  g_watched = new WatchedAllocator(inner);
+  c10::SetAllocator(c10::kCPU, g_watched, 255);
+  watch_default(inner);
   watch_pinned_memory();
 }
 

@@ -19,6 +19,9 @@ uint8_t device_id(ThreadState& thread, c10::Device device);
 // The deleter of what CUDA's allocator hands out, which profiler/cuda records; null until it is known.
 extern std::atomic<c10::DeleterFnPtr> g_device_deleter;
 uint8_t pinned_device_id(ThreadState& thread);  // of pinned memory of the host
+// Inside an operator its stack is that of the allocation: 0. What Python allocates below the dispatcher (a storage, what
+// Inductor wrote) has a stack of its own. Outside of --steps no operator is recorded: the frame has the stack.
+uint32_t stack_of_allocation(observe::Thread& thread, uint32_t (*stack_here)(observe::Thread&));
 // An allocation of this moment, with the stack that it has.
 void write_allocation(observe::Thread& thread, uint8_t device, uint64_t address, uint64_t bytes);
 void memory_freed(void* data);          // the deleter of every watched allocation (allocations.cpp)
