@@ -22,6 +22,11 @@ import soak
 # A pattern of tests, the ways that it is about, the reason.
 EXCEPTIONS = [
     ("*TestAutograd.test_grad_fn_attr_bindings", ("lossless", "bitwise"), "grad_fn._saved_* of a rewritten save has no values outside of a backward"),
+    ("*TestAutograd.test_no_unnecessary_unwrapping", ("bitwise",), "grad_fn._saved_* of a rewritten save returns an equal tensor, not the same object"),
+    *((f"*TestAutograd.{name}", ("lossless", "bitwise"), "a rewritten save has hooks already, so that _raw_saved_*.register_hooks() raises")
+      for name in ("test_pack_hook_with_inplace_modification_should_fail", "test_saved_tensor_hooks_extra_exit_during_bw_no_crash",
+                   "test_saved_variable_packing_unpacking_did_not_save_original_with_hooks",
+                   "test_saved_variable_packing_unpacking_saved_original_with_hooks")),
 ]
 WAYS = {"record": ["record", "--quiet"], "lossless": ["run", "--quiet", "--apply", "lossless", "--rewrite-min-bytes", "1"],
         "bitwise": ["run", "--quiet", "--apply", "bitwise", "--rewrite-min-bytes", "1", "--recompute-budget", "100%"]}
