@@ -9,19 +9,35 @@ namespace tapelens::check {
 
 namespace {
 
-// By parameter: the evaluations that accumulate its gradient, in the order of time.
-std::map<uint32_t, std::vector<EvaluationId>> accumulations(const Process& p) {
-  std::map<uint32_t, std::vector<EvaluationId>> found;
+// The evaluations that accumulate the gradient of one parameter, sorted by begin.
+struct Accumulations {
+  std::vector<EvaluationId> all;
+  std::vector<Time> latest_end;  // of the evaluations up to each
+};
+
+std::map<uint32_t, Accumulations> accumulations(const Process& p) {  // by parameter
+  std::map<uint32_t, Accumulations> found;
   for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) {
-    const AllocationId parameter = p.nodes.parameter[p.evaluations.node[EvaluationId{row}]];
-    if (parameter) found[parameter.value].push_back(EvaluationId{row});
+    const EvaluationId evaluation{row};
+    const AllocationId parameter = p.nodes.parameter[p.evaluations.node[evaluation]];
+    if (!parameter) continue;
+    Accumulations& of = found[parameter.value];
+    const Time end = p.evaluations.end[evaluation];
+    of.latest_end.push_back(of.all.empty() ? end : std::max(end, of.latest_end.back()));
+    of.all.push_back(evaluation);
   }
   return found;
 }
 
-}  // namespace
+auto first_after(const Process& p, const Accumulations& of, Time time) {
+  return std::ranges::upper_bound(of.all, time, {}, [&](EvaluationId e) { return p.evaluations.begin[e]; });
+}
 
-namespace {
+// Whether one of the evaluations runs at `time`.
+bool runs_at(const Process& p, const Accumulations& of, Time time) {
+  const auto after = first_after(p, of, time) - of.all.begin();
+  return after > 0 && of.latest_end[static_cast<size_t>(after - 1)] >= time;
+}
 
 // When the new gradient, which would have been the parameter's as it is, has been added and is gone.
 Time taken_over(const Context& context, AllocationId gradient, OperatorId add, EvaluationId evaluation) {
@@ -47,9 +63,7 @@ std::vector<Zeroed> zeroed_gradients(const Context& context) {
   // Else told before a step: it is in a bucket, or a shard, that lives for reasons of its own.
   const auto is_told_by_leaf = [&](RoleId role) {
     const auto of = accumulated.find(p.roles.parameter[role].value);
-    return of != accumulated.end() && std::ranges::any_of(of->second, [&](EvaluationId leaf) {
-             return p.evaluations.begin[leaf] <= p.roles.time[role] && p.roles.time[role] <= p.evaluations.end[leaf];
-           });
+    return of != accumulated.end() && runs_at(p, of->second, p.roles.time[role]);
   };
   std::map<uint32_t, AllocationId> parameter_of;  // by gradient
   for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
@@ -67,12 +81,10 @@ std::vector<Zeroed> zeroed_gradients(const Context& context) {
     for (const OperatorId op : context.provenance.uses(zeroed.gradient)) {
       if (looking.has(p.operators.name[op])) continue;
       const Time begin = p.operators.begin[op];
-      const auto& all = evaluations->second;
       if (is_idle) {
         // Accumulated since, or read although it is nothing but zeros.
-        const auto next = std::ranges::upper_bound(all, zeroed.idle.back().begin, {},
-                                                   [&](EvaluationId e) { return p.evaluations.begin[e]; });
-        if (next == all.end() || p.evaluations.begin[*next] > begin) {
+        const auto next = first_after(p, evaluations->second, zeroed.idle.back().begin);
+        if (next == evaluations->second.all.end() || p.evaluations.begin[*next] > begin) {
           fits = zeroing.has(p.operators.name[op]);
           if (!fits) break;
           continue;
