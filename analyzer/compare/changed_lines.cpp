@@ -11,7 +11,7 @@ namespace {
 
 using Kind = ChangedLine::Kind;
 
-// Limits the search for the shortest edit list; beyond it, one hunk covers all lines.
+// Limits the search for the shortest edit list. Beyond it, one hunk covers all lines between the common ends.
 constexpr size_t kMostEdits = 1000;
 
 bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }

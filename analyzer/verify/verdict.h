@@ -58,7 +58,7 @@ struct Compared {
 struct Figures {
   int exit_code = 0;
   Bytes peak;
-  Bytes last_step_peak;            // last step with a backward, as some rewrites need a first one
+  Bytes last_step_peak;            // last step with a backward; some rewrites start after the first
   Bytes saved_peak;                // peak::saved_for_backward()
   std::optional<int64_t> step_ns;  // median over the steps but the first (if there are others), in that process
   // By step of the first process: the loss of the step's last backward (NaN: none), and a checksum of all gradients.

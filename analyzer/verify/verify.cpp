@@ -95,8 +95,8 @@ class Search {
     return applying;
   }
 
-  // Bisects `all` for the number of the first that makes the difference. Assumes that all of them make it and none of
-  // them does not.
+  // Bisects `all` for the number of the first that makes the difference. Assumes a difference with all of them, and no
+  // difference without any.
   std::optional<size_t> first(size_t all, const std::string& what,
                               const std::function<rewrites::Settings(size_t)>& of) {
     if (all == 0) return std::nullopt;

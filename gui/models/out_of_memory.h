@@ -23,7 +23,7 @@ QString out_of_memory_words(const OutOfMemoryFacts& facts);
 peak::Moment out_of_memory_moment(const Subject& subject, model::OutOfMemoryId request);
 // A view that shows the time of the request.
 View at_out_of_memory(const Session& session, model::OutOfMemoryId request);
-// The next (`by` > 0) or previous request after that of the current view; none if it was the last.
+// The nearest failed request after the view's time (`by` > 0) or before it; none at either end.
 model::OutOfMemoryId next_out_of_memory(const Session& session, int by);
 
 }  // namespace tapelens::gui

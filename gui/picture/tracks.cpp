@@ -119,7 +119,7 @@ size_t Row::longest(size_t first, size_t last) const {
 }
 
 void Tracks::visit(const Row& row, const TimeAxis& axis, const std::function<void(const Piece&)>& visit) {
-  // Begins and ends increase along a row.
+  // Begins and ends never decrease along a row.
   size_t i = row.end.after(axis.shown.begin.ns);
   while (i < row.id.size() && row.begin[i] < axis.shown.end.ns) {
     const int x0 = std::max(0, axis.column_of(Time{row.begin[i]}));
