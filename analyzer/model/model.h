@@ -171,7 +171,7 @@ struct OlderSteps {
   bool is_by_program = false;  // the program's own calls separate steps, not an optimizer's
   std::vector<Peak> peaks;
 };
-// A table that was left out because it contradicts itself or another. It is empty here, and ids of its rows are none.
+// A table that was left out because it contradicts itself or another. It is empty here, and ids of its rows are 0.
 struct LeftOut {
   trace::Table table{};
   std::string name;  // "input_views"

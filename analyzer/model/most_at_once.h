@@ -9,7 +9,7 @@ namespace tapelens::model {
 
 // Bytes that are alive for an interval. The end is exclusive; kNever: the bytes stay.
 struct Presence {
-  AllocationId allocation;  // none: an allocation of its own
+  AllocationId allocation;  // none: counts as a separate allocation
   Bytes bytes;
   Interval when;
 };

@@ -23,7 +23,7 @@ std::string_view module_part(std::string_view name) {
 ParameterModules::ParameterModules(const Process& process, const Text& text) {
   const Roles& roles = process.roles;
   if (roles.rows() == 0) return;
-  // The value is none if models of different classes have a module of that name.
+  // No module if models of different classes have one of that name.
   std::unordered_map<std::string_view, ModuleId> by_name;
   for (uint32_t row = 1; row <= text.module_path.rows(); ++row) {
     const ModuleId id{row};

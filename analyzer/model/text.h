@@ -55,9 +55,9 @@ struct Text {
 // "float32 [8, 64, 56, 56]"
 std::string layout_text(const Text& text, LayoutId layout);
 
-// The frame to show for a stack: the innermost one outside of PyTorch and the standard libraries of Python and C++. If
-// there is none, the innermost of all; none for an empty stack. For an imported snapshot: the innermost Python frame of
-// the user's own files, else the innermost Python frame.
+// The frame to show for a stack: the innermost one outside of PyTorch and the standard libraries of Python and C++.
+// If no frame is outside, the innermost of all; none for an empty stack. For an imported snapshot: the innermost Python
+// frame of the user's own files, else the innermost Python frame.
 FrameId source_frame(const Text& text, StackId stack);
 
 // Whether the frame is in the user's own files: neither a library frame (is_library_frame) nor in an installed package.

@@ -15,7 +15,7 @@ struct Threads {
   IdColumn<EvaluationId, ThreadId, uint16_t> of_evaluation;
 };
 
-// Columns as long as the process' tables. A thread without a name in the recording is none.
+// Columns as long as the process' tables; 0 for a thread without a name in the recording.
 Threads load_threads(const trace::Recording& recording, const Process& process, trace::ProcessIndex index);
 
 }  // namespace tapelens::model
