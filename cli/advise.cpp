@@ -1,4 +1,4 @@
-// tapelens advise: runs the checks over a recording and says what to do, in the order in which to do it.
+// tapelens advise: runs the checks over a recording and lists the changes to make, in the order to make them.
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -41,8 +41,7 @@ std::vector<report::Rule> rules_of(const advise::Checks& checks) {
   return rules;
 }
 
-// --finding as a number of an entry, or as the id of a finding that is in it; 0: it is not given, SIZE_MAX: it is
-// neither.
+// --finding as the number of an entry, or the entry with that finding's id. 0: not given; SIZE_MAX: no such entry.
 size_t entry_of(const AdviseCommand& command, const advise::Advice& advice) {
   if (command.finding.empty()) return 0;
   size_t number = 0;
@@ -63,7 +62,7 @@ std::string rendered(const AdviseCommand& command, const report::Report& report,
   return report::format_of(command.format)->advice(report, how);
 }
 
-// How many findings are as grave as --fail-on says, or graver.
+// The number of findings of at least the severity of --fail-on.
 int64_t grave(const advise::Advice& advice, const std::string& fail_on) {
   return std::ranges::count_if(advice.findings, [&](const advise::Finding& finding) {
     for (const auto least : {check::Severity::info, check::Severity::warning, check::Severity::error}) {
@@ -130,7 +129,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
   return kFine;
 }
 
-// "CHECK.NAME=VALUE" as the advisor takes it.
+// Splits "CHECK.NAME=VALUE" for the advisor.
 std::pair<std::string, std::string> option_of(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos) {
@@ -139,7 +138,7 @@ std::pair<std::string, std::string> option_of(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-// What --apply and --allow say, as the advisor takes it.
+// --apply and --allow, for the advisor.
 std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptions& options) {
   rewrites::Settings settings = read_applying(sub, options);
   if (!settings.on) return std::nullopt;
@@ -234,7 +233,7 @@ void add_advise(CLI::App& app, int& exit_code) {
     }
     report::Options chosen;
     chosen.top = 0;
-    // The stacks of all say which file is the program.
+    // The file of the program follows from the stacks of all findings, so none may be cut.
     if (report::format_of(options->format)->locates_by_stacks) chosen.top = std::nullopt;
     if (process->count() > 0) chosen.process = static_cast<uint32_t>(options->process);
     if (!options->device.empty()) chosen.device = options->device;

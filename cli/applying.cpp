@@ -23,7 +23,7 @@ std::string all_of(const std::vector<std::string>& words) {
   return all;
 }
 
-// "5%" and "0.05" are the same.
+// Reads "5%" and "0.05" as the same share.
 double read_share(const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -128,7 +128,7 @@ rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& opt
     }
   }
   for (const std::string& plugin : options.plugins) applying.plugins.push_back(plugin_path(plugin));
-  // A shared library may bring rewrites of any name; it is the probe that can look into it.
+  // A shared library may add rewrites of any name, which only the probe can check.
   const bool any = !applying.plugins.empty();
   for (const std::string& id : options.allow) {
     if (!any) check_id(id);

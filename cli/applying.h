@@ -1,4 +1,4 @@
-// Which rewrites a command applies: the options that record, run and verify share, and how the probe is told.
+// The rewrites that a command applies: the options of record, run and verify, and their transfer to the probe.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,32 +15,32 @@
 
 namespace tapelens::cli {
 
-// What Tapelens itself can rewrite: the ids of their checks. A shared library may know more.
+// The rewrites of Tapelens itself, by the ids of their checks. A shared library may add others.
 const std::vector<std::string>& known_rewrites();
 
-// As typed.
+// The options as typed.
 struct ApplyingOptions {
   std::vector<std::string> apply, plans, allow, plugins;
   std::string budget = "5%", min_bytes = "64KiB";
   bool poison = false;
 };
 
-// Declares --apply, --plan, --allow, --recompute-budget and --rewrite-min-bytes: what is rewritten.
+// Declares --apply, --plan, --allow, --recompute-budget and --rewrite-min-bytes, which choose the rewrites.
 void add_choosing_options(CLI::App& sub, ApplyingOptions& options);
-// These, --poison and --rewrite-plugin.
+// Declares the same, and --poison and --rewrite-plugin.
 void add_applying_options(CLI::App& sub, ApplyingOptions& options);
 
-// What is asked for: `on` if anything is. Throws CLI::ValidationError with one sentence: an unknown rewrite, a plan
-// that is none, a number that is none, or an option that does nothing without --apply.
+// The requested settings; `on` if the user requests any rewrite. Throws CLI::ValidationError with one sentence for an
+// unknown rewrite, an invalid plan or number, or an option that has no effect without --apply.
 rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options);
 
-// How the probe of one run is told, and what it counted. Has a temporary folder while it lives, if anything is applied.
+// Passes settings to the probe of one run, and reads its counts. If rewrites apply, it owns a temporary folder.
 class Rewriting {
  public:
   explicit Rewriting(rewrites::Settings settings);
-  // Why the probe cannot be told, for the user; empty if it can.
+  // Why the settings cannot be passed to the probe, for the user; empty if they can.
   const std::string& reason() const { return reason_; }
-  // Where nothing is applied: that settings which this process inherited do not hold.
+  // Without rewrites it clears the settings that this process inherited.
   const Environment& environment() const { return environment_; }
   Tally tally() const;  // after the run
 

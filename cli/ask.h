@@ -1,4 +1,4 @@
-// A program that is asked something for a moment: a Python, git.
+// Runs a helper program for a short answer: Python or git.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 namespace tapelens::cli {
 
 struct ProgramAnswer {
-  int exit_code = 0;  // 127: there is no such program; 126: it cannot be executed
+  int exit_code = 0;  // 127: not found; 126: not executable
   std::string output;
 };
-// Runs a command without standard input. What it writes to standard error goes nowhere: the answer is
-// in the output or there is none. `preload` may be empty.
+// Runs a command without standard input and discards its standard error; the answer is its output. `preload` may be
+// empty.
 ProgramAnswer ask(const std::vector<std::string>& command, const std::string& preload = {});
 
 }  // namespace tapelens::cli

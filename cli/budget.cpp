@@ -1,5 +1,5 @@
-// tapelens budget: runs a program that uses torch.compile with several activation memory budgets, and says what each
-// does to its peak and to the time of a step.
+// tapelens budget: runs a program that uses torch.compile with several activation memory budgets, and reports the peak
+// and the step time of each.
 #include <memory>
 #include <optional>
 
@@ -111,7 +111,7 @@ void add_budget(CLI::App& app, int& exit_code, const std::vector<std::string>& c
     if (!budgets) throw CLI::ValidationError("--budgets", budgets.error().message);
     const BudgetRuns::Common common{.command = command,
                                     .folder = {},
-                                    // The first compiles.
+                                    // The first step compiles.
                                     .steps = read_steps(options->steps, 2),
                                     .limit = read_limit(options->limit),
                                     .is_kept = !options->keep.empty(),

@@ -35,8 +35,8 @@ void judge(Point& point, const ShortRun& run, uint64_t steps) {
   }
 }
 
-// Caches on the disk are in `folder`, those on a network are off: what is compiled here is nobody else's, and a profile
-// of shapes that an earlier run left has no say.
+// Puts the caches on disk into `folder` and turns remote caches off. Otherwise a run could reuse compiled code, or a
+// profile of shapes, from an earlier run.
 Environment caches_in(const std::string& folder) {
   return {{"TORCHINDUCTOR_CACHE_DIR", folder + "/inductor"}, {"TRITON_CACHE_DIR", folder + "/triton"},
           {"TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", "0"},      {"TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE", "0"},

@@ -1,5 +1,5 @@
-// The runs of `tapelens budget`: the user's command, recorded until it has made some steps, each time with another
-// activation memory budget for torch.compile and with caches that are nobody else's.
+// The runs of `tapelens budget`: records the user's command for some steps, each time with another activation memory
+// budget for torch.compile and with separate caches.
 #pragma once
 
 #include <chrono>
@@ -20,17 +20,17 @@ class BudgetRuns final : public budget::Runs {
   struct Common {
     std::vector<std::string> command;
     std::string folder;                    // for recordings and logs
-    uint64_t steps = 0;                    // of each run; 0: to the end
-    std::chrono::nanoseconds limit;        // for each run
-    bool is_kept = false;                  // recordings and logs stay
-    bool is_forced = false;                // and replace any file
-    std::vector<std::string> inputs = {};  // which none of them replaces
-    bool is_shown = false;                 // what the command writes
-    size_t runs = 0;                       // in all
+    uint64_t steps = 0;                    // steps of each run; 0: all
+    std::chrono::nanoseconds limit;        // time limit of each run
+    bool is_kept = false;                  // keep recordings and logs
+    bool is_forced = false;                // recordings and logs may replace any file
+    std::vector<std::string> inputs = {};  // files that recordings and logs never replace
+    bool is_shown = false;                 // show the output of the command
+    size_t runs = 0;                       // number of runs
   };
   BudgetRuns(Common common, const std::optional<simulated::Settings>& gpu);
 
-  // Why no run can be made, for the user; empty: it can.
+  // Why no run is possible, for the user; empty if one is.
   const std::string& reason() const;
 
   trace::Result<std::optional<budget::Point>> run(double budget) override;

@@ -1,5 +1,5 @@
-// tapelens build-probe: compiles a probe that records, for a PyTorch that none of those installed is for. Its sources
-// are installed (profiler/source); a compiler is all that it needs beside that PyTorch.
+// tapelens build-probe: compiles a recording probe for a PyTorch without an installed one. The sources are installed
+// (profiler/source); it needs only a compiler and that PyTorch.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -41,22 +41,22 @@ struct BuildProbeOptions {
   bool force = false;
 };
 
-// What is compiled for what.
+// The PyTorch to compile for.
 struct Torch {
   std::string folder, minor, release, python;
 };
 
-constexpr std::array kUnits = {"unit_observe", "unit_record", "unit_plain"};  // the longest first
+constexpr std::array kUnits = {"unit_observe", "unit_record", "unit_plain"};  // the longest compilation first
 constexpr int kOldestCompiler = 11;
 
-// Of a file of PyTorch; empty if there is none.
+// The text of a file in PyTorch; empty if it does not exist.
 std::string text_of(const std::string& path) {
   constexpr uint64_t kMostBytes = 1 << 20;
   const auto text = trace::read_regular_file(path, kMostBytes);
   return text ? *text : std::string();
 }
 
-// "2.15.0" of the headers; empty if there are none.
+// "2.15.0", from the headers; empty without headers.
 std::string release_of(const std::string& folder) {
   int major = -1, minor = -1, patch = -1;
   for (const char* header : {"torch/headeronly/version.h", "torch/csrc/api/include/torch/version.h"}) {
@@ -71,13 +71,13 @@ std::string release_of(const std::string& folder) {
   return {};
 }
 
-// 0 for GCC's older ABI of strings, which no package of PyTorch has had since 2.6.
+// 0 for GCC's older string ABI, which no PyTorch package has used since 2.6.
 std::string abi_of(const std::string& folder) {
   const std::string text = text_of(folder + "/share/cmake/Torch/TorchConfig.cmake");
   return text.find("_GLIBCXX_USE_CXX11_ABI=0") == std::string::npos ? "1" : "0";
 }
 
-// Where the headers of CUDA are: beside PyTorch as a package, or in a toolkit; empty: nowhere.
+// The folder of the CUDA headers, in a package beside PyTorch or in a toolkit; empty if none is found.
 std::string cuda_headers(const std::string& folder) {
   std::error_code error;
   if (!fs::exists(folder + "/include/c10/cuda/CUDACachingAllocator.h", error)) return {};
@@ -95,7 +95,7 @@ std::string cuda_headers(const std::string& folder) {
   return {};
 }
 
-// A program in the background, in `folder`, whose output goes to a file there.
+// Starts a program in `folder`, in the background; its output goes to a file there.
 pid_t start(const Words& words, const std::string& folder, const std::string& log) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -123,7 +123,7 @@ int failed(const std::string& what, const std::string& log) {
   return kNo;
 }
 
-// The compiler's options, those of CMake for the probes that are installed.
+// The compiler options, equal to CMake's for the installed probes.
 Words compiling(const BuildProbeOptions& options, const Torch& torch, const std::string& source) {
   Words words = {options.compiler,
                  "-std=c++20",
@@ -145,7 +145,7 @@ Words compiling(const BuildProbeOptions& options, const Torch& torch, const std:
   return words;
 }
 
-// Python writes the table of this PyTorch's saved fields, and which headers the probe relies on.
+// Runs Python to write the table of this PyTorch's saved fields, and the list of headers that the probe relies on.
 int generate(const Torch& torch, const std::string& source, const std::string& folder) {
   std::error_code error;
   const std::string needs = source + "/plugins/unneeded-save/needs-" + torch.minor + ".json";
@@ -188,8 +188,8 @@ int compile(const BuildProbeOptions& options, const Torch& torch, const std::str
   return ended_well(start(words, folder, log)) ? kFine : failed("linking the probe", log);
 }
 
-// Makes the folder of built probes, for this user alone whatever the umask: a probe that others can change is not
-// loaded. Says why it cannot be used; empty: it can.
+// Makes the folder of built probes. Only this user may write to it, regardless of the umask, because a probe that
+// others can change is not loaded. Returns why the folder is unusable; empty if it is usable.
 std::string make_cache() {
   const fs::path target = built_probe_folder(), own = target.parent_path(), cache = own.parent_path();
   std::error_code error;
@@ -207,7 +207,7 @@ std::string make_cache() {
          ", so a probe in it would not be loaded: make it yours and writable for you alone, or set XDG_CACHE_HOME";
 }
 
-// Into the folder of built probes: the list last, which is what is looked for.
+// Moves the probe into the folder of built probes. The list comes last, because lookups search for it.
 int put(const Torch& torch, const std::string& folder, std::string& path) {
   const std::string list = folder + "/list", target = built_probe_folder();
   FILE* headers = std::fopen((folder + "/headers").c_str(), "re");
@@ -235,7 +235,7 @@ int put(const Torch& torch, const std::string& folder, std::string& path) {
   return error ? fail({target + ": " + error.message()}) : kFine;
 }
 
-// Which PyTorch is meant; says what is wrong.
+// Finds the PyTorch to compile for, and reports errors.
 int find_torch(const BuildProbeOptions& options, Torch& torch) {
   torch.python = options.python;
   torch.folder = options.torch;
@@ -295,7 +295,7 @@ int build_probe(const BuildProbeOptions& options) {
   const TemporaryFolder folder;
   if (!folder) return fail({folder.reason()});
   const auto begin = std::chrono::steady_clock::now();
-  signal(SIGINT, SIG_IGN);  // the compilers end, and we tidy up
+  signal(SIGINT, SIG_IGN);  // the compilers end, and this process cleans up
   say("compiling a probe for PyTorch " + torch.release + " in " + torch.folder + ", which takes about a minute");
   std::string path;
   int code = generate(torch, source, folder.path());

@@ -1,4 +1,4 @@
-// tapelens check: holds a run to budgets and to a baseline, for CI.
+// tapelens check: compares a run with budgets and a baseline, for CI.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -22,7 +22,7 @@ namespace {
 struct CheckCommand {
   std::string file, config, write_baseline, format = "text", color = "auto";
   OutputPlace output;
-  GateSettings given;  // on the command line
+  GateSettings given;  // given on the command line
   int64_t top = 10;
 };
 
@@ -31,7 +31,7 @@ constexpr const char* kFailOn = "warning";
 
 CLI::ValidationError wrong(const std::string& why) { return CLI::ValidationError(why); }
 
-// Options stand over the file; budgets of both hold.
+// Options override the file; budgets of both apply.
 GateSettings merged(const GateSettings& given, const GateSettings& file) {
   GateSettings out = file;
   out.budgets.insert(out.budgets.end(), given.budgets.begin(), given.budgets.end());
@@ -68,7 +68,7 @@ trace::Result<compare::Limits> limits_of(const GateSettings& settings) {
 
 std::string lists(const std::vector<std::string>& reasons) { return joined(reasons, "; "); }
 
-// The baseline that is to be kept: of a whole run alone, since another one would allow anything.
+// Writes a new baseline. It must be of a complete run: a baseline without all data would allow anything.
 int write_baseline(const CheckCommand& command, const trace::OutputOptions& output, const compare::Snapshot& run,
                    const check::SourceTree& tree) {
   if (!run.incomplete.empty()) {
@@ -78,7 +78,7 @@ int write_baseline(const CheckCommand& command, const trace::OutputOptions& outp
   return write_output(compare::baseline_json(run, tree, TAPELENS_VERSION), output);
 }
 
-// The repository that the program is of; where none has its files, the first that may be.
+// The repository that contains the program's files; if none does, the first candidate.
 check::SourceTree tree_of(const compare::Snapshot& run, const std::string& file) {
   const std::vector<check::SourceTree> trees = check::source_trees(file);
   for (const check::SourceTree& tree : trees) {
@@ -108,7 +108,7 @@ int check_command(const CheckCommand& command, const GateSettings& settings, con
   if (!command.write_baseline.empty()) {
     const int code = write_baseline(command, baseline_output, *run, how.tree);
     const bool is_all = settings.baseline.empty() && limits.budgets.empty();
-    // Of a run that is not complete the verdict is said all the same; with the same exit code, or that of a failure.
+    // An incomplete run still gets a verdict; the exit code stays, unless the verdict fails.
     if (is_all || (code != kFine && code != kDataLost)) return code;
   }
   std::optional<compare::Comparison> comparison;

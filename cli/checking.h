@@ -1,4 +1,4 @@
-// The checks that a command runs or lists: Tapelens' own, those of TAPELENS_PLUGIN_PATH, those of --plugin.
+// The checks that a command runs or lists: built-in ones, and those from TAPELENS_PLUGIN_PATH and --plugin.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace tapelens::cli {
 
-// A plugin that is refused is one line on standard error; the rest goes on.
+// Reports a refused plugin in one line on standard error, and continues.
 advise::Checks all_checks(const std::vector<std::string>& plugins = {});
 
-// A line for each check that failed.
+// Reports each failed check in one line.
 void say_refused(const advise::Advice& advice);
 
 std::vector<std::string> ids(const advise::Checks& checks);

@@ -34,7 +34,7 @@ void list(Page& page, const advise::Checks& checks) {
   }
 }
 
-// Markdown as it was written, but for what only a renderer needs: marks of headings and emphasis, fences, table rules.
+// Prints Markdown without the marks that only a renderer needs: headings, emphasis, fences, table rules.
 void show(Page& page, std::string_view markdown) {
   std::istringstream lines{std::string(markdown)};
   bool in_code = false;

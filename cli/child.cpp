@@ -17,9 +17,9 @@
 namespace tapelens::cli {
 namespace {
 
-// Passed on unless this process was started with them ignored (nohup): then the command ignores them too.
+// Forwarded, unless this process started with them ignored (nohup): then the command ignores them too.
 constexpr std::array kForwarded = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-// What ends a command that is watched over.
+// Signals that end a watched command.
 constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr timespec kWatchEvery = {0, 20'000'000};
 // The terminal sends these to the command as well.
@@ -31,7 +31,7 @@ void dispose(int signal, void (*handler)(int)) {
   sigaction(signal, &action, nullptr);
 }
 
-// What the signals that are touched here do before the first command is run.
+// The dispositions of the signals that this file changes, before the first command runs.
 struct Dispositions {
   static constexpr std::array kTouched = {SIGTERM, SIGHUP,  SIGUSR1, SIGUSR2, SIGINT, SIGQUIT,
                                           SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD, SIGPIPE};
@@ -64,15 +64,16 @@ ChildEnd not_started(const std::string& name, int error) {
   return end;
 }
 
-// The terminal stopped the command: stop with it, so that the shell sees a stopped job, and go on together.
+// If the terminal stops the command, this process stops too, so that the shell sees a stopped job. Both continue
+// together.
 void stop_with(pid_t child, int signal) {
   if (signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU) return;
   raise(SIGSTOP);
   kill(child, SIGCONT);
 }
 
-// All signals of `watched` are blocked here, and so wait in the queue: nothing can be passed on to a process that is
-// gone, or get lost between two calls.
+// All signals in `watched` are blocked here and stay pending until sigwaitinfo. None is forwarded to a process that has
+// ended, or lost between two calls.
 int wait_for(pid_t child, const sigset_t& watched) {
   for (;;) {
     int status = 0;
@@ -96,7 +97,7 @@ ChildEnd become_command(const std::vector<std::string>& command) {
 
 namespace {
 
-// A command that is being started, from what is allocated before the fork to the word that exec failed.
+// Starts a command: allocates before the fork, and reports an exec error after it.
 class Start {
  public:
   Start(const std::vector<std::string>& command, const Environment& extra, std::string folder = {})
@@ -113,12 +114,12 @@ class Start {
     }
     for (std::string& setting : settings_) envp_.push_back(setting.data());
     envp_.push_back(nullptr);
-    error_ = pipe2(news_, O_CLOEXEC) == 0 ? 0 : errno;  // closed by a successful exec, else carries errno
+    error_ = pipe2(news_, O_CLOEXEC) == 0 ? 0 : errno;  // a successful exec closes the pipe; otherwise it carries errno
   }
   Start(const Start&) = delete;
   Start& operator=(const Start&) = delete;
 
-  // The child; 0 or less: there is none. In the child `before` is called first, which must be async-signal-safe.
+  // Returns the child, or 0 or less on failure. Calls `before` in the child first; it must be async-signal-safe.
   template <class Before>
   pid_t fork(const Dispositions& at_first, const Streams& streams, Before before) {
     if (error_ != 0) return -1;
@@ -140,7 +141,7 @@ class Start {
     if (child < 0) close(news_[0]);
     return child;
   }
-  // After fork(): waits until the command runs, or did not.
+  // Call after fork(). Waits until exec succeeds or fails.
   void wait_for_exec() {
     int error = 0;
     ssize_t got;
@@ -169,18 +170,18 @@ const Dispositions& dispositions_at_first() {
 ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams,
                      const std::string& folder) {
   const Dispositions& at_first = dispositions_at_first();
-  Start start(command, extra, folder);  // everything that allocates is done before the fork
+  Start start(command, extra, folder);  // allocates everything before the fork
   sigset_t watched, before;
   sigemptyset(&watched);
   sigaddset(&watched, SIGCHLD);
   for (const int signal : kForwarded) {
     if (at_first.of(signal).sa_handler != SIG_IGN) sigaddset(&watched, signal);
   }
-  // Blocked for as long as the dispositions are in between: whatever comes meets either the old or the new world.
+  // Blocks all signals while the dispositions change, so that a signal meets either all old or all new ones.
   sigset_t all = watched;
   for (const int signal : kLeftToTheCommand) sigaddset(&all, signal);
   sigprocmask(SIG_BLOCK, &all, &before);
-  dispose(SIGCHLD, SIG_DFL);  // ignored, it would take the exit status away
+  dispose(SIGCHLD, SIG_DFL);  // if it were ignored, the exit status would be lost
 
   const pid_t child = start.fork(at_first, streams, [] {});
   if (child < 0) {
@@ -206,11 +207,11 @@ ChildEnd run_command(const std::vector<std::string>& command, const Environment&
   return end;
 }
 
-// ---- a command that is watched over
+// ---- watched commands
 
 namespace {
 
-// Processes whose parent this one is: those that it started, and those whose own parent ended.
+// The children of this process, including orphans that it adopted.
 std::vector<pid_t> children() {
   std::vector<pid_t> found;
   std::error_code error;
@@ -222,7 +223,7 @@ std::vector<pid_t> children() {
     char line[512] = {};
     const size_t got = fread(line, 1, sizeof(line) - 1, file);
     fclose(file);
-    // "12 (a name) S 11": the name may hold anything.
+    // "12 (a name) S 11": the name may contain anything.
     const char* behind = got > 0 ? strrchr(line, ')') : nullptr;
     int parent = 0;
     if (behind != nullptr && sscanf(behind + 1, " %*c %d", &parent) == 1 && parent == getpid()) {
@@ -232,7 +233,8 @@ std::vector<pid_t> children() {
   return found;
 }
 
-// Until there are none: whose parent is killed becomes ours. A number is nobody else's before it is waited for.
+// Repeats until no child is left, because the children of a killed process become ours. A pid is not reused before
+// waitpid().
 void end_children() {
   for (std::vector<pid_t> all = children(); !all.empty(); all = children()) {
     for (const pid_t child : all) kill(child, SIGKILL);
@@ -255,7 +257,7 @@ WatchedEnd run_watched(const std::vector<std::string>& command, const Environmen
   for (const int signal : kEnding) {
     if (at_first.of(signal).sa_handler != SIG_IGN) sigaddset(&watched, signal);
   }
-  sigprocmask(SIG_BLOCK, &watched, nullptr);  // and stay so: what comes between two commands ends the next
+  sigprocmask(SIG_BLOCK, &watched, nullptr);  // stays blocked: a signal between two commands ends the next one
   dispose(SIGCHLD, SIG_DFL);
   const pid_t parent = getpid();
   const pid_t child = start.fork(at_first, streams, [parent] {

@@ -11,14 +11,14 @@
 namespace tapelens::cli {
 namespace {
 
-constexpr std::string_view kBetween = " \t\n=,;:'\"()<>|&@";  // of names within a word
+constexpr std::string_view kBetween = " \t\n=,;:'\"()<>|&@";  // separates names within a word
 
 bool is_file(const std::string& path) {
   struct stat facts {};
   return !path.empty() && path.size() < PATH_MAX && stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-// As execvp finds it; empty: it does not.
+// The path that execvp finds; empty if it finds none.
 std::string found_in_path(const std::string& program) {
   const char* folders = getenv("PATH");
   if (folders == nullptr || program.find('/') != std::string::npos) return {};
@@ -33,14 +33,14 @@ std::string found_in_path(const std::string& program) {
 
 void add_files(std::string_view word, std::vector<std::string>& files) {
   const auto add = [&](std::string_view name) {
-    if (name.size() >= PATH_MAX) return;  // a script that is long is not copied for each of its words
+    if (name.size() >= PATH_MAX) return;  // avoids a copy of a long script for each of its words
     if (std::string path(name); is_file(path)) files.push_back(std::move(path));
   };
   add(word);
   for (size_t at = 0; at < word.size();) {
     const size_t end = std::min(word.find_first_of(kBetween, at), word.size());
     if (end - at < word.size()) add(word.substr(at, end - at));
-    // What follows the first of them may have more of them in its name: --config=a,b.yaml.
+    // The rest after the first separator may contain separators in its name: --config=a,b.yaml.
     if (end < word.size()) add(word.substr(end + 1));
     at = end + 1;
   }
@@ -56,7 +56,7 @@ std::vector<std::string> files_in_command(const std::vector<std::string>& comman
 }
 
 std::vector<std::string> files_in(const ApplyingOptions& options) {
-  std::vector<std::string> files = options.apply;  // a level is no file, or one of that name
+  std::vector<std::string> files = options.apply;  // a level is not a file, unless a file has that name
   files.insert(files.end(), options.plans.begin(), options.plans.end());
   files.insert(files.end(), options.plugins.begin(), options.plugins.end());
   return files;

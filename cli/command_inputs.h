@@ -1,4 +1,4 @@
-// The files that a command line names: what is read is not written.
+// The files that a command line names; outputs never replace them.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace tapelens::cli {
 
-// The program, and each word of the command, or part of one ("--config=a.yaml", a script of `sh -c`), that is a file.
+// The program, and each word of the command, or part of one ("--config=a.yaml", a script of `sh -c`), that names a
+// file.
 std::vector<std::string> files_in_command(const std::vector<std::string>& command);
-// Of --apply, --plan and --rewrite-plugin.
+// The files of --apply, --plan and --rewrite-plugin.
 std::vector<std::string> files_in(const ApplyingOptions& options);
 
 }  // namespace tapelens::cli

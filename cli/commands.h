@@ -1,5 +1,5 @@
-// The commands of `tapelens`, one file each: every add_X declares its options and, when the command was given, runs it
-// after parsing and leaves its exit code. Called by main.cpp.
+// The commands of `tapelens`, one file each. add_X declares the options of a command; after parsing it runs a given
+// command and stores its exit code. main.cpp calls them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,18 +12,18 @@ namespace tapelens::cli {
 // Documented in README.md. `record` and `run` return their command's exit code instead.
 enum ExitCode : int {
   kFine = 0,
-  kNo = 1,  // check: regressed, or above a budget; report --fail-above, advise --fail-on: it is so; verify: different;
-            // fit: no size fits; budget: none lowers the peak; doctor: recording will not work; view: no window;
-            // build-probe: not compiled
+  kNo = 1,  // check: regressed, or above a budget; report --fail-above, advise --fail-on: the condition holds; verify:
+            // different; fit: no size fits; budget: none lowers the peak; doctor: recording will not work; view: no
+            // window; build-probe: not compiled
   kUsage = 2,
-  kUnreadable = 3,  // input that cannot be read, output that cannot be written
-  kDataLost = 4,  // and --strict was given (ranks: or one is missing); verify, check: and the recording is needed whole
+  kUnreadable = 3,  // unreadable input, or unwritable output
+  kDataLost = 4,    // with --strict (ranks: or a rank is missing); verify, check: always, because they need all data
   // verify only:
   kNothingCompared = 5,  // or two bare runs differ
-  kCommandFailed = 6,    // the bare command: its own exit code is told; fit: every run of it; budget: the first
+  kCommandFailed = 6,    // verify: the bare command failed; fit: every run did; budget: the first run did
 };
 
-// What a command takes after `--`, as its usage line says it; null if it takes no such thing.
+// The arguments after `--` in the usage line of a command; null if it takes none.
 inline const char* after_dashes(std::string_view name) {
   if (name == "record" || name == "run" || name == "verify" || name == "fit" || name == "budget") {
     return "-- COMMAND [ARGUMENTS...]";
@@ -43,7 +43,7 @@ inline std::string usage_of(const CLI::App& app) {
   return rest == nullptr ? usage : usage + " " + rest;
 }
 
-// `command`: what followed `--`, untouched.
+// `command`: the words after `--`, unchanged.
 void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
 void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& command);

@@ -1,4 +1,4 @@
-// tapelens completion: a shell's completion script, made from the commands and options as they are declared.
+// tapelens completion: prints a shell's completion script, made from the declared commands and options.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -13,24 +13,24 @@
 namespace tapelens::cli {
 namespace {
 
-// What follows an option or stands alone, for the shell to complete.
+// The completion of an option's value or of a positional.
 enum class Kind { none, recording, folder, file, command, choice };
 
 struct OptionFacts {
   std::vector<std::string> names;  // "-o", "--output"; empty: a positional
   std::string description;
   std::vector<std::string> choices;
-  Kind kind = Kind::none;  // of its value
+  Kind kind = Kind::none;  // kind of its value
   bool takes_value = false;
 };
 
 struct CommandFacts {
   std::string name, description;
   std::vector<OptionFacts> options, positionals;
-  bool runs_a_command = false;  // after --
+  bool runs_a_command = false;  // has a command after --
 };
 
-// CLI11 keeps a choice only as the text of its check: "{text,json,markdown}".
+// CLI11 stores choices only as the text of their check: "{text,json,markdown}".
 std::vector<std::string> choices_of(const std::string& type_name) {
   const size_t begin = type_name.find('{'), end = type_name.find('}');
   std::vector<std::string> choices;
@@ -173,7 +173,7 @@ std::string zsh_action(const OptionFacts& option) {
   return " ";
 }
 
-// Inside '...' of an _arguments specification.
+// Escapes text inside '...' of an _arguments specification.
 std::string zsh_text(std::string text) {
   for (const auto& [from, to] : {std::pair{"\\", "\\\\"}, {"'", "'\\''"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}}) {
     text = replaced(text, from, to);

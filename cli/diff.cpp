@@ -1,4 +1,4 @@
-// tapelens diff: what changed between two runs.
+// tapelens diff: shows the changes between two runs.
 #include <algorithm>
 #include <memory>
 

@@ -1,4 +1,4 @@
-// tapelens doctor: what was found, what will work, and how to fix what won't.
+// tapelens doctor: checks the machine and the program, and says what works and how to fix the rest.
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ void examine_program(Findings& findings, const std::string& program) {
   findings.good(facts.path + " is dynamically linked; the version of its LibTorch is looked at when it runs");
 }
 
-// Spools reserve their space before they map it.
+// Spools reserve their disk space before they map it.
 void examine_folder(Findings& findings) {
   std::error_code error;
   const std::string folder = std::filesystem::current_path(error).string();

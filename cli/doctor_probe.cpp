@@ -73,7 +73,7 @@ ProgramFacts look_into(const std::string& program) {
     return facts;
   }
   facts.privileged = (status.st_mode & (S_ISUID | S_ISGID)) != 0;
-  std::ifstream file(facts.path, std::ios::binary);  // a regular file: to open another may wait
+  std::ifstream file(facts.path, std::ios::binary);  // only a regular file: opening another kind may block
   Elf64_Ehdr header{};
   file.read(reinterpret_cast<char*>(&header), sizeof(header));
   if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {

@@ -1,4 +1,4 @@
-// Facts about the program that is to be recorded: an interpreter is asked, a binary is looked into. Used by `doctor`.
+// Facts about the program to record: from running an interpreter, or from reading a binary. Used by `doctor`.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 namespace tapelens::cli {
 
 struct PythonFacts {
-  std::string error;  // if it could not be asked
+  std::string error;  // why it could not run
   std::string version, executable;
   int major = 0, minor = 0;
   std::string torch, torch_folder;  // empty: not installed
-  bool preloaded = false;           // the library of `preload` was mapped in it
+  bool preloaded = false;           // the library in `preload` was loaded
 };
 // Runs `python` for a moment, without importing torch; `preload` may be empty.
 PythonFacts ask_python(const std::string& python, const std::string& preload);
@@ -19,8 +19,8 @@ struct ProgramFacts {
   std::string error;
   std::string path;
   bool script = false;      // not an ELF file
-  std::string shebang;      // of a script: the words behind "#!", the interpreter's
-  bool dynamic = false;     // has a loader
+  std::string shebang;      // of a script: the words after "#!", which name the interpreter
+  bool dynamic = false;     // needs a loader
   bool privileged = false;  // setuid or setgid
 };
 ProgramFacts look_into(const std::string& program);

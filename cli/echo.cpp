@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kEchoEvery{50};
 
 Echo::Echo(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {
   if (descriptor_ < 0) return;
-  // Signals are the command's; a reader that is gone is an error of write().
+  // Signals are for the command, so this thread blocks them; after a closed reader, write() returns an error.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

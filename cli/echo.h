@@ -1,5 +1,4 @@
-// Repeats what a command writes into a file, while it writes it: the file is kept for a comparison, and the user sees
-// it.
+// Copies a command's output from its file to the user while the command writes it. The file stays for a comparison.
 #pragma once
 
 #include <condition_variable>
@@ -11,12 +10,12 @@ namespace tapelens::cli {
 
 class Echo {
  public:
-  // `descriptor`: where to; -1: nowhere.
+  // `descriptor`: the destination; -1: none.
   Echo(std::string path, int descriptor);
   ~Echo() { finish(); }
   Echo(const Echo&) = delete;
   Echo& operator=(const Echo&) = delete;
-  void finish();  // the command has ended: what is left of the file comes at once
+  void finish();  // call after the command has ended: copies the rest of the file at once
 
  private:
   void watch();

@@ -29,7 +29,7 @@ std::optional<Explanation> read_explanation(const std::string& folder) {
 void write_explanation(const std::string& folder, const std::string& why) {
   const OpenFile file(path_in(folder).c_str(), O_RDWR | O_NOFOLLOW);
   const std::string text = "1" + why.substr(0, TAPELENS_EXPLANATION_BYTES - 2);
-  // Without it a process says the same once more.
+  // On failure, a process only repeats the reason.
   if (file.descriptor() >= 0 && pwrite(file.descriptor(), text.data(), text.size(), 0) < 0) return;
 }
 

@@ -1,4 +1,4 @@
-// Why processes of a run were not recorded, or not rewritten, as they say it themselves: TAPELENS_EXPLANATION of
+// The reasons that processes of a run give for not being recorded or rewritten: TAPELENS_EXPLANATION of
 // trace/variables.h.
 #pragma once
 
@@ -7,17 +7,17 @@
 
 namespace tapelens::cli {
 
-// Makes the file, in the folder for the spools or for the tallies, with its room on the disk: a full disk is one of the
-// reasons. Without it processes say the reason one by one.
+// Makes the file in the folder of the spools or tallies, and reserves its disk space: a full disk is one of the
+// reasons. Without the file, each process prints the reason itself.
 void make_explanation(const std::string& folder);
 
 struct Explanation {
-  std::string why;        // one sentence without its end
-  bool was_said = false;  // standard error has it
+  std::string why;        // one sentence without its full stop
+  bool was_said = false;  // already on standard error
 };
-// None: no process had a reason. What is no such file is left out.
+// None if no process gave a reason; an invalid file is ignored.
 std::optional<Explanation> read_explanation(const std::string& folder);
-// This process says the reason itself, before the run.
+// Records the reason before the run, from this process.
 void write_explanation(const std::string& folder, const std::string& why);
 void remove_explanation(const std::string& folder);
 

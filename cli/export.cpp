@@ -1,4 +1,4 @@
-// tapelens export: a recording in the formats of other tools.
+// tapelens export: converts a recording to the formats of other tools.
 #include "analyzer/export/export.h"
 
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ struct ExportCommand {
   bool is_forced = false, process_given = false;
 };
 
-// "run" of "folder/run.tapelens": exports are made where one is.
+// "run" of "folder/run.tapelens": exports are written to the current folder.
 std::string stem_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
 int to_parquet(const ExportCommand& command) {

@@ -1,4 +1,4 @@
-// tapelens fit: runs a command with several sizes on simulated GPUs, and says which of them fit.
+// tapelens fit: runs a command with several sizes on simulated GPUs, and reports the sizes that fit.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -179,8 +179,8 @@ void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
     SimulatedRuns::Common common{.command = command,
                                  .placeholder = options->placeholder,
                                  .folder = {},
-                                 // What an optimizer keeps is made at the end of the first step: only from the second
-                                 // on is it in the peak.
+                                 // Optimizers allocate their state at the end of the first step, so only later steps
+                                 // have it at their peak.
                                  .steps = read_steps(options->steps, 2),
                                  .limit = read_limit(options->limit),
                                  .is_shown = options->verbose,

@@ -21,7 +21,7 @@ using fit::Outcome;
 using fit::Point;
 using trace::Error;
 
-// What a program says that a library outside of PyTorch's allocator had no memory for.
+// Whether the output says that a library outside of PyTorch's allocator ran out of memory.
 bool says_full(const std::string& text) {
   return std::ranges::any_of(
       std::initializer_list<const char*>{"CUDA out of memory", "CUDA error: out of memory",
@@ -29,7 +29,7 @@ bool says_full(const std::string& text) {
       [&](const char* words) { return text.find(words) != std::string::npos; });
 }
 
-// Why a run says nothing of the memory; empty: it does.
+// Why a run does not give a valid peak; empty if it does.
 std::string unknown(const trace::SealSummary& sealed, const fit::Reading& reading) {
   if (std::string why = why_incomplete(sealed); !why.empty()) return why;
   if (!reading.left_out.empty()) return reading.left_out;

@@ -1,5 +1,4 @@
-// The runs of `tapelens fit`: the user's command with a size in it, on a simulated GPU, recorded until it has made some
-// steps.
+// The runs of `tapelens fit`: the user's command with a size inserted, on a simulated GPU, recorded for some steps.
 #pragma once
 
 #include <chrono>
@@ -18,24 +17,24 @@ namespace tapelens::cli {
 
 class SimulatedRuns final : public fit::Runs {
  public:
-  // What all runs have in common.
+  // Settings of all runs.
   struct Common {
     std::vector<std::string> command;
-    std::string placeholder;               // in the command, where the size goes
+    std::string placeholder;               // the text in the command that the size replaces
     std::string folder;                    // for recordings and logs
-    uint64_t steps = 0;                    // of each run; 0: to the end
-    std::chrono::nanoseconds limit;        // for each run
-    bool is_kept = false;                  // recordings and logs stay
-    bool is_forced = false;                // and replace any file
-    std::vector<std::string> inputs = {};  // which none of them replaces
-    bool is_shown = false;                 // what the command writes
-    rewrites::Settings rewrites;           // of runs whose setting says that they are rewritten
+    uint64_t steps = 0;                    // steps of each run; 0: all
+    std::chrono::nanoseconds limit;        // time limit of each run
+    bool is_kept = false;                  // keep recordings and logs
+    bool is_forced = false;                // recordings and logs may replace any file
+    std::vector<std::string> inputs = {};  // files that recordings and logs never replace
+    bool is_shown = false;                 // show the output of the command
+    rewrites::Settings rewrites;           // for runs whose setting includes rewrites
   };
   explicit SimulatedRuns(Common common) : common_(std::move(common)) {}
 
-  // Before the search. Why there can be no such GPU, for the user; empty: there can.
+  // Call before the search. Returns why such a GPU cannot be simulated, for the user; empty if it can.
   std::string add_gpu(const std::string& gpu, const simulated::Settings& settings);
-  // Why nothing can be recorded; empty: it can.
+  // Why recording is impossible, for the user; empty if it is possible.
   const std::string& reason() const { return preload_.reason(); }
 
   trace::Result<std::optional<fit::Point>> run(const fit::Setting& setting, uint64_t size) override;

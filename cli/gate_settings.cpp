@@ -10,16 +10,16 @@ namespace {
 }  // namespace
 }  // namespace tapelens::cli
 
-// What toml++ takes for granted does not hold of every text: `[ .a]`. Without assertions it is undefined then, so each
-// is an error that is caught.
+// Some invalid texts break assertions of toml++: `[ .a]`. Without assertions the behavior is undefined, so each failed
+// assertion throws an error that is caught.
 #define TOML_EXCEPTIONS 1
 #define TOML_HEADER_ONLY 1
 #define TOML_ASSERT(condition) ((condition) ? static_cast<void>(0) : tapelens::cli::no_toml())
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #include <toml++/impl/preprocessor.h>
-// Of the letters of two alphabets it says that no such code is there, when it asks whether they are blanks: they are
-// none.
+// toml++ marks a path as unreachable that letters of two alphabets do reach, in its test for blanks. They are not
+// blanks, so the path returns false.
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false

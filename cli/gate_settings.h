@@ -1,4 +1,4 @@
-// What `tapelens check` is to hold a run to: tapelens.toml, and options over it.
+// The settings of `tapelens check`: tapelens.toml, overridden by options.
 #pragma once
 
 #include <optional>
@@ -12,17 +12,17 @@ namespace tapelens::cli {
 
 inline constexpr const char* kSettingsFile = "tapelens.toml";
 
-// As it was written; what is not there is empty.
+// The settings as written; missing ones are empty.
 struct GateSettings {
-  std::string baseline;  // relative to where tapelens was started
+  std::string baseline;  // relative to the working directory
   std::vector<std::string> budgets;
   std::string tolerance, fail_on;
 };
 
-// The [check] table of a file. An error names the file, the line and the key.
+// Reads the [check] table of a file. An error names the file, the line and the key.
 trace::Result<GateSettings> read_settings(const std::string& file);
 
-// "1%", "0.5 %", "0"; nothing if it is no share from 0 to 1000 %.
+// Reads "1%", "0.5 %" or "0"; empty unless it is a share from 0 to 1000 %.
 std::optional<double> parse_tolerance(std::string_view text);
 
 }  // namespace tapelens::cli

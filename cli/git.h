@@ -1,4 +1,4 @@
-// Asks git, where there is one.
+// Runs git, if it is installed.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace tapelens::cli {
 
-// What `git -C FOLDER WORDS...` writes to its standard output; nothing if it fails, or there is no git.
+// The standard output of `git -C FOLDER WORDS...`; empty if git fails or is missing.
 std::optional<std::string> git(const std::string& folder, const std::vector<std::string>& words);
 
 }  // namespace tapelens::cli

@@ -1,4 +1,4 @@
-// tapelens gpus: which GPUs can be simulated.
+// tapelens gpus: lists the GPUs that can be simulated.
 #include <cstdio>
 
 #include "cli/commands.h"

@@ -1,4 +1,4 @@
-// tapelens import: makes a recording of what another tool wrote: a memory snapshot of PyTorch.
+// tapelens import: makes a recording of another tool's file: a memory snapshot of PyTorch.
 #include "analyzer/snapshot/import.h"
 
 #include "cli/commands.h"

@@ -29,7 +29,7 @@ std::string probe_source_folder() {
   return folder + "/probe-source";
 }
 
-// Of each version of the sources its own: what a probe writes is what the rest of this installation reads.
+// Each version of the sources has its own folder, so that this installation can read the recordings of its probes.
 std::string built_probe_folder() {
   const char* cache = getenv("XDG_CACHE_HOME");
   const char* home = getenv("HOME");

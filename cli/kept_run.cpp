@@ -16,7 +16,7 @@ trace::OutputOptions recording_of(const KeptRun& run) {
   trace::OutputOptions options = recording_output({run.recording, run.is_forced}, "0600", false, run.inputs);
   options.takes_streams = false;
   options.option = "--keep";
-  options.unfinished = {};  // who runs commands has handlers of its own
+  options.unfinished = {};  // commands that run other commands handle signals themselves
   return options;
 }
 

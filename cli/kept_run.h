@@ -1,4 +1,4 @@
-// The recording and the log of one of the runs that `verify`, `fit` and `budget` make, which --keep keeps.
+// The recording and the log of one run of `verify`, `fit` or `budget`; --keep keeps them.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 namespace tapelens::cli {
 
 struct KeptRun {
-  std::string recording, log;  // paths; no log: the run is shown
+  std::string recording, log;  // paths; no log: the output of the run is shown
   bool is_forced = false;      // --force
   std::vector<std::string> inputs = {};
 
-  // Whether both may be written, before the run.
+  // Whether both files may be written; call before the run.
   trace::Status check() const;
-  // Of no spools nothing is made.
+  // Does nothing without spools.
   trace::Result<trace::SealSummary> seal(const trace::SealOptions& options) const;
-  // In the log, if the run left no recording: that it is one of ours.
+  // If the run left no recording, marks the log as a file of Tapelens.
   void note(const trace::SealSummary& sealed) const;
 };
 

@@ -1,4 +1,4 @@
-// tapelens: splits off the command to run, hands the rest to the commands, and turns usage errors into one line.
+// tapelens: separates the command to run, passes the rest to the commands, and reports usage errors in one line.
 #include <algorithm>
 #include <cstdio>
 #include <new>
@@ -39,7 +39,7 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return meant ? ", did you mean '" + *meant + "'?" : "";
 }
 
-// One line for what CLI11 refused.
+// The error of CLI11 in one line.
 std::string explain(const CLI::ParseError& error, const CLI::App* app, const std::vector<std::string>& rest,
                     bool runs_a_command) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || rest.empty()) {
@@ -84,7 +84,7 @@ int run(int argc, char** argv) {
       "tapelens COMMAND --help says more about each.");
   app.set_version_flag("--version", version_text);
   app.formatter(std::make_shared<Formatter>());
-  app.require_subcommand(0, 1);  // behind a command, its name is a word like any other: a file's
+  app.require_subcommand(0, 1);  // after a command, another command's name is an ordinary word, such as a file
   add_record(app, exit_code, command);
   add_run(app, exit_code, command);
   add_verify(app, exit_code, command);
@@ -123,7 +123,7 @@ int run(int argc, char** argv) {
   }
   const CLI::App* sub = std::find(names.begin(), names.end(), name) != names.end() ? app.get_subcommand(name) : nullptr;
   try {
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    std::reverse(arguments.begin(), arguments.end());  // the order that CLI11 expects
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
     const auto parsed = app.get_subcommands();

@@ -1,4 +1,4 @@
-// tapelens man: the manual pages, made from the commands and options as they are declared.
+// tapelens man: prints the manual pages, made from the declared commands and options.
 #include <cstdio>
 #include <memory>
 
@@ -10,7 +10,7 @@
 namespace tapelens::cli {
 namespace {
 
-// As troff takes text: no line begins with a request, and a hyphen is one that can be pasted.
+// Escapes text for troff: no line starts with a request, and hyphens can be pasted.
 std::string troff(std::string_view text) {
   std::string out;
   bool at_begin = true;

@@ -1,10 +1,11 @@
-// How much memory a command may take that reads files which nobody vouches for.
+// The memory limit of commands that read unverified files.
 #pragma once
 
 namespace tapelens::cli {
 
-// From now on an allocation past the machine's memory, or past what the process's control group is given, fails instead
-// of ending other programs too; main() says so. Not for commands that start the user's program: it would inherit it.
+// Limits allocations to the memory of the machine and of the process's control group. A larger allocation fails, and
+// main() reports it; without the limit, the system would kill other programs too. Not for commands that start the
+// user's program, which would inherit the limit.
 void stay_within_memory();
 
 }  // namespace tapelens::cli

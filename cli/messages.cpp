@@ -15,7 +15,7 @@ namespace tapelens::cli {
 namespace {
 
 bool shown = false;
-constexpr unsigned kProgressColumns = 68;  // a line that a narrow terminal breaks could not be taken back
+constexpr unsigned kProgressColumns = 68;  // a line that wraps in a narrow terminal could not be erased
 
 std::string loss_text(const trace::SealLoss& loss) {
   const auto text = [&loss](const char* one, const char* many) { return report::plural(loss.count, one, many); };

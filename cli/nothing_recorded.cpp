@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Programs that start others without the environment they were started with, or on another machine.
+// Programs that start others with a clean environment or on another machine.
 constexpr std::array<std::string_view, 10> kLauncherNames = {"sudo",   "doas", "su",        "pkexec",      "docker",
                                                              "podman", "ssh",  "apptainer", "singularity", "nsenter"};
 

@@ -1,4 +1,4 @@
-// Why a command that has ended left no recording, in one line.
+// Explains in one line why a command left no recording.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tapelens::cli {
 
-// Says what is known (how the command ended, that its program takes no preload library) and what to try. `command` is
-// not empty, `end` is of a command that was started.
+// Combines known facts (how the command ended, whether its program ignores preloaded libraries) with advice. `command`
+// is not empty; `end` is of a started command.
 std::string why_nothing_was_recorded(const std::vector<std::string>& command, const ChildEnd& end);
 
 }  // namespace tapelens::cli

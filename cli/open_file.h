@@ -1,4 +1,4 @@
-// A file that is open for as long as this lives.
+// A file that closes when this object is destroyed.
 #pragma once
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ class OpenFile {
   }
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
-  int descriptor() const { return descriptor_; }  // -1: errno says why it could not be opened
+  int descriptor() const { return descriptor_; }  // -1: opening failed, errno has the reason
 
  private:
   const int descriptor_;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr unsigned kDefaultWidth = 100, kLeastWidth = 60, kMostWidth = 160;
 
-// The terminal's width; COLUMNS says it where there is none.
+// The width of the terminal; without a terminal, COLUMNS.
 unsigned terminal_width(bool to_terminal) {
   winsize size{};
   unsigned width = kDefaultWidth;
@@ -103,7 +103,7 @@ trace::OutputOptions recording_output(const OutputPlace& place, const std::strin
 
 int check_outputs(std::initializer_list<trace::OutputOptions> outputs) {
   for (auto one = outputs.begin(); one != outputs.end(); ++one) {
-    if (one->path.empty() && one->option != "-o") continue;  // it is not asked for
+    if (one->path.empty() && one->option != "-o") continue;  // not requested
     if (const auto may = trace::Output::check(*one); !may) return fail(may.error());
     for (auto other = outputs.begin(); other != one; ++other) {
       const bool are_files = trace::descriptor_of(one->path) < 0 && trace::descriptor_of(other->path) < 0;

@@ -1,4 +1,4 @@
-// Where a command's result goes and how it looks there; what its options may be.
+// The destination and the style of a command's result, and the values of its options.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,52 +20,54 @@ struct OutputPlace {
   bool is_standard() const { return path.empty() || path == "-"; }
 };
 
-// For the text that goes to `place`. `color`: auto, always or never.
+// The style of text for `place`. `color`: auto, always or never.
 report::Style style_of(const OutputPlace& place, const std::string& color);
 
-// A rendering of the recordings `made_of`, whose mode it gets, by a command that reads `inputs` besides.
+// Options for a rendering of the recordings `made_of`. It gets their mode; `inputs` are further files that the command
+// reads.
 trace::OutputOptions rendering(const OutputPlace& place, trace::OutputKind kind,
                                const std::vector<std::string>& made_of, const std::vector<std::string>& inputs = {});
-// Another one of the same command, which the option `name` asks for.
+// Options for a further output of the same command, which the option `name` requests.
 trace::OutputOptions also(const trace::OutputOptions& first, const std::string& name, const std::string& path,
                           trace::OutputKind kind);
-// A recording. `mode`: of --mode; `is_mode_given`: by the user.
+// Options for a recording. `mode`: of --mode; `is_mode_given`: set by the user.
 trace::OutputOptions recording_output(const OutputPlace& place, const std::string& mode, bool is_mode_given,
                                       std::vector<std::string> inputs);
 
-// Whether all of them may be written and none is another, before any work; else says why. An exit code.
+// Checks before any work that all outputs can be written and differ from each other. Prints the error; returns an exit
+// code.
 int check_outputs(std::initializer_list<trace::OutputOptions> outputs);
 
-// An exit code; says why it is not kFine. A reader that has seen enough (`| head`) is no error.
+// Returns an exit code, and prints why if it is not kFine. A reader that closes early (`| head`) is not an error.
 int write_output(std::string_view text, const trace::OutputOptions& options);
-// Likewise where bytes, not text, would go to standard output: not to a terminal.
+// The same for bytes to standard output, which must not be a terminal.
 int check_recording_output(const trace::OutputOptions& output);
-// ". Next: tapelens report FILE", if there is a file that it can read.
+// ". Next: tapelens report FILE", if that command can read the file.
 std::string next_of(const OutputPlace& place);
-// To standard output.
+// Writes to standard output.
 int print_output(std::string_view text);
 
-// A file that is not whole does not outlive us: trace::OutputOptions::unfinished.
+// Removes an incomplete file when a signal ends this process: trace::OutputOptions::unfinished.
 void watch_unfinished(const std::string& path);
 
-// --mode: who may read the recording that is written.
+// --mode: the permissions of the recording.
 void add_mode_option(CLI::App& sub, std::string& mode);
 
-// -o and --force, --top and --color, which mean the same in every command that has them. `top_help`: what is listed.
+// -o and --force, --top and --color, which mean the same in every command. `top_help`: the listed items.
 void add_output_option(CLI::App& sub, OutputPlace& place);
-// The same of a recording.
+// The same for a recording.
 CLI::Option* add_recording_output_option(CLI::App& sub, OutputPlace& place);
 void add_force_option(CLI::App& sub, bool& is_forced);
 void add_top_option(CLI::App& sub, int64_t& top, const std::string& top_help);
 void add_color_option(CLI::App& sub, std::string& color);
 
-// A check of an option's value that names what there is, and what was probably meant.
+// A check of an option's value that lists the valid words and suggests the nearest one.
 std::function<std::string(const std::string&)> one_of(std::vector<std::string> words);
 
 // --format: one of `names`.
 void add_format_option(CLI::App& sub, std::string& format, const std::string& help,
                        const std::vector<std::string>& names);
-// Those that have a report, or findings.
+// The formats that have a report, or findings.
 void add_format_option(CLI::App& sub, std::string& format, const std::string& help,
                        report::Render report::Format::*has);
 

@@ -12,8 +12,8 @@ using trace::OutputKind;
 
 constexpr size_t kHead = 4096;
 
-// An object whose first keys are these, as the renderings write one: a key a line, behind two blanks. A line break
-// within a text is escaped, so that no text looks like one.
+// A JSON object that starts with these keys, as the renderings write it: one key a line, indented by two blanks. Line
+// breaks in texts are escaped, so no text can look like a key.
 OutputKind json_kind(std::string name, std::initializer_list<std::string_view> keys) {
   std::vector<std::string> all(keys.begin(), keys.end());
   OutputKind kind{.name = std::move(name), .begins = "{\n  \"" + all.front() + "\": ", .ends = "\n}\n"};

@@ -1,4 +1,4 @@
-// What the commands write, and how a file of each kind is told from a user's own (trace/output.h).
+// The kinds of files that commands write, and how to distinguish each from a user's own file (trace/output.h).
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace tapelens::cli {
 
-// What `command` writes in `format`: "report", "html".
+// The output of `command` in `format`: "report", "html".
 trace::OutputKind result_kind(std::string_view command, std::string_view format);
 trace::OutputKind baseline_kind();                        // check --write-baseline
 trace::OutputKind plan_kind();                            // advise --write-plan
 trace::OutputKind manual_kind(const std::string& title);  // man --all
-// The log of a run that --keep keeps: it lies beside the run's recording, or says that there is none.
+// The log of a run that --keep keeps. The recording is beside it; otherwise the log says that the run left none.
 trace::OutputKind log_kind(const std::string& log, const std::string& recording);
 inline constexpr std::string_view kNoRecording = "\ntapelens: this run left no recording\n";
 

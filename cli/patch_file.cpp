@@ -12,9 +12,10 @@
 namespace tapelens::cli {
 namespace {
 
-constexpr uint64_t kMostPatchBytes = 64 << 20;  // of a source file
+constexpr uint64_t kMostPatchBytes = 64 << 20;  // size limit of a source file
 
-// What it prints of a file as it is and as it would be. An older Python than the program's own may understand neither.
+// Compares a file with its patched version. Prints 'unknown' if this Python, which may be older than the program's,
+// cannot read the original.
 constexpr const char* kPatchQuestion =
     "import ast, sys\n"
     "def error(name):\n"
@@ -25,7 +26,7 @@ constexpr const char* kPatchQuestion =
 
 struct Answer {
   bool is_known = false;
-  std::string error;  // of the file with its edits; empty: none
+  std::string error;  // syntax error in the edited file; empty: none
 };
 
 Answer ask_of(const std::string& before, const std::string& after) {

@@ -9,9 +9,9 @@
 
 namespace tapelens::cli {
 
-// Writes the edits of files below `root` as one diff: an exit code, with a line that says why if it is not kFine. A
-// file that Python could read before and not with its edits is left out, and a line says so; so does one where there is
-// no Python to ask.
+// Writes the edits of files below `root` as one diff. Leaves out a file that Python can parse before but not after its
+// edits, with a message; another message says if no Python could check the files. Returns an exit code; prints why if
+// it is not kFine.
 int write_patch(check::FileEdits files, const std::filesystem::path& root, const trace::OutputOptions& output);
 
 }  // namespace tapelens::cli

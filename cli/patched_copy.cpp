@@ -17,7 +17,7 @@ using trace::ErrorKind;
 using trace::Result;
 using trace::Status;
 
-constexpr uint64_t kMostBytes = 64 << 20;  // of a patch, and of a file that it changes
+constexpr uint64_t kMostBytes = 64 << 20;  // size limit of a patch, and of a file that it changes
 
 Error usage(const std::string& message) { return {message, ErrorKind::usage}; }
 
@@ -83,7 +83,7 @@ Status PatchedCopy::take(const check::FileEdit& file) {
   return trace::Done{};
 }
 
-// Python looks for modules beside the script, and follows links to find out where that is.
+// Python follows links to the script and searches its folder for modules, so the script must be a copy.
 void PatchedCopy::take_command(const std::vector<std::string>& command) {
   for (const std::string& word : command) {
     std::error_code error;

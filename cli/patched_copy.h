@@ -1,5 +1,5 @@
-// A repository with a patch in it, for a command to run in: a temporary folder of links, in which the files that the
-// patch changes, and the folders and Python files around them, are the command's own.
+// Applies a patch to a copy of a repository, for a command to run in. The copy is a temporary folder of links. The
+// files that the patch changes, and the folders and Python files around them, are real copies.
 #pragma once
 
 #include <filesystem>
@@ -18,18 +18,18 @@ namespace tapelens::cli {
 
 class PatchedCopy {
  public:
-  // `command` runs in `folder`, which is in the repository `root`, as the paths of the patch are. An error: the patch
-  // cannot be read, or does not fit the files as they are.
+  // `command` runs in `folder` inside the repository `root`; paths in the patch are relative to `root`. An error means
+  // that the patch is unreadable or does not fit the files.
   static trace::Result<std::unique_ptr<PatchedCopy>> make(const std::string& patch, const std::filesystem::path& root,
                                                           const std::filesystem::path& folder,
                                                           const std::vector<std::string>& command);
 
-  // How the same command runs in the copy: absolute paths of Python files of the repository are those of the copy, and
-  // so are the folders of PYTHONPATH that a patched file is in.
+  // The same command for the copy. Absolute paths of the repository's Python files point to the copy; so do folders in
+  // PYTHONPATH that contain a patched file.
   const std::vector<std::string>& command() const { return command_; }
   std::string folder() const { return (folder_.empty() ? copy_ : copy_ / folder_).string(); }
   Environment environment() const;
-  std::string root() const { return root_.string(); }  // of the repository, and of its copy
+  std::string root() const { return root_.string(); }  // root of the repository; copy() is that of its copy
   std::string copy() const { return copy_.string(); }
 
   const std::vector<verify::PatchedFile>& files() const { return files_; }
@@ -39,7 +39,7 @@ class PatchedCopy {
     if (folder != root_) folder_ = folder.lexically_relative(root_);
   }
 
-  // What of the repository is at `path`, as the repository names it; empty: it is not in there.
+  // `path` relative to the repository's root; empty if it is outside.
   std::filesystem::path below_root(const std::filesystem::path& path) const;
   void add_folders_of(const std::filesystem::path& file);
   std::string in_copy(const std::string& path) const;
@@ -50,7 +50,7 @@ class PatchedCopy {
   TemporaryFolder temporary_;
   std::filesystem::path root_, copy_;
   std::filesystem::path folder_;             // below the root
-  std::set<std::filesystem::path> folders_;  // that are no links, below the root; parents before what is in them
+  std::set<std::filesystem::path> folders_;  // real folders below the root, not links; parents before their children
   std::vector<std::string> texts_;           // of the patched files
   std::vector<verify::PatchedFile> files_;
   std::vector<std::string> command_;

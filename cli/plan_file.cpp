@@ -17,18 +17,18 @@ using rewrites::Site;
 
 constexpr uint64_t kMostPlanBytes = 64 << 20;
 
-// One sentence of what is wrong; empty: nothing.
+// Returns the error in one sentence; empty if none.
 std::string take_text(const Json& site, const char* key, std::string& text) {
   const auto at = site.find(key);
   if (at == site.end() || at->is_null()) return {};
   if (!at->is_string()) return std::string("'") + key + "' is no text";
   text = at->get<std::string>();
-  // The probe is told one site a line, with tabs between.
+  // The probe reads one site a line, separated by tabs.
   if (text.find_first_of("\t\n\r") != std::string::npos) return std::string("'") + key + "' has a tab or a line break";
   return {};
 }
 
-// "train.py:27 Net.forward": the file and the line of it. A file's name may have spaces and colons itself.
+// Splits "train.py:27 Net.forward" into file and line. A file's name may contain spaces and colons.
 bool take_source(std::string_view source, Site& site) {
   for (size_t colon = source.find(':'); colon != std::string_view::npos; colon = source.find(':', colon + 1)) {
     const char* const begin = source.data() + colon + 1;

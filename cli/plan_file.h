@@ -1,4 +1,4 @@
-// A plan as `tapelens advise --write-plan` wrote it and a person edited it: read and checked.
+// Reads and checks a plan from `tapelens advise --write-plan`, which the user may have edited.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tapelens::cli {
 
-// The sites that are enabled. `known`: the rewrites that there are; empty: others may be meant too. The error names the
-// file, the site and what is wrong with it.
+// The enabled sites. `known`: the existing rewrites; empty: any name is allowed. The error names the file and the site,
+// and says what is wrong.
 trace::Result<std::vector<rewrites::Site>> read_plan(const std::string& path, const std::vector<std::string>& known);
 
 }  // namespace tapelens::cli

@@ -1,4 +1,4 @@
-// The preload library as the loader is told of it. Used by every command that runs a program: record, run, verify.
+// The path of the preload library for the loader. Used by every command that runs a program: record, run, verify.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace tapelens::cli {
 
-// What makes the loader preload these libraries, separated by colons, behind whatever is preloaded already.
+// The environment that preloads these libraries (separated by colons) after those that are already preloaded.
 Environment preloading(const std::string& libraries);
 
-// The loader splits LD_PRELOAD at spaces and colons and expands `$`: a path with one of those is reached through a
-// link to its folder, which is there as long as this object.
+// The loader splits LD_PRELOAD at spaces and colons and expands `$`. A path with one of those is reached through a link
+// to its folder, which exists as long as this object.
 class PreloadPath {
  public:
   PreloadPath();
@@ -19,13 +19,13 @@ class PreloadPath {
   PreloadPath(const PreloadPath&) = delete;
   PreloadPath& operator=(const PreloadPath&) = delete;
 
-  // Why nothing can be preloaded, for the user; empty if it can.
+  // Why preloading is impossible, for the user; empty if it is possible.
   const std::string& reason() const { return reason_; }
-  // As the loader takes it.
+  // The path for the loader.
   const std::string& path() const { return path_; }
-  // What makes the loader preload it, and it find the probes that `tapelens build-probe` made. Behind whatever is
-  // preloaded already. The runtime of AddressSanitizer ends a program in which it is not the first library; where the
-  // program itself is linked with it, it is told not to look. `more`: further libraries, separated by colons.
+  // The environment that preloads the library, after those that are already preloaded, and that points to the probes of
+  // `tapelens build-probe`. AddressSanitizer ends a program if its runtime is not the first library. If the program is
+  // linked with that runtime, the environment turns this check off. `more`: further libraries, separated by colons.
   Environment environment(const std::string& more = {}) const;
 
  private:

@@ -1,4 +1,4 @@
-// tapelens ranks: the recordings of a run's ranks side by side.
+// tapelens ranks: compares the recordings of a run's ranks.
 #include <algorithm>
 #include <memory>
 

@@ -1,5 +1,5 @@
-// tapelens record: runs a command with the preload library in it, then seals what it left. The command's exit code,
-// output and signals are those of the bare command; whatever cannot be recorded runs unrecorded, and is said once.
+// tapelens record: runs a command with the preload library, then seals its spools. The exit code, output and signals
+// are those of the bare command. If recording is impossible, the command runs unrecorded, with one message.
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -35,7 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of --max-size with --last: the spool grows by 8 MiB, and what is left out is given back later.
+// The least --max-size with --last: a spool grows by 8 MiB, and the space of older steps is freed later.
 constexpr uint64_t kLeastRing = uint64_t{64} << 20;
 
 struct RecordOptions {
@@ -54,13 +54,13 @@ uint64_t monotonic_now() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// What is wrong with a list of stacks; empty if nothing is.
+// The error in a list of stacks; empty if none.
 std::string known_stacks(const std::string& text) {
   if (text == "none" || text == "python" || text == "cpp" || text == "python,cpp" || text == "cpp,python") return {};
   return "'" + text + "' is not python, cpp, python,cpp or none";
 }
 
-// The recording goes to standard output, and what the program writes there goes to standard error.
+// Whether the recording goes to standard output. The program's standard output then goes to standard error.
 bool is_to_output(const RecordOptions& options) { return trace::descriptor_of(options.output.path) == STDOUT_FILENO; }
 
 int run_unrecorded(const RecordOptions& options, const std::vector<std::string>& command, const std::string& reason,
@@ -70,7 +70,7 @@ int run_unrecorded(const RecordOptions& options, const std::vector<std::string>&
   return say_end(simulation.on() ? simulation.run(command, preload) : become_command(command));
 }
 
-// What may be wrong with the place of the recording, before the program starts: it may run for days.
+// Checks the output path before the program starts, because the program may run for days.
 trace::Status check_place(const trace::OutputOptions& output) {
   if (const int descriptor = trace::descriptor_of(output.path); descriptor >= 0) {
     if (isatty(descriptor) == 0) return trace::Done{};
@@ -84,17 +84,18 @@ trace::Status check_place(const trace::OutputOptions& output) {
                             "file with -o, or - for standard output",
                         trace::ErrorKind::usage};
   }
-  if (exists && !S_ISREG(there.st_mode)) return trace::Done{};  // a folder, a device: where the spools are made
+  // Spools cannot be made for a folder or a device; that error is reported there.
+  if (exists && !S_ISREG(there.st_mode)) return trace::Done{};
   return trace::Output::check(output);
 }
 
-// Seals, removes the spools, says the closing lines. What goes wrong here never changes the command's exit code.
+// Seals the recording, removes the spools, prints the last lines. Errors here never change the command's exit code.
 void finish(const RecordOptions& options, trace::OutputOptions output, const std::vector<std::string>& command,
             const ChildEnd& end, const std::string& folder, int64_t duration_ns, const std::string& remarks,
             const Simulation& simulation) {
   trace::SealOptions sealing;
   sealing.directory = folder;
-  // The environment is in no recording.
+  // The recording does not contain the environment.
   sealing.command =
       options.redact ? report::shell_quote(command[0]) + " [arguments left out]" : report::shell_quote(command);
   sealing.duration_ns = duration_ns;
@@ -107,7 +108,7 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
   const bool is_out_of_memory =
       sealed && std::ranges::any_of(sealed->processes, [](const auto& process) { return process.out_of_memory > 0; });
   if (!options.quiet && !is_out_of_memory) simulation.explain(end);
-  // Another file where this one may not be written: the program may have put one of its own there.
+  // Suggests another file if this one may not be written: the program may have written its own file there.
   const bool is_refused = !sealed && sealed.error().kind == trace::ErrorKind::usage;
   const std::string by_hand =
       (options.mode == "0600" ? "tapelens seal " : "tapelens seal --mode " + options.mode + " ") +
@@ -116,7 +117,7 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
     say("the recording could not be sealed: " + sealed.error().message + "; its spools are kept: " + by_hand);
     return;
   }
-  // A process that outlives the command goes on writing its spool: what it holds so far is in the file.
+  // A process that outlives the command goes on writing to its spool; the file has the data up to now.
   const bool keep = options.keep_spool || !living.empty();
   if (!keep || spools_in(folder).empty()) remove_spool_folder(folder);
   if (options.quiet) return;
@@ -145,7 +146,7 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
 int record(const RecordOptions& options, const rewrites::Settings& applying,
            const std::optional<simulated::Settings>& gpu, const std::vector<std::string>& command) {
   const Simulation simulation(gpu, command);
-  if (!simulation.reason().empty()) {  // without its GPU the program would be another one
+  if (!simulation.reason().empty()) {  // the program would behave differently without its GPU
     say(simulation.reason());
     return kUsage;
   }
@@ -201,7 +202,7 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
   RingKeeper ring(folder.path, keep, std::stoull(options.max_size));
   const Streams streams{-1, is_to_output(options) ? STDERR_FILENO : -1, -1};
   const ChildEnd end = run_command(command, environment, streams);
-  signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
+  signal(SIGPIPE, SIG_IGN);  // a closed standard error must not change the exit code
   if (!end.started) {
     remove_spool_folder(folder.path);
     return say_end(end);
@@ -320,7 +321,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       const auto output = expand_output(ready.output.path);
       if (!output) throw CLI::ValidationError(output.error().message);
       ready.output.path = *output;
-      std::error_code ignored;  // what cannot be written is said in its place
+      std::error_code ignored;  // a failure is reported when the output is written
       fs::create_directories(fs::path(ready.output.path).parent_path(), ignored);
     }
     exit_code =

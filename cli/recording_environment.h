@@ -1,4 +1,4 @@
-// How the command line tells the probe of a run what to record.
+// Passes the settings of a recording to the probe.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tapelens::cli {
 
-// As trace/variables.h describes them; empty or false: the default.
+// As trace/variables.h describes them; empty or false means the default.
 struct RecordingSettings {
   std::string spool{}, epoch_ns{}, steps{}, last{}, max_bytes{}, stacks{}, values{}, activation_budget{};
   bool marked = false;
@@ -18,8 +18,8 @@ struct RecordingSettings {
   bool quiet = false;
 };
 
-// Each variable of trace/variables.h: what is not set is to be taken out of the child's environment, and has no value
-// here.
+// Each variable of trace/variables.h. A variable that is not set has no value here, which removes it from the child's
+// environment.
 Environment environment_of(const RecordingSettings& settings);
 
 }  // namespace tapelens::cli

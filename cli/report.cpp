@@ -1,4 +1,4 @@
-// tapelens report: says what a recording holds, to a person, a program or a pull request.
+// tapelens report: prints the content of a recording for people, programs or pull requests.
 #include "analyzer/report/report.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct ReportCommand {
   bool top_given = false, process_given = false, strict = false;
 };
 
-// The largest peak among what --process and --device leave, at any time.
+// The largest peak at any time, among the processes and devices that --process and --device select.
 trace::Bytes largest_peak(const report::Report& report) {
   trace::Bytes largest{};
   for (const report::ProcessFacts& process : report.processes) {

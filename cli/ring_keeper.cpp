@@ -14,7 +14,7 @@ namespace tapelens::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kEvery{50};
-// With --when, how many times as long as a look took it is waited until the next.
+// With --when, the pause after a look is this many times as long as the look.
 constexpr int kShare = 9;
 
 }  // namespace
@@ -66,7 +66,7 @@ void RingKeeper::look(bool is_end) {
     const auto state = trace::leave_out_older_steps(path, keep_);
     if (!state) {
       spool.next_at = UINT64_MAX;
-      // At the end it is said when it is sealed.
+      // At the end, sealing reports the same error.
       if (!is_end) say(state.error().message + "; it is recorded up to --max-size");
       continue;
     }

@@ -1,4 +1,4 @@
-// `tapelens record --last K`: while the command runs, the older steps of its processes are left out of their spools
+// `tapelens record --last K`: removes the older steps from the spools of the command's processes while it runs
 // (trace/ring.h).
 #pragma once
 
@@ -16,40 +16,40 @@ namespace tapelens::cli {
 
 class RingKeeper {
  public:
-  // `keep.last` 0: all steps stay, and nothing is done. `max_bytes`: at which a process stops recording. Where
-  // `keep.when` is exceeded, `keep.last` steps more are recorded, then no more of that process.
+  // `keep.last` 0 keeps all steps. `max_bytes`: the size at which a process stops recording. Once a process exceeds
+  // `keep.when`, it records `keep.last` more steps and then stops.
   RingKeeper(std::string folder, trace::KeepSteps keep, uint64_t max_bytes);
   RingKeeper(const RingKeeper&) = delete;
   RingKeeper& operator=(const RingKeeper&) = delete;
   ~RingKeeper();
 
-  // The command has ended: leaves out what is older now.
+  // Call after the command has ended; removes the older steps a last time.
   void finish();
-  // After that: whether `keep.when` was exceeded in any process.
+  // Call after finish(). Whether any process exceeded `keep.when`.
   bool is_reached() const { return is_reached_; }
 
  private:
   void watch();
   void stop();
-  // Where as much was written since the last time as was left then; at the end everywhere.
+  // Handles spools that have written as much since the last look as was left then; at the end all spools.
   void look(bool is_end);
 
   const std::string folder_;
-  static constexpr uint64_t kLeast = uint64_t{16} << 20;  // bytes: less is not worth the reading
+  static constexpr uint64_t kLeast = uint64_t{16} << 20;  // bytes; less is not worth reading
   struct Spool {
-    uint64_t next_at = kLeast;                         // bytes at which it is looked at; UINT64_MAX: never again
-    uint64_t seen = 0;                                 // bytes that it had when it was looked at
-    std::chrono::steady_clock::time_point not_before;  // it is looked at for `keep.when` alone
+    uint64_t next_at = kLeast;                         // bytes at which to look again; UINT64_MAX: never
+    uint64_t seen = 0;                                 // bytes at the last look
+    std::chrono::steady_clock::time_point not_before;  // earliest next look for `keep.when` only
     bool is_reached = false;
   };
   const trace::KeepSteps keep_;
   const uint64_t max_bytes_;
   std::map<std::string, Spool> spools_;
   bool is_reached_ = false;
-  std::mutex lock_;  // of is_over_
+  std::mutex lock_;  // guards is_over_
   std::condition_variable over_;
   bool is_over_ = false;
-  std::thread thread_;  // so that signals are passed on meanwhile; it takes none itself
+  std::thread thread_;  // lets the main thread forward signals; blocks all signals itself
 };
 
 }  // namespace tapelens::cli

@@ -1,5 +1,5 @@
-// tapelens run: runs a command with rewrites and records nothing, for production. The command's exit code, output and
-// signals are those of the bare command; what cannot be rewritten runs as it is, and is said once.
+// tapelens run: runs a command with rewrites, without recording, for production. The exit code, output and signals are
+// those of the bare command. If rewriting is impossible, the command runs unchanged, with one message.
 #include <signal.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct RunOptions {
 int run(const RunOptions& options, const rewrites::Settings& applying, const std::optional<simulated::Settings>& gpu,
         const std::vector<std::string>& command) {
   const Simulation simulation(gpu, command);
-  if (!simulation.reason().empty()) {  // without its GPU the program would be another one
+  if (!simulation.reason().empty()) {  // the program would behave differently without its GPU
     say(simulation.reason());
     return kUsage;
   }
@@ -34,7 +34,7 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
   if (!applying.on) {
     if (!preload.reason().empty()) say(preload.reason() + "; all values of the simulated GPU are zeros");
     const ChildEnd end = simulation.run(command, preload);
-    signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
+    signal(SIGPIPE, SIG_IGN);  // a closed standard error must not change the exit code
     if (!options.quiet) simulation.explain(end);
     return say_end(end);
   }
@@ -48,7 +48,7 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
   std::ranges::copy(simulation.environment(), std::back_inserter(environment));
   environment.emplace_back(TAPELENS_QUIET, options.quiet ? "1" : "");
   const ChildEnd end = run_command(command, environment);
-  signal(SIGPIPE, SIG_IGN);  // a reader of standard error that is gone must not change the exit code
+  signal(SIGPIPE, SIG_IGN);  // a closed standard error must not change the exit code
   if (!end.started || options.quiet) return say_end(end);
   simulation.explain(end);
   const Tally tally = rewriting.tally();

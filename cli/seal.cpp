@@ -1,4 +1,4 @@
-// tapelens seal: makes the recording of spools whose `tapelens record` died too.
+// tapelens seal: recovers the recording from spools after `tapelens record` was killed too.
 #include "trace/seal.h"
 
 #include <sys/stat.h>

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int32_t kMostRanks = 1 << 24;  // of a list: a range of all numbers would fill the memory
+constexpr int32_t kMostRanks = 1 << 24;  // limit of a list, because a range of all numbers would fill the memory
 
 std::optional<int32_t> number_of(std::string_view text) {
   int32_t number = -1;
@@ -34,7 +34,7 @@ std::string host_name() {
   return text;
 }
 
-// The rank that a launcher gave this process.
+// The rank that a launcher assigned to this process.
 std::optional<int32_t> own_rank() {
   for (const char* variable : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
     if (const char* value = getenv(variable)) {
@@ -106,7 +106,7 @@ trace::Result<std::string> expand_output(const std::string& pattern) {
 trace::Result<trace::SealSummary> seal_with_summary(trace::SealOptions options, const std::optional<RankList>& ranks) {
   options.summarize = summarize_apart;
   if (!ranks) return trace::seal(options);
-  // All of it first, for the summary is of all ranks.
+  // Seals all ranks first, because the summary is of all ranks.
   const std::string output = options.output, whole = options.directory + "/whole.tapelens";
   std::string summary;
   options.output = whole;

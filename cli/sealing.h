@@ -1,4 +1,4 @@
-// How a recording is sealed on the command line: with its summary, and whole or of some ranks alone.
+// Seals a recording on the command line: with its summary, and with all ranks or only some.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,22 @@
 namespace tapelens::cli {
 
 using RankList = std::set<int32_t>;
-// "0,7,16-31". Nothing if it is no such list.
+// Reads "0,7,16-31"; empty if it is not a valid list.
 std::optional<RankList> parse_ranks(std::string_view text);
 
-// Fills in SealOptions::summarize. `ranks`: those whose events are kept; of the rest the summary has what it says.
-// None: all are kept. Where the summary cannot be made, so are all.
+// Sets SealOptions::summarize. `ranks`: the ranks whose events are kept; the summary covers the others. None: all
+// ranks. If the summary fails, all events are kept.
 trace::Result<trace::SealSummary> seal_with_summary(trace::SealOptions options, const std::optional<RankList>& ranks);
 
-// The same into an output, which is finished then. Where no process ran an operator nothing is written. `has_summary`:
-// the file carries one.
+// Seals into an output and finishes it. Writes nothing if no process ran an operator. `has_summary`: add the summary.
 trace::Result<trace::SealSummary> seal_into(trace::OutputOptions output, trace::SealOptions options,
                                             const std::optional<RankList>& ranks, bool has_summary = true);
 
-// "DIR/%h-%r.tapelens" with the name of this host, the rank of this process and its pid; "%%" is a percent sign, and
-// any other one stays. An error of kind usage if it asks for a rank and the environment has none (torchrun, Slurm,
-// Open MPI and MPICH set one).
+// Expands "DIR/%h-%r.tapelens" with the name of this host, the rank of this process and its pid. "%%" is a percent
+// sign; any other one stays. The error is of kind usage if the pattern uses the rank and the environment has none
+// (torchrun, Slurm, Open MPI and MPICH set one).
 trace::Result<std::string> expand_output(const std::string& pattern);
-// Whether it has any of these.
+// Whether the path contains any of these patterns.
 bool has_pattern(std::string_view output);
 
 }  // namespace tapelens::cli

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using trace::Error;
 using trace::ErrorKind;
 
-constexpr size_t kLastLines = 12;  // of a run that failed
+constexpr size_t kLastLines = 12;  // of the log of a failed run
 
 }  // namespace
 
@@ -68,7 +68,7 @@ trace::Result<std::optional<ShortRun>> short_run(const ShortRunSettings& setting
     }
     return watch.is_enough();
   });
-  signal(SIGPIPE, SIG_IGN);  // a reader of ours that is gone must not end the search
+  signal(SIGPIPE, SIG_IGN);  // a closed reader must not end the search
   if (is_line) clear_progress_line();
   if (run.end.interrupted_by != 0 || !run.end.started) {
     remove_spool_folder(spools.path);

@@ -1,4 +1,4 @@
-// A recorded run of a command that is ended after some steps of the optimizer: `fit` and `budget` make many of them.
+// A recorded run that is ended after some optimizer steps: `fit` and `budget` make many of them.
 #pragma once
 
 #include <chrono>
@@ -18,41 +18,41 @@ namespace tapelens::cli {
 
 struct ShortRunSettings {
   std::vector<std::string> command;
-  KeptRun files;                   // for what is sealed, and for what the command writes
-  bool is_kept = false;            // they stay
-  uint64_t steps = 0;              // 0: to the end
-  std::chrono::nanoseconds limit;  // for it
-  bool is_shown = false;           // what the command writes goes to standard error
-  std::string progress;            // what its progress line says
-  Environment environment{};       // besides what records it and simulates
+  KeptRun files;                   // the recording, and the log of the command's output
+  bool is_kept = false;            // keep both files
+  uint64_t steps = 0;              // 0: run to the end
+  std::chrono::nanoseconds limit;  // time limit of the run
+  bool is_shown = false;           // show the command's output on standard error
+  std::string progress;            // text of its progress line
+  Environment environment{};       // in addition to the variables for recording and simulation
   std::string activation_budget{};
 };
 
 struct ShortRun {
   WatchedEnd end;
-  bool is_late = false;       // the limit was what ended it
-  trace::SealSummary sealed;  // without a process there is no recording
-  std::string written;        // the end of it
+  bool is_late = false;       // ended by the time limit
+  trace::SealSummary sealed;  // without a process, no recording was written
+  std::string written;        // the end of the command's output
 
   bool ended_badly() const { return !end.was_ended && end.exit_code != 0; }
 };
 
-// None: the user wants no more of it. An error: it could not be run, or what it recorded cannot be written.
+// None: the user interrupted it. An error: the command could not run, or the recording cannot be written.
 trace::Result<std::optional<ShortRun>> short_run(const ShortRunSettings& settings, const PreloadPath& preload,
                                                  const Simulation& simulation);
 
-// The log of such runs, for one that failed; phrases of how it ended.
+// The last lines of a failed run's log, and a phrase for its exit code.
 std::string last_lines(const std::string& written);
 std::string ended_text(int exit_code);
 std::string late_text(uint64_t steps, uint64_t wanted);
-// Why what was recorded says nothing of the memory: a phrase; empty: it does.
+// A phrase that says why the recording gives no valid peak; empty if it does.
 std::string why_incomplete(const trace::SealSummary& sealed);
 
-// "10m": an option's time. Throws CLI::ValidationError with one sentence.
+// Reads the time limit of an option: "10m". Throws CLI::ValidationError with one sentence.
 std::chrono::nanoseconds read_limit(const std::string& text);
-// "3": an option's steps, or all: 0. Throws likewise for fewer than `least`.
+// Reads the number of steps of an option: "3", or 0 for all. Throws likewise for fewer than `least`.
 uint64_t read_steps(const std::string& text, uint64_t least);
-// Of --keep: makes the folder. Or a temporary one.
+// Makes the folder of --keep, or a temporary one.
 trace::Result<std::string> folder_for_runs(const std::string& keep, std::optional<TemporaryFolder>& temporary);
 
 }  // namespace tapelens::cli

@@ -32,8 +32,8 @@ using trace::Error;
 
 constexpr uint64_t kMostSimulatedRanks = 1 << 20;
 
-// The Python that a command runs: itself, one that it names (`nice python train.py`), that of its first line, the
-// shell's.
+// The Python that runs a command: the command itself, one of its words (`nice python train.py`), the interpreter in the
+// script's first line, or the shell's.
 std::string interpreter_of(const std::vector<std::string>& command) {
   const auto is_python = [](const fs::path& path) { return path.filename().string().starts_with("python"); };
   const ProgramFacts facts = look_into(command[0]);
@@ -47,7 +47,7 @@ std::string interpreter_of(const std::vector<std::string>& command) {
   return look_into("python3").error.empty() ? "python3" : "python";
 }
 
-// A port of this machine that nobody listens on now.
+// A port of this machine without a listener.
 uint16_t free_port() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -61,8 +61,8 @@ uint16_t free_port() {
   return known ? ntohs(address.sin_port) : 29500;
 }
 
-// What torchrun would tell rank 0 of so many. It is that rank which others wait for: no other can be alone. NCCL's ids
-// come from one rank, not from one of every 128.
+// The variables that torchrun sets for rank 0. The others wait for rank 0, so only it can run alone. All NCCL ids come
+// from one rank, instead of one of every 128 ranks.
 void put_rank(Environment& environment, const Settings& gpu) {
   environment.insert(environment.end(), {{"WORLD_SIZE", std::to_string(gpu.world)},
                                          {"LOCAL_WORLD_SIZE", std::to_string(gpu.count)},
@@ -74,7 +74,7 @@ void put_rank(Environment& environment, const Settings& gpu) {
                                          {"TORCH_NCCL_RANKS_PER_ROOT", std::to_string(gpu.world)}});
 }
 
-// The loader splits LD_PRELOAD at these, and expands `$`.
+// The loader splits LD_PRELOAD at these characters, and expands `$`.
 bool can_be_preloaded(const std::string& path) { return path.find_first_of(" :$\t\n") == std::string::npos; }
 
 }  // namespace
@@ -192,7 +192,7 @@ trace::Status Simulation::make(Settings gpu, const std::vector<std::string>& com
   preloads_ = joined(made->preloads, ":");
   reads_ = folder_->path() + "/reads";
   std::error_code not_made;
-  fs::create_directory(reads_, not_made);  // without it nothing is said of reads
+  fs::create_directory(reads_, not_made);  // without it, reads of unknown values are not reported
   std::string text(static_cast<size_t>(simulated::write(gpu, nullptr, 0)) + 1, '\0');
   simulated::write(gpu, text.data(), text.size());
   text.pop_back();

@@ -1,5 +1,4 @@
-// A run on GPUs that are not there: the options that record and run share, and what the loader and the program are
-// told.
+// Runs on simulated GPUs: the options of record and run, and the environment for the loader and the program.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,7 +14,7 @@
 
 namespace tapelens::cli {
 
-// As typed.
+// The options as typed.
 struct SimulatingOptions {
   std::string gpu, world, workspace = "0";
 };
@@ -23,35 +22,34 @@ struct SimulatingOptions {
 // Declares --simulate-gpu, --simulate-world and --cudnn-workspace.
 void add_simulating_options(CLI::App& sub, SimulatingOptions& options);
 
-// The GPUs that are asked for, for options of these names. Throws CLI::ValidationError with one sentence.
+// The requested GPUs; the errors use these option names. Throws CLI::ValidationError with one sentence.
 simulated::Settings settings_of(const SimulatingOptions& options, const char* gpu_option, const char* world_option);
 
-// The GPUs that are asked for; none without --simulate-gpu. Throws CLI::ValidationError with one sentence.
+// The requested GPUs; none without --simulate-gpu. Throws CLI::ValidationError with one sentence.
 std::optional<simulated::Settings> read_simulating(const CLI::App& sub, const SimulatingOptions& options);
 
-// The stand-ins for one run's CUDA libraries, in a temporary folder while it lives.
+// The stand-ins for the CUDA libraries of one run, in a temporary folder that this object owns.
 class Simulation {
  public:
-  // Without a GPU that is asked for it is nothing: no reason, no libraries, no environment. What this process inherited
-  // of one stays as it is, the libraries and what they are told: `tapelens run --simulate-gpu H100 -- tapelens record
-  // ...`.
+  // Without a GPU, the object has no reason, libraries or environment. A simulation that this process inherited stays
+  // active: `tapelens run --simulate-gpu H100 -- tapelens record ...`.
   Simulation(const std::optional<simulated::Settings>& gpu, const std::vector<std::string>& command);
   bool on() const { return on_; }
-  // Why there can be no simulated GPU, for the user; empty if there can.
+  // Why the GPU cannot be simulated, for the user; empty if it can.
   const std::string& reason() const { return reason_; }
-  // What is to be preloaded, separated by colons; empty if nothing is simulated.
+  // The libraries to preload, separated by colons; empty without a simulation.
   const std::string& preloads() const { return preloads_; }
   const Environment& environment() const { return environment_; }
-  // The command on them, neither recorded nor rewritten.
+  // Runs the command on the GPUs, neither recorded nor rewritten.
   ChildEnd run(const std::vector<std::string>& command, const PreloadPath& preload) const;
-  // Says of a program that failed after it read values that were not computed what its own message cannot know.
+  // If a program failed after it read values that were not computed, says so: its own message cannot.
   void explain(const ChildEnd& end) const;
 
  private:
   trace::Status make(simulated::Settings gpu, const std::vector<std::string>& command);
   bool on_ = false;
   std::optional<TemporaryFolder> folder_;
-  std::string reason_, preloads_, reads_;  // reads_: the folder of TAPELENS_SIMULATED_READS
+  std::string reason_, preloads_, reads_;  // reads_: the folder in TAPELENS_SIMULATED_READS
   Environment environment_;
 };
 

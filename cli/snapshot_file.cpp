@@ -9,7 +9,7 @@ namespace tapelens::cli {
 
 namespace {
 
-constexpr uint64_t kMostSnapshotBytes = 256 << 20;  // of a baseline
+constexpr uint64_t kMostSnapshotBytes = 256 << 20;  // size limit of a baseline
 
 }  // namespace
 

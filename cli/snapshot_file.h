@@ -1,4 +1,4 @@
-// Recordings and baselines as snapshots to compare.
+// Reads recordings and baselines as snapshots to compare.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tapelens::cli {
 
-// Of a recording, or of what `tapelens check --write-baseline` wrote. `label`: what remarks call it.
+// Reads a recording or the output of `tapelens check --write-baseline`. `label`: its name in remarks.
 trace::Result<compare::Snapshot> read_snapshot(const std::string& file, const std::string& label,
                                                advise::Checks& checks, const compare::FindText& text_of);
 

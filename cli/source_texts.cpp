@@ -15,7 +15,7 @@ namespace tapelens::cli {
 
 namespace {
 
-constexpr uint64_t kMostSourceBytes = 8 << 20;       // of a source file that somebody wrote
+constexpr uint64_t kMostSourceBytes = 8 << 20;       // size limit of a handwritten source file
 constexpr const char* kCommits = "--max-count=200";  // that changed the file, the newest first
 
 bool is_version(const compare::SourceVersion& version, const std::string& content) {
@@ -38,7 +38,7 @@ std::optional<std::string> on_disk(const compare::SourceVersion& version, const 
   return std::nullopt;
 }
 
-// ":100644 100644 OLD NEW M\tpath": the two versions of each commit.
+// The two versions in each line ":100644 100644 OLD NEW M\tpath" of the log.
 std::vector<std::string> blobs_of(const std::string& log) {
   std::vector<std::string> out;
   std::set<std::string> known;

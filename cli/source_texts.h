@@ -1,4 +1,4 @@
-// What a program's files held when it ran: from the disk, where they are still the same, else from git's history.
+// The contents of a program's files when it ran: from the disk if unchanged, else from git's history.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace tapelens::cli {
 
-// `recording`: as given on the command line; relative names and repositories are looked for from it and from here.
+// `recording`: as on the command line. Relative names and repositories are resolved from its folder and from the
+// working directory.
 compare::FindText find_texts(const std::string& recording);
 
 }  // namespace tapelens::cli

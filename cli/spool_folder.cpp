@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Why the folder that stands there already is not to be used; empty if it is.
+// Why an existing folder cannot be used; empty if it can.
 std::string wrong_with(const std::string& path) {
   struct stat facts {};
   if (lstat(path.c_str(), &facts) != 0) return std::strerror(errno);
@@ -37,7 +37,7 @@ bool read_header(const std::string& spool, trace::SpoolHeader& header) {
   return got == sizeof(header) && header.magic == trace::kSpoolMagic;
 }
 
-// Of a process that was killed as it began one, all bytes are zeros.
+// A process that is killed while it creates a spool leaves only zeros.
 bool is_spool(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return false;
@@ -53,7 +53,7 @@ void remove_spools(const std::string& folder, bool is_ours = true) {
     unlink(spool.c_str());
     const std::string older = trace::older_path(spool);
     unlink(older.c_str());
-    unlink(trace::part_path(older).c_str());  // of somebody who was killed
+    unlink(trace::part_path(older).c_str());  // left by a killed process
   }
 }
 
@@ -89,7 +89,7 @@ SpoolFolder make_spool_folder(const std::string& output, const std::string& wher
       remove_spools(folder.path);
     }
   }
-  if (chmod(folder.path.c_str(), 0700) != 0) {  // whatever the umask
+  if (chmod(folder.path.c_str(), 0700) != 0) {  // independent of the umask
     folder.reason = "cannot use " + folder.path + ": " + std::strerror(errno);
     return folder;
   }

@@ -36,7 +36,7 @@ bool StepWatch::is_enough() {
         ++others;
         break;
       case trace::SpoolState::finished:
-        // One that ends by itself is let end: its exit code is wanted.
+        // Waits for a process that is ending by itself, because its exit code is needed.
         (steps_in_spool(spool) >= steps_ ? done_ : ended_).insert(spool);
         break;
       case trace::SpoolState::replaced:

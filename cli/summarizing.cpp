@@ -22,7 +22,8 @@ namespace {
 std::string summary_of(const std::string& file) {
   const auto recording = trace::Recording::open(file);
   if (!recording) return {};
-  advise::Checks checks = plugins::builtin_checks();  // those of others may be here and not where it is read
+  // Without plugins, which may be missing on the machine that reads the file.
+  advise::Checks checks = plugins::builtin_checks();
   const bool is_small = recording->events() <= ranks::kMostEventsChecked;
   return ranks::summary_json(ranks::summarize(*recording, is_small ? &checks : nullptr, TAPELENS_VERSION));
 }
@@ -30,7 +31,7 @@ std::string summary_of(const std::string& file) {
 [[noreturn]] void work(const std::string& file, int out) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGPIPE, SIG_DFL);
-  // The terminal is the program's: of what fails here nothing is seen but that there is no summary.
+  // The terminal belongs to the program, so errors here are not shown; only the summary is missing.
   if (const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC); nowhere >= 0) {
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
@@ -39,7 +40,7 @@ std::string summary_of(const std::string& file) {
   std::string summary;
   try {
     summary = summary_of(file);
-  } catch (const std::exception&) {  // no memory for its columns
+  } catch (const std::exception&) {  // out of memory for the columns
   }
   for (size_t at = 0; at < summary.size();) {
     const ssize_t wrote = write(out, summary.data() + at, summary.size() - at);

@@ -1,12 +1,12 @@
-// The summary that a sealed file carries (analyzer/ranks/summary.h), worked out in a process of its own: whatever
-// happens there, the recording is sealed, at worst without one.
+// Computes the summary of a sealed file (analyzer/ranks/summary.h) in a separate process. If that fails, the recording
+// is still sealed, without a summary.
 #pragma once
 
 #include <string>
 
 namespace tapelens::cli {
 
-// For SealOptions::summarize. Empty: there is none.
+// For SealOptions::summarize. Empty if the summary failed.
 std::string summarize_apart(const std::string& file);
 
 }  // namespace tapelens::cli

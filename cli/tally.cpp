@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a file whose writer may still be at it, or was killed: what is whole in it.
+// The writer may still be running or may have been killed; only complete values count.
 void take_row(const rewrites::TallyRow& from, Tally& tally) {
   const auto text = [](const auto& chars) { return std::string(chars, strnlen(chars, sizeof(chars))); };
   TallyRow row;
@@ -91,7 +91,7 @@ std::string describe(const Tally& tally) {
   if (tally.left_out > 0) text += ", and " + report::count_text(tally.left_out) + " times that were not counted apart";
   if (tally.skipped.empty()) return text;
   text += "; skipped " + report::plural(sum(tally.skipped).sites, "site", "sites") + ": ";
-  constexpr size_t kMostReasons = 3;  // of a line; the report of a recording has them all
+  constexpr size_t kMostReasons = 3;  // in a line; the report of a recording has all
   for (size_t i = 0; i < std::min(tally.skipped.size(), kMostReasons); ++i) {
     const TallyRow& row = tally.skipped[i];
     text += (i == 0 ? "" : ", ") + row.reason + " (" + row.rewrite + ", " + report::count_text(row.sites) + ")";

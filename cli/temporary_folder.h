@@ -1,4 +1,4 @@
-// A folder of this run's own, gone with it.
+// A temporary folder that this object removes when it is destroyed.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@ namespace tapelens::cli {
 
 class TemporaryFolder {
  public:
-  // Below $TMPDIR, or /tmp; `reason` says why there is none.
+  // Makes a folder below $TMPDIR or /tmp; `reason` says why on failure.
   TemporaryFolder();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

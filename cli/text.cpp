@@ -82,7 +82,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 
 namespace {
 
-// Optimal string alignment: a swap of neighbours is one mistake, as it is for fingers.
+// Optimal string alignment: swapped neighbors count as one mistake, because they are one typing error.
 size_t mistakes(std::string_view a, std::string_view b) {
   std::vector<size_t> older(b.size() + 1), old(b.size() + 1), row(b.size() + 1);
   std::iota(old.begin(), old.end(), size_t{0});

@@ -1,4 +1,4 @@
-// What is typed on the command line: sizes, steps, and the nearest word to a mistyped one.
+// Parses words of the command line: sizes, steps, and the nearest word to a mistyped one.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace tapelens::cli {
 
-// "8GiB", "500M", "1073741824": powers of 1024 with and without `i` and `B`. Nothing if it is no such size.
+// "8GiB", "500M", "1073741824": powers of 1024 with and without `i` and `B`. Empty if it is not a valid size.
 std::optional<uint64_t> parse_bytes(std::string_view text);
 
-// "0640", "640": permissions of a file, octal. Nothing if it is none, or its owner could not read and write it.
+// "0640", "640": octal file permissions. Empty if invalid, or if the owner could not read and write the file.
 std::optional<uint32_t> parse_mode(std::string_view text);
 
-// "A:B", "A:" and ":B" are steps A up to, not including, B; a single "A" is that step. Answers "A:B" with both filled
-// in as far as they were given.
+// "A:B", "A:" and ":B" are steps A up to, not including, B; a single "A" is that step. Returns "A:B" with the given
+// bounds.
 std::optional<std::string> parse_steps(std::string_view text);
 
-// "120s", "2m", "1.5h"; a bare number is seconds. Nanoseconds; nothing if it is no such time, or none at all.
+// "120s", "2m", "1.5h"; a bare number is in seconds. Returns nanoseconds; empty if it is not a valid time, or is zero.
 std::optional<int64_t> parse_duration(std::string_view text);
 
-// "peak>60GiB": more bytes than these, at least 1. Nothing if it is no such condition.
+// "peak>60GiB": more than this many bytes, at least 1. Empty if it is not a valid condition.
 std::optional<uint64_t> parse_peak(std::string_view text);
 
-// With commas or the like between them.
+// Joins words with a separator.
 std::string joined(const std::vector<std::string>& words, std::string_view between);
 
-// The word that was probably meant, if one is near enough.
+// The most similar word, if one is similar enough.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words);
 
 }  // namespace tapelens::cli

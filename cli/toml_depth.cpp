@@ -6,8 +6,8 @@ namespace tapelens::cli {
 
 namespace {
 
-// What is behind the string or the comment that begins at `at`. A string of one line ends with its line at the latest:
-// the parser refuses it there.
+// The position after the string or comment that begins at `at`. The parser refuses a line break in a one-line string,
+// so such a string ends at the end of its line.
 size_t behind(std::string_view toml, size_t at) {
   const char begin = toml[at];
   if (begin == '#') return std::min(toml.find('\n', at), toml.size());
@@ -17,7 +17,7 @@ size_t behind(std::string_view toml, size_t at) {
     if (toml[i] == '\n' && !is_long) return i;
     if (toml.substr(i).starts_with(end)) {
       i += end.size();
-      while (is_long && i < toml.size() && toml[i] == begin) ++i;  // quotes that the text itself ends with
+      while (is_long && i < toml.size() && toml[i] == begin) ++i;  // quotes at the end of the text itself
       return i;
     }
     if (begin == '"' && toml[i] == '\\') ++i;

@@ -1,5 +1,5 @@
-// How deep the tables and lists of a TOML file lie within one another. toml++ makes a table for each part of a dotted
-// key and frees them by recursion, without a limit.
+// The nesting depth of tables and lists in a TOML file. toml++ makes a table for each part of a dotted key and frees
+// them recursively, without a limit.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace tapelens::cli {
 
-inline constexpr int kDeepestToml = 32;  // parts of a key; brackets
+inline constexpr int kDeepestToml = 32;  // parts of a key; nested brackets
 
-// The line, from 1, where a key has more parts or a value more brackets around it than kDeepestToml; 0: nowhere.
+// The first line (from 1) where a key has more parts, or a value more nested brackets, than kDeepestToml; 0 if none.
 size_t too_deep_toml_line(std::string_view toml);
 
 }  // namespace tapelens::cli

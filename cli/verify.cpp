@@ -1,4 +1,4 @@
-// tapelens verify: runs a command bare and rewritten, and says whether every loss, gradient and parameter is the same.
+// tapelens verify: runs a command bare and rewritten, and compares every loss, gradient and parameter.
 #include <algorithm>
 #include <filesystem>
 #include <iterator>

@@ -31,7 +31,7 @@ using trace::Error;
 using trace::ErrorKind;
 using trace::Result;
 
-// The one process of a run that wrote gradients; empty: none did, or several.
+// The file of the only process that wrote gradients; empty if none did, or several.
 std::string only_file(const std::string& folder) {
   std::string found;
   std::error_code error;
@@ -43,7 +43,7 @@ std::string only_file(const std::string& folder) {
   return found;
 }
 
-// Absolute, and without links.
+// Makes paths absolute and resolves links.
 void make_real(std::vector<std::string>& files, const fs::path& folder) {
   for (std::string& file : files) {
     std::error_code error;
@@ -51,7 +51,7 @@ void make_real(std::vector<std::string>& files, const fs::path& folder) {
   }
 }
 
-// The output of the patched copy, with the paths that the program has without the patch.
+// Replaces paths of the patched copy in its output by those of the original program.
 void name_originals(const std::string& file, const PatchedCopy& patched) {
   std::ifstream from(file, std::ios::binary);
   const std::string renamed = file + ".part";
@@ -108,7 +108,7 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
   environment.emplace_back("PYTHONHASHSEED", "0");
   const PatchedCopy* patched = wanted.patched ? setting_.patched : nullptr;
   if (patched != nullptr) std::ranges::move(patched->environment(), std::back_inserter(environment));
-  // No run may take input away from another.
+  // Standard input is empty, so that no run consumes the input of another.
   const OpenFile nothing("/dev/null", O_RDWR);
   Streams streams{nothing.descriptor(), -1, -1};
   const OpenFile written(wanted.is_shown ? "/dev/null" : log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
@@ -118,7 +118,7 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
     if (written.descriptor() < 0) return Error{log + ": " + std::strerror(errno)};
     streams.output = streams.error = written.descriptor();
   }
-  // With a patch the output may be all that there is to compare: that of each run goes to a file of its own.
+  // With a patch, the output may be the only thing to compare, so each run writes it to its own file.
   const std::string output = setting_.patched != nullptr ? path(wanted.name, ".out") : "";
   const OpenFile printed(output.empty() ? "/dev/null" : output, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
   if (!output.empty()) {
@@ -131,7 +131,7 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
   const ChildEnd end =
       run_command(patched != nullptr ? patched->command() : setting_.command, environment, streams, folder);
   echo.finish();
-  signal(SIGPIPE, SIG_IGN);  // a reader of ours that is gone must not end the comparison
+  signal(SIGPIPE, SIG_IGN);  // a closed reader must not end the comparison
   if (!end.started) {
     remove_spool_folder(spools.path);
     return Error{end.error, ErrorKind::command_failed};

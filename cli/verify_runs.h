@@ -13,23 +13,23 @@ namespace tapelens::cli {
 
 class CommandRuns final : public verify::Runs {
  public:
-  // What all runs have in common.
+  // Settings of all runs.
   struct Setting {
     std::vector<std::string> command;
-    std::string folder;                    // recordings and logs
-    std::optional<uint64_t> steps;         // that are recorded and compared; all if not given
-    const PatchedCopy* patched = nullptr;  // where patched runs are made
-    bool is_kept = false;                  // recordings and logs stay
-    bool is_forced = false;                // and replace any file
-    std::vector<std::string> inputs = {};  // which no recording and no log replaces
-    bool output_to_error = false;          // what the shown run writes to standard output, it writes to standard error
+    std::string folder;                    // for recordings and logs
+    std::optional<uint64_t> steps;         // steps to record and compare; all if not set
+    const PatchedCopy* patched = nullptr;  // the copy in which patched runs are made
+    bool is_kept = false;                  // keep recordings and logs
+    bool is_forced = false;                // recordings and logs may replace any file
+    std::vector<std::string> inputs = {};  // files that recordings and logs never replace
+    bool output_to_error = false;          // the shown run writes its standard output to standard error
   };
   explicit CommandRuns(Setting setting) : setting_(std::move(setting)) {}
 
   trace::Result<verify::Run> run(const rewrites::Settings& rewrites, const Wanted& wanted) override;
   void tell(const std::string& line) override;
 
-  // The end of what a run that was not shown wrote, for the user to see why it failed; empty: nothing.
+  // The end of the output of a run that was not shown, to show why it failed; empty if it wrote nothing.
   std::string last_words(const std::string& name) const;
 
  private:

@@ -1,4 +1,5 @@
-// tapelens view: hands a recording to the window, tapelens-gui, which is another program: this one has no Qt.
+// tapelens view: opens a recording in the window, tapelens-gui. That is a separate program, so that this one needs no
+// Qt.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,12 +24,12 @@ constexpr const char* kWindow = "tapelens-gui";
 
 struct ViewCommand {
   std::string file, other;
-  // As they are given: what they may be is the window's to know, and to say.
+  // Passed on as given; the window checks and explains the values.
   std::optional<std::string> page, device, at, screenshot, card, size, scheme;
   bool is_forced = false;
 };
 
-// Why a recording cannot be opened; a typed name that is wrong is said here, not in a window.
+// Why a recording cannot be opened; a mistyped name is reported here, not in a window.
 std::string unreadable(const std::string& path) {
   struct stat status {};
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -39,7 +40,7 @@ std::string unreadable(const std::string& path) {
   return path + ": cannot be read: " + std::strerror(why) + ": give the path of a .tapelens file";
 }
 
-// A path that begins like an option stays a path.
+// Keeps a path that begins like an option from being read as one.
 std::string as_argument(const std::string& path) { return path.starts_with("-") ? "./" + path : path; }
 
 std::vector<std::string> arguments_of(const ViewCommand& command) {
@@ -60,7 +61,7 @@ std::vector<std::string> arguments_of(const ViewCommand& command) {
   return words;
 }
 
-// The one of this installation, else whichever the shell would run.
+// The window program of this installation, else the one in PATH.
 std::string window_program() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
@@ -69,7 +70,7 @@ std::string window_program() {
   return access(beside.c_str(), X_OK) == 0 ? beside.string() : kWindow;
 }
 
-// The loader ends a program with 127 for which it does not find a library.
+// The loader ends a program with 127 if it does not find a library.
 bool lacks_qt(const std::string& window) {
   const ProgramFacts facts = look_into(window);
   return facts.error.empty() && facts.dynamic && ask({window, "--version"}).exit_code == 127;

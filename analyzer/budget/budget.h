@@ -1,7 +1,7 @@
-// What torch._functorch.config.activation_memory_budget does to a program, found by running it at several: how much of
-// what the graphs of torch.compile keep for the backward the partitioner may keep (1: what is fastest, 0: the inputs
-// alone, and the rest is computed again). Who makes the runs is behind an interface; the data here is what
-// `tapelens budget` says.
+// The effect of torch._functorch.config.activation_memory_budget on a program, from runs at several budgets. The budget
+// limits how much of the activations of a compiled graph the partitioner may keep for the backward: 1 is fastest; 0
+// keeps only the inputs and recomputes the rest. The runs are behind an interface; the data here is the result of
+// `tapelens budget`.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace tapelens::budget {
 
 enum class Outcome : uint8_t {
   measured,
-  out_of_memory,  // a request found the device full, whether the program ended by it or went on
-  failed,         // the run ended in another way, and says nothing of the memory
-  cut_off,        // it did not come far enough in its time
+  out_of_memory,  // a request found the device full, even if the program went on
+  failed,         // the run ended in another way, so its memory is unknown
+  cut_off,        // it made too few steps within the time limit
 };
 
 // One run of the program.
@@ -27,58 +27,58 @@ struct Point {
   double budget = 1;
   Outcome outcome{};
   Reading reading;
-  bool was_ended = false;  // by us, after its steps; else it ended by itself
-  int exit_code = 0;       // of one that ended by itself
-  std::string why;         // of what is not measured: a phrase
-  std::string last_words;  // of one that failed: the end of what it wrote
+  bool was_ended = false;  // ended by Tapelens after its steps; false: the program ended itself
+  int exit_code = 0;       // if it ended itself
+  std::string why;         // why it was not measured: a phrase
+  std::string last_words;  // if it failed: the end of its output
   int64_t duration_ns = 0;
 };
 
-// Why no more budgets were tried.
+// Why the sweep stopped.
 enum class Stop : uint8_t {
   none,
-  nothing_compiled,  // no graph of torch.compile with a backward was seen
-  set_by_program,    // each graph was partitioned with a budget that the program chose
-  cannot_be_set,     // in this PyTorch
-  first_failed,      // there is nothing to compare with
+  nothing_compiled,  // no compiled graph with a backward was seen
+  set_by_program,    // the program chose the budget of every graph
+  cannot_be_set,     // this PyTorch does not support it
+  first_failed,      // no base for a comparison
   interrupted,       // by the user
 };
 
 struct Sweep {
   std::string command;        // shell-quoted
-  uint64_t steps = 0;         // of each run; 0: to the end
-  std::vector<Point> points;  // from the highest budget down
+  uint64_t steps = 0;         // steps of each run; 0: all
+  std::vector<Point> points;  // from the highest budget to the lowest
   Stop stop{};
 };
 
 class Runs {
  public:
   virtual ~Runs() = default;
-  // None: the user wants no more of them. An error ends the sweep: no run can be made.
+  // None: the user interrupted the sweep. An error ends the sweep: no run is possible.
   virtual trace::Result<std::optional<Point>> run(double budget) = 0;
 };
 
-// "0.3,0.5": numbers from 0 to 1, each once. From the highest down, with 1, which the others are compared with.
+// "0.3,0.5": numbers from 0 to 1 without repeats. Sorted from the highest down; includes 1, the base of the comparison.
 trace::Result<std::vector<double>> parse_budgets(std::string_view text);
 inline constexpr const char* kDefaultBudgets = "1,0.8,0.6,0.5,0.4,0.2,0.1,0";
 
-// `budgets`: from the highest down.
+// `budgets`: from the highest to the lowest.
 trace::Result<Sweep> sweep(Runs& runs, const std::vector<double>& budgets);
 
-// A peak is lower than another if it is by more than this part of the peak that others are compared with.
+// A peak is lower than another if they differ by more than this share of the base's peak.
 inline constexpr double kSameWithin = 0.005;
-// The knee is the highest budget that saves this part of what the lowest peak saves.
+// The knee is the highest budget that saves this share of the lowest peak's saving.
 inline constexpr double kKneePart = 0.9;
 
-// The highest budget that was measured, with which the others are compared; null: none was.
+// The base of the comparison: the highest measured budget; null if none was measured.
 const Point* base(const Sweep& sweep);
-// The highest budget with the lowest peak, as far as peaks differ by more than kSameWithin; null: none was measured.
+// The highest budget with the lowest peak, where peaks within kSameWithin are equal; null if none was measured.
 const Point* lowest(const Sweep& sweep);
-// Null: no budget lowers the peak.
+// Null if no budget lowers the peak.
 const Point* knee(const Sweep& sweep);
-// The highest budget above this one whose peak this one's is not lower than; null: this one lowers the peak.
+// The highest budget above this one whose peak is not higher; null if this budget lowers the peak.
 const Point* no_lower_than(const Sweep& sweep, const Point& point);
-// Whether it was measured with the budget that was asked for, in some graph at least.
+// Whether the run was measured with the requested budget in at least one graph.
 bool is_measured(const Point& point);
 
 }  // namespace tapelens::budget

@@ -1,4 +1,4 @@
-// The same for a program.
+// The result of `tapelens budget` as JSON.
 #pragma once
 
 #include <string>

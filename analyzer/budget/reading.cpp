@@ -20,7 +20,7 @@ bool is_compiled(const peak::Analysis& analysis, model::NodeId node) {
   return node && model::is_compiled(analysis.text().string(analysis.process().nodes.type[node]));
 }
 
-// Those with an end; what follows the last border is a step without one.
+// Steps with an end; the time after the last end is a step without one.
 std::vector<Step> ended_steps(const peak::Analysis& analysis) {
   std::vector<Step> steps = analysis.steps();
   std::erase_if(steps, [](const Step& step) { return step.when.end == model::kNever; });
@@ -63,7 +63,7 @@ void read_steps(const peak::Analysis& analysis, Reading& reading) {
   reading.most_step_ns = times.back();
 }
 
-// Whether this device is looked at rather than the one that is there so far.
+// Whether this device replaces the selected one.
 struct Rank {
   bool is_gpu = false;
   Bytes peak;

@@ -1,4 +1,4 @@
-// The sentences of budget_text.h.
+// Computes the remarks of budget_text.h.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -16,7 +16,7 @@ using report::time_text;
 
 std::string steps_text(int64_t ns) { return time_text(trace::Time{ns}); }
 
-// "0.2, 0.1 and 0" of the points for which it holds.
+// The names of the points for which `holds` is true: "0.2, 0.1 and 0".
 std::string names_where(const Sweep& sweep, const std::function<bool(const Point&)>& holds) {
   std::vector<std::string> names;
   for (const Point& point : sweep.points) {
@@ -71,7 +71,7 @@ void add_no_lower(const Sweep& sweep, std::vector<std::string>& all) {
   });
   if (is_one_phase) text += ": at " + names + " it is in " + phase_text(first->reading.phase);
   all.push_back(text + ".");
-  // Less is kept and the peak is no lower: what it has besides has grown by the more.
+  // The peak is not lower although less is kept, so other memory grew by at least that much.
   const std::string recomputed = names_where(sweep, [&](const Point& point) {
     return is_below(point) && point.reading.kept.bytes < least->reading.kept.bytes &&
            point.reading.phase == model::Phase::backward;

@@ -12,13 +12,13 @@ constexpr double kSameBudget = 1e-9;
 
 bool is_same(double one, double other) { return std::abs(one - other) < kSameBudget; }
 
-// Whether any graph was partitioned with the budget that was asked for; as far as that was seen.
+// Whether any graph was partitioned with the requested budget, as far as that is known.
 bool is_in_effect(const Point& point) {
   const auto& budgets = point.reading.in_effect;
   return budgets.empty() || std::ranges::any_of(budgets, [&](double one) { return is_same(one, point.budget); });
 }
 
-// Of a run that was not ended by a full device before anything could be seen.
+// For a run that a full device did not end before the budget was read.
 Stop stop_after(const Point& point, bool is_first) {
   const Reading& reading = point.reading;
   if (!reading.why_not_set.empty()) return Stop::cannot_be_set;

@@ -25,7 +25,7 @@ std::string hex(uint64_t value) {
   return text;
 }
 
-// Of a file the name alone: the same program in another folder is the same program.
+// Only the file's name: the same program in another folder is the same program.
 std::string base_name(const std::string& file) { return file.substr(file.rfind('/') + 1); }
 
 Json row_json(const Row& row) {
@@ -62,7 +62,7 @@ Json finding_json(const KnownFinding& f) {
           {"gain", f.gain.value}};
 }
 
-// Keys one a line, and what is in `lines` one element a line.
+// Writes one key a line; a value in `lines` has one element a line.
 class Writer {
  public:
   void add(const char* key, const Json& value) { begin(key) += text(value); }
@@ -89,7 +89,7 @@ std::vector<Json> in_order(std::vector<Json> lines) {
   return lines;
 }
 
-// ---- reading: what is not as it should be throws a Json::exception
+// ---- reading: throws a Json::exception on invalid input
 
 [[noreturn]] void refuse(const char* why, const Json& value) { throw Json::out_of_range::create(406, why, &value); }
 
@@ -98,12 +98,12 @@ uint64_t number(const Json& value, uint64_t most = static_cast<uint64_t>(std::nu
   if (out > most) refuse("a number out of range", value);
   return out;
 }
-// Sums of its numbers are signed 64-bit numbers everywhere: no sum of them all may be greater.
+// The sum of all numbers must fit a signed 64-bit number, which holds sums everywhere.
 class RunningSum {
  public:
   void add(const Json& value) {
     if (!value.is_number_integer()) return;
-    const bool is_negative = !value.is_number_unsigned();  // the parser's integers are signed only below zero
+    const bool is_negative = !value.is_number_unsigned();  // the parser makes signed integers only of negative numbers
     const uint64_t number = is_negative ? ~value.get<uint64_t>() : value.get<uint64_t>();
     if (__builtin_add_overflow(total_, number, &total_)) refuse("numbers that add up to more than 2^63", value);
   }
@@ -112,7 +112,7 @@ class RunningSum {
   int64_t total_ = 0;
 };
 Bytes bytes(const Json& value) { return Bytes{static_cast<int64_t>(number(value))}; }
-// Never by Json::get, which makes one of whatever is a number.
+// Does not use Json::get, which converts any number to an integer.
 int64_t signed_number(const Json& value, int64_t least, int64_t most) {
   if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(most)))
     refuse("no whole number, or one out of range", value);
@@ -260,7 +260,7 @@ std::string baseline_json(const Snapshot& snapshot, const check::SourceTree& tre
   }
   for (const KnownFinding& finding : snapshot.findings) findings.push_back(finding_json(finding));
   out.add_lines("sources", in_order(std::move(sources)));
-  out.add_lines("devices", devices);  // of the processes in their order
+  out.add_lines("devices", devices);  // devices of the processes, in their order
   out.add_lines("rows", in_order(std::move(rows)));
   out.add_lines("findings", in_order(std::move(findings)));
   return out.take();

@@ -1,5 +1,5 @@
-// A snapshot as a file to keep beside the program: sorted, one line for what a person looks at as one thing, so that
-// a change of it can be read in a diff.
+// A snapshot as a file to keep beside the program. Its content is sorted, with one item a line, so that changes are
+// readable in a diff.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace tapelens::compare {
 
-// Files are named as the repository names them.
+// Paths of files are relative to the repository.
 std::string baseline_json(const Snapshot& snapshot, const check::SourceTree& tree, std::string_view version);
 
-// An error says what is wrong, without the file's name.
+// The error says what is wrong, without the file's name.
 trace::Result<Snapshot> read_baseline(std::string_view json);
 
 }  // namespace tapelens::compare

@@ -12,8 +12,8 @@ namespace {
 struct Candidate {
   const ChangedFile* file;
   const ChangedLine* line;
-  // Bytes that grew: on whose stack the line is, whose parameter or module it names, the result of whose statement it
-  // uses, in a function on whose stack it is.
+  // Bytes that grew and that relate to the line: the line is on their stack, names their parameter or module, uses the
+  // result of their statement, or is in a function on their stack.
   Bytes on_stack, named, used, in_function;
 
   auto rank() const { return std::tuple(line->can_matter(), on_stack, named, used, in_function); }
@@ -23,7 +23,8 @@ bool is_of_function(const Frame& frame, const std::string& function) {
   return !function.empty() && (frame.function == function || frame.function.ends_with("." + function));
 }
 
-// "backbone" of "backbone.weight": what a line would call it by. What every module has names none.
+// Whether a line names a part of the parameter or the module: "backbone" of "backbone.weight". Names that every module
+// has do not count.
 bool names_row(const ChangedLine& line, const Row& row) {
   for (const std::string* text : {&line.text, &line.old_text}) {
     for (const std::string_view name : names_in(*text)) {
@@ -38,7 +39,7 @@ bool names_row(const ChangedLine& line, const Row& row) {
   return false;
 }
 
-// "kept.append(out.logits)" behind "out = model(x)".
+// Whether a line such as "kept.append(out.logits)" uses the result of the row's statement, "out = model(x)".
 bool uses_result(const ChangedLine& line, const Row& row) {
   const size_t equals = row.statement.find(" = ");
   if (equals == std::string::npos) return false;

@@ -1,4 +1,4 @@
-// Which line of the program is named for what grew: one that changed, where that is known, and how sure that is.
+// Names the line of the program that made memory grow: a changed line if one is known. Says why it is named.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace tapelens::compare {
 
 struct Cause {
-  Frame where;            // line 0: none is known
-  std::string statement;  // what stands there; of a removed line what stood there
-  std::string why;        // "added; the only line that changed", "allocates most of what grew"
+  Frame where;            // line 0: unknown
+  std::string statement;  // the text of that line; for a removed line its old text
+  std::string why;        // "added; the only line that changed", "allocates the most of what grew"
 };
 
-// `grown`: the most bytes first.
+// `grown` is sorted by bytes, the most first.
 Cause cause_of(const Comparison& comparison, const std::vector<ComparedRow>& grown);
 
 }  // namespace tapelens::compare

@@ -11,7 +11,8 @@ namespace {
 
 using Kind = ChangedLine::Kind;
 
-constexpr size_t kMostEdits = 1000;  // of the search for the shortest list of edits; beyond it all between is one
+// Limits the search for the shortest edit list. Beyond it, one hunk covers all lines between the common ends.
+constexpr size_t kMostEdits = 1000;
 
 bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -39,7 +40,7 @@ struct Hunk {
   size_t a, a_end, b, b_end;
 };
 
-// The shortest list of edits (Myers), as what stays between them.
+// The hunks of the shortest edit list (Myers).
 std::vector<Hunk> hunks(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) {
   size_t same_front = 0, same_back = 0;
   while (same_front < std::min(a.size(), b.size()) && a[same_front] == b[same_front]) ++same_front;
@@ -51,7 +52,8 @@ std::vector<Hunk> hunks(const std::vector<std::string_view>& a, const std::vecto
   const auto m = static_cast<int64_t>(b.size() - same_front - same_back);
   if (n == 0 && m == 0) return {};
   const auto most = static_cast<int64_t>(std::min<size_t>(static_cast<size_t>(n + m), kMostEdits));
-  std::vector<std::vector<int64_t>> reached;  // by the number of edits: by diagonal, how far in the old version
+  // By the number of edits, then by diagonal: the row reached in the old version.
+  std::vector<std::vector<int64_t>> reached;
   std::vector<int64_t> far(static_cast<size_t>(2 * most + 3), 0);
   const auto at = [&](std::vector<int64_t>& v, int64_t k) -> int64_t& { return v[static_cast<size_t>(k + most + 1)]; };
   bool found = false;
@@ -71,7 +73,7 @@ std::vector<Hunk> hunks(const std::vector<std::string_view>& a, const std::vecto
   }
   const auto of_front = static_cast<int64_t>(same_front);
   if (!found) return {{same_front, a.size() - same_back, same_front, b.size() - same_back}};
-  // From the end back: each edit is one line; those that touch are one hunk.
+  // Walks from the end back. Each edit is one line, and edits that touch are one hunk.
   std::vector<Hunk> out;
   int64_t x = n, y = m;
   for (auto edits = static_cast<int64_t>(reached.size()) - 1; edits > 0; --edits) {
@@ -96,7 +98,7 @@ std::vector<Hunk> hunks(const std::vector<std::string_view>& a, const std::vecto
   return out;
 }
 
-// Names that a file gives to something: what is assigned, defined, a parameter, a loop's.
+// Names that a file binds: assignments, definitions, parameters, loop variables.
 std::set<std::string_view> bound_names(const std::vector<std::string_view>& lines) {
   std::set<std::string_view> out;
   for (const std::string_view whole : lines) {
@@ -117,7 +119,7 @@ std::set<std::string_view> bound_names(const std::vector<std::string_view>& line
   return out;
 }
 
-// Both lines cut into names and what is between them.
+// The names of a line, and each single character between them.
 std::vector<std::string_view> tokens_of(std::string_view line) {
   std::vector<std::string_view> out;
   for (size_t at = 0; at < line.size();) {
@@ -131,7 +133,7 @@ std::vector<std::string_view> tokens_of(std::string_view line) {
   return out;
 }
 
-// What a rename changes: a name that the one file has bound and the other has not at all.
+// A rename replaces a name that only the old file has by one that only the new file has; both files bind theirs.
 class Renames {
  public:
   Renames(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b)
@@ -178,7 +180,7 @@ bool is_code(std::string_view line) {
   return !text.empty() && !text.starts_with('#');
 }
 
-// How often a line stands among those that are gone, and among those that are new.
+// How often each line occurs among the removed lines, and how often among the new ones.
 std::map<std::string_view, std::pair<size_t, size_t>> counted(const std::vector<std::string_view>& a,
                                                               const std::vector<std::string_view>& b,
                                                               const std::vector<Hunk>& all) {
@@ -230,7 +232,7 @@ std::vector<ChangedLine> changed_lines(std::string_view before, std::string_view
   auto counts = counted(a, b, all);
   Renames renames(a, b);
   std::vector<ChangedLine> out;
-  // A line that is gone here and new there has moved, or was indented.
+  // A line that is removed in one place and new in another was moved or indented.
   const auto has_moved = [&](std::string_view line) {
     const auto& [gone, fresh] = counts.at(trimmed(line));
     return gone == fresh;
@@ -248,7 +250,7 @@ std::vector<ChangedLine> changed_lines(std::string_view before, std::string_view
       out.push_back({kind, static_cast<uint32_t>(line + 1), std::string(trimmed(text)), std::string(trimmed(old)),
                      function_around(b, line)});
     };
-    // As many new ones as are gone are those ones, changed.
+    // New lines pair with removed ones in order: each pair is a changed line.
     for (size_t i = 0; i < fresh.size(); ++i) {
       const std::string_view line = b[fresh[i]];
       if (i >= gone.size()) {

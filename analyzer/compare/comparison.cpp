@@ -18,7 +18,7 @@ namespace {
 
 std::string base_name(const std::string& file) { return file.substr(file.rfind('/') + 1); }
 
-// Parts that two paths have in common at their ends.
+// How many parts two paths have in common at their ends.
 size_t common_end(std::string_view a, std::string_view b) {
   size_t parts = 0;
   while (true) {
@@ -31,7 +31,7 @@ size_t common_end(std::string_view a, std::string_view b) {
   }
 }
 
-// The file of `all` that another version of `of` is in.
+// The version in `all` of the file that `of` is a version of; null if none.
 const SourceVersion* version_of(const SourceVersion& of, const std::vector<SourceVersion>& all) {
   const SourceVersion* best = nullptr;
   size_t most = 0;
@@ -62,11 +62,11 @@ std::vector<ChangedFile> changes_of(Comparison& c, const FindText& text_of_a, co
   for (const SourceVersion& a : c.a.sources) {
     if (!paired.contains(&a)) gone.push_back(&a);
   }
-  if (gone.size() == 1 && fresh.size() == 1) pairs.emplace_back(gone[0], fresh[0]);  // it has another name now
+  if (gone.size() == 1 && fresh.size() == 1) pairs.emplace_back(gone[0], fresh[0]);  // the file was renamed
   for (const auto& [a, b] : pairs) {
     if (a->hash == b->hash && a->bytes == b->bytes) continue;
     auto before = text_of_a ? text_of_a(*a) : std::nullopt;
-    // Where the baseline is of another folder, git knows that version by the name that the file has here.
+    // The baseline may be from another folder; git then finds that version by the file's name here.
     if (!before && text_of_b) before = text_of_b({b->file, a->bytes, a->hash});
     const auto after = text_of_b ? text_of_b(*b) : std::nullopt;
     if (before && after) {
@@ -80,9 +80,9 @@ std::vector<ChangedFile> changes_of(Comparison& c, const FindText& text_of_a, co
   return out;
 }
 
-// By how much one dimension of the saved tensors differs, if it does so for most of their bytes alike.
+// The ratio by which one dimension of the saved tensors differs, if most of their bytes have the same ratio.
 double size_ratio(const std::vector<ComparedRow>& rows) {
-  std::map<std::pair<uint64_t, uint64_t>, int64_t> bytes;  // by the ratio, as the two numbers
+  std::map<std::pair<uint64_t, uint64_t>, int64_t> bytes;  // by the ratio, as a reduced pair
   int64_t all = 0;
   for (const ComparedRow& row : rows) {
     if (!row.a || !row.b || row.a->kind != peak::HolderKind::save || row.a->sizes.size() != row.b->sizes.size())
@@ -251,7 +251,7 @@ std::string holder_text(const Row& row) {
   }
   report::Holder holder;
   holder.kind = row.kind;
-  // An optimizer's state has its own name and the parameter's; one of the two is kept.
+  // Optimizer state has its own name and its parameter's; only one of them is in the row.
   if (row.kind == peak::HolderKind::optimizer_state) {
     return "optimizer state" + (row.name.empty() ? "" : " of " + row.name);
   }
@@ -284,7 +284,7 @@ std::vector<ComparedGroup> grouped(const ComparedDevice& device, By by) {
     }
     return "";
   };
-  // What is matched is one thing under the name that it has now.
+  // Matched rows are one group, under the name that they have in `b`.
   for (const ComparedRow& row : device.rows) {
     if (row.a) all.push_back({name(row.shown(), *row.a), row.a->bytes, {}, row.a->allocations, 0});
     if (row.b) all.push_back({name(row.shown(), *row.b), {}, row.b->bytes, 0, row.b->allocations});

@@ -1,5 +1,5 @@
-// Two snapshots side by side: what each device held at its peak then and now, findings that came, and the lines that
-// changed in the files that ran.
+// Compares two snapshots: the peak set of each device before and after, new findings, and changed lines of the files
+// that ran.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@
 
 namespace tapelens::compare {
 
-// What the rows of a device are summed by.
+// The key that groups the rows of a device.
 enum class By : uint8_t { line, field, module, category, op };
 inline constexpr const char* kByNames[] = {"line", "field", "module", "category", "operator"};
 
 struct ComparedRow {
-  std::optional<Row> a, b;  // one of them at least
+  std::optional<Row> a, b;  // at least one of them
 
   const Row& shown() const { return b ? *b : *a; }
   Bytes before() const { return a ? a->bytes : Bytes{}; }
@@ -29,9 +29,9 @@ struct ComparedRow {
 struct ComparedDevice {
   std::string name;  // "cpu", "cuda:0 of rank 1"
   DeviceFigures a, b;
-  Bytes peak_a, peak_b;           // of the same steps of both
+  Bytes peak_a, peak_b;           // over the steps that both have
   std::vector<ComparedRow> rows;  // the largest difference first
-  // Most saved tensors are this many times as large in one dimension: another batch, sequence or resolution.
+  // Not 1 if most saved tensors differ by this factor in one dimension: another batch, sequence or resolution.
   double size_ratio = 1;
 
   std::vector<ComparedRow> grown() const;  // the most bytes first
@@ -42,7 +42,7 @@ struct ChangedFile {
   std::vector<ChangedLine> lines;
 };
 
-// What `a` has and `b` has not: its figures were not measured.
+// A device or process of `a` that `b` does not have, so its figures were not measured.
 struct Missing {
   std::string name;    // "cuda:0 of rank 1"
   std::string device;  // "cuda:0"; empty: the whole process
@@ -55,16 +55,16 @@ struct Comparison {
   std::vector<Missing> missing;
   std::vector<KnownFinding> new_findings, gone_findings;
   std::vector<ChangedFile> changes;
-  std::vector<std::string> remarks;  // why something is not compared, or not as it seems; one sentence each
+  std::vector<std::string> remarks;  // why something is not compared or looks different, one sentence each
 };
 
 // An error of kind nothing_compared if no device is in both.
 trace::Result<Comparison> compare(Snapshot a, Snapshot b, const FindText& text_of_a, const FindText& text_of_b);
 
-// Lines are those of `b`, and of `a` for what is gone.
+// Lines are those of `b`; of rows only in `a`, those of `a`.
 std::vector<ComparedGroup> grouped(const ComparedDevice& device, By by);
 
-// "ReluBackward0.result", "gradient of head.weight", "operator aten::mm": what holds a row's bytes.
+// The holder of a row's bytes: "ReluBackward0.result", "gradient of head.weight", "operator aten::mm".
 std::string holder_text(const Row& row);
 // "train.py:42 Net.forward"; "(no stack)".
 std::string place_text(const Frame& frame);

@@ -1,4 +1,4 @@
-// What changed between two runs, for a person: the peak, then what it is made of.
+// The changes between two runs as text: the peak first, then its parts.
 #include <algorithm>
 
 #include "analyzer/compare/renderings.h"

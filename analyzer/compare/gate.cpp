@@ -15,7 +15,7 @@ std::string device_name(const Snapshot& run, const ProcessFigures& process, cons
   return device.device + (has_ranks ? " of rank " + std::to_string(process.rank) : "");
 }
 
-// The row that a person looks at first: that grew most, else that holds most under a module.
+// Names the row to show first: the row that grew most, else the largest row of a module.
 void blame(Item& item, const Comparison* comparison, const ComparedDevice* compared, const DeviceFigures& device,
            const std::string& module) {
   if (compared != nullptr) {
@@ -49,7 +49,7 @@ const ComparedDevice* compared_of(const Comparison* comparison, const std::strin
   return found == comparison->devices.end() ? nullptr : &*found;
 }
 
-// A limit that was asked for, and of which nothing is known, would pass for ever.
+// A requested limit that was not measured fails, because it would pass for ever.
 Item not_measured(Item::Kind kind, const std::string& name, Metric metric, int64_t most, const std::string& why) {
   Item item;
   item.kind = kind;
@@ -61,7 +61,7 @@ Item not_measured(Item::Kind kind, const std::string& name, Metric metric, int64
   return item;
 }
 
-// Why a device has no figure of this kind.
+// Why a device has no value of this metric.
 std::string unknown_text(Metric metric) {
   switch (metric) {
     case Metric::saved:
@@ -145,7 +145,7 @@ void add_budget(const Snapshot& run, const Comparison* comparison, const Budget&
         value = held ? std::optional(held->value) : std::nullopt;
       }
       if (!value) {
-        // Of a GPU this is known, or the limit on it is not held.
+        // A reserved limit on a GPU fails if the value is unknown; on a CPU it does not apply.
         if (budget.metric == Metric::reserved && device.device != "cpu") {
           item.passed = false;
           item.message = unknown_text(budget.metric);
@@ -186,7 +186,7 @@ void add_findings(const Comparison& comparison, const Limits& limits, std::vecto
     item.cause = {finding.source, finding.statement, "new finding " + finding.id};
     item.module = finding.module;
     item.field = finding.node.empty() ? finding.op : model::field_name(finding.node, finding.field);
-    // What moves the peak by less than is allowed is no reason to refuse a change; a leak always is one.
+    // A finding within the tolerance of the peak does not fail the check. A leak (severity error) always does.
     const bool is_large = finding.severity == check::Severity::error ||
                           static_cast<double>(finding.gain.value) > limits.tolerance * static_cast<double>(peak.value);
     item.passed = finding.severity < *limits.fail_on || !is_large;

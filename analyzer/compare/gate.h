@@ -1,5 +1,4 @@
-// Whether a run may go in: each budget, each figure of the baseline, each new finding, and what is to be said of those
-// that fail.
+// Decides whether a run passes: each budget, each figure of the baseline, each new finding. Failed items have a cause.
 #pragma once
 
 #include <optional>
@@ -14,40 +13,40 @@ namespace tapelens::compare {
 
 struct Limits {
   std::vector<Budget> budgets;
-  double tolerance = 0.01;  // of a figure of the baseline
-  // New findings of this severity or higher fail; none: none does.
+  double tolerance = 0.01;  // fraction of a figure of the baseline
+  // New findings of this severity or higher fail; none: no finding fails.
   std::optional<check::Severity> fail_on = check::Severity::warning;
 };
 
-// One thing that was looked at.
+// One checked item.
 struct Item {
   enum class Kind : uint8_t { budget, figure, finding };
   Kind kind{};
   std::string name;    // "peak of cpu", "peak[GPT]<=2GiB of cuda:0", "new finding unneeded-save"
-  std::string device;  // "cpu"; empty: a finding's
+  std::string device;  // "cpu"; empty for a finding
   Metric metric{};
   bool passed = true;
-  std::optional<int64_t> before;  // of the baseline
-  int64_t after = 0, most = 0;    // and what it may be
-  // Where it failed.
+  std::optional<int64_t> before;  // value in the baseline
+  int64_t after = 0, most = 0;    // value of the run, and the limit
+  // Only of a failed item.
   Cause cause;
-  std::string module, field;       // of what grew most, or holds most
-  std::vector<ComparedRow> grown;  // at the peak of that device, the most bytes first
-  std::string message;             // of a finding
+  std::string module, field;       // of the row that grew most or holds most
+  std::vector<ComparedRow> grown;  // rows at the device's peak, the most bytes first
+  std::string message;             // text of a finding
 };
 
 struct Verdict {
-  // Failed ones first, figures before budgets before findings; figures of the device whose peak grew most first.
+  // Failed items first; figures before budgets before findings; figures of the device whose peak grew most first.
   std::vector<Item> items;
   std::vector<std::string> remarks;
   bool has_baseline = false;
-  bool is_complete = true;  // false: the run lost data or did not end well, so that passing says nothing
+  bool is_complete = true;  // false: the run lost data or did not end normally, so passing proves nothing
 
   bool passed() const;
   size_t failed() const;
 };
 
-// `comparison` null: there is no baseline, and `run` is judged by budgets alone; else it is comparison->b.
+// Without a baseline, `comparison` is null and only budgets apply. Otherwise `run` is comparison->b.
 Verdict judge(const Snapshot& run, const Comparison* comparison, const Limits& limits);
 
 }  // namespace tapelens::compare

@@ -1,4 +1,4 @@
-// A verdict as workflow commands of GitHub Actions: an annotation at the line that is named for each thing that failed.
+// A verdict as workflow commands of GitHub Actions: each failed item is an annotation at the line that it names.
 #include <algorithm>
 
 #include "analyzer/check/sources.h"
@@ -10,7 +10,8 @@ namespace tapelens::compare {
 
 namespace {
 
-// What ends a command's text, or a property of it. Everything else that is not printable, printable() has said.
+// Escapes the characters that end a command's text or property. printable() has already replaced other unprintable
+// ones.
 std::string escaped(std::string_view text, std::string_view what) {
   std::string out;
   for (const char c : text) {
@@ -34,7 +35,7 @@ std::string verdict_github(const Verdict& verdict, const Rendering& how) {
     if (item.passed) continue;
     out += "::error title=" + property(item.name);
     const std::string file = check::in_repository(item.cause.where.file, how.tree);
-    if (!file.empty()) {  // a place that is not in the repository would be refused
+    if (!file.empty()) {  // GitHub refuses a path outside of the repository
       out += ",file=" + property(file) + ",line=" + std::to_string(item.cause.where.line);
     }
     std::string text = failed_text(item);

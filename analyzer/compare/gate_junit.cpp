@@ -1,4 +1,4 @@
-// A verdict as JUnit XML: a test case each thing that was looked at.
+// A verdict as JUnit XML: one test case an item.
 #include "analyzer/compare/renderings.h"
 #include "analyzer/compare/words.h"
 #include "analyzer/report/escape.h"
@@ -7,7 +7,7 @@ namespace tapelens::compare {
 
 namespace {
 
-// As the value of an attribute and as text. What XML 1.0 cannot hold, printable() has said by its number.
+// Escapes text for elements and attributes. printable() has already replaced characters that XML 1.0 cannot contain.
 std::string xml(std::string_view text) {
   std::string out;
   for (const char c : report::printable(text)) {

@@ -38,7 +38,7 @@ std::string verdict_markdown(const Verdict& verdict, const Rendering& how) {
     if (item.grown.size() > how.style.rows) {
       out += "\nAnd " + std::to_string(item.grown.size() - how.style.rows) + " more.\n";
     }
-    break;  // of the first that failed; all are in the JSON
+    break;  // only the first failed item; the JSON has all
   }
   bool is_first = true;
   for (const Item& item : verdict.items) {

@@ -1,4 +1,4 @@
-// A verdict as SARIF 2.1.0: one result for each thing that failed, at the line that is named for it.
+// A verdict as SARIF 2.1.0: each failed item is a result at the line that it names.
 #include "analyzer/compare/renderings.h"
 #include "analyzer/compare/words.h"
 #include "analyzer/report/sarif.h"
@@ -35,7 +35,7 @@ std::string verdict_sarif(const Verdict& verdict, const Rendering& how) {
     if (!item.cause.statement.empty()) message += " " + item.cause.statement + ".";
     if (!item.cause.why.empty()) message += " (" + item.cause.why + ")";
     for (const ComparedRow& row : item.grown) message += "\n" + row_text(row);
-    if (uri.empty()) {  // GitHub refuses a file in which one result has no place
+    if (uri.empty()) {  // GitHub refuses a file that contains a result without a location
       notifications.push_back(report::sarif_notification(failed_text(item), "error"));
       continue;
     }

@@ -1,4 +1,4 @@
-// A verdict as text: what failed first, one line each, then what grew and what was looked at.
+// A verdict as text: failed items first, one line each, then the rows that grew, then all checked items.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,4 @@
-// Sums of two peaks by the same keys, side by side.
+// Compares the sums of two peaks by the same keys.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct ComparedGroup {
   Change change() const;
 };
 
-// Each group of either, the largest difference first, then by name.
+// Every group of `a` or `b`, the largest difference first, then by name.
 std::vector<ComparedGroup> compared(const std::vector<peak::Group>& a, const std::vector<peak::Group>& b);
-// The same of groups that are already side by side: those of one name become one.
+// The same for compared groups; groups of the same name are added up.
 std::vector<ComparedGroup> summed(std::vector<ComparedGroup> groups);
 
 }  // namespace tapelens::compare

@@ -8,14 +8,14 @@ namespace tapelens::compare {
 
 namespace {
 
-// Two things that are matched have equal keys in one of these rounds; the first are the surest.
+// Matched things have equal keys in one of these rounds, the most certain first.
 enum class Round : uint8_t { statement, function_and_shape, function, module, place, shape };
 constexpr Round kRounds[] = {Round::statement, Round::function_and_shape, Round::function, Round::module, Round::place,
                              Round::shape};
 
 std::string file_name(const Frame& frame) { return frame.file.substr(frame.file.rfind('/') + 1); }
 
-// Parts with a byte between them that is in none of them.
+// Joins parts with a byte that none of them contains.
 template <class... Part>
 std::string joined(const Part&... part) {
   std::string out;
@@ -33,7 +33,7 @@ std::string sizes_text(const Row& row) {
   return out;
 }
 
-// What it is; empty: it takes no part in the round.
+// The key of a row in a round; empty if the row does not take part.
 std::string key(const Row& r, Round round) {
   const std::string what = joined(std::to_string(static_cast<int>(r.kind)), r.node, r.field, r.op);
   switch (round) {
@@ -48,7 +48,7 @@ std::string key(const Row& r, Round round) {
       return r.module.empty() ? "" : joined(what, r.name, r.module);
     case Round::place:
       return joined(what, file_name(r.source), r.source.function);
-    case Round::shape:  // a class or a file that has another name now
+    case Round::shape:  // a renamed class or file
       return joined(what, std::to_string(r.bytes.value), std::to_string(r.allocations));
   }
   return "";
@@ -73,7 +73,7 @@ std::string key(const KnownFinding& f, Round round) {
   return "";
 }
 
-// By place in `b`: its partner in `a`.
+// The partner in `a` of each index in `b`.
 template <class Thing>
 std::vector<std::optional<uint32_t>> partners(const std::vector<Thing>& a, const std::vector<Thing>& b) {
   std::vector<std::optional<uint32_t>> out(b.size());
@@ -114,7 +114,7 @@ std::vector<Pair> matched(const std::vector<Row>& a, const std::vector<Row>& b) 
 }
 
 std::vector<uint32_t> new_findings(const std::vector<KnownFinding>& a, const std::vector<KnownFinding>& b) {
-  // Those with the same fingerprint are the same, wherever else they look alike.
+  // Equal fingerprints match first, before findings that look alike.
   std::vector<KnownFinding> rest_a, rest_b;
   std::vector<uint32_t> places;
   for (const KnownFinding& f : a) {

@@ -1,5 +1,5 @@
-// Which row of one run is which of another: by what holds it, the operator, the module, the function and the statement;
-// line numbers, which move with every edit, come last.
+// Matches the rows of two runs by holder, operator, module, function and statement. Line numbers come last, because
+// they move with every edit.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 namespace tapelens::compare {
 
 struct Pair {
-  std::optional<uint32_t> a, b;  // places; one of them at least
+  std::optional<uint32_t> a, b;  // indices; at least one of them
 };
 
-// Rows of either that have no like are alone. Those of both in the order of b, then those of a alone.
+// Rows without a match are alone. Rows in `b` come in its order, then the rows only in `a`.
 std::vector<Pair> matched(const std::vector<Row>& a, const std::vector<Row>& b);
 
-// Findings of `b` that `a` has not, as places.
+// The indices of findings that are in `b` and not in `a`.
 std::vector<uint32_t> new_findings(const std::vector<KnownFinding>& a, const std::vector<KnownFinding>& b);
 
 }  // namespace tapelens::compare

@@ -1,4 +1,4 @@
-// How a verdict and a comparison are written.
+// The formats of a verdict and of a comparison.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@
 namespace tapelens::compare {
 
 struct Rendering {
-  report::Style style;            // style.rows: of each list that people read
-  check::SourceTree tree = {};    // of the repository, for SARIF and JUnit
-  std::string_view version = "";  // of Tapelens
+  report::Style style;            // style.rows limits each list in text for people
+  check::SourceTree tree = {};    // the repository, for SARIF and JUnit
+  std::string_view version = "";  // version of Tapelens
 };
 
 std::string verdict_text(const Verdict& verdict, const Rendering& how);

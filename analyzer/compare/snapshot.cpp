@@ -20,8 +20,8 @@ using namespace model;
 
 namespace {
 
-// Threads whose work makes a training step: they made nodes of graphs, evaluated them, or called modules. What others
-// allocate (a loader that fetches ahead) is there at one peak and not at the next.
+// The threads of the training step: they made nodes, evaluated them, or called modules. Allocations of other threads (a
+// loader that prefetches) may be part of one peak and not of the next.
 class Training {
  public:
   Training(const Process& process, const Threads& threads) : p_(process), threads_(threads) {
@@ -29,7 +29,7 @@ class Training {
     for (const EvaluationId one : p_.evaluations.node.ids()) add(threads_.of_evaluation[one]);
     for (const ModuleCallId call : p_.module_calls.module.ids()) add(threads_.of_module_call[call]);
   }
-  // What no operator made has no thread in the recording: it counts.
+  // The recording has no thread for allocations outside of operators; they count as training.
   bool made(AllocationId allocation) const {
     const OperatorId op = p_.allocations.op[allocation];
     if (!op || all_.empty()) return true;
@@ -46,10 +46,10 @@ class Training {
   std::set<uint32_t> all_;
 };
 
-// The curve of what threads that train allocate.
+// The timeline of the allocations by training threads.
 struct Curve {
   Bytes peak, others;
-  uint32_t at = 0;  // the event after which most is alive
+  uint32_t at = 0;  // the event after which the most bytes are alive
   std::vector<StepFigures> steps;
 };
 
@@ -121,7 +121,7 @@ class Statements {
   std::map<std::string, std::optional<std::string>> texts_;
 };
 
-// Of the allocations that a set holds.
+// The rows of the allocations in a set.
 std::vector<Row> rows_of(const peak::Analysis& analysis, const peak::PeakSet& set, const Training& training,
                          Statements& statements) {
   const Process& p = analysis.process();
@@ -205,7 +205,7 @@ DeviceFigures figures_of(const peak::DeviceAnalysis& device, const Training& tra
 std::vector<KnownFinding> known_findings(const advise::Advice& advice, Statements& statements) {
   std::vector<KnownFinding> out;
   for (const advise::Finding& f : advice.findings) {
-    if (f.is_alternative) continue;  // what could be done about any program is nothing that it does wrong
+    if (f.is_alternative) continue;  // an alternative applies to any program; it is not a fault of this one
     out.push_back({f.id, f.check, f.severity, f.title, f.node, f.field, f.op, f.module, f.source,
                    statements.at(f.source), f.bytes, f.retained_at_peak()});
   }
@@ -221,7 +221,7 @@ void note_end(const Process& process, Snapshot& out) {
   }
 }
 
-// Memory that the recording does not have, so that no limit on it was measured.
+// Notes memory that the recording lacks, so that limits on it were not measured.
 void note_unmeasured(const peak::Analysis& analysis, Snapshot& out) {
   const auto note = [&out](std::string what) {
     if (std::ranges::find(out.incomplete, what) == out.incomplete.end()) out.incomplete.push_back(std::move(what));

@@ -44,7 +44,7 @@ Rows& Rows::number(int64_t value) {
 }
 
 Rows& Rows::text(std::string_view utf8) {
-  // A view of nothing has no address, which SQLite would take for NULL.
+  // An empty view may have a null address, which SQLite would store as NULL.
   const char* data = utf8.data() == nullptr ? "" : utf8.data();
   if (sqlite3_bind_text64(insert_.get(), next_++, data, utf8.size(), SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
     fail(database_);

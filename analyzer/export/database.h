@@ -1,4 +1,4 @@
-// SQLite, as far as an export writes it: a file, tables, rows.
+// The part of SQLite that an export needs: a file, tables, rows.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct sqlite3_stmt;
 
 namespace tapelens::exporting {
 
-// What fails throws WriteFailed.
+// Failures throw WriteFailed.
 class Database {
  public:
   explicit Database(const std::string& path);
@@ -28,7 +28,7 @@ class Database {
   std::unique_ptr<sqlite3, Close> database_;
 };
 
-// Into one table, value by value in the order of its columns.
+// Writes rows of one table, value by value in the order of its columns.
 class Rows {
  public:
   Rows(Database& database, const char* table, int columns);
@@ -37,7 +37,7 @@ class Rows {
   Rows& id(uint32_t value) { return value == 0 ? null() : number(value); }
   Rows& time(trace::Time time) { return time == trace::kNever ? null() : number(time.ns); }
   Rows& bytes(trace::Bytes bytes) { return number(bytes.value); }
-  // UTF-8, which stays as it is until the row is put; of a text that is made for this row: own_text.
+  // UTF-8. The text must stay valid until the row is written; own_text() copies a temporary one.
   Rows& text(std::string_view utf8);
   Rows& own_text(const std::string& utf8);
   Rows& null();

@@ -37,7 +37,7 @@ Status write(Subjects& subjects, const Format& format, Output& output) {
     }
   } catch (const WriteFailed& failed) {
     if (!failed.message.empty()) return output.failed(failed.message);
-    // A reader that has seen enough is no error.
+    // A reader that closes early is not an error.
     if (failed.error != EPIPE || output.is_file()) return output.failed(failed.error);
   }
   return output.finish();

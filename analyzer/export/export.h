@@ -1,8 +1,8 @@
-// Recordings in the formats of other tools. A format is defined in the file that writes it, as
-// `constinit extern const Format kName`, and listed in formats.cpp; nothing else knows its name.
+// Exports recordings to the formats of other tools. The file that writes a format defines it as `constinit extern const
+// Format kName`; formats.cpp lists it. No other code knows its name.
 //
-// What is written is streamed: beside the columns of one process at a time there is a buffer. Names of a recording are
-// text in all of them: well-formed UTF-8, without characters that act upon a terminal (report::printable).
+// Output is streamed: memory holds a buffer and the columns of one process at a time. Names from the recording are
+// well-formed UTF-8 without terminal control characters (report::printable).
 #pragma once
 
 #include <functional>
@@ -22,32 +22,32 @@ namespace tapelens::exporting {
 
 struct Format {
   const char* name;
-  const char* suffix;  // of the file that is made of run.tapelens if no other is asked for: "run" and this
-  const char* what;    // what opens it, for --help
-  // Whether a file whose first kHeadBytes these are is one that it wrote, and may be replaced.
+  const char* suffix;  // the default file for run.tapelens is "run" and this suffix
+  const char* what;    // the program that opens it, for --help
+  // Whether a file with this head, its first kHeadBytes, was written by this format and may be replaced.
   bool (*is_ours)(std::string_view head);
-  // One of them: in order, or into a file that is there and empty.
+  // Exactly one is set: writes a stream, or fills an existing empty file.
   void (*stream)(Subjects& subjects, Sink& sink) = nullptr;
   void (*file)(Subjects& subjects, const std::string& path) = nullptr;
 };
 inline constexpr size_t kHeadBytes = 512;
 
-// In the order in which --help names them.
+// In the order of --help.
 std::span<const Format* const> formats();
-const Format* format_of(std::string_view name);  // null: there is none of that name
+const Format* format_of(std::string_view name);  // null if no format has that name
 
 struct Target {
-  std::string path;         // "-": standard output, of formats that are streamed
-  bool is_forced = false;   // replaces a file of somebody else
-  std::string recording{};  // the file that is exported: it is never replaced
+  std::string path;         // "-": standard output, for streamed formats
+  bool is_forced = false;   // may replace any other file
+  std::string recording{};  // the exported file, which is never replaced
 };
 
-// As trace/output.h has it: an export that fails leaves what was there, and has the mode of the recording. `making` is
-// called with the path of the unfinished file, and with an empty one once there is none any more.
+// Follows the rules of trace/output.h: a failed export keeps the previous file, and the new file has the mode of the
+// recording. Calls `making` with the path of the unfinished file, and with an empty path once that file is gone.
 //
-// Errors: of kind usage where there is no such process or device or the target may not be replaced; unreadable where
-// tables of the recording contradict each other, for what is left of it is not what happened, or the target cannot be
-// written.
+// Errors: kind usage if the process or device does not exist or the target may not be replaced. Kind unreadable if
+// tables of the recording contradict each other (the rest would not show what happened), or if the target is not
+// writable.
 trace::Status export_recording(const trace::Recording& recording, const Wanted& wanted, const Format& format,
                                const Target& target, const std::function<void(const std::string&)>& making = {});
 

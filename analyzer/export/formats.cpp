@@ -4,7 +4,7 @@
 
 namespace tapelens::exporting {
 
-// Each in the file that writes it.
+// Each format is defined in the file that writes it.
 extern const Format kPerfetto, kSnapshot, kSpeedscope, kSqlite;
 
 namespace {

@@ -6,8 +6,8 @@
 namespace tapelens::exporting {
 namespace {
 
-constexpr uint32_t kSequence = 1;    // there is one
-constexpr char kPacketTag = '\x0a';  // field 1 of a Trace, of a length
+constexpr uint32_t kSequence = 1;    // the only one
+constexpr char kPacketTag = '\x0a';  // field 1 of a Trace, length-delimited
 
 constexpr std::array<std::pair<Category, const char*>, 7> kCategories = {{{Category::op, "operator"},
                                                                           {Category::module, "module"},

@@ -1,5 +1,5 @@
-// Writes a Perfetto trace packet by packet: one is made, serialized and forgotten, so that a trace of any length takes
-// the memory of its names.
+// Writes a Perfetto trace packet by packet. Only one packet is in memory, so memory grows only with the number of
+// names.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@
 
 namespace tapelens::exporting {
 
-// What an event is filtered by.
+// The category by which Perfetto filters events.
 enum class Category : uint8_t { op = 1, module, evaluation, save, step, phase, range };
 // Named values of an event.
 enum class Note : uint8_t { bytes = 1, node, field, module, line, made_by, layout, held, allocated };
 
-// Kinds of names and texts: the keys of one kind differ.
+// Kinds of names and texts. Keys are unique within a kind.
 enum class NameOf : uint8_t { op, module, evaluation, save, release, step, phase, range };
 enum class TextOf : uint8_t { string, frame, layout };
 
@@ -31,7 +31,7 @@ class Packets {
  public:
   explicit Packets(Sink& sink);
 
-  // The number of a name, which `name` makes when the key is new.
+  // The number of a name; calls `name` for a new key.
   template <class Make>
   uint64_t event_name(NameOf kind, uint64_t key, Make name) {
     return interned(names_[static_cast<size_t>(kind)], key, [&](uint64_t number) {
@@ -49,7 +49,7 @@ class Packets {
     });
   }
 
-  // What follows is of one packet, from one of these to put(); so are the names that are new in between.
+  // Each of these starts a packet, which put() ends. Names that are new in between belong to the same packet.
   perfetto::TrackDescriptor& track(TrackId id, std::string_view name, TrackId parent = {});
   perfetto::TrackEvent& event(perfetto::TrackEvent::Type type, TrackId track, trace::Time time);
   void name(Category category, uint64_t name_number);
@@ -74,7 +74,7 @@ class Packets {
   std::string bytes_;
   std::array<Numbers, 8> names_;  // by NameOf
   std::array<Numbers, 3> texts_;  // by TextOf
-  uint64_t last_ = 0;             // number that was given
+  uint64_t last_ = 0;             // last assigned number
   bool is_first_ = true;
 };
 

@@ -1,5 +1,5 @@
-// Perfetto (https://ui.perfetto.dev) and whatever reads its traces: counters of each device, slices of each thread,
-// steps and phases, and a flow from each save to its release.
+// The format of Perfetto (https://ui.perfetto.dev) and compatible viewers: counters of each device, slices of each
+// thread, steps and phases, and a flow from each save to its release.
 #include <algorithm>
 #include <array>
 
@@ -75,7 +75,7 @@ class ProcessTrace {
     }
   }
 
-  // Those of one thread nest; each thread has a track of its own.
+  // Ranges of one thread nest; each thread has its own track.
   void ranges() {
     std::vector<std::pair<uint32_t, TrackId>> of_thread;
     std::vector<const Range*> all;
@@ -130,7 +130,7 @@ class ProcessTrace {
     for (size_t i = 0; i < curve.value.size(); ++i) out_.counter(track, Time{curve.time[i]}, Bytes{curve.value[i]});
   }
 
-  // All live bytes, and those of each category, at each allocation and free.
+  // All live bytes, and those of each category, after each allocation and free.
   void counters(DeviceId device, Counted& counted) {
     const peak::DeviceAnalysis of(subject_.analysis, device);
     const peak::Timeline& timeline = of.timeline();
@@ -168,7 +168,7 @@ class ProcessTrace {
   int32_t rank_ = 0;
 };
 
-// The first packet: the names of our categories, then the track that says who wrote it.
+// Recognizes the first packet: the names of our categories, then the track that names the writer.
 bool is_perfetto(std::string_view head) {
   const size_t category = head.find(std::string_view("\x08\x01\x12\x08operator", 12));
   return head.starts_with("\n") && category < 32 && head.find("Tapelens ", category) != std::string_view::npos;
@@ -176,7 +176,7 @@ bool is_perfetto(std::string_view head) {
 
 void write_perfetto(Subjects& subjects, Sink& sink) {
   Packets out(sink);
-  // Only says who wrote it: its name is the mark, and stands first.
+  // This track comes first. Its name identifies the writer, for is_perfetto().
   out.track(TrackId{1}, "Tapelens " + std::string(subjects.wanted().version));
   out.put();
   subjects.each([&](const Subject& subject) { ProcessTrace(subjects, subject, out).write(); });

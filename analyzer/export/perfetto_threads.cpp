@@ -44,7 +44,7 @@ ThreadSlices::Slice ThreadSlices::slice_of(Kind kind, uint32_t row) const {
   return of(p_.operators, OperatorId{row}, threads_of_.of_operator);
 }
 
-// All that begins on any thread, in the order of time; of one moment what ends last is around the others.
+// The begins of all threads, in the order of time. At equal times, the slice that ends last encloses the others.
 void ThreadSlices::write(Counted& counted) {
   std::array<uint32_t, 3> next{1, 1, 1};
   const std::array<uint32_t, 3> rows{p_.module_calls.rows(), p_.evaluations.rows(), p_.operators.rows()};
@@ -79,7 +79,7 @@ void ThreadSlices::write(Counted& counted) {
   }
 }
 
-// The track of a thread, said when it is first named.
+// The track of a thread; described on first use.
 TrackId ThreadSlices::track_of(ThreadId thread) {
   const TrackId id = tracks_.thread(thread);
   if (!threads_[thread.value].is_named) {
@@ -98,7 +98,7 @@ TrackId ThreadSlices::track_of(ThreadId thread) {
   return id;
 }
 
-// Whether the recording says that one is around the other, whatever their times.
+// Whether the recording says that `outer` encloses `inner`, independent of their times.
 bool ThreadSlices::is_around(const Slice& outer, const Slice& inner) const {
   if (outer.kind != inner.kind) return false;
   if (inner.kind == Kind::op) return p_.operators.parent[OperatorId{inner.row}].value == outer.row;
@@ -193,7 +193,7 @@ void ThreadSlices::save(SaveId id) {
   out_.put();
 }
 
-// On the thread that evaluated the node, if that released it; else nobody knows on which.
+// Uses the thread that evaluated the node, if the evaluation released the save; otherwise the thread is unknown.
 void ThreadSlices::release(SaveId id) {
   const NodeId node = p_.saves.node[id];
   const Time when = p_.saves.released[id];

@@ -1,5 +1,5 @@
-// What each thread of a process did, as Perfetto's slices: module calls, evaluations of nodes and operators, one inside
-// the other; and the saves, with a flow from each to its release.
+// The threads of a process as Perfetto slices: nested module calls, evaluations of nodes and operators. Also the saves,
+// with a flow from each to its release.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tapelens::exporting {
 
-// Numbers of a process's tracks: each process has a range of them.
+// The track numbers of a process, which has its own range.
 struct ProcessTracks {
   trace::ProcessIndex process;
 
@@ -68,9 +68,9 @@ class ThreadSlices {
   const Process& p_;
   const Threads threads_of_;
   std::vector<Thread> threads_;
-  std::vector<int64_t> allocated_;       // by operator, by itself
-  std::vector<uint32_t> evaluation_of_;  // by node: the last
-  bool has_releases_ = false;            // their own track is there
+  std::vector<int64_t> allocated_;       // by operator, without inner operators
+  std::vector<uint32_t> evaluation_of_;  // by node: the last evaluation
+  bool has_releases_ = false;            // the track of releases exists
 };
 
 }  // namespace tapelens::exporting

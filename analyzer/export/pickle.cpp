@@ -5,7 +5,7 @@
 namespace tapelens::exporting {
 namespace {
 
-constexpr uint64_t kBatch = 1000;  // of pickle's own
+constexpr uint64_t kBatch = 1000;  // as Python's pickle
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void Pickle::number_of(uint64_t value) {
   } else if (value <= INT32_MAX) {
     sink_.write('J');
     little_endian(value, 4);
-  } else {  // a two's complement of so many bytes, the highest of which says that it is positive
+  } else {  // two's complement; the highest byte keeps the number positive
     int bytes = 5;
     while (bytes < 9 && value >> (8 * bytes - 1) != 0) ++bytes;
     sink_.write('\x8a');

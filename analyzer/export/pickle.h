@@ -1,5 +1,5 @@
-// Writes a Python pickle, protocol 4: the opcodes that dictionaries, lists, tuples, text and numbers take, which are
-// those that pickle.load and the viewers of PyTorch's snapshots read. Nothing that it writes calls anything.
+// Writes a Python pickle of protocol 4. Uses only the opcodes for dictionaries, lists, tuples, text and numbers, which
+// pickle.load and the viewers of PyTorch's snapshots read. The output never calls anything.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tapelens::exporting {
 
 class Pickle {
  public:
-  // A value that was written and is named by its number from then on.
+  // A written value that can be referred to by its number.
   using Remembered = uint32_t;
 
   explicit Pickle(Sink& sink);
@@ -24,19 +24,19 @@ class Pickle {
   void number_of(uint64_t value);
   void boolean(bool value) { sink_.write(value ? '\x88' : '\x89'); }
   void text(std::string_view utf8);
-  void pair(uint64_t first, uint64_t second);  // a tuple
+  void pair(uint64_t first, uint64_t second);  // writes a tuple
 
-  // Between these, key() and a value after each other.
+  // Between begin and end, write key() and a value alternately.
   void begin_dict() { sink_.write("}("); }
   void key(std::string_view name);
   void end_dict() { sink_.write('u'); }
 
-  // Between these, item() before each value: a reader takes them in batches.
+  // Between begin and end, call item() before each value: readers expect batches.
   void begin_list();
   void item();
   void end_list();
 
-  Remembered remember();  // the value that was written last
+  Remembered remember();  // remembers the last written value
   void get(Remembered value);
 
  private:
@@ -45,7 +45,7 @@ class Pickle {
   Sink& sink_;
   Remembered remembered_ = 0;
   std::unordered_map<std::string, Remembered> keys_;
-  std::vector<uint64_t> items_;  // of each list that is open
+  std::vector<uint64_t> items_;  // of each open list
 };
 
 }  // namespace tapelens::exporting

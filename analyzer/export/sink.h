@@ -1,4 +1,4 @@
-// Where an export's bytes go: a descriptor with a buffer before it.
+// The output of an export: a descriptor with a buffer.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace tapelens::exporting {
 
-// Thrown where nothing more can be written, and caught in export_recording(): no exception leaves the library.
+// Thrown if writing fails. export_recording() catches it; no exception leaves the library.
 struct WriteFailed {
-  int error = 0;        // errno; EPIPE: the reader has seen enough
-  std::string message;  // of a library that says it in words; else empty
+  int error = 0;        // errno; EPIPE: the reader closed early
+  std::string message;  // the message of a library, if it has one; else empty
 };
 
 class Sink {

@@ -1,5 +1,5 @@
 // PyTorch's memory snapshot (torch.cuda.memory._dump_snapshot), for pytorch.org/memory_viz and
-// torch/cuda/_memory_viz.py: what happened to the memory of each device, and its segments at the end.
+// torch/cuda/_memory_viz.py: the memory events of each device, and its segments at the end.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -18,11 +18,11 @@ namespace {
 using peak::DeviceEvent;
 
 constexpr uint32_t kMostIndex = 255;            // of a device that keeps its own number
-constexpr uint64_t kFirstAddress = 0x10000000;  // of memory whose addresses were not recorded
+constexpr uint64_t kFirstAddress = 0x10000000;  // of memory without recorded addresses
 constexpr uint64_t kAlignment = 512;
-constexpr int64_t kSmallSegment = int64_t{2} << 20;  // of PyTorch's pool of small blocks
+constexpr int64_t kSmallSegment = int64_t{2} << 20;  // segment size of PyTorch's pool of small blocks
 
-// Several times in a file, written out the first time.
+// A value that occurs several times in the file; only the first occurrence is written in full.
 class Shared {
  public:
   explicit Shared(size_t count) : number_(count) {}
@@ -34,7 +34,7 @@ class Shared {
   }
 
  private:
-  std::vector<uint32_t> number_;  // and 1
+  std::vector<uint32_t> number_;  // plus 1
 };
 
 class Snapshot {
@@ -50,7 +50,7 @@ class Snapshot {
         address_(size_t{p_.allocations.rows()} + 1),
         counted_(subjects, subject, uint64_t{p_.allocations.rows()} + p_.frees.rows()) {
     number_devices();
-    // Where the device does not say where it put something, nothing is at an address that was used before.
+    // If the device does not report addresses, each allocation gets an address that was not used before.
     uint64_t next = kFirstAddress;
     for (const AllocationId id : p_.allocations.ids()) {
       address_[id.value] = next;
@@ -100,7 +100,7 @@ class Snapshot {
   }
 
  private:
-  // cuda:1 is at 1 of the list of devices; all others are behind the last of those.
+  // cuda:1 is at index 1 of the list of devices; devices of other types follow the last CUDA device.
   void number_devices() {
     std::vector<DeviceId> others;
     for (const DeviceId device : subject_.devices) {
@@ -204,7 +204,7 @@ class Snapshot {
 
   StackId stack_of(AllocationId id) const { return model::stack_of(p_, subjects_.text(), id); }
 
-  // As its allocator told of it.
+  // The events as the device's allocator reports them.
   void trace_of_blocks(DeviceId device) {
     peak::DeviceEvents events(p_, device);
     std::vector<bool> is_asked(size_t{p_.allocations.rows()} + 1);
@@ -259,7 +259,7 @@ class Snapshot {
     event({action, s.address[row], s.bytes[row], s.stream[row], s.time[row], {}, s.graph_pool[row], s.user_pool[row]});
   }
 
-  // Of a device that tells of no blocks, each allocation is one, in a segment of its own: what malloc does.
+  // If a device reports no blocks, each allocation is a block in a separate segment, as with malloc.
   void trace_of_allocations(DeviceId device) {
     const peak::DeviceAnalysis analysis(subject_.analysis, device);
     const peak::Timeline& timeline = analysis.timeline();
@@ -272,7 +272,7 @@ class Snapshot {
         event(one);
         one.action = "alloc";
         event(one);
-      } else if (after < before) {  // nothing is written of what has no bytes
+      } else if (after < before) {  // allocations without bytes are not written
         one.action = "free_requested";
         event(one);
         one.action = "free_completed";
@@ -285,7 +285,7 @@ class Snapshot {
     }
   }
 
-  // ---- what is there at the end
+  // ---- the state at the end
 
   void segments(uint32_t index, DeviceId device) {
     const peak::Moment end = peak::moment_at(p_, p_.duration);
@@ -372,12 +372,12 @@ class Snapshot {
   const Process& p_;
   Pickle out_;
   Shared stacks_, frames_, strings_;
-  std::vector<uint64_t> address_;                   // by allocation, if its own is not known
+  std::vector<uint64_t> address_;                   // by allocation, if its real one is unknown
   std::vector<std::optional<DeviceId>> device_of_;  // by its number in the snapshot
   Counted counted_;
 };
 
-// The first key of the dictionary and its value.
+// Recognizes the first key of the dictionary and its value.
 bool is_snapshot(std::string_view head) {
   const size_t key = head.find("exporter"), value = head.find("Tapelens ");
   return head.starts_with("\x80\x04") && key < 16 && value != std::string_view::npos && value < 48 && key < value;

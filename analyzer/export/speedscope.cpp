@@ -1,5 +1,5 @@
-// Speedscope (https://www.speedscope.app): two profiles of each device, in bytes: what was alive at the peak, and all
-// that was allocated, each by the stack that made it.
+// The format of speedscope (https://www.speedscope.app): two profiles of each device, in bytes and by allocating stack:
+// the allocations alive at the peak, and all allocations.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -21,12 +21,13 @@ std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// What all profiles name by number.
+// The frames, which all profiles refer to by number.
 class Frames {
  public:
   explicit Frames(const Subjects& subjects) : subjects_(subjects) {}
 
-  // The program's own, the outermost first; without PyTorch's and the language's, as `tapelens report --by stack`.
+  // The program's own frames, outermost first, without those of PyTorch and the language, as in `tapelens report --by
+  // stack`.
   const std::vector<uint32_t>& stack(StackId id) {
     const auto [at, is_new] = stacks_.try_emplace(id.value);
     if (!is_new) return at->second;
@@ -41,7 +42,7 @@ class Frames {
     if (at->second.empty()) at->second.push_back(named(frames.empty() ? peak::kNoStack : peak::kOtherFrames));
     return at->second;
   }
-  // One that is no place in a file: an operator, who holds it.
+  // A frame that is not a place in a file: an operator or a holder.
   uint32_t named(std::string_view name) {
     const auto [at, is_new] = named_.try_emplace(std::string(name), count_);
     if (is_new) add("{\"name\":" + json_text(name) + "}");
@@ -75,10 +76,10 @@ class Frames {
   uint32_t count_ = 0;
 };
 
-// The bytes of one stack and what is below it.
+// The bytes of one stack, with the operator and the holder below it.
 struct Sample {
   StackId stack;
-  uint32_t op = 0, holder = UINT32_MAX;  // frames; none
+  uint32_t op = 0, holder = UINT32_MAX;  // frames; UINT32_MAX: none
   Bytes bytes;
 };
 
@@ -134,7 +135,7 @@ class Speedscope {
     return samples;
   }
 
-  // In the order in which each stack allocated for the first time.
+  // In the order of each stack's first allocation.
   std::vector<Sample> allocated(const Subject& subject, DeviceId device) {
     const Process& p = subject.process;
     Counted counted(subjects_, subject, p.allocations.rows() * subject.devices.size());

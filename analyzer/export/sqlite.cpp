@@ -1,4 +1,4 @@
-// An SQLite database of what was recorded and found: sqlite_schema.h has its tables.
+// An SQLite database of the recorded events and the findings; sqlite_schema.h has its tables.
 #include <algorithm>
 #include <string>
 
@@ -21,7 +21,7 @@ namespace {
 
 using report::printable;
 
-// What all processes share.
+// Writes the tables that all processes share.
 void write_shared(const Subjects& subjects, Database& database) {
   const Text& text = subjects.text();
   const Names& names = subjects.names();
@@ -73,7 +73,7 @@ class ProcessRows {
   }
 
  private:
-  // The first value of each row.
+  // The first value of each row: the process.
   Rows& begin(Rows& rows) const { return rows.number(subject_.index.value); }
   Rows& name(Rows& rows, StringId id) const { return id ? rows.text(names_[id]) : rows.null(); }
   Rows& thread(Rows& rows, ThreadId id) const { return rows.id(id ? threads_.os_id[id] : 0); }
@@ -135,7 +135,7 @@ class ProcessRows {
   void saves() {
     Rows rows(database_, "saves", 13);
     const Saves& s = p_.saves;
-    std::vector<std::string> layouts(size_t{text_.layout_bytes.rows()} + 1);  // as they are written, when asked for
+    std::vector<std::string> layouts(size_t{text_.layout_bytes.rows()} + 1);  // as written; computed on first use
     for (const SaveId id : s.ids()) {
       const LayoutId layout = s.layout[id];
       if (layout && layouts[layout.value].empty()) layouts[layout.value] = printable(layout_text(text_, layout));
@@ -155,7 +155,7 @@ class ProcessRows {
     return std::ranges::find(subject_.devices, device) != subject_.devices.end();
   }
 
-  // Memory of devices that were not asked for is left out; foreign memory, which is on none, is there.
+  // Leaves out memory of devices that were not requested. External memory, which has no device, is included.
   void allocations() {
     Rows rows(database_, "allocations", 17);
     const Allocations& a = p_.allocations;
@@ -273,7 +273,7 @@ class ProcessRows {
   Counted counted_;
 };
 
-// The header of a database, with the application_id of kTables.
+// Recognizes the header of a database with the application_id of kTables.
 bool is_sqlite(std::string_view head) {
   constexpr size_t kApplication = 68;
   return head.starts_with(std::string_view("SQLite format 3\0", 16)) && head.size() > kApplication + 4 &&

@@ -1,4 +1,4 @@
-// The tables and views of the SQLite export. docs/export.md explains them; what changes its meaning raises
+// The tables and views of the SQLite export; docs/export.md explains them. A change of their meaning increments
 // user_version.
 #pragma once
 

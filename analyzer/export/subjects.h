@@ -1,4 +1,4 @@
-// What of a recording is exported: its processes, loaded one at a time, and their devices.
+// The exported part of a recording: its processes, loaded one at a time, and their devices.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ using namespace model;
 struct Wanted {
   std::optional<uint32_t> process;                       // its pid
   std::optional<std::string> device;                     // "cuda:0"
-  std::string_view version = "unknown";                  // of Tapelens
-  advise::Checks* checks = nullptr;                      // for findings; null: none are looked for
-  std::vector<check::SourceTree> sources;                // where the program's files may be, for the findings
-  std::function<void(const advise::Advice&)> advised{};  // called with what was found on each device
+  std::string_view version = "unknown";                  // version of Tapelens
+  advise::Checks* checks = nullptr;                      // null: no findings
+  std::vector<check::SourceTree> sources;                // repositories with the program's files, for the findings
+  std::function<void(const advise::Advice&)> advised{};  // called with the advice for each device
   advise::Progress progress{};
 };
 
-// Names of the recording as they are written, each made once.
+// The names of the recording as text, each computed once.
 class Names {
  public:
   explicit Names(const Text& text);
@@ -37,17 +37,18 @@ class Names {
   std::string_view operator[](StringId id) const;
   // "train.py:42 forward"; empty for none.
   std::string source(FrameId frame) const;
-  // The frame that is shown for a stack, as in reports.
+  // The frame that reports show for a stack.
   FrameId source_frame(StackId stack) const;
 
  private:
   const Text& text_;
-  mutable std::vector<std::unique_ptr<const std::string>> changed_;  // by StringId: those that are not written as is
+  // By StringId: only names that are not written unchanged.
+  mutable std::vector<std::unique_ptr<const std::string>> changed_;
   mutable std::vector<uint8_t> is_known_;
-  mutable std::vector<uint32_t> frame_of_;  // by stack; UINT32_MAX: not asked yet
+  mutable std::vector<uint32_t> frame_of_;  // by stack; UINT32_MAX: not computed yet
 };
 
-// A process with what is worked out of it; it stays where it is.
+// A process with its derived data; does not move.
 struct Subject {
   Subject(Process loaded, const Text& text, trace::ProcessIndex at)
       : index(at), process(std::move(loaded)), analysis(process, text) {}
@@ -55,11 +56,11 @@ struct Subject {
   trace::ProcessIndex index;
   Process process;
   peak::Analysis analysis;
-  std::vector<DeviceId> devices;  // that are wanted, in the order of their ids; never empty
-  double part = 1, before = 0;    // of all that is exported: this process and what was before it
+  std::vector<DeviceId> devices;  // requested devices in the order of their ids; never empty
+  double part = 1, before = 0;    // shares of the whole export: this process, and those before it
 };
 
-// Thrown where the recording cannot be exported as it is asked for; caught in export_recording().
+// Thrown if the requested export is impossible; export_recording() catches it.
 struct CannotExport {
   trace::Error error;
 };
@@ -72,14 +73,14 @@ class Subjects {
   const Wanted& wanted() const { return wanted_; }
   const Text& text() const { return text_; }
   const Names& names() const { return names_; }
-  std::string command() const;  // as it was typed, printable
+  std::string command() const;  // as typed, printable
 
-  // Calls `visit` for each process that is wanted and allocated on a device that is, one after another.
+  // Calls `visit` for each requested process that allocated on a requested device, one after another.
   void each(const std::function<void(const Subject&)>& visit);
-  // Of those the one with the largest peak.
+  // The one of these with the largest peak.
   std::unique_ptr<const Subject> largest();
 
-  // `fraction` of the work on a subject is done.
+  // Reports that `fraction` of the work on a subject is done.
   void progress(const Subject& subject, double fraction) const;
 
  private:
@@ -93,7 +94,7 @@ class Subjects {
   std::string seen_;  // processes and devices, for an error
 };
 
-// Tells how much of a subject is done, of so many rows.
+// Reports progress by rows of a subject.
 class Counted {
  public:
   Counted(const Subjects& subjects, const Subject& subject, uint64_t rows)

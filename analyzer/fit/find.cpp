@@ -6,11 +6,11 @@
 namespace tapelens::fit {
 namespace {
 
-constexpr size_t kMostUnknown = 3;  // runs of a search that say nothing of the memory: then it is given up
+constexpr size_t kMostUnknown = 3;  // the search gives up after so many runs with unknown memory
 
 bool is_unknown(const Point& point) { return point.outcome == Outcome::failed || point.outcome == Outcome::cut_off; }
 
-// With the same rewrites a program mostly allocates the same on any GPU.
+// With equal rewrites, most programs allocate the same on every GPU.
 std::vector<Known> hints_for(const Fit& fit, const Setting& setting) {
   std::vector<Known> hints;
   for (const Series& other : fit.series) {

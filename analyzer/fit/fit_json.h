@@ -1,4 +1,4 @@
-// The same for a program.
+// The result of `tapelens fit` as JSON.
 #pragma once
 
 #include <string>

@@ -66,7 +66,7 @@ std::string table(const Series& series, uint64_t steps) {
   return text + last_words(series) + "\n";
 }
 
-// The answers of several searches beside each other.
+// The answers of several searches in one table.
 std::string overview(const Fit& fit) {
   std::string text = "Largest that fits\n";
   unsigned width = 0;

@@ -11,7 +11,7 @@
 namespace tapelens::fit {
 namespace {
 
-// Of a recording that ends with a step.
+// Requires a recording that ends with a step.
 bool grew_in_last_step(const peak::Analysis& analysis, model::DeviceId id) {
   const std::vector<model::Step>& steps = analysis.steps();
   if (steps.size() < 2) return false;
@@ -23,7 +23,7 @@ bool grew_in_last_step(const peak::Analysis& analysis, model::DeviceId id) {
   return device.timeline().largest(steps.back().when).bytes > before;
 }
 
-// Of the optimizer whose steps are borders: the first that stepped.
+// Counts the steps of the optimizer that stepped first, whose steps end training steps.
 uint64_t steps_of(const model::Process& process) {
   const auto& all = process.optimizer_steps;
   return static_cast<uint64_t>(std::ranges::count_if(all, [&](const model::OptimizerStep& step) {
@@ -38,7 +38,7 @@ trace::Result<Reading> read_recording(const std::string& path) {
   if (!recording) return recording.error();
   const model::Text text = model::load_text(*recording);
   Reading reading;
-  report::Report all;  // of its processes only what reads values
+  report::Report all;  // only the value reads of its processes
   const auto leave_out = [&](const std::vector<model::LeftOut>& tables) {
     if (!tables.empty()) reading.left_out = "a part of its recording could not be read";
   };

@@ -1,4 +1,4 @@
-// What a recording of a run says of whether it fitted.
+// The measurements of a run from its recording: whether it fitted.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace tapelens::fit {
 using trace::Bytes;
 
 struct Reading {
-  uint64_t steps = 0;         // of the optimizer that ended, the most of a process
-  bool uses_gpu = false;      // a process asked an allocator of a device that tells of its blocks
-  uint64_t fewest_steps = 0;  // of a process that does
-  Bytes allocated, reserved;  // the largest of a device of a process, each
-  bool grew = false;          // of the process and device with the most allocated: the last step's peak is the largest
-  std::string full;           // the first request that found a device full: a phrase; empty: none did
-  std::string left_out;       // tables that could not be read: a sentence; empty: none
+  uint64_t steps = 0;         // completed optimizer steps, of the process with the most
+  bool uses_gpu = false;      // a process used an allocator that reports blocks
+  uint64_t fewest_steps = 0;  // of a process that uses such an allocator
+  Bytes allocated, reserved;  // largest of any device in any process, each
+  bool grew = false;          // the last step has the largest peak, on the device and process that allocated most
+  std::string full;           // the first request that found a device full, as a phrase; empty: none
+  std::string left_out;       // unreadable tables, as a sentence; empty: none
   std::string value_reads;    // report::value_reads_text()
 };
 

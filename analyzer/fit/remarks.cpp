@@ -1,4 +1,4 @@
-// The sentences of fit_text.h.
+// Computes the remarks of fit_text.h.
 #include <algorithm>
 
 #include "analyzer/fit/fit_text.h"
@@ -12,7 +12,7 @@ using report::bytes_text;
 
 std::string text_of(uint64_t size) { return std::to_string(size); }
 
-// The sizes between the answer and what is too large that nothing is known of: "12 to 15".
+// The sizes with unknown results between the answer and the smallest size that does not fit: "12 to 15".
 std::string open_text(const Series& series) {
   const Point *fits = largest(series), *full = too_large(series);
   uint64_t first = 0, last = 0;

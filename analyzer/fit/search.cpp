@@ -5,9 +5,9 @@
 namespace tapelens::fit {
 namespace {
 
-constexpr uint64_t kFirstStride = 4;  // from the smallest size to the second that is run: peaks of both make a line
+constexpr uint64_t kFirstStride = 4;  // from the smallest size to the second one; the line goes through their peaks
 
-// Places in series.sizes: all from `low` on and before `high` are open, but for those that were run and failed.
+// Indices in series.sizes: those in [low, high) are open, except for sizes whose run failed.
 struct Bracket {
   size_t low, high;
 };
@@ -27,7 +27,7 @@ bool was_run(const Series& series, size_t place) {
   return std::ranges::binary_search(series.points, series.sizes[place], {}, &Point::size);
 }
 
-// The open place that is nearest to this one.
+// The open index nearest to `wanted`.
 std::optional<size_t> nearest_open(const Series& series, Bracket open, size_t wanted) {
   for (size_t distance = 0; distance < open.high - open.low; ++distance) {
     if (wanted + distance < open.high && !was_run(series, wanted + distance)) return wanted + distance;
@@ -36,7 +36,8 @@ std::optional<size_t> nearest_open(const Series& series, Bracket open, size_t wa
   return std::nullopt;
 }
 
-// Peaks of sizes: through the two that are known on either side of the memory's end, else the two largest.
+// A line through the peaks of two sizes: the nearest known ones on either side of the GPU's memory, else the two
+// largest.
 struct Line {
   double bytes, size, slope;
   double bytes_at(uint64_t at) const { return bytes + slope * (static_cast<double>(at) - size); }
@@ -58,14 +59,14 @@ std::optional<Line> line_of(std::vector<Known> known, Bytes memory) {
               static_cast<double>((b.allocated - a.allocated).value) / static_cast<double>(b.size - a.size)};
 }
 
-// The last place whose size is not larger.
+// The last index whose size is not larger.
 size_t last_place(const Series& series, uint64_t size) {
   const auto beyond = std::ranges::upper_bound(series.sizes, size) - series.sizes.begin();
   return beyond == 0 ? 0 : static_cast<size_t>(beyond) - 1;
 }
 
-// Where the line says that the memory ends. Not all of the memory can be used: where the line says that what was seen
-// not to fit does, one percent of the memory before that, then two, four and so on. None: halve what is left.
+// The index at which the line reaches the GPU's memory. A program cannot use all of the memory. If the line says that a
+// size fits that did not, this assumes 1 % less memory, then 2 %, 4 % and so on. None: bisect instead.
 std::optional<size_t> place_on(const Line& line, const Series& series, Bracket open) {
   const auto memory = static_cast<double>(series.setting.memory.value);
   double less = memory / 100;
@@ -92,7 +93,7 @@ std::optional<uint64_t> next_size(const Series& series, std::span<const Known> h
   }
   const auto line = line_of(std::move(known), series.setting.memory);
   std::optional<size_t> wanted;
-  // Peaks that are on no line would lead on and on: now and then what is left is halved.
+  // If peaks are not on a line, the line may mislead for ever; so every sixth run bisects.
   if (line && series.points.size() % 6 != 5) wanted = place_on(*line, series, open);
   if (!line && series.points.empty()) wanted = 0;
   if (!line && series.points.size() == 1 && largest(series) != nullptr) {

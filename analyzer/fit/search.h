@@ -1,5 +1,5 @@
-// Which size to run next. A run takes seconds, so few are made: where peaks of two sizes are known, a line through them
-// says where the memory ends, or nearly: some percent of it no block can use. Now and then what is left is halved.
+// Chooses the next size to run. A run takes seconds, so the search makes few. Once two peaks are known, a line through
+// them predicts where the memory ends, except for some percent that no block can use. Some runs bisect instead.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace tapelens::fit {
 
-// Of runs that fitted, this setting's or another's that allocates the same: GPUs of other sizes.
+// A run that fitted, of this setting or of another one with the same allocations (a GPU of another size).
 struct Known {
   uint64_t size;
   Bytes allocated;
 };
 
-// The next of series.sizes to run; none: the answer is known as far as it can be. `hints` are believed of where to
-// look, never of what fits.
+// The next of series.sizes to run; none if the answer is as exact as possible. `hints` influence only the order of the
+// search, never the answer.
 std::optional<uint64_t> next_size(const Series& series, std::span<const Known> hints);
 
 }  // namespace tapelens::fit

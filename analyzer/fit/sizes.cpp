@@ -8,7 +8,7 @@
 namespace tapelens::fit {
 namespace {
 
-constexpr uint64_t kLargest = uint64_t{1} << 53;  // JSON's readers have no larger whole numbers
+constexpr uint64_t kLargest = uint64_t{1} << 53;  // JSON readers do not support larger integers
 
 std::optional<uint64_t> number(std::string_view text) {
   uint64_t value = 0;
@@ -18,7 +18,7 @@ std::optional<uint64_t> number(std::string_view text) {
   return value;
 }
 
-// One part between commas; false: it is none.
+// Adds one part of the list; false if it is invalid.
 bool add(std::string_view part, std::vector<uint64_t>& sizes, bool& too_many) {
   const size_t dots = part.find("..");
   if (dots == std::string_view::npos) {

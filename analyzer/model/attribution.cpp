@@ -4,7 +4,7 @@
 
 namespace tapelens::model {
 
-// Its function is in torch/autograd/graph.py.
+// The function is defined in torch/autograd/graph.py.
 bool is_engine_call(const Text& text, StackId stack) {
   const auto frames = text.stack(stack);
   return !frames.empty() && text.string(text.frame_function[frames.front()]).ends_with("_engine_run_backward");
@@ -12,15 +12,15 @@ bool is_engine_call(const Text& text, StackId stack) {
 
 namespace {
 
-// The operator that made the node under evaluation: always an earlier one than what runs in the evaluation. A recording
-// that says otherwise must not make the walk endless.
+// The operator that made the node under evaluation. A sound recording made it earlier than any operator in the
+// evaluation; the comparison keeps the walk finite in a damaged one.
 OperatorId maker(const Process& p, EvaluationId evaluation, uint32_t before) {
   if (!evaluation) return {};
   const OperatorId op = p.nodes.op[p.evaluations.node[evaluation]];
   return op.value < before ? op : OperatorId{};
 }
 
-// What an operator inherits from: the operator around it, unless an evaluation began between the two.
+// The operator that `op` inherits from: its parent, unless an evaluation began between the two.
 OperatorId outwards(const Process& p, OperatorId op) {
   const OperatorId parent = p.operators.parent[op];
   const EvaluationId evaluation = p.operators.evaluation[op];
@@ -29,7 +29,7 @@ OperatorId outwards(const Process& p, OperatorId op) {
   return made ? made : parent;
 }
 
-// From an operator outwards, until `found` answers something.
+// Walks outwards from an operator until `found` returns a value.
 template <class Found>
 auto walk(const Process& p, OperatorId op, Found found) -> decltype(found(op)) {
   while (op) {
@@ -100,7 +100,7 @@ bool is_unpacked(const Process& p, AllocationId allocation) {
 }
 
 namespace {
-// The kernel that Inductor allocated it for; none of others.
+// The kernel that Inductor allocated the memory for; none for other allocations.
 StringId kernel_of(const Process& p, const Text& text, AllocationId allocation) {
   const auto frames = text.stack(p.allocations.stack[allocation]);
   if (frames.empty()) return {};

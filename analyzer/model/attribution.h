@@ -1,5 +1,5 @@
-// Where an operator or an allocation came from, in the program's terms. What was not recorded on the event itself is
-// inherited: from the operator around it, or, in a backward, from the operator that made the node under evaluation.
+// The stack, the module and the operator that an operator or an allocation came from. An event without its own inherits
+// them from the operator around it or, in a backward, from the operator that made the node under evaluation.
 #pragma once
 
 #include "analyzer/model/model.h"
@@ -7,10 +7,10 @@
 
 namespace tapelens::model {
 
-// In a backward that runs on the thread that called it, the stack ends in PyTorch's call of the engine: that says only
-// "in backward", and the same for every allocation, so the stack of what made the node is preferred, as it is on the
-// engine's own threads. A custom function's backward has frames of its own, and keeps them.
 // Whether the innermost frame is PyTorch's Python call of the autograd engine.
+// A backward on the calling thread has the same stack for every allocation: it ends in that call. stack_of() then
+// prefers the stack that made the node, as it does on the engine's own threads. Frames of a custom function's backward
+// are kept.
 bool is_engine_call(const Text& text, StackId stack);
 
 StackId stack_of(const Process& process, const Text& text, OperatorId op);
@@ -21,20 +21,21 @@ ModuleId module_of(const Process& process, OperatorId op);
 ModuleId module_of(const Process& process, AllocationId allocation);
 ModuleId module_of(const Process& process, OutOfMemoryId request);
 
-// Made by a hook of the program on a saved tensor, in a backward: computed again, or copied back.
+// Whether a saved-tensor hook of the program made the allocation in a backward: recomputed it or copied it back.
 bool is_unpacked(const Process& process, AllocationId allocation);
 
-// The name of the operator that was running, the innermost; that of the node under evaluation if none was; none if
-// neither. Of what Inductor allocates below the dispatcher its kernel, trace::kInductor.
+// The name of the innermost running operator, else of the node under evaluation, else none. Memory that Inductor
+// allocates below the dispatcher has the name of its kernel (trace::kInductor).
 StringId operator_name_of(const Process& process, const Text& text, AllocationId allocation);
-// The same of the operator that the program, or the node under evaluation, called: "aten::linear", not the
-// "aten::empty" inside of it.
+// The name of the operator that the program or the node under evaluation called: "aten::linear", not the "aten::empty"
+// inside it.
 StringId called_name_of(const Process& process, const Text& text, AllocationId allocation);
 
-// The engine calls the evaluation of a node an operator, too: "autograd::engine::evaluate_function: MulBackward0". It
-// is around the evaluation, allocates nothing of its own and holds nothing: what is made in it are gradients.
+// Whether the operator is the engine's evaluation of a node: "autograd::engine::evaluate_function: MulBackward0". Such
+// an operator allocates and holds nothing itself; the allocations inside it are gradients.
 bool is_engine_operator(const Text& text, StringId name);
-// That, or a custom function, which has the name of its class alone: what it calls was called by the program.
+// Whether the operator belongs to the engine or to a custom function (named by its class alone). The program calls the
+// operators inside it.
 bool is_transparent(const Text& text, StringId name);
 
 }  // namespace tapelens::model

@@ -6,7 +6,7 @@ namespace tapelens::model {
 
 namespace {
 
-// The parts of [begin, end) in which none of some intervals is: those are sorted and do not overlap.
+// Visits the parts of `whole` that no interval in `taken` covers. `taken` is sorted and does not overlap.
 template <class Visit>
 void gaps(Interval whole, const std::vector<Interval>& taken, size_t& first, Visit visit) {
   while (first < taken.size() && taken[first].end <= whole.begin) ++first;
@@ -32,7 +32,7 @@ Bands bands(const Process& process, const std::vector<Step>& steps, const Phases
     out.phases.push_back({cut(backward), Phase::backward});
     taken.push_back(backward);
   }
-  // A backward goes before an optimizer's step around it, as in Phases::at.
+  // A backward takes precedence over the optimizer step around it, as in Phases::at.
   size_t first_backward = 0;
   for (const Interval& optimizer : phases.optimizers()) {
     gaps(optimizer, phases.backwards(), first_backward, [&](Interval part) {
@@ -43,7 +43,7 @@ Bands bands(const Process& process, const std::vector<Step>& steps, const Phases
   taken = merged(std::move(taken));
   size_t first = 0;
   for (const Interval& step : out.steps) {
-    // What is left of a step begins with no phase, and is a forward or an evaluation from its first call on.
+    // The rest of a step starts without a phase; its first call starts a forward or an evaluation.
     gaps(step, taken, first, [&](Interval part) {
       for (const Phases::Part& one : phases.parts_of(part)) out.phases.push_back({one.when, one.phase});
     });

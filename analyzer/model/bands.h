@@ -12,9 +12,9 @@ struct Bands {
     Interval when;
     Phase phase{};
   };
-  std::vector<Interval> steps;  // ends are the recording's at most
-  uint32_t first_step = 0;      // the number of the first of them
-  std::vector<Band> phases;     // in the order of time; what is of no phase is left out
+  std::vector<Interval> steps;  // no end is later than the recording's
+  uint32_t first_step = 0;      // number of steps[0]
+  std::vector<Band> phases;     // in the order of time, without times that have no phase
 };
 
 Bands bands(const Process& process, const std::vector<Step>& steps, const Phases& phases);

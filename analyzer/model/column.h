@@ -1,5 +1,5 @@
-// A column of a table: raw values as they are decoded, read through the strong type of the value and only with an id
-// of the table's own type, so that a node's id cannot index an operator's column. Row 0 is "none".
+// A column of a table: raw values as decoded. Reads return the value's strong type and take only an id of the column's
+// own table, so a node's id cannot index an operator's column. Row 0 is "none".
 #pragma once
 
 #include <concepts>
@@ -31,7 +31,7 @@ struct IdColumn {
 
   Value operator[](Key id) const { return from_raw<Value>(raw[id.value]); }
   uint32_t rows() const { return static_cast<uint32_t>(raw.size() - 1); }
-  // Of all rows, in their order.
+  // The ids of all rows, in their order.
   auto ids() const {
     return std::views::iota(uint32_t{1}, rows() + 1) | std::views::transform([](uint32_t row) { return Key{row}; });
   }
@@ -40,7 +40,7 @@ struct IdColumn {
 template <class Key, class Value>
 using WideColumn = IdColumn<Key, Value, uint64_t>;  // times, bytes
 
-// In the place of the threads, which are read apart (threads.h): only pictures want them.
+// The placeholder for columns of threads, which only pictures need (threads.h reads them).
 struct NotLoaded {};
 
 template <class Key>

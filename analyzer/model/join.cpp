@@ -1,4 +1,4 @@
-// The derived columns of a process: which free ends an allocation, and when a save was released.
+// The derived columns of a process: the free of each allocation, and the release of each save.
 #include <algorithm>
 #include <tuple>
 
@@ -20,8 +20,7 @@ void join_frees(Process& p) {
 
 using Field = std::tuple<uint32_t, uint32_t, uint32_t>;  // node, field, index
 
-// An applied rewrite ends the save of its field that was made last before it. Answers the rewrite of each save, 0:
-// none.
+// An applied rewrite ends the latest earlier save of its field. Returns the rewrite of each save; 0 if none.
 std::vector<uint32_t> join_rewrites(Process& p) {
   Rewrites& t = p.rewrites;
   t.save.raw.assign(t.rows() + 1, 0);
@@ -46,12 +45,12 @@ std::vector<uint32_t> join_rewrites(Process& p) {
   return rewrite_of;
 }
 
-// The next release of each node, and its death, while time is walked from the end to the beginning: a release is a
-// record of one, or the end of an evaluation that releases. Both tables are in the order of time.
+// The next release and the death of each node, in a walk from the last event to the first. A release is a record of its
+// own or the end of an evaluation that releases. Both tables are in the order of time.
 //
-// Evaluations nest (a reentrant backward), so their ends are not in the order of their begins. A node's evaluations do
-// not overlap one another, and only the order within a node matters: an end is taken when its begin is passed, which is
-// early by its duration. Nothing is kept for a node while it is being evaluated.
+// Evaluations nest (a reentrant backward), so their ends are not in the order of their begins. The walk notes an end
+// when it passes the begin, which is early by the evaluation's duration. This is safe: evaluations of one node do not
+// overlap, only the order within a node matters, and a node saves nothing during its evaluation.
 class NodeEnds {
  public:
   explicit NodeEnds(const Process& process)
@@ -61,7 +60,7 @@ class NodeEnds {
         released_(process.nodes.rows() + 1, static_cast<uint64_t>(kNever.ns)),
         died_(released_) {}
 
-  // Never to a later time than before.
+  // `time` never increases from call to call.
   void back_to(uint64_t time) {
     for (; release_ > 0 && p_.releases.time.raw[release_] >= time; --release_) {
       const uint32_t node = p_.releases.of.raw[release_];
@@ -77,7 +76,7 @@ class NodeEnds {
   uint64_t died(uint32_t node) const { return died_[node]; }
 
  private:
-  // An earlier release of the same node is always noted later in this walk, so the smaller one is the nearer one.
+  // The walk notes an earlier release of a node after a later one, so the smaller time is the nearer release.
   void note(uint32_t node, uint64_t when) { released_[node] = std::min(released_[node], when); }
 
   const Process& p_;
@@ -102,7 +101,8 @@ void join_releases(Process& p) {
       p.saves.released.raw[save] = std::min(ends.released(node), p.rewrites.time.raw[rewrite]);
       continue;
     }
-    // A node is told dead when its fields have been destroyed: what only a field kept was freed a little before.
+    // The record of a node's death follows the destruction of its fields, so memory held only by a field is freed
+    // earlier.
     const uint32_t free = (p.saves.flags.raw[save] & trace::kSaveIsPacked) == 0
                               ? p.allocations.free.raw[p.saves.allocation.raw[save]]
                               : 0;
@@ -111,8 +111,8 @@ void join_releases(Process& p) {
   }
 }
 
-// A compiled function computes many lines of the program at once. What it saves was made for one of them, whatever was
-// running: its allocation has the stack of that.
+// A compiled function computes many lines of the program at once. The compiler computes a save for one of these lines,
+// so its allocation gets the stack of that line.
 void join_stacks(Process& p) {
   for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
     const SaveId save{row};
@@ -124,7 +124,7 @@ void join_stacks(Process& p) {
   }
 }
 
-// What a hook packed is released with the node's saves, what is an attribute of the node's when it dies.
+// A tensor that a hook packed is released with the node's saves; an attribute of the node lives until the node dies.
 void join_held(Process& p) {
   const uint32_t rows = p.held.rows();
   p.held.until.raw.assign(rows + 1, static_cast<uint64_t>(kNever.ns));

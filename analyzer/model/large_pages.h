@@ -6,11 +6,11 @@
 
 namespace tapelens::model {
 
-// Asks for pages of 2 MiB where memory that nobody wrote to yet is large enough; whether they come is the system's.
+// Asks the kernel for 2 MiB pages if the range, which must be unwritten, is large enough. The kernel may refuse.
 void prefer_large_pages(void* begin, size_t bytes);
 
-// Room for `count` values in an empty vector. What fills a column of millions of rows takes most of its time in page
-// faults: with large pages there are few.
+// Reserves `count` values in an empty vector. Page faults dominate the time to fill a column of millions of rows; large
+// pages avoid most of them.
 template <class T>
 void reserve_large(std::vector<T>& values, size_t count) {
   values.reserve(count);

@@ -23,8 +23,8 @@ Time end_or_never(uint64_t ns) {
   return ns >= static_cast<uint64_t>(kNever.ns) ? kNever : Time{static_cast<int64_t>(ns)};
 }
 
-// The ends of rows, from the table that tells of them. If that is left out, a row is known to have lasted no longer
-// than its begin.
+// The ends of rows, from the table of ends. If that table is left out, each row ends at its begin: the last time at
+// which it is known to have lasted.
 template <template <template <class> class> class Ends>
 std::vector<uint64_t> join_ends(Tables& r, Table table, const std::vector<uint64_t>& begins_of) {
   constexpr Table kEnds = trace::Row<Ends>::kTable;
@@ -50,7 +50,7 @@ void finish_operators(Tables& r, Operators& t) {
   t.end.raw = join_ends<table::OperatorEnds>(r, Table::operators, t.begin.raw);
 }
 
-// In the order of the operators: older recordings hold those of several threads in the order of time.
+// Sorts by operator: older recordings hold the rows of several threads in the order of time.
 void sort_views(const Tables& r, InputViews& t) {
   if (!r.is_sound(Table::input_views) || std::ranges::is_sorted(t.op.raw)) return;
   std::vector<uint32_t> order(t.op.raw.size());
@@ -69,7 +69,7 @@ void sort_views(const Tables& r, InputViews& t) {
 void finish_nodes(Tables& r, Nodes& t) {
   t.edge_begin = begins<uint64_t>(t.edge_count.raw);
   t.edges = r.column(column<table::NodeEdges>.node);
-  t.edges.erase(t.edges.begin());  // row 0: there are no ids of edges
+  t.edges.erase(t.edges.begin());  // row 0: edges have no ids
   r.lengths(column<table::Nodes>.edge_count, t.edge_count.raw, Table::node_edges, t.edges.size());
 }
 
@@ -82,7 +82,7 @@ void finish_module_calls(Tables& r, ModuleCalls& t) {
   t.end.raw = join_ends<table::ModuleCallEnds>(r, Table::module_calls, t.begin.raw);
 }
 
-// The tables that are few and long become plain rows in the order of their begins.
+// Tables of a few long intervals become plain rows in the order of their begins.
 template <template <template <class> class> class T>
 LoadedTable<T> load_long(Tables& r) {
   LoadedTable<T> t;
@@ -99,7 +99,7 @@ Interval interval(const Long& t, size_t row) {
   return {Time{static_cast<int64_t>(t.begin.raw[row])}, end_or_never(t.end.raw[row])};
 }
 
-// Of names in `strings`, or of none.
+// Checks that the names are rows of `strings`, or clears them if `strings` is left out.
 void check_names(Tables& r, const Text& text, const trace::ColumnKey& key, std::vector<uint32_t>& names) {
   if (lacks(text.left_out, Table::strings)) names.assign(names.size(), 0);
   r.below(key, names, text.string_begin.size() - 2);
@@ -137,7 +137,7 @@ void load_intervals(Tables& r, const Text& text, Process& p) {
   std::ranges::stable_sort(p.ranges, by_begin);
 }
 
-// The numbers of a text that has nothing else, with blanks between them; fewer where it is not so.
+// The numbers of a text that consists of numbers with blanks between them; stops at the first other character.
 std::vector<uint64_t> numbers_of(std::string_view text) {
   std::vector<uint64_t> numbers;
   for (const char *at = text.data(), *end = at + text.size(); at < end;) {

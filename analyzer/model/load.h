@@ -1,8 +1,8 @@
 // Reads a recording into the model. Only the columns that an analysis uses are decoded.
 //
-// Every id names a row that exists, times do not fall, and what must be earlier is: no analysis can read outside of a
-// column or walk in a circle. A table of which that is not true is left out, and the rest is read all the same;
-// LeftOut says which table and why, and every report shows it.
+// After loading, every id names an existing row, times do not decrease, and each parent precedes its child: no analysis
+// can read outside a column or walk in a circle. A table that breaks this is left out, and the rest is still read.
+// LeftOut names the table and the reason, and every report shows it.
 #pragma once
 
 #include "analyzer/model/model.h"

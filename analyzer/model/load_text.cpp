@@ -10,11 +10,11 @@ namespace table = trace::table;
 using trace::column;
 using trace::Recording;
 
-// No path, name or list of arguments that a person would read is longer; each may be laid out thousands of times.
+// No readable path, name or argument list is longer. The limit matters because each may be laid out thousands of times.
 constexpr uint64_t kLongest = 4096;
 constexpr std::string_view kCut = "…";
 
-// Cuts what is longer, between two characters.
+// Cuts longer strings, between two characters.
 void cut_long_strings(Text& text) {
   std::string kept;
   std::vector<uint64_t> begin(text.string_begin.size());
@@ -80,7 +80,7 @@ void load_layouts(Tables& t, Text& text) {
   }
 }
 
-// Whether its first process says so; tables that cannot be read are told of by load_process().
+// Whether the first process is marked as imported. load_process() reports unreadable tables.
 bool is_imported(const Recording& recording, const Text& text) {
   if (recording.processes().empty()) return false;
   Tables t = Tables::of_process(recording, trace::ProcessIndex{0});

@@ -1,5 +1,5 @@
-// One recorded process as columns: what load() makes of a recording and every analysis reads.
-// A table is a struct of columns of the same length, rows in the order of time, ids from 1.
+// One recorded process as columns: load_process() makes it of a recording, and every analysis reads it.
+// A table is a struct of columns of the same length. Rows are in the order of time, and ids start at 1.
 #pragma once
 
 #include <cstdint>
@@ -53,12 +53,11 @@ using trace::ViewId;
 using trace::VirtualChange;
 using trace::VirtualMemoryId;
 
-// The columns of each table are those of its declaration in trace/schema.h; what is here is made of others when a
-// process is loaded.
+// trace/schema.h declares the columns of each table; the columns here are derived from others when a process is loaded.
 
 struct Operators : LoadedTable<trace::table::Operators> {
   WideColumn<OperatorId, Time> end;                         // kNever if it was open when the recording ended
-  std::vector<uint32_t> inputs = std::vector<uint32_t>(1);  // AllocationId; all operators', one after another, from [1]
+  std::vector<uint32_t> inputs = std::vector<uint32_t>(1);  // AllocationIds of all operators in turn, from [1]
 };
 
 using InputViews = LoadedTable<trace::table::InputViews>;
@@ -69,9 +68,9 @@ struct Allocations : LoadedTable<trace::table::Allocations> {
 
 using Frees = LoadedTable<trace::table::Frees>;
 
-// Of an allocator of a device's own, in the order of their allocations.
+// Blocks of the allocators that belong to a device, in the order of their allocations.
 struct DeviceBlocks : LoadedTable<trace::table::DeviceBlocks> {
-  DeviceBlockId of(AllocationId allocation) const;  // none: of no such allocator
+  DeviceBlockId of(AllocationId allocation) const;  // none: the allocator has no blocks
 };
 
 using FreeRequests = LoadedTable<trace::table::FreeRequests>;
@@ -83,8 +82,8 @@ using MemoryPools = LoadedTable<trace::table::MemoryPools>;
 using OutOfMemory = LoadedTable<trace::table::OutOfMemory>;
 
 struct Nodes : LoadedTable<trace::table::Nodes> {
-  // NodeIds of the next nodes, all nodes' one after another: those of node n are [edge_begin[n], edge_begin[n + 1]).
-  // 0: that input needs no gradient, or, in a node with the flag for it, its node was not seen.
+  // NodeIds of the next nodes. Node n's are [edge_begin[n], edge_begin[n + 1]).
+  // 0: the input needs no gradient or, in a node with the flag for it, its node was not recorded.
   std::vector<uint32_t> edges;
   std::vector<uint64_t> edge_begin = std::vector<uint64_t>(2);
 
@@ -94,12 +93,12 @@ struct Nodes : LoadedTable<trace::table::Nodes> {
 };
 
 struct Saves : LoadedTable<trace::table::Saves> {
-  WideColumn<SaveId, Time> released;  // kNever if it was kept to the end
+  WideColumn<SaveId, Time> released;  // kNever: kept until the recording ended
 };
 
-// What is kept for a backward outside of saves.
+// Tensors kept for a backward other than by saves.
 struct Held : LoadedTable<trace::table::Held> {
-  WideColumn<HeldId, Time> until;  // kNever: as long as it is alive
+  WideColumn<HeldId, Time> until;  // kNever: until the allocation is freed
 };
 
 using Variables = LoadedTable<trace::table::Variables>;
@@ -111,9 +110,9 @@ struct Evaluations : LoadedTable<trace::table::Evaluations> {
 
 using Roles = LoadedTable<trace::table::Roles>;
 
-// What a rewrite did to a save or, without a node, to an operator; what was left as it was, and why.
+// The effect of a rewrite on a save or, without a node, on an operator; or the reason why the rewrite was not applied.
 struct Rewrites : LoadedTable<trace::table::Rewrites> {
-  IdColumn<RewriteId, SaveId> save;   // that an applied one ended; none if it was not recorded
+  IdColumn<RewriteId, SaveId> save;   // the save that an applied rewrite ended; none if it was not recorded
   WideColumn<RewriteId, Time> until;  // when that save would have been released otherwise
 
   bool applied(RewriteId row) const;
@@ -136,13 +135,13 @@ struct Interval {
   friend bool operator==(Interval, Interval) = default;
 };
 
-// Few and long, so plain rows: in the order of their begins.
+// Plain rows, because backwards are few and long; in the order of their begins.
 struct Backward : Interval {
   uint8_t flags = 0;  // trace::BackwardFlags
 };
 struct OptimizerStep {
   Interval when;
-  StringId optimizer;  // one each object
+  StringId optimizer;  // one name for each optimizer object
 };
 struct Range {
   Interval when;
@@ -157,22 +156,22 @@ struct Lost {
 struct Information {
   StringId key, value;
 };
-// Steps that were left out (`tapelens record --last`): of what was before their end the recording has what was alive
-// then, and the operators, modules and nodes that it is named by.
+// Steps left out by `tapelens record --last`. From the time before their end, the recording keeps only the allocations
+// that were still alive then, and the operators, modules and nodes that those refer to.
 struct OlderSteps {
-  struct Peak {  // the most that was alive in them
+  struct Peak {  // the highest peak within these steps
     DeviceId device;
-    std::string name;  // of the device
+    std::string name;  // name of the device
     Bytes bytes;
     uint64_t step = 0;
   };
   uint32_t count = 0;
-  Time until;                  // their end; 0: there are none
-  StringId optimizer;          // whose steps are borders
-  bool is_by_program = false;  // no optimizer's: those that the program told of
+  Time until;                  // the end of these steps; 0: no steps were left out
+  StringId optimizer;          // the optimizer whose steps separate training steps
+  bool is_by_program = false;  // the program's own calls separate steps, not an optimizer's
   std::vector<Peak> peaks;
 };
-// A table of the file that contradicts itself or another: here it is empty, and what names its rows names none.
+// A table that was left out because it contradicts itself or another. It is empty here, and ids of its rows are 0.
 struct LeftOut {
   trace::Table table{};
   std::string name;  // "input_views"
@@ -182,7 +181,7 @@ bool lacks(std::span<const LeftOut> left_out, trace::Table table);
 
 struct Process {
   trace::ProcessSummary summary;
-  Time duration;  // of the recording
+  Time duration;  // duration of the recording
   Operators operators;
   InputViews input_views;
   Allocations allocations;
@@ -208,17 +207,17 @@ struct Process {
   ModuleCalls module_calls;
   std::vector<Backward> backwards;
   std::vector<OptimizerStep> optimizer_steps;
-  std::vector<OptimizerStep> program_steps;  // of none: where the program itself says that a step ends
+  std::vector<OptimizerStep> program_steps;  // without an optimizer: the ends of steps that the program marked itself
   std::vector<Range> ranges;
   std::vector<Information> information;
-  Time started;            // when the program said that what it wants looked at begins; 0: it did not
-  bool is_marked = false;  // nothing but memory was to be recorded before that
+  Time started;            // when the program started the recording of what it profiles (start()); 0: it never did
+  bool is_marked = false;  // only memory was to be recorded before start()
   OlderSteps older;
-  bool is_imported = false;  // from what knows nothing of operators, nodes, saves and modules (tapelens import)
+  bool is_imported = false;  // imported (tapelens import) from a format without operators, nodes, saves and modules
   std::vector<Lost> lost;
   std::vector<LeftOut> left_out;
 
-  // Calls visit(table) for each that is a table of columns: what is loaded and checked.
+  // Calls visit(table) for each table of columns; loading and checking use it.
   template <class Visit>
   void each_table(Visit&& visit) {
     visit(operators), visit(input_views), visit(allocations), visit(frees), visit(nodes), visit(saves);
@@ -229,15 +228,15 @@ struct Process {
     visit(virtual_memory), visit(memory_pools);
   }
 
-  // kNever while it is alive at the end of the recording.
+  // The time of the free; kNever if the allocation was alive when the recording ended.
   Time freed(AllocationId allocation) const {
     const FreeId free = allocations.free[allocation];
     return free ? frees.time[free] : kNever;
   }
 };
 
-// Fills the derived columns: allocations.free, saves.released, held.until, and what saves the rewrites ended. load()
-// does this; whoever makes a Process by hand calls it once after the last row.
+// Fills the derived columns: allocations.free, saves.released, held.until and the saves that rewrites ended.
+// load_process() calls it; code that builds a Process itself calls it once after the last row.
 void join(Process& process);
 
 }  // namespace tapelens::model

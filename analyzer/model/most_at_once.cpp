@@ -25,7 +25,7 @@ Bytes most_at_once(std::vector<Presence> presences) {
     changes.push_back({whole.when.begin, whole.bytes.value});
     if (whole.when.end != kNever) changes.push_back({whole.when.end, -whole.bytes.value});
   }
-  // Ends before begins of the same moment.
+  // At equal times, ends come before begins.
   std::ranges::sort(changes, {}, [](const Change& c) { return std::tuple(c.time, c.bytes); });
   int64_t now = 0, most = 0;
   for (const Change& change : changes) most = std::max(most, now += change.bytes);

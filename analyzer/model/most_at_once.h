@@ -1,4 +1,4 @@
-// How many bytes are there at once, of things that are there for a while each.
+// The most bytes that are alive at one time, from the lifetimes of allocations.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@
 
 namespace tapelens::model {
 
-// Bytes that are there, or not there, from one moment to another. The end is not of it; kNever: they stay.
+// Bytes that are alive for an interval. The end is exclusive; kNever: the bytes stay.
 struct Presence {
-  AllocationId allocation;  // none: of no other's
+  AllocationId allocation;  // none: counts as a separate allocation
   Bytes bytes;
   Interval when;
 };
 
-// The largest sum at one moment. An allocation counts once while any of its presences goes on.
+// The largest sum at one time. An allocation counts once if several of its intervals overlap.
 Bytes most_at_once(std::vector<Presence> presences);
 
 }  // namespace tapelens::model

@@ -6,13 +6,13 @@ namespace tapelens::model {
 
 namespace {
 
-// "Net.layer1.conv" is "layer1.conv" of a Net, whose own name is empty.
+// "layer1.conv" of the path "Net.layer1.conv". The root module's own name is not part of parameter names.
 std::string_view inside_of_root(std::string_view path) {
   const size_t dot = path.find('.');
   return dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
 }
 
-// "layer1.conv" of "layer1.conv.weight"; empty: the root has it itself.
+// "layer1.conv" of "layer1.conv.weight"; empty for a parameter of the root itself.
 std::string_view module_part(std::string_view name) {
   const size_t dot = name.rfind('.');
   return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
@@ -23,7 +23,7 @@ std::string_view module_part(std::string_view name) {
 ParameterModules::ParameterModules(const Process& process, const Text& text) {
   const Roles& roles = process.roles;
   if (roles.rows() == 0) return;
-  // None: models of different classes have a module of that name.
+  // No module if models of different classes have one of that name.
   std::unordered_map<std::string_view, ModuleId> by_name;
   for (uint32_t row = 1; row <= text.module_path.rows(); ++row) {
     const ModuleId id{row};

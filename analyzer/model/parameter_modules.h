@@ -1,5 +1,5 @@
-// The module that a parameter, a buffer, a gradient or an optimizer's state belongs to. They are made outside of
-// modules' calls; what places them is their name: "layer1.conv.weight" is of the module "Net.layer1.conv".
+// The module that owns a parameter, a buffer, a gradient or an optimizer's state. These are made outside of module
+// calls, so the name decides: "layer1.conv.weight" belongs to the module "Net.layer1.conv".
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class ParameterModules {
  public:
   ParameterModules(const Process& process, const Text& text);
 
-  // None: it has no such role, or a name that fits no module, or modules of several models.
+  // None if the allocation has no such role, or if its name fits no module or modules of several models.
   ModuleId of(AllocationId allocation) const;
 
  private:

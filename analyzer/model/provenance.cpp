@@ -10,12 +10,12 @@ namespace tapelens::model {
 
 namespace {
 
-// What an operator of a name does, as far as it matters here.
+// The kind of an operator, by its name.
 enum Kind : uint8_t {
   kPlain = 0,
-  kTransparent = 1,  // a call of the engine, a custom function: what it calls was called by the program
-  kCopies = 2,       // its output is its one input again, in other memory
-  kConcatenates = 3  // the same, if it is given one tensor that is not empty
+  kTransparent = 1,  // a call of the engine or a custom function: the program calls the operators inside it
+  kCopies = 2,       // the output has the values of the only input, in other memory
+  kConcatenates = 3  // the same, if only one non-empty tensor is given
 };
 
 constexpr std::array<std::string_view, 10> kCopying = {
@@ -33,8 +33,8 @@ Kind kind_of(const Text& text, StringId id) {
 
 bool is_written_at(uint32_t written, uint32_t input) { return (written >> std::min(input, 31U) & 1) != 0; }
 
-// Lists of rows by key, from a pass that counts and one that fills. `each(emit)` calls emit(key, row) in the same order
-// both times.
+// Groups rows by key: one pass counts, the next one fills. `each(emit)` calls emit(key, row) in the same order both
+// times.
 template <class Row, class Each>
 void group_by(uint32_t keys, std::vector<uint32_t>& begin, std::vector<Row>& rows, Each each) {
   begin.assign(size_t{keys} + 2, 0);
@@ -134,7 +134,7 @@ std::span<const NodeId> Provenance::nodes(OperatorId op) const { return slice(no
 Copy Provenance::copy_of(AllocationId allocation) const {
   const Operators& o = process_.operators;
   const OperatorId outermost = maker(allocation);
-  // The innermost operator that copies: those around it may do more (reshape to a matmul).
+  // Takes the innermost operator that copies. Operators around it may do more: a reshape to a matmul.
   for (OperatorId op = process_.allocations.op[allocation]; op; op = o.parent[op]) {
     const uint8_t kind = kind_[o.name[op].value];
     if (kind == kCopies || kind == kConcatenates) {
@@ -171,7 +171,7 @@ OperatorId Provenance::first_writer(AllocationId allocation, Interval when) cons
   const auto all = writers(allocation);
   const auto begin_of = [this](OperatorId op) { return process_.operators.begin[op]; };
   const auto first = std::ranges::lower_bound(all, when.begin, {}, begin_of);
-  // One that is open then is around the writer before, or is that one.
+  // An operator that is open at `when.begin` is the previous writer or is around it.
   for (OperatorId op = first != all.begin() ? *(first - 1) : OperatorId{}; op; op = process_.operators.parent[op]) {
     if (process_.operators.end[op] > when.begin && writes(op, allocation)) return op;
   }

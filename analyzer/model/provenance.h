@@ -1,4 +1,5 @@
-// Where the content of an allocation came from and who read it: the model's tables, joined the other way round.
+// The origin of an allocation's values, and the operators that read them: the tables of the model, indexed by
+// allocation.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +12,36 @@
 
 namespace tapelens::model {
 
-// One made of another's content alone: a clone, a cast, a contiguous or expanded copy, a concatenation of one tensor.
+// An allocation with the values of one other: a clone, a cast, a contiguous or expanded copy, a concatenation of one
+// tensor.
 struct Copy {
   OperatorId op;           // the copying operator: aten::clone, aten::_to_copy, aten::cat, ...
-  AllocationId source;     // none: it is no copy
-  LayoutId source_layout;  // what was read of the source, if it was recorded
-  Bytes source_offset;     // where that begins
+  AllocationId source;     // none: not a copy
+  LayoutId source_layout;  // the part of the source that was read, if recorded
+  Bytes source_offset;     // where that part begins
 };
 
 class Provenance {
  public:
   Provenance(const Process& process, const Text& text);
 
-  // The storages that an operator was given, in the order of its arguments (lists flattened; none: a tensor without
-  // storage is left out).
+  // The storages of an operator's inputs, in the order of its arguments. Lists are flattened; tensors without storage
+  // are left out.
   std::span<const uint32_t> inputs(OperatorId op) const { return slice(process_.operators.inputs, input_begin_, op); }
 
-  // What was seen of each of them, at the same place; only for operators that copy (see trace/record.h), else empty.
+  // The layout and the offset of each input, at the same index; empty unless the operator copies (see trace/record.h).
   std::span<const uint32_t> input_layouts(OperatorId op) const;  // LayoutId
   std::span<const uint64_t> input_offsets(OperatorId op) const;  // elements
 
-  // The operators that were given an allocation, in the order of time. Where the operator around one was given it too,
-  // only that one. Operators of a backward are among them.
+  // The operators with an allocation among their inputs, in the order of time. If an operator passes the allocation on
+  // to an inner one, only the outer one is listed. Operators of a backward are included.
   std::span<const OperatorId> uses(AllocationId allocation) const;
-  std::span<const SaveId> saves(AllocationId allocation) const;  // in the order of time, packed ones left out
-  std::span<const NodeId> nodes(OperatorId op) const;            // that an operator made, itself, not those inside it
+  std::span<const SaveId> saves(AllocationId allocation) const;  // in the order of time, without packed saves
+  std::span<const NodeId> nodes(OperatorId op) const;            // made by the operator itself, not by inner ones
 
-  // The operator that the program called: the outermost around it that does not begin before the evaluation it is in,
-  // custom functions and engine operators not counted as around. An allocation's is the one that made its content.
+  // The operator that the program called: the outermost one around `op` that begins no earlier than the evaluation
+  // that `op` is in. Custom functions and engine operators do not count as outer operators. maker() is the called
+  // operator that made an allocation's values.
   OperatorId called(OperatorId op) const { return called_[op]; }
   OperatorId maker(AllocationId allocation) const { return called_[process_.allocations.op[allocation]]; }
 
@@ -46,13 +49,13 @@ class Provenance {
 
   // Whether an operator changes the content of an input: in-place operators, out= arguments, copy_.
   bool writes(OperatorId op, AllocationId allocation) const;
-  // All that do, in the order of time, those inside others too.
+  // All operators that write to the allocation, in the order of time, inner ones included.
   std::span<const OperatorId> writers(AllocationId allocation) const;
-  // The first that begins in [begin, end), or that has begun before and not ended then; none: it is not written.
+  // The first writer that begins in [begin, end) or is still running at its begin; none if no operator writes.
   OperatorId first_writer(AllocationId allocation, Interval when) const;
   bool is_written(AllocationId allocation, Interval when) const { return bool{first_writer(allocation, when)}; }
 
-  // "cat" of "aten::cat"; the whole name for operators that are not ATen's.
+  // "cat" of "aten::cat"; the whole name of an operator outside of ATen.
   std::string_view name(OperatorId op) const;
 
  private:
@@ -70,7 +73,7 @@ class Provenance {
   std::vector<SaveId> saves_;
   std::vector<NodeId> nodes_;
   IdColumn<OperatorId, OperatorId> called_;
-  std::vector<uint8_t> kind_;  // by StringId: what an operator of that name does
+  std::vector<uint8_t> kind_;  // kind of an operator, by StringId of its name
 };
 
 }  // namespace tapelens::model

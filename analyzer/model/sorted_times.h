@@ -1,5 +1,5 @@
-// Times that do not fall, to be looked up again and again near where the last one was found: the times of every 64th
-// row are in a column of their own, which of ten million rows still is in the cache.
+// Sorted times, for repeated searches near the previous result. A separate column holds the time of every 64th row; it
+// fits in the cache for ten million rows.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +26,11 @@ class SortedTimes {
   bool empty() const { return all_.empty(); }
   int64_t operator[](size_t row) const { return all_[row]; }
 
-  // The first row at or after a time, of those from `from` on; size() if there is none. The nearer, the faster.
+  // The first row at or after a time, searched from row `from`; size() if none. A near result is found faster.
   size_t at_or_after(int64_t time, size_t from = 0) const {
     return first(from, [time](int64_t row) { return row < time; });
   }
-  // The first row after a time, likewise.
+  // The first row after a time; otherwise the same.
   size_t after(int64_t time, size_t from = 0) const {
     return first(from, [time](int64_t row) { return row <= time; });
   }

@@ -1,4 +1,4 @@
-// Which tables of a process contradict one another: see leave_out_unsound in tables.h.
+// Finds the tables of a process that contradict one another: see leave_out_unsound in tables.h.
 #include <algorithm>
 #include <functional>
 
@@ -11,7 +11,7 @@ namespace {
 namespace table = trace::table;
 using trace::column;
 
-// Calls visit(key, ids, the table whose rows they name) for each column of ids that was loaded.
+// Calls visit(key, ids, table that the ids refer to) for each loaded column of ids.
 template <template <template <class> class> class T, class Visit>
 void each_reference_of(LoadedTable<T>& t, Visit& visit) {
   trace::for_each_column<T>(
@@ -51,11 +51,11 @@ uint64_t rows_of(Table table, const Text& text, const Process& p) {
     case Table::module_calls:
       return p.module_calls.rows();
     default:
-      return 0;  // nothing names its rows
+      return 0;  // no ids refer to its rows
   }
 }
 
-// Empties what is left out, and what belongs to it.
+// Empties the tables that are left out, and the columns that belong to them.
 void clear(const Tables& t, Process& p) {
   const auto without = [&](Table table, auto& columns) {
     if (!t.is_sound(table)) columns = {};
@@ -78,7 +78,7 @@ void clear(const Tables& t, Process& p) {
   }
 }
 
-// For each operator that has any, as many as it has inputs. They are in the order of the operators.
+// An operator has one view for each of its inputs, or none at all. Rows are in the order of the operators.
 void check_views(Tables& t, const Process& p) {
   const std::vector<uint32_t>& operators = p.input_views.op.raw;
   for (size_t row = 1; row < operators.size();) {
@@ -93,7 +93,7 @@ void check_views(Tables& t, const Process& p) {
   }
 }
 
-// No peak can be told without the frees.
+// The peak cannot be computed without the frees.
 void check_frees(Tables& t, const Process& p) {
   for (uint32_t row = 1; row <= p.frees.rows() && t.is_sound(Table::frees); ++row) {
     if (p.frees.time.raw[row] < p.allocations.time.raw[p.frees.of.raw[row]])
@@ -102,14 +102,14 @@ void check_frees(Tables& t, const Process& p) {
   if (!t.is_sound(Table::frees)) t.fault(Table::allocations, "their frees are left out");
 }
 
-// One for an allocation, in their order: they are looked up by it.
+// An allocation has at most one block, in the order of allocations: lookups by allocation depend on that.
 void check_blocks(Tables& t, const Process& p) {
   const std::vector<uint32_t>& of = p.device_blocks.allocation.raw;
   if (std::adjacent_find(of.begin(), of.end(), std::greater_equal<>()) != of.end())
     t.fault(column<table::DeviceBlocks>.allocation, "does not rise");
 }
 
-// Of an allocation that is there, before it is free.
+// A free is requested after the allocation and before the free.
 void check_requests(Tables& t, const Process& p) {
   for (uint32_t row = 1; row <= p.free_requests.rows() && t.is_sound(Table::free_requests); ++row) {
     if (p.free_requests.time.raw[row] < p.allocations.time.raw[p.free_requests.of.raw[row]])
@@ -128,7 +128,7 @@ void check_saves(Tables& t, const Text& text, const Process& p) {
 
 void leave_out_unsound(Tables& t, const Text& text, Process& p) {
   const auto is_left_out = [&](Table table) { return !t.is_sound(table) || lacks(text.left_out, table); };
-  // Each table that is left out may take others with it.
+  // A table that is left out may make others unsound.
   for (size_t known = t.faults() + 1; known != t.faults();) {
     known = t.faults();
     clear(t, p);

@@ -15,17 +15,17 @@ uint32_t first_at_or_after(const Column& times, Time time) {
                                raw.begin());
 }
 
-// When the first operator begins that makes a node at `since` or later; kNever: none does.
+// The begin of the first operator that makes a node at `since` or later; kNever if none does.
 Time node_begin(const Process& process, Time since) {
   const uint32_t node = first_at_or_after(process.nodes.time, since);
   if (node > process.nodes.rows()) return kNever;
-  // The operator that makes the node begins before the node is there.
+  // The operator that makes a node begins before the time of the node.
   const OperatorId op = process.nodes.op[NodeId{node}];
   return op ? process.operators.begin[op] : process.nodes.time[NodeId{node}];
 }
 
-// When the forward begins of an interval without a backward: its first module call, or the first operator that makes a
-// node. Its end if there is neither.
+// The begin of the forward in an interval without a backward: its first module call, or the first operator that makes a
+// node. The end of the interval if it has neither.
 Time forward_begin(const Process& process, Interval interval) {
   Time begin = std::min(interval.end, node_begin(process, interval.begin));
   const uint32_t call = first_at_or_after(process.module_calls.begin, interval.begin);
@@ -33,7 +33,7 @@ Time forward_begin(const Process& process, Interval interval) {
   return std::max(begin, interval.begin);
 }
 
-// Backwards that are not within another, with the flags of the outermost.
+// Backwards outside of any other, with the flags of the outermost one.
 std::vector<Backward> outermost(const Process& process) {
   std::vector<Backward> out;
   for (const Backward& backward : process.backwards) {  // in the order of their begins
@@ -46,8 +46,8 @@ std::vector<Backward> outermost(const Process& process) {
   return out;
 }
 
-// By number, the backwards that are the last of their step: those after which the graph is gone, unless the program
-// keeps each of its graphs.
+// The indices of each step's last backward: one after which the graph is released. If the program retains each graph,
+// every backward is the last of its step.
 std::vector<size_t> last_of_steps(const std::vector<Backward>& backwards) {
   std::vector<size_t> last;
   constexpr int kKeeps = trace::kBackwardKeepsGraph, kCreates = trace::kBackwardCreatesGraph;
@@ -61,14 +61,14 @@ std::vector<size_t> last_of_steps(const std::vector<Backward>& backwards) {
   return last;
 }
 
-// When the operator ended that the program called last.
+// The end of the last operator that the program called.
 Time last_operator_end(const Process& process) {
   OperatorId op{process.operators.rows()};
   while (op && process.operators.parent[op]) op = process.operators.parent[op];
   return op ? process.operators.end[op] : Time{0};
 }
 
-// Of a program that steps no optimizer of PyTorch's. Between a backward and the next forward it does that by itself.
+// For a program without a PyTorch optimizer, which updates parameters itself between a backward and the next forward.
 std::vector<Step> steps_by_backwards(const Process& process) {
   const std::vector<Backward> backwards = outermost(process);
   const std::vector<size_t> last = last_of_steps(backwards);
@@ -83,7 +83,7 @@ std::vector<Step> steps_by_backwards(const Process& process) {
     const Time next = i + 1 < backwards.size() ? backwards[i + 1].begin : kNever;
     const Time forward = forward_begin(process, {backwards[i].end, next});
     if (forward == kNever) {
-      // What is freed when the program ends is alive at the end of this step.
+      // Memory that is freed at the program's end is alive at the end of this step.
       add(process.summary.finished ? std::max(last_operator_end(process), backwards[i].end) : kNever);
       return steps;
     }
@@ -105,11 +105,11 @@ std::vector<Step> steps_by_optimizer(const Process& process) {
   };
   const StringId first = process.older.optimizer ? process.older.optimizer : borders.front().optimizer;
   for (const OptimizerStep& step : borders) {
-    // One that never ended, or ended before the last border (a step within a step), is no border.
+    // A step that never ended, or that ended before the previous border (a nested step), is not a border.
     if (step.optimizer != first || step.when.end == kNever || step.when.end <= begin) continue;
     add(step.when.end);
   }
-  // A program's last words (`loss.item()`) are no step; an evaluation after the training is.
+  // The last calls of a program (`loss.item()`) do not make a step; an evaluation after the training does.
   const std::vector<uint64_t>& made = process.allocations.time.raw;
   const bool more = made.size() > 1 && made.back() >= static_cast<uint64_t>(begin.ns);
   if (steps.empty() || more) add(kNever);
@@ -183,7 +183,7 @@ Interval BackwardBegins::within(Interval when) const {
 
 namespace {
 
-// The last interval that begins at or before a moment, if any.
+// The last interval that begins at or before a time; null if none.
 const Interval* last_before(const std::vector<Interval>& intervals, Time time) {
   const auto after = std::ranges::upper_bound(intervals, time, {}, &Interval::begin);
   return after == intervals.begin() ? nullptr : &*(after - 1);
@@ -196,7 +196,7 @@ Phases::Phases(const Process& process, const std::vector<Step>& steps)
   std::vector<Interval> optimizers;
   for (const OptimizerStep& step : process.optimizer_steps) optimizers.push_back(step.when);
   for (const Interval& optimizer : merged(std::move(optimizers))) {
-    // What a closure runs is a forward and a backward, though the optimizer calls it.
+    // A closure runs a forward and a backward inside the optimizer's step; they are phases of their own.
     Time begin = optimizer.begin;
     const auto add = [&](Time end) {
       if (begin < end) optimizers_.push_back({begin, end});

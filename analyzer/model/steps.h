@@ -1,4 +1,4 @@
-// Training iterations, and what the program was doing at a moment of one.
+// Training iterations, and the phase of the program at a given time.
 #pragma once
 
 #include <cstdint>
@@ -13,51 +13,53 @@ struct Step {
   Interval when;
 };
 
-// A border is the end of a step of the optimizer that was stepped first (a GAN's second one makes no borders); where
-// the program itself says that a step ends (tapelens.step()), what it says. Step 0
-// begins with the recording, and where steps were left out, the one behind them with their end; what follows the last
-// border is a last step if anything was allocated in it. Where no optimizer steps, a border is the begin of the forward
-// after a backward that lets its graph go (after each backward, if fewer than two release it), and a program with one
-// backward is one step. Never empty.
+// A step ends when the optimizer that stepped first ends its step (the second optimizer of a GAN ends none), or where
+// the program marks an end itself (tapelens.step()). Step 0 begins with the recording. If earlier steps were left out,
+// the first step begins at their end. The time after the last end is one more step if anything was allocated in it.
+// Without an optimizer, a step ends where the next forward begins after a backward that releases its graph. If fewer
+// than two backwards release their graph, this holds for each backward. A program with one backward is one step.
+// Never empty.
 std::vector<Step> find_steps(const Process& process);
 
-// The step that a moment belongs to; moments after the last border without a step of their own belong to the last.
+// The step at a time; times after the last end that have no step of their own belong to the last step.
 const Step& step_at(const std::vector<Step>& steps, Time time);
-// The number of that step; of a moment in steps that were left out that of the last of them.
+// The number of that step. For a time within steps that were left out: the number of the last of them.
 uint32_t step_index_at(const std::vector<Step>& steps, Time time);
 
 enum class Phase : uint8_t { other, forward, backward, optimizer, evaluation };
 const char* phase_name(Phase phase);
 
-// Intervals that do not overlap, in the order of time: the union of those given.
+// The union of the intervals, without overlaps, in the order of time.
 std::vector<Interval> merged(std::vector<Interval> intervals);
 std::vector<Interval> merged(const std::vector<Backward>& backwards);
 
-// The moments at which a backward begins: what the forward has kept for it is there, and nothing has been released.
+// The times at which a backward begins: the forward has kept its saves, and nothing is released yet.
 class BackwardBegins {
  public:
   explicit BackwardBegins(const Process& process);
-  // Cut to the time from the first of these moments in it to just behind the last; empty if there is none. Of a process
-  // without a backward every moment is one.
+  // Cuts an interval to the span from its first backward's begin to just after its last one's; empty if it has none. In
+  // a process without a backward, every time counts as one.
   Interval within(Interval when) const;
 
  private:
   std::vector<Time> begins_;
 };
 
-// Backward: inside of a backward. Optimizer: inside of an optimizer's step, but for the forward and backward of a
-// closure that it calls. Forward: from the first module call or the first operator that makes a node, after the last
-// backward or optimizer step of the step, to the next one; but for the evaluation. That is the outermost calls of
-// modules in which gradients were disabled and no node was made, with what comes before the forward goes on.
+// Backward: inside a backward.
+// Optimizer: inside an optimizer's step, without the forward and backward of its closure.
+// Forward: begins with the first module call, or the first operator that makes a node, after the step's previous
+// backward or optimizer step. It lasts until the next backward or optimizer step, without evaluations.
+// Evaluation: an outermost module call with gradients disabled that makes no node, and the time from there until a
+// forward goes on.
 class Phases {
  public:
   Phases(const Process& process, const std::vector<Step>& steps);
   Phase at(Time time) const;
-  // Neither overlap; both in the order of time.
+  // Sorted by time, without overlaps.
   const std::vector<Interval>& backwards() const { return backwards_; }
   const std::vector<Interval>& optimizers() const { return optimizers_; }
-  // Forward and evaluation of an interval with no backward and no optimizer's step in it, that begins with the step or
-  // behind one of those: in the order of time, none of them empty, without what is neither.
+  // The forward and evaluation parts of an interval that contains no backward and no optimizer step, and that begins
+  // with the step or after one of these. Sorted by time; no part is empty; times that are neither are left out.
   struct Part {
     Interval when;
     Phase phase{};

@@ -1,5 +1,5 @@
-// Reads columns that nobody vouches for, and notes for each table the first thing in it that cannot be: such a table is
-// left out, and every report says so. Used by load.cpp and load_text.cpp.
+// Reads columns of unverified recordings, and notes the first fault of each table. A table with a fault is left out,
+// and every report says so. Used by load.cpp and load_text.cpp.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using trace::Table;
 
 class Tables {
  public:
-  // Of the shared tables, or of those of one process.
+  // For the shared tables, or for those of one process.
   static Tables shared(const trace::Recording& recording);
   static Tables of_process(const trace::Recording& recording, trace::ProcessIndex process);
 
@@ -33,8 +33,8 @@ class Tables {
     return values;
   }
 
-  // All columns of a table. Times that follow one another do not fall, and none is kNever; no sum of bytes is greater
-  // than 2^63. Ids are looked at when all tables have been read: leave_out_unsound.
+  // Loads all columns of a table. Checks that times do not decrease and are not kNever, and that no sum of bytes
+  // exceeds 2^63. leave_out_unsound() checks ids after all tables have been read.
   template <template <template <class> class> class T>
   void load(LoadedTable<T>& table) {
     trace::for_each_column<T>(
@@ -53,31 +53,31 @@ class Tables {
   void fault(Table table, std::string why);
   void fault(const trace::ColumnKey& key, const std::string& what) { fault(key.table, key.name + (" " + what)); }
 
-  // ---- what can be wrong; nothing is asked of a table that is left out already
+  // ---- checks; a table that is already left out is not checked again
 
-  // Ids of a table that has `rows`.
+  // Checks that ids are rows of a table with `rows` rows.
   template <class Raw>
   void below(const trace::ColumnKey& key, const std::vector<Raw>& ids, uint64_t rows) {
     if (!is_sound(key.table) || ids.empty()) return;
     const uint64_t greatest = *std::max_element(ids.begin(), ids.end());
     if (greatest > rows) fault(key, "names row " + std::to_string(greatest) + " of " + std::to_string(rows));
   }
-  // The row around each is an earlier one.
+  // Checks that the parent of each row is an earlier row.
   void earlier(const trace::ColumnKey& key, const std::vector<uint32_t>& parents);
-  // Lengths of rows that follow one another in `table`, which has `rows`.
+  // Checks lengths of rows that follow one another in `table`, which has `rows` rows.
   template <class Length>
   void lengths(const trace::ColumnKey& key, const std::vector<Length>& all, Table table, uint64_t rows) {
     uint64_t total = 0;
     for (const Length length : all) total += length;
     if (total != rows && is_sound(key.table) && is_sound(table)) differ(key, total, table, rows);
   }
-  // Sums of bytes and times are signed 64-bit numbers everywhere: no sum of all the rows may be greater.
+  // Checks that the sum of all rows fits a signed 64-bit number, which holds sums of bytes and times everywhere.
   void sums(const trace::ColumnKey& key, const std::vector<uint64_t>& values);
 
   size_t faults() const {
     return static_cast<size_t>(std::ranges::count_if(whys_, [](auto& why) { return !why.empty(); }));
   }
-  // All that are left out, in the order of their numbers.
+  // All tables that are left out, in the order of their numbers.
   std::vector<LeftOut> left_out() const;
 
  private:
@@ -91,11 +91,11 @@ class Tables {
   std::array<std::string, 256> whys_;
 };
 
-// What contradicts another table, after all have been read: what names rows of a table that is left out names none
-// then, and a table that names rows which another does not have is left out itself.
+// Checks the tables against one another, after all have been read. Ids of rows in a table that is left out become none.
+// A table whose ids refer to missing rows is left out too.
 void leave_out_unsound(Tables& tables, const Text& text, Process& process);
 
-// Begins of rows that follow one another, from their lengths: begin[i] to begin[i + 1] is row i.
+// The begins of rows that follow one another, from their lengths: row i is [begin[i], begin[i + 1]).
 template <class Out, class Length>
 std::vector<Out> begins(const std::vector<Length>& lengths) {
   std::vector<Out> begin(lengths.size() + 1, 0);

@@ -21,14 +21,14 @@ namespace {
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-// Paths of Windows have other separators.
+// Windows paths have other separators.
 std::string with_slashes(std::string_view file) {
   std::string path(file);
   std::ranges::replace(path, '\\', '/');
   return path;
 }
 
-// "/site-packages/torch/": in a path, or at the begin of a relative one.
+// Whether a path contains a folder such as "/site-packages/torch/", or is relative and begins with it.
 bool has_folder(std::string_view file, std::string_view folder) {
   return contains(file, folder) || file.starts_with(folder.substr(1));
 }
@@ -37,8 +37,8 @@ bool is_installed(std::string_view file) {
   return has_folder(file, "/site-packages/") || has_folder(file, "/dist-packages/");
 }
 
-// ".../lib/python3.12/asyncio/base_events.py", "C:/Python312/Lib/asyncio/base_events.py", but not what is installed
-// beside it.
+// Matches ".../lib/python3.12/asyncio/base_events.py" and "C:/Python312/Lib/asyncio/base_events.py", but not packages
+// installed beside them.
 bool is_python_standard_library(std::string_view file, bool is_of_windows) {
   size_t place = file.rfind("/lib/python3");
   if (place == std::string_view::npos && is_of_windows)
@@ -65,7 +65,7 @@ bool is_library_frame(std::string_view file, std::string_view function) {
                                                               "libpython"};
   static constexpr std::array<std::string_view, 6> kFunctions = {
       "at::", "c10::", "torch::", "std::", "__libc_start", trace::kInductor};
-  // Modules of Python itself; code that torch.fx generated.
+  // Frozen modules of Python, and code that torch.fx generated.
   if (file.starts_with("<frozen ") || file.starts_with("<eval_with_key>")) return true;
   const bool is_of_windows = contains(file, "\\");
   const std::string path = is_of_windows ? with_slashes(file) : std::string();
@@ -89,7 +89,7 @@ FrameId own_frame(const Text& text, StackId stack) {
 
 namespace {
 
-// Of a snapshot, whose frames in C++ are PyTorch's and the interpreter's, under any name.
+// For an imported snapshot: its C++ frames belong to PyTorch and the interpreter, under any name.
 FrameId imported_source_frame(const Text& text, std::span<const FrameId> frames) {
   const auto is_python = [&](FrameId frame) { return is_python_frame(text.string(text.frame_file[frame])); };
   FrameId first;

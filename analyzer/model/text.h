@@ -1,4 +1,5 @@
-// What all processes of a recording share and refer to by id: strings, frames, stacks, layouts, modules, devices.
+// The tables that all processes of a recording share and refer to by id: strings, frames, stacks, layouts, modules,
+// devices.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +20,22 @@ using trace::FrameId;
 
 struct Text {
   std::string bytes;
-  std::vector<uint64_t> string_begin = std::vector<uint64_t>(2);  // into bytes; string i is [i] to [i+1]
+  std::vector<uint64_t> string_begin = std::vector<uint64_t>(2);  // into bytes; string i is from [i] to [i + 1]
   IdColumn<FrameId, StringId> frame_file, frame_function;
   IdColumn<FrameId, uint32_t> frame_line;
   std::vector<uint32_t> stack_begin = std::vector<uint32_t>(2);  // into stack_frames, likewise
   std::vector<FrameId> stack_frames;                             // innermost first
   IdColumn<LayoutId, StringId> layout_dtype;
-  WideColumn<LayoutId, Bytes> layout_bytes;  // elements times bytes of an element: logical, whatever the strides
+  WideColumn<LayoutId, Bytes> layout_bytes;  // number of elements times bytes of an element, independent of strides
   std::vector<uint32_t> layout_begin = std::vector<uint32_t>(2);  // into layout_sizes, likewise
   std::vector<uint64_t> layout_sizes;
-  std::vector<int64_t> layout_strides;  // in elements, at the same places
+  std::vector<int64_t> layout_strides;  // in elements, at the same indices
   IdColumn<LayoutId, uint16_t, uint16_t> layout_element_bytes;
   IdColumn<ModuleId, StringId> module_path, module_type;
   IdColumn<DeviceId, StringId> device_name;
   std::vector<SourceFile> sources;  // in the order of path; see source_files.h
   std::vector<LeftOut> left_out;
-  bool is_imported = false;  // as Process::is_imported
+  bool is_imported = false;  // as in Process
 
   std::string_view string(StringId id) const {
     return std::string_view(bytes).substr(string_begin[id.value], string_begin[id.value + 1] - string_begin[id.value]);
@@ -54,17 +55,17 @@ struct Text {
 // "float32 [8, 64, 56, 56]"
 std::string layout_text(const Text& text, LayoutId layout);
 
-// The frame to show for a stack: the innermost one that is neither PyTorch's nor the standard library's (Python's or
-// C++'s); the innermost of all if there is no such; none for an empty stack. Of an imported snapshot: the innermost of
-// the user's own in Python, then the innermost in Python.
+// The frame to show for a stack: the innermost one outside of PyTorch and the standard libraries of Python and C++.
+// If no frame is outside, the innermost of all; none for an empty stack. For an imported snapshot: the innermost Python
+// frame of the user's own files, else the innermost Python frame.
 FrameId source_frame(const Text& text, StackId stack);
 
-// Whether it is of the user's own files, which are neither those of is_library_frame() nor in an installed package.
+// Whether the frame is in the user's own files: neither a library frame (is_library_frame) nor in an installed package.
 bool is_own_frame(const Text& text, FrameId frame);
-// The line to edit: the innermost own frame; that of source_frame() if there is none.
+// The line to edit: the innermost own frame, else the frame of source_frame().
 FrameId own_frame(const Text& text, StackId stack);
 
-// Whether a frame's file belongs to PyTorch or to the language: what a reader did not write.
+// Whether a frame's file belongs to PyTorch or to the language, so the user did not write it.
 bool is_library_frame(std::string_view file, std::string_view function);
 bool is_python_frame(std::string_view file);
 

@@ -1,4 +1,4 @@
-// Which thread each operator, module call and evaluation ran on. Apart from the model, since only pictures want it.
+// The thread of each operator, module call and evaluation. Separate from the model, because only pictures need it.
 #pragma once
 
 #include "analyzer/model/model.h"
@@ -15,7 +15,7 @@ struct Threads {
   IdColumn<EvaluationId, ThreadId, uint16_t> of_evaluation;
 };
 
-// Columns as long as the process' tables; a thread that the recording does not name is none.
+// Columns as long as the process' tables; 0 for a thread without a name in the recording.
 Threads load_threads(const trace::Recording& recording, const Process& process, trace::ProcessIndex index);
 
 }  // namespace tapelens::model

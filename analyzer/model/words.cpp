@@ -11,7 +11,7 @@ std::string bytes_text(trace::Bytes bytes) {
   if (std::abs(bytes.value) < 1024) return std::to_string(bytes.value) + " B";
   double value = static_cast<double>(bytes.value) / 1024;
   size_t unit = 0;
-  // 1023.95 would be printed as 1024.0.
+  // A larger value rounds to 1024.0.
   while (std::abs(value) >= 1023.95 && unit + 1 < kUnits.size()) {
     value /= 1024;
     ++unit;

@@ -1,4 +1,4 @@
-// Amounts as people read them, in the words of checks and of reports alike.
+// Amounts as text, for checks and reports.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace tapelens::pickle {
 namespace {
 
 constexpr uint64_t kOpcodesBetweenProgress = uint64_t{1} << 20;  // opcodes
-constexpr size_t kDeepest = 1000;                                // containers within one another; a snapshot has 6
+constexpr size_t kDeepest = 1000;                                // nested containers; a snapshot has 6
 
 class Machine {
  public:
@@ -19,7 +19,7 @@ class Machine {
       : window_(window),
         use_(use),
         maker_(maker),
-        // The C++ pickler has all entries of a list on the stack at once, each of more bytes than this.
+        // The C++ pickler puts all entries of a list on the stack at once; each takes more bytes than this in the file.
         most_values_(std::max<uint64_t>(uint64_t{1} << 20, window.file_bytes() / 16)),
         memo_(use.kept() + size_t{1}),
         fetched_(use.kept() + size_t{1}) {}
@@ -41,7 +41,7 @@ class Machine {
  private:
   [[noreturn]] void wrong(const char* what) const { throw Malformed{offset_, what}; }
 
-  // False: that was the end.
+  // False at the end of the pickle.
   bool step() {
     offset_ = window_.offset();
     const uint8_t code = window_.byte();
@@ -145,7 +145,7 @@ class Machine {
   void push_integer(int64_t value) {
     push({.payload = static_cast<uint64_t>(value), .kind = Kind::integer, .is_negative = value < 0});
   }
-  // Addresses may take 64 bits, and one more for the sign.
+  // Addresses need 64 bits and a sign bit.
   void push_long() {
     const uint8_t count = window_.byte();
     const std::string_view digits = window_.text(count);
@@ -157,7 +157,7 @@ class Machine {
     push({.payload = value, .kind = Kind::integer, .is_negative = is_negative});
   }
 
-  // Where the last so many values begin; they are all behind the last mark.
+  // The index of the first of the last `count` values, which must all be above the last mark.
   size_t needed(size_t count) const {
     const size_t floor = marks_.empty() ? 0 : marks_.back();
     if (stack_.size() - floor < count) wrong("a container that lacks values");
@@ -169,7 +169,7 @@ class Machine {
     marks_.pop_back();
     return at;
   }
-  // What is to grow, below the values from `first` on.
+  // The container that grows, below the values from `first` on.
   Value& container(size_t first, Kind empty) {
     const size_t floor = marks_.empty() ? 0 : marks_.back();
     if (first <= floor) wrong("values without a container");
@@ -228,9 +228,9 @@ class Machine {
   const MemoUse& use_;
   Maker& maker_;
   const uint64_t most_values_;
-  std::vector<Value> stack_, memo_;  // of the memo by slot
+  std::vector<Value> stack_, memo_;  // memo_ by slot
   std::vector<bool> fetched_;        // by slot
-  std::vector<size_t> marks_;        // where on the stack
+  std::vector<size_t> marks_;        // indices on the stack
   uint64_t offset_ = 0, next_ = 0;
 };
 

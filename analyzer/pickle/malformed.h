@@ -1,5 +1,4 @@
-// A pickle that is not what it should be. Thrown within analyzer/pickle and by who makes things of its values; whoever
-// starts a reading catches it and makes an Error of it.
+// An invalid pickle. Thrown within analyzer/pickle and by makers; the caller of read() catches it and returns an Error.
 #pragma once
 
 #include <cstdint>

@@ -68,7 +68,7 @@ MemoUse MemoUse::of(Window& window, const std::function<void(uint64_t)>& progres
       case Opcode::binunicode8:
         window.skip(length_of_text(window, opcode));
         break;
-      // Both writers count; a number that jumps is no writer's.
+      // Both known writers number values consecutively; any other numbering is refused.
       case Opcode::binput:
         if (window.byte() != use.numbers_) throw Malformed{offset, "its values are not numbered one after another"};
         use.put();

@@ -1,6 +1,5 @@
-// Which values of a pickle are referred to again: a pickle numbers every container and text, millions, and refers to
-// some thousands of them. They are found by reading the opcodes once before the values are made, so that only what is
-// needed again is kept.
+// The values of a pickle that are referred to again. A pickle numbers millions of containers and texts, and refers to
+// some thousands of them. A first pass over the opcodes finds these, so that the second one keeps only them.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +14,10 @@ inline constexpr uint32_t kNotKept = 0;
 
 class MemoUse {
  public:
-  // Throws Malformed: also for every opcode that is refused, wherever it is. `progress` is told how many bytes were
-  // read.
+  // Throws Malformed, also for every refused opcode at any position. Calls `progress` with the number of bytes read.
   static MemoUse of(Window& window, const std::function<void(uint64_t)>& progress);
 
-  // From 1 to kept(); kNotKept: nothing refers to that number.
+  // A slot from 1 to kept(); kNotKept if nothing refers to that number.
   uint32_t slot(uint64_t number) const {
     const uint64_t word = words_[number / 64], bit = uint64_t{1} << number % 64;
     if ((word & bit) == 0) return kNotKept;
@@ -34,8 +32,8 @@ class MemoUse {
   }
   void get(uint64_t number, uint64_t offset);
 
-  std::vector<uint64_t> words_;   // a bit each number: it is referred to
-  std::vector<uint32_t> before_;  // of a word: how many bits there are in those before it
+  std::vector<uint64_t> words_;   // one bit a number: whether it is referred to
+  std::vector<uint32_t> before_;  // by word: number of bits set in the words before it
   uint64_t numbers_ = 0;
   uint32_t kept_ = 0;
 };

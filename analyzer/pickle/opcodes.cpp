@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint8_t kOldest = 2, kNewest = 5;
 
-// Those that make a reader import a name, call it, or fetch an object by a number.
+// Opcodes that make a reader import a name, call it, or fetch an object by a number.
 constexpr std::pair<uint8_t, const char*> kCalls[] = {
     {'c', "GLOBAL"}, {0x93, "STACK_GLOBAL"}, {'R', "REDUCE"},     {'b', "BUILD"},       {'i', "INST"},
     {'o', "OBJ"},    {0x81, "NEWOBJ"},       {0x92, "NEWOBJ_EX"}, {'P', "PERSID"},      {'Q', "BINPERSID"},

@@ -1,6 +1,6 @@
-// The opcodes of pickle, protocols 2 to 5, that the writers of PyTorch's snapshots use: Python's pickle of plain
-// containers, and the C++ pickler of torch/csrc/jit/serialization. All others are refused, first of all those that
-// import or call something (https://docs.python.org/3/library/pickletools.html).
+// The opcodes of pickle, protocols 2 to 5, that writers of PyTorch's snapshots use: Python's pickle of plain
+// containers, and the C++ pickler of torch/csrc/jit/serialization. All others are refused, in particular those that
+// import or call (https://docs.python.org/3/library/pickletools.html).
 #pragma once
 
 #include <cstdint>
@@ -44,14 +44,14 @@ enum class Opcode : uint8_t {
   long_binget = 'j',
 };
 
-// Why an opcode that is none of these is refused.
+// Why an unknown opcode is refused.
 std::string refused(uint8_t opcode);
 
-// What is behind texts' opcodes: how long they are, no more than the file has left.
+// Reads the length after a text's opcode; it is at most the rest of the file.
 uint64_t length_of_text(Window& window, Opcode opcode);
-// Behind `frame`: how the writer cut its output; it says nothing else.
+// Skips the content of `frame`, which only says how the writer split its output.
 void skip_frame(Window& window);
-// The first opcode of a pickle; throws Malformed if it is none of a protocol that is read.
+// Reads the first opcode; throws Malformed unless it is that of a supported protocol.
 void begin(Window& window);
 
 }  // namespace tapelens::pickle

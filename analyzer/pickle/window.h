@@ -1,4 +1,4 @@
-// A file from front to back, of which no more is in memory than a part: files are larger than memory.
+// Reads a file from front to back and keeps only a part of it in memory, because files may exceed memory.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace tapelens::pickle {
 
-// Texts that are longer are refused: nothing that a snapshot says is.
+// Longer texts are refused; no text in a snapshot is that long.
 inline constexpr uint64_t kLongestText = uint64_t{16} << 20;
 
 class Window {
  public:
-  // Both throw Malformed where the file ends before, or cannot be read. The file outlives it.
+  // Both throw Malformed at an early end of the file and on read errors. The file must outlive the window.
   explicit Window(const trace::RegularFile& file);
 
   uint64_t offset() const { return begin_ + at_; }
@@ -26,7 +26,7 @@ class Window {
     if (at_ == filled_) fill(1);
     return static_cast<uint8_t>(bytes_[at_++]);
   }
-  // A number of so many bytes, the lowest first.
+  // An integer in little-endian order.
   template <class Number>
   Number number() {
     Number value;
@@ -52,8 +52,8 @@ class Window {
   const trace::RegularFile& file_;
   const uint64_t file_bytes_;
   std::vector<char> bytes_;
-  uint64_t begin_ = 0;          // in the file, of `bytes_`
-  size_t at_ = 0, filled_ = 0;  // in it
+  uint64_t begin_ = 0;          // offset of `bytes_` in the file
+  size_t at_ = 0, filled_ = 0;  // in bytes_
 };
 
 }  // namespace tapelens::pickle

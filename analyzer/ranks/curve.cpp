@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kNone = std::numeric_limits<int64_t>::min();  // no value at this point
 
-// Of a point of `curve` that of one with fewer.
+// Converts a point of a curve to that of a coarser one.
 uint64_t place_at(uint64_t point, int from, int to) {
   const int shift = from - to;
   return shift >= 64 ? 0 : point >> shift;
@@ -30,7 +30,7 @@ Curve curve_of(const model::Process& process, model::DeviceId device, const std:
   out.first = out.exponent >= 0 ? first_step << out.exponent : first_step >> -out.exponent;
   const int64_t parts = out.exponent >= 0 ? int64_t{1} << out.exponent : 1;
   std::vector<model::Interval> intervals;
-  std::vector<size_t> places;  // of each of them
+  std::vector<size_t> places;  // of each curve
   for (const model::Step& step : steps) {
     const int64_t begin = step.when.begin.ns, end = std::max(std::min(step.when.end, process.duration).ns, begin);
     for (int64_t part = 0; part < parts; ++part) {
@@ -83,7 +83,7 @@ Envelope envelope_of(const std::vector<const Curve*>& curves) {
   };
   fit();
   if (all.empty()) return out;
-  // Curves of other steps, `--last` of one rank and all of another, reach further than each alone.
+  // Curves of different steps (`--last` on one rank, all steps on another) together cover more than each alone.
   while (end - first > 2 * Curve::kMostPoints && out.exponent > Curve::kCoarsest) {
     --out.exponent;
     fit();
@@ -96,7 +96,7 @@ Envelope envelope_of(const std::vector<const Curve*>& curves) {
       if (point >= curve.first && point - curve.first < curve.most.size())
         here.push_back(curve.most[point - curve.first]);
     }
-    if (here.empty()) {  // between the steps of one rank and those of another
+    if (here.empty()) {  // between the steps of two ranks
       for (auto* line : {&out.least, &out.median, &out.most}) line->push_back(line->empty() ? 0 : line->back());
       continue;
     }

@@ -23,13 +23,13 @@ bool knows_findings(const Summary& summary, std::string_view version) {
          std::ranges::all_of(summary.processes, [](const auto& process) { return process.findings.has_value(); });
 }
 
-// Without "run.tapelens: " before it.
+// Removes the prefix "run.tapelens: ".
 std::string without_name(std::string message, const std::string& file) {
   if (message.starts_with(file + ": ")) message.erase(0, file.size() + 2);
   return message;
 }
 
-// `columns`: held while a recording is read whole: one at a time fits into memory.
+// `columns`: locked while all columns of a recording are read, because only one recording fits into memory.
 Source read_one(const std::string& file, const Reading& reading, std::mutex& columns) {
   Source out{.file = file, .summary = {}, .why = {}};
   try {
@@ -49,7 +49,7 @@ Source read_one(const std::string& file, const Reading& reading, std::mutex& col
       out.why = without_name(recording.error().message, file);
       return out;
     }
-    // Ranks of which there is a summary alone have no events to look for findings in.
+    // Ranks with only a summary have no events, so findings cannot be computed.
     if (out.summary && recording->processes().size() < out.summary->processes.size()) return out;
     out.is_from_columns = !out.summary;
     if (reading.checks) {
@@ -75,7 +75,7 @@ trace::Result<std::vector<std::string>> files_of(const std::vector<std::string>&
   for (const std::string& one : given) {
     std::error_code error;
     if (!fs::is_directory(one, error)) {
-      out.push_back(one);  // what is wrong with it, its reader says
+      out.push_back(one);  // its reader reports the error
       continue;
     }
     const size_t before = out.size();

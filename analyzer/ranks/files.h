@@ -1,4 +1,4 @@
-// The files of a run's ranks: which they are, and what each says.
+// Finds the files of a run's ranks, and reads each.
 #pragma once
 
 #include <functional>
@@ -10,23 +10,24 @@
 
 namespace tapelens::ranks {
 
-// Files as they are, and of folders the recordings in them and below, by name. An error names the first that is
+// Keeps files, and replaces a folder with the recordings in it and below, by name. An error names the first path that
+// is neither.
 // neither.
 trace::Result<std::vector<std::string>> files_of(const std::vector<std::string>& given);
 
-// Whether the summary of a file says that it is of a rank of several.
+// Whether the summary of a file says that the file is from one rank of several.
 bool is_of_a_rank(const std::string& file);
 
-// How much is read, of 1; from several threads, one at a time. false: nobody wants the rest.
+// Receives the share that is read, from 0 to 1. Called from several threads, one at a time. Returns false to cancel.
 using Progress = std::function<bool(double)>;
 
 struct Reading {
-  std::string_view version;  // of this Tapelens
-  // Looks for findings where a file's summary does not know them; empty: nobody asked for that.
+  std::string_view version;  // version of this Tapelens
+  // Makes the checks that compute findings if a file's summary lacks them; empty: no findings are computed.
   std::function<advise::Checks()> checks;
   Progress progress;  // may be empty
 };
-// In the order of the files, on as many threads as there are cores. Files with a summary are read by that alone.
+// In the order of the files, on as many threads as cores. A file with a summary is read by its summary alone.
 std::vector<Source> read_all(const std::vector<std::string>& files, const Reading& reading);
 
 }  // namespace tapelens::ranks

@@ -15,7 +15,7 @@ using report::bytes_text;
 using report::plural;
 
 template <class Value>
-Value median(std::vector<Value> values) {  // the lower of two
+Value median(std::vector<Value> values) {  // the lower one of two
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::ranges::nth_element(values, middle);
   return *middle;
@@ -38,7 +38,7 @@ std::string why_it_ended(const RankSummary& rank) {
   return why;
 }
 
-// Processes of all files, those that are to be compared; the rest is said in remarks.
+// The processes of all files that are compared; remarks explain the others.
 std::vector<Rank> ranks_of(std::vector<Source>& sources, Job& job) {
   std::vector<Rank> all;
   std::set<std::string> commands, versions;
@@ -65,7 +65,7 @@ std::vector<Rank> ranks_of(std::vector<Source>& sources, Job& job) {
   return all;
 }
 
-// Ranks in order, each once: the last one that was started.
+// Sorts by rank. If a rank occurs more than once, keeps the process that started last.
 void put_in_order(std::vector<Rank>& all, Job& job) {
   const bool has_ranks = std::ranges::any_of(all, [](const Rank& rank) { return rank.summary.rank >= 0; });
   if (has_ranks) {
@@ -100,7 +100,7 @@ void find_missing(const std::vector<Rank>& all, Job& job) {
   uint64_t next = 0;
   std::set<uint32_t> sizes;
   for (const Rank& rank : all) {
-    if (rank.summary.rank < 0) return;  // nobody has one
+    if (rank.summary.rank < 0) return;  // no process has a rank
     const auto number = static_cast<uint64_t>(rank.summary.rank);
     if (number > next) job.missing.emplace_back(next, number - 1);
     next = number + 1;
@@ -115,9 +115,9 @@ void find_missing(const std::vector<Rank>& all, Job& job) {
   for (const auto& [first, last] : job.missing) job.missing_count += last - first + 1;
 }
 
-// The type of device that is compared, and of each rank the device of that type; ranks that have none are left out.
+// Chooses the type of device to compare, and each rank's device of that type. Leaves out ranks without one.
 trace::Status choose_device(const Options& options, std::vector<Rank>& all, Job& job) {
-  std::map<std::string, std::vector<int64_t>> peaks;  // by type, the largest of each rank
+  std::map<std::string, std::vector<int64_t>> peaks;  // by type, the largest peak of each rank
   for (const Rank& rank : all) {
     std::map<std::string, int64_t> here;
     for (const DeviceSummary& device : rank.summary.devices) {
@@ -132,7 +132,7 @@ trace::Status choose_device(const Options& options, std::vector<Rank>& all, Job&
   if (job.device_type.empty()) {
     int64_t largest = -1;
     for (const auto& [type, of] : peaks) {
-      // Of a type that few ranks use the rest have nothing.
+      // If only some ranks use a type, the others count as 0.
       std::vector<int64_t> padded = of;
       padded.resize(all.size(), 0);
       std::ranges::sort(padded);

@@ -1,5 +1,4 @@
-// The ranks of one run side by side: which of them stand out and why, which died or are missing, what they have in
-// common.
+// Compares the ranks of a run: outliers and their reasons, ranks that died or are missing, and shared findings.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +13,16 @@
 
 namespace tapelens::ranks {
 
-// A file that was asked for: what it says, or why it is left out.
+// A requested file: its summary, or why it is left out.
 struct Source {
   std::string file;
   std::optional<Summary> summary;
   std::string why;               // without the file's name
-  bool is_from_columns = false;  // it carried no summary
+  bool is_from_columns = false;  // the file had no summary
 };
 
 struct Options {
-  std::string device;  // "cuda": of which ranks are compared; empty: the type with the largest median peak
+  std::string device;  // "cuda": type of the compared devices; empty: the type with the largest median peak
 };
 
 // A rank that is compared with the others.
@@ -31,12 +30,12 @@ struct Rank {
   RankSummary summary;
   std::string file;
   const DeviceSummary& device() const { return summary.devices[on]; }
-  size_t on = 0;  // place in summary.devices: of the compared type, the one with the largest peak
+  size_t on = 0;  // index in summary.devices of the device of the compared type with the largest peak
 
-  std::string name() const;  // "rank 37", or "process 4711" of one without a rank
+  std::string name() const;  // "rank 37", or "process 4711" without a rank
 };
 
-// What a rank holds more or less of than the median rank.
+// A key of which a rank holds more or less than the median rank.
 struct Reason {
   By by{};
   std::string key;
@@ -46,19 +45,19 @@ struct Reason {
 
 struct Outlier {
   enum class Of : uint8_t { peak, category, reserved, steps };
-  size_t rank = 0;  // place in Job::ranks
+  size_t rank = 0;  // index in Job::ranks
   Of of{};
-  std::string category;  // of Of::category
+  std::string category;  // for Of::category
   int64_t here = 0, median = 0;
-  // Distance in standard deviations, as the median of the distances has them; none: no two others differ.
+  // Distance from the median in standard deviations, estimated from the median distance. None if all others are equal.
   std::optional<double> z;
-  std::vector<Reason> reasons;  // in the order of By; those that explain a tenth of the difference or more
+  std::vector<Reason> reasons;  // in the order of By; only those that explain a tenth of the difference or more
 };
 
 struct SharedFinding {
-  Finding finding;            // of the rank where it holds most
-  std::vector<size_t> ranks;  // places, in order
-  Bytes median, most;         // bytes that it holds on these
+  Finding finding;            // from the rank where it holds most
+  std::vector<size_t> ranks;  // indices, sorted
+  Bytes median, most;         // bytes that it holds on these ranks
 };
 
 struct CategoryRange {
@@ -71,33 +70,33 @@ struct Job {
   std::string device_type;  // "cuda"
   std::vector<Rank> ranks;  // by rank
   std::vector<std::string> hosts;
-  Bytes least, median, most;  // peaks
+  Bytes least, median, most;  // of the peaks
   size_t least_rank = 0, most_rank = 0;
-  std::vector<CategoryRange> categories;  // the largest median first
+  std::vector<CategoryRange> categories;  // largest median first
   Envelope envelope;
-  std::vector<Outlier> outliers;  // the furthest first; peaks before categories before the rest
-  bool has_enough = true;         // ranks for a median to say something
-  // Those that ended badly and why ("exit code 1"), the first one by its host's clock first.
+  std::vector<Outlier> outliers;  // most distant first; peaks before categories before the rest
+  bool has_enough = true;         // enough ranks for a meaningful median
+  // Ranks that ended with an error and its reason ("exit code 1"), sorted by the time on their host's clock.
   std::vector<std::pair<Rank, std::string>> ended_badly;
-  uint64_t expected = 0;                               // ranks that there should be; 0: not known
-  std::vector<std::pair<uint64_t, uint64_t>> missing;  // first and last of each gap
+  uint64_t expected = 0;                               // expected number of ranks; 0: unknown
+  std::vector<std::pair<uint64_t, uint64_t>> missing;  // first and last rank of each gap
   uint64_t missing_count = 0;
-  std::vector<SharedFinding> findings;  // on the most ranks first, then by gain
-  uint64_t findings_unknown = 0;        // ranks of which they are not known
-  uint64_t findings_cut = 0;            // ranks whose summary has not all of them
-  uint64_t incomplete = 0;              // ranks that lost data
-  std::vector<Source> left_out;         // files, with `why`
-  uint64_t from_columns = 0;            // files
+  std::vector<SharedFinding> findings;  // those on the most ranks first, then by gain
+  uint64_t findings_unknown = 0;        // number of ranks without known findings
+  uint64_t findings_cut = 0;            // number of ranks whose summary omits some findings
+  uint64_t incomplete = 0;              // number of ranks that lost data
+  std::vector<Source> left_out;         // files, with the reason in `why`
+  uint64_t from_columns = 0;            // number of files without a summary
   std::vector<std::string> remarks;     // one sentence each
 };
 
-// `version`: of this Tapelens; findings of another one's checks are not taken for its own. An error of kind
-// nothing_compared if no file says anything of a rank.
+// `version`: of this Tapelens. Findings from another version's checks are not used. An error of kind nothing_compared
+// if no file describes a rank.
 trace::Result<Job> merge(std::vector<Source> sources, const Options& options, std::string_view version);
 
-// Which ranks stand out; ranks, device_type and hosts are there already.
+// The outliers. Needs ranks, device_type and hosts.
 std::vector<Outlier> outliers_of(const Job& job);
-inline constexpr size_t kFewestRanks = 5;  // a median of less says nothing
+inline constexpr size_t kFewestRanks = 5;  // a smaller sample has no useful median
 
 // "cuda" of "cuda:3"
 std::string_view type_of(std::string_view device);

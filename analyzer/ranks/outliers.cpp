@@ -1,4 +1,4 @@
-// Ranks that stand out: the same rule as for steps (gui/models/steps_outstanding.cpp), over ranks.
+// Finds outlier ranks by the rule for steps (gui/models/steps_outstanding.cpp).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,20 +10,20 @@ namespace tapelens::ranks {
 
 namespace {
 
-constexpr double kFar = 5;             // standard deviations, as the median of the distances has them
-constexpr double kDeviation = 1.4826;  // of a normal distribution that median becomes the standard deviation
-constexpr double kLeastShare = 0.02;   // of the peak's median: less is not worth a look
-constexpr int64_t kExplains = 10;      // one of so many bytes of a difference is a reason for it
-constexpr double kMostHave = 0.9;      // of ranks have the same number of steps, where another one stands out
+constexpr double kFar = 5;             // standard deviations, estimated from the median distance
+constexpr double kDeviation = 1.4826;  // standard deviation of a normal distribution, relative to the median distance
+constexpr double kLeastShare = 0.02;   // of the median peak: smaller differences do not matter
+constexpr int64_t kExplains = 10;      // a reason explains at least 1/10 of the difference
+constexpr double kMostHave = 0.9;      // share of ranks with equal step counts that makes another count an outlier
 
-int64_t median_of(std::vector<int64_t> values) {  // the lower of two
+int64_t median_of(std::vector<int64_t> values) {  // the lower one of two
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::ranges::nth_element(values, middle);
   return *middle;
 }
 
-// What every rank holds of each key. Where a list is cut off, what is not in it is at least nothing and at most what
-// the last one in it is: differences are told as the least that they can be.
+// The bytes of each key on every rank. If a list was cut, a missing key holds between 0 and the bytes of the list's
+// last entry. Differences use the smallest possible value.
 class Keys {
  public:
   Keys(const Job& job, By by) : by_(by) {
@@ -34,7 +34,7 @@ class Keys {
       for (const Sum& sum : sums.rows) known_[sum.key].emplace_back(at_most_.size() - 1, sum.bytes.value);
     }
   }
-  // The key that explains most of a difference; none: no key explains enough.
+  // The key that explains most of a difference; none if no key explains enough.
   std::optional<Reason> reason(const Rank& rank, int64_t difference) {
     std::optional<Reason> best;
     const Sums& here = of(rank);
@@ -74,14 +74,14 @@ class Keys {
   }
 
   By by_;
-  std::vector<int64_t> at_most_;  // by rank, of what it does not list
+  std::vector<int64_t> at_most_;  // by rank: upper limit of missing keys
   std::map<std::string, std::vector<std::pair<size_t, int64_t>>> known_;
   std::map<std::string, Medians> medians_;
 };
 
 struct Spread {
   int64_t median = 0;
-  double deviation = 0;  // 0: most are the same
+  double deviation = 0;  // 0: most ranks are equal
 };
 
 Spread spread_of(const std::vector<int64_t>& values) {
@@ -133,12 +133,12 @@ class Finder {
       Outlier one{rank, of, category, values[rank], spread.median, {}, {}};
       if (spread.deviation > 0) one.z = static_cast<double>(difference) / spread.deviation;
       for (Keys& keys : keys_) {
-        if (of == Outlier::Of::reserved) break;  // holders explain what is allocated
+        if (of == Outlier::Of::reserved) break;  // holders explain only allocated bytes
         if (auto reason = keys.reason(job_.ranks[rank], difference)) one.reasons.push_back(std::move(*reason));
       }
       out_.push_back(std::move(one));
     }
-    for (const Outlier& one : out_) known_.insert(one.rank);  // what follows from the peak is not told again
+    for (const Outlier& one : out_) known_.insert(one.rank);  // does not report consequences of the peak again
   }
 
   void find_reserved() {
@@ -150,7 +150,7 @@ class Finder {
     find(Outlier::Of::reserved, "", values);
   }
 
-  // Numbers of steps have no spread: all have the same, or the program is another one.
+  // Step counts have no useful deviation: all ranks have the same, unless one runs another program.
   void find_steps() {
     std::map<uint64_t, size_t> counts;
     for (const Rank& rank : job_.ranks) ++counts[rank.summary.steps];

@@ -1,4 +1,4 @@
-// Every rank, every list whole: docs/ranks.md explains the keys.
+// The comparison as JSON, with all ranks and all lists in full; docs/ranks.md explains the keys.
 #include "analyzer/ranks/renderings.h"
 #include "analyzer/ranks/words.h"
 #include "analyzer/report/json.h"

@@ -88,7 +88,8 @@ void add_categories(Page& page, const Job& job) {
   }
 }
 
-// One character a point, all lines to one scale; `is_least`: of the points that share a character the lowest.
+// A line of one character a point, on a common scale. `is_least`: a character shows the lowest of its points, not the
+// highest.
 std::string line_of(const std::vector<int64_t>& values, int64_t low, int64_t high, unsigned cells, bool is_least) {
   static constexpr std::array<const char*, 8> kLevels = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   const size_t count = std::min<size_t>(values.size(), cells);
@@ -141,7 +142,7 @@ void add_ranks(Page& page, const Job& job) {
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, std::ranges::greater(), [&](size_t i) { return job.ranks[i].device().peak; });
   const size_t shown = std::min(order.size(), page.rows());
-  unsigned host = 4, mesh = 0;  // without parameters on a mesh there is no such column
+  unsigned host = 4, mesh = 0;  // without a device mesh, that column is left out
   for (size_t i = 0; i < shown; ++i) {
     const RankSummary& rank = job.ranks[order[i]].summary;
     host = std::max(host, report::columns(rank.host));
@@ -151,7 +152,7 @@ void add_ranks(Page& page, const Job& job) {
   mesh = std::min(mesh, 24U);
   const unsigned named = host + mesh;
   const unsigned room = page.width() > 40 + named ? page.width() - 28 - named : 12;
-  std::vector<unsigned> widths;  // of the categories that there is room for
+  std::vector<unsigned> widths;  // of the categories that fit
   for (unsigned taken = 0; widths.size() < job.categories.size(); taken += widths.back()) {
     const unsigned width = column_width(category_heading(job.categories[widths.size()].category));
     if (taken + width > room) break;

@@ -1,4 +1,4 @@
-// How the ranks of a run are written.
+// The formats of a comparison of ranks.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 
 namespace tapelens::ranks {
 
-// style.rows: of each list.
+// style.rows limits each list.
 std::string ranks_text(const Job& job, const report::Style& style);
 std::string ranks_markdown(const Job& job, const report::Style& style);
-std::string ranks_json(const Job& job, const report::Style& style);  // all of each
+std::string ranks_json(const Job& job, const report::Style& style);  // all rows of each list
 
 struct Format {
   const char* name;

@@ -49,7 +49,7 @@ std::string source_text(const advise::Frame& frame) {
 std::vector<Finding> findings_of(const advise::Advice& advice) {
   std::vector<Finding> out;
   for (const advise::Finding& f : advice.findings) {
-    if (f.is_alternative) continue;  // what could be done about any program is nothing that it does wrong
+    if (f.is_alternative) continue;  // an alternative applies to any program; it is not a fault of this one
     out.push_back({f.id, f.check, severity_name(f.severity), f.title, f.module,
                    f.field.empty() ? f.node : model::field_name(f.node, f.field), source_text(f.source), f.bytes,
                    f.retained_at_peak()});
@@ -64,7 +64,7 @@ Interval events_of(const Process& p) {
     out.begin = std::min(out.begin, begin);
     if (end != kNever) out.end = std::max(out.end, end);
   };
-  // Tables are in the order of time: of begins the first one is the earliest, ends are not.
+  // Tables are sorted by begin, so the first row has the earliest begin; ends are not sorted.
   for (const OperatorId op : p.operators.begin.ids()) add(p.operators.begin[op], p.operators.end[op]);
   if (const uint32_t rows = p.allocations.rows(); rows > 0) {
     add(p.allocations.time[AllocationId{1}], p.allocations.time[AllocationId{rows}]);

@@ -1,5 +1,5 @@
-// A summary as JSON, both ways. What is read may be anybody's: each number has bounds, so that sums of thousands of
-// ranks stay numbers.
+// Writes and reads a summary as JSON. The input is unverified: each number has bounds, so that sums over thousands of
+// ranks do not overflow.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +21,7 @@ constexpr size_t kMostLost = 16;
 
 // ---- writing
 
-// What a summary keeps of each list.
+// The limits of each list in a summary.
 struct Limits {
   size_t sums = 48, findings = 64, devices = 4, points = Curve::kMostPoints;
 };
@@ -124,7 +124,7 @@ std::string written(const Summary& summary, const Limits& limits) {
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// ---- reading: what is not as it should be throws a Json::exception
+// ---- reading: throws a Json::exception on invalid input
 
 [[noreturn]] void refuse(const char* why, const Json& value) { throw Json::out_of_range::create(406, why, &value); }
 
@@ -146,7 +146,7 @@ const Json& list(const Json& value, size_t most) {
   if (!value.is_array() || value.size() > most) refuse("no list, or too long", value);
   return value;
 }
-constexpr size_t kMostRows = 4096;  // of any list in 64 KiB
+constexpr size_t kMostRows = 4096;  // limit of any list within 64 KiB
 
 Sums sums_of(const Json& from) {
   Sums out;
@@ -197,7 +197,7 @@ RankSummary process_of(const Json& from) {
   out.pid = static_cast<uint32_t>(number(from.at("pid"), UINT32_MAX));
   out.host = text(from.at("host"));
   if (const auto at = from.find("mesh_coordinate"); at != from.end())
-    out.mesh_coordinate = text(*at);  // not in older ones
+    out.mesh_coordinate = text(*at);  // missing in older summaries
   out.finished = flag(from.at("finished"));
   if (!from.at("exit_code").is_null()) out.exit_code = static_cast<uint8_t>(number(from.at("exit_code"), UINT8_MAX));
   out.begin_ns = number(from.at("begin_ns"));

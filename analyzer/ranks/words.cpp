@@ -15,7 +15,7 @@ using report::plural;
 
 namespace {
 
-// Ranks in words: "3, 7 and 12", "3, 7, 12 and 9 more".
+// Limits a list of ranks: "3, 7 and 12", "3, 7, 12 and 9 more".
 constexpr size_t kNamed = 6;
 
 bool has_ranks(const Job& job) { return job.ranks.front().summary.rank >= 0; }

@@ -1,4 +1,4 @@
-// What the renderings say alike.
+// The texts that all renderings share.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tapelens::ranks {
 
-std::string count_of_ranks(const Job& job);               // "1,024 ranks"; of processes without one "3 processes"
+std::string count_of_ranks(const Job& job);               // "1,024 ranks"; for processes without a rank "3 processes"
 std::string name_on_host(const Rank& rank);               // "rank 37 (dp=4 tp=1) on node04"
 std::string category_label(std::string_view category);    // "saved for backward"
 std::string category_heading(std::string_view category);  // "saved"
@@ -19,8 +19,8 @@ std::string outlier_text(const Job& job, const Outlier& outlier);
 std::string reason_text(const Reason& reason);                            // "5.0 GiB -> 17.8 GiB  ReluBackward0.result"
 std::string on_ranks_text(const Job& job, const SharedFinding& finding);  // "on 1,000 of 1,024 ranks"
 std::string place_text(const Finding& finding);  // "ReluBackward0.result, Net.head, train.py:17"
-std::string missing_text(const Job& job);        // empty: none is
-// What is not as it should be with the recordings, one sentence each.
+std::string missing_text(const Job& job);        // empty: none is missing
+// Problems with the recordings, one sentence each.
 std::vector<std::string> remarks_of(const Job& job);
 std::string end_text(const RankSummary& rank);  // "fine", "out of memory", "exit code 1", "died"
 

@@ -8,13 +8,13 @@ namespace tapelens::tables {
 
 void Strings::add(std::string_view text) {
   if (bytes.size() + text.size() > INT32_MAX / 3) throw std::length_error("a column has more than 682 MiB of text");
-  // Names come from the program, and readers of Arrow believe that they are UTF-8.
+  // Names come from the program, and Arrow readers require UTF-8.
   bytes += trace::as_utf8(text);
   begin.push_back(static_cast<int32_t>(bytes.size()));
 }
 
 int32_t Words::place(std::string_view text) {
-  // By what a reader sees of it: no two words are the same.
+  // The key is the UTF-8 text that readers see, so that no two words are equal.
   const auto [at, is_new] = places_.try_emplace(trace::as_utf8(text), static_cast<int32_t>(strings_->size()));
   if (is_new) strings_->add(at->first);
   return at->second;

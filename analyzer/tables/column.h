@@ -1,5 +1,5 @@
-// A column of some rows of a table, laid out as Arrow's columnar format has it: what arrow.h hands on without a copy.
-// Where the model has a column in that form already, `values` points into the model, which `owner` keeps.
+// A column of some rows of a table in Arrow's columnar layout; arrow.h exports it without a copy. If the model already
+// stores the column in this layout, `values` points into the model, and `owner` keeps the model alive.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace tapelens::tables {
 
-// words: texts of which there are few, as places in `strings`. boolean: one bit each.
+// words: one of a few texts, as an index into `strings`. boolean: one bit a row.
 enum class Type : uint8_t { boolean, uint8, uint16, uint32, uint64, int32, int64, utf8, words };
 
-// Texts one after another: number i is [begin[i], begin[i + 1]) of bytes.
+// Texts one after another: text i is [begin[i], begin[i + 1]) of bytes.
 struct Strings {
   std::vector<int32_t> begin = std::vector<int32_t>(1);
   std::string bytes;
 
-  // Throws std::length_error where it might come to 2 GiB, which is what Arrow's utf8 can have.
+  // Throws std::length_error if the bytes might reach 2 GiB, the limit of Arrow's utf8.
   void add(std::string_view text);
   size_t size() const { return begin.size() - 1; }
 };
@@ -27,14 +27,14 @@ struct Strings {
 struct Column {
   Type type{};
   uint64_t rows = 0;
-  std::shared_ptr<const void> owner;  // of `values`
-  const void* values = nullptr;       // words: int32 places in `strings`; utf8: none, the rows are `strings`
-  std::vector<uint8_t> valid;         // a bit a row, from the lowest; empty: there is no null
+  std::shared_ptr<const void> owner;  // keeps `values` alive
+  const void* values = nullptr;       // words: int32 indices into `strings`; utf8: null, the rows are `strings`
+  std::vector<uint8_t> valid;         // a bit a row, lowest first; empty: no nulls
   uint64_t nulls = 0;
   std::shared_ptr<const Strings> strings;
 };
 
-// Bits one after another, the lowest of a byte first.
+// Bits one after another, the lowest bit of a byte first.
 class Bits {
  public:
   explicit Bits(uint64_t count) : bytes((count + 7) / 8) {}
@@ -42,7 +42,7 @@ class Bits {
   std::vector<uint8_t> bytes;
 };
 
-// Which rows of a column have a value.
+// The validity bitmap of a column.
 class Valid {
  public:
   explicit Valid(uint64_t rows) : bits_(rows) {}

@@ -1,4 +1,4 @@
-// Allocations, the curve that they make, and operators.
+// Allocations, the timeline of each device, and operators.
 #include "analyzer/model/attribution.h"
 #include "analyzer/tables/sources.h"
 #include "analyzer/tables/tables.h"
@@ -27,7 +27,7 @@ Table allocations() {
     const RoleId role = p.roles()[id.value];
     return std::string_view(role ? role_name(p.process().roles.kind[role]) : "");
   });
-  // A gradient has its parameter's.
+  // A gradient has the name of its parameter.
   t.column("name", [](const Part& p, Id id) {
     const Roles& roles = p.process().roles;
     const RoleId role = p.roles()[id.value];
@@ -77,7 +77,7 @@ Table operators() {
   t.column("name", [](const Part& p, Id id) { return p.process().operators.name[id]; });
   t.raw(
       "parent", [](const Part& p) -> auto& { return p.process().operators.parent.raw; });
-  // Under evaluation, in a backward.
+  // The node under evaluation, in a backward.
   t.column("backward_node",
            [](const Part& p, Id id) { return p.process().evaluations.node[p.process().operators.evaluation[id]]; });
   t.column("module", [](const Part& p, Id id) { return p.text().module_path[module_of(p.process(), id)]; });

@@ -1,4 +1,4 @@
-// What the checks found, on each device of each process.
+// The findings of the checks, on each device of each process.
 #include "analyzer/check/patch.h"
 #include "analyzer/tables/tables.h"
 

@@ -1,4 +1,4 @@
-// The autograd graph: its nodes, their edges, and what they saved.
+// The autograd graph: nodes, edges and saves.
 #include <algorithm>
 
 #include "analyzer/model/attribution.h"

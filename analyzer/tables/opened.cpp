@@ -21,7 +21,7 @@ std::shared_ptr<const Part> Opened::part(const Table& table, uint32_t process) {
   const std::lock_guard guard(lock_);
   std::shared_ptr<const Part> part = parts_[process].lock();
   if (!part) {
-    last_.reset();  // not two at a time, unless somebody has it
+    last_.reset();  // not two processes in memory at once, unless a caller still holds the other
     part = std::make_shared<const Part>(shared_, load_process(recording_, shared_->text, trace::ProcessIndex{process}),
                                         process);
     parts_[process] = part;

@@ -1,4 +1,4 @@
-// A sealed recording whose processes are loaded when a table of them is asked for. Any thread may ask.
+// A sealed recording. A process is loaded when one of its tables is requested. Safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tapelens::tables {
 
 class Opened {
  public:
-  // Errors are for the user.
+  // Error messages are for the user.
   static trace::Result<std::shared_ptr<Opened>> open(const std::string& path, MakeChecks checks);
   Opened(trace::Recording recording, std::shared_ptr<const Shared> shared);
 
@@ -24,15 +24,16 @@ class Opened {
   const std::string& file() const { return shared_->file; }
   uint32_t processes() const { return static_cast<uint32_t>(recording_.processes().size()); }
 
-  // Of the shared tables any. The one that was asked for last is kept, others as long as somebody has them.
+  // The part that a table reads; shared tables ignore `process`. Keeps the last part, and others as long as a caller
+  // holds them.
   std::shared_ptr<const Part> part(const Table& table, uint32_t process);
-  // Of a table: its rows of one process.
+  // The number of rows that a table has for one process.
   uint64_t rows(const Table& table, uint32_t process) { return table.rows(*part(table, process)); }
 
  private:
   trace::Recording recording_;
   std::shared_ptr<const Shared> shared_;
-  std::mutex lock_;  // of what follows
+  std::mutex lock_;  // guards parts_ and last_
   std::vector<std::weak_ptr<const Part>> parts_;
   std::shared_ptr<const Part> last_, of_shared_;
 };

@@ -12,7 +12,7 @@ namespace tapelens::tables {
 
 namespace {
 
-// What `describe` says of each device, one device after another.
+// The rows that `describe` returns for each device, one device after another.
 template <class Row, class Describe>
 std::vector<OfDevice<Row>> of_devices(const std::vector<peak::DevicePeak>& devices, Describe describe) {
   std::vector<OfDevice<Row>> rows;
@@ -38,7 +38,7 @@ const std::vector<RoleId>& Part::roles() const {
 
 const Part::Devices& Part::devices() const {
   return devices_.get([&] {
-    Devices devices;  // also of id 0: an allocation of a damaged recording may be on no device
+    Devices devices;  // also for id 0: an allocation of a damaged recording may have no device
     for (uint32_t id = 0; id <= text().device_name.rows(); ++id)
       devices.push_back(std::make_unique<const peak::DeviceAnalysis>(analysis_, DeviceId{id}));
     return devices;
@@ -108,7 +108,7 @@ const std::vector<report::OutOfMemory>& Part::out_of_memory() const {
 
 const std::vector<report::Lost>& Part::losses() const {
   return losses_.get([&] {
-    // What is missing of the tables that all processes share is said once.
+    // Only the first process reports losses in the shared tables.
     std::vector<report::Lost> all = index_ == 0 ? report::losses_of(text()) : std::vector<report::Lost>();
     std::ranges::move(report::losses_of(process_), std::back_inserter(all));
     return all;

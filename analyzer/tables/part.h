@@ -1,5 +1,5 @@
-// What the rows of tables are made of: one process of a recording with what is worked out of it, each part once, when
-// it is first asked for. Any thread may ask.
+// The source of table rows: one process of a recording with its derived data. Each derived part is computed once, on
+// first use. Safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,34 +18,34 @@ namespace tapelens::tables {
 
 using namespace model;
 
-// A row of what is worked out for each device.
+// A derived row, with its device.
 template <class Row>
 struct OfDevice {
   DeviceId device;
   Row row;
 };
 struct PeakRow {
-  uint32_t member = 0;  // of the peak set
-  uint32_t holder = 0;  // of the set's holders
+  uint32_t member = 0;  // index in the peak set
+  uint32_t holder = 0;  // index in the holders of the peak set
 };
 struct FindingRow {
   advise::Finding finding;
-  uint32_t entry = 0;  // what `tapelens advise` counts from 1
+  uint32_t entry = 0;  // number of the entry in `tapelens advise`, from 1
 };
 
-// The checks whose findings are a table: made anew for each use.
+// Makes new checks for each use; their findings become a table.
 using MakeChecks = std::function<advise::Checks()>;
 
-// What all parts of a recording have.
+// Data that all parts of a recording share.
 struct Shared {
-  std::string file;  // as it was opened
+  std::string file;  // path as it was opened
   Text text;
   MakeChecks checks;
 };
 
 class Part {
  public:
-  // The shared tables have a part of their own, with a process that has no rows.
+  // The shared tables have a part of their own, whose process has no rows.
   Part(std::shared_ptr<const Shared> shared, Process process, uint32_t index)
       : shared_(std::move(shared)), process_(std::move(process)), index_(index), analysis_(process_, shared_->text) {}
   Part(const Part&) = delete;
@@ -56,18 +56,18 @@ class Part {
   uint32_t index() const { return index_; }  // in the recording, from 0
   const peak::Analysis& analysis() const { return analysis_; }
   const ParameterModules& parameter_modules() const;
-  // The last role of each allocation, by its id; none: it has none.
+  // The last role of each allocation, by its id; none if it has no role.
   const std::vector<RoleId>& roles() const;
 
   const peak::PeakSet& peak_set(DeviceId device) const;
   const std::vector<OfDevice<report::Step>>& steps() const;
   const std::vector<OfDevice<report::Range>>& ranges() const;
-  const std::vector<OfDevice<uint32_t>>& events() const;       // of the device's timeline
-  const std::vector<OfDevice<PeakRow>>& peak() const;          // an allocation each, with its main holder
-  const std::vector<OfDevice<PeakRow>>& peak_holders() const;  // a holder each
+  const std::vector<OfDevice<uint32_t>>& events() const;       // events of the device's timeline
+  const std::vector<OfDevice<PeakRow>>& peak() const;          // one row an allocation, with its main holder
+  const std::vector<OfDevice<PeakRow>>& peak_holders() const;  // one row a holder
   const std::vector<report::OutOfMemory>& out_of_memory() const;
   const std::vector<report::Lost>& losses() const;
-  // What the checks find on each device; takes seconds for a large recording.
+  // The findings of the checks on each device. Takes seconds for a large recording.
   const std::vector<OfDevice<FindingRow>>& findings() const;
   const peak::Timeline& timeline(DeviceId device) const { return at(device).timeline(); }
 

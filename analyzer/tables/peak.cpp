@@ -1,4 +1,4 @@
-// The peak set of each device, an allocation a row, and all that held them.
+// The peak set of each device, one row an allocation, and all holders of each.
 #include "analyzer/model/attribution.h"
 #include "analyzer/tables/sources.h"
 #include "analyzer/tables/tables.h"
@@ -49,11 +49,11 @@ Table peak_set() {
   t.column("module", [](const Part& p, const Row& row) {
     return p.text().module_path[module_of(p.process(), allocation(p, row))];
   });
-  // The module that a parameter, its gradient and its optimizer state belong to.
+  // The module that owns a parameter, its gradient and its optimizer state.
   t.column("owner", [](const Part& p, const Row& row) {
     return p.text().module_path[p.parameter_modules().of(allocation(p, row))];
   });
-  // As the first save saw it.
+  // The layout of the first save.
   t.named(
       "layout",
       [](const Part& p, const Row& row) { return p.peak_set(row.device).holders_of(member(p, row)).front().layout; },

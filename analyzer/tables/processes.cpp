@@ -1,4 +1,4 @@
-// Processes, what they had of each device, their steps and regions, and what went wrong in them.
+// Processes, their memory on each device, their steps and regions, their losses and out-of-memory requests.
 #include "analyzer/peak/device_memory.h"
 #include "analyzer/tables/tables.h"
 
@@ -37,7 +37,7 @@ Table devices() {
   t.column("allocations", [](const Part&, const Row& row) { return static_cast<int64_t>(row.allocations); });
   t.column("frees", [](const Part&, const Row& row) { return static_cast<int64_t>(row.frees); });
   t.column("live_at_end_bytes", [](const Part&, const Row& row) { return row.live_at_end; });
-  // Of devices whose allocators tell of blocks and segments.
+  // For devices whose allocators report blocks and segments.
   const auto of_blocks = [](Bytes peak::DeviceMemory::*bytes) {
     return [bytes](const Part& p, const Row& row) -> std::optional<Bytes> {
       if (!peak::has_blocks(p.process(), row.device)) return std::nullopt;

@@ -1,4 +1,4 @@
-// What all processes share: frames, stacks, modules.
+// The tables that all processes share: frames, stacks, modules.
 #include <algorithm>
 
 #include "analyzer/tables/tables.h"
@@ -23,7 +23,7 @@ Table frames() {
     return line == 0 ? std::nullopt : std::optional(line);
   });
   t.column("function", [](const Part& p, Id id) { return p.text().frame_function[id]; });
-  // Of the user's own files: neither PyTorch's, nor the language's, nor of an installed package.
+  // Whether the frame is in the user's own files: not PyTorch's, the language's or an installed package's.
   t.column("is_own", [](const Part& p, Id id) { return is_own_frame(p.text(), id); });
   return t.table();
 }
@@ -39,7 +39,7 @@ Table stacks() {
     return StackId{static_cast<uint32_t>(behind - begin.begin() - 1)};
   };
   t.column("stack", stack_of);
-  // 0: innermost.
+  // 0 is innermost.
   t.column("depth", [stack_of](const Part& p, Row row) {
     return static_cast<uint32_t>(row - p.text().stack_begin[stack_of(p, row).value]);
   });

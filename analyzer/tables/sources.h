@@ -1,4 +1,4 @@
-// The columns that say where in the program something came from, in every table that has them.
+// The columns for the source location, in every table that has one.
 #pragma once
 
 #include "analyzer/model/text.h"
@@ -7,7 +7,7 @@
 
 namespace tapelens::tables {
 
-// "train.py:42 forward" of the frame that a report shows for the stack; the frame and the stack by their ids.
+// Adds "train.py:42 forward" of the frame that reports show for the stack, and the ids of the frame and the stack.
 template <class Key, class StackOf>
 void add_source(Declare<Key>& t, StackOf stack_of) {
   const auto frame_of = [stack_of](const Part& p, Key key) { return source_frame(p.text(), stack_of(p, key)); };

@@ -1,4 +1,4 @@
-// What a table is: its columns, and how those of some rows are made of a part of a recording.
+// Tables: their columns, and how to compute the values of some rows from a part of a recording.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct TableColumn {
 
 struct Table {
   std::string name;
-  bool is_shared = false;  // by all processes; else each has rows of its own
+  bool is_shared = false;  // shared by all processes; otherwise each process has its own rows
   std::function<uint64_t(const Part&)> rows;
   std::vector<TableColumn> columns;
 
@@ -42,8 +42,8 @@ struct Table {
   }
 };
 
-// The declaration of a table: `Key` is what names a row to the functions that columns are made with. Nulls are what
-// such a function returns as nullopt, kNever, none or an empty text.
+// Declares a table. Functions that compute columns get a row's `Key`. They return nullopt, kNever, none or an empty
+// text for null.
 template <class Key>
 class Declare {
  public:
@@ -57,11 +57,11 @@ class Declare {
   }
   Table table() { return std::move(table_); }
 
-  // A column that the model has as it is: get(part) is its raw values, of which the first belongs to no row.
+  // A column that the model stores already: get(part) returns its raw values, whose first belongs to no row.
   template <class Get>
   Declare& raw(std::string name, Get get) {
     using Raw = typename std::remove_cvref_t<decltype(get(std::declval<const Part&>()))>::value_type;
-    // Times and bytes are below 2^63 in every table that was loaded.
+    // Times and bytes are below 2^63 in every loaded table.
     constexpr Type kType = std::is_same_v<Raw, uint64_t> ? Type::int64 : type_of<Raw>();
     return add(std::move(name), kType, false, [get](const std::shared_ptr<const Part>& part, Rows rows) {
       Column made = started(kType, rows);
@@ -71,8 +71,8 @@ class Declare {
     });
   }
 
-  // A column of what get(part, key) returns: a number, a truth, a time, bytes, an id, an optional of one of these; a
-  // text, of which there are few.
+  // A column of the values of get(part, key): a number, a bool, a time, bytes, an id, an optional of these, or one of a
+  // few texts.
   template <class Get>
   Declare& column(std::string name, Get get) {
     using Got = std::remove_cvref_t<std::invoke_result_t<Get, const Part&, Key>>;
@@ -99,7 +99,7 @@ class Declare {
     }
   }
 
-  // A column of texts that few ids name: text(part, id) is asked once for each id; none and an empty text are null.
+  // A column of texts by id: calls text_of(part, id) once for each id. Null for none and for an empty text.
   template <class Get, class TextOf>
   Declare& named(std::string name, Get get, TextOf text_of) {
     return add(std::move(name), Type::words, true,
@@ -261,14 +261,14 @@ class Declare {
   Table table_;
 };
 
-// Of a table of the model: a row is named by its id.
+// Declares a table of the model, whose rows have ids.
 template <class Id, class RowsOf>
 Declare<Id> declare_ids(std::string name, RowsOf rows) {
   return Declare<Id>(std::move(name), rows,
                      [](const Part&, uint64_t row) { return Id{static_cast<uint32_t>(row + 1)}; });
 }
 
-// Of rows that were worked out: all_of(part) is a vector of them.
+// Declares a table of derived rows: all_of(part) returns a vector of them.
 template <class Row, class AllOf>
 Declare<const Row&> declare_rows(std::string name, AllOf all_of) {
   return Declare<const Row&>(

@@ -1,5 +1,5 @@
-// The tables that a recording is read as, from Python and by exports: what docs/python.md lists. Ids are those of the
-// model: they count from 1 in their process, 0 is none.
+// The tables of a recording that Python and exports read; docs/python.md lists them. Ids are those of the model: they
+// start at 1 in each process, and 0 is none.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace tapelens::tables {
 
-// In the order in which a reader wants them.
+// In the order in which a reader needs them.
 std::span<const Table> all_tables();
-const Table* table_named(std::string_view name);  // null: there is none
+const Table* table_named(std::string_view name);  // null if no table has that name
 
-// ---- by subject, each in a file of its own
-std::vector<Table> process_tables();  // processes.cpp: processes, devices, steps, regions, what went wrong
+// ---- by subject, each in its own file
+std::vector<Table> process_tables();  // processes.cpp: processes, devices, steps, regions, losses
 std::vector<Table> event_tables();    // events.cpp: allocations, timeline, operators
 std::vector<Table> graph_tables();    // graph.cpp: nodes, edges, saves
 std::vector<Table> peak_tables();     // peak.cpp: the peak set and its holders

@@ -31,15 +31,16 @@ std::string value_text(const Checksum& checksum) {
   return text;
 }
 
-// "weight" of "weight#2"; nothing of "#3", which has no name but its number. The place of an input in its call is no
-// such number.
+// "weight" of "weight#2"; empty for "#3", which is only a number. "input 2" stays: its number is the argument's
+// position.
 std::string_view base_name(std::string_view name) {
   if (name.starts_with("input ")) return name;
   return name.substr(0, name.find_last_not_of("0123456789#") + 1);
 }
 
-// Of several threads the values of one parameter are in order; those of all calls of backward or of torch.autograd.grad
-// are not, and without their ends (--steps) they are not even the same ones.
+// Whether values keep their order with several threads. Gradients and parameters do. Losses and returned gradients come
+// from all calls of backward and torch.autograd.grad in any order; with --steps, which cuts the run, even their set
+// varies.
 bool has_place(ChecksumOf of) { return of != ChecksumOf::loss && of != ChecksumOf::returned_gradient; }
 
 using Stream = std::vector<const Checksum*>;
@@ -51,7 +52,7 @@ Streams streams_of(const Process& process) {
   return streams;
 }
 
-// Where two streams differ first; the end of both if nowhere.
+// The index of the first difference of two streams; their size if equal.
 size_t first_difference(const Stream& a, const Stream& b) {
   const auto same = [](const Checksum* x, const Checksum* y) { return x->value == y->value; };
   return static_cast<size_t>(std::ranges::mismatch(a, b, same).in1 - a.begin());
@@ -64,17 +65,17 @@ Stream sorted(Stream stream) {
   return stream;
 }
 
-// What is left of both runs when what is the same has found itself.
+// The streams of both runs that differ: the constructor pairs equal streams and removes them.
 class Remaining {
  public:
   Remaining(const Process& bare, const Process& other, bool is_cut)
       : bare_(streams_of(bare)), other_(streams_of(other)) {
-    // --steps counts the steps of one optimizer: how far other threads had come by then is chance.
+    // --steps counts the steps of one optimizer, so the progress of other threads by then is arbitrary.
     if (is_cut && (bare.has_threads || other.has_threads)) cut();
     const bool has_threads = bare.has_threads || other.has_threads;
     pair([has_threads](const auto& a, const auto& b) {
       if (a.first != b.first) return false;
-      // Which of several threads had its loss first says nothing.
+      // Threads compute their losses in any order.
       const bool in_any_order = a.first.first == ChecksumOf::loss || (has_threads && !has_place(a.first.first));
       return is_same(a.second, b.second) || (in_any_order && is_same(sorted(a.second), sorted(b.second)));
     });
@@ -137,7 +138,8 @@ class Remaining {
   Streams bare_, other_;
 };
 
-// A step is the first optimizer's; where others step at the same time, what they do after its last one is no step more.
+// Steps are those of the first optimizer. If others step at the same time, their work after its last step is not
+// another step.
 uint64_t steps_of(const Process& process) {
   uint64_t steps = 0;
   size_t longest = 0;
@@ -150,7 +152,7 @@ uint64_t steps_of(const Process& process) {
 
 void count(const Process& process, bool is_cut, Compared& compared) {
   for (const Checksum& checksum : process.checksums) {
-    if (is_cut && process.has_threads && !has_place(checksum.of)) continue;  // it is not compared
+    if (is_cut && process.has_threads && !has_place(checksum.of)) continue;  // not compared
     (checksum.of == ChecksumOf::loss                ? compared.losses
      : checksum.of == ChecksumOf::gradient          ? compared.gradients
      : checksum.of == ChecksumOf::returned_gradient ? compared.returned_gradients
@@ -161,9 +163,9 @@ void count(const Process& process, bool is_cut, Compared& compared) {
   compared.parameters_left_out += process.parameters_left_out;
 }
 
-// Each process once, with a rank: then ranks say which is which.
+// Whether every process has a different rank; ranks then pair the processes.
 bool has_ranks(const std::vector<Process>& processes) {
-  for (size_t i = 0; i < processes.size(); ++i) {  // they are in the order of their ranks
+  for (size_t i = 0; i < processes.size(); ++i) {  // sorted by rank
     if (processes[i].rank < 0 || (i > 0 && processes[i].rank == processes[i - 1].rank)) return false;
   }
   return true;
@@ -233,7 +235,7 @@ std::optional<Difference> compare(const Run& bare, const Run& other) {
   std::optional<Difference> first;
   for (size_t i = 0; i < std::max(left.size(), others.size()); ++i) {
     const Process& a = i < left.size() ? *left[i] : none;
-    // Without ranks this pairs what is left by its place: that something differs is certain, of whom is not.
+    // Without ranks, the remaining processes pair by index: they certainly differ, but the pairs are arbitrary.
     const auto partner = std::ranges::find(others, a.rank, &Process::rank);
     const Process& b = by_rank && &a != &none ? (partner != others.end() ? **partner : none)
                        : i < others.size()    ? *others[i]

@@ -1,4 +1,4 @@
-// A file that is closed with its holder.
+// Closes a file with its owner.
 #pragma once
 
 #include <cstdio>

@@ -7,11 +7,11 @@
 namespace tapelens::verify {
 namespace {
 
-// Pieces of lines: a line may be longer than the memory.
+// Reads lines in pieces, because a line may be longer than memory.
 class Lines {
  public:
   explicit Lines(const std::string& path) : file_(fopen(path.c_str(), "re")) {}
-  // Up to `most` bytes of what is left of the line, with its end; empty: the file ends.
+  // At most `most` bytes of the rest of the line, including its end; empty at the end of the file.
   std::string piece(size_t most = 65536) {
     std::string text;
     for (int c; file_ != nullptr && text.size() < most && (c = getc(file_.get())) != EOF;) {
@@ -25,7 +25,7 @@ class Lines {
   File file_;
 };
 
-// The line in quotes, so that an empty one is not none.
+// Quotes the line, so that an empty line is visible.
 std::string quoted(const std::string& line) {
   constexpr size_t kMost = 120;
   if (line.empty()) return "";

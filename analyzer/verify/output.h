@@ -1,4 +1,4 @@
-// What two runs wrote to standard output, line by line: of programs that compute no gradients.
+// Compares the standard output of two runs line by line; used for programs that compute no gradients.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace tapelens::verify {
 
-// Of files that hold it; one that is not there is empty.
+// Takes paths of files with the output; a missing file counts as empty.
 uint64_t count_lines(const std::string& path);
-// The first line that differs; none: they are the same, byte for byte.
+// The first line that differs; none if the files are equal byte for byte.
 std::optional<Difference> compare_output(const std::string& bare, const std::string& other);
 
 }  // namespace tapelens::verify

@@ -10,17 +10,17 @@
 namespace tapelens::verify {
 namespace {
 
-// What profiler/record/float64.py wrote: a line of JSON for each gradient, then its numbers.
+// Reads the file of profiler/record/float64.py: for each gradient a line of JSON, then its numbers.
 class Values {
  public:
   explicit Values(const std::string& path) : file_(fopen(path.c_str(), "re")) {}
 
   struct Head {
     std::string name;
-    uint64_t count = 0;  // 0: no ordinary tensor on the CPU
+    uint64_t count = 0;  // 0: not an ordinary tensor on the CPU
     bool has_float64 = false;
   };
-  // False at the end, and where the file is not what it should be: then it is not at_end().
+  // False at the end and on invalid input; on invalid input, at_end() is false too.
   bool next(Head& head) {
     std::string line;
     for (int c; file_ != nullptr && line.size() < kLongestLine && (c = getc(file_.get())) != EOF && c != '\n';)
@@ -35,7 +35,7 @@ class Values {
     return true;
   }
   bool at_end() const { return at_end_; }
-  // So many of the next numbers; false: there are fewer.
+  // Reads the next `count` numbers; false if the file has fewer.
   bool read(double* numbers, size_t count) { return fread(numbers, sizeof *numbers, count, file_.get()) == count; }
   bool skip(uint64_t count) { return fseeko(file_.get(), static_cast<off_t>(count * sizeof(double)), SEEK_CUR) == 0; }
   off_t place() const { return ftello(file_.get()); }
@@ -49,7 +49,8 @@ class Values {
 
 double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b); }
 
-// One gradient of the bare run, with float64 after it, and the same of the rewritten run; false: a file ends in it.
+// Compares one gradient of the bare run, followed by its float64 values, with that of the rewritten run. False if a
+// file ends early.
 bool compare(Values& bare, Values& rewritten, uint64_t count, GradientError& error) {
   constexpr size_t kAtOnce = 8192;
   std::vector<double> mine(kAtOnce), theirs(kAtOnce), exact(kAtOnce);
@@ -91,7 +92,7 @@ Rounding compare_values(const std::string& bare_path, const std::string& rewritt
   for (;;) {
     const bool has_mine = bare.next(mine), has_theirs = rewritten.next(theirs);
     if (!has_mine || !has_theirs) break;
-    // No file has more numbers than bytes.
+    // A file has fewer numbers than bytes, so a larger count is invalid.
     if (mine.name != theirs.name || mine.count != theirs.count || mine.count > uint64_t{1} << 48) {
       return unknown("the runs have different gradients");
     }
@@ -106,7 +107,7 @@ Rounding compare_values(const std::string& bare_path, const std::string& rewritt
   }
   if (!bare.at_end() || !rewritten.at_end()) return unknown("the runs have different gradients");
   if (rounding.gradients.empty()) return unknown("no gradient could be followed in float64");
-  // NaN first: it is the worst there is.
+  // NaN is the largest difference, so it comes first.
   std::ranges::stable_sort(rounding.gradients, [](const GradientError& a, const GradientError& b) {
     return std::pair(std::isnan(a.difference), a.difference) > std::pair(std::isnan(b.difference), b.difference);
   });

@@ -1,4 +1,5 @@
-// Some rewrites add the same numbers in another order: how far that is from what the program itself rounds.
+// Some rewrites add the same numbers in another order. This compares their effect with the rounding of the program
+// itself.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@
 
 namespace tapelens::verify {
 
-// The gradients of the first step as two runs of the same program left them (Run::values), those of the bare one
-// followed in float64. Where a file cannot be read, or they have different gradients, Rounding::unknown says so.
+// Compares the first step's gradients of two runs of the same program (Run::values); those of the bare run also have
+// float64 values. Rounding::unknown has the reason if a file is unreadable or the gradients do not match.
 Rounding compare_values(const std::string& bare, const std::string& rewritten);
 
 }  // namespace tapelens::verify

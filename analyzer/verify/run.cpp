@@ -41,7 +41,7 @@ Run::Process process_of(const model::Process& process, const model::Text& text) 
   made.has_threads = std::ranges::any_of(process.information, [&](const model::Information& information) {
     return text.string(information.key) == trace::kChecksumsOfThreads;
   });
-  // A spool that nobody vouches for may name any step.
+  // A spool is unverified input and may name any step.
   const uint64_t ends = process.optimizer_steps.size() + 1;
   std::erase_if(made.checksums, [&](const Checksum& checksum) {
     made.gradients_left_out += checksum.of == ChecksumOf::gradient_left_out ? 1 : 0;
@@ -51,13 +51,13 @@ Run::Process process_of(const model::Process& process, const model::Text& text) 
   return made;
 }
 
-// Without what the checksums took: those are in the step before or after the border that they are taken at.
+// Subtracts the time of the checksums, which fall into the step before or after the end at which they are taken.
 std::optional<int64_t> median_step(const peak::Analysis& analysis) {
   const model::Process& process = analysis.process();
   std::vector<int64_t> durations;
   for (const model::Step& step : analysis.steps()) {
     if (step.when.end == model::kNever) continue;
-    // The first begins with the process: with its imports.
+    // The first step starts at the first operator, because the process starts with its imports.
     model::Time begin = step.when.begin;
     if (step.index == 0 && process.operators.rows() > 0) begin = process.operators.begin[model::OperatorId{1}];
     int64_t spent = 0;

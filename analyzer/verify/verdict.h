@@ -1,5 +1,5 @@
-// What `tapelens verify` says of a program and what was rewritten in it. verdict_json.h writes and reads it,
-// verdict_text.h has its sentences; docs/verify.md explains both.
+// The result of `tapelens verify`. verdict_json.h writes and reads it, verdict_text.h prints it; docs/verify.md
+// explains both.
 #pragma once
 
 #include <cstdint>
@@ -17,57 +17,57 @@ using model::Bytes;
 struct Difference {
   enum class Kind : uint8_t { loss, gradient, parameter, returned_gradient, output, exit_code };
   Kind kind{};
-  int32_t rank = -1;                   // of the process in which it is; -1: of none that has one
-  uint64_t step = 0;                   // from 0; of an output the line, from 1; of an exit code 0
-  std::string name;                    // of the parameter, or of the input of torch.autograd.grad: "input 2"
-  std::string bare, rewritten;         // the values as text; empty: there is none
-  std::string rewrite;                 // that makes it, if it was found
-  std::optional<rewrites::Site> site;  // of that rewrite, if it was found; without Site::finding
+  int32_t rank = -1;                   // of its process; -1 if the process has no rank
+  uint64_t step = 0;                   // from 0; for output the line, from 1; for an exit code 0
+  std::string name;                    // the parameter, or the input of torch.autograd.grad: "input 2"
+  std::string bare, rewritten;         // the values as text; empty: missing
+  std::string rewrite;                 // that makes the difference, if found
+  std::optional<rewrites::Site> site;  // of that rewrite, if found; without Site::finding
   bool operator==(const Difference&) const = default;
 };
 const char* kind_name(
     Difference::Kind kind);  // "loss", "gradient", "parameter", "returned_gradient", "output", "exit_code"
 
-// How far a gradient is from another of the first step: the largest difference of two elements, divided by the largest
-// element of the bare program's gradient in float64. NaN: it is no finite number.
+// How far two versions of a gradient of the first step differ: the largest difference of two elements, divided by the
+// largest element of the bare gradient in float64. NaN: not finite.
 struct GradientError {
   std::string name;                // of the parameter
-  double difference = 0;           // of the bare and the rewritten run
-  double bare = 0, rewritten = 0;  // of each from float64
+  double difference = 0;           // bare against rewritten
+  double bare = 0, rewritten = 0;  // each against float64
   bool operator==(const GradientError&) const = default;
 };
 struct Rounding {
-  std::string unknown;                   // why there are no figures; empty: there are
+  std::string unknown;                   // the reason for missing figures; empty: they exist
   std::vector<GradientError> gradients;  // the largest difference first
-  uint64_t left_out = 0;                 // gradients that could not be followed in float64
+  uint64_t left_out = 0;                 // gradients without float64 values
   bool operator==(const Rounding&) const = default;
 };
 
-// How much was compared, and how many of which kind could not be: no ordinary tensors on the CPU.
+// The amount that was compared, and the tensors that were not, because they are not ordinary CPU tensors.
 struct Compared {
   uint64_t steps = 0, losses = 0, gradients = 0, parameters = 0;
   uint64_t gradients_left_out = 0, parameters_left_out = 0;
   uint64_t returned_gradients = 0;  // by torch.autograd.grad
-  uint64_t output_lines = 0;        // of standard output: of a patched program that computes no gradients
+  uint64_t output_lines = 0;        // lines of standard output, for a patched program without gradients
 
   uint64_t values() const { return gradients + parameters + returned_gradients; }
   bool operator==(const Compared&) const = default;
 };
 
-// Of one run. Peaks are of the process and the device with the largest.
+// Figures of one run. Peaks are from the process and the device with the largest peak.
 struct Figures {
   int exit_code = 0;
   Bytes peak;
-  Bytes last_step_peak;            // of the last step with a backward: some rewrites have to see one first
+  Bytes last_step_peak;            // last step with a backward; some rewrites start after the first
   Bytes saved_peak;                // peak::saved_for_backward()
-  std::optional<int64_t> step_ns;  // median over the steps, the first left out if there are others; of that process
-  // Of each step of the first process: the loss of the last backward in it (NaN: none), and of all gradients together.
+  std::optional<int64_t> step_ns;  // median over the steps but the first (if there are others), in that process
+  // By step of the first process: the loss of the step's last backward (NaN: none), and a checksum of all gradients.
   std::vector<double> loss;
   std::vector<uint64_t> gradient_checksum;
   bool operator==(const Figures&) const = default;
 };
 
-// Of the process with the largest peak: peak::RewrittenTotal says what each number is.
+// From the process with the largest peak; peak::RewrittenTotal describes each number.
 struct Applied {
   std::string rewrite;
   int level = 0;
@@ -82,11 +82,11 @@ struct Skipped {
   bool operator==(const Skipped&) const = default;
 };
 
-// What `tapelens verify --patch` ran instead of rewrites: then all that is called rewritten here is the patched
-// program's, and there is nothing applied, nothing skipped and no rounding.
+// Set by `tapelens verify --patch`. All members named `rewritten` are then those of the patched program; no rewrite is
+// applied or skipped, and there is no rounding.
 struct Patch {
-  std::vector<std::string> files;   // that it changes, as the repository names them
-  std::vector<std::string> unseen;  // of those, that no operator of the patched run was called from
+  std::vector<std::string> files;   // changed by the patch, relative to the repository
+  std::vector<std::string> unseen;  // those without any operator call in the patched run
   // Gradients that only one of the runs has; all others were compared.
   uint64_t gradients_of_bare = 0, gradients_of_patched = 0;
   bool operator==(const Patch&) const = default;
@@ -96,21 +96,21 @@ enum class Answer : uint8_t { identical, different, none };
 const char* answer_name(Answer answer);  // "identical", "different", "none"
 
 struct Verdict {
-  // False: two bare runs differ, `difference` is theirs, and nothing is said of the rewrites.
+  // False if two bare runs differ; `difference` is theirs, and the rewrites were not judged.
   bool is_deterministic = true;
   std::optional<Difference> difference;  // the first
-  std::optional<Rounding> rounding;      // what differs comes from rewrites that add in another order alone
+  std::optional<Rounding> rounding;      // set if only rewrites that reorder sums make the difference
   Compared compared;
   Figures bare, rewritten;
   std::optional<Patch> patch;
   std::vector<Applied> applied;
   std::vector<Skipped> skipped;
-  // Why no rewrite was applied anywhere: then the runs are two of one program. Empty: one was, or it is a patch.
+  // Why no rewrite was applied anywhere, so that both runs are the same program. Empty if one was, or for a patch.
   std::string why_nothing_applied;
 
-  // The same losses alone prove nothing of the gradients: then there is none.
+  // Equal losses alone say nothing about the gradients; the answer is then none.
   Answer answer() const;
-  // What the second run is called: the key of its figures, of its values in a difference, and of its column.
+  // The name of the second run: key of its figures and its values in a difference, and title of its column.
   const char* second() const { return patch ? "patched" : "rewritten"; }
   bool operator==(const Verdict&) const = default;
 };

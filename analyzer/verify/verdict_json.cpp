@@ -13,7 +13,7 @@ namespace tapelens::verify {
 
 namespace {
 
-// Of keys in the order in which they are written.
+// Keeps keys in the order of writing.
 using Json = nlohmann::ordered_json;
 
 // ---- writing
@@ -61,7 +61,7 @@ Json difference_json(const Difference& d, const char* other) {
           {"site", d.site ? site_json(*d.site) : Json(nullptr)}};
 }
 
-// What only some programs have is there only if it is not 0.
+// Keys that only some programs have are left out if 0.
 Json compared_json(const Compared& c) {
   Json made = {{"steps", c.steps}, {"losses", c.losses}, {"gradients", c.gradients}, {"parameters", c.parameters}};
   if (c.returned_gradients > 0) made["returned_gradients"] = c.returned_gradients;
@@ -87,11 +87,11 @@ Json rounding_json(const Rounding& rounding) {
   return {{"unknown", or_null(rounding.unknown)}, {"gradients", std::move(gradients)}, {"left_out", rounding.left_out}};
 }
 
-// ---- reading: what is not as it should be throws a Json::exception
+// ---- reading: throws a Json::exception on invalid input
 
 [[noreturn]] void refuse(const char* why, const Json& value) { throw Json::out_of_range::create(406, why, &value); }
 
-// A whole number from 0 to `most`. Never by Json::get, which makes one of whatever is a number.
+// A whole number from 0 to `most`. Does not use Json::get, which converts any number.
 template <class Number>
 Number whole(const Json& value, Number most = std::numeric_limits<Number>::max()) {
   const uint64_t number = value.get_ref<const Json::number_unsigned_t&>();
@@ -103,7 +103,7 @@ uint64_t count(const Json& value) { return static_cast<uint64_t>(whole<int64_t>(
 Bytes bytes(const Json& value) { return Bytes{whole<int64_t>(value)}; }
 
 std::string text(const Json& value) { return value.get_ref<const std::string&>(); }
-// A string, or nothing where there is null; what is empty is written so.
+// A string, or an empty string for null; empty strings are written as null.
 std::string text_or_null(const Json& value) {
   if (value.is_null()) return {};
   if (text(value).empty()) refuse("an empty string", value);
@@ -133,7 +133,7 @@ Figures figures_of(const Json& from) {
   f.last_step_peak = bytes(from.at("last_step_peak_bytes"));
   f.saved_peak = bytes(from.at("saved_peak_bytes"));
   if (const Json& ns = from.at("step_ns"); !ns.is_null()) {
-    // Less than nothing where the checksums took longer than the step.
+    // May be negative: the checksums can take longer than the step.
     if (!ns.is_number_integer() || (ns.is_number_unsigned() && ns.get<uint64_t>() > uint64_t{1} << 62)) {
       refuse("no time", ns);
     }

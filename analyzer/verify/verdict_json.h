@@ -1,4 +1,4 @@
-// The verdict as JSON: the one writer and the one reader of what `tapelens verify --format json` writes.
+// The only writer and reader of the JSON that `tapelens verify --format json` prints.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace tapelens::verify {
 
 std::string verdict_json(const Verdict& verdict);
 
-// Nobody vouches for the text: it has every key that verdict_json() writes, with whole numbers where those are (a
-// fraction, or what no int64_t holds, is none), and it does not contradict itself; else it is no verdict. `name`: of
-// the file, for the error. Text in the verdict may be anything that is UTF-8.
+// The text is unverified. It must have every key of verdict_json(), whole numbers within int64_t where those belong,
+// and no contradictions; otherwise the result is an error. `name` is the file's, for the error. Strings in the verdict
+// may be any UTF-8.
 trace::Result<Verdict> read_verdict(std::string_view json, std::string_view name);
 
 }  // namespace tapelens::verify

@@ -15,7 +15,7 @@ using report::pad_left;
 using report::pad_right;
 using report::plural;
 
-// What was not compared; empty: everything was.
+// The tensors that were not compared; empty if all were.
 std::string left_out_text(const Compared& c) {
   if (c.gradients_left_out + c.parameters_left_out == 0) return "";
   return " " + plural(c.gradients_left_out, "gradient", "gradients") + " and " +
@@ -25,7 +25,7 @@ std::string left_out_text(const Compared& c) {
 
 std::string or_none(const std::string& value) { return value.empty() ? "none" : value; }
 
-// Those of the process with the largest peak. Where another one alone has such a rewrite, its name is not known here.
+// Reordering rewrites of the process with the largest peak. The names in other processes are not known here.
 std::string names_of_reordering(const Verdict& v) {
   std::string names;
   for (const Applied& one : v.applied) {
@@ -34,7 +34,7 @@ std::string names_of_reordering(const Verdict& v) {
   return names.empty() ? "a rewrite" : names;
 }
 
-// How far each gradient is from that of the bare run, and both from float64.
+// The distance of each gradient to that of the bare run, and of both to float64.
 std::string rounding_text(const Rounding& rounding) {
   if (!rounding.unknown.empty()) return "\nHow far they are apart is not known: " + rounding.unknown + ".\n";
   constexpr size_t kMost = 8;

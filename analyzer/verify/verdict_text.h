@@ -1,4 +1,4 @@
-// The verdict in words: the text of `tapelens verify`, and the sentences of it that the window says as well.
+// The verdict as text, for `tapelens verify`; the window shows some of its sentences.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace tapelens::verify {
 
-// All of it. `last_words`: the end of what the second run wrote, for a difference of the exit code; may be empty.
+// The whole text. `last_words` is the end of the second run's output, shown if exit codes differ; may be empty.
 std::string verdict_text(const Verdict& verdict, std::string_view last_words);
 
 // "3 steps: 3 losses, 12 gradients, 12 parameters after their step"
 std::string compared_text(const Compared& compared);
 // "gradient of layer1.0.weight in step 2 of rank 1", "exit code"
 std::string where_text(const Difference& difference);
-// Of a verdict that has a difference: "0.5 bare, none rewritten"
+// Needs a difference: "0.5 bare, none rewritten"
 std::string values_text(const Verdict& verdict);
-// "It comes from wide-save ReluBackward0.result in Net.a*, train.py:7.", or that it was not found.
+// "It comes from wide-save ReluBackward0.result in Net.a*, train.py:7.", or that the rewrite was not found.
 std::string origin_text(const Verdict& verdict);
-// Of a program that differs by itself: "two bare runs differ first in the loss in step 0. Nothing can be said of ..."
+// For a nondeterministic program: "two bare runs differ first in the loss in step 0. Nothing can be said of ..."
 std::string not_deterministic_text(const Verdict& verdict);
-// What a patch leaves open: " 3 gradients of the bare run are not computed with the patch."; empty: nothing.
+// The gaps of a patch: " 3 gradients of the bare run are not computed with the patch."; empty if none.
 std::string patch_text(const Patch& patch);
 
 }  // namespace tapelens::verify

@@ -15,25 +15,25 @@ namespace {
 using trace::Error;
 using trace::ErrorKind;
 
-// Runs with less and less of what is applied.
+// Searches for the rewrite that makes the difference, by runs with fewer rewrites.
 class Search {
  public:
   Search(Runs& runs, const rewrites::Settings& applying, const Run& bare, const Run& rewritten)
       : runs_(runs), applying_(applying), bare_(bare), rewritten_(rewritten) {}
 
-  // Whether all of the difference comes from rewrites that add in another order, which is what they say of themselves:
-  // the run without them, and with all else, is the same as the bare one.
+  // Whether only rewrites that reorder sums make the difference, as those rewrites declare: the run without them, and
+  // with all others, equals the bare one.
   bool is_rounding() {
     if (std::ranges::none_of(rewritten_.applied, rewrites::reorders_sums, &rewrites::Site::rewrite)) return false;
     rewrites::Settings others = applying_;
     std::erase_if(others.allowed, rewrites::reorders_sums);
     std::erase_if(others.sites, [](const rewrites::Site& site) { return rewrites::reorders_sums(site.rewrite); });
-    if (others.level.empty() && others.allowed.empty() && others.sites.empty()) return true;  // that is the bare one
+    if (others.level.empty() && others.allowed.empty() && others.sites.empty()) return true;  // the bare run itself
     const auto answer = differs(others, "without what adds in another order");
     return answer && !*answer;
   }
 
-  // Fills in the rewrite and the site, as far as they can be found.
+  // Fills in the rewrite and the site if the search finds them.
   void find(Difference& difference) {
     if (applying_.level.empty() && applying_.allowed.empty()) {
       if (const auto site = first_site(applying_.sites)) take(*site, difference);
@@ -51,7 +51,7 @@ class Search {
     std::vector<rewrites::Site> sites;
     std::ranges::copy_if(rewritten_.applied, std::back_inserter(sites),
                          [&](const rewrites::Site& site) { return site.rewrite == difference.rewrite; });
-    // Alone, and found again by what a plan can say of them, they may make no difference: then no site is named.
+    // The sites in a plan, without the rest, may make no difference. Then no site is named.
     if (sites.size() > 1 && !differs(at(sites, sites.size()), "the sites of " + difference.rewrite).value_or(false))
       return;
     if (const auto site = first_site(sites)) take(*site, difference);
@@ -61,7 +61,7 @@ class Search {
   static void take(const rewrites::Site& site, Difference& difference) {
     difference.rewrite = site.rewrite;
     difference.site = site;
-    difference.site->finding.clear();  // which of a plan's it was says nothing of the program
+    difference.site->finding.clear();  // the number of a plan's finding means nothing for the program
   }
 
   std::optional<rewrites::Site> first_site(const std::vector<rewrites::Site>& sites) {
@@ -77,7 +77,7 @@ class Search {
     return applying;
   }
 
-  // What the level and --allow have everywhere stays so; what only the plan names stays at its sites.
+  // Rewrites of the level and of --allow apply everywhere; those only in the plan stay at its sites.
   rewrites::Settings only(const std::vector<std::string>& ids) const {
     rewrites::Settings applying = applying_;
     applying.level.clear();
@@ -95,7 +95,8 @@ class Search {
     return applying;
   }
 
-  // The number of the first of `all` that makes the difference: none of them makes none, all of them do.
+  // Bisects `all` for the number of the first that makes the difference. Assumes a difference with all of them, and no
+  // difference without any.
   std::optional<size_t> first(size_t all, const std::string& what,
                               const std::function<rewrites::Settings(size_t)>& of) {
     if (all == 0) return std::nullopt;
@@ -143,7 +144,7 @@ Rounding unknown(const std::string& why) {
   return rounding;
 }
 
-// Runs the program twice more: bare, followed in float64, and rewritten.
+// Runs the program twice more: bare with float64 values, and rewritten.
 Rounding measure_rounding(Runs& runs, const rewrites::Settings& rewrites, const Run& bare) {
   const auto exact = runs.run({}, {.name = "values-bare", .values = true, .float64 = true});
   if (!exact) return unknown(exact.error().message);
@@ -171,7 +172,7 @@ Error not_complete(const std::string& run) {
           ErrorKind::incomplete};
 }
 
-// The first run. `needs_values`: of losses, gradients or parameters.
+// The first run. `needs_values`: losses, gradients or parameters must exist.
 trace::Result<Run> run_bare(Runs& runs, bool needs_values) {
   runs.tell("run 1: bare");
   auto bare = runs.run({}, {.name = "bare", .is_shown = true});
@@ -204,7 +205,7 @@ trace::Result<Run> run_bare(Runs& runs, bool needs_values) {
   return bare;
 }
 
-// Where the runs differ: whether the program does so by itself. Then that is the verdict's difference.
+// If the runs differ: whether two bare runs do too. Then their difference is the verdict's.
 using Compare = std::function<std::optional<Difference>(const Run& bare, const Run& other)>;
 trace::Result<bool> differs_by_itself(Runs& runs, const Run& bare, const Compare& compared, Verdict& verdict) {
   runs.tell("run 3: bare again, since they differ");
@@ -217,7 +218,7 @@ trace::Result<bool> differs_by_itself(Runs& runs, const Run& bare, const Compare
   return true;
 }
 
-// Of a rewritten run in which no rewrite was applied.
+// For a rewritten run in which no rewrite was applied.
 std::string why_nothing_applied(const Run& run, const rewrites::Settings& rewrites) {
   if (!run.why_not_rewritten.empty()) return run.why_not_rewritten;
   const std::string where = run.is_cut ? " in the steps that were compared" : "";

@@ -1,5 +1,5 @@
-// From runs to the verdict, of rewrites or of a patch: which runs are needed, what they are compared for and, where
-// they differ, the search for the site that makes the difference. Pure logic: whoever calls it has the runs made.
+// Computes the verdict on rewrites or a patch: decides which runs it needs, compares them and, if they differ, searches
+// for the responsible site. Pure logic: the caller makes the runs.
 #pragma once
 
 #include <string>
@@ -12,35 +12,35 @@
 
 namespace tapelens::verify {
 
-// What runs the program, always with the same arguments. The command line runs a command; tests make runs up.
+// Runs the program, always with the same arguments. The command line runs a command; tests return synthetic runs.
 class Runs {
  public:
   struct Wanted {
-    std::string name;       // of this run, each its own: "bare", "rewritten", "search-1"
-    bool is_shown = false;  // what the program writes goes where the user sees it
-    bool values = false;    // Run::values
-    bool float64 = false;   // and those followed in float64
-    bool patched = false;   // the program with the patch
+    std::string name;       // unique for each run: "bare", "rewritten", "search-1"
+    bool is_shown = false;  // the program's output goes to the user's terminal
+    bool values = false;    // writes Run::values
+    bool float64 = false;   // with float64 values
+    bool patched = false;   // runs the program with the patch
   };
-  // `rewrites`: off for a bare run. An error: the program could not be run, or its recording not be read; a program
-  // that ends with an exit code has been run.
+  // `rewrites` is off for a bare run. An error means that the program could not start or its recording is unreadable; a
+  // program that exits with a code has run.
   virtual trace::Result<Run> run(const rewrites::Settings& rewrites, const Wanted& wanted) = 0;
-  // What is going on, one line.
+  // Reports progress, one line.
   virtual void tell(const std::string& line) = 0;
 
  protected:
   ~Runs() = default;
 };
 
-// An error: nothing was compared, and why.
+// An error means that nothing was compared, and says why.
 trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites);
 
-// A file that a patch changes. `original` and `copy` are what Run::files has where a stack names the one or the other.
+// A file that a patch changes. `original` and `copy` are the paths in Run::files if stacks name them.
 struct PatchedFile {
-  std::string name;  // in the repository
+  std::string name;  // relative to the repository
   std::string original, copy;
 };
-// An error as above; one is that the patched run had an original where it should have had the copy.
+// Errors as above; also an error if the patched run used an original instead of its copy.
 trace::Result<Verdict> verify_patch(Runs& runs, const std::vector<PatchedFile>& files);
 
 }  // namespace tapelens::verify

@@ -1,4 +1,4 @@
-// What the page of findings writes, copies and opens: plans, patches, commands, results of verify.
+// The files and commands of the page of findings: plans, patches, results of verify.
 #include <QApplication>
 #include <QClipboard>
 #include <QFileDialog>

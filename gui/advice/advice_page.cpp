@@ -181,11 +181,11 @@ QWidget* AdvicePage::make_list() {
   view_->header()->setStretchLastSection(false);
   view_->header()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   for (const int hidden : {FindingsTree::bytes, FindingsTree::severity, FindingsTree::times, FindingsTree::check})
-    view_->hideColumn(hidden);  // said of the selected one, and exported
+    view_->hideColumn(hidden);  // the pane of the selected finding shows it, and exports contain it
   view_->installEventFilter(this);
   view_->viewport()->installEventFilter(this);
   connect(view_->header(), &QHeaderView::sectionResized, this, [this] { drawn_ = drawn_ || !is_fitting_; });
-  // What is below an entry has longer numbers.
+  // The rows below an entry have longer numbers.
   connect(view_, &QTreeView::expanded, this, &AdvicePage::fit_columns);
   connect(view_, &QTreeView::collapsed, this, &AdvicePage::fit_columns);
   connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AdvicePage::select);
@@ -255,7 +255,7 @@ void AdvicePage::show_state() {
   show_selected();
 }
 
-// All columns are seen at once, until somebody draws one wider or narrower.
+// All columns fit the view until the user resizes one.
 void AdvicePage::fit_columns() {
   if (drawn_ || model_.is_empty()) return;
   is_fitting_ = true;
@@ -265,7 +265,7 @@ void AdvicePage::fit_columns() {
   for (const int at : {FindingsTree::number, FindingsTree::change, FindingsTree::after, FindingsTree::fixing}) {
     if (view_->isColumnHidden(at)) continue;
     view_->resizeColumnToContents(at);
-    // "−12.0 MiB with others" has two lines.
+    // "−12.0 MiB with others" takes two lines.
     if (at == FindingsTree::change) view_->setColumnWidth(at, std::min(view_->columnWidth(at), 14 * letter + 2 * kGap));
     left -= view_->columnWidth(at);
   }
@@ -275,13 +275,13 @@ void AdvicePage::fit_columns() {
   is_fitting_ = false;
 }
 
-// The filter and the row that the view says.
+// Applies the filter and the selection of the view.
 void AdvicePage::show_selected() {
   const View& view = session_.view();
   if (filter_edit_->text() != view.filter) filter_edit_->setText(view.filter);
   filter_.set_filter(view.filter);
   lists_->setCurrentIndex(filter_.rowCount() > 0 || model_.is_empty() ? 0 : 1);
-  // An entry stands for its first finding: it stays selected where it is.
+  // A selected entry stays selected: it has the id of its first finding.
   const QModelIndex current = filter_.mapToSource(view_->currentIndex());
   QModelIndex wanted = model_.index_of(view.finding);
   if (current.isValid() && wanted.isValid() && model_.finding(current).id == model_.finding(wanted).id)

@@ -1,4 +1,4 @@
-// The findings: which memory is avoidable, what the peak is without it, and the plan that fixes it.
+// The findings: the avoidable memory, the peak without it, and the plan that fixes it.
 #pragma once
 
 #include "gui/models/findings_tree.h"
@@ -29,11 +29,11 @@ class AdvicePage : public Page {
   void find() override;
   void take_focus() override;
 
-  // Writes what is ticked and a rewrite fixes.
+  // Writes a plan of the ticked findings that a rewrite fixes.
   trace::Status save_plan(const QString& path);
-  // Writes the patch of the finding that is selected.
+  // Writes the patch of the selected finding.
   trace::Status save_patch(const QString& path);
-  // Shows what `tapelens verify --format json` wrote.
+  // Shows the output of `tapelens verify --format json`.
   void open_verify(const QString& path);
 
  protected:
@@ -56,13 +56,13 @@ class AdvicePage : public Page {
   void ask_verify();
   void look_for_verify();
   QString beside_recording(const QString& ending) const;
-  QString command() const;  // empty: a plan has to be saved first, or nothing is ticked that a rewrite fixes
+  QString command() const;  // empty: a plan must be saved first, or no rewritable finding is ticked
   EntryWords words_of(const QModelIndex& index) const;
 
   Session& session_;
   FindingsTree model_;
   FindingsFilter filter_;
-  QString plan_path_;  // of what is ticked now; empty: it was not saved
+  QString plan_path_;  // plan of the currently ticked findings; empty: not saved
 
   QStackedWidget *states_, *lists_;
   QLabel *message_, *headline_, *remark_, *refused_;
@@ -73,7 +73,7 @@ class AdvicePage : public Page {
   QPushButton *tick_all_, *tick_none_, *save_, *copy_, *open_;
   QTreeView* view_;
   FindingPane* finding_;
-  bool is_fitting_ = false, drawn_ = false;  // columns: now, by code; once, by hand
+  bool is_fitting_ = false, drawn_ = false;  // the code resizes columns; the user resized one
 };
 
 }  // namespace tapelens::gui

@@ -1,11 +1,11 @@
-// How cells of the tree of findings are drawn where the style's own way does not do.
+// Draws cells of the tree of findings that need more than the style's default.
 #pragma once
 
 #include <QStyledItemDelegate>
 
 namespace tapelens::gui {
 
-// Rows of two lines; what changes next to nothing steps back.
+// Draws rows of two lines; dims values of almost no effect.
 class FindingDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -15,8 +15,8 @@ class FindingDelegate : public QStyledItemDelegate {
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;
 };
 
-// An entry's number in the colour of its severity, errors and warnings with a mark, and its box with an outline that is
-// seen on a dark ground too: the style makes it of the window's colour.
+// Draws an entry's number in the color of its severity, a mark for errors and warnings, and an outline around the
+// checkbox. The style draws the checkbox in the window's color, which is invisible on a dark background.
 class NumberDelegate final : public FindingDelegate {
  public:
   using FindingDelegate::FindingDelegate;

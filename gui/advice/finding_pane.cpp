@@ -95,7 +95,7 @@ QLabel* FindingPane::add_text(QBoxLayout& column) {
   label->setTextFormat(Qt::PlainText);
   label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   label->setFocusPolicy(Qt::ClickFocus);
-  // A long name is cut rather than the text beside it pushed out of sight.
+  // Cuts a long name, so that it does not push the text beside it out of sight.
   QSizePolicy policy = label->sizePolicy();
   policy.setHorizontalPolicy(QSizePolicy::Ignored);
   label->setSizePolicy(policy);
@@ -143,7 +143,7 @@ void FindingPane::show_finding(const advise::Finding* finding, const EntryWords&
   command_row_->setVisible(!entry.command.isEmpty());
   patch_->setVisible(!f.fix.edits.empty());
   patch_row_->setVisible(!f.fix.edits.empty());
-  // As git wants it; what is shown of it hides nothing.
+  // The patch stays as git needs it; the shown text makes hidden characters visible.
   patch_text_ = QString::fromStdString(check::unified_diff(f.fix.edits));
   patch_->show_diff(visible_lines(patch_text_.toStdString()));
   patch_->fit(kPatchLines);
@@ -193,7 +193,7 @@ void FindingPane::paint() {
   facts_->setText(
       QString("<b style='color:%1'>%2</b> &nbsp;%3")
           .arg(theme().severity(severity_).name(), severity_text_, facts_text_.toHtmlEscaped().replace('\n', "<br>")));
-  // Links take their colour from the palette when the text is set.
+  // Links get their color from the palette only when the text is set.
   evidence_->setText(
       QString(evidence_html_)
           .replace("<a ", QString("<a style='color:%1; text-decoration: none' ").arg(theme().accent.name())));

@@ -1,4 +1,4 @@
-// All that is known of one finding: what happens, what proves it, how it is fixed, and the source.
+// Describes one finding: the cause, the evidence, the fix, and the source.
 #pragma once
 
 #include <QScrollArea>
@@ -18,22 +18,22 @@ class DiffView;
 class Document;
 class SourcePane;
 
-// What is known of the entry that a finding is part of; empty: nothing beyond the finding.
+// The texts of the finding's entry; empty if they add nothing to the finding.
 struct EntryWords {
   QString title;
-  QString command;  // that fixes it without a change of the program
+  QString command;  // fixes it without a change of the program
 };
 
 class FindingPane : public QScrollArea {
   Q_OBJECT
  public:
   explicit FindingPane(QWidget* parent = nullptr);
-  // Null: asks to choose one. `document`: the recording that it is of.
+  // Null shows a hint to select a finding. `document`: the finding's recording.
   void show_finding(const advise::Finding* finding, const EntryWords& entry, const Document* document);
 
  Q_SIGNALS:
   void copied(const QString& text, const QString& what);
-  void saveWanted();  // of the patch
+  void saveWanted();  // saves the patch
   void evidenceClicked(tapelens::model::Interval when);
 
  protected:

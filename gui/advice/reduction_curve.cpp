@@ -16,7 +16,7 @@ namespace {
 QString bytes(Bytes value) { return QString::fromStdString(report::bytes_text(value)); }
 QString time(Time value) { return QString::fromStdString(report::time_text(value)); }
 
-constexpr int kLines = 9;  // of text, high
+constexpr int kLines = 9;  // height, in lines of text
 
 }  // namespace
 

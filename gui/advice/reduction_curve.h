@@ -1,4 +1,4 @@
-// The memory as it was recorded, and over it the memory without what is ticked.
+// The recorded memory, and over it the memory without the ticked findings.
 #pragma once
 
 #include <QWidget>
@@ -24,7 +24,7 @@ class ReductionCurve : public QWidget {
   bool event(QEvent* event) override;
 
  private:
-  void find_picture();  // made anew when the size or the subject is another
+  void find_picture();  // recomputes the picture if the size or the subject has changed
   QRectF plot() const;
   void describe();
 

@@ -1,4 +1,4 @@
-// What `tapelens verify` found out of a plan: the verdict in a strip across the page.
+// The result of `tapelens verify` for a plan: the verdict in a strip across the page.
 #pragma once
 
 #include <QWidget>
@@ -15,9 +15,9 @@ class VerifyPane : public QWidget {
   Q_OBJECT
  public:
   explicit VerifyPane(QWidget* parent = nullptr);
-  // Shows itself. A file that is none is said to be.
+  // Shows the pane. An invalid file shows an error.
   void open(const QString& path);
-  void clear();  // hides itself
+  void clear();  // hides the pane
 
  protected:
   void paintEvent(QPaintEvent* event) override;

@@ -18,7 +18,7 @@ enum ExitCode : int { kFine = 0, kUsage = 2, kUnreadable = 3 };
 
 void say_line(const QString& line) { std::fprintf(stderr, "tapelens-gui: %s\n", line.toUtf8().constData()); }
 
-// What Qt tells of the machine it runs on is no concern of who looks at a recording.
+// Qt's messages about the machine do not matter to the user, so they are dropped.
 void pass_on(QtMsgType type, const QMessageLogContext&, const QString& text) {
   for (const char* start : {"QStandardPaths: XDG_RUNTIME_DIR not set", "This plugin does not support "}) {
     if (text.startsWith(start)) return;
@@ -31,7 +31,7 @@ bool has_display() {
          !qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM");
 }
 
-// Opens what is asked for, waits until all of it is worked out, writes the pictures and ends.
+// Opens the recording, waits until all parts are computed, writes the pictures and exits.
 class Photographer : public QObject {
  public:
   Photographer(MainWindow& window, const WindowOptions& options) : window_(window), options_(options) {
@@ -56,7 +56,7 @@ class Photographer : public QObject {
       return;
     }
     done_ = true;
-    // After the pages have seen what came in, and laid it out.
+    // Gives the pages time to update their layout.
     QTimer::singleShot(200, this, [this] {
       const trace::Status written = write();
       written ? end(QString(), kFine) : end(written.error());

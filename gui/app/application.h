@@ -1,9 +1,9 @@
-// `tapelens-gui`: its command line and its window.
+// The command line and the window of `tapelens-gui`.
 #pragma once
 
 namespace tapelens::gui {
 
-// The exit code: 0 fine, 2 wrong usage, 3 a file cannot be read or a picture not be written.
+// Returns the exit code: 0 fine, 2 wrong usage, 3 unreadable file or unwritable picture.
 int run_application(int argc, char** argv);
 
 }  // namespace tapelens::gui

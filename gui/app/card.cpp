@@ -24,7 +24,7 @@ namespace tapelens::gui {
 namespace {
 
 constexpr int kEdge = 44, kRatio = 2;
-constexpr int kTitle = 46, kText = 21, kSmall = 17;  // pixels of letters
+constexpr int kTitle = 46, kText = 21, kSmall = 17;  // heights of letters in pixels
 constexpr int kFixes = 4;
 constexpr int kFixLine = 31;
 
@@ -35,7 +35,7 @@ QFont letters(int pixels, QFont::Weight weight = QFont::Normal) {
   return font;
 }
 
-// Without the folders of this machine: "/home/me/.venv/bin/python train.py" is "python train.py".
+// Removes the folders of this machine: "/home/me/.venv/bin/python train.py" becomes "python train.py".
 QString command_words(const QString& command) {
   QStringList words = command.split(' ', Qt::SkipEmptyParts);
   for (QString& word : words) {
@@ -51,7 +51,7 @@ struct Fix {
 struct Contents {
   WhatIfResult without;
   std::vector<Fix> fixes;
-  size_t left_out = 0;  // of the fixes
+  size_t left_out = 0;  // number of fixes that do not fit
 };
 
 Contents contents_of(const Subject& subject, const QSet<QString>& ticked) {
@@ -75,7 +75,7 @@ Contents contents_of(const Subject& subject, const QSet<QString>& ticked) {
     const bool is_automatic = entry.kind == advise::Entry::Kind::automatic;
     const QString place = is_automatic ? "tapelens run " + visible(report::applying_text(advice, entry))
                                        : visible(report::source_text(first.source));
-    // What an entry changes is known with all entries before it fixed: not of any choice of them.
+    // The change of an entry is known only with all entries before it fixed, not for any selection.
     out.fixes.push_back({place, visible(report::entry_title(advice, entry)),
                          ticked.isEmpty() ? signed_text(Bytes{} - entry.change()) : QString()});
   }

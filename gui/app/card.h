@@ -1,4 +1,4 @@
-// One picture to show others: the memory over time as it was and without findings, two numbers, and the fixes.
+// A picture to share: the memory over time with and without findings, two numbers, and the fixes.
 #pragma once
 
 #include <QSet>
@@ -15,10 +15,11 @@ namespace tapelens::gui {
 
 inline constexpr QSize kCardSize(1200, 675);  // device independent
 
-// Without `ticked`, by fingerprint; if none is, without all that counts in Advice::peak_after_all. Wants Part::advice.
+// Shows the memory without the findings in `ticked` (fingerprints). If that is empty: without all that count in
+// Advice::peak_after_all. Needs Part::advice.
 void paint_card(QPainter& painter, const Document& document, const Subject& subject, const QSet<QString>& ticked);
 
-// By the name's ending: .png, twice as many pixels, or .svg.
+// The file extension decides: .png (at double resolution) or .svg.
 trace::Status export_card(const Document& document, const Subject& subject, const QSet<QString>& ticked,
                           const QString& path, const Saving& saving = {});
 

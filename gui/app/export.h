@@ -1,4 +1,4 @@
-// What a page shows, as a file or on the clipboard.
+// Exports a page to a file or to the clipboard.
 #pragma once
 
 #include <QString>
@@ -10,10 +10,10 @@ namespace tapelens::gui {
 
 class Page;
 
-// By the name's ending: .png, .svg, .csv.
+// The file extension decides: .png, .svg, .csv.
 trace::Status export_page(Page& page, const QString& path, const Saving& saving = {});
 
-// The table of the page if it has one, else its picture.
+// Copies the table of the page; a page without a table copies its picture.
 void copy_page(Page& page);
 
 }  // namespace tapelens::gui

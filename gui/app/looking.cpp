@@ -1,4 +1,4 @@
-// What the command line asks to be looked at.
+// Shows the place that the command line requests.
 #include <algorithm>
 
 #include "analyzer/report/format.h"
@@ -17,7 +17,7 @@ trace::Status MainWindow::look_at(const WindowOptions& options) {
   return options.at ? look_at(*options.at) : trace::Status(trace::Done{});
 }
 
-// Of several processes, that with the largest peak on it.
+// If several processes use the device, takes the one with the largest peak on it.
 trace::Status MainWindow::look_at_device(const QString& name) {
   const Document& document = *session_.document();
   const auto device_of = [&](const std::unique_ptr<Subject>& subject) {
@@ -64,7 +64,7 @@ trace::Status MainWindow::look_at(const report::At& at) {
     case report::At::Kind::out_of_memory: {
       const auto& requests = subject.out_of_memory;
       if (requests.empty()) return failure(tr("%1 never ran out of memory").arg(subject.name));
-      // "oom" is the last one.
+      // "oom" without a number is the last request.
       const size_t which = at.step == UINT32_MAX ? requests.size() - 1 : at.step;
       if (which >= requests.size()) {
         return failure(tr("there is no oom:%1: %2 found no memory on %3, from oom:0 on")

@@ -223,7 +223,7 @@ void MainWindow::show_subjects() {
   subject_->setCurrentIndex(static_cast<int>(session_.view().subject));
 }
 
-// What nothing that is shown is to be taken without.
+// Shows the notes that limit all shown values.
 void MainWindow::show_note() {
   QStringList notes, sentences;
   if (session_.document() != nullptr) {

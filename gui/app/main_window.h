@@ -1,4 +1,4 @@
-// The window: pages over one session, and what every desktop program has.
+// The window: pages over one session, with menus and the usual desktop functions.
 #pragma once
 
 #include <QMainWindow>
@@ -29,16 +29,16 @@ class MainWindow final : public QMainWindow {
   explicit MainWindow(Scheme scheme, QWidget* parent = nullptr);
   ~MainWindow() override;
 
-  // That was chosen last in any window.
+  // The scheme that the user chose last, in any window.
   static Scheme kept_scheme();
 
   void open(const QString& path);
   void open_other(const QString& path);
   void show_page(PageId page);
-  // Looks at a device and a moment of what is open, if it has them.
+  // Shows a device and a time of the open recording; an error if it does not have them.
   trace::Status look_at(const WindowOptions& options);
   trace::Status look_at(const report::At& at);
-  // Says it over the page until it is dismissed.
+  // Shows a message over the page until the user dismisses it.
   void say(const QString& sentence);
 
   Session& session() { return session_; }

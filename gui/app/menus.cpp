@@ -1,4 +1,4 @@
-// The menus of the window, what they export, and what Help shows.
+// The menus of the window, with their exports and the Help pages.
 #include <QActionGroup>
 #include <QApplication>
 #include <QFileDialog>
@@ -13,7 +13,7 @@
 
 namespace tapelens::gui {
 
-// Keys by name: what Qt has as standard keys depends on the desktop, and some have none to quit.
+// Names keys explicitly, because Qt's standard keys depend on the desktop; some desktops have no key to quit.
 QAction* MainWindow::add(QMenu& menu, const QString& text, const QKeySequence& keys, const std::function<void()>& run) {
   QAction* action = menu.addAction(text);
   action->setShortcut(keys);
@@ -78,7 +78,7 @@ void MainWindow::ask_export() {
   if (const auto exported = export_page(shown, path, {open_files()}); !exported) say(sentence(exported.error()));
 }
 
-// Of what is ticked, or of all findings.
+// A card of the ticked findings or, if none is ticked, of all.
 void MainWindow::ask_card() {
   QString chosen;
   QString path = QFileDialog::getSaveFileName(this, tr("Export card"),

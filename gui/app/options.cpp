@@ -20,7 +20,7 @@ QString joined(const Words& words) {
   return all.join(", ");
 }
 
-// The place of a word in a list as the value of an enum; none if it is not there.
+// The enum value at the index of a word in a list; none if the list does not contain it.
 template <class Enum, class Words>
 std::optional<Enum> among(const Words& words, const QString& wanted) {
   const auto at = std::ranges::find_if(words, [&](const char* word) { return wanted == QLatin1StringView(word); });
@@ -39,9 +39,9 @@ std::optional<QSize> size_of(const QString& text) {
 
 struct Option {
   const char* name;
-  const char* value;  // what --help calls it
+  const char* value;  // name of the value in --help
   QString help;
-  QString wanted;  // what a value that is none is told
+  QString wanted;  // error message for an invalid value
   bool (*take)(WindowOptions&, const QString&);
 };
 
@@ -82,7 +82,7 @@ const std::vector<Option>& options_with_values() {
   return all;
 }
 
-// What the parser could make nothing of.
+// The error for arguments that the parser cannot read.
 QString problem_of(const QCommandLineParser& parser, const QStringList& arguments) {
   if (const QStringList unknown = parser.unknownOptionNames(); !unknown.isEmpty()) {
     const QString& name = unknown.first();
@@ -103,7 +103,7 @@ trace::Result<WindowOptions> parse_options(const QStringList& arguments) {
   for (const Option& option : options_with_values()) {
     parser.addOption({QString(option.name), QString(), QString(option.value)});
   }
-  // The first word is the program's name.
+  // The parser expects the program's name first.
   if (!parser.parse(QStringList("tapelens-gui") + arguments)) return failure(problem_of(parser, arguments));
 
   WindowOptions options;

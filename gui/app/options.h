@@ -1,4 +1,4 @@
-// The command line of tapelens-gui, which `tapelens view` hands its words to: what a value may be is known here alone.
+// The command line of tapelens-gui. `tapelens view` passes its words on; only this file checks the values.
 #pragma once
 
 #include <QSize>
@@ -14,22 +14,22 @@
 namespace tapelens::gui {
 
 struct WindowOptions {
-  QString file, other;  // other: to compare with
+  QString file, other;  // other: recording to compare with
   std::optional<PageId> page;
   std::optional<report::At> at;
-  QString device;      // "cuda:0"; empty: the one with the largest peak
-  QString screenshot;  // where to write a picture of the window; empty: the window stays open
-  QString card;        // where to write a card; empty: likewise
+  QString device;      // "cuda:0"; empty: the device with the largest peak
+  QString screenshot;  // path of a picture of the window; empty: the window stays open
+  QString card;        // path of a card; empty: likewise
   std::optional<QSize> size;
-  std::optional<Scheme> scheme;  // none: that of the last time
-  // Something is written, and nobody looks.
+  std::optional<Scheme> scheme;  // none: the last one used
+  // Only writes files, without a visible window.
   bool is_headless() const { return !screenshot.isEmpty() || !card.isEmpty(); }
-  bool is_forced = false;  // a picture replaces any file
+  bool is_forced = false;  // pictures may replace any file
   QStringList files() const { return other.isEmpty() ? QStringList{file} : QStringList{file, other}; }
   bool wants_help = false, wants_version = false;
 };
 
-// `arguments` without the program's name.
+// `arguments` excludes the program's name.
 trace::Result<WindowOptions> parse_options(const QStringList& arguments);
 QString help_text();
 

@@ -1,4 +1,4 @@
-// What the window shows while nothing is open: how to open a recording, those of before, how to make one.
+// The page without an open recording: how to open one, recent files, and how to make a recording.
 #pragma once
 
 #include <QStringList>

@@ -26,12 +26,12 @@ namespace tapelens::gui {
 
 namespace {
 
-constexpr int kPeaks = -1;  // data of the choice of a step: each one's peak
+constexpr int kPeaks = -1;  // value for "each one's peak" in the choice of a step
 
 QString amount(Bytes bytes) { return visible(report::bytes_text(bytes)); }
 QString file_name(const Document& document) { return document.facts().path.section('/', -1); }
 
-// "train.py" of "python train.py --lr 1": the first word that is a file of a program, else the first of all.
+// "train.py" of "python train.py --lr 1": the first word that is a program's file, else the first word.
 QString program_of(const QString& command) {
   const QStringList words = command.split(' ', Qt::SkipEmptyParts);
   for (const QString& word : words) {
@@ -40,7 +40,7 @@ QString program_of(const QString& command) {
   return words.isEmpty() ? QString() : words.first().section('/', -1);
 }
 
-// What increased in the colour of a peak, what decreased in that of what is gained; the words and signs say the same.
+// Draws increases in the color of the peak and decreases in the color of savings. Words and signs show the same.
 class ChangeDelegate final : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -65,7 +65,7 @@ QLabel* faint_label() {
   return label;
 }
 
-// The recording among what is dragged; empty: there is none.
+// The path of the recording among dragged files; empty without one.
 QString recording_of(const QMimeData& data) {
   const QList<QUrl> urls = data.urls();
   return urls.size() == 1 && urls.first().isLocalFile() ? urls.first().toLocalFile() : QString();
@@ -135,7 +135,7 @@ QWidget* ComparePage::make_content() {
   view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
   view_->setTextElideMode(Qt::ElideMiddle);
   view_->sortByColumn(-1, Qt::AscendingOrder);
-  // Last, beside its numbers: before them, a wide window would leave a gap that the eye has to jump.
+  // The group is the last column: in a wide window, a first column would be far from its numbers.
   view_->horizontalHeader()->moveSection(CompareTable::group, CompareTable::kColumns - 1);
   for (const int at : {CompareTable::difference, CompareTable::change}) {
     view_->setItemDelegateForColumn(at, new ChangeDelegate(view_));

@@ -1,4 +1,4 @@
-// Two recordings, before and after: their curves over each other, and what held the one peak and not the other.
+// Compares two recordings, before and after: both curves, and the difference of the peak sets.
 #pragma once
 
 #include "gui/models/other.h"

@@ -17,7 +17,7 @@ namespace tapelens::gui {
 
 namespace {
 
-constexpr int kLines = 11;  // of text, high
+constexpr int kLines = 11;  // height, in lines of text
 
 QString text_of(int64_t bytes) { return QString::fromStdString(report::bytes_text(Bytes{bytes})); }
 
@@ -80,7 +80,7 @@ void StepsCurve::paint_axes(QPainter& painter) const {
     painter.drawText(QRectF(0, y - small.height() / 2.0, area.left() - kGap, small.height()),
                      Qt::AlignRight | Qt::AlignVCenter, part == 0 ? "0" : text_of(top_ * part / 2));
   }
-  // As many numbers as there is room for.
+  // As many numbers as fit.
   const double each = area.width() / steps();
   const double wide = small.horizontalAdvance("step 99999") + kGap;
   uint32_t every = 1;
@@ -127,7 +127,7 @@ void StepsCurve::paint_peak(QPainter& painter, const Subject& subject, const Com
   painter.drawEllipse(QPointF(x, y), size, size);
   const QString text = letter + "  " + text_of(moment.bytes.value);
   const double wide = painter.fontMetrics().horizontalAdvance(text) + kGap, high = painter.fontMetrics().height();
-  // Labels on either side of their marks do not cover each other where both peaks are at one place.
+  // Puts the labels on either side of their marks, so that they do not overlap if both peaks are at the same step.
   const bool is_right = letter == "B" ? x + size + wide < area.right() : x - size - wide < area.left();
   QRectF place(is_right ? x + size + kGap / 2.0 : x - size - kGap / 2.0 - wide, y - high / 2, wide, high);
   place.moveTop(std::clamp(place.top(), 0.0, area.bottom() - high));

@@ -1,4 +1,4 @@
-// Two recordings' memory over each other, on an axis of steps: A as a ground, B as a line.
+// The memory of two recordings on one axis of steps: A as a filled area, B as a line.
 #pragma once
 
 #include <QWidget>
@@ -28,8 +28,8 @@ class StepsCurve : public QWidget {
 
  private:
   bool has_both() const { return session_.document() != nullptr && other_.document() != nullptr; }
-  uint32_t steps() const;   // of the longer one
-  uint32_t common() const;  // that both have
+  uint32_t steps() const;   // of the longer recording
+  uint32_t common() const;  // number of steps in both
   QRectF plot() const;
   double x_of(double step) const;
   double y_of(int64_t bytes) const;

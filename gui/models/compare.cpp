@@ -31,7 +31,7 @@ Found find(const Document& document, const Subject& subject, std::optional<uint3
   return make(peak_set(subject.of.process, document.text(), subject.device.device, extreme.when), *step);
 }
 
-// The time at a place on the axis of steps.
+// The time at a position on the axis of steps.
 Time time_at(const std::vector<Interval>& steps, double place) {
   const auto last = static_cast<double>(steps.size());
   const auto at = std::min(static_cast<size_t>(std::clamp(place, 0.0, last)), steps.size() - 1);

@@ -1,4 +1,4 @@
-// Two recordings side by side: the same step of both, what held their peaks, and what the difference is.
+// Compares two recordings at the same step: the peak sets of both, and their difference.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -15,7 +15,7 @@ namespace tapelens::gui {
 using compare::Change;
 using compare::ComparedGroup;
 
-// What was alive at the largest moment of one recording: of its whole, or of a step.
+// The time at which one recording, or one of its steps, has the most live bytes.
 struct ComparedMoment {
   uint32_t step = 0;
   Bytes bytes;
@@ -26,14 +26,14 @@ struct Comparison {
   ComparedMoment a, b;
   std::vector<ComparedGroup> groups;
 };
-// `step`: of both; none: that of each one's peak.
+// `step`: compared in both recordings; none: compares each at its own peak.
 Comparison compare(const Document& a, const Subject& of_a, const Document& b, const Subject& of_b,
                    std::optional<uint32_t> step, peak::By by);
 
-// The live bytes over steps, a column a pixel: column c is the most between the steps `begin + c * (end - begin) /
-// width` and the next; half a step is half of its time. Past the last step there is nothing: -1.
+// The live bytes over steps, one column a pixel. Column c is the maximum from step `begin + c * (end - begin) / width`
+// to the step of the next column; half a step is half of its time. Columns after the last step are -1.
 std::vector<int64_t> step_columns(const Subject& subject, double begin, double end, int width);
-// The place of a time on that axis.
+// The position of a time on that axis.
 double step_of(const Subject& subject, Time time);
 
 // "+24.1 MiB", "−24.1 MiB", "0 B"
@@ -60,7 +60,7 @@ class CompareTable : public QAbstractTableModel {
   std::vector<ComparedGroup> groups_;
 };
 
-// By the names of groups and what became of them.
+// Filters by the names of groups and their kinds of change.
 class CompareFilter : public QSortFilterProxyModel {
   Q_OBJECT
  public:

@@ -27,7 +27,7 @@ QString subject_name(const Process& process, const Text& text, DeviceId device, 
   return name + QString(", rank %1 (pid %2)").arg(process.summary.rank).arg(process.summary.pid);
 }
 
-// At the peak that is looked at, which for a recording of some steps is not before them.
+// Uses the peak within the analyzed steps: in a recording of some steps, the peak must not precede them.
 peak::DevicePeak at_peak(peak::DevicePeak device, const peak::DeviceAnalysis& analysis) {
   device.peak = analysis.largest().bytes;
   device.when = analysis.largest().when;
@@ -75,10 +75,10 @@ Interval Subject::busy() const {
 }
 
 Interval Subject::first_shown() const {
-  constexpr size_t kFew = 12;  // steps that are told apart at a glance
+  constexpr size_t kFew = 12;  // the largest number of steps that fit a readable view
   const Interval all = busy();
   const std::vector<Interval>& steps = of.bands.steps;
-  // The last interval is what came after the last step, or all of a run without an optimizer.
+  // The last interval is the time after the last step, or the whole run if it has no optimizer.
   const size_t whole = !of.steps.empty() && of.steps.back().when.end == model::kNever ? steps.size() - 1 : steps.size();
   const auto found = std::ranges::find_if(steps, [&](const Interval& step) { return step.contains(device.when.time); });
   const auto at = static_cast<size_t>(found - steps.begin());
@@ -116,7 +116,7 @@ Loaded Document::load(const QString& path, const Progress& progress) try {
     peak::DevicePeak device;
   };
   std::vector<Found> found;
-  report::Report said;  // what its first lines would say
+  report::Report said;  // the report, for its first lines
   for (uint32_t i = 0; i < r.processes().size(); ++i) {
     tell("Reading", 0.1 + 0.5 * i / static_cast<double>(r.processes().size()));
     model::Process process = model::load_process(r, words, trace::ProcessIndex{i});
@@ -185,7 +185,7 @@ void Document::make(size_t at, Part part, const Progress& progress) {
       return;
     case Part::relations:
       tell("Finding who used what", 0.6);
-      view.analysis.lifetimes();  // made of the provenance
+      view.analysis.lifetimes();  // computes them from the provenance
       return;
     case Part::modules: {
       if (subject.modules) return;

@@ -1,7 +1,7 @@
-// A recording that is open: its columns, and what is worked out of them once. Nothing here is a widget.
+// An open recording: its columns, and the data derived from them. Contains no widgets.
 //
-// load() gives the first parts, those that the first picture needs; the rest is made by make(), in the background, part
-// by part. A part is written once and never changed after; whoever asks before it is there gets null.
+// load() computes the parts that the first picture needs. make() computes the others one by one, in the background. A
+// part is written once and never changes afterwards; before that it is null.
 #pragma once
 
 #include <QString>
@@ -36,15 +36,16 @@ using model::Process;
 using model::Text;
 using model::Time;
 
-inline constexpr size_t kCurveBys = peak::kBys - 1;  // of peak::By: all but the stack, of which there are too many
+// All groupings of peak::By but the stack, which has too many groups.
+inline constexpr size_t kCurveBys = peak::kBys - 1;
 
-// What there is of a process whichever device is looked at.
+// The data of a process that does not depend on the device.
 struct ProcessView {
   ProcessView(Process loaded, trace::ProcessIndex at, const Text& text);
 
   trace::ProcessIndex index;
   Process process;
-  // Its provenance and lifetimes are made with Part::relations: before that nobody who must not wait asks for them.
+  // Provenance and lifetimes are computed by Part::relations. Only code that may wait requests them before that.
   peak::Analysis analysis;
   const std::vector<model::Step>& steps;
   const model::Phases& phases;
@@ -52,33 +53,34 @@ struct ProcessView {
   std::unique_ptr<const picture::Tracks> tracks;
 };
 
-// What the checks found, and what the replay needs to take any of it away.
+// The findings of the checks, and the changes with which the replay removes each of them.
 struct Advised {
   advise::Advice advice;
-  std::vector<advise::Change> changes;  // at the same places as advice.findings
+  std::vector<advise::Change> changes;  // at the same indices as advice.findings
 };
 
-// The memory that is looked at: one device of one process.
+// The memory that the user looks at: one device of one process.
 struct Subject {
   Subject(ProcessView& view, const peak::DevicePeak& found, QString called);
 
-  // From just before the first forward, or else the first allocation, to just behind the last event: a run begins with
-  // imports.
+  // From just before the first forward, or else the first allocation, to just after the last event. This excludes
+  // imports, with which a run begins.
   Interval busy() const;
-  // What is shown first: the training steps; of many that of the peak with its neighbours. Without steps, busy().
+  // The first range to show: the training steps or, if there are many, the step of the peak and its neighbors. Without
+  // steps: busy().
   Interval first_shown() const;
 
   ProcessView& of;
   QString name;   // "cpu", with several processes "cpu, rank 1 (pid 4242)" or "cpu, 4242"
-  QString label;  // the same for where there is no room: "cpu", "cpu, rank 1"
+  QString label;  // a short form: "cpu", "cpu, rank 1"
   peak::DeviceAnalysis analysis;
   const peak::Timeline& timeline;
-  const peak::PeakSet& peak;  // of analysis, as the timeline
+  const peak::PeakSet& peak;  // in `analysis`, like the timeline
   peak::DevicePeak device;    // at that peak
   std::array<std::unique_ptr<const picture::Curve>, kCurveBys>
-      curves;                                         // by peak::By; that of By::category is always there
-  std::unique_ptr<const picture::DeviceLines> lines;  // null: the device tells of no blocks
-  std::vector<model::OutOfMemoryId> out_of_memory;    // requests that it had no memory for, in the order of time
+      curves;                                         // by peak::By; that of By::category always exists
+  std::unique_ptr<const picture::DeviceLines> lines;  // null: the device has no block events
+  std::vector<model::OutOfMemoryId> out_of_memory;    // failed requests on this device, in the order of time
   std::unique_ptr<const picture::Blocks> blocks;
   std::unique_ptr<const std::vector<report::ModuleTable>> modules;  // at the peak of each phase
   std::unique_ptr<const Advised> advised;
@@ -89,15 +91,15 @@ inline constexpr size_t kParts = static_cast<size_t>(Part::advice) + 1;
 
 struct DocumentFacts {
   QString path, command, torch_version;
-  QString simulated;  // of a run on simulated GPUs, in a sentence or more: what that means for what is shown
-  QString hidden;     // CUDA's memory is not in the recording, and why, in a sentence or more
+  QString simulated;  // of simulated GPUs: what this means for the shown values, in sentences
+  QString hidden;     // why the recording lacks CUDA memory, in sentences; empty if it has it
   Time duration;
   uint64_t events = 0, file_bytes = 0;
   std::vector<report::Lost> lost;
   bool complete = true;
 };
 
-// What is being done and how much of it is done, of 1. Throws Cancelled if nobody wants the result any more.
+// Reports the current work and its share from 0 to 1. Throws Cancelled if the result is no longer needed.
 using Progress = std::function<void(const QString&, double)>;
 struct Cancelled {};
 
@@ -106,7 +108,7 @@ using Loaded = trace::Result<std::shared_ptr<Document>>;
 
 class Document {
  public:
-  // Throws what `progress` throws.
+  // Throws the exceptions of `progress`.
   static Loaded load(const QString& path, const Progress& progress);
 
   const DocumentFacts& facts() const { return facts_; }
@@ -115,7 +117,7 @@ class Document {
   const std::vector<std::unique_ptr<Subject>>& subjects() const { return subjects_; }
   const Subject& subject(size_t at) const { return *subjects_[at]; }
 
-  // One part of one subject, if it is not there yet. One thread at a time.
+  // Computes one part of one subject, unless it exists. Call from one thread at a time.
   void make(size_t subject, Part part, const Progress& progress);
 
  private:

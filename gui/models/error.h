@@ -1,4 +1,5 @@
-// What can fail in the window gives a trace::Result, too; its sentences become text of the window and back here.
+// Functions of the window that can fail return a trace::Result; these helpers convert its message to and from text of
+// the window.
 #pragma once
 
 #include <QString>

@@ -1,4 +1,4 @@
-// One allocation in words: what it is, who made it, who kept it, who used it and who let it go.
+// Describes one allocation: its holder, the operator that made it, its saves and uses, and its release.
 #pragma once
 
 #include <QString>
@@ -11,17 +11,17 @@ namespace tapelens::gui {
 struct AllocationFacts {
   AllocationId id;
   Bytes bytes;
-  Interval life;  // the end: of the recording if it was not freed
+  Interval life;  // ends with the recording if it was not freed
   bool is_freed = false;
   QString what;                      // "ConvolutionBackward0.input", "parameter layer1.0.weight", "the program itself"
   QString layout;                    // "float32 [8, 64, 56, 56]", if a save saw it
-  QString op, module;                // that made it; empty: not known
+  QString op, module;                // that made it; empty: unknown
   QString source;                    // "train.py:42 forward"
-  QString block;                     // "10.0 MiB at 0x1000000, stream 7": what the device's own allocator gave for it
+  QString block;                     // "10.0 MiB at 0x1000000, stream 7": the block of the device's allocator
   std::vector<report::Frame> stack;  // innermost first
 
   struct Save {
-    Time time, released;  // released: kNever if it was kept to the end
+    Time time, released;  // released: kNever if kept until the recording ended
     QString field;        // "ConvolutionBackward0.input"
     QString op;           // that made the node
   };
@@ -31,16 +31,16 @@ struct AllocationFacts {
     QString op;
     bool is_backward = false;
   };
-  std::vector<Use> uses;  // in the order of time; only if Part::relations is there
+  std::vector<Use> uses;  // in the order of time; only if Part::relations exists
 };
 
-// At most `most` saves and uses are described; there may be millions of a weight's.
+// Describes at most `most` saves and uses, because a weight may have millions.
 AllocationFacts facts_of(const Document& document, const Subject& subject, AllocationId allocation, bool has_relations,
                          size_t most = 200);
 
 QString bytes_words(Bytes bytes);
 QString address_words(uint64_t address);
-// "default stream", "stream 0x7, graph pool 1, pool 2": where blocks of a segment may be given out.
+// "default stream", "stream 0x7, graph pool 1, pool 2": the stream and pools of a segment.
 QString pool_words(uint64_t stream, uint32_t graph_pool, uint32_t user_pool);
 QString time_words(Time time);
 

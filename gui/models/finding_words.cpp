@@ -21,7 +21,7 @@ int rewrite_level(const Finding& finding) {
 }
 
 namespace {
-constexpr QChar kTogether(0x00a0);  // no line ends here
+constexpr QChar kTogether(0x00a0);  // a no-break space
 }
 
 QString signed_text(Bytes change) {

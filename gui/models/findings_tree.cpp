@@ -20,7 +20,7 @@ using check::FixKind;
 using report::bytes_text;
 using Kind = Entry::Kind;
 
-// At which lines: "train.py:42 Net.forward", "3 lines"; empty: not known.
+// The lines of an entry: "train.py:42 Net.forward", "3 lines"; empty if unknown.
 QString lines_text(const advise::Advice& advice, const Entry& entry) {
   std::set<std::string> lines;
   for (const uint32_t at : entry.findings) {
@@ -60,7 +60,7 @@ void FindingsTree::show() {
   endResetModel();
 }
 
-// ---- rows: of an entry the internal id is 0, of a finding below one the entry's row and 1
+// ---- rows: the internal id of an entry is 0; a finding below it has the entry's row + 1
 
 QModelIndex FindingsTree::index(int row, int column, const QModelIndex& parent) const {
   if (!hasIndex(row, column, parent)) return {};
@@ -119,7 +119,7 @@ QSet<QString> FindingsTree::ids_of(const QModelIndex& index) const {
   return ids;
 }
 
-// ---- what a rewrite fixes
+// ---- rewritable findings
 
 QSet<QString> FindingsTree::rewritable() const {
   QSet<QString> ids;
@@ -320,7 +320,7 @@ Qt::ItemFlags FindingsTree::flags(const QModelIndex& index) const {
   return index.isValid() && index.column() == number ? flags | Qt::ItemIsUserCheckable : flags;
 }
 
-// A box ticks or clears all findings of its row.
+// A checkbox ticks or clears all findings of its row.
 bool FindingsTree::setData(const QModelIndex& index, const QVariant& value, int role) {
   if (role != Qt::CheckStateRole || !checkIndex(index, CheckIndexOption::IndexIsValid) || index.column() != number)
     return false;

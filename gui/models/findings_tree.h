@@ -1,5 +1,4 @@
-// What the checks found, as `tapelens advise` has it: the entries in the order in which to do them, each with the
-// findings that it fixes; ticked or not, as the session says.
+// The entries in the order of `tapelens advise`, each with the findings that it fixes. The session stores the ticks.
 #pragma once
 
 #include <QAbstractItemModel>
@@ -11,7 +10,8 @@
 
 namespace tapelens::gui {
 
-// Entries, and below one that fixes several findings each of them. Qt::EditRole is for programs: bytes as numbers.
+// Entries; an entry that fixes several findings has them as children. Qt::EditRole returns bytes as numbers, for
+// programs.
 class FindingsTree : public QAbstractItemModel {
   Q_OBJECT
  public:
@@ -21,20 +21,20 @@ class FindingsTree : public QAbstractItemModel {
   explicit FindingsTree(Session& session, QObject* parent = nullptr);
 
   bool is_empty() const { return rowCount() == 0; }
-  const advise::Advice& advice() const { return advised_->advice; }  // only while there are rows
+  const advise::Advice& advice() const { return advised_->advice; }  // requires rows
   const advise::Entry& entry(const QModelIndex& index) const;
-  // Of an entry the first one, which gives it its words.
+  // Returns the first finding for an entry, whose text the entry shows.
   const advise::Finding& finding(const QModelIndex& index) const;
-  // Of an entry's first finding the entry; invalid: there is no such finding.
+  // Returns the entry for an entry's first finding; invalid if the finding does not exist.
   QModelIndex index_of(const QString& id) const;
-  // Whether a column says the same in all rows.
+  // Whether a column has the same text in all rows.
   bool is_constant(Column column) const;
 
-  // Ids of those that a rewrite fixes, and of those that `tapelens advise` calls automatic.
+  // The ids of findings that a rewrite fixes, and of those that `tapelens advise` calls automatic.
   QSet<QString> rewritable() const;
   QSet<QString> automatic() const;
-  // What makes `tapelens run` or `verify` fix those of `ticked` that a rewrite fixes, and nothing else: "--apply
-  // bitwise"; empty: nothing does, or none is ticked.
+  // The options with which `tapelens run` or `verify` fixes exactly the rewritable findings in `ticked`: "--apply
+  // bitwise". Empty if no options do, or if no finding is ticked.
   QString applying(const QSet<QString>& ticked) const;
 
   QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
@@ -51,16 +51,16 @@ class FindingsTree : public QAbstractItemModel {
   QSet<QString> ids_of(const QModelIndex& index) const;
   check::Severity severity_of(const QModelIndex& index) const;
   QString text(const QModelIndex& index) const;
-  QVariant value(const QModelIndex& index) const;  // to sort by
+  QVariant value(const QModelIndex& index) const;  // sort key
   QString tip(const QModelIndex& index) const;
 
   Session& session_;
-  std::shared_ptr<const Document> document_;  // what is pointed to is of
+  std::shared_ptr<const Document> document_;  // owns the data of advised_
   const Advised* advised_ = nullptr;
 };
 
-// Sorted by any column, and by the order of the advice until one is chosen; filtered as matches() says. An entry is
-// shown with all of its findings if it matches, else with those that do.
+// Sorts by any column; initially in the order of the advice. Filters as matches() does. An entry that matches shows all
+// of its findings, another one only those that match.
 class FindingsFilter : public QSortFilterProxyModel {
   Q_OBJECT
  public:

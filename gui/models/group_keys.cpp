@@ -1,4 +1,5 @@
-// The names of groups out of a report's allocations: those of peak::groups(), which has the columns for it.
+// Computes the names of groups from a report's allocations. They equal those of peak::groups(), which reads columns
+// instead.
 #include <algorithm>
 #include <unordered_map>
 
@@ -21,7 +22,7 @@ const Frame* source_of(const Allocation& allocation) {
   return stack.empty() ? nullptr : &stack.front();
 }
 
-// Whom a module's group counts it to: whose parameter it is, else who made it.
+// The module of an allocation: the owner of its parameter, else the module that made it.
 const std::string& module_words(const Allocation& a) {
   static const std::string kOutside = "(outside of modules)";
   if (!a.owner.empty()) return a.owner;
@@ -68,7 +69,7 @@ class Names {
   std::unordered_map<std::string, uint32_t> ids_;
 };
 
-// The frames that a place is named after, the outermost first: that of the line, or all of the program's.
+// The frames that name a place, outermost first: the frame of the line, or all frames of the program.
 std::vector<peak::Place> places_of(const Allocation& a, peak::By by) {
   std::vector<peak::Place> places;
   const auto add = [&](const Frame& frame) { places.push_back({frame.file, frame.function, frame.line}); };
@@ -113,7 +114,7 @@ std::vector<std::string> path_parts(const std::string& path) {
   return parts;
 }
 
-// What the program calls a parameter or what belongs to one: "layer1.conv.weight", "layer1.conv.weight exp_avg".
+// The name of a parameter, or of data that belongs to it: "layer1.conv.weight", "layer1.conv.weight exp_avg".
 std::string role_words(const Allocation& a, Nesting nesting) {
   const Holder& holder = main_holder(a);
   const bool is_state = holder.kind == peak::HolderKind::optimizer_state;

@@ -11,11 +11,11 @@ namespace tapelens::gui {
 
 namespace {
 
-// A group as levels: a module's path has one for each of its parts.
+// Splits groups into levels: a module's path has one level for each part.
 struct Level {
   peak::By by{};
   std::vector<uint32_t> part_begin;  // by group: its parts are [begin of it, begin of the next)
-  std::vector<uint32_t> parts;       // numbers of names
+  std::vector<uint32_t> parts;       // indices of names
   std::vector<QString> names;
   GroupKeys keys;
 };
@@ -121,7 +121,7 @@ bool GroupTree::is_within(uint32_t id, uint32_t ancestor) const {
 }
 
 bool GroupTree::has(uint32_t id, int row) const {
-  // A row that is not wanted is in no node; the root is the leaf of those alone, unless there are no levels.
+  // A filtered row is in no node, and its leaf is the root. Without levels the root is every row's leaf.
   const uint32_t leaf = leaf_of(row);
   return (leaf != kRoot || nodes_.size() == 1) && is_within(leaf, id);
 }

@@ -1,4 +1,4 @@
-// What was alive at a moment, summed by one grouping within another: what an icicle and a tree show.
+// The allocations at one time, summed by nested groupings, for an icicle or a tree.
 #pragma once
 
 #include <QAbstractItemModel>
@@ -13,24 +13,24 @@
 
 namespace tapelens::gui {
 
-// Of each allocation the group that it is counted in, by its number among the names.
+// The group of each allocation, as an index into the names.
 struct GroupKeys {
   std::vector<std::string> names;
   std::vector<uint32_t> of;  // by row of report::Peak::allocations
-  // Of each name the levels that it has; none: itself alone.
+  // The levels of each name; none: the name is the only level.
   std::vector<std::vector<std::string>> parts;
 };
 enum class Nesting : uint8_t {
-  none,     // as `tapelens report --by` has them
-  parts,    // "Net.layer1.conv" by its parts, a stack by its frames, parameters and what belongs to them by name
-  modules,  // likewise, within modules: of a name what its module does not say
+  none,     // the names of `tapelens report --by`
+  parts,    // splits "Net.layer1.conv" into parts, a stack into frames, and names of parameters and their data
+  modules,  // the same within modules: omits the part of a name that its module has already
 };
 GroupKeys group_keys(const report::Peak& peak, peak::By by, Nesting nesting = Nesting::none);
 
 struct Groupings {
-  std::vector<peak::By> levels{peak::By::module, peak::By::field};  // the outermost first
-  bool is_bottom_up = false;                                        // the levels from the last to the first
-  bool nests = true;                                                // a name with parts as a level for each
+  std::vector<peak::By> levels{peak::By::module, peak::By::field};  // outermost first
+  bool is_bottom_up = false;                                        // reverses the levels
+  bool nests = true;                                                // splits a name into one level for each part
 
   friend bool operator==(const Groupings&, const Groupings&) = default;
 };
@@ -43,27 +43,27 @@ class GroupTree {
     int64_t bytes = 0;
     uint64_t allocations = 0;
     uint32_t biggest = 0;                       // row of the biggest allocation in it
-    uint32_t parent = 0, depth = 0, place = 0;  // place: among its parent's children
+    uint32_t parent = 0, depth = 0, place = 0;  // place: index among its parent's children
     std::vector<uint32_t> children;             // the most bytes first, then by name
-    std::optional<peak::HolderKind> category;   // by category, or all of one
+    std::optional<peak::HolderKind> category;   // if grouped by category, or if all allocations have the same one
   };
   using Rows = std::function<bool(int row)>;
 
   GroupTree() : nodes_(1) {}
-  // The rows that `wanted` names; empty: all.
+  // Counts the rows that `wanted` selects; empty: all rows.
   GroupTree(const report::Peak& peak, const Groupings& groupings, const Rows& wanted = {});
 
-  static constexpr uint32_t kRoot = 0;  // everything, without a name
+  static constexpr uint32_t kRoot = 0;  // all allocations, without a name
   const Node& node(uint32_t id) const { return nodes_[id]; }
   uint32_t size() const { return static_cast<uint32_t>(nodes_.size()); }
-  // The innermost node that has a row; kRoot if the row is not wanted.
+  // The innermost node of a row; kRoot if the row is not counted.
   uint32_t leaf_of(int row) const { return leaf_[static_cast<size_t>(row)]; }
   int rows() const { return static_cast<int>(leaf_.size()); }
-  bool has(uint32_t id, int row) const;  // the row is in it
+  bool has(uint32_t id, int row) const;  // whether the node contains the row
   bool is_within(uint32_t id, uint32_t ancestor) const;
-  // "ResNet › layer1 › ConvolutionBackward0.input"; empty: the root.
+  // "ResNet › layer1 › ConvolutionBackward0.input"; empty for the root.
   QString path(uint32_t id) const;
-  // The same place in another tree of the same groupings; as far down as there is one.
+  // The node at the same path in another tree with the same groupings, as far down as the path exists.
   uint32_t same_place(const GroupTree& other, uint32_t id) const;
 
  private:
@@ -83,7 +83,7 @@ class GroupTreeModel : public QAbstractItemModel {
   using QAbstractItemModel::QAbstractItemModel;
 
   void show(std::shared_ptr<const GroupTree> tree);
-  QModelIndex index_of(uint32_t node) const;  // invalid: of the root
+  QModelIndex index_of(uint32_t node) const;  // invalid for the root
   uint32_t node_at(const QModelIndex& index) const;
 
   QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;

@@ -41,7 +41,7 @@ void ModuleTree::build() {
   if (tables_ == nullptr) return;
   std::map<std::string, uint32_t, std::less<>> known;
   for (const report::ModuleRow& row : table()->rows) {
-    // "(outside of modules)" has no levels.
+    // "(outside of modules)" is not split into levels.
     const std::string_view path = row.module;
     uint32_t at = 0;
     for (size_t end = 0; end < path.size();) {

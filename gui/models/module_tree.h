@@ -1,4 +1,4 @@
-// What each module holds at the peak of a phase, as a tree of modules: of each the sum of all that is below it.
+// The bytes of each module at the peak of a phase, as a tree. A module's bytes include those of the modules below it.
 #pragma once
 
 #include <QAbstractItemModel>
@@ -10,23 +10,23 @@
 
 namespace tapelens::gui {
 
-// Qt::EditRole is for programs: bytes as numbers, modules by their whole path.
+// Qt::EditRole returns bytes as numbers and modules by their full path, for programs.
 class ModuleTree : public QAbstractItemModel {
   Q_OBJECT
  public:
-  // From kinds on one for each category that holds anything in some phase.
+  // The columns from `kinds` on: one for each category with bytes in some phase.
   enum Column : uint8_t { module, shares, bytes, kinds };
   enum Role : int {
-    largest_role = Qt::UserRole,  // the id of the largest allocation in it
-    parts_role,                   // QList<qint64>: the bytes of the columns from `kinds` on
-    most_role,                    // qint64: the bytes of the largest module
+    largest_role = Qt::UserRole,  // id of the largest allocation in the module
+    parts_role,                   // QList<qint64>: bytes of the columns from `kinds` on
+    most_role,                    // qint64: bytes of the largest module
   };
 
   using QAbstractItemModel::QAbstractItemModel;
 
-  // The tables live as long as `owner`. Null: none.
+  // `owner` keeps the tables alive. Null shows no table.
   void show(std::shared_ptr<const void> owner, const std::vector<report::ModuleTable>* tables);
-  // One of the tables.
+  // Shows one of the tables.
   void show_table(size_t at);
   const report::ModuleTable* table() const { return tables_ == nullptr ? nullptr : &(*tables_)[at_]; }
   const std::vector<peak::HolderKind>& kinds_shown() const { return kinds_; }
@@ -42,7 +42,7 @@ class ModuleTree : public QAbstractItemModel {
   struct Node {
     QString name, path;
     report::ModuleRow sum;
-    model::Bytes itself;  // of `sum`: what is in none of its children
+    model::Bytes itself;  // bytes of `sum` that are in no child
     uint32_t parent = 0, place = 0;
     std::vector<uint32_t> children;  // the most bytes first
   };
@@ -55,7 +55,7 @@ class ModuleTree : public QAbstractItemModel {
   const std::vector<report::ModuleTable>* tables_ = nullptr;
   size_t at_ = 0;
   std::vector<peak::HolderKind> kinds_;
-  std::vector<Node> nodes_{1};  // the first is around all of them
+  std::vector<Node> nodes_{1};  // the first is the root
 };
 
 }  // namespace tapelens::gui

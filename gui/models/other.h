@@ -1,4 +1,4 @@
-// The recording that the one that is open is compared with: opened and asked in the background.
+// The second recording of a comparison: opened and compared in the background.
 #pragma once
 
 #include <QObject>
@@ -17,27 +17,27 @@ class Other : public QObject {
   explicit Other(Session& session, QObject* parent = nullptr);
   ~Other() override;
 
-  // What was open stays until the new one is there, or changed() with a problem follows.
+  // The previous recording stays until the new one is open, or until changed() reports a problem.
   void open(const QString& path);
   void cancel();
   void close();
   bool is_opening() const { return opening_ != nullptr; }
-  const QString& problem() const { return problem_; }  // of the last one that was opened; empty: none
+  const QString& problem() const { return problem_; }  // of the last open(); empty: none
 
-  const Document* document() const { return document_.get(); }  // null: none
-  // The device and process that are compared: of the same name in both, else the one with the largest peak.
+  const Document* document() const { return document_.get(); }  // null: no recording is open
+  // The compared device and process: the one with the same name in both, else the one with the largest peak.
   const Subject& subject() const { return document_->subject(subject_); }
 
-  // Null while there are not two recordings, or it is being found out.
+  // Null without a second recording and while the comparison runs.
   const Comparison* comparison() const { return comparison_.get(); }
-  std::optional<uint32_t> step() const { return step_; }  // none: that of each one's peak
+  std::optional<uint32_t> step() const { return step_; }  // none: at each one's peak
   peak::By by() const { return by_; }
   void compare(std::optional<uint32_t> step, peak::By by);
 
  Q_SIGNALS:
   void progressed(const QString& what, double share);
-  void changed();   // which recordings there are
-  void compared();  // the comparison
+  void changed();   // a recording was opened or closed
+  void compared();  // the comparison is ready
 
  private:
   struct Job {
@@ -54,7 +54,7 @@ class Other : public QObject {
   peak::By by_ = peak::By::field;
   QString problem_;
   std::shared_ptr<Job> opening_;
-  uint64_t number_ = 0;  // of the comparison that is waited for
+  uint64_t number_ = 0;  // number of the pending comparison
   QThreadPool* pool_;
 };
 

@@ -1,4 +1,4 @@
-// A request that a device had no memory for, in words, and how it is looked at.
+// Describes a failed request for memory, and opens views of it.
 #pragma once
 
 #include <QString>
@@ -10,20 +10,20 @@ namespace tapelens::gui {
 
 struct OutOfMemoryFacts {
   Time time;
-  Bytes bytes;                // of the block
-  Bytes allocated, reserved;  // by the allocator's own count
-  std::optional<Bytes> free;  // on the device, as its driver said
+  Bytes bytes;                // bytes of the requested block
+  Bytes allocated, reserved;  // as the allocator counts them
+  std::optional<Bytes> free;  // on the device, as the driver reports it
   QString op, module, source;
 };
 OutOfMemoryFacts out_of_memory_facts(const Document& document, const Subject& subject, model::OutOfMemoryId request);
 // "no memory for 64.0 MiB, asked for by aten::mm at train.py:5 train"
 QString out_of_memory_words(const OutOfMemoryFacts& facts);
 
-// What was alive then.
+// The time of the request, for its peak set.
 peak::Moment out_of_memory_moment(const Subject& subject, model::OutOfMemoryId request);
-// A view that looks at that moment, and shows it.
+// A view that shows the time of the request.
 View at_out_of_memory(const Session& session, model::OutOfMemoryId request);
-// The one after that moment, or before it; none: there is none.
+// The nearest failed request after the view's time (`by` > 0) or before it; none at either end.
 model::OutOfMemoryId next_out_of_memory(const Session& session, int by);
 
 }  // namespace tapelens::gui

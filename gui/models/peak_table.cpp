@@ -43,7 +43,7 @@ std::string all_holders(const Allocation& allocation) {
   return text;
 }
 
-// Of text beyond ASCII too.
+// Lower case, for non-ASCII text too.
 std::string lower(std::string text) {
   if (std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
     return visible(text).toLower().toStdString();
@@ -124,7 +124,7 @@ const std::string& PeakTable::haystack(int row) const {
     const Allocation& a = allocation(row);
     text.reserve(240);
     for (int column = 0; column < kColumns; ++column) {
-      if (column == what) continue;  // the holders begin with it
+      if (column == what) continue;  // the holders start with it
       text.append(words(a, static_cast<Column>(column))).push_back('\n');
     }
     text = lower(std::move(text));
@@ -199,11 +199,11 @@ QVariant PeakTable::headerData(int section, Qt::Orientation orientation, int rol
 PeakRows::PeakRows(PeakTable& table, QObject* parent) : QSortFilterProxyModel(parent), table_(table) {
   setSourceModel(&table);
   setSortRole(PeakTable::sort_role);
-  // Flags of rows that are gone.
+  // The flags refer to rows that no longer exist.
   connect(&table, &QAbstractItemModel::modelAboutToBeReset, this, [this] { shown_.clear(); });
 }
 
-// Not invalidateFilter(): it takes rows out run by run, each at the cost of all rows. This maps them anew in one go.
+// Does not use invalidateFilter(), which removes each run of rows at the cost of all rows. This maps all rows once.
 void PeakRows::set_filter(const QString& filter) {
   std::vector<std::string> words;
   for (const QString& word : filter.toLower().split(QLatin1Char(' '), Qt::SkipEmptyParts))

@@ -1,4 +1,4 @@
-// What was alive at a moment as rows: one allocation each.
+// The allocations alive at one time, one row each.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -12,12 +12,12 @@
 
 namespace tapelens::gui {
 
-// "ConvolutionBackward0.input", "gradient of fc.weight", "the program": its main holder, as `tapelens report` says it.
+// The main holder, as `tapelens report` names it: "ConvolutionBackward0.input", "gradient of fc.weight", "the program".
 QString what_text(const report::Allocation& allocation);
-// The holders one by one, the main one first.
+// All holders, the main one first.
 QString holders_text(const report::Allocation& allocation);
 
-// Qt::EditRole is for programs: bytes and times (in ns) as numbers, in the header too what they are.
+// For programs, Qt::EditRole returns bytes and times (in ns) as numbers; the header names their units.
 class PeakTable : public QAbstractTableModel {
   Q_OBJECT
  public:
@@ -30,15 +30,15 @@ class PeakTable : public QAbstractTableModel {
 
   using QAbstractTableModel::QAbstractTableModel;
 
-  // Null: none.
+  // Null shows no rows.
   void show(std::shared_ptr<const report::Peak> peak);
   const report::Peak* peak() const { return peak_.get(); }
   const report::Allocation& allocation(int row) const { return peak_->allocations[static_cast<size_t>(row)]; }
-  int row_of(uint32_t allocation) const;  // -1: it is not among them
+  int row_of(uint32_t allocation) const;  // -1 if the table does not have it
 
-  // What a filter looks at: the text of all columns in lower case. Made when it is first asked for.
+  // The text of all columns in lower case, for filters. Computed on first use.
   const std::string& haystack(int row) const;
-  // Where a row stands when they are sorted by a column; equals have the same place.
+  // The rank of a row when sorted by a column; equal values have the same rank.
   int64_t place(Column column, int row) const;
 
   int rowCount(const QModelIndex& parent = {}) const override;
@@ -54,19 +54,19 @@ class PeakTable : public QAbstractTableModel {
 
   std::shared_ptr<const report::Peak> peak_;
   mutable std::vector<std::string> haystacks_;
-  mutable std::vector<std::vector<uint32_t>> ranks_;  // by column, then row; of columns of text
+  mutable std::vector<std::vector<uint32_t>> ranks_;  // by text column, then by row
 };
 
-// Sorted by any column and cut down to the rows with all the words of a filter, as matches() has it.
+// Sorts by any column, and keeps the rows that contain all words of a filter, as matches() does.
 class PeakRows : public QSortFilterProxyModel {
   Q_OBJECT
  public:
   explicit PeakRows(PeakTable& table, QObject* parent = nullptr);
 
   void set_filter(const QString& filter);
-  // Only these rows of the table, one flag each; none: all.
+  // Restricts the table to rows with a flag; none: all rows.
   void set_shown(std::vector<bool> shown);
-  bool matches_filter(int row) const;  // whatever set_shown() says
+  bool matches_filter(int row) const;  // independent of set_shown()
 
  protected:
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override;

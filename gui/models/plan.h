@@ -1,4 +1,4 @@
-// What is ticked, as a plan that `tapelens verify` and `tapelens run` take.
+// Writes the ticked findings as a plan for `tapelens verify` and `tapelens run`.
 #pragma once
 
 #include <QSet>
@@ -9,13 +9,13 @@
 
 namespace tapelens::gui {
 
-// How many of the ticked findings a rewrite fixes: those that a plan can hold.
+// The number of ticked findings that a rewrite fixes. Only these can be in a plan.
 size_t planned(const Advised& advised, const QSet<QString>& ticked);
 
-// The text of the plan: that of `tapelens advise --write-plan`, with the sites of what is ticked alone.
+// The text of the plan, as `tapelens advise --write-plan` writes it, but only with the sites of ticked findings.
 std::string plan_text(const DocumentFacts& facts, const Advised& advised, const QSet<QString>& ticked);
 
-// For a shell. `options`: "--apply bitwise", or plan_option(). `command`: as it was recorded, quoted already.
+// Command lines for a shell. `options`: "--apply bitwise", or plan_option(). `command`: as recorded, already quoted.
 QString verify_command(const QString& options, const QString& command);
 QString run_command(const QString& options, const QString& command);
 QString plan_option(const QString& path);

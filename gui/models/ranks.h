@@ -1,4 +1,4 @@
-// The ranks of a run, as `tapelens ranks` lays them side by side: read in the background from a folder of recordings.
+// The ranks of a run, as in `tapelens ranks`. Reads a folder of recordings in the background.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -17,17 +17,17 @@ namespace tapelens::gui {
 class Ranks : public QObject {
   Q_OBJECT
  public:
-  // `version`: of this Tapelens; findings of another one's checks are not taken for its own.
+  // `version`: of this Tapelens. Findings from another version's checks are not used.
   explicit Ranks(QString version, QObject* parent = nullptr);
   ~Ranks() override;
 
-  // What was read stays until the new one is there, or changed() with a problem follows.
+  // The previous job stays until the new one is read, or until changed() reports a problem.
   void open(const QString& folder);
   void cancel();
   bool is_reading() const { return reading_ != nullptr; }
-  const QString& folder() const { return folder_; }                      // of job()
-  const QString& problem() const { return problem_; }                    // of the last one that was opened; empty: none
-  const std::shared_ptr<const ranks::Job>& job() const { return job_; }  // null: none
+  const QString& folder() const { return folder_; }                      // the folder of job()
+  const QString& problem() const { return problem_; }                    // of the last open(); empty: none
+  const std::shared_ptr<const ranks::Job>& job() const { return job_; }  // null: no folder was read
 
  Q_SIGNALS:
   void progressed(double share);
@@ -44,17 +44,17 @@ class Ranks : public QObject {
   QThreadPool* pool_;
 };
 
-// A row a rank. Qt::EditRole is for programs: bytes as numbers.
+// One row a rank. Qt::EditRole returns bytes as numbers, for programs.
 class RanksTable : public QAbstractTableModel {
   Q_OBJECT
  public:
-  // From categories on one for each category, and behind them the last two.
+  // The columns from `categories` on: one for each category, then the last two.
   enum Column : uint8_t { number, host, peak, reserved, categories };
   enum Role : int { sort_role = Qt::UserRole, why_role, file_role };
 
   using QAbstractTableModel::QAbstractTableModel;
 
-  void show(std::shared_ptr<const ranks::Job> job);  // null: none
+  void show(std::shared_ptr<const ranks::Job> job);  // null shows no rows
   int steps_column() const { return columnCount() - 2; }
   int end_column() const { return columnCount() - 1; }
 
@@ -64,14 +64,14 @@ class RanksTable : public QAbstractTableModel {
   QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
  private:
-  QVariant value(const ranks::Rank& rank, int column) const;  // a number, or words
+  QVariant value(const ranks::Rank& rank, int column) const;  // a number or text
   QString text(const ranks::Rank& rank, int column) const;
 
   std::shared_ptr<const ranks::Job> job_;
-  std::vector<QString> why_;  // by rank: what stands out, a line each
+  std::vector<QString> why_;  // by rank: reasons why it stands out, one a line
 };
 
-// A row a finding that some ranks share.
+// One row for each finding that several ranks share.
 class SharedFindings : public QAbstractTableModel {
   Q_OBJECT
  public:

@@ -13,7 +13,7 @@ constexpr size_t kHead = 4096;
 
 trace::OutputOptions output_of(const QString& path, const trace::OutputKind& kind, const Saving& saving) {
   trace::OutputOptions options;
-  // "-" is a name like any other here.
+  // In the window, "-" is an ordinary file name.
   options.path = QFile::encodeName(path == "-" ? "./-" : path).toStdString();
   options.kind = kind;
   for (const QString& recording : saving.recordings)

@@ -13,9 +13,9 @@ namespace {
 constexpr size_t kMostListed = 1000;
 constexpr qsizetype kMostWords = 32;  // one bit each
 
-using Words = uint32_t;  // bit i: has word i
+using Words = uint32_t;  // bit i: the text contains word i
 
-// Which words of the filter a text has.
+// Finds the words of the filter that a text contains.
 class Finder {
  public:
   explicit Finder(const QString& filter) : words_(filter.split(' ', Qt::SkipEmptyParts).mid(0, kMostWords)) {
@@ -46,7 +46,7 @@ SearchResult search(const Document& document, const Subject& subject, const QStr
   SearchResult out;
   out.filter = filter;
 
-  // Texts are few and allocations many: each text is looked at once.
+  // A recording has few texts and many allocations, so each text is searched once.
   const size_t strings = text.string_begin.size() - 1;
   std::vector<Words> by_string(strings);
   out.is_name.resize(strings);

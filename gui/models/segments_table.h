@@ -1,4 +1,4 @@
-// The segments of a device at a moment as rows.
+// The segments of a device at one time, as rows.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -8,7 +8,7 @@
 
 namespace tapelens::gui {
 
-// What is reserved at a moment, and what of it is used.
+// The reserved bytes at one time, and how they are used.
 struct SegmentTotals {
   Bytes allocated, waiting, reserved, unused, largest_hole;
   uint64_t segments = 0;
@@ -19,7 +19,7 @@ QString unused_words(Bytes unused, Bytes largest_hole);
 // "1.2 GiB allocated, 24.0 MiB waiting, 2.0 GiB reserved in 14 segments; 800 MiB unused, in pieces of at most 300 MiB"
 QString totals_words(const SegmentTotals& totals);
 
-// Qt::EditRole is for programs: bytes as numbers.
+// Qt::EditRole returns bytes as numbers, for programs.
 class SegmentsTable : public QAbstractTableModel {
   Q_OBJECT
  public:
@@ -27,7 +27,7 @@ class SegmentsTable : public QAbstractTableModel {
 
   using QAbstractTableModel::QAbstractTableModel;
 
-  // Null: none.
+  // Null shows no rows.
   void show(std::shared_ptr<const MomentSet> moment);
 
   int rowCount(const QModelIndex& parent = {}) const override;

@@ -17,8 +17,8 @@ namespace tapelens::gui {
 namespace {
 
 constexpr qint64 kOneStepMs = 500;
-constexpr size_t kMostSteps = 200;  // of the way back
-// In the order in which they are made.
+constexpr size_t kMostSteps = 200;  // limit of the history
+// In the order of computation.
 constexpr std::array<Part, kParts> kOrder = {Part::tracks,    Part::blocks,  Part::curves,
                                              Part::relations, Part::modules, Part::advice};
 
@@ -34,7 +34,7 @@ bool operator==(const View& a, const View& b) {
          a.step == b.step && a.by == b.by && a.filter == b.filter && a.finding == b.finding;
 }
 
-// Stops its work at the next word of progress once nobody wants the result.
+// Cancelled work stops at its next progress report.
 struct Session::Job {
   std::atomic<bool> cancelled = false;
 };
@@ -53,12 +53,12 @@ Session::~Session() {
   }
 }
 
-// `work` runs in the background and gives what is to be done with its result here.
+// `work` runs in the background and returns a function, which then runs in this thread with the result.
 void Session::run(QThreadPool& pool, std::shared_ptr<Job> job,
                   std::function<std::function<void()>(const Progress&)> work) {
   pool.start([this, job = std::move(job), work = std::move(work)] {
     if (job->cancelled) return;
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);  // of this thread: the window goes first
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);  // of this thread: the window has priority
     const Progress progress = [&](const QString& what, double share) {
       if (job->cancelled) throw Cancelled{};
       QMetaObject::invokeMethod(this, [this, job, what, share] {
@@ -110,7 +110,7 @@ void Session::cancel() {
   Q_EMIT progressed({}, 1);
 }
 
-// What is left of the parts is not made, and nothing says that it is.
+// Stops the computation of the remaining parts, and resets the progress.
 void Session::stop_parts() {
   if (!parts_job_) return;
   parts_job_->cancelled = true;
@@ -130,7 +130,7 @@ void Session::close() {
   ticked_.clear();
   moment_.reset();
   what_if_.reset();
-  // What still works on it in the background keeps it until it has seen that nobody waits.
+  // Background work keeps the document alive until it notices the cancellation.
   document_.reset();
   Q_EMIT closed();
 }

@@ -8,10 +8,10 @@ namespace tapelens::gui {
 
 namespace {
 
-constexpr size_t kFewest = 5;         // steps: a median of less says nothing
-constexpr double kFar = 5;            // standard deviations, as the median of the distances has them
-constexpr double kLeastShare = 0.02;  // of the median: less is not worth a look
-constexpr size_t kGrowing = 4;        // steps in a row that each end with more than they began with
+constexpr size_t kFewest = 5;         // steps: a smaller sample has no useful median
+constexpr double kFar = 5;            // standard deviations, from the median of the distances
+constexpr double kLeastShare = 0.02;  // of the median: smaller differences do not matter
+constexpr size_t kGrowing = 4;        // steps in a row that each end with more bytes than they began with
 constexpr int64_t kLeastGrowth = 4096;
 
 double median(std::vector<double> values) {
@@ -29,7 +29,7 @@ std::vector<QString> far_peaks(const std::vector<report::Step>& steps) {
   if (peaks.size() < kFewest) return out;
   const double middle = median(peaks);
   for (const double peak : peaks) distances.push_back(std::abs(peak - middle));
-  // 1.4826: of a normal distribution the median of the distances becomes the standard deviation.
+  // For a normal distribution, 1.4826 times the median distance is the standard deviation.
   const double far = std::max(kFar * 1.4826 * median(distances), kLeastShare * middle);
   for (size_t i = 0; i < steps.size(); ++i) {
     const double above = static_cast<double>(steps[i].peak.value) - middle;

@@ -41,7 +41,7 @@ void StepsTable::show(std::shared_ptr<const void> owner, const peak::Timeline* t
   steps_ = std::move(steps);
   parts_.clear();
   live_.clear();
-  // The largest sum of an empty interval: just before it.
+  // The sum over an empty interval is the value just before it.
   for (const report::Step& s : steps_) live_.push_back(timeline->largest({s.begin, s.begin}).bytes.value);
   out_ = stands_out(steps_, live_);
   const auto most = std::ranges::max_element(steps_, {}, &report::Step::peak);
@@ -110,10 +110,10 @@ QString StepsTable::text(size_t row, Column column) const {
 const QList<qint64>& StepsTable::parts(size_t row) const {
   if (const QList<qint64>* known = parts_.object(row)) return *known;
   const report::Step& s = steps_[row];
-  auto* made = new QList<qint64>;  // the cache's
+  auto* made = new QList<qint64>;  // owned by the cache
   const int64_t length = std::max<int64_t>(1, s.end.ns - s.begin.ns);
   for (int64_t part = 0; part < kParts; ++part) {
-    // In halves, that a long step does not overflow.
+    // Computed in two parts, so that a long step does not overflow.
     const auto at = [&](int64_t i) {
       return model::Time{s.begin.ns + length / kParts * i + length % kParts * i / kParts};
     };
@@ -180,7 +180,7 @@ StepsRows::StepsRows(StepsTable& table, QObject* parent) : QSortFilterProxyModel
 void StepsRows::set_filter(const QString& filter, bool only_outstanding) {
   filter_ = filter;
   only_outstanding_ = only_outstanding;
-  invalidate();  // at the cost of all rows once, and not once for each that goes
+  invalidate();  // one pass over all rows, instead of one for each removed row
 }
 
 bool StepsRows::filterAcceptsRow(int row, const QModelIndex& parent) const {

@@ -1,4 +1,4 @@
-// The training steps as rows, and which of them stand out.
+// The training steps as rows, and the outliers among them.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -13,39 +13,39 @@
 
 namespace tapelens::gui {
 
-// What is unlike the other steps; empty texts: nothing.
+// How a step differs from the others; an empty text means that it does not.
 struct StandsOut {
   std::vector<QString> peak;    // by step: "peak 12 % above the median"
   std::vector<QString> growth;  // by step: "grows by 3.1 MiB a step since step 4"
   uint64_t count = 0;           // steps with either
 };
-// A peak stands out when it is above the median by much more than peaks differ from it; bytes grow when what is alive
-// at the begin of each of five or more steps is more than at the one before; what the first step left, which makes the
-// parameters and the optimizer's state, is no growth. `live`: at each step's begin.
+// A peak is an outlier if it exceeds the median by much more than the typical distance from it. Bytes grow if each of
+// five or more steps begins with more live bytes than the step before. The first step's growth does not count, because
+// it allocates parameters and optimizer state. `live`: the bytes at each step's begin.
 StandsOut stands_out(const std::vector<report::Step>& steps, const std::vector<int64_t>& live);
 
-// Qt::EditRole is for programs: bytes and times (in ns) as numbers.
+// Qt::EditRole returns bytes and times (in ns) as numbers, for programs.
 class StepsTable : public QAbstractTableModel {
   Q_OBJECT
  public:
   enum Column : uint8_t { step, peak, shape, live, allocations, backward, allocated, time, note, kColumns };
   enum Role : int {
     sort_role = Qt::UserRole,  // a number
-    sparkline_role,            // QList<qint64>: the most that was alive in each part of the step, all from 0
-    most_role,                 // qint64: the top of all sparklines
-    why_role                   // why a cell stands out; none: it does not
+    sparkline_role,            // QList<qint64>: the most bytes alive in each part of the step, starting at 0
+    most_role,                 // qint64: common maximum of all sparklines
+    why_role                   // why the cell is an outlier; none: it is not
   };
   static constexpr int kParts = 60;
 
   using QAbstractTableModel::QAbstractTableModel;
 
-  // The timeline lives as long as `owner`. Null: no steps.
+  // `owner` keeps the timeline alive. Null shows no steps.
   void show(std::shared_ptr<const void> owner, const peak::Timeline* timeline, std::vector<report::Step> steps);
   const std::vector<report::Step>& steps() const { return steps_; }
   const StandsOut& outstanding() const { return out_; }
-  // The one with the largest peak; -1: there are none.
+  // The step with the largest peak; -1 if the table is empty.
   int largest() const { return largest_; }
-  int row_of(uint32_t index) const;  // of a step; -1: it is not among them
+  int row_of(uint32_t index) const;  // of a step; -1 if the table does not have it
 
   qint64 number(size_t row, Column column) const;
 
@@ -67,7 +67,7 @@ class StepsTable : public QAbstractTableModel {
   mutable QCache<size_t, QList<qint64>> parts_{1000};
 };
 
-// Sorted by any column and cut down to the steps whose number and note have all words of a filter.
+// Sorts by any column, and keeps the steps whose number and note contain all words of a filter.
 class StepsRows : public QSortFilterProxyModel {
   Q_OBJECT
  public:

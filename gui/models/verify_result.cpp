@@ -16,7 +16,7 @@ namespace {
 
 using verify::Answer;
 
-// The largest of all gradients; what is no finite number is larger than any.
+// The largest value over all gradients; a value that is not finite counts as the largest.
 QString largest(const verify::Rounding& rounding, double verify::GradientError::*figure) {
   double most = 0;
   for (const verify::GradientError& one : rounding.gradients) {

@@ -1,5 +1,5 @@
-// Names, paths and messages of a recording or a verify result are somebody else's text. It becomes text of the window
-// here: what acts upon nothing and hides nothing.
+// Names, paths and messages of a recording or a verify result are untrusted text. These functions make it safe to show:
+// control characters and markup have no effect, and nothing stays hidden.
 #pragma once
 
 #include <QString>
@@ -7,12 +7,12 @@
 
 namespace tapelens::gui {
 
-// As report::printable says.
+// Escapes text as report::printable() does.
 QString visible(std::string_view utf8);
-// Likewise, of text of several lines, which stay lines.
+// The same for text of several lines; line breaks stay.
 QString visible_lines(std::string_view utf8);
 
-// For tool tips, which take text that looks like HTML for HTML.
+// For tool tips, which would interpret text that looks like HTML.
 QString plain_tip(const QString& text);
 
 }  // namespace tapelens::gui

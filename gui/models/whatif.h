@@ -1,4 +1,4 @@
-// The memory without some of the findings: the replay's answer for what is ticked, as a curve to draw.
+// The memory without the ticked findings: the result of the replay, as a curve.
 #pragma once
 
 #include <QSet>
@@ -12,18 +12,18 @@
 namespace tapelens::gui {
 
 struct WhatIfResult {
-  size_t findings = 0;  // that are ticked
+  size_t findings = 0;  // number of ticked findings
   Bytes before, after;  // the peak
-  Time when;            // of the peak that is left
+  Time when;            // time of the remaining peak
   picture::Lowered curve;
 };
 
-// `ticked`: fingerprints; those that no finding has are left out. Findings that drop the same saves share them in the
-// order of their checks' precedence, as in the advice. Wants Part::relations and Part::advice.
+// `ticked`: fingerprints; unknown ones are ignored. Findings that drop the same saves share them in the order of their
+// checks' precedence, as in the advice. Needs Part::relations and Part::advice.
 WhatIfResult what_if(const Subject& subject, const QSet<QString>& ticked);
 
-// The places in the advice of the findings whose fix drops a save of this allocation, ends it earlier or makes it an
-// alias. Wants Part::advice.
+// The indices in the advice of findings whose fix drops a save of this allocation, shortens it, or makes it an alias.
+// Needs Part::advice.
 std::vector<size_t> findings_about(const Subject& subject, AllocationId allocation);
 
 }  // namespace tapelens::gui

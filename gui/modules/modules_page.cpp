@@ -22,7 +22,7 @@ namespace tapelens::gui {
 namespace {
 
 constexpr qint32 kStateVersion = 1;
-constexpr int kOpenLevels = 1;  // below the outermost modules
+constexpr int kOpenLevels = 1;  // levels below the outermost modules that are open at first
 // In average characters.
 constexpr int kNameWidth = 44, kSharesWidth = 30, kNumberWidth = 15;
 
@@ -132,7 +132,7 @@ void ModulesPage::find() {
   filter_->selectAll();
 }
 
-// The first row is current then, which chooses nothing yet: what other pages show stays.
+// Focus makes the first row current without selecting it, so other pages do not change.
 void ModulesPage::take_focus() {
   const QSignalBlocker quiet(view_->selectionModel());
   view_->setFocus();
@@ -158,7 +158,7 @@ void ModulesPage::show_modules() {
   nothing_->setText(session_.document() == nullptr ? QString() : QStringLiteral("Summing by module …"));
   states_->setCurrentIndex(tree_->table() == nullptr ? 0 : 1);
   if (chosen > 0) {
-    phases_->set_current(chosen);  // which shows it
+    phases_->set_current(chosen);  // this also shows it
   } else {
     show_phase();
   }

@@ -1,4 +1,4 @@
-// What each module holds, by category, at the peak of each phase: as `tapelens report --by module` has it.
+// The bytes of each module by category, at the peak of each phase, as in `tapelens report --by module`.
 #pragma once
 
 #include <QByteArray>
@@ -18,7 +18,7 @@ namespace tapelens::gui {
 class CategoryBar;
 class ChoiceBar;
 
-// Sorted by any column and cut down to modules whose path has all words of a filter, with those around and below them.
+// Sorts by any column. Keeps modules whose path contains all words of a filter, and the modules above and below them.
 class ModuleRows : public QSortFilterProxyModel {
  public:
   explicit ModuleRows(ModuleTree& tree, QObject* parent = nullptr);
@@ -44,7 +44,7 @@ class ModulesPage : public Page {
 
  private:
   void lay_out();
-  void show_modules();  // of the subject that is looked at
+  void show_modules();  // of the current subject
   void show_phase();
   void filter();
   void select(const QModelIndex& row);

@@ -8,7 +8,7 @@
 namespace tapelens::gui {
 
 void SharesDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
-  QStyledItemDelegate::paint(painter, option, index);  // the ground: selected, hovered
+  QStyledItemDelegate::paint(painter, option, index);  // the background: selected, hovered
   const auto parts = index.data(ModuleTree::parts_role).value<QList<qint64>>();
   const double most = static_cast<double>(std::max<qint64>(1, index.data(ModuleTree::most_role).toLongLong()));
   const QRectF box = QRectF(option.rect).adjusted(kGap / 2, 4, -kGap / 2, -4);

@@ -1,5 +1,4 @@
-// A cell with a bar: how a module's bytes are shared out among the categories, as long as they are of the largest
-// one's.
+// Draws a bar: a module's bytes by category, relative to the largest module.
 #pragma once
 
 #include <QStyledItemDelegate>
@@ -16,7 +15,7 @@ class SharesDelegate : public QStyledItemDelegate {
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
 
  private:
-  const ModuleTree& tree_;  // what its columns are
+  const ModuleTree& tree_;  // defines the columns
 };
 
 }  // namespace tapelens::gui

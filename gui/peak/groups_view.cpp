@@ -81,7 +81,7 @@ void GroupsView::build() {
   mark_row(row_);
 }
 
-// An empty icicle says that there is nothing; an empty tree does not.
+// An empty icicle shows a message; an empty tree would not.
 void GroupsView::show_view() {
   const bool has_groups = !tree_->node(GroupTree::kRoot).children.empty();
   views_->setCurrentIndex(as_tree_->isChecked() && has_groups ? 1 : 0);
@@ -90,7 +90,7 @@ void GroupsView::show_view() {
 void GroupsView::mark_row(int row) {
   row_ = row;
   if (row >= tree_->rows()) return;
-  // What was chosen stays chosen while it has the row: a click on a group selects its biggest allocation.
+  // A selected group that contains the row stays selected: a click on a group selects its biggest allocation.
   if (row >= 0 && icicle_->current() != GroupTree::kRoot && tree_->has(icicle_->current(), row)) return;
   mark_node(row < 0 ? GroupTree::kRoot : tree_->leaf_of(row));
 }

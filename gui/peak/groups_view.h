@@ -1,4 +1,4 @@
-// The allocations of a moment by groups within groups: as an icicle or as a tree, in an order that is dragged.
+// The allocations at one time in nested groups, as an icicle or a tree. The user drags the groupings into order.
 #pragma once
 
 #include <QWidget>
@@ -21,10 +21,10 @@ class GroupsView : public QWidget {
  public:
   explicit GroupsView(QWidget* parent = nullptr);
 
-  // Null: none. `wanted`: rows that are counted; empty: all.
+  // Null shows no groups. `wanted`: selects the counted rows; empty: all.
   void show_peak(std::shared_ptr<const report::Peak> peak, GroupTree::Rows wanted);
   const GroupTree& tree() const { return *tree_; }
-  // Marks the group of a row; -1: none.
+  // Marks the group of a row; -1 marks none.
   void mark_row(int row);
   uint32_t zoomed() const;
   void zoom_to(uint32_t node);

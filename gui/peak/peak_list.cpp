@@ -24,7 +24,7 @@ namespace tapelens::gui {
 
 namespace {
 
-// In average characters. What a newcomer asks, how much, what and where, is seen without scrolling in a small window.
+// In average characters. The columns that answer what, how much and where fit a small window without scrolling.
 constexpr std::array<int, PeakTable::kColumns> kWidths = {10, 30, 20, 22, 28, 22, 26, 40, 11, 7};
 
 }  // namespace
@@ -76,7 +76,7 @@ PeakList::PeakList(QWidget* parent)
     Q_EMIT filterTyped(text);
   });
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
-    // By its clear button, which is no edit.
+    // The clear button is not an edit of the text.
     if (text.isEmpty()) Q_EMIT filterTyped(text);
   });
   connect(filter_, &QLineEdit::returnPressed, view_, [this] { view_->setFocus(); });
@@ -86,7 +86,7 @@ PeakList::PeakList(QWidget* parent)
     selected_ = current();
     Q_EMIT selected(selected_);
   });
-  // A row may be the current one without having been chosen: see PeakPage::show_allocation().
+  // A row may be current without being selected: see PeakPage::show_allocation().
   connect(view_, &QTableView::clicked, this, [this] { Q_EMIT selected(current()); });
   connect(view_, &QTableView::activated, this, [this] { Q_EMIT timelineWanted(current()); });
 }
@@ -99,7 +99,7 @@ void PeakList::make_actions() {
     connect(action, &QAction::triggered, this, what);
     view_->addAction(action);
   };
-  // Return is told by activated(), as a double click is.
+  // activated() handles Return as well as a double click.
   add(QStringLiteral("Show in timeline\tReturn"), {}, [this] {
     if (current() != 0) Q_EMIT timelineWanted(current());
   });

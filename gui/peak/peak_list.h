@@ -1,4 +1,4 @@
-// The allocations of a moment as a table, with a filter.
+// The allocations at one time as a table with a filter.
 #pragma once
 
 #include <QTimer>
@@ -23,13 +23,13 @@ class PeakList : public QWidget {
   const PeakTable& table() const { return *table_; }
   const PeakRows& rows() const { return *rows_; }
   PeakRows& rows() { return *rows_; }
-  // Only the rows of a group, and what it is called; an empty name: all.
+  // Shows only the rows of a group, with its name; an empty name: all rows.
   void restrict_to(const QString& name, std::vector<bool> shown);
   void set_filter(const QString& filter);
   QString filter() const;
-  // Selects an allocation and scrolls to it; 0 or one that is not shown: none is.
+  // Selects an allocation and scrolls to it; 0 or a hidden allocation clears the selection.
   void select(uint32_t allocation);
-  uint32_t first() const;  // the allocation of the first row that is shown; 0: there is none
+  uint32_t first() const;  // the allocation of the first shown row; 0: none is shown
   void focus_filter();
 
   QByteArray save_columns() const;
@@ -58,7 +58,7 @@ class PeakList : public QWidget {
   QLabel* nothing_;
   QTableView* view_;
   uint32_t selected_ = 0;
-  QTimer idle_;  // the first letter of a filter is not kept waiting for all rows' texts
+  QTimer idle_;  // computes all rows' texts before the first letter of a filter
   int prepared_ = 0;
 };
 

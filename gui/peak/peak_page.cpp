@@ -136,7 +136,7 @@ void PeakPage::lay_out() {
   rows_->setObjectName(QStringLiteral("peak_rows"));
   rows_->addWidget(padded(groups_, {0, 0, 0, kGap}));
   rows_->addWidget(padded(list_, {0, kGap, 0, 0}));
-  // In a high window the table has the room: groups are seldom deeper than these lines.
+  // In a high window the table gets the extra height; groups are seldom deeper than the initial height.
   rows_->setStretchFactor(0, 0);
   rows_->setStretchFactor(1, 1);
   columns_->setObjectName(QStringLiteral("peak_columns"));
@@ -229,7 +229,7 @@ void PeakPage::select(uint32_t allocation) {
   session_.look(next);
 }
 
-// While none is chosen, the first in the table, to begin with the largest; no group is marked for it.
+// Without a selection, shows the first allocation in the table (initially the largest) and marks no group.
 void PeakPage::show_allocation() {
   const uint32_t chosen = session_.document() != nullptr ? session_.view().allocation.value : 0;
   const uint32_t id = chosen == 0 && peak_ ? list_->first() : chosen;

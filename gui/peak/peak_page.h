@@ -1,4 +1,4 @@
-// What was alive at a moment, who held it, and which line made it.
+// The allocations alive at one time, their holders, and the lines that made them.
 #pragma once
 
 #include <QByteArray>
@@ -43,7 +43,7 @@ class PeakPage : public Page {
 
   Session& session_;
   std::shared_ptr<const report::Peak> peak_;
-  QTimer typed_;  // a filter reaches the groups and the session when the typing rests
+  QTimer typed_;  // updates the groups and the session after a pause in typing
   QLabel* headline_;
   QPushButton* to_peak_;
   CategoryBar* categories_;

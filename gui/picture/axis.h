@@ -1,4 +1,4 @@
-// Time to pixels and back: what is shown of a recording, and how wide.
+// Converts between times and pixels, from the shown range and the width.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace tapelens::picture {
 using model::Interval;
 using model::Time;
 
-// Shows [begin, end) over `width` columns. Column c is the times [time_of(c), time_of(c + 1)).
+// Shows [begin, end) over `width` columns. Column c covers the times [time_of(c), time_of(c + 1)).
 struct TimeAxis {
   TimeAxis(Interval interval, int columns)
       : shown(interval),
@@ -25,11 +25,11 @@ struct TimeAxis {
   double ns_per_pixel() const { return ns_per_column_; }
   double x_of(Time time) const { return static_cast<double>(time.ns - shown.begin.ns) * columns_per_ns_; }
   Time time_of(double x) const { return Time{shown.begin.ns + static_cast<int64_t>(x * ns_per_column_)}; }
-  // The column that a time falls into; outside of the picture: below 0 or from `width` on.
+  // The column of a time. Below 0 or at least `width` if the time is outside of the picture.
   int column_of(Time time) const {
     if (time < shown.begin) return -1;
     if (time >= shown.end) return width;
-    // The begins of columns are rounded: the estimate is off by one at most.
+    // The begins of columns are rounded, so the estimate is off by at most one.
     const int column = std::min(static_cast<int>(x_of(time)), width - 1);
     if (column > 0 && time < time_of(column)) return column - 1;
     return column + 1 < width && time >= time_of(column + 1) ? column + 1 : column;
@@ -39,16 +39,16 @@ struct TimeAxis {
   double ns_per_column_, columns_per_ns_;
 };
 
-// Not less than this is shown, so that a column is longer than the clock's tick.
+// The shortest shown range, so that a column is longer than the clock's tick.
 inline constexpr int64_t kLeastShown = 20000;  // ns
 
-// The same place of the program stays under `x`. Both stay inside of [0, whole) and show no less than kLeastShown.
+// Keeps the time under `x` in place. The result stays within [0, whole) and is not shorter than kLeastShown.
 Interval zoomed(const TimeAxis& axis, double x, double factor, Time whole);
 Interval panned(const TimeAxis& axis, double pixels, Time whole);
-// Moved and cut so that it lies in [0, whole).
+// Moves and cuts the range to [0, whole).
 Interval inside(Interval shown, Time whole);
 
-// Round times for an axis' labels, `least_apart` pixels or more apart.
+// Round times for the labels of an axis, at least `least_apart` pixels apart.
 struct Ticks {
   int64_t first = 0, every = 1;  // ns
 };

@@ -13,9 +13,9 @@ namespace tapelens::picture {
 
 namespace {
 
-// Lives and sizes in powers of four.
+// Lifetimes and sizes in powers of four.
 int power(uint64_t value) { return value == 0 ? 0 : (std::bit_width(value) - 1) / 2; }
-// The first value above a power: 4^(power+1); of the highest, more than any.
+// The first value above a power: 4^(power+1); for the highest power a value above all others.
 int64_t beyond(int power) { return power >= 30 ? INT64_MAX / 2 : int64_t{1} << (2 * power + 2); }
 
 int64_t life_of(const Process& p, uint32_t id) {
@@ -29,7 +29,7 @@ int64_t life_of(const Process& p, uint32_t id) {
 Blocks::Blocks(const Process& process, const Timeline& timeline, Bytes peak) : process_(process), timeline_(timeline) {
   const Allocations& a = process.allocations;
   place_.assign(size_t{a.rows()} + 1, -1);
-  // What stays for most of the recording lies below everything else, what is small above.
+  // Allocations that live for half of the recording are at the bottom, small ones at the top.
   enum : uint8_t { kLongLived, kShortLived, kSmall };
   std::array<Arena, 3> arenas;
   std::vector<uint8_t> arena(place_.size(), kShortLived);
@@ -88,7 +88,7 @@ void Blocks::visit(const TimeAxis& time, const ByteAxis& bytes, const std::vecto
   const auto emit = [&](const Entry& entry, int x0, int x1) {
     if (entry.place >= bytes.end || entry.place + entry.bytes <= bytes.begin) return;
     if (entry.place >= small_from_ && static_cast<double>(entry.bytes) < bytes_per_pixel) return;
-    // Rounded, and not outwards: neighbours share an edge and never overlap.
+    // Rounds to the nearest pixel, not outwards: neighbors share an edge and never overlap.
     const auto y_of = [&](int64_t byte) {
       const double y = static_cast<double>(bytes.end - byte) * pixels_per_byte;
       return static_cast<int>(std::clamp(y, -1.0, bytes.height + 1.0) + 1.5) - 1;
@@ -98,7 +98,7 @@ void Blocks::visit(const TimeAxis& time, const ByteAxis& bytes, const std::vecto
   };
   std::vector<peak::Moment> moments;
   for (const Bucket& bucket : buckets_) {
-    // Everything in it is too low to be seen.
+    // All blocks in this bucket are too low to be visible.
     if (bucket.is_small && static_cast<double>(beyond(bucket.size)) < bytes_per_pixel) continue;
     const auto longest = static_cast<double>(beyond(bucket.life));
     if (longest > ns_per_pixel) visit_wide(bucket, time, emit);
@@ -140,12 +140,12 @@ void Blocks::visit_narrow(const Bucket& bucket, const std::vector<peak::Moment>&
   size_t from = 0;
   for (size_t c = 0; c < moments.size(); ++c) {
     const peak::Moment& moment = moments[c];
-    // Those born in the last `longest`.
+    // Allocations born in the last `longest`.
     from = begin.after(moment.time.ns - longest, from);
     for (size_t i = from; i < begin.size() && begin[i] <= moment.time.ns; ++i) {
       const Entry& entry = bucket.entries[i];
       if (entry.end < moment.time.ns || static_cast<double>(entry.end - begin[i]) >= ns_per_pixel) continue;
-      // Several events may fall into one nanosecond: the moment knows which of them have been.
+      // Several events may have the same nanosecond; the moment knows which of them precede it.
       const bool is_close = entry.end == moment.time.ns || begin[i] == moment.time.ns;
       if (is_close && !moment.holds(process_, AllocationId{entry.allocation})) continue;
       const int column = static_cast<int>(c * kShort);

@@ -1,5 +1,5 @@
-// Allocations as rectangles: wide as their life, high as their bytes, at a place that is found when they are born and
-// kept till they are gone.
+// Allocations as rectangles: the width is the lifetime, the height is the bytes. The vertical place is chosen at birth
+// and kept until the free.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace tapelens::picture {
 
-// Which bytes are shown, from below.
+// The shown range of bytes, from below.
 struct ByteAxis {
   int64_t begin = 0, end = 1;
   int height = 1;  // in pixels of the device
 
   double bytes_per_pixel() const { return static_cast<double>(end - begin) / height; }
-  // From above, as pixels are counted.
+  // Pixels count from the top.
   double y_of(int64_t byte) const {
     return static_cast<double>(end - byte) * height / static_cast<double>(end - begin);
   }
@@ -30,45 +30,45 @@ class Blocks {
  public:
   Blocks(const Process& process, const Timeline& timeline, Bytes peak);
 
-  // Where an allocation lies; of another device's, or of foreign memory: -1.
+  // The place of an allocation; -1 if it is on another device or external memory.
   int64_t place(AllocationId allocation) const { return place_[allocation.value]; }
-  int64_t extent() const { return extent_; }  // above all of them
-  // The allocation that lies there at a time; none: nothing does.
+  int64_t extent() const { return extent_; }  // end of the highest place
+  // The allocation at a time and a byte; none if the place is empty.
   AllocationId at(Time time, int64_t byte) const;
 
-  // In pixels of the canvas; wide and high at least one.
+  // In pixels of the canvas; at least one pixel wide and high.
   struct Rectangle {
     AllocationId allocation;
     int x0, x1, y0, y1;  // half open
   };
-  // Calls `visit` for every block whose life is a pixel or more, and, kShort pixels wide, for every shorter one that is
-  // alive at the moment that the highest of so many columns shows. Those lower than a pixel are left out if they are
-  // small (is_small), else shown one pixel high. The cost depends on the pixels.
+  // Calls `visit` for every block that lives for at least a pixel. A shorter block is kShort pixels wide, and only
+  // visited if it is alive at the time that the highest of its columns shows. Blocks lower than a pixel are left out if
+  // they are small (is_small), otherwise one pixel high. The cost depends on the number of pixels.
   static constexpr size_t kShort = 3;
   void visit(const TimeAxis& time, const ByteAxis& bytes, const std::vector<Column>& columns,
              const std::function<void(const Rectangle&)>& visit) const;
 
-  // Less than this share of the peak is small: a thousand lines are no picture.
+  // Allocations below this fraction of the peak are small: thousands of thin lines would not be readable.
   static constexpr int64_t kSmallShare = 1024;
-  // Small ones lie above all others, from here on: no picture of the whole shows them one by one.
+  // Small allocations start here, above all others. A picture of the whole does not show them one by one.
   int64_t small_from() const { return small_from_; }
   bool has_small() const { return extent_ > small_from_; }
-  // What a picture of the whole shows, from 0 up: all but the small ones, unless there are no others.
+  // A picture of the whole shows the bytes from 0 up to this one: all but the small allocations, unless all are small.
   int64_t shown() const { return small_from_ > 0 ? small_from_ : extent_; }
   bool is_small(AllocationId allocation) const { return place_[allocation.value] >= small_from_; }
 
  private:
-  // What a picture needs of an allocation, on one cache line.
+  // The data that a picture needs of an allocation, within one cache line.
   struct Entry {
-    int64_t end;  // kNever: it was not freed
+    int64_t end;  // kNever: not freed
     int64_t place, bytes;
     uint32_t allocation;
   };
-  // Of lives of [4^i, 4^(i+1)) ns and [4^j, 4^(j+1)) bytes, in the order of birth.
+  // Allocations with lifetimes of [4^i, 4^(i+1)) ns and [4^j, 4^(j+1)) bytes, in the order of birth.
   struct Bucket {
     int life, size;
     bool is_small;
-    SortedTimes begin;  // of the lives
+    SortedTimes begin;  // of the lifetimes
     std::vector<Entry> entries;
   };
   template <class Emit>

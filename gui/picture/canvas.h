@@ -1,4 +1,4 @@
-// Pixels, and rectangles filled into them: what a frame of ten thousand blocks is painted with.
+// Pixels, and filled rectangles: fast enough for frames of ten thousand blocks.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace tapelens::picture {
 
 using Pixel = uint32_t;  // 0xffRRGGBB
 
-// What tells grounds apart without their colour.
+// Patterns distinguish areas without color.
 enum class Pattern : uint8_t { plain, rising, falling, dots, crosses, level, upright, hatched };
 
 struct Canvas {
@@ -15,11 +15,12 @@ struct Canvas {
   int width, height;
   int stride;  // in pixels
 
-  // Cut to the canvas. The pattern is in `ink`, fixed to the canvas, so that neighbours of one pattern meet.
+  // Clips to the canvas. The pattern is drawn in `ink` and fixed to the canvas, so that the patterns of neighbors
+  // align.
   void fill(int x0, int y0, int x1, int y1, Pixel ground, Pattern pattern, Pixel ink) const;
 };
 
-// Whether a pixel at a place of a pattern is in ink.
+// Whether a pattern has ink at a pixel.
 bool is_ink(Pattern pattern, int x, int y);
 
 }  // namespace tapelens::picture

@@ -36,7 +36,7 @@ std::array<int64_t, Grouping::kGroups> Curve::bytes_after(uint32_t events) const
 void Curve::columns(const TimeAxis& axis, std::vector<Column>& out) const {
   out.resize(static_cast<size_t>(axis.width));
   uint32_t first = timeline_.first_at_or_after(axis.time_of(0));
-  uint32_t shown = UINT32_MAX;  // what the column before this one shows
+  uint32_t shown = UINT32_MAX;  // events that the previous column shows
   for (int c = 0; c < axis.width; ++c) {
     const uint32_t last = std::max(first, timeline_.first_at_or_after(axis.time_of(c + 1), first));
     Column& column = out[static_cast<size_t>(c)];
@@ -60,7 +60,7 @@ void most_columns(const Timeline& timeline, const TimeAxis& axis, std::vector<By
 
 namespace {
 
-// By how much an event changes the bytes of some allocations.
+// The change of the selected allocations' bytes by an event.
 int64_t change_of(const Timeline& timeline, const std::vector<uint8_t>& is_of_it, uint32_t event) {
   if (is_of_it[timeline.allocation_of(event).value] == 0) return 0;
   return timeline.live_after(event).value - timeline.live_after_first(event).value;
@@ -84,7 +84,7 @@ void Portion::columns(const Timeline& timeline, const std::vector<uint8_t>& is_o
                       std::vector<Bytes>& out) const {
   out.resize(static_cast<size_t>(axis.width));
   uint32_t event = 0;
-  int64_t sum = 0;  // after the events before it
+  int64_t sum = 0;  // after the previous events
   const auto go_to = [&](uint32_t wanted, int64_t& most) {
     while (event < wanted) {
       if (event % Timeline::kBlock == 0 && wanted - event >= Timeline::kBlock) {
@@ -111,7 +111,7 @@ void Portion::columns(const Timeline& timeline, const std::vector<uint8_t>& is_o
   int64_t before = 0;
   go_to(first, before);
   for (int c = 0; c < axis.width; ++c) {
-    int64_t most = sum;  // what was alive when the column began
+    int64_t most = sum;  // bytes that were alive when the column began
     go_to(std::max(event, timeline.first_at_or_after(axis.time_of(c + 1), event)), most);
     out[static_cast<size_t>(c)] = Bytes{most};
   }

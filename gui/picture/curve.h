@@ -1,4 +1,4 @@
-// The live bytes of a device, a column a pixel, at a cost that depends on the pixels.
+// The live bytes of a device, one column a pixel. The cost depends on the number of pixels.
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@ using namespace model;
 using peak::Grouping;
 using peak::Timeline;
 
-// What a column shows: the moment in it at which most was alive, what was alive at its begin included.
+// The time within a column at which the most bytes are alive; the begin of the column counts too.
 struct Column {
   Bytes most;
-  uint32_t events = 0;                             // of the timeline, before that moment
-  std::array<int64_t, Grouping::kGroups> bytes{};  // of each group then; their sum is `most`
+  uint32_t events = 0;                             // events of the timeline before that time
+  std::array<int64_t, Grouping::kGroups> bytes{};  // by group at that time; the sum is `most`
 };
 
 class Curve {
@@ -28,29 +28,30 @@ class Curve {
   Curve(const Timeline& timeline, Grouping grouping);
 
   const Grouping& grouping() const { return grouping_; }
-  Bytes most_of(uint8_t group) const { return Bytes{most_[group]}; }  // that was ever alive of it
+  Bytes most_of(uint8_t group) const { return Bytes{most_[group]}; }  // the group's own maximum
   void columns(const TimeAxis& axis, std::vector<Column>& out) const;
-  // Of a moment: after so many events.
+  // The bytes at a time, given as the number of events before it.
   std::array<int64_t, Grouping::kGroups> bytes_after(uint32_t events) const;
 
  private:
   const Timeline& timeline_;
   Grouping grouping_;
   std::array<int64_t, Grouping::kGroups> most_{};
-  std::vector<uint8_t> group_;  // of each event's allocation: read in order, where `of` would be jumped about in
-  std::vector<std::array<int64_t, Grouping::kGroups>> sums_;  // before each block of the timeline, and behind the last
+  // Of each event's allocation, in the order of events: random access to `of` is slow.
+  std::vector<uint8_t> group_;
+  std::vector<std::array<int64_t, Grouping::kGroups>> sums_;  // before each block of the timeline, and after the last
 };
 
-// The most in each column.
+// The maximum of each column.
 void most_columns(const Timeline& timeline, const TimeAxis& axis, std::vector<Bytes>& out);
 
-// The live bytes of some of the allocations; `is_of_it` is by allocation, and the same at every call.
+// The live bytes of some allocations. `is_of_it` is indexed by allocation, and must be the same in every call.
 class Portion {
  public:
   Portion() = default;
   Portion(const Timeline& timeline, const std::vector<uint8_t>& is_of_it);
 
-  // The most in each column, of these bytes alone.
+  // The maximum of these bytes in each column.
   void columns(const Timeline& timeline, const std::vector<uint8_t>& is_of_it, const TimeAxis& axis,
                std::vector<Bytes>& out) const;
   Bytes most() const { return most_; }
@@ -58,28 +59,28 @@ class Portion {
 
  private:
   struct Block {
-    int64_t before, most;  // before its first event; the largest after one of them
+    int64_t before, most;  // before its first event; the maximum after any of its events
   };
-  std::vector<Block> blocks_;  // of Timeline::kBlock events
+  std::vector<Block> blocks_;  // blocks of Timeline::kBlock events
   Bytes most_;
   Time when_;
 };
 
-// The same curve with some bytes gone: Replay::Outcome::lower.
+// The curve after removed bytes: Replay::Outcome::lower.
 class Lowered {
  public:
   Lowered() = default;
   Lowered(const Timeline& timeline, std::vector<peak::Replay::Outcome::Lower> lower);
 
-  // The most in each column.
+  // The maximum of each column.
   void columns(const Timeline& timeline, const TimeAxis& axis, std::vector<Bytes>& out) const;
 
  private:
-  // The most after the events [first, last), in one block of the timeline.
+  // The maximum after the events [first, last), all in one block of the timeline.
   int64_t most_in(const Timeline& timeline, uint32_t first, uint32_t last) const;
 
   std::vector<peak::Replay::Outcome::Lower> lower_;
-  std::vector<uint32_t> begin_;  // of each block of the timeline: the first of lower_ that is not before it
+  std::vector<uint32_t> begin_;  // for each block of the timeline: the first change in lower_ that is not before it
   std::vector<int64_t> most_;    // of each block
 };
 

@@ -21,7 +21,7 @@ peak::StepCurve active_of(const peak::DeviceMemory& memory) {
   peak::StepCurve out;
   const peak::StepCurve &a = memory.allocated, &w = memory.waiting;
   if (w.time.empty()) return out;
-  // A request moves a block from one to the other at one time: their sum is noted after both.
+  // A free request moves a block from one curve to the other at one time, so the sum is computed after both changes.
   for (size_t i = 0, j = 0; i < a.time.size() || j < w.time.size();) {
     const int64_t now = std::min(i < a.time.size() ? a.time[i] : INT64_MAX, j < w.time.size() ? w.time[j] : INT64_MAX);
     while (i < a.time.size() && a.time[i] == now) ++i;
@@ -43,7 +43,7 @@ Line::Line(const peak::StepCurve& curve) : curve_(curve) {
 
 int64_t Line::most(size_t first, size_t last) const {
   int64_t most = first == 0 ? 0 : curve_.value[first - 1];
-  // What is not a whole block of the next level, at both ends.
+  // The values at both ends that do not fill a block of the next level.
   const std::vector<int64_t>* values = &curve_.value;
   for (size_t level = 0;; ++level) {
     const bool is_highest = level == most_.size();

@@ -1,4 +1,4 @@
-// What the allocator of a device held over time, a column a pixel: lines over the live bytes.
+// The memory of a device's allocator over time, one column a pixel: lines over the live bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace tapelens::picture {
 
 using model::Bytes;
 
-// A curve with the largest values of its blocks, and of blocks of those, so that a column costs what it shows and not
-// what happened in it.
+// A curve with the maximum of each block of values, and of blocks of those. The cost of a column does not depend on the
+// number of its events.
 class Line {
  public:
-  // The curve stays where it is.
+  // The curve must outlive this object.
   explicit Line(const peak::StepCurve& curve);
 
   bool is_flat() const { return curve_.time.empty(); }  // always 0
-  // The most in each column, what was there at its begin included.
+  // The maximum of each column, including the value at its begin.
   void columns(const TimeAxis& axis, std::vector<Bytes>& out) const;
 
  private:
@@ -36,9 +36,9 @@ struct DeviceLines {
   DeviceLines& operator=(const DeviceLines&) = delete;
 
   const peak::DeviceMemory& memory;
-  peak::StepCurve active_bytes;  // allocated and waiting; nothing, if no block ever waited
+  peak::StepCurve active_bytes;  // allocated and waiting; empty if no block ever waited
   Line allocated, active, reserved;
-  Bytes most;  // of all of them
+  Bytes most;  // maximum of all
 };
 
 }  // namespace tapelens::picture

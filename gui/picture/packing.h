@@ -1,4 +1,4 @@
-// Where each allocation lies in the picture of blocks: found when it is born, kept till it is gone.
+// The vertical place of each allocation in the picture of blocks: chosen at birth, kept until the free.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace tapelens::picture {
 
-// Room for blocks, without an end: the smallest gap that is large enough, the lowest of those.
+// Unlimited space for blocks. A block takes the smallest gap that fits; of equal gaps the lowest.
 class Arena {
  public:
   int64_t take(int64_t bytes);
   void give(int64_t begin, int64_t bytes);
-  int64_t extent() const { return most_; }  // above everything that ever lay there
+  int64_t extent() const { return most_; }  // end of the highest place ever used
 
  private:
   void add_gap(int64_t begin, int64_t end);

@@ -24,7 +24,7 @@ SegmentMap::SegmentMap(const std::vector<peak::SegmentAt>& segments, int width, 
   for (size_t i = 0; i < order.size(); ++i) {
     const peak::SegmentAt& segment = segments_[order[i]];
     if (i == 0 || group_of(segments_[order[i - 1]]) != group_of(segment)) {
-      if (i > 0) ++rows_;  // the last one of the group before
+      if (i > 0) ++rows_;  // the last row of the previous group
       groups_.push_back({order[i], 0, {}, {}, {}, rows_++});
       x_ = 0;
     }
@@ -52,7 +52,7 @@ void SegmentMap::lay(uint32_t segment) {
     pixels += taken;
     left -= taken;
     int64_t end = std::min(bytes, static_cast<int64_t>(static_cast<double>(pixels) * bytes_per_pixel_));
-    // A row begins where a block can, unless it is shorter than one.
+    // Rows begin at a block boundary, unless a row is shorter than a block.
     if (const int64_t block = end / kSmallestBlock * kSmallestBlock; block > begin) end = block;
     if (left == 0) end = bytes;
     pieces_.push_back({segment, begin, end, rows_, x_, x_ + static_cast<int>(taken)});
@@ -63,7 +63,7 @@ void SegmentMap::lay(uint32_t segment) {
     x_ = 0;
   }
   x_ += kGap;
-  if (x_ + kLeast > width_) x_ = width_;  // the next one begins a row
+  if (x_ + kLeast > width_) x_ = width_;  // the next segment starts a row
 }
 
 double SegmentMap::scale_for(const std::vector<peak::SegmentAt>& segments, int width, int rows) {
@@ -80,7 +80,7 @@ double SegmentMap::scale_for(const std::vector<peak::SegmentAt>& segments, int w
 int SegmentMap::x_of(const Piece& piece, int64_t byte) const {
   if (byte <= piece.begin) return piece.x0;
   if (byte >= piece.end) return piece.x1;
-  // A segment that is drawn wider than it is has its blocks as wide.
+  // If a segment is drawn wider than its bytes, its blocks are stretched too.
   const double share = static_cast<double>(byte - piece.begin) / static_cast<double>(piece.end - piece.begin);
   return piece.x0 + static_cast<int>(share * (piece.x1 - piece.x0));
 }
@@ -99,7 +99,7 @@ SegmentMap::Hit SegmentMap::at(int row, int x) const {
     const double share = (x - piece.x0 + 0.5) / (piece.x1 - piece.x0);
     Hit hit{piece.segment, piece.begin + static_cast<int64_t>(share * static_cast<double>(piece.end - piece.begin)),
             nullptr};
-    // What is painted there, which of several blocks in one pixel is the first.
+    // Each pixel shows the first of its blocks, as painted.
     each_block(piece, [&](const peak::BlockAt& block, int x0, int x1) {
       if (x0 <= x && x < x1) hit.block = &block;
     });

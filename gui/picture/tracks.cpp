@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kLeastPiece = 3;  // pixels
 
-// Spans of all threads in the order of their begins: a module call goes around an evaluation that begins with it, that
-// around an operator.
+// The spans of all threads in the order of their begins. At equal begins, a module call encloses an evaluation, and an
+// evaluation encloses an operator.
 template <class Visit>
 void in_order(const Process& p, Visit visit) {
   const std::vector<uint64_t>* begins[] = {&p.module_calls.begin.raw, &p.operators.begin.raw, &p.evaluations.begin.raw};
@@ -37,7 +37,7 @@ void in_order(const Process& p, Visit visit) {
 
 Tracks::Tracks(const Process& process, const Threads& threads) {
   std::map<uint16_t, size_t> number;       // of a thread's track
-  std::vector<std::vector<int64_t>> open;  // of each track: ends of the spans around, the outermost first
+  std::vector<std::vector<int64_t>> open;  // for each track: ends of the open spans, the outermost first
   in_order(process, [&](SpanKind kind, uint32_t row) {
     const uint16_t thread = kind == SpanKind::op            ? threads.of_operator.raw[row]
                             : kind == SpanKind::module_call ? threads.of_module_call.raw[row]
@@ -51,7 +51,7 @@ Tracks::Tracks(const Process& process, const Threads& threads) {
     const Interval when = span_time(process, id);
     std::vector<int64_t>& around = open[at->second];
     while (!around.empty() && around.back() <= when.begin.ns) around.pop_back();
-    // One that goes on when what is around it has ended is cut: rows do not overlap.
+    // A span that outlasts its enclosing span is cut, because the spans of a row must not overlap.
     const int64_t end = std::min(when.end.ns, around.empty() ? process.duration.ns : around.back());
     std::vector<Row>& rows = tracks_[at->second].rows;
     if (rows.size() <= around.size()) rows.resize(around.size() + 1);
@@ -85,7 +85,7 @@ void Row::index() {
 }
 
 size_t Row::behind(size_t first, int64_t time) const {
-  // Of more than a thousand the border may be where a run of 256 ends: those left over are in the next piece.
+  // Beyond 1,024 spans, the result may be the end of a run of 256. The next piece takes the rest.
   constexpr size_t kMany = 1024;
   if (first + kMany < id.size() && begin[first + kMany] < time) {
     const auto from = of_256.begin() + static_cast<int64_t>(first / 256 + 1);
@@ -119,7 +119,7 @@ size_t Row::longest(size_t first, size_t last) const {
 }
 
 void Tracks::visit(const Row& row, const TimeAxis& axis, const std::function<void(const Piece&)>& visit) {
-  // Neither begins nor ends fall along a row.
+  // Begins and ends never decrease along a row.
   size_t i = row.end.after(axis.shown.begin.ns);
   while (i < row.id.size() && row.begin[i] < axis.shown.end.ns) {
     const int x0 = std::max(0, axis.column_of(Time{row.begin[i]}));
@@ -133,7 +133,7 @@ void Tracks::visit(const Row& row, const TimeAxis& axis, const std::function<voi
       visit({x0, x1, row.id[i++], false});
       continue;
     }
-    // One piece for all that begin in it, up to the first that is wide.
+    // One piece for all spans that begin in it, up to the first wide one.
     const int64_t behind_piece = axis.time_of(least).ns;
     size_t behind = row.behind(i, behind_piece);
     x1 = right_of(behind - 1);

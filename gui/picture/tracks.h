@@ -1,4 +1,4 @@
-// Modules, operators and the evaluation of nodes as nested spans, a track for each thread.
+// Modules, operators and evaluations of nodes as nested spans, one track for each thread.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,23 @@ using namespace model;
 
 enum class SpanKind : uint8_t { module_call, op, evaluation };
 
-// A row of a track: spans that do not overlap, in the order of time.
+// One row of a track: spans without overlaps, in the order of time.
 struct Row {
   SortedTimes begin, end;
-  std::vector<uint32_t> id;  // kind in the two highest bits, row of its table in the others
-  // The longest span of every 16 and of every 256, in the order of time.
+  std::vector<uint32_t> id;  // kind in the two highest bits; the other bits: row of its table
+  // The longest of every 16 and every 256 spans, in the order of time.
   struct Longest {
-    int64_t begin;   // of the first of them
+    int64_t begin;   // of the first span
     int64_t length;  // ns
-    uint32_t place;  // in the row
+    uint32_t place;  // index in the row
   };
   std::vector<Longest> of_16, of_256;
 
-  void index();  // after the last span: makes the columns of the longest
-  // Behind the spans that begin before a time, of those from `first` on, which is one of them; of many, a little less.
+  void index();  // call after the last span: computes of_16 and of_256
+  // The end of the spans that begin before a time, starting at `first`, which is one of them. With many spans, the
+  // result may be slightly too low.
   size_t behind(size_t first, int64_t time) const;
-  size_t longest(size_t first, size_t last) const;  // of [first, last): its place
+  size_t longest(size_t first, size_t last) const;  // index of the longest in [first, last)
 
   static SpanKind kind(uint32_t id) { return static_cast<SpanKind>(id >> 30); }
   static uint32_t row(uint32_t id) { return id & ((uint32_t{1} << 30) - 1); }
@@ -41,7 +42,7 @@ struct Row {
 
 struct Track {
   uint32_t os_thread = 0;
-  std::vector<Row> rows;  // the outermost first
+  std::vector<Row> rows;  // outermost first
 };
 
 class Tracks {
@@ -51,14 +52,14 @@ class Tracks {
   const std::vector<Track>& tracks() const { return tracks_; }
 
   struct Piece {
-    int x0, x1;       // in pixels, half open; its spans lie in it
-    uint32_t id;      // of the longest span that was met
-    bool is_several;  // it stands for several, each less than a pixel wide
+    int x0, x1;       // in pixels, half open; its spans lie within
+    uint32_t id;      // of its longest span
+    bool is_several;  // it represents several spans, each less than a pixel wide
   };
-  // Every span of a row that is more than three pixels wide; for each three pixels of narrower ones one piece. The cost
-  // depends on the pixels.
+  // Visits every span of a row that is wider than three pixels, and one piece for every three pixels of narrower spans.
+  // The cost depends on the number of pixels.
   static void visit(const Row& row, const TimeAxis& axis, const std::function<void(const Piece&)>& visit);
-  // The span at a time; UINT32_MAX: there is none.
+  // The span at a time; UINT32_MAX if none.
   static uint32_t at(const Row& row, Time time);
 
  private:

@@ -12,7 +12,7 @@ namespace tapelens::gui {
 
 namespace {
 
-constexpr int kLines = 11;  // of text, high
+constexpr int kLines = 11;  // height, in lines of text
 
 QString text_of(int64_t bytes) { return QString::fromStdString(report::bytes_text({bytes})); }
 
@@ -63,7 +63,7 @@ void EnvelopeView::paint_axes(QPainter& painter, int64_t top) const {
     painter.drawText(QRectF(0, y - small.height() / 2.0, area.left() - kGap, small.height()),
                      Qt::AlignRight | Qt::AlignVCenter, part == 0 ? QStringLiteral("0") : text_of(top * part / 2));
   }
-  // As many numbers as there is room for, at whole steps.
+  // As many numbers as fit, at whole steps.
   const double begin = step_of(0), end = step_of(job_->envelope.most.size());
   const double wide = small.horizontalAdvance(QStringLiteral("step 99999")) + kGap;
   double every = 1;
@@ -90,7 +90,7 @@ void EnvelopeView::paintEvent(QPaintEvent*) {
   const auto y_of = [&](int64_t bytes) {
     return area.bottom() - area.height() * static_cast<double>(bytes) / static_cast<double>(top);
   };
-  // Steps, not slopes: each value is of a part of the time.
+  // Draws steps instead of slopes, because each value covers a span of time.
   const auto line_of = [&](const std::vector<int64_t>& values) {
     QPolygonF line;
     for (size_t i = 0; i < values.size(); ++i) {

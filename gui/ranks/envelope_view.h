@@ -1,4 +1,4 @@
-// The memory of all ranks over the steps: the least and the most at each point as a band, the median as a line.
+// The memory of all ranks over the steps: a band from minimum to maximum, and the median as a line.
 #pragma once
 
 #include <QWidget>
@@ -12,7 +12,7 @@ class EnvelopeView : public QWidget {
   Q_OBJECT
  public:
   explicit EnvelopeView(QWidget* parent = nullptr);
-  void show_job(std::shared_ptr<const ranks::Job> job);  // null: none
+  void show_job(std::shared_ptr<const ranks::Job> job);  // null shows no ranks
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
 

@@ -28,7 +28,7 @@ namespace tapelens::gui {
 
 namespace {
 
-constexpr size_t kMostLines = 6;  // of what is odd, above the table that has all of it
+constexpr size_t kMostLines = 6;  // limit of the lines above the table, which has all of them
 // In average characters.
 constexpr int kNumberWidth = 15, kTitleWidth = 60;
 
@@ -48,7 +48,7 @@ QString headline_of(const ranks::Job& job) {
       .arg(visible(ranks::count_of_ranks(job)), hosts, visible(job.device_type), visible(ranks::peak_text(job)));
 }
 
-// What died, is missing or stands out, a line each.
+// Ranks that died, are missing or stand out, one a line.
 QStringList odd_of(const ranks::Job& job) {
   QStringList lines;
   for (const auto& [rank, why] : job.ended_badly)
@@ -64,7 +64,7 @@ QStringList odd_of(const ranks::Job& job) {
   return lines;
 }
 
-// A row with something odd has a mark before its peak.
+// Marks rows of such ranks before their peak.
 class OddDelegate final : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;

@@ -1,4 +1,4 @@
-// The ranks of a run side by side: which stand out and why, which died, what they have in common.
+// The ranks of a run: outliers with reasons, ranks that died, and shared findings.
 #pragma once
 
 #include "gui/models/ranks.h"
@@ -38,7 +38,7 @@ class RanksPage : public Page {
   QWidget* make_content();
   QTableView* make_table(QSortFilterProxyModel& rows, const QString& name);
   void ask();
-  void read_own_folder();  // if the recording is of one rank of several, and nothing was read yet
+  void read_own_folder();  // if the recording is one rank of several, and no folder was read yet
   void show_state();
   void show_job();
   void show_list();
@@ -49,7 +49,7 @@ class RanksPage : public Page {
   SharedFindings* findings_;
   QSortFilterProxyModel *rows_, *finding_rows_;
   std::shared_ptr<const ranks::Job> shown_;
-  bool was_read_ = false;  // the folder of the recording, or was asked for another
+  bool was_read_ = false;  // the recording's folder was read, or the user chose another one
 
   QStackedWidget* states_;
   ReadingPane* reading_;

@@ -21,9 +21,9 @@ namespace tapelens::gui {
 
 namespace {
 constexpr double kZoomStep = 1.5;
-constexpr int kLabelWidth = 64;      // of a block, for words in it
-constexpr double kMostDetail = 8;    // bytes a pixel: a block of 512 is wide enough to be clicked
-constexpr double kMostPixels = 1e7;  // of all strips one after another
+constexpr int kLabelWidth = 64;      // width from which a block has a label
+constexpr double kMostDetail = 8;    // bytes a pixel: a block of 512 is wide enough to click
+constexpr double kMostPixels = 1e7;  // of all strips, end to end
 }  // namespace
 
 MapView::MapView(Session& session, QWidget* parent) : QAbstractScrollArea(parent), session_(session) {
@@ -85,7 +85,7 @@ void MapView::lay_out() {
   viewport()->update();
 }
 
-// ---- where what is
+// ---- geometry
 
 QRect MapView::strip(int row, int x0, int x1) const {
   return {gutter_ + x0, row * row_height_ - verticalScrollBar()->value() + 2, x1 - x0, row_height_ - 4};
@@ -179,7 +179,7 @@ void MapView::paint_piece(QPainter& p, const picture::SegmentMap::Piece& piece) 
     const auto begin = static_cast<int64_t>(block.address - segment.address);
     paint_block(p, block, strip(piece.row, x0, x1), begin >= piece.begin);
   });
-  // The edges of the segment, open where it goes on in another row.
+  // The outline of the segment, open at the side where it continues in another row.
   const QColor edge = piece.segment == marked_ ? theme().accent : theme().line;
   p.fillRect(QRect(whole.left(), whole.top() - 1, whole.width(), 1), edge);
   p.fillRect(QRect(whole.left(), whole.bottom() + 1, whole.width(), 1), edge);
@@ -199,7 +199,7 @@ void MapView::paint_block(QPainter& p, const peak::BlockAt& block, const QRect& 
   if (is_dimmed || !begins_here || at == known_.end() || where.width() < kLabelWidth) return;
   const QRect words = where.adjusted(4, 0, -4, 0);
   const QString label = fitted(p.fontMetrics(), what_text(*at->second), words.width());
-  // Over a hatching words want a ground of their own.
+  // Text over a hatching needs a plain background.
   if (block.waits)
     p.fillRect(QRect(words.topLeft(), QSize(p.fontMetrics().horizontalAdvance(label), words.height())), ground);
   p.setPen(text_on(ground));
@@ -215,7 +215,7 @@ void MapView::paint_marks(QPainter& p) {
   p.setBrush(Qt::NoBrush);
   for (const auto& r : map_->rectangles(at->second.segment, begin, begin + block.rounded.value)) {
     const QRect where = strip(r.row, r.x0, r.x1).adjusted(-1, -1, 0, 0);
-    // The accent is too near to the colour of what is saved for the backward.
+    // Does not use the accent, which is too similar to the color of saved tensors.
     p.setPen(QPen(theme().surface, 4));
     p.drawRect(where);
     p.setPen(QPen(theme().text, 2));
@@ -279,10 +279,10 @@ void MapView::zoom(double factor) {
   set_scale(shown_scale_ / factor, chosen.isEmpty() ? viewport()->rect().center() : chosen.center());
 }
 
-// What lies at a place of the viewport stays in its row.
+// The place under the cursor stays in its row.
 void MapView::set_scale(double bytes_per_pixel, QPoint fixed) {
   if (!map_) return;
-  // The notches of one wheel go on from the same place: rows end elsewhere at each of them.
+  // Repeated wheel steps keep the same anchor, because rows end elsewhere at each scale.
   if (!anchor_ || anchor_->at != fixed) {
     const auto place = place_at({std::max(fixed.x(), gutter_), fixed.y()});
     anchor_ = Anchor{fixed, place.segment, place.byte};
@@ -331,7 +331,7 @@ void MapView::step_row(int by) {
   const int x = here.center().x() - gutter_;
   int row = (here.center().y() + verticalScrollBar()->value()) / row_height_ + by;
   for (; row >= 0 && row < map_->rows(); row += by) {
-    // The block of that row that is nearest.
+    // The nearest block of that row.
     const auto [first, last] = map_->pieces_of(row, row);
     int nearest = INT_MAX;
     AllocationId found;

@@ -1,4 +1,4 @@
-// Segments as strips of their blocks; scrolled up and down, zoomed from all at once to single blocks.
+// Segments as strips of their blocks; scrolls vertically, and zooms from all segments to single blocks.
 #pragma once
 
 #include <QAbstractScrollArea>
@@ -17,10 +17,10 @@ class MapView final : public QAbstractScrollArea {
   explicit MapView(Session& session, QWidget* parent = nullptr);
 
   void show_moment(std::shared_ptr<const MomentSet> moment);
-  void show_segment(uint32_t segment);  // marks it, and scrolls to it
-  void zoom(double factor);             // of the detail; 0: all of it at once, as far as that goes
+  void show_segment(uint32_t segment);  // marks the segment and scrolls to it
+  void zoom(double factor);             // factor of the detail; 0: shows everything at once, if possible
   const picture::SegmentMap* map() const { return map_.get(); }  // null: nothing is shown
-  QRect rect_of(AllocationId allocation) const;  // on the viewport, the first piece of it; empty: it has none
+  QRect rect_of(AllocationId allocation) const;  // in the viewport, its first piece; empty if it is not shown
 
  Q_SIGNALS:
   void selected(uint32_t allocation);  // 0: none
@@ -58,19 +58,19 @@ class MapView final : public QAbstractScrollArea {
   void paint_marks(QPainter& painter);
   picture::SegmentMap::Hit place_at(QPoint place) const;
   QString tip_of(const picture::SegmentMap::Hit& place) const;
-  void step(int by);                           // to the next block, by address
+  void step(int by);                           // to the next block by address
   void step_row(int by);                       // to the block below or above
-  QRect strip(int row, int x0, int x1) const;  // on the viewport
+  QRect strip(int row, int x0, int x1) const;  // in the viewport
 
   Session& session_;
   std::shared_ptr<const MomentSet> moment_;
   std::unordered_map<uint32_t, const report::Allocation*> known_;  // by allocation
   std::unordered_map<uint32_t, BlockIndex> places_;                // by allocation
   std::unique_ptr<const picture::SegmentMap> map_;
-  double scale_ = 0;  // bytes a pixel; 0: all of it at once
+  double scale_ = 0;  // bytes a pixel; 0: everything at once
   double shown_scale_ = 1;
   uint32_t marked_ = UINT32_MAX;  // segment
-  std::optional<Anchor> anchor_;  // what is zoomed around
+  std::optional<Anchor> anchor_;  // center of the zoom
   int row_height_ = 1, gutter_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The segments that a device's allocator has at a moment, as a map: which block lies where, and what is free between.
+// A map of the segments that a device's allocator has at one time: the place of each block, and the free gaps.
 #pragma once
 
 #include <QByteArray>

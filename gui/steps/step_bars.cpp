@@ -14,7 +14,7 @@ namespace tapelens::gui {
 
 namespace {
 
-constexpr int kFew = 12;  // steps: so many bars have their bytes and their number written on them
+constexpr int kFew = 12;  // steps: up to this many bars show their bytes and number
 
 }  // namespace
 
@@ -30,7 +30,7 @@ StepBars::StepBars(const StepsTable& table, QWidget* parent) : QWidget(parent), 
   });
 }
 
-// Few steps leave the table low: what it does not need is the bars'.
+// Few steps need only a low table, so the bars get the rest of the height.
 QSize StepBars::sizeHint() const {
   return {fontMetrics().averageCharWidth() * 40, fontMetrics().height() * (is_few() ? 14 : 6)};
 }
@@ -106,7 +106,7 @@ void StepBars::paintEvent(QPaintEvent*) {
       static_cast<double>(std::max<qint64>(1, table_.number(static_cast<size_t>(table_.largest()), StepsTable::peak)));
   const auto& all = bars();
   const int marked = bar_of(current_);
-  // All or none: where bars are 3 or 4 pixels wide, some lines between them would be a pattern of their own.
+  // Gaps between all bars or none: with bars of 3 or 4 pixels, some gaps would form a pattern.
   const int gap = is_few() ? kGap : all.back().x1 >= 5 * static_cast<int>(all.size()) ? 1 : 0;
   for (size_t i = 0; i < all.size(); ++i) {
     const Bar& bar = all[i];
@@ -119,12 +119,12 @@ void StepBars::paintEvent(QPaintEvent*) {
     if (static_cast<int>(i) == hovered_ && !is_marked) color = theme().accent;
     if (is_marked) {
       painter.fillRect(bar.x0, box.top(), bar.x1 - bar.x0, box.height() + 1, theme().selection);
-      // A thin one is found by the mark under it.
+      // The mark below makes a thin bar visible.
       painter.fillRect((bar.x0 + bar.x1) / 2 - 3, box.bottom() + 1, 7, 3, theme().accent);
       color = theme().accent;
     }
     painter.fillRect(bar.x0, box.bottom() + 1 - height, bar.x1 - bar.x0 - gap, height, color);
-    // Not by its colour alone.
+    // Marks outliers by shape as well as color.
     if (!table_.outstanding().peak[row].isEmpty())
       painter.fillRect(bar.x0, box.top() - 5, std::max(2, bar.x1 - bar.x0 - gap), 3, theme().warning);
   }
@@ -147,7 +147,7 @@ void StepBars::paintEvent(QPaintEvent*) {
   }
 }
 
-// The peak of each step, in the bar where that is high enough, else on it.
+// The peak of each step, inside the bar if it is high enough, else above it.
 void StepBars::paint_bytes(QPainter& painter) const {
   const QRect box = plot();
   const auto most =

@@ -1,4 +1,4 @@
-// The peaks of all steps side by side, a bar each; of many the largest in each pixel.
+// The peaks of all steps as bars; with many steps, a bar shows the largest peak of its pixel.
 #pragma once
 
 #include <QWidget>
@@ -38,21 +38,21 @@ class StepBars : public QWidget {
  private:
   struct Bar {
     int x0, x1;
-    int row;   // the one with the largest peak in it
-    int last;  // of its steps; the first is after the last of the bar before
+    int row;   // step with its largest peak
+    int last;  // last step; the first one follows the last of the previous bar
   };
   const std::vector<Bar>& bars() const;
   bool is_few() const;
   void paint_bytes(QPainter& painter) const;
   void paint_ends(QPainter& painter) const;  // the first and the last number
-  int bar_at(double x) const;                // into bars(); -1: none
+  int bar_at(double x) const;                // index into bars(); -1: none
   int bar_of(int row) const;
   QRect plot() const;
   QString tip(const Bar& bar, int first) const;
 
   const StepsTable& table_;
   mutable std::vector<Bar> bars_;
-  mutable int width_ = -1;  // that bars_ were made for
+  mutable int width_ = -1;  // for which bars_ was computed
   int current_ = -1, hovered_ = -1;
 };
 

@@ -55,9 +55,9 @@ QString headline_of(const StepsTable& table) {
            what_stands_out(table.outstanding()));
 }
 
-constexpr int64_t kLeastKept = 100;  // of the peak: less is nothing that grows
+constexpr int64_t kLeastKept = 100;  // fraction of the peak: smaller growth is ignored
 
-// The bytes of its evidence that stay alive from one step over all of the next.
+// The bytes of its evidence that stay alive from one step until after the next.
 Bytes kept_across_steps(const advise::Finding& finding, const std::vector<Interval>& steps) {
   Bytes bytes;
   for (const advise::Evidence& one : finding.evidence) {
@@ -76,7 +76,7 @@ void OutstandingDelegate::initStyleOption(QStyleOptionViewItem* option, const QM
   option->text = (index.column() == StepsTable::peak ? QStringLiteral("▲ ") : QStringLiteral("↗ ")) + option->text;
 }
 
-// The style sheet's items have no ground of their own.
+// The style sheet's items have no background.
 void OutstandingDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
   if (!index.data(StepsTable::why_role).isNull()) {
     QColor tint = theme().warning;
@@ -196,8 +196,8 @@ void StepsPage::show_steps() {
   show_current();
 }
 
-// What is proved to be kept from step to step, of all entries the one with the most bytes; else what the advice calls
-// an error, which grows without bound.
+// Shows the entry with the most bytes that are proven to stay from step to step. If none has any, shows an entry that
+// the advice calls an error (unbounded growth).
 void StepsPage::show_growing() {
   growing_->hide();
   if (session_.document() == nullptr || !session_.has(Part::advice)) return;
@@ -264,7 +264,7 @@ void StepsPage::zoom(int row) {
   session_.look(next);
 }
 
-// The style draws a box in the window's colour, which is not seen on a dark ground.
+// The style draws the checkbox in the window's color, which is invisible on a dark background.
 void StepsPage::paint_box() {
   QPalette palette;
   if (theme().is_dark) palette.setColor(QPalette::Window, theme().faint.lighter(130));

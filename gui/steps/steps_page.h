@@ -1,4 +1,4 @@
-// The training steps: how much each needed, and which are unlike the others.
+// The training steps: the memory of each, and outliers.
 #pragma once
 
 #include <QStyledItemDelegate>
@@ -16,7 +16,7 @@ namespace tapelens::gui {
 
 class StepBars;
 
-// A cell that stands out has a tinted ground and a mark before its text.
+// Draws a tinted background and a mark before the text of outliers.
 class OutstandingDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -43,8 +43,8 @@ class StepsPage : public Page {
  private:
   void lay_out();
   void paint_box();
-  void forget();      // the steps are another subject's
-  void show_steps();  // unless they are shown, or the page is not
+  void forget();      // for another subject
+  void show_steps();  // unless they are already shown, or the page is hidden
   void show_growing();
   void show_current();
   void filter();
@@ -56,7 +56,7 @@ class StepsPage : public Page {
   StepsTable* table_;
   StepsRows* rows_;
   QLabel* headline_;
-  QLabel* growing_;  // the finding that is kept from step to step, as a link
+  QLabel* growing_;  // link to the finding that is kept from step to step
   StepBars* bars_;
   QLineEdit* filter_;
   QCheckBox* only_;

@@ -9,7 +9,7 @@ namespace tapelens::gui {
 
 namespace {
 
-// Those of intervals in the order of time that may be seen, narrow ones that fall into one column as one.
+// Visits the visible intervals in the order of time; several narrow ones in the same column are visited as one.
 template <class Intervals, class When, class Visit>
 void visible(const Intervals& all, const picture::TimeAxis& axis, When when, Visit visit) {
   auto at = std::ranges::upper_bound(all, axis.shown.begin, {}, [&](const auto& x) { return when(x).end; });
@@ -18,7 +18,7 @@ void visible(const Intervals& all, const picture::TimeAxis& axis, When when, Vis
     const int x0 = std::max(0, axis.column_of(w.begin));
     const int x1 = w.end >= axis.shown.end ? axis.width : std::max(x0 + 1, axis.column_of(w.end));
     visit(*at, x0, x1);
-    // Of those that begin in this column the next to be seen is the first that reaches out of it.
+    // Skips to the first interval that extends beyond this column.
     const Time next = axis.time_of(x0 + 1);
     ++at;
     if (x1 == x0 + 1)
@@ -26,7 +26,7 @@ void visible(const Intervals& all, const picture::TimeAxis& axis, When when, Vis
   }
 }
 
-// As many digits as tell two marks apart.
+// As many digits as needed to distinguish two marks.
 QString mark_words(int64_t ns, int64_t every) {
   const auto unit = [&](double scale, const char* name) {
     int digits = 0;

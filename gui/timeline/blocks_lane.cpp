@@ -1,4 +1,4 @@
-// Allocations as blocks, coloured like the curve; what the search does not find steps back.
+// Allocations as blocks, in the colors of the curve; those that do not match the search are dimmed.
 #include <algorithm>
 
 #include "gui/models/facts.h"
@@ -9,7 +9,7 @@ namespace tapelens::gui {
 
 namespace {
 
-// A label wants this much of a block, in device independent pixels.
+// The least width of a block with a label, in device independent pixels.
 constexpr int kLabelWidth = 64;
 constexpr size_t kMostLabels = 300;
 
@@ -43,7 +43,7 @@ void paint_blocks(Surface& surface, const Scene& scene, const picture::ByteAxis&
     if (y0 >= y1) return;
     const QRect where(area.left() + r.x0, area.top() + y0, r.x1 - r.x0, y1 - y0);
     surface.fill(where, is_dimmed ? scene.dimmed[g] : scene.grounds[g]);
-    // An edge where there is room for one: blocks of one colour are told apart.
+    // Draws an edge if the block is large enough, to separate neighbors of one color.
     if (where.height() > 3) surface.fill(QRect(where.left(), where.top(), where.width(), 1), {edge, 0, {}});
     if (where.width() > 3) surface.fill(QRect(where.left(), where.top(), 1, where.height()), {edge, 0, {}});
     if (where.width() < kLabelWidth * ratio || where.height() < metrics.height() * ratio) return;
@@ -62,7 +62,7 @@ void paint_blocks(Surface& surface, const Scene& scene, const picture::ByteAxis&
     p.drawText(line, Qt::AlignLeft | Qt::AlignVCenter,
                fitted(metrics, label_of(scene, label.allocation), line.width()));
   }
-  // Small allocations, above all others, are no blocks in a picture of the whole: a thin line says that there are some.
+  // A picture of the whole does not show small allocations, which are above all others; a thin line indicates them.
   if (blocks.has_small() && bytes.end <= blocks.small_from())
     p.fillRect(QRect(lane.left(), lane.top(), lane.width(), kSmallLine), theme().line);
 }

@@ -1,4 +1,4 @@
-// The memory curve: stacked by group, the peak of what is shown on top, the what-if curve over it.
+// The memory curve: stacked by group, with the peak of the shown range and the what-if curve.
 #include <QPolygonF>
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@ namespace tapelens::gui {
 
 namespace {
 
-// Round numbers of bytes, in powers of two: at most `most` lines up to the top.
+// Round distances in bytes, in powers of two, with at most `most` lines up to the top.
 int64_t line_every(Bytes top, int most) {
   int64_t every = 1;
   while (top.value / every > most) every *= 2;
@@ -27,7 +27,7 @@ void paint_grid(Surface& surface, const Scene& scene, const QRect& lane) {
   for (int64_t bytes = every; bytes < scene.top.value; bytes += every) {
     const int y = lane.bottom() -
                   static_cast<int>(static_cast<double>(bytes) / static_cast<double>(scene.top.value) * lane.height());
-    if (y - line_height < lane.top() + line_height) break;  // the lane's name is there
+    if (y - line_height < lane.top() + line_height) break;  // the lane's name is here
     p.setPen(theme().faint);
     p.drawText(QRect(lane.left() - scene.left, y - line_height / 2, scene.left - 6, line_height),
                Qt::AlignRight | Qt::AlignVCenter, bytes_words(Bytes{bytes}));
@@ -53,13 +53,13 @@ QPolygonF outline(const Scene& scene, const QRect& lane, Bytes top, Value value)
   return line;
 }
 
-// The stack of each column; columns that look the same are one rectangle a group.
+// Draws the stack of each column; equal neighboring columns are one rectangle for each group.
 void paint_stack(Surface& surface, const QRect& area, const std::vector<picture::Column>& columns, double scale,
                  const std::vector<uint8_t>& stacked, const std::array<Ground, picture::Grouping::kGroups>& grounds) {
-  using Tops = std::array<int, picture::Grouping::kGroups>;  // by place in `stacked`
+  using Tops = std::array<int, picture::Grouping::kGroups>;  // by index in `stacked`
   const int bottom = area.bottom() + 1;
   const auto tops_of = [&](const picture::Column& column) {
-    // Sums are rounded, not parts: the top is right to a pixel whatever lies below it.
+    // Rounds sums instead of parts, so that the top is exact to a pixel.
     Tops tops{};
     int64_t sum = 0;
     for (size_t place = 0; place < stacked.size(); ++place) {
@@ -90,7 +90,7 @@ void paint_stack(Surface& surface, const QRect& area, const std::vector<picture:
   if (!columns.empty()) fill(first, columns.size(), shown);
 }
 
-// Seen on any ground: each line has an edge.
+// Draws an edge around each line, so that it is visible on any background.
 void paint_line(QPainter& p, const QPolygonF& line, const QColor& color, double width) {
   p.setPen(QPen(theme().surface, width + 2));
   p.drawPolyline(line);
@@ -98,8 +98,8 @@ void paint_line(QPainter& p, const QPolygonF& line, const QColor& color, double 
   p.drawPolyline(line);
 }
 
-// What the device's own allocator held: allocated, what waits for a stream on top of it, reserved. Those of bytes that
-// are empty are not there.
+// Lines of the device's allocator: allocated, waiting for a stream (above allocated), reserved. Empty vectors are not
+// drawn.
 void paint_device_lines(QPainter& p, const Scene& scene, const QRect& lane, Bytes top,
                         const std::vector<Bytes>& allocated, const std::vector<Bytes>& active,
                         const std::vector<Bytes>& reserved) {
@@ -126,7 +126,7 @@ void paint_device_lines(QPainter& p, const Scene& scene, const QRect& lane, Byte
   p.restore();
 }
 
-// What is searched for, from the ground up: the stack, which steps back, has it in many places.
+// Draws the search results from the bottom up, because in the dimmed stack they are spread over many groups.
 void paint_found(QPainter& p, const Scene& scene, const QRect& lane) {
   const QPolygonF line =
       outline(scene, lane, scene.top, [&](int c) { return scene.found[static_cast<size_t>(c)].value; });

@@ -22,7 +22,7 @@ AllocationId HitTest::allocation_at(QPoint place) const {
   const int64_t byte = bytes.byte_of((place.y() - lanes.blocks.top() + 0.5) * scene.ratio);
   const picture::Blocks& blocks = *scene.subject.blocks;
   if (const AllocationId here = blocks.at(time_at(place.x()), byte)) return here;
-  // Of blocks narrower than a pixel a column shows those of its moment.
+  // For blocks narrower than a pixel, a column shows those that are alive at its highest time.
   return blocks.at(highest_at(place.x()).time, byte);
 }
 

@@ -33,7 +33,7 @@ QString heading(const QString& text) {
   return QString("<p style='margin-top:10px; margin-bottom:2px'><b>%1</b></p>").arg(text.toHtmlEscaped());
 }
 
-// A long name may be broken before its dots and behind its colons and slashes.
+// Allows line breaks in a long name: before dots, after colons and slashes.
 QString breakable(const QString& name) {
   const QChar here(0x200b);
   return name.toHtmlEscaped()
@@ -42,7 +42,7 @@ QString breakable(const QString& name) {
       .replace("/", "/" + QString(here));
 }
 
-// Which findings are about it, each a link to the page of findings.
+// The findings about the allocation, as links to the page of findings.
 QString covered_by(const Subject& subject, AllocationId id) {
   if (!subject.advised) return {};
   QString html;
@@ -54,7 +54,7 @@ QString covered_by(const Subject& subject, AllocationId id) {
   return html.isEmpty() ? html : heading(QObject::tr("Findings about it")) + html;
 }
 
-// The user's own frames in bold: what stands between them is PyTorch's and Python's.
+// The user's own frames are bold; those between them belong to PyTorch and Python.
 QString stack_of(const AllocationFacts& f) {
   if (f.stack.empty()) return {};
   QString html = heading(QObject::tr("Stack, innermost frame first"));
@@ -128,7 +128,7 @@ QString faint(const QString& text) {
 
 QString unbroken(QString words) { return words.replace(' ', QChar(0xa0)); }
 
-// As the legend has it, where a group is a category.
+// A category has the label of the legend.
 QString group_words(const std::string& key) {
   for (int kind = 0; kind < static_cast<int>(peak::kHolderKinds); ++kind) {
     if (key == peak::category_name(static_cast<peak::HolderKind>(kind))) {
@@ -138,7 +138,7 @@ QString group_words(const std::string& key) {
   return visible(key);
 }
 
-// What the device's own allocator held at the peak, and the requests that it had no memory for.
+// The memory of the device's allocator at the peak, and the failed requests.
 QString device_summary(const Session& session) {
   const Subject& subject = session.subject();
   QString html;
@@ -171,7 +171,7 @@ QString device_summary(const Session& session) {
   return html;
 }
 
-// What there is to know before anything is clicked: what held the peak, and what to do about it.
+// The summary before any click: the holders at the peak, and what to do about them.
 QString summary_of(const Session& session) {
   const Subject& subject = session.subject();
   QString html = QString("<p style='margin-bottom:4px'><b>%1</b></p>")
@@ -203,7 +203,7 @@ QString summary_of(const Session& session) {
   html += "<table width='100%' cellspacing=0 cellpadding=1>";
   size_t shown = 0;
   for (const advise::Entry& entry : advice.entries) {
-    // As in the report.
+    // The same selection as in the report.
     if (entry.is_small || entry.kind == advise::Entry::Kind::trade || shown == kMostEntries) continue;
     ++shown;
     const advise::Finding& first = advice.findings[entry.findings.front()];

@@ -1,4 +1,4 @@
-// The selected allocation, its saves and its uses, beside the timeline. Times are links.
+// The selected allocation with its saves and uses, beside the timeline. Times are links.
 #pragma once
 
 #include <QTextBrowser>
@@ -13,7 +13,7 @@ class Inspector final : public QTextBrowser {
   explicit Inspector(Session& session, QWidget* parent = nullptr);
 
  Q_SIGNALS:
-  void wanted(tapelens::model::Time time);  // a link of a moment was followed
+  void wanted(tapelens::model::Time time);  // the user clicked a time
 
  protected:
   void changeEvent(QEvent* event) override;

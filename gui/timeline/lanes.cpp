@@ -38,7 +38,7 @@ Lanes::Lanes(const Session& session, QSize size, int text_height, int gutter_wid
   bands = take(2 * (text_height + 2), kGap);
   curve = take(rest * 9 / 20, kGap);
   blocks = take(rest - rest * 9 / 20, kGap);
-  // The other devices of this process, then those of the others.
+  // Other devices of this process first, then those of other processes.
   const Document& document = *session.document();
   for (const bool of_this : {true, false}) {
     for (size_t i = 0; i < subjects; ++i) {

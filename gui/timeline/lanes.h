@@ -1,4 +1,4 @@
-// Where each lane of the timeline is.
+// The geometry of the timeline's lanes.
 #pragma once
 
 #include <QRect>
@@ -14,7 +14,7 @@ enum class Lane : uint8_t { none, minimap, axis, bands, curve, blocks, other, tr
 struct Lanes {
   Lanes(const Session& session, QSize size, int text_height, int gutter);
 
-  int gutter = 0;  // what is left of the pictures: names and marks
+  int gutter = 0;  // width left of the pictures, for names and marks
   QRect minimap, axis, bands, curve, blocks;
   struct Other {
     QRect where;
@@ -26,8 +26,8 @@ struct Lanes {
     const picture::Track* track;
   };
   std::vector<Thread> threads;
-  int row_height = 0;    // of a thread's rows
-  int least_height = 0;  // for all of it to have room
+  int row_height = 0;    // height of a thread's rows
+  int least_height = 0;  // least height that fits all lanes
 
   Lane at(QPoint place) const;
   int picture_left() const { return curve.left(); }

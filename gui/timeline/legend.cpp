@@ -11,7 +11,7 @@ namespace tapelens::gui {
 
 namespace {
 constexpr int kSwatch = 12;
-constexpr int64_t kLeastShare = 1024;  // of the peak
+constexpr int64_t kLeastShare = 1024;  // fraction of the peak
 constexpr int kMostWords = 44;         // characters of a group's name
 }  // namespace
 
@@ -40,7 +40,7 @@ std::vector<Legend::Entry> Legend::entries(int width) const {
   const auto& grouping = curve.grouping();
   const uint32_t events = subject.timeline.event_of(subject.device.when.last_allocation);
   auto at_peak = curve.bytes_after(std::min(events + 1, subject.timeline.events()));
-  if (grouping.by == peak::By::category) {  // the words are the report's, and so are the numbers
+  if (grouping.by == peak::By::category) {  // texts and numbers are those of the report
     at_peak = {};
     for (const peak::Category& category : peak::categories(subject.peak))
       at_peak[static_cast<size_t>(category.kind)] = category.bytes.value;
@@ -58,7 +58,7 @@ std::vector<Legend::Entry> Legend::entries(int width) const {
     x += wide + 2 * kGap;
   };
   for (uint8_t group = 0; group < grouping.names.size(); ++group) {
-    // What is never as high as a pixel has no colour to explain.
+    // A group that is never a pixel high has no visible color to explain.
     const bool is_drawn = std::ranges::find(grouping.stacked, group) != grouping.stacked.end() &&
                           curve.most_of(group).value >= subject.device.peak.value / kLeastShare;
     if (!is_drawn && at_peak[group] == 0) continue;

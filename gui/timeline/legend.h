@@ -1,5 +1,5 @@
-// The groups of the curve that are drawn somewhere, with their colours and patterns, and what each has at the peak: for
-// categories what `tapelens report` says of it.
+// The groups that are visible in the curve, with their colors and patterns, and their bytes at the peak. For categories
+// these are the numbers of `tapelens report`.
 #pragma once
 
 #include <QWidget>
@@ -23,7 +23,7 @@ class Legend final : public QWidget {
   struct Entry {
     QString words;
     QRect where;
-    uint8_t group;  // or, of a line over the curve, kAllocated and kReserved
+    uint8_t group;  // or kAllocated or kReserved, for a line over the curve
   };
   std::vector<Entry> entries(int width) const;
 

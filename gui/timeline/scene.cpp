@@ -10,7 +10,7 @@ namespace tapelens::gui {
 
 namespace {
 
-// Above the highest peak there is room for its mark.
+// Leaves room above the highest peak for its mark.
 Bytes with_room(Bytes peak) { return Bytes{std::max<int64_t>(1, peak.value + peak.value / 16)}; }
 
 }  // namespace
@@ -33,7 +33,7 @@ QColor group_color(peak::By by, uint8_t group) {
 Ground group_ground(peak::By by, uint8_t group) {
   const QColor color = group_color(by, group);
   using picture::Pattern;
-  // By HolderKind: what most pictures are full of is plain.
+  // By HolderKind: the kinds that fill most pictures are plain.
   constexpr std::array<Pattern, peak::kHolderKinds> kPatterns = {
       Pattern::plain,   Pattern::rising,  Pattern::dots,    Pattern::crosses, Pattern::level,
       Pattern::upright, Pattern::falling, Pattern::dots,    Pattern::plain,   Pattern::crosses,
@@ -72,7 +72,7 @@ Scene::Scene(const Session& shown, int from, int across, double device_ratio)
   for (uint8_t group = 0; group < picture::Grouping::kGroups; ++group) {
     const bool has_it = curve.grouping().by != peak::By::category || group < peak::kHolderKinds;
     grounds[group] = has_it ? group_ground(curve.grouping().by, group) : Ground{};
-    // What the search does not find steps back.
+    // Dims groups that the search does not find.
     const auto mixed = [&](picture::Pixel p) {
       const QColor c(p);
       const auto mix = [](int a, int b) { return (a + 3 * b) / 4; };

@@ -1,4 +1,4 @@
-// What the lanes of one frame share: what is looked at, the axis, and the columns of the curve.
+// The data that the lanes of one frame share: the view, the axis, and the columns of the curve.
 #pragma once
 
 #include <QColor>
@@ -12,7 +12,7 @@
 namespace tapelens::gui {
 
 struct Scene {
-  // `pictures`: the columns that the lanes' pictures take of the widget, in device independent pixels.
+  // `left` and `width`: the columns of the widget for the lanes' pictures, in device independent pixels.
   Scene(const Session& session, int left, int width, double ratio);
 
   const Session& session;
@@ -21,44 +21,44 @@ struct Scene {
   picture::TimeAxis axis;  // in pixels of the device
   const picture::Curve& curve;
   std::vector<picture::Column> columns;
-  std::vector<Bytes> lowered;  // without what is ticked; empty: nothing is
-  std::vector<Bytes> found;    // of what the search finds; empty: nothing is searched for
-  // Of a device that tells of blocks; empty: it does not, or nothing ever waited, or what is reserved is not known.
+  std::vector<Bytes> lowered;  // without the ticked findings; empty: none is ticked
+  std::vector<Bytes> found;    // bytes of the search results; empty: no search
+  // Of devices with block events. Empty: no such events, no block ever waited, or the reserved bytes are unknown.
   std::vector<Bytes> allocated, active, reserved;
-  Bytes top;  // of the lane of the curve
+  Bytes top;  // top of the curve's lane
   std::array<Ground, picture::Grouping::kGroups> grounds, dimmed;
 
-  const Ground& name_ground(model::StringId name) const;  // of modules, operators and nodes
+  const Ground& name_ground(model::StringId name) const;  // color of a module, an operator or a node
 
   double x_of(Time time) const { return left + axis.x_of(time) / ratio; }  // device independent
   double ratio;
 
  private:
-  mutable std::vector<Ground> name_grounds_;  // by string; pixel 0: not asked for yet
+  mutable std::vector<Ground> name_grounds_;  // by string; pixel 0: not computed yet
 };
 
 picture::Pixel pixel(const QColor& color);
 
-// The largest of all curves of a device.
+// The largest value of all curves of a device.
 Bytes highest_of(const Subject& subject);
-// The curve for the grouping that is chosen, or that of the categories until it is there.
+// The curve of the selected grouping, or that of the categories until it is computed.
 const picture::Curve& curve_of(const Session& session, const Subject& subject);
 QColor group_color(peak::By by, uint8_t group);
 Ground group_ground(peak::By by, uint8_t group);
 QString group_label(const picture::Grouping& grouping, uint8_t group);
 
-// ---- the lanes: each fills `lane`, device independent
+// ---- the lanes: each fills `lane`, in device independent pixels
 void paint_axis(Surface& surface, const Scene& scene, const QRect& lane);
 void paint_bands(Surface& surface, const Scene& scene, const QRect& lane);
 void paint_curve(Surface& surface, const Scene& scene, const QRect& lane);
-// The line at the top of the lane that stands for small allocations which are not shown is so high.
+// The height of the line at the top of the lane, which indicates small allocations that are not shown.
 inline constexpr int kSmallLine = 2;
 void paint_blocks(Surface& surface, const Scene& scene, const picture::ByteAxis& bytes, const QRect& lane);
 void paint_track(Surface& surface, const Scene& scene, const picture::Track& track, const QRect& lane, int row_height);
-// The whole recording; what is shown of it is marked by whoever paints over it.
-// `most`: its columns, worked out if there are not as many as the lane is wide.
+// Paints the whole recording; the caller marks the shown range.
+// `most`: the columns, recomputed if their number is not the lane's width.
 void paint_minimap(Surface& surface, const Session& session, const QRect& lane, std::vector<Bytes>& most);
-// The curve of a subject that is not looked at.
+// Paints the curve of another subject than the current one.
 void paint_other_curve(Surface& surface, const Scene& scene, const Subject& other, const QRect& lane);
 
 }  // namespace tapelens::gui

@@ -4,7 +4,7 @@ namespace tapelens::gui {
 
 ImageSurface::ImageSurface(QImage& image)
     : Surface(image.devicePixelRatio()),
-      // Before the painter, which would make bits() copy the image.
+      // Comes before the painter, because bits() copies the image if a painter is active.
       canvas_{reinterpret_cast<picture::Pixel*>(image.bits()), image.width(), image.height(),
               static_cast<int>(image.bytesPerLine() / 4)},
       painter_(&image) {}

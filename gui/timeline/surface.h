@@ -1,4 +1,4 @@
-// What lanes are painted on: rectangles in pixels of the device, and a painter for words.
+// The target of lanes: rectangles in device pixels, and a painter for text.
 #pragma once
 
 #include <QImage>
@@ -21,7 +21,7 @@ class Surface {
   virtual void fill(const QRect& rectangle, const Ground& ground) = 0;
   virtual QPainter& painter() = 0;  // in device independent pixels
 
-  double ratio() const { return ratio_; }  // device pixels in a device independent one
+  double ratio() const { return ratio_; }  // device pixels for each device independent one
   int device(double at) const { return static_cast<int>(at * ratio_ + 0.5); }
   QRect device(const QRect& r) const {
     return {QPoint(device(r.left()), device(r.top())),
@@ -32,7 +32,7 @@ class Surface {
   double ratio_;
 };
 
-// Pixels, fast: what frames are painted on.
+// Pixels of an image: the fast target, for frames.
 class ImageSurface final : public Surface {
  public:
   explicit ImageSurface(QImage& image);
@@ -44,7 +44,7 @@ class ImageSurface final : public Surface {
   QPainter painter_;
 };
 
-// Any painter, for pictures that are made of lines: SVG, PDF.
+// Any painter, for vector pictures: SVG, PDF.
 class PainterSurface final : public Surface {
  public:
   explicit PainterSurface(QPainter& painter) : Surface(1), painter_(painter) {}

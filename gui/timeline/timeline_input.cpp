@@ -1,4 +1,4 @@
-// The timeline under the mouse and the keyboard.
+// The mouse and the keyboard in the timeline.
 #include <QApplication>
 #include <QKeyEvent>
 #include <QMouseEvent>
@@ -18,8 +18,8 @@
 namespace tapelens::gui {
 
 namespace {
-constexpr double kZoomStep = 1.25;  // of one notch of the wheel
-constexpr double kPanStep = 0.1;    // of what is shown
+constexpr double kZoomStep = 1.25;  // for one step of the wheel
+constexpr double kPanStep = 0.1;    // of the shown range
 }  // namespace
 
 // ---- the mouse
@@ -166,7 +166,7 @@ void TimelineView::leaveEvent(QEvent*) {
 }
 
 void TimelineView::wheelEvent(QWheelEvent* event) {
-  // Beside the pictures the wheel scrolls the lanes.
+  // Left of the pictures, the wheel scrolls the lanes.
   if (!lanes_ || event->position().x() < lanes_->picture_left()) {
     event->ignore();
     return;
@@ -189,7 +189,7 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
     const int64_t begin =
         std::clamp<int64_t>(at - std::llround(share * static_cast<double>(length)), 0, extent - length);
     bytes_.emplace(begin, begin + length);
-    // On the way out it stops at what is shown at first; one step further are the small ones.
+    // Zooming out stops at the initial range; one more step shows the small allocations.
     const int64_t shown = session_.subject().blocks->shown();
     if (axis.end - axis.begin < shown && length >= shown) bytes_.reset();
     refresh();
@@ -285,7 +285,7 @@ void TimelineView::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
 }
 
-// ---- what the cursor is over
+// ---- the cursor
 
 void TimelineView::hover(QPoint place) {
   hovered_ = hit().allocation_at(place);
@@ -305,7 +305,7 @@ model::OutOfMemoryId TimelineView::out_of_memory_at(QPoint place) const {
   return {};
 }
 
-// A finger wider than it is drawn.
+// The clickable area is larger than the drawn line.
 bool TimelineView::is_small_line(QPoint place) const {
   if (!session_.has(Part::blocks) || place.y() > lanes_->blocks.top() + 2 * kSmallLine) return false;
   const picture::Blocks& blocks = *session_.subject().blocks;

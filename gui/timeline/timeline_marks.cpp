@@ -1,4 +1,4 @@
-// What is painted over a frame: the peak, the moment that is looked at, the selection, the cursor.
+// Marks over a frame: the peak, the current time, the selection, the cursor.
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace tapelens::gui {
 
 namespace {
 
-// A label on a ground of its own, inside of `bounds`, beside x: where it is.
+// A label with a background, beside x and inside `bounds`. Returns its place.
 QRect flag(QPainter& p, const QRect& bounds, int x, int y, const QString& text, const QColor& color) {
   p.setFont(small_font());
   const QFontMetrics metrics = p.fontMetrics();
@@ -37,7 +37,7 @@ void TimelineView::paint_life(QPainter& p, AllocationId allocation, bool is_sele
   p.setPen(QPen(is_selected ? theme().accent : theme().text, is_selected ? 2 : 1));
   p.drawRect(block.adjusted(-1, -1, 0, 0));
   if (!session_.has(Part::relations)) return;
-  // When it was saved (a triangle that points down), used (a dot), and released by the backward (one that points up).
+  // Marks saves (a triangle pointing down), uses (a dot) and releases by the backward (a triangle pointing up).
   const auto facts = facts_of(*session_.document(), session_.subject(), allocation, true);
   const int y = block.top() - 1;
   const QRect& lane = lanes_->blocks;
@@ -77,7 +77,7 @@ void TimelineView::paint_chosen(QPainter& p) {
   p.drawLine(r.topRight(), r.bottomRight());
 }
 
-// A line at each request that the device had no memory for, with words where they do not cover others.
+// A line at each failed request of the device, with a label if it does not cover another.
 void TimelineView::paint_out_of_memory(QPainter& p) {
   const Scene& s = *scene_;
   const QRect& curve = lanes_->curve;
@@ -98,7 +98,7 @@ void TimelineView::paint_out_of_memory(QPainter& p) {
   for (const auto& [x, request] : marks) {
     p.setPen(QPen(theme().error, 1, Qt::DashDotLine));
     p.drawLine(x, curve.top(), x, lanes_->blocks.bottom());
-    // A cross at the top: what can be clicked where there is no room for words.
+    // A cross at the top is the clickable mark if no label fits.
     const QPointF middle(std::clamp(x + 0.5, curve.left() + 5.0, curve.right() - 5.0), curve.top() + 7.0);
     p.setRenderHint(QPainter::Antialiasing);
     p.setPen(QPen(theme().error, 3));
@@ -128,7 +128,7 @@ void TimelineView::paint_marks(QPainter& p) {
   const auto is_seen = [&](Time time) { return s.axis.shown.contains(time); };
   p.setClipRect(QRect(lanes_->picture_left() - 2, 0, lanes_->picture_width() + 4, height()));
 
-  // What of the whole is shown.
+  // Marks the shown range.
   const double whole = static_cast<double>(std::max<int64_t>(1, session_.document()->facts().duration.ns));
   const QRect& map = lanes_->minimap;
   const double from = map.left() + static_cast<double>(s.axis.shown.begin.ns) / whole * map.width();

@@ -1,4 +1,4 @@
-// The first page: the lanes, what they are stacked by, a search, and the selected allocation.
+// The first page: the lanes, their grouping, a search, and the selected allocation.
 #pragma once
 
 #include "gui/timeline/timeline_view.h"
@@ -29,7 +29,7 @@ class TimelinePage final : public Page {
 
  protected:
   bool eventFilter(QObject* object, QEvent* event) override;
-  // The lanes have the keys when the page is come to.
+  // Focus on the page goes to the lanes, which handle keys.
   void focusInEvent(QFocusEvent*) override { view_->setFocus(); }
 
  private:

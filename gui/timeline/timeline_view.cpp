@@ -51,7 +51,7 @@ void TimelineView::follow(const View& before) {
     return;
   }
   const View& now = session_.view();
-  // The selection is painted over the frame.
+  // The selection is painted over the frame, so it needs no new frame.
   if (before.range != now.range || before.by != now.by || before.step != now.step) refresh();
   update();
 }
@@ -108,7 +108,7 @@ void TimelineView::render() {
 
 void TimelineView::paint_lanes(Surface& surface) {
   const Scene& s = scene();
-  // Each pixel's ground is filled once: a frame is eight megabytes.
+  // Fills each pixel's background once, because a frame has eight megabytes.
   const Ground window{pixel(theme().window), 0, {}}, ground{pixel(theme().surface), 0, {}};
   const QRect& any = lanes_->curve;
   surface.fill(surface.device(QRect(0, 0, any.left(), height())), window);
@@ -182,7 +182,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
 void TimelineView::paint_on(QPainter& painter) {
   painter.fillRect(rect(), theme().window);
   if (!lanes_) return;
-  // In device independent pixels: a picture of lines has no others.
+  // In device independent pixels, the only ones that a vector picture has.
   const Scene as_shown(session_, lanes_->picture_left(), lanes_->picture_width(), 1);
   scene_ = std::make_unique<Scene>(as_shown);
   PainterSurface surface(painter);
@@ -217,7 +217,7 @@ void TimelineView::show_all() {
   if (!lanes_) return;
   bytes_.reset();
   refresh();
-  // What there is to see; once more: from the start of the process to its end.
+  // The range with activity; a second time: the whole recording.
   const Interval busy = session_.subject().busy();
   look_at(session_.view().range == busy ? Interval{Time{0}, session_.document()->facts().duration} : busy);
 }
@@ -264,7 +264,7 @@ void TimelineView::next_step(int by) {
   if (next.step >= first && next.step - first < steps.size()) {
     at = std::clamp<int64_t>(int64_t{next.step - first} + by, 0, static_cast<int64_t>(steps.size()) - 1);
   } else {
-    // The one in the middle of what is shown.
+    // The step at the center of the shown range.
     const Time middle{(next.range.begin.ns + next.range.end.ns) / 2};
     const auto after = std::ranges::upper_bound(steps, middle, {}, &Interval::begin);
     at = std::max<int64_t>(0, after - steps.begin() - 1);

@@ -1,4 +1,5 @@
-// The timeline: lanes over one axis of time. A frame is painted once and kept; what follows the cursor is painted over.
+// The timeline: lanes over one time axis. A frame is painted once and reused; marks that follow the cursor are painted
+// over.
 #pragma once
 
 #include <QImage>
@@ -21,22 +22,22 @@ class TimelineView final : public QWidget {
   QSize sizeHint() const override { return {1200, 700}; }
   QSize minimumSizeHint() const override;
 
-  // All of it onto any painter: for SVG.
+  // Paints everything onto any painter, for SVG.
   void paint_on(QPainter& painter);
 
-  // What the cursor is over, or what is selected with shift and the mouse, in one line; empty: nothing.
+  // One line about the place under the cursor, or about the range selected with shift and the mouse; empty: nothing.
   QString hint() const;
-  QString tip_at(QPoint place) const;  // wants scene()
+  QString tip_at(QPoint place) const;  // needs scene()
   const std::optional<Interval>& chosen_range() const { return chosen_; }
 
-  void zoom(double factor);  // around the cursor, or the middle
-  void pan(double share);    // of what is shown
+  void zoom(double factor);  // around the cursor, or the center
+  void pan(double share);    // of the shown range
   void show_peak();
   void show_all();
   void show_interval(Interval interval);
-  void show_allocation(AllocationId allocation);  // selects it, and sees to it that its life is seen
+  void show_allocation(AllocationId allocation);  // selects it and makes its lifetime visible
   void next_step(int by);
-  void next_allocation(int by);  // by birth, of those that a block can be seen of
+  void next_allocation(int by);  // by birth, among those with a visible block
   void next_out_of_memory(int by);
 
   const Lanes& lanes() const { return *lanes_; }
@@ -62,7 +63,7 @@ class TimelineView final : public QWidget {
  private:
   void follow(const View& before);
   void lay_out();
-  void refresh();  // the next frame is painted anew
+  void refresh();  // repaints the next frame
   void render();
   void paint_lanes(Surface& surface);
   void paint_names(QPainter& painter);
@@ -76,11 +77,11 @@ class TimelineView final : public QWidget {
   model::OutOfMemoryId out_of_memory_at(QPoint place) const;
   bool is_small_line(QPoint place) const;
 
-  picture::ByteAxis byte_axis() const;  // wants Part::blocks
-  HitTest hit() const;                  // wants scene()
+  picture::ByteAxis byte_axis() const;  // needs Part::blocks
+  HitTest hit() const;                  // needs scene()
 
   Session& session_;
-  std::unique_ptr<Lanes> lanes_;  // null while nothing is open
+  std::unique_ptr<Lanes> lanes_;  // null without an open recording
   std::unique_ptr<Scene> scene_;
   QImage frame_;
   std::vector<Bytes> whole_;  // the minimap's columns
@@ -88,10 +89,10 @@ class TimelineView final : public QWidget {
     QRect where;
     model::OutOfMemoryId request;
   };
-  std::vector<RequestMark> out_of_memory_;  // that were painted
+  std::vector<RequestMark> out_of_memory_;  // painted marks
   bool is_stale_ = true;
 
-  std::optional<std::pair<int64_t, int64_t>> bytes_;  // that the lane of blocks shows; none: all
+  std::optional<std::pair<int64_t, int64_t>> bytes_;  // shown range of the lane of blocks; none: all
   enum class Drag : uint8_t { none, pan, choose, minimap } drag_ = Drag::none;
   QPoint pressed_, dragged_;
   bool has_moved_ = false;

@@ -13,7 +13,7 @@ namespace tapelens::gui {
 
 namespace {
 
-// Rows of a name and what it is; rows of nothing are left out.
+// A table of names and values; rows with an empty value are left out.
 class Rows {
  public:
   explicit Rows(const QString& title) : html_("<b>" + title.toHtmlEscaped() + "</b><table cellspacing=0>") {}

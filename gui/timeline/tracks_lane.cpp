@@ -25,7 +25,7 @@ model::StringId name_id(const Process& p, const Text& text, uint32_t span) {
   return p.nodes.type[p.evaluations.node[model::EvaluationId{row}]];
 }
 
-// Of a module's path its last parts, whole ones, since what stands above has the first.
+// The last whole parts of a module's path that fit; the row above shows the first parts.
 QString last_parts(const QFontMetrics& metrics, QString path, int width) {
   while (metrics.horizontalAdvance(path) > width && path.contains('.')) path = path.section('.', 1);
   return path;

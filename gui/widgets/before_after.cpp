@@ -35,7 +35,7 @@ QMarginsF BeforeAfter::margins(const QFontMetrics& metrics) {
 
 Interval BeforeAfter::busy(const Subject& subject, Time duration) {
   constexpr int kLooked = 4096;
-  constexpr int64_t kShare = 50;  // of the peak: a fiftieth of it is next to nothing
+  constexpr int64_t kShare = 50;  // a fiftieth of the peak counts as almost nothing
   const Interval whole{Time{0}, std::max(duration, Time{1})};
   const picture::TimeAxis axis{whole, kLooked};
   std::vector<Bytes> columns;

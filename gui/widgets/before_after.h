@@ -1,5 +1,4 @@
-// The memory of a device over time as it was recorded, and over it the memory without some findings: for a widget, and
-// for a card.
+// The recorded memory of a device over time, and over it the memory without some findings; for a widget and for a card.
 #pragma once
 
 #include <QPainter>
@@ -14,11 +13,11 @@ namespace tapelens::gui {
 
 class BeforeAfter {
  public:
-  // Without the time before and after in which next to nothing is alive: that of imports, and of the end.
+  // Cuts the time at both ends in which almost no memory is alive: imports, and the end of the run.
   BeforeAfter(const Subject& subject, Time duration, const WhatIfResult* without, int columns);
 
-  // Into `area`, around it axes and a legend in the painter's font; see margins(). `words` say what the second curve is
-  // without.
+  // Paints the curves into `area`. Axes and the legend, in the painter's font, go around it; see margins(). `words`
+  // name the second curve.
   void paint(QPainter& painter, const QRectF& area, const QString& words) const;
   static QMarginsF margins(const QFontMetrics& metrics);
 
@@ -42,9 +41,9 @@ class BeforeAfter {
   void paint_legend(QPainter& painter, const QRectF& area, const QString& words) const;
   void paint_peak(QPainter& painter, const QRectF& area, const Peak& peak, const QColor& color, bool is_below) const;
 
-  std::vector<Bytes> recorded_, without_;  // without_: empty, there is none
+  std::vector<Bytes> recorded_, without_;  // without_: empty without a second curve
   Interval shown_;
-  Bytes top_;  // of the axis
+  Bytes top_;  // top of the axis
   Peak before_;
   std::optional<Peak> after_;
 };

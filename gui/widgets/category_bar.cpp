@@ -35,7 +35,7 @@ QString CategoryBar::numbers(const peak::Category& category) const {
                                 report::percent_text(category.bytes, whole_));
 }
 
-// The legend flows: as many beside each other as fit.
+// The legend wraps: each line has as many entries as fit.
 std::vector<CategoryBar::Entry> CategoryBar::entries(int width) const {
   std::vector<Entry> out;
   const int line = fontMetrics().height(), swatch = fontMetrics().ascent();

@@ -1,4 +1,4 @@
-// How the bytes of a moment are shared out among the categories: one stacked bar, named below it.
+// The bytes at one time by category: one stacked bar with names below it.
 #pragma once
 
 #include <QWidget>

@@ -1,4 +1,4 @@
-// A row of buttons of which one is down: what of several a page shows.
+// A row of buttons, one of which is down: selects the content of a page.
 #pragma once
 
 #include <QStringList>
@@ -12,15 +12,15 @@ namespace tapelens::gui {
 class ChoiceBar : public QWidget {
   Q_OBJECT
  public:
-  // `name`: what is chosen, for who does not see it.
+  // `name`: the accessible name of the choice.
   explicit ChoiceBar(const QString& name, QWidget* parent = nullptr);
 
-  // The first is chosen then; chosen() is not told.
+  // Selects the first choice, without emitting chosen().
   void set_choices(const QStringList& choices);
   int count() const;
   QString text(int at) const;
   void set_text(int at, const QString& text);
-  int current() const;  // -1: there are none
+  int current() const;  // -1: no choices
   void set_current(int at);
 
  Q_SIGNALS:

@@ -1,4 +1,4 @@
-// A unified diff as text: read only, its added and removed lines on a ground of their own.
+// A unified diff as read-only text; added and removed lines have a colored background.
 #pragma once
 
 #include <QPlainTextEdit>
@@ -10,7 +10,7 @@ class DiffView : public QPlainTextEdit {
  public:
   explicit DiffView(QWidget* parent = nullptr);
   void show_diff(const QString& diff);
-  // As high as its text, up to a number of lines; the rest is scrolled to.
+  // Makes the view as high as its text, up to a number of lines; longer text scrolls.
   void fit(int most_lines);
 
  protected:

@@ -25,7 +25,7 @@ QString by_text(peak::By by) { return QString::fromUtf8(peak::by_name(by)); }
 
 }  // namespace
 
-// Its keys: Ctrl+Left and Ctrl+Right move it, Delete takes it out, Left and Right go to the next one.
+// Keys: Ctrl+Left and Ctrl+Right move the chip, Delete removes it, Left and Right go to the next one.
 class GroupingBar::Chip : public QAbstractButton {
  public:
   Chip(GroupingBar& bar, peak::By of) : QAbstractButton(&bar), by(of), bar_(bar) {
@@ -254,7 +254,7 @@ void GroupingBar::move(size_t from, size_t to) {
 }
 
 void GroupingBar::remove(size_t at) {
-  if (chips_.size() < 2) return;  // by something it is always grouped
+  if (chips_.size() < 2) return;  // at least one grouping stays
   groupings_.levels.erase(groupings_.levels.begin() + static_cast<std::ptrdiff_t>(at));
   make_chips();
   focus(std::min(at, chips_.size() - 1));
@@ -263,8 +263,8 @@ void GroupingBar::remove(size_t at) {
 
 void GroupingBar::focus(size_t at) { chips_[at]->setFocus(Qt::TabFocusReason); }
 
-// A chip changes places with its neighbour once the edge that leads is beyond the neighbour's middle: a wide chip
-// passes a narrow one at the end of the row too.
+// A chip swaps with its neighbor once its leading edge passes the neighbor's center. Thus a wide chip can pass a narrow
+// one at the end of the row too.
 void GroupingBar::drag(Chip* chip, int left) {
   dragged_ = chip;
   if (chip == nullptr) return place();

@@ -1,4 +1,4 @@
-// The order of groupings as chips that are dragged, and from which end they are read.
+// The order of groupings as draggable chips, and the direction in which they apply.
 #pragma once
 
 #include <QWidget>
@@ -34,7 +34,7 @@ class GroupingBar : public QWidget {
   void make_chips();
   void place();
   void fill_menu();
-  void move(size_t from, size_t to);  // keeps the chip in the hand
+  void move(size_t from, size_t to);  // while the chip is dragged
   void remove(size_t at);
   void drag(Chip* chip, int left);
   void focus(size_t at);

@@ -30,7 +30,7 @@ void IcicleView::show_tree(std::shared_ptr<const GroupTree> tree, const QString&
   zoomed_ = zoomed;
   place();
   describe();
-  // Numbers of nodes are other ones in another tree.
+  // Nodes have other indices in another tree.
   if (moved || zoomed_ != GroupTree::kRoot) Q_EMIT zoomChanged(zoomed_);
 }
 
@@ -65,7 +65,7 @@ void IcicleView::place() {
   hovered_ = -1;
   rows_ = 1;
   const int width = viewport()->width();
-  // The way to where it is zoomed, each as wide as all.
+  // The path to the zoomed node; each of its nodes has the full width.
   std::vector<uint32_t> way;
   for (uint32_t at = zoomed_;; at = tree_->node(at).parent) {
     way.push_back(at);
@@ -75,7 +75,7 @@ void IcicleView::place() {
     pieces_.push_back({0, width, static_cast<uint32_t>(i), way[way.size() - 1 - i], 1});
   rows_ = static_cast<uint32_t>(way.size());
   if (tree_->node(zoomed_).bytes > 0) place_children(zoomed_, 0, width);
-  // By rows, then from left to right: what the keys walk along.
+  // By row, then from left to right, which is the order of the arrow keys.
   std::ranges::stable_sort(
       pieces_, [](const Piece& a, const Piece& b) { return a.depth != b.depth ? a.depth < b.depth : a.x0 < b.x0; });
   const int height = static_cast<int>(rows_) * row_height();
@@ -85,7 +85,7 @@ void IcicleView::place() {
   viewport()->update();
 }
 
-// Children are sorted: from the first that is less than a pixel wide on, all are, and they are one piece.
+// Children are sorted by size. All children from the first one below a pixel on are one piece.
 void IcicleView::place_children(uint32_t node, double x0, double x1) {
   const GroupTree::Node& parent = tree_->node(node);
   if (parent.bytes <= 0) return;
@@ -112,7 +112,7 @@ void IcicleView::place_children(uint32_t node, double x0, double x1) {
 }
 
 QRect IcicleView::rectangle(const Piece& piece) const {
-  // A line of the ground between them.
+  // Leaves a line of background between them.
   return QRect(piece.x0, static_cast<int>(piece.depth) * row_height() - verticalScrollBar()->value(),
                std::max(1, piece.x1 - piece.x0 - (piece.x1 - piece.x0 > 3 ? 1 : 0)), row_height() - 1);
 }
@@ -220,7 +220,7 @@ void IcicleView::mousePressEvent(QMouseEvent* event) {
 void IcicleView::mouseDoubleClickEvent(QMouseEvent* event) {
   const Piece* piece = piece_at(event->position().toPoint());
   if (event->button() != Qt::LeftButton || piece == nullptr) return;
-  // Several small ones are seen when what is around them is as wide as all.
+  // Zooming to the parent makes several small nodes visible.
   zoom_to(piece->count > 1 ? tree_->node(piece->node).parent : piece->node);
 }
 
@@ -232,7 +232,7 @@ void IcicleView::mouseMoveEvent(QMouseEvent* event) {
   viewport()->update();
 }
 
-// To the next piece of the same row.
+// Goes to the next piece of the same row.
 void IcicleView::step(int by) {
   const Piece* piece = piece_of(current_);
   if (piece == nullptr) return choose(zoomed_);
@@ -263,7 +263,7 @@ void IcicleView::keyPressEvent(QKeyEvent* event) {
       return;
     case Qt::Key_Backspace:
     case Qt::Key_Escape:
-      // Where there is nothing to come out of, the key is the window's.
+      // Without a zoom, the window handles the key.
       if (zoomed_ == GroupTree::kRoot) return event->ignore();
       return zoom_to(tree_->node(zoomed_).parent);
     default:

@@ -1,4 +1,4 @@
-// A tree of groups as an icicle: the root at the top, each group as wide as its bytes, what is in it below it.
+// A tree of groups as an icicle: the root at the top, each group as wide as its bytes, with its children below it.
 #pragma once
 
 #include <QAbstractScrollArea>
@@ -14,12 +14,12 @@ class IcicleView : public QAbstractScrollArea {
  public:
   explicit IcicleView(QWidget* parent = nullptr);
 
-  // Stays where it was zoomed, if the other tree has that place.
+  // Keeps the zoom if the other tree has the same node.
   void show_tree(std::shared_ptr<const GroupTree> tree, const QString& root_name);
   const GroupTree& tree() const { return *tree_; }
   uint32_t current() const { return current_; }
   uint32_t zoomed() const { return zoomed_; }
-  // Marks a node and shows it, if it is within what is shown.
+  // Marks a node, and scrolls to it if it is within the zoomed node.
   void set_current(uint32_t node);
   void zoom_to(uint32_t node);
 
@@ -40,12 +40,12 @@ class IcicleView : public QAbstractScrollArea {
   void changeEvent(QEvent* event) override;
 
  private:
-  // What is painted: a node, or several that are less than a pixel wide each.
+  // One painted piece: a node, or several that are each less than a pixel wide.
   struct Piece {
     int x0, x1;
     uint32_t depth;  // from the top
     uint32_t node;   // of several: the biggest
-    uint32_t count;  // of several: how many; 1: the node itself
+    uint32_t count;  // number of nodes
   };
   void place();
   void place_children(uint32_t node, double x0, double x1);
@@ -66,7 +66,7 @@ class IcicleView : public QAbstractScrollArea {
   uint32_t zoomed_ = GroupTree::kRoot, current_ = GroupTree::kRoot;
   std::vector<Piece> pieces_;
   uint32_t rows_ = 1;
-  int hovered_ = -1;  // into pieces_
+  int hovered_ = -1;  // index into pieces_
 };
 
 }  // namespace tapelens::gui

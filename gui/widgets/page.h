@@ -1,4 +1,4 @@
-// A page of the window. A folder gui/NAME/, listed in gui/pages.cmake, derives one and defines make_NAME_page(), which
+// A page of the window. Each folder gui/NAME/ in gui/pages.cmake derives one, and defines the make_NAME_page() that
 // gui/pages.h declares.
 #pragma once
 
@@ -17,20 +17,20 @@ class Page : public QWidget {
  public:
   using QWidget::QWidget;
   virtual QString title() const = 0;  // "Peak"
-  // What an export as a picture shows.
+  // The widget that a picture export renders.
   virtual QWidget* picture() { return this; }
-  // The same onto any painter, as lines where that can be done.
+  // Paints the same onto any painter, as vectors if possible.
   virtual void paint_picture(QPainter& painter) { picture()->render(&painter); }
-  // What an export as CSV and a copy write, as it is shown: filtered and sorted. Null: the page has no table.
+  // The table that CSV export and copy write, filtered and sorted as shown. Null: the page has no table.
   virtual QAbstractItemModel* table() { return nullptr; }
-  // Where its splitters and columns are; kept from one run to the next.
+  // The state of splitters and columns, kept between runs.
   virtual QByteArray save_state() const { return {}; }
   virtual void restore_state(const QByteArray&) {}
-  // Whether something that it shall show is still being worked out by itself (not by the session).
+  // Whether the page itself (not the session) is still computing data that it will show.
   virtual bool is_busy() const { return false; }
-  // Keys go to it from now on.
+  // Gives the page the keyboard focus.
   virtual void take_focus() { setFocus(); }
-  // Puts the cursor where a filter or a search is typed.
+  // Puts the cursor into the filter or search field.
   virtual void find() = 0;
 };
 

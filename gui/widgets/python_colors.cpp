@@ -9,14 +9,14 @@ namespace tapelens::gui {
 
 namespace {
 
-// Of strings and numbers: hues of categories, made as dark or light as it takes to be read on the surface.
+// A category's hue for strings and numbers, darkened or lightened until it is readable on the surface.
 QColor readable(QColor color) {
   for (int i = 0; i < 40 && contrast(color, theme().surface) < 4.5; ++i)
     color = theme().is_dark ? color.lighter(108) : color.darker(108);
   return color;
 }
 
-enum State : int { code = 0, in_single = 1, in_double = 2 };  // within a string of three quotes
+enum State : int { code = 0, in_single = 1, in_double = 2 };  // in_single, in_double: within a triple-quoted string
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void PythonColors::highlightBlock(const QString& text) {
   const auto quotes = [](int state) { return state == in_single ? QStringLiteral("'''") : QStringLiteral("\"\"\""); };
   qsizetype at = 0;
   setCurrentBlockState(code);
-  // Until its end, or that of the block.
+  // Goes on to the end of the string, or of the block.
   const auto go_through = [&](int state, qsizetype begin, qsizetype from) {
     const qsizetype end = text.indexOf(quotes(state), from);
     at = end < 0 ? text.size() : end + 3;

@@ -1,4 +1,4 @@
-// Keywords, strings, numbers and comments of Python in colour.
+// Highlights keywords, strings, numbers and comments of Python.
 #pragma once
 
 #include <QSyntaxHighlighter>

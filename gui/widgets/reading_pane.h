@@ -1,5 +1,4 @@
-// What a page shows instead of recordings that are read for it: what they are for, or how far that is, and what went
-// wrong.
+// The pane of a page whose recordings are not read yet: explains their use, shows the progress, and reports errors.
 #pragma once
 
 #include <QString>
@@ -16,9 +15,9 @@ class ReadingPane : public QWidget {
  public:
   explicit ReadingPane(const QString& ask, QWidget* parent = nullptr);
 
-  // `problem`: of what was read last; empty: none.
+  // `problem`: the error of the last read; empty: none.
   void show_state(const QString& message, const QString& problem, bool is_reading);
-  void show_progress(double share);  // of 1
+  void show_progress(double share);  // from 0 to 1
   void show_message(const QString& message);
   void set_askable(bool on);
 

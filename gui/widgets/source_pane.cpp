@@ -32,7 +32,7 @@ struct Source {
   bool is_part = false;
 };
 
-// Of a large file the lines around the wanted one; it is read, but never shown as a whole.
+// Keeps only the lines around the wanted one of a large file.
 Source read(QFile& file, int line) {
   Source out;
   if (file.size() <= SourcePane::kMostBytes) {
@@ -41,7 +41,7 @@ Source read(QFile& file, int line) {
   }
   out.is_part = true;
   out.first = std::max(1, line - kLinesAround);
-  std::array<char, 1 << 16> buffer;  // a longer line comes in parts
+  std::array<char, 1 << 16> buffer;  // longer lines are read in parts
   for (int at = 1; at <= line + kLinesAround && out.text.size() < SourcePane::kMostBytes;) {
     const qint64 bytes = file.readLine(buffer.data(), buffer.size());
     if (bytes <= 0) break;
@@ -136,7 +136,7 @@ void SourcePane::show_stack(std::vector<report::Frame> stack, const QString& non
   say(none);
 }
 
-// Both ends of a path say something: it is cut in the middle.
+// Both ends of a path matter, so the title is cut in the middle.
 void SourcePane::cut_title() {
   title_->setVisible(!name_.isEmpty());
   title_->setText(title_->fontMetrics().elidedText(name_, Qt::ElideMiddle, width()));
@@ -153,7 +153,7 @@ void SourcePane::say(const QString& sentence) {
   pages_->setCurrentIndex(0);
 }
 
-// What lies beside or below the recording is named from there.
+// Names a file relative to the recording's folder, if it is inside that folder.
 QString SourcePane::name_of(const std::string& file) const {
   const QString path = QString::fromStdString(file);
   for (const QString& folder : folders_) {
@@ -163,7 +163,7 @@ QString SourcePane::name_of(const std::string& file) const {
   return path;
 }
 
-// Empty: it is nowhere.
+// The existing path of a file; empty if it is not found.
 QString SourcePane::found(const std::string& file) const {
   const QString path = QString::fromStdString(file);
   if (QFileInfo(path).isAbsolute()) return QFileInfo(path).isFile() ? path : QString();
@@ -177,7 +177,7 @@ QString SourcePane::found(const std::string& file) const {
 bool SourcePane::is_of_program(const QString& path) const {
   static const QStringList kEndings = {"py", "pyi", "pyx", "pxd", "c",   "cc",  "cpp", "cxx",
                                        "cu", "cuh", "h",   "hh",  "hpp", "hxx", "inc", "inl"};
-  const QString file = QFileInfo(path).canonicalFilePath();  // wherever links lead
+  const QString file = QFileInfo(path).canonicalFilePath();  // after following links
   if (!kEndings.contains(QFileInfo(file).suffix().toLower())) return false;
   for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3"})
     if (file.contains(QLatin1String(part))) return true;
@@ -233,7 +233,7 @@ void SourcePane::show_file(const QString& path) {
 }
 
 void SourcePane::changeEvent(QEvent* event) {
-  // The faint frames have the colour that they were given.
+  // Faint frames have fixed colors, so they are recolored.
   if (event->type() == QEvent::PaletteChange) {
     for (int at = 0; at < frames_->count(); ++at) {
       if (frames_->itemData(at, Qt::ForegroundRole).isValid())

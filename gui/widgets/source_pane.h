@@ -19,12 +19,12 @@ class QStackedWidget;
 
 namespace tapelens::gui {
 
-// Read-only text with numbers of lines; one line is marked.
+// Read-only text with line numbers and one marked line.
 class SourceView : public QPlainTextEdit {
   Q_OBJECT
  public:
   explicit SourceView(QWidget* parent = nullptr);
-  // `first`: number of the text's first line. `line`: the marked one, shown in the middle; 0: none.
+  // `first`: the number of the text's first line. `line`: the marked line, scrolled to the center; 0: none.
   void show_source(const QString& text, int first, int line);
   int gutter_width() const;
   void paint_gutter(const QRect& part);
@@ -45,20 +45,20 @@ class SourcePane : public QWidget {
  public:
   explicit SourcePane(QWidget* parent = nullptr);
 
-  // `folders` are the recording's: where files that the program named without a folder are looked for. A recording can
-  // name any file of this machine; source files below these folders, of the repository that the window was started in,
-  // and of Python's environments are shown at once, everything else when the user asks for it.
+  // `folders` belong to the recording; relative paths of files are searched there. A recording can name any file of
+  // this machine. Source files below these folders, in the repository of the working directory and in Python's
+  // environments are shown at once; others only at the user's request.
   void set_folders(const QStringList& folders) { folders_ = folders; }
-  // The folder of `recording`, and what its files of source held when the program was read from them: of one that has
-  // changed since the pane says so.
+  // The folder of `recording`, and the recorded contents of its source files. The pane shows a note if a file has
+  // changed since.
   void set_recording(const QString& recording, const model::Text& text);
-  // The innermost first; shows the program's own innermost frame. `none`: what is said if there is no stack.
+  // `stack` is innermost first; shows the innermost frame of the program. `none`: the text for an empty stack.
   void show_stack(std::vector<report::Frame> stack, const QString& none);
   const std::vector<report::Frame>& stack() const { return stack_; }
-  int frame() const;  // the one that is shown, in the stack
+  int frame() const;  // index of the shown frame in the stack
   void show_frame(int frame);
 
-  static constexpr qint64 kMostBytes = 4 << 20;  // of larger files only the lines around are shown
+  static constexpr qint64 kMostBytes = 4 << 20;  // larger files are shown only around the line
 
  Q_SIGNALS:
   void frameChanged(int frame);
@@ -77,9 +77,9 @@ class SourcePane : public QWidget {
   void say(const QString& sentence);
 
   QStringList folders_;
-  std::map<std::string, model::SourceFile, std::less<>> recorded_;  // by path, as frames have it
+  std::map<std::string, model::SourceFile, std::less<>> recorded_;  // by path, as in frames
   std::vector<report::Frame> stack_;
-  QString name_;  // of the file that is shown
+  QString name_;  // of the shown file
   QLabel* title_;
   QLabel* remark_;
   QComboBox* frames_;

@@ -97,7 +97,7 @@ void SourceView::place_gutter() {
 void SourceView::resizeEvent(QResizeEvent* event) {
   QPlainTextEdit::resizeEvent(event);
   place_gutter();
-  // The line stays in the middle while the pane is laid out.
+  // Keeps the line in the center during layout.
   if (line_ > 0) centerCursor();
 }
 

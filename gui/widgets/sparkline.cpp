@@ -10,12 +10,12 @@
 namespace tapelens::gui {
 
 void SparklineDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
-  QStyledItemDelegate::paint(painter, option, index);  // the ground: selected, hovered
+  QStyledItemDelegate::paint(painter, option, index);  // the background: selected, hovered
   const auto values = index.data(values_).value<QList<qint64>>();
   const double most = static_cast<double>(std::max<qint64>(1, index.data(most_).toLongLong()));
   const QRectF box = QRectF(option.rect).adjusted(kGap / 2, 3, -kGap / 2, -3);
   if (values.isEmpty() || box.width() <= 0 || box.height() <= 0) return;
-  // Steps, not slopes: each value is of a part of the time.
+  // Draws steps instead of slopes, because each value covers a span of time.
   const double width = box.width() / static_cast<double>(values.size());
   QPainterPath line;
   for (qsizetype i = 0; i < values.size(); ++i) {

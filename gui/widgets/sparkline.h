@@ -1,4 +1,4 @@
-// A cell with a curve: the values of a role as a filled line.
+// Draws a curve in a cell: the values of a role as a filled line.
 #pragma once
 
 #include <QStyledItemDelegate>
@@ -8,7 +8,7 @@ namespace tapelens::gui {
 class SparklineDelegate : public QStyledItemDelegate {
   Q_OBJECT
  public:
-  // `values`: a role with a QList<qint64>; `most`: one with the value at the top, so that rows can be compared.
+  // `values`: a role with a QList<qint64>; `most`: a role with the common maximum, so that rows are comparable.
   SparklineDelegate(int values, int most, QObject* parent = nullptr)
       : QStyledItemDelegate(parent), values_(values), most_(most) {}
 

@@ -9,7 +9,7 @@
 namespace tapelens::gui {
 
 TableHeader::TableHeader(QWidget* parent) : QHeaderView(Qt::Horizontal, parent) {
-  // What QTableView sets up for its own.
+  // The settings that QTableView applies to its own header.
   setSectionsClickable(true);
   setHighlightSections(false);
 }
@@ -19,7 +19,7 @@ void TableHeader::initStyleOptionForIndex(QStyleOptionHeader* option, int sectio
   option->sortIndicator = QStyleOptionHeader::None;
 }
 
-// Without room for a mark beside the title.
+// Reserves no width for a mark beside the title.
 QSize TableHeader::sectionSizeFromContents(int section) const {
   if (model() == nullptr) return QHeaderView::sectionSizeFromContents(section);
   QStyleOptionHeader option;

@@ -1,5 +1,5 @@
-// A table's header with the mark of the sorted column above its title: beside it, it would lie on the end of a title
-// that is aligned to the right.
+// A table's header with the sort mark above the title. Beside it, the mark would cover the end of a right-aligned
+// title.
 #pragma once
 
 #include <QHeaderView>
@@ -19,8 +19,7 @@ class TableHeader : public QHeaderView {
   QSize sectionSizeFromContents(int section) const override;
 };
 
-// What the tables of all pages have in common: rows are chosen one at a time and sorted by a click on a title. Height
-// of a row in pixels.
+// The common setup of tables: selects single rows and sorts on a click on a title. The row height is in pixels.
 void set_up_table(QTableView& view, QAbstractItemModel& rows, const QString& name, int row_height);
 
 }  // namespace tapelens::gui

@@ -17,7 +17,7 @@ QString plain(QString text) { return text.replace('\t', ' ').replace('\n', ' ').
 
 QVariant first_valid(const QVariant& value, const QVariant& otherwise) { return value.isValid() ? value : otherwise; }
 
-// Rows and, behind each, those below it.
+// Visits rows, each followed by its children.
 void visit(const QAbstractItemModel& table, const QModelIndex& of, const std::function<void(const QModelIndex&)>& row) {
   for (int at = 0; at < table.rowCount(of); ++at) {
     const QModelIndex index = table.index(at, 0, of);

@@ -1,4 +1,4 @@
-// Tables as text, to paste elsewhere or to keep.
+// Tables as text, to paste or to save.
 #pragma once
 
 #include <QString>
@@ -7,12 +7,11 @@ class QAbstractItemModel;
 
 namespace tapelens::gui {
 
-// A row as it is shown, with tabs between the columns: what a spreadsheet takes from the clipboard.
+// A row as shown, with tabs between the columns, as spreadsheets paste it.
 QString row_text(const QAbstractItemModel& table, int row);
-// All rows so, with a header.
+// All rows in that format, with a header.
 QString pasted_text(const QAbstractItemModel& table);
-// All of it as RFC 4180 has it, with a header; numbers behind the words (Qt::EditRole) where the table knows them:
-// programs read it.
+// The whole table as RFC 4180 CSV, with a header. Uses raw numbers (Qt::EditRole) if the table has them, for programs.
 QString csv_text(const QAbstractItemModel& table);
 
 }  // namespace tapelens::gui

@@ -22,7 +22,7 @@ Theme& current() {
   return now;
 }
 
-// Paul Tol's muted scheme in an order in which neighbours differ, and a grey for the rest.
+// Paul Tol's muted scheme, ordered so that neighbors differ, and a gray for the rest.
 constexpr std::array<QRgb, Theme::kGroupColors + 1> kGroupsLight = {0xff4477aa, 0xffcc6677, 0xffddcc77, 0xff117733,
                                                                     0xff88ccee, 0xff882255, 0xff44aa99, 0xff999933,
                                                                     0xffaa4499, 0xffb9bec6};
@@ -154,7 +154,7 @@ QColor Theme::category(peak::HolderKind kind) const {
 
 QColor Theme::ink(peak::HolderKind kind) const {
   const QColor ground = category(kind);
-  // That of the allocator is all but black, or white: its pattern is of the other side.
+  // The allocator's color is almost black or white, so its pattern has the opposite brightness.
   if (kind == peak::HolderKind::allocator) return is_dark ? ground.darker(190) : ground.lighter(280);
   return is_dark ? ground.lighter(130) : ground.darker(118);
 }
@@ -183,7 +183,7 @@ QColor Theme::name(std::string_view named) const {
   uint32_t hash = 2166136261U;
   for (const char c : named) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619U;
   hash ^= hash >> 15;
-  // Hues all around, in three shades that text can be read on.
+  // Hues around the whole circle, in three shades on which text is readable.
   const int hue = static_cast<int>(hash % 360);
   const int shade = static_cast<int>(hash / 360 % 3);
   return is_dark ? QColor::fromHsl(hue, 70, 74 + 9 * shade) : QColor::fromHsl(hue, 105, 196 + 10 * shade);
@@ -236,7 +236,7 @@ QFont title_font() {
 }
 
 QString fitted(const QFontMetrics& metrics, const QString& label, int width) {
-  constexpr qsizetype kLeast = 4;  // letters, with the ellipsis
+  constexpr qsizetype kLeast = 4;  // letters, including the ellipsis
   if (metrics.horizontalAdvance(label) <= width) return label;
   const QString cut = metrics.elidedText(label, Qt::ElideRight, width);
   return cut.size() < kLeast ? QString() : cut;
