@@ -7,6 +7,7 @@
 
 namespace tapelens::rewrites {
 
+// `Interface` has
 //   Made                    the type to make: a Check
 //   kVersion                raised with every change that affects compiled plugins
 //   BuiltFor, kBuiltFor     what else must match: a type with the same layout in every version of the interface

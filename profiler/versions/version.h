@@ -4,6 +4,7 @@
 // can come back: each hook keeps an encoding of its tensor, or a cheap operator rematerializes the version from the
 // versions that it read. Nothing is encoded or computed before that moment, so nothing must be undone.
 //
+//   held      the storage has the values: the program, the graph or hooks keep it
 //   released  only hooks had it, and dropped it: the values come back from an encoding or a rematerialization
 //   ended     the program wrote or freed it: no hook had it, and its values are gone unless they were pinned
 //

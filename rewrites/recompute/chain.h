@@ -39,6 +39,7 @@ inline uint64_t candidate_of(const Chain& chain, std::string_view operator_of_no
 
 constexpr bool is_too_large(uint64_t bytes, uint64_t beside) { return bytes / kMostLarger > beside; }
 
+// A view has, for its Version type (a reference or a number):
 //   uint64_t bytes(version)
 //   bool is_encoded(version)       whether the version itself comes back from an encoding
 //   bool has_recipe(version)

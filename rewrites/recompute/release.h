@@ -42,6 +42,7 @@ constexpr uint64_t cost_of(const Chain& chain, const Dependents& dependents) {
   return chain.cost * (1 + uint64_t{dependents.count});
 }
 
+// A source must have its values in backward. Either its memory is kept for that, or it is released and known to come
 // back. Otherwise: if it lives on for another reason, it is pinned; if saved-tensor hooks hold it, the last hook pins
 // it when it goes; in all other cases its own sources are pinned in turn. In addition to chain.h's functions a view
 // has:
