@@ -67,7 +67,7 @@ class Sink {
 // Begins a session with these functions. The sink must outlive the process. Returns an empty string, or one sentence
 // with the reason of a failure, after which CUPTI is as before.
 std::string begin(const Functions& functions, Sink& sink);
-// Another client wants CUPTI: reports all remaining events and restores CUPTI. False if there was no session.
+// Another client wants CUPTI: reports all remaining events and restores CUPTI. False without a session.
 bool give_way();
 // The process ends: reports all remaining events.
 void finish();
