@@ -1,4 +1,4 @@
-/* The structs of Arrow's C data interface and C stream interface, as its specification tells programs to copy them:
+/* The structs of Arrow's C data interface and C stream interface, copied from the specification, as it recommends:
  * https://arrow.apache.org/docs/format/CDataInterface.html */
 #pragma once
 

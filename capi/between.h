@@ -1,4 +1,5 @@
-// What was alive in a part of a process's time, for whoever measures parts of a program: tests, cells, callbacks.
+// The peak memory during a part of a process's time, for callers that measure parts of a program: tests, cells,
+// callbacks.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,8 @@
 
 namespace tapelens::capi {
 
-// Of each device that the process allocated on: what was alive at the begin, the most until the end, when that was, and
-// the largest groups of who held it then.
+// For each device that the process allocated on: the live bytes at the begin, the peak until the end with its time, and
+// the largest groups of holders at the peak.
 nlohmann::json peaks_between(const tables::Part& part, model::Interval when, peak::By by, size_t groups);
 
 }  // namespace tapelens::capi

@@ -26,7 +26,7 @@ void destroy(void* capsule) {
   if (auto* of = static_cast<Struct*>(g_pointer_of(capsule, kName<Struct>))) let_go(of);
 }
 
-// What `fill` writes into a struct on the heap of malloc(), in a capsule.
+// A capsule with a malloc()ed struct that `fill` initializes.
 template <class Struct, class Fill>
 int in_capsule(void** capsule, char** error, Fill fill) {
   *capsule = nullptr;

@@ -37,7 +37,7 @@ const char* format_of(Type type) {
   return "u";
 }
 
-// What the private_data of a schema points at. Children and dictionary are released with it, unless a reader took them.
+// The private_data of a schema. It releases children and dictionary, unless a reader took them.
 struct OwnedSchema {
   std::string name;
   std::vector<ArrowSchema> children;
@@ -80,7 +80,7 @@ void column_schema(ArrowSchema& out, const tables::TableColumn& column) {
   out.dictionary = &kept.dictionary;
 }
 
-// Likewise of an array.
+// The private_data of an array, likewise.
 struct OwnedArray {
   Column column;
   std::array<const void*, 3> buffers{};
@@ -103,7 +103,7 @@ void start_array(ArrowArray& out, uint64_t rows, int64_t buffers, std::unique_pt
   out.release = release_array;
 }
 
-// An empty buffer has an address all the same: some readers take null for one that is missing.
+// An empty buffer needs an address: some readers treat null as a missing buffer.
 const void* address(const void* of) {
   static constexpr uint64_t kNothing = 0;
   return of != nullptr ? of : &kNothing;
@@ -137,7 +137,7 @@ void column_array(ArrowArray& out, Column column) {
   out.dictionary = &kept.dictionary;
 }
 
-// A struct without nulls of its own; its children are made after it, so that what throws leaves nothing behind.
+// A struct without nulls. Its children are made after it, so that an exception leaks nothing.
 void batch_array(ArrowArray& out, const Selection& selection, const std::shared_ptr<const tables::Part>& part,
                  tables::Rows rows) {
   auto owned = std::make_unique<OwnedArray>();
@@ -159,11 +159,11 @@ void batch_array(ArrowArray& out, const Selection& selection, const std::shared_
 struct Stream {
   std::shared_ptr<tables::Opened> opened;
   Selection selection;
-  uint32_t process = 0;  // next rows are its
+  uint32_t process = 0;  // of the next rows
   uint64_t row = 0;
   std::string error;
 
-  // False: there are no more.
+  // False at the end.
   bool next(ArrowArray& out) {
     for (; process < selection.last_process; ++process, row = 0) {
       const auto part = opened->part(*selection.table, process);
@@ -178,7 +178,7 @@ struct Stream {
   }
 };
 
-// What `work` throws becomes the stream's last error, and an error number.
+// Converts an exception of `work` to the stream's last error and an errno value.
 template <class Work>
 int guarded(ArrowArrayStream* stream, Work work) {
   auto& of = *static_cast<Stream*>(stream->private_data);

@@ -1,4 +1,5 @@
-// Tables as Arrow's C structs: each has an owner of its own, so that a reader may take a column and let the rest go.
+// Tables as Arrow C structs: each struct has a separate owner, so that a reader may keep one column and release the
+// rest.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +11,16 @@
 
 namespace tapelens::capi {
 
-// Which rows and columns of a table.
+// Selects rows and columns of a table.
 struct Selection {
   const tables::Table* table = nullptr;
   std::vector<const tables::TableColumn*> columns;
-  uint32_t first_process = 0, last_process = 0;  // [first, last); of a shared table one
+  uint32_t first_process = 0, last_process = 0;  // [first, last); one process for a shared table
 };
 
-// A struct with a child for each column. `out` is the caller's to release.
+// A struct with a child for each column. The caller must release `out`.
 void export_schema(const Selection& selection, ArrowSchema& out);
-// Batches of at most so many rows, made when they are asked for.
+// The most rows of a batch; batches are made on demand.
 inline constexpr uint64_t kBatchRows = 1 << 17;
 void export_stream(std::shared_ptr<tables::Opened> opened, Selection selection, ArrowArrayStream& out);
 

@@ -1,4 +1,4 @@
-// The C functions: what they are given is checked, what C++ throws ends here.
+// The C functions: they check their arguments and catch all C++ exceptions.
 #include "capi/tapelens.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ using trace::ErrorKind;
 using trace::Result;
 using trace::Status;
 
-// On the heap of malloc(): tapelens_free() gives it back. Null: no memory for that either.
+// A malloc()ed copy, for tapelens_free(). Null: out of memory.
 char* copied(const std::string& text) noexcept {
   auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
   if (copy != nullptr) std::memcpy(copy, text.c_str(), text.size() + 1);
@@ -46,7 +46,7 @@ void say(char** error, const std::string& message) noexcept {
   if (error != nullptr) *error = copied(message);
 }
 
-// What `work` returns as a Status, or throws, as the number and the sentence of the caller's.
+// Converts the Status or the exception of `work` to an error number, and its sentence to *error.
 template <class Work>
 int guarded(char** error, Work work) noexcept {
   if (error != nullptr) *error = nullptr;
@@ -101,7 +101,7 @@ Result<capi::Selection> selected(const tapelens_recording* recording, const tape
   return selection;
 }
 
-// As Arrow calls it.
+// The type's name in Arrow.
 const char* type_name(tables::Type type) {
   using tables::Type;
   switch (type) {
@@ -220,7 +220,7 @@ void tapelens_close(tapelens_recording* recording) { delete recording; }
 
 int tapelens_facts(tapelens_recording* recording, char** json, char** error) {
   return guarded(error, [&]() -> Status {
-    // Names come from the program and need not be UTF-8.
+    // Names come from the program and may be invalid UTF-8.
     *json = copied(facts_of(*recording->opened).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return trace::Done{};
   });

@@ -1,9 +1,9 @@
-/* libtapelens: a sealed recording read from any language that can call C. Tables come out as Arrow's C streams
+/* libtapelens reads a sealed recording from any language that can call C. It returns tables as Arrow C streams
  * (arrow.h), which pyarrow, polars, pandas, DuckDB and others read without a copy.
  *
- * No function throws or ends the process. Those that can fail return 0, or say what failed: a number of `enum
- * tapelens_status`, and in *error one sentence for the user, which the caller gives to tapelens_free(). Paths and texts
- * are UTF-8. Any thread may call any function; a recording that is closed is kept by the streams made of it. */
+ * No function throws or ends the process. Functions that can fail return a value of `enum tapelens_status`, 0 on
+ * success. On failure they set *error to one sentence for the user, which the caller must pass to tapelens_free().
+ * Paths and texts are UTF-8. Any thread may call any function. Streams keep their recording open after it is closed. */
 #pragma once
 
 #include <stddef.h>
@@ -17,14 +17,14 @@ extern "C" {
 
 #define TAPELENS_API __attribute__((visibility("default")))
 
-/* Grows when a function here changes so that an older caller would go wrong. */
+/* Incremented when a change of a function here breaks older callers. */
 #define TAPELENS_ABI_VERSION 1
 
 enum tapelens_status {
   TAPELENS_OK = 0,
-  TAPELENS_UNREADABLE = 1, /* the file cannot be read, or is no recording */
-  TAPELENS_USAGE = 2,      /* there is no such table, column, process, device, format, ... */
-  TAPELENS_FAILED = 3,     /* no memory, or a mistake of Tapelens' */
+  TAPELENS_UNREADABLE = 1, /* the file cannot be read, or is not a recording */
+  TAPELENS_USAGE = 2,      /* the table, column, process, device, format, ... does not exist */
+  TAPELENS_FAILED = 3,     /* out of memory, or an internal error */
 };
 
 struct tapelens_recording;
@@ -36,39 +36,39 @@ TAPELENS_API void tapelens_free(char* text);
 TAPELENS_API int tapelens_open(const char* path, struct tapelens_recording** out, char** error);
 TAPELENS_API void tapelens_close(struct tapelens_recording* recording);
 
-/* What the recording is as a whole, as JSON: file, command, duration_ns, events, file_bytes, processes (pid,
+/* Properties of the whole recording, as JSON: file, command, duration_ns, events, file_bytes, processes (pid,
  * parent_pid, rank, finished, exit_code, wall_ns), tables (name, is_shared, columns). */
 TAPELENS_API int tapelens_facts(struct tapelens_recording* recording, char** json, char** error);
 
-/* Which rows and columns of a table. Null: all. */
+/* Selects rows and columns of a table. Null: all. */
 struct tapelens_selection {
   const char* table;
-  int64_t process;            /* its index in the recording, from 0; -1: of all */
-  const char* const* columns; /* null: all of them */
+  int64_t process;            /* index in the recording, from 0; -1: all */
+  const char* const* columns; /* null: all */
   size_t column_count;
 };
-/* How many rows it has. */
+/* The number of selected rows. */
 TAPELENS_API int tapelens_rows(struct tapelens_recording* recording, const struct tapelens_selection* selection,
                                uint64_t* rows, char** error);
 TAPELENS_API int tapelens_schema(struct tapelens_recording* recording, const struct tapelens_selection* selection,
                                  struct ArrowSchema* out, char** error);
-/* Batches are made one after another, as the stream is asked for them. */
+/* The stream makes batches one by one, on demand. */
 TAPELENS_API int tapelens_stream(struct tapelens_recording* recording, const struct tapelens_selection* selection,
                                  struct ArrowArrayStream* out, char** error);
 
-/* What was alive on each device of a process in [begin_ns, end_ns) of the recording's time, as JSON: device,
- * begin_live_bytes, peak_bytes, peak_time_ns, and so many of the groups (key, bytes, allocations, source) that held the
- * peak, by `by` ("field", "source", ...; null: field). */
+/* The memory on each device of a process in [begin_ns, end_ns) of the recording's time, as JSON: device,
+ * begin_live_bytes, peak_bytes, peak_time_ns, and at most `groups` groups (key, bytes, allocations, source) that
+ * held the peak, grouped by `by` ("field", "source", ...; null: field). */
 TAPELENS_API int tapelens_between(struct tapelens_recording* recording, uint32_t process, int64_t begin_ns,
                                   int64_t end_ns, const char* by, uint32_t groups, char** json, char** error);
 
-/* What `tapelens report` writes. Null: the default of its option. */
+/* The output of `tapelens report`. Null: the default of the option. */
 struct tapelens_report_options {
   const char* format; /* "text", "json", "markdown", "html", ... */
   const char* at;     /* "peak", "step:3", "1.5s", ... */
   const char* by;     /* "field", "module", "source", ... */
   const char* device;
-  int64_t top;   /* groups and allocations to list; -1: as many as the format has by default */
+  int64_t top;   /* groups and allocations to list; -1: the format's default */
   int64_t pid;   /* -1: the process with the largest peak */
   int64_t width; /* of text, in columns; -1: 100 */
 };

@@ -1,5 +1,4 @@
-// Which rewrites there are. Each is declared in the rule.h of its folder in plugins/; the list of those is made by
-// plugins/CMakeLists.txt.
+// The list of rewrites. Each is declared in the rule.h of its folder in plugins/; plugins/CMakeLists.txt collects them.
 #pragma once
 
 #include <span>
@@ -10,13 +9,13 @@
 namespace tapelens::rewrites {
 
 struct RewriteInfo {
-  std::string_view id;  // "wide-save": that of the check that finds what it fixes, where there is one
+  std::string_view id;  // "wide-save": the id of the check that finds what it fixes, if there is a check
   Level level;
   std::string_view title;      // "masks as bits", at most 60 characters
   bool reorders_sums = false;  // whether bits may differ because the same numbers are added in another order
 };
-// Tapelens's own by id; a shared library may bring others.
+// Tapelens's own rewrites by id; a shared library may add others.
 std::span<const RewriteInfo> catalog();
-bool reorders_sums(std::string_view id);  // of what the catalog does not have: no
+bool reorders_sums(std::string_view id);  // false for ids outside of the catalog
 
 }  // namespace tapelens::rewrites

@@ -1,4 +1,4 @@
-// What the levels of rewrites promise, and the words that ask for several at once. Shared by the probe, the analyzer,
+// The promises of the levels of rewrites, and the words that select several levels. Shared by the probe, the analyzer,
 // the command line and the window; std only.
 #pragma once
 
@@ -11,20 +11,20 @@ namespace tapelens::rewrites {
 enum class Level : uint8_t {
   never_read = 0,      // the values cannot reach a gradient
   encoded = 1,         // the same gradients from fewer bytes
-  recomputed = 2,      // the same bits, computed again
+  recomputed = 2,      // the same bits, recomputed
   equivalent = 3,      // equal in exact arithmetic; by name only
   shared_forward = 4,  // copy-on-write instead of a copy; by name only
 };
-// "never read"; "unknown" of what is no level: recordings may say anything.
+// "never read"; "unknown" for an invalid level, which a recording may contain.
 std::string_view level_name(int level);
 
-// What is asked for in one word: all rewrites up to a level.
+// A word that selects all rewrites up to a level.
 struct Group {
   std::string_view name;
   Level highest;
 };
 inline constexpr std::array kGroups = {Group{"lossless", Level::encoded}, Group{"bitwise", Level::recomputed}};
-inline constexpr int kNone = -1;            // no level is that low
-int highest_level(std::string_view group);  // kNone: there is no such group
+inline constexpr int kNone = -1;            // below every level
+int highest_level(std::string_view group);  // kNone: unknown group
 
 }  // namespace tapelens::rewrites

@@ -1,5 +1,5 @@
-// What a run is to have rewritten: by level, by name, and at the sites of a plan. The probe decides by it, and the
-// forecast of `tapelens advise --apply` by the same.
+// The rewrites that a run applies: by level, by name, and at the sites of a plan. Both the probe and the forecast of
+// `tapelens advise --apply` decide by it.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,33 @@ namespace tapelens::rewrites {
 
 inline constexpr int kPlanVersion = 1;  // of the JSON that `tapelens advise` writes
 
-// What is empty holds for all.
+// An empty member matches everything.
 struct Site {
   std::string finding{};  // its id in the advice; the probe does not need it
   std::string rewrite{};
-  std::string module{};  // a path in which `*` is any number: "Net.layer*.conv1"
+  std::string module{};  // a path in which `*` stands for any number: "Net.layer*.conv1"
   std::string op{}, node{}, field{};
-  std::string file{};  // the last part of its path
+  std::string file{};  // the last component of its path
   uint32_t line = 0;
   bool operator==(const Site&) const = default;
 };
-// Whether a module's path is one that a site names: "Net.layer*.conv1" is "Net.layer12.conv1" and not
+// Whether a site's pattern matches a module's path: "Net.layer*.conv1" matches "Net.layer12.conv1" and not
 // "Net.layer.conv1".
 bool is_module(std::string_view path, std::string_view named);
-// "unneeded-save ConvolutionBackward0.input of aten::conv2d in ResNet.layer*.conv1, train.py:27": what is known of it.
+// The set members as text: "unneeded-save ConvolutionBackward0.input of aten::conv2d in ResNet.layer*.conv1,
+// train.py:27".
 std::string describe(const Site& site);
 
 struct Selection {
-  std::string level;                        // the name of a group of the catalog; empty: only what is named
-  std::vector<std::string> allowed;         // these, wherever they can
-  std::vector<Site> sites;                  // and these there
-  uint64_t min_bytes = uint64_t{64} << 10;  // storages of less are left alone
+  std::string level;                        // the name of a group of the catalog; empty: only named rewrites
+  std::vector<std::string> allowed;         // apply these wherever possible
+  std::vector<Site> sites;                  // and these at their sites
+  uint64_t min_bytes = uint64_t{64} << 10;  // smaller storages are ignored
   double recompute_budget = 0.05;           // share of a step's cost
 
-  // Wherever it can be.
+  // Whether the rewrite is enabled everywhere.
   bool has(std::string_view rewrite, int level_of_it) const;
-  // There, or at some site at least.
+  // Whether the rewrite is enabled everywhere or at some site.
   bool may_have(std::string_view rewrite, int level_of_it) const;
 };
 

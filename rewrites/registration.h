@@ -1,6 +1,6 @@
-// How the checks and the rewrites of a folder of plugins/, or of a shared library, are handed over: one function in
-// extern "C" that returns a Registration. Which interface it is of, and what must agree besides, say
-// analyzer/check/check.h (TAPELENS_CHECKS) and profiler/rewrite/rewrite.h (TAPELENS_REWRITES).
+// How a folder of plugins/, or a shared library, registers its checks and rewrites: one extern "C" function that
+// returns a Registration. analyzer/check/check.h (TAPELENS_CHECKS) and profiler/rewrite/rewrite.h (TAPELENS_REWRITES)
+// define the interfaces, and what else must match.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 namespace tapelens::rewrites {
 
 // `Interface` has
-//   Made                    what is made: a Check
-//   kVersion                raised with every change that something compiled would notice
-//   BuiltFor, kBuiltFor     what must agree besides: of a type that every version of the interface lays out alike
+//   Made                    the type to make: a Check
+//   kVersion                raised with every change that affects compiled plugins
+//   BuiltFor, kBuiltFor     what else must match: a type with the same layout in every version of the interface
 template <class Interface>
 struct Registration {
-  uint32_t interface = Interface::kVersion;  // nothing below is looked at unless it is ours
+  uint32_t interface = Interface::kVersion;  // if it differs from ours, the members below are ignored
   uint32_t count = 0;
   typename Interface::BuiltFor built_for = Interface::kBuiltFor;
-  typename Interface::Made* (*make)(uint32_t index) = nullptr;  // by `new`: the caller's
+  typename Interface::Made* (*make)(uint32_t index) = nullptr;  // by `new`: the caller owns it
 };
 
 template <class Interface, class... Classes>
@@ -34,7 +34,7 @@ const Registration<Interface>* registration_of() {
 
 }  // namespace tapelens::rewrites
 
-// The entry that is looked up by its name.
+// The entry point, which is looked up by its name.
 #define TAPELENS_REGISTRATION(SYMBOL, INTERFACE, ...)                                                             \
   extern "C" __attribute__((visibility("default"))) const tapelens::rewrites::Registration<INTERFACE>* SYMBOL() { \
     return tapelens::rewrites::registration_of<INTERFACE, __VA_ARGS__>();                                         \

@@ -1,4 +1,4 @@
-// Counts what is rewritten in this process, and what is not, in the file that the command line reads (tally_file.h).
+// Counts applied and skipped rewrites of this process, in the file that the command line reads (tally_file.h).
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@
 
 namespace tapelens::rewrites {
 
-// For all threads. What is counted is in the file at once: the process may end at any time, and somebody may read it.
+// For all threads. Each count is in the file at once: the process may end, or the file may be read, at any time.
 class Tally {
  public:
-  // `file`: zeros; it stays where it is as long as this lives.
+  // `file`: zeros; it must stay in place for the lifetime of this object.
   explicit Tally(TallyFile& file);
 
-  // `reason`: why it was skipped; empty: it was applied. `place`: a number that tells places apart. `kept`: bytes that
-  // are kept instead of `bytes`. Beyond the room of the file there is only a count of what is left out.
+  // `reason`: why it was skipped; empty: it was applied. `place`: a number that distinguishes places. `kept`: bytes
+  // that are kept instead of `bytes`. When the file is full, only the number of left-out counts increases.
   void count(std::string_view rewrite, Level level, std::string_view reason, uint64_t place, uint64_t bytes,
              uint64_t kept);
 
  private:
   struct Row {
-    TallyRow* row = nullptr;  // null: there is no room for it
+    TallyRow* row = nullptr;  // null: the file is full
     std::set<uint64_t> places;
   };
 

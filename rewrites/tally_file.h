@@ -1,5 +1,5 @@
 // The file in which a process of a run counts its rewrites (rewrites/tally.h writes it, cli/tally.h reads it).
-// It is mapped when the process begins to rewrite, so that what was counted is there however the process ends.
+// It is mapped when the process begins to rewrite, so that counts survive any end of the process.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace tapelens::rewrites {
 inline constexpr uint64_t kTallyMagic = 0x31594c4c4154534cULL;  // "LSTALLY1"
 inline constexpr size_t kTallyRows = 1000;
 
-// Of one rewrite at one level; of what was skipped, for one reason. Texts end with a zero; longer ones are cut.
+// Counts of one rewrite at one level; for skipped saves, of one reason. Texts end with a zero; longer texts are cut.
 struct TallyRow {
   char rewrite[48];
   char reason[160];  // empty: it was applied
@@ -21,9 +21,9 @@ struct TallyRow {
 
 struct TallyFile {
   uint64_t magic;
-  std::atomic<uint32_t> rows;  // that are whole (release store)
+  std::atomic<uint32_t> rows;  // number of complete rows (release store)
   uint32_t reserved;
-  std::atomic<uint64_t> left_out;  // times that found no row any more
+  std::atomic<uint64_t> left_out;  // times without a free row
   TallyRow row[kTallyRows];
 };
 

@@ -36,7 +36,7 @@ std::string joined(const std::vector<std::string>& words, char separator) {
   return text;
 }
 
-// The number at the begin of a text; nothing where there is none.
+// The number at the start of a text; `number` stays unchanged without one.
 template <class Number>
 void take_number(const std::string& text, Number& number) {
   Number read{};

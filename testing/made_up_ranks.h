@@ -1,4 +1,4 @@
-// Summaries of the ranks of a made-up run, three of them odd: what `tapelens ranks` is to find among a thousand.
+// Summaries of the ranks of a synthetic run with three outliers, which `tapelens ranks` must find among a thousand.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace tapelens::testing {
 
-// A rank holds 3 GiB more, of one field in one module from one line; one ran out of memory; one has optimizer state
-// that the others share among them.
+// One rank holds 3 GiB more, in one field of one module from one line. One ran out of memory. One has the whole
+// optimizer state, which the other ranks shard.
 inline constexpr int32_t kKeepsMore = 37, kOutOfMemory = 512, kNotSharded = 901;
 
 class MadeUpRanks {
@@ -49,7 +49,7 @@ class MadeUpRanks {
     };
     for (int layer = 0; layer < kLayers; ++layer) {
       const std::string module = "GPT.blocks." + std::to_string(layer);
-      const auto few = static_cast<int64_t>(noise(rank, layer) % (64 << 10));  // a loader is ahead, or not
+      const auto few = static_cast<int64_t>(noise(rank, layer) % (64 << 10));  // a data loader may be ahead
       add("parameter", "parameter", module + ".mlp", "model.py:18 Block.__init__", 160 * kMiB);
       add("gradient", "gradient", module + ".mlp", "model.py:44 Block.forward", 160 * kMiB);
       add("optimizer_state", "optimizer_state", module + ".mlp", "train.py:70 main",
@@ -60,7 +60,7 @@ class MadeUpRanks {
     add("operator", "operator", "GPT.head", "train.py:88 loss", 500 * kMiB);
     add("saved", "LogSoftmaxBackward0.result", "GPT.head", "train.py:88 loss",
         (rank == kKeepsMore ? 3572 : 500) * kMiB);
-    for (ranks::Sums& sums : device.by) {  // as summaries have them
+    for (ranks::Sums& sums : device.by) {  // as in summaries
       std::ranges::stable_sort(sums.rows, std::ranges::greater(), &ranks::Sum::bytes);
     }
     device.peak_step = 7;

@@ -1,4 +1,4 @@
-// Makes a small Process by hand, row by row in the order of time, for the tests of the analyzer.
+// Builds a small Process by hand, row by row in time order, for the tests of the analyzer.
 #pragma once
 
 #include <algorithm>
@@ -101,7 +101,7 @@ class ProcessBuilder : public TextBuilder {
     return OperatorId{t.rows()};
   }
 
-  // What the operator made last, a copying one, was given of its one input.
+  // The input view of the last operator, a copying one with one input.
   void view(OperatorId op, LayoutId layout, uint64_t offset = 0) {
     process.input_views.op.raw.push_back(op.value);
     process.input_views.layout.raw.push_back(layout.value);
@@ -122,7 +122,7 @@ class ProcessBuilder : public TextBuilder {
     return AllocationId{t.rows()};
   }
 
-  // A request that `device` had no memory for.
+  // A request for which `device` had no memory.
   void out_of_memory(int64_t time, int64_t bytes, DeviceId device) {
     OutOfMemory& t = process.out_of_memory;
     push(t.time, time);
@@ -178,7 +178,7 @@ class ProcessBuilder : public TextBuilder {
     process.releases.flags.raw.push_back(flags);
   }
 
-  // Skipped if there is a reason. Without a node: of the operator.
+  // Skipped if `reason` is not empty. Without a node: a rewrite of the operator.
   RewriteId rewrite(int64_t time, std::string_view rewrite, int level, NodeId node, std::string_view field,
                     int64_t bytes, int64_t kept = 0, std::string_view reason = {}, OperatorId op = {}) {
     Rewrites& t = process.rewrites;

@@ -1,5 +1,5 @@
-// A sealed file taken apart and put together again with every offset and checksum right, so that tests and fuzzers
-// reach what is behind the checksums.
+// Splits a sealed file into parts and writes it again with correct offsets and checksums, so that tests and fuzzers
+// reach the code behind the checksums.
 #pragma once
 
 #include <cstring>
@@ -29,7 +29,7 @@ class SealedParts {
   std::vector<Chunk> chunks;  // in the order of the file
   std::vector<Item> items;    // of the directory, without the chunks
 
-  // Nothing if it is not laid out as a sealed file; checksums are not looked at.
+  // None if the layout is not that of a sealed file; checksums are ignored.
   static std::optional<SealedParts> of(std::string_view file) {
     trace::SealedFooter footer;
     if (file.size() < sizeof(trace::SealedHeader) + sizeof(footer)) return std::nullopt;
@@ -85,7 +85,7 @@ class SealedParts {
     return file += as_text(footer);
   }
 
-  // Other values for a column of one chunk, as many as before.
+  // Replaces the values of a column with one chunk by as many others.
   template <class T>
   void set(const trace::Column<T>& key, const std::vector<T>& values, uint32_t process = 0) {
     for (Chunk& chunk : chunks) {

@@ -1,5 +1,6 @@
-// See synthetic.h. One step: forward through the layers (operators, activations, nodes, saves), backward in reverse
-// (evaluations, gradients, the activations' end), the optimizer's operators; a second thread loads batches beside it.
+// See synthetic.h. A step has a forward through the layers (operators, activations, nodes, saves), a backward in
+// reverse (evaluations, gradients, frees of activations), and the optimizer's operators. A second thread loads batches
+// concurrently.
 #include "testing/synthetic.h"
 
 #include <array>
@@ -18,7 +19,7 @@ using namespace trace;
 
 struct OperatorKind {
   const char* name;
-  const char* inside;  // a view that it is made of, or null
+  const char* inside;  // a nested view operator, or null
   const char* node;
   std::array<const char*, 2> fields;  // null: fewer saves
   bool has_parameter;
@@ -44,7 +45,7 @@ constexpr OperatorKind kLayer[] = {
 };
 constexpr size_t kOperatorsOfLayer = std::size(kLayer);
 
-// Hands out addresses as an allocator does: the one freed last comes first.
+// Allocates addresses like an allocator: the last freed address comes first.
 class Addresses {
  public:
   uint64_t take(uint64_t bytes) {
@@ -94,7 +95,7 @@ class Program {
   struct Node {
     uint64_t address;
     uint32_t kind, layer;
-    std::vector<Block> activations;  // that end with its saves
+    std::vector<Block> activations;  // freed with its saves
   };
   struct Parameter {
     uint64_t storage, accumulate, gradient = 0;
@@ -144,7 +145,7 @@ class Program {
     addresses_.give(address, bytes);
   }
 
-  // ---- what is interned once
+  // ---- records that are interned once
   struct Names {
     uint32_t op, inside, node, fields[2];
   };

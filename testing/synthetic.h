@@ -1,5 +1,5 @@
-// Writes a spool as a transformer's training would, with as many events as asked for: the input of the benches that
-// measure sealing, reading and reporting. Everything in it is made up, its proportions are those of a real recording.
+// Writes a spool like that of a transformer's training, with the requested number of events: input for benchmarks of
+// sealing, reading and reporting. The data is synthetic, with the proportions of a real recording.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace tapelens::testing {
 
 struct SyntheticOptions {
-  uint64_t events = 10'000'000;  // the step that reaches them is finished
+  uint64_t events = 10'000'000;  // ends with the step that reaches this number
   uint32_t layers = 12;
 };
 

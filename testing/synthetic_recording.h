@@ -1,4 +1,4 @@
-// A made-up recording, sealed into a temporary folder that goes with the object.
+// A synthetic recording, sealed into a temporary folder that is removed with the object.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
-// Builds real spools through SpoolWriter and seals them, for the tests of whatever reads recordings.
+// Builds real spools through SpoolWriter and seals them, for tests of code that reads recordings.
 //
 //   SpoolBuilder b;
 //   b.op("aten::mm").alloc(0x1000, 64).end_op();
 //   Recording recording = b.seal();
 //
-// Each event happens 10 ns after the one before it, unless at() says when; times come out of the sealed file exactly.
+// Each event is 10 ns after the previous one, unless at() sets its time; the sealed file has these times exactly.
 #pragma once
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 
 namespace tapelens::trace {
 
-// A folder that is gone with its test.
+// A folder that is removed at the end of its test.
 class TestFolder {
  public:
   TestFolder() {
@@ -55,7 +55,7 @@ struct Sealed {
   Recording recording;
 };
 
-// Fails the test and throws when the spools of a folder cannot be sealed or the file cannot be read.
+// Fails the test and throws if the spools of a folder cannot be sealed or the file cannot be read.
 inline Sealed seal_folder(const TestFolder& folder, const std::string& command = "python train.py") {
   SealOptions options;
   options.directory = folder.path();
@@ -80,8 +80,8 @@ class SpoolBuilder {
   SpoolBuilder& operator=(const SpoolBuilder&) = delete;
   ~SpoolBuilder() { writer_.close(); }
 
-  // ---- where and when
-  SpoolBuilder& thread(uint32_t number) {  // from 1, made when first named
+  // ---- threads and times
+  SpoolBuilder& thread(uint32_t number) {  // from 1, made on first use
     while (lanes_.size() < number) {
       lanes_.push_back(std::make_unique<Lane>());
       writer_.attach(*lanes_.back(), 1000 + static_cast<uint32_t>(lanes_.size()));
@@ -89,13 +89,13 @@ class SpoolBuilder {
     lane_ = lanes_[number - 1].get();
     return *this;
   }
-  SpoolBuilder& at(uint64_t ns) {  // when the next event happens
+  SpoolBuilder& at(uint64_t ns) {  // time of the next event
     now_ = ns - 10;
     return *this;
   }
   uint64_t now() const { return now_; }  // of the last event
 
-  // ---- interned: the same thing is written once
+  // ---- interned records, without duplicates
   uint32_t string(std::string_view text) {
     return intern(strings_, std::string(text), [&](uint32_t id) {
       raw(StringRecord{header<StringRecord>(RecordKind::string, 0, id), static_cast<uint32_t>(text.size()), 0},
@@ -184,7 +184,7 @@ class SpoolBuilder {
     const uint8_t id = device(device_name);
     return raw(FreeRecord{header<FreeRecord>(RecordKind::free, id, 0), tick(), address});
   }
-  // Of a device's own allocator.
+  // A block of a device's own allocator.
   SpoolBuilder& block(uint64_t address, uint64_t bytes, uint64_t rounded, std::string_view device_name = "cuda:0",
                       uint64_t stream = 0, PoolNumbers pool = {}, uint32_t flags = 0, uint32_t stack_id = 0) {
     const uint8_t id = device(device_name);
@@ -228,10 +228,10 @@ class SpoolBuilder {
     return raw(SaveRecord{header<SaveRecord>(RecordKind::save, flags, id), tick(), node_address, storage, storage_bytes,
                           offset, layout_id, index});
   }
-  // Of a compiled function, computed for the line of a stack.
+  // A save of a compiled function, computed at the line of a stack.
   SpoolBuilder& placed_save(uint64_t node_address, std::string_view field, uint64_t storage, uint64_t storage_bytes,
                             uint32_t stack_id, uint8_t flags = 0) {
-    const uint32_t behind[] = {stack_id, 0};  // what a PlacedSaveRecord has more
+    const uint32_t behind[] = {stack_id, 0};  // the additional fields of a PlacedSaveRecord
     static_assert(sizeof(SaveRecord) + sizeof behind == sizeof(PlacedSaveRecord));
     return raw(SaveRecord{header<SaveRecord>(RecordKind::save, flags, string(field)), tick(), node_address, storage,
                           storage_bytes, 0, 0, 0},
@@ -263,7 +263,7 @@ class SpoolBuilder {
     const uint32_t id = string(name);
     return raw(VariableRecord{header<VariableRecord>(RecordKind::variable, 0, id), tick(), storage, storage_bytes});
   }
-  // Skipped if there is a reason.
+  // Skipped if `reason` is not empty.
   SpoolBuilder& rewrite(std::string_view id, uint8_t level, uint64_t node_address, std::string_view field,
                         uint64_t bytes, uint64_t kept = 0, std::string_view reason = {}, uint32_t stack_id = 0) {
     const uint32_t rewrite_id = string(id), field_id = field.empty() ? 0 : string(field);
@@ -362,16 +362,16 @@ class SpoolBuilder {
     return {kind, flags, sizeof(Record) / 8, id};
   }
 
-  // ---- the end
-  void finish() {  // in good order
+  // ---- the end of the process
+  void finish() {  // a regular end
     for (auto& lane : lanes_) lane->finish();
     writer_.finish();
     set_clock();
   }
-  void kill() {  // as SIGKILL would leave it
+  void kill() {  // the state after SIGKILL
     set_clock();
   }
-  Recording seal() { return std::move(seal_all().recording); }  // finishes, and seals this process alone
+  Recording seal() { return std::move(seal_all().recording); }  // finishes, and seals this process only
   Sealed seal_all() {
     finish();
     return seal_folder(*own_folder_);
@@ -406,7 +406,7 @@ class SpoolBuilder {
   static std::string key(const std::vector<uint32_t>& words) {
     return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t)};
   }
-  // One tick is one nanosecond, and the recording began at tick 0: every anchor in the file is made to say so.
+  // One tick is one nanosecond, and the recording began at tick 0: sets every anchor in the file accordingly.
   void set_clock() {
     constexpr uint64_t kFar[2] = {uint64_t{1} << 40, uint64_t{1} << 40};
     constexpr uint64_t kZero[2] = {0, 0};
@@ -415,7 +415,7 @@ class SpoolBuilder {
       if (pwrite(file, bytes, count, static_cast<off_t>(offset)) != static_cast<ssize_t>(count))
         ADD_FAILURE() << "the clock of " << path_ << " could not be set";
     };
-    // Where a block's space was given back it stays so.
+    // Does not touch blocks whose space was released.
     const auto set_anchors = [&](int of, uint64_t blocks) {
       struct stat facts {};
       if (fstat(of, &facts) != 0) return;

@@ -1,4 +1,4 @@
-// What is alive at an address: open addressing with linear probing, for the sealer's busiest look-ups.
+// Maps the addresses of live memory to values: open addressing with linear probing, for the sealer's hottest look-ups.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tapelens::trace {
 
-// Keys are addresses, never 0. Pointers to values hold until the next insert or erase.
+// Keys are addresses, never 0. An insert or erase invalidates pointers to values.
 template <class Value>
 class AddressMap {
  public:
@@ -21,7 +21,7 @@ class AddressMap {
       if (slots_[i].address == 0) return nullptr;
     }
   }
-  // The address must not be there yet.
+  // Requires that the map does not contain the address yet.
   void insert(uint64_t address, const Value& value) {
     if (2 * ++count_ > slots_.size()) grow();
     place(address, value);
@@ -33,7 +33,7 @@ class AddressMap {
       hole = next(hole);
     }
     --count_;
-    // What follows in the run moves up, unless it would come before its home.
+    // The following slots of the run move up, unless a slot would move before its home.
     for (size_t i = next(hole); slots_[i].address != 0; i = next(i)) {
       const size_t from_home = (i - home(slots_[i].address)) & (slots_.size() - 1);
       const size_t from_hole = (i - hole) & (slots_.size() - 1);

@@ -1,4 +1,4 @@
-// XXH3, the checksum of spools and sealed files, compiled into whoever includes this.
+// XXH3, the checksum of spools and sealed files, compiled into each file that includes this header.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace tapelens::trace {
 
 inline uint64_t checksum_of(const void* bytes, size_t count) { return XXH3_64bits(bytes, count); }
 
-// The same of bytes that come in parts.
+// The same checksum for bytes that arrive in parts.
 class Checksum {
  public:
   Checksum() { XXH3_64bits_reset(&state_); }

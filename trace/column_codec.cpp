@@ -1,4 +1,4 @@
-// See column_codec.h. The loops are written so that the compiler vectorises them.
+// See column_codec.h. The loops are written so that the compiler vectorizes them.
 #include "trace/column_codec.h"
 
 #include <zstd.h>
@@ -25,7 +25,7 @@ T unzigzag(T value) {
   return static_cast<T>(static_cast<T>(value >> 1) ^ static_cast<T>(-static_cast<T>(value & 1)));
 }
 
-// Writes the planes that are not zero throughout, one after another; returns how many bytes they take.
+// Writes the planes that are not all zeros, one after another, and returns their size in bytes.
 template <class T>
 size_t split(const T* values, size_t rows, Transform transform, ChunkEntry& entry, uint8_t* planes) {
   T turned[kChunkRows];

@@ -33,7 +33,7 @@ class ColumnEncoder {
 class ColumnDecoder {
  public:
   ColumnDecoder();
-  // False when `stored` is not what the entry says. Values must have room for entry.rows of entry.width bytes.
+  // Returns false if `stored` contradicts the entry. Values must have room for entry.rows of entry.width bytes.
   bool decode(const ChunkEntry& entry, const std::byte* stored, void* values);
 
  private:
@@ -44,7 +44,7 @@ class ColumnDecoder {
   std::vector<uint8_t> planes_;
 };
 
-// Whether an entry makes sense by itself, its size in the file included; what a reader checks before it decodes.
+// Whether an entry is consistent, including its size in the file. Readers check this before they decode.
 bool is_plausible(const ChunkEntry& entry, const std::byte* stored);
 
 }  // namespace tapelens::trace

@@ -1,4 +1,4 @@
-// What a process interned, as ids of the shared tables. Used by the sealer.
+// Maps the ids of one process to ids of the shared tables. Used by the sealer.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 
 namespace tapelens::trace {
 
-// From the id that a process gave to the id of the recording; 0 for what was never, or not wholly, written.
+// Maps the process's id to the recording's id. 0: the record was never, or not completely, written.
 template <class Id>
 class LocalIds {
  public:
   Id operator[](uint64_t local) const { return local < global_.size() ? global_[local] : Id{}; }
-  // The first that claims an id has it.
+  // The first claim of an id wins.
   void set(uint64_t local, Id global, uint64_t largest_id) {
     if (local == 0 || local > largest_id) return;
     if (local >= global_.size()) global_.resize(local + 1);
@@ -40,10 +40,10 @@ struct Interned {
   std::vector<Row<table::Sources>> sources;
 };
 
-// Brings everything that the spool interned into the shared tables, native stacks by their symbols.
+// Adds all interned records of the spool to the shared tables. Native stacks are resolved to symbols.
 Interned intern_all(const SpoolReader& spool, SharedTables& shared);
 
-// What a spool says of its older steps, as information: docs/trace-format.md has the keys.
+// Adds the spool's summary of its older steps as information: docs/trace-format.md has the keys.
 void add_older_steps(const SpoolReader& spool, SharedTables& shared, TickClock& clock, Interned& ids);
 
 // The last value that a process gave to a key ("rank", "command"); empty if it gave none. Points into the spool.

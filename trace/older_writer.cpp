@@ -61,7 +61,7 @@ void OlderWriter::lane(uint32_t number, uint32_t os_thread) {
   lane_ = number;
   os_thread_ = os_thread;
   piece_ = 0;
-  // Where it does not fit, the lane begins with a block.
+  // If it does not fit, start a new block for the lane.
   if (used_ + sizeof(LaneRecord) > kBlockPayloadBytes) {
     add_block(0);
     return;
@@ -90,7 +90,7 @@ Status OlderWriter::finish(const std::string& path) {
     unlink(part.c_str());
     return error;
   };
-  unlink(part.c_str());  // of one that was killed
+  unlink(part.c_str());  // left behind by a killed process
   const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return failed();
   alignas(SpoolHeader) std::byte page[kSpoolHeaderBytes] = {};

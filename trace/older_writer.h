@@ -1,5 +1,5 @@
-// Writes the file beside a spool that has what is kept of its older steps, in the form of a spool: a header, and
-// finished blocks. Used by ring.h.
+// Writes the file beside a spool that keeps the needed records of the spool's older steps. The file has the form of a
+// spool: a header, and finished blocks. Used by ring.h.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ namespace tapelens::trace {
 
 class OlderWriter {
  public:
-  // `anchor`: one moment in both clocks, of the older steps.
+  // `anchor`: one point of time of the older steps, in both clocks.
   OlderWriter(const SpoolFacts& of, ClockAnchor anchor) : of_(of), anchor_(anchor) {}
 
-  // What follows is of this lane. Each lane is written once, its events in the order of time.
+  // Starts a lane: the records that follow belong to this lane. Write each lane once, with its events in time order.
   void lane(uint32_t number, uint32_t os_thread);
   void record(const RecordHeader* record);
-  // The first bytes of a record, as if it had no more; of an event with these ticks.
+  // Writes only the first `bytes` of an event's record, with these ticks.
   void event(const RecordHeader* record, size_t bytes, uint64_t ticks);
 
-  // Written under another name, then renamed to `path`.
+  // Writes to a temporary name, then renames the file to `path`.
   Status finish(const std::string& path);
   uint64_t bytes() const { return kSpoolHeaderBytes + blocks_.size() * kBlockBytes; }
 

@@ -26,8 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr int kMostLinks = 40;       // as the kernel follows them
-constexpr size_t kMostOfName = 200;  // of a file's name, in that of its unfinished one: names end at 255 bytes
+constexpr int kMostLinks = 40;       // the kernel's limit
+constexpr size_t kMostOfName = 200;  // part of a file's name that its unfinished file's name keeps: names end at 255
+                                     // bytes
 constexpr size_t kPiece = 1U << 20;  // of a copy
 constexpr auto kWaitForReader = 5000ms, kPollReader = 50ms;
 constexpr const char* kPart = ".XXXXXX.part";
@@ -54,18 +55,18 @@ bool is_same(const struct stat& a, const struct stat& b) { return a.st_dev == b.
 
 std::string parent_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path().string() : "."; }
 
-// ---- where a name leads to
+// ---- the target of a name
 
 struct Target {
   enum class Kind : uint8_t { file, stream, descriptor };
   Kind kind = Kind::file;
-  std::string path;  // of a file: without a link at its end
+  std::string path;  // of a file: its last component is not a link
   int descriptor = -1;
   bool exists = false;
   struct stat there {};
 };
 
-// The number of a descriptor of this process that a path in /proc/self/fd, /dev/fd and the like is; -1: it is none.
+// The descriptor of this process that a path in /proc/self/fd, /dev/fd or a similar folder names; -1: none.
 int own_descriptor(const fs::path& path) {
   const std::string name = path.filename().string();
   if (name.empty() || name.size() > 9 || name.find_first_not_of("0123456789") != std::string::npos) return -1;
@@ -76,7 +77,7 @@ int own_descriptor(const fs::path& path) {
   return is_own ? std::atoi(name.c_str()) : -1;
 }
 
-// As the kernel has it with fs.protected_symlinks, which asks when it opens a link, not when we read one.
+// The rule of the kernel's fs.protected_symlinks, which the kernel checks when it opens a link but not in readlink.
 bool may_follow(const std::string& link, const struct stat& facts) {
   struct stat folder {};
   if (stat(parent_of(link).c_str(), &folder) != 0) return false;
@@ -84,7 +85,7 @@ bool may_follow(const std::string& link, const struct stat& facts) {
   return !is_shared || facts.st_uid == geteuid() || facts.st_uid == folder.st_uid;
 }
 
-// Of devices only those that keep nothing: a terminal, /dev/null, /dev/zero, /dev/full.
+// Only devices that keep no data: a terminal, /dev/null, /dev/zero, /dev/full.
 bool is_stream(const struct stat& facts) {
   if (S_ISFIFO(facts.st_mode)) return true;
   if (!S_ISCHR(facts.st_mode)) return false;
@@ -138,7 +139,7 @@ Result<Target> target_of(const OutputOptions& options) {
   return target;
 }
 
-// ---- what may be written
+// ---- checks before a write
 
 bool is_input(const OutputOptions& options, const struct stat& there) {
   if (!S_ISREG(there.st_mode)) return false;
@@ -148,7 +149,7 @@ bool is_input(const OutputOptions& options, const struct stat& there) {
   });
 }
 
-// Up to `count` bytes from `offset`; nothing if they cannot be read.
+// Up to `count` bytes from `offset`; none if they cannot be read.
 std::optional<std::string> read_at(const RegularFile& file, uint64_t offset, uint64_t count) {
   std::string text(count, '\0');
   size_t got = 0;
@@ -164,7 +165,7 @@ std::optional<std::string> read_at(const RegularFile& file, uint64_t offset, uin
   return text;
 }
 
-// A file that nobody may write is kept from root, too.
+// A file without write permission is protected even from root.
 bool is_protected(const Target& target) {
   return (target.there.st_mode & 0222) == 0 || faccessat(AT_FDCWD, target.path.c_str(), W_OK, AT_EACCESS) != 0;
 }
@@ -190,7 +191,7 @@ mode_t usual_mode() {
   return 0666 & ~mask;
 }
 
-// What is replaced keeps its owner, group and mode, as far as we may give them. 0, or an error's number.
+// Gives the new file the owner, group and mode of the replaced file, as far as permitted. Returns 0 or errno.
 int take_mode(int file, const OutputOptions& options, const Target& target) {
   mode_t mode = options.mode != 0 ? options.mode : usual_mode();
   if (target.exists) {
@@ -201,13 +202,13 @@ int take_mode(int file, const OutputOptions& options, const Target& target) {
     const bool is_same_owner = then.st_uid == now.st_uid && then.st_gid == now.st_gid;
     if (!is_same_owner && fchown(file, then.st_uid, then.st_gid) != 0 && then.st_gid != now.st_gid &&
         fchown(file, static_cast<uid_t>(-1), then.st_gid) != 0) {
-      mode = (mode & 0707) | ((mode & 0007) << 3);  // another group than the one that had these rights
+      mode = (mode & 0707) | ((mode & 0007) << 3);  // the file's group differs from the group that had these rights
     }
   }
   return fchmod(file, mode) == 0 ? 0 : errno;
 }
 
-// 0, or an error's number. Not every file system can: that is no error.
+// Returns 0 or errno. A file system without fsync is not an error.
 int sync_to_disk(int file) {
   if (fsync(file) == 0 || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) return 0;
   return errno;
@@ -223,8 +224,8 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
-// A FIFO's reader is waited for: without `needs_reader` as long as it takes, as every program waits. Else the bytes are
-// made by then and nobody would see why there is no end: ENXIO says that there is no reader.
+// Waits for the reader of a FIFO. Without `needs_reader` it waits without limit, as other programs do. With it, the
+// wait ends after kWaitForReader with ENXIO: the bytes already exist, and a silent wait would look like a hang.
 int open_stream(const std::string& path, bool needs_reader) {
   int file = -1;
   const int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC;
@@ -236,7 +237,7 @@ int open_stream(const std::string& path, bool needs_reader) {
   if (needs_reader) fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
   struct stat facts {};
   if (fstat(file, &facts) == 0 && is_stream(facts)) return file;
-  close(file);  // another file has taken its place
+  close(file);  // another file took its place
   errno = EEXIST;
   return -1;
 }
@@ -296,7 +297,7 @@ Status Output::check(const OutputOptions& options) {
   if (!target) return target.error();
   if (auto may = may_write(options, *target); !may) return may;
   if (target->kind != Target::Kind::file) return Done{};
-  // A place that is not ours to write: said before the work, by which time it may be another one.
+  // Report an unwritable folder before the work. The target may still change until the end of the work.
   if (faccessat(AT_FDCWD, parent_of(target->path).c_str(), W_OK | X_OK, AT_EACCESS) == 0) return Done{};
   return not_written(options, errno);
 }
@@ -317,7 +318,7 @@ Result<Output> Output::open(OutputOptions options) {
     return out;
   }
   const fs::path path = target->path;
-  // Of a name that is made up, so that nobody can have put a link there.
+  // A random name, at which no other user can have put a link.
   out.part_ = out.is_file_ ? (path.parent_path() / path.filename().string().substr(0, kMostOfName)).string() + kPart
                            : spare_folder(out.options_) + "/tapelens" + kPart;
   out.descriptor_ = mkostemps(out.part_.data(), 5, O_CLOEXEC);
@@ -368,7 +369,7 @@ Error Output::failed(const std::string& why) const {
 
 Status Output::write(std::string_view bytes) {
   const int error = write_all(descriptor_, bytes);
-  // A reader that has seen enough is no error.
+  // A reader that closed its end early is not an error.
   if (error == 0 || (error == EPIPE && part_.empty() && !options_.needs_reader)) return Done{};
   return failed(error);
 }
@@ -380,7 +381,7 @@ Status Output::finish() {
 }
 
 Status Output::put_in_place() {
-  // By name: a writer may have put another file there.
+  // By name: a writer may have replaced the file.
   const int file = ::open(part_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return failed(errno);
   const Closing closing(file);
@@ -391,7 +392,7 @@ Status Output::put_in_place() {
     if (const int error = write_all(file, options_.kind.mark)) return failed(error);
   }
   for (int tries = 0;; ++tries) {
-    // The work may have taken hours: what is there now is asked again.
+    // The work may have taken hours: resolve the target again.
     const auto target = target_of(options_);
     if (!target) return target.error();
     if (target->kind != Target::Kind::file) return refused(options_, "is no regular file any more");

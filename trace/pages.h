@@ -1,4 +1,4 @@
-// A mapping begins at a page of the kernel's, which on aarch64 may have 16 or 64 KiB: more than the header of a spool.
+// A mapping starts at a page of the kernel. On aarch64 a page may have 16 or 64 KiB, more than the header of a spool.
 #pragma once
 
 #include <unistd.h>
@@ -8,10 +8,10 @@
 
 namespace tapelens::trace {
 
-// How far into a page this offset in a file is, or the address that it is mapped at.
+// The offset within its page of a file offset or of a mapped address.
 inline size_t into_page(uint64_t offset) { return offset % static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
 
-// All that was mapped so that `bytes` are at `place`.
+// The whole mapping that contains `bytes` at `place`.
 struct Mapping {
   std::byte* begin;
   size_t bytes;

@@ -9,17 +9,17 @@ namespace {
 
 constexpr Time kNoEnd{-1};  // 2^64-1 in the file
 
-// What follows a record's fixed part, to its end.
+// The elements from the end of a record's fixed part to its end.
 template <class Element, class Record>
 std::span<const Element> tail_of(const Record& record) {
   const size_t bytes = size_t{record.header.words} * 8 - sizeof(Record);
   return {reinterpret_cast<const Element*>(&record + 1), bytes / sizeof(Element)};
 }
 
-// Sizes of a spool that nobody vouches for may be anything: modulo 2^64.
+// The sizes in an untrusted spool may have any value: modulo 2^64.
 Bytes bytes_of(uint64_t bytes) { return {static_cast<int64_t>(bytes)}; }
 
-// Nothing happened before the recording began.
+// No event is older than the recording: clamp the age.
 Time age_of(uint64_t age, Time told) {
   return {static_cast<int64_t>(std::min(age, static_cast<uint64_t>(std::max<int64_t>(0, told.ns))))};
 }
@@ -143,7 +143,7 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
       return;
     }
     default:
-      return;  // no event
+      return;  // not an event
   }
 }
 
@@ -165,8 +165,8 @@ void ProcessSealer::operator_begin(const OperatorRecord& record, Lane& lane, Tim
   lane.inputs = inputs.size();
 }
 
-// Right after the operator's begin, so the rows are in the order of the operators, whatever other threads do. A record
-// that was cut off from its operator's would be another operator's: it is not taken.
+// Called right after the operator's begin, so that rows are in the order of the operators, independent of other
+// threads. A record that is separated from its operator's begin would count for another operator: it is dropped.
 void ProcessSealer::input_views(const InputViewsRecord& record, const Lane& lane) {
   const auto views = tail_of<InputView>(record);
   if (views.size() != lane.inputs) return;
@@ -196,7 +196,7 @@ AllocationId ProcessSealer::allocation_at(uint64_t address) {
 AllocationId ProcessSealer::storage_at(uint64_t address, uint64_t bytes, Time time) {
   const AllocationId known = allocation_at(address);
   if (known || address == 0 || bytes == 0) return known;
-  // Nobody saw it made, so no operator is said to have made it.
+  // Its allocation was not seen, so no operator is recorded for it.
   const AllocationId id = tables_.push<table::Allocations>({.time = time,
                                                             .bytes = bytes_of(bytes),
                                                             .device = {},
@@ -215,7 +215,7 @@ AllocationId ProcessSealer::allocation(const AllocationRecord& record, const Lan
     return {};
   }
   if (const Live* old = live_.find(record.address)) {
-    // Foreign memory ends unseen; that of an allocator should have been freed.
+    // The end of foreign memory is not recorded; memory of an allocator should have been freed.
     if (old->origin != Origin::foreign) lose(unmatched_, time);
     end_allocation(*old, time);
     live_.erase(record.address);
@@ -236,7 +236,7 @@ AllocationId ProcessSealer::allocation(const AllocationRecord& record, const Lan
 
 void ProcessSealer::device_allocation(const DeviceAllocationRecord& record, const Lane& lane, Time time) {
   const bool is_older = (record.flags & kDeviceAllocationIsOlder) != 0;
-  // What is told of as older may have been told of by the thread that made it.
+  // The thread that made it may already have reported a block that is reported as older.
   if (is_older && live_.find(record.address) != nullptr) return;
   const AllocationRecord plain{record.header, record.ticks, record.address, record.bytes};
   const AllocationId id = allocation(plain, is_older ? Lane{} : lane, time);
@@ -329,7 +329,7 @@ void ProcessSealer::full(const OutOfMemoryRecord& record, const Lane& lane, Time
 }
 
 void ProcessSealer::foreign(const ForeignRecord& record, const Lane& lane, Time time) {
-  // Memory that an allocator gave out under another name (copy-on-write), or that is known already.
+  // An allocator allocated it under another name (copy-on-write), or it is known already.
   if (record.address == 0 || live_.find(record.address) != nullptr) return;
   const DeviceId device = ids_.devices[record.header.flags];
   const AllocationId id = tables_.push<table::Allocations>({.time = time,
@@ -357,7 +357,7 @@ void ProcessSealer::end_allocation(const Live& live, Time time) {
 
 void ProcessSealer::change(DeviceId id, uint64_t more) {
   Device& device = devices_[id.value];
-  // Sizes of a spool that nobody vouches for may add up to anything.
+  // The sizes in an untrusted spool may add up to any value.
   device.live = bytes_of(static_cast<uint64_t>(device.live.value) + more);
   device.peak = std::max(device.peak, device.live);
   device.is_used = true;
@@ -388,7 +388,7 @@ void ProcessSealer::node(const NodeRecord& record, const Lane& lane, uint32_t la
                          (accumulates ? known->storage == record.storage
                                       : known->sequence_nr == record.sequence_nr && known->lane == lane_number);
     if (is_same) return;
-    // There can be no two nodes at one address: the first died unseen.
+    // Two nodes cannot share an address: the end of the first was not recorded.
     tables_.push<table::NodeReleases>({.of = known->id, .time = time, .flags = kNodeDied});
     nodes_.erase(record.address);
   }
@@ -396,7 +396,7 @@ void ProcessSealer::node(const NodeRecord& record, const Lane& lane, uint32_t la
   auto flags = static_cast<uint8_t>(record.header.flags & ~kNodeHasUnseenEdges);
   for (const NodeEdge& edge : edges) {
     const NodeId to = node_at(edge.address);
-    // Without the flag it would look like an input that needs no gradient.
+    // Without the flag, the edge would look like an input that requires no gradient.
     if (!to && edge.address != 0) flags |= kNodeHasUnseenEdges;
     tables_.push<table::NodeEdges>({.node = to});
   }
@@ -430,7 +430,8 @@ void ProcessSealer::save(const SaveRecord& record, Time time) {
 }
 
 void ProcessSealer::held(const HeldRecord& record, Time time) {
-  // What is kept is alive, and was told of. Another thread may have freed by now what a hook made and gave it.
+  // The probe saw the held storage alive. Meanwhile another thread may have freed a storage that a hook made and
+  // returned.
   const AllocationId allocation = allocation_at(record.storage);
   if (!allocation) return;
   tables_.push<table::Held>({.time = time,
@@ -463,7 +464,7 @@ void ProcessSealer::rewrite(const RewriteRecord& record, const Lane& lane, Time 
 
 void ProcessSealer::node_release(const NodeReleaseRecord& record, Time time) {
   const NodeId id = node_at(record.node);
-  // Nodes that were made while nothing but memory was recorded die like all others; nothing is lost with them.
+  // Nodes from the time when only memory was recorded also die; their release loses no data.
   if (!id) return;
   tables_.push<table::NodeReleases>({.of = id, .time = time, .flags = record.header.flags});
   if ((record.header.flags & kNodeDied) != 0) nodes_.erase(record.node);

@@ -1,5 +1,5 @@
-// Follows the events of one process in the order of time and writes its tables: addresses become ids, begins and ends
-// are brought together, what was running when is noted. Used by the sealer.
+// Processes the events of one process in time order and writes its tables. It resolves addresses to ids, pairs begins
+// with ends, and records the operator, module call and evaluation that were running.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ class ProcessSealer {
   ProcessSealer(ProcessSinks& tables, const Interned& ids, const std::vector<ThreadId>& thread_of_lane);
 
   void event(const RecordHeader* record, size_t lane, Time time);
-  // Records of a lane are missing: what was open on it is not known any more.
+  // Records of a lane are missing: its open intervals are unknown from here on.
   void gap(size_t lane);
   // After the last event.
   void finish();
 
   Time last() const { return last_; }
-  // Since the first event that was lost in this way; count 0: none.
+  // Events lost for one reason, and the time of the first loss. count 0: none.
   struct Lost {
     uint64_t count = 0;
     Time since;
@@ -41,7 +41,7 @@ class ProcessSealer {
     DeviceId device;
     Bytes bytes;
   };
-  std::vector<Peak> peaks() const;  // of each device that was asked for memory
+  std::vector<Peak> peaks() const;  // of each device that served an allocation
   uint64_t out_of_memory() const { return out_of_memory_; }
 
  private:
@@ -75,7 +75,7 @@ class ProcessSealer {
     std::vector<OperatorId> operators;
     std::vector<ModuleCallId> module_calls;
     size_t inputs = 0;   // of the operator begun last
-    bool began = false;  // the event before was the begin of an operator: what it was given may follow
+    bool began = false;  // the last event was an operator's begin: its input views may follow
     std::vector<OpenEvaluation> evaluations;
     std::vector<OpenBackward> backwards;
     std::vector<OpenInterval> optimizers, ranges;
@@ -99,7 +99,7 @@ class ProcessSealer {
   void device_usage(const DeviceUsageRecord& record, Time time);
   void virtual_memory(const VirtualMemoryRecord& record, Time time);
   void memory_pool(const MemoryPoolRecord& record, Time time);
-  OperatorId take_call(uint32_t call);  // the operator in which CUDA was called; a call hands out one piece of memory
+  OperatorId take_call(uint32_t call);  // the operator that made the CUDA call; one call allocates one piece of memory
   void full(const OutOfMemoryRecord& record, const Lane& lane, Time time);
   void foreign(const ForeignRecord& record, const Lane& lane, Time time);
   void free(const FreeRecord& record, Time time);
@@ -111,7 +111,7 @@ class ProcessSealer {
   void role(const RoleRecord& record, Time time);
   void rewrite(const RewriteRecord& record, const Lane& lane, Time time);
   void evaluation_end(Lane& lane, Time time);
-  // Ends what was written when it began: a row that names it.
+  // Ends an interval whose row was written at its begin, by a row that names it.
   template <template <template <class> class> class Ends, class Id>
   void end(std::vector<Id>& open, Time time) {
     if (open.empty()) return lose(unmatched_, time);
@@ -120,13 +120,13 @@ class ProcessSealer {
   }
   void leave_open(Lane& lane);
 
-  // The allocation that is alive at an address, 0 if none.
+  // The live allocation at an address, or 0.
   AllocationId allocation_at(uint64_t address);
-  // The same, made of origin foreign if there is none and its size is known.
+  // The live allocation at an address. If the address is unknown and the size is known, adds a foreign allocation.
   AllocationId storage_at(uint64_t address, uint64_t bytes, Time time);
   NodeId node_at(uint64_t address);
   void end_allocation(const Live& live, Time time);
-  void change(DeviceId device, uint64_t more);  // modulo 2^64: 0 - bytes is less
+  void change(DeviceId device, uint64_t more);  // modulo 2^64: pass 0 - bytes to subtract
   static void lose(Lost& lost, Time time) {
     if (lost.count++ == 0) lost.since = time;
   }
@@ -138,7 +138,7 @@ class ProcessSealer {
   AddressMap<Live> live_;
   AddressMap<LiveNode> nodes_;
   std::array<Device, 256> devices_{};
-  std::unordered_map<uint32_t, OperatorId> calls_;  // of CUDA, that have handed out nothing yet
+  std::unordered_map<uint32_t, OperatorId> calls_;  // CUDA calls that have not allocated memory yet
   Lost unmatched_, unattributed_;
   Time last_;
 };

@@ -1,11 +1,11 @@
-// The records of a spool: what a recorded process writes, one after another, into its blocks.
-// Written by profiler/record through SpoolWriter, read by the sealer. docs/trace-format.md draws them byte by byte.
+// The records of a spool, in the order in which a recorded process writes them into its blocks. Written by
+// profiler/record through SpoolWriter, read by the sealer. docs/trace-format.md draws them byte by byte.
 //
 // Every record is a multiple of 8 bytes, little-endian, and starts with RecordHeader. Times are raw ticks of the
-// process's clock; a block's anchor turns them into nanoseconds. Memory and nodes are named by their address: the
-// sealer, which sees all threads in the order of time, turns addresses into ids. Interned things (strings, frames,
-// stacks, layouts, modules, devices) are written before the first record that names them, on the same lane or
-// an earlier one in time, with ids that count from 1 in each process; 0 is none.
+// process's clock; a block's anchor converts them to nanoseconds. Records name memory and nodes by address. The sealer
+// sees all threads in time order and resolves addresses to ids. Interned records (strings, frames, stacks, layouts,
+// modules, devices) precede the first record that names them, on the same lane or earlier in time. Their ids count from
+// 1 in each process; 0 means none.
 #pragma once
 
 #include <array>
@@ -15,12 +15,14 @@
 
 namespace tapelens::trace {
 
-// The version of the spool: a reader reads its own major with its own minor or an older one. A new kind, field or flag
-// raises the minor, whatever an older reader would go wrong with the major. Before 0.2 nodes were shorter.
+// The version of the spool. A reader accepts its own major version with its own or an older minor version. A new kind,
+// field or flag raises the minor version; a change that an older reader would misread raises the major. Before 0.2
+// nodes were shorter.
 inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 10, kOldestSpoolMinor = 2;
 
-// What the program says of itself (profiler/inject/mark.h), as names of events: a step of no optimizer, which is a
-// border, and then nothing else is; a range of no length, before which nothing is looked at.
+// Events that the program itself marks (profiler/inject/mark.h). kProgramStep is an optimizer step without an
+// optimizer: it is a step border, and from then on the only kind of border. kProgramStart is a range of length 0:
+// analysis starts there.
 inline constexpr std::string_view kProgramStep = "tapelens.step()", kProgramStart = "tapelens.start()";
 
 enum class RecordKind : uint8_t {
@@ -32,13 +34,13 @@ enum class RecordKind : uint8_t {
   layout = 5,
   module = 6,
   device = 7,
-  mapping = 8,      // an executable file in the address space, to symbolise native stacks with
+  mapping = 8,      // an executable file in the address space, to symbolize native stacks
   information = 9,  // a key and a value about the process: "torch_version", "rank", ...
   loss = 10,
-  lane = 11,    // what follows in this block is of another lane, which took it over
-  source = 12,  // what a file that frames name held when it ran
+  lane = 11,    // the rest of this block belongs to another lane, which took it over
+  source = 12,  // size and hash of a file that frames name, when it ran
 
-  // only in what is kept of a spool's older steps (ring.h)
+  // only in the file of a spool's older steps (ring.h)
   older_steps = 13,
   older_lane = 14,
   older_peak = 15,
@@ -50,7 +52,7 @@ enum class RecordKind : uint8_t {
   free = 19,
   node = 20,
   save = 21,
-  node_release = 22,  // its saves are gone: the node died, or backward released them
+  node_release = 22,  // its saves are released: the node died, or backward released them
   evaluation_begin = 23,
   evaluation_end = 24,
   backward_begin = 25,
@@ -63,20 +65,20 @@ enum class RecordKind : uint8_t {
   range_begin = 32,  // torch.profiler.record_function
   range_end = 33,
   foreign = 34,            // a storage that no watched allocator made
-  input_views = 35,        // what the operator begun last on this lane was given of each input
-  rewrite = 36,            // a rewrite took a save's bytes, or left them and says why
-  checksum = 37,           // of a loss, a gradient or a parameter: what `tapelens verify` compares
-  device_allocation = 38,  // a block of an allocator of PyTorch's for a device that is not the CPU
-  free_request = 39,       // of such a block, which other streams still use: its free follows
-  segment = 40,            // such an allocator gets memory of the device, or gives it back
-  out_of_memory = 41,      // and gets none
-  value_read = 43,         // values that nobody knows came from a simulated GPU to the program
-  outside = 52,            // the driver handed memory out, or took it back: to PyTorch's allocator and to all others
-  device_usage = 53,       // how much of a device is in use, whoever uses it
-  outside_call = 54,       // a call of CUDA that hands out memory began on this lane
-  virtual_memory = 55,     // physical memory that the driver made, mapped, took back (cuMemCreate), whoever asked
-  memory_pool = 56,        // what a pool of the driver's (cudaMallocAsync) has, and has handed out
-  held = 66,               // the graph, or a checkpoint, keeps a storage that is no save
+  input_views = 35,        // the views that the last begun operator on this lane got as inputs
+  rewrite = 36,            // a rewrite replaced a save's bytes, or skipped it and gives the reason
+  checksum = 37,           // of a loss, a gradient or a parameter: `tapelens verify` compares them
+  device_allocation = 38,  // a block of a PyTorch allocator for a device other than the CPU
+  free_request = 39,       // the program freed such a block while other streams still use it: its free follows
+  segment = 40,            // such an allocator reserves memory of the device, or releases it
+  out_of_memory = 41,      // such an allocator fails to reserve memory
+  value_read = 43,         // the program read unknown values of a simulated GPU
+  outside = 52,            // the driver allocated or freed memory, for PyTorch's allocator or any other caller
+  device_usage = 53,       // how much of a device all processes use
+  outside_call = 54,       // a CUDA call that allocates memory began on this lane
+  virtual_memory = 55,     // the driver made, mapped or released physical memory (cuMemCreate), for any caller
+  memory_pool = 56,        // bytes that a driver's pool (cudaMallocAsync) has, and has allocated
+  held = 66,               // the graph, or a checkpoint, keeps a storage other than a save
   variable = 68,           // a variable of the program has a tensor with this storage
 };
 
@@ -88,7 +90,7 @@ struct RecordHeader {
   uint32_t id;
 };
 
-// A record of a kind that is known to have this shape.
+// Casts to the record type of a known kind.
 template <class Record>
 const Record& as(const RecordHeader* record) {
   return *reinterpret_cast<const Record*>(record);
@@ -103,8 +105,9 @@ struct StringRecord {  // id: string
   uint32_t reserved;
 };
 
-// What the function of a frame begins with that runs what Inductor wrote; behind it the kernel that its line is for:
-// "inductor::mm". Its file is the generated one; the next frames are the places in the program that the kernel is for.
+// The prefix of the function name of a frame that runs Inductor's generated code. The name of the line's kernel follows
+// it: "inductor::mm". The frame's file is the generated one. The next frames are the program's lines that the kernel
+// implements.
 inline constexpr std::string_view kInductor = "inductor::";
 
 struct FrameRecord {  // id: frame
@@ -155,7 +158,7 @@ struct MappingRecord {
 struct LaneRecord {  // id: the lane
   RecordHeader header;
   uint32_t os_thread;  // gettid()
-  uint32_t number;     // of this piece among the lane's, as of a block
+  uint32_t number;     // of this block among the lane's blocks
 };
 
 struct InformationRecord {
@@ -170,29 +173,28 @@ struct LossRecord {
   uint64_t ticks;  // when it was first lost
 };
 
-// Written for a file that has not changed since the process began, so that it is the one that the program was read
-// from.
+// Written only if the file has not changed since the process began, so that the program was read from these bytes.
 struct SourceRecord {
   RecordHeader header;  // id: string, the path as frames name it
   uint64_t bytes;
-  uint64_t hash;  // XXH3_64 of them
+  uint64_t hash;  // XXH3_64 of the file
 };
 
-// Steps whose events were left out, but for those that what was alive at their end is named by.
+// Steps whose events were removed. Events that name memory or nodes alive at their end remain.
 struct OlderStepsRecord {
   RecordHeader header;  // id: string, the optimizer whose steps are borders
   uint64_t until;       // ticks of the last of their events
   uint64_t steps;       // how many
 };
 
-// How far a lane's events are among the older ones: pieces before `piece`, and of that one so many bytes.
+// The end of a lane's older events: all pieces before `piece`, and the first `bytes` of `piece`.
 struct OlderLaneRecord {
   RecordHeader header;  // id: the lane
   uint32_t piece;
   uint32_t bytes;
 };
 
-// The most that was alive in the older steps.
+// The peak of live bytes in the older steps.
 struct OlderPeakRecord {
   RecordHeader header;  // flags: device id
   uint64_t ticks;
@@ -213,20 +215,21 @@ struct NamedEventRecord {  // module_begin (id: module, flags: ModuleCallFlags),
   uint64_t ticks;
 };
 
-// Gradients were disabled when its first operator began, which is when a call is seen, and no operator was around it.
+// Gradients were disabled when the call's first operator began, and no operator contained it. The probe notices a call
+// at its first operator.
 enum ModuleCallFlags : uint8_t { kModuleCallWithoutGradients = 1 };
 
 struct OperatorRecord {  // id: string, "aten::addmm"; flags: OperatorFlags
   RecordHeader header;   // uint64_t address[] of its inputs' storages follow, to the end of the record
   uint64_t ticks;
-  uint64_t sequence_nr;  // of the node it may make; UINT64_MAX if none
-  uint32_t stack;        // 0: that of the operator around it, or of the node under evaluation
-  uint32_t written;      // bit i: it changes the content of input i; bit 31: of any from the 32nd on
+  uint64_t sequence_nr;  // of the node that the operator may create; UINT64_MAX if none
+  uint32_t stack;        // 0: the stack of the enclosing operator, or of the node under evaluation
+  uint32_t written;      // bit i: the operator writes input i; bit 31: any input from the 32nd on
 };
 enum OperatorFlags : uint8_t { kOperatorIsPythonFunction = 1 };  // a torch.autograd.Function
 
-// Only of operators that copy (whether copies have the same content depends on it), of products (their cost does) and
-// of cheap ones in place that write a part of a storage (the rest is not theirs).
+// Written only for copies (it decides whether two have the same content), for matrix products (it decides their cost),
+// and for cheap in-place operators that write a part of a storage (the rest keeps its content).
 struct InputViewsRecord {  // InputView[] follow, as many as the operator has inputs
   RecordHeader header;
   uint64_t ticks;
@@ -237,8 +240,8 @@ struct InputView {
   uint64_t storage_offset;  // in elements
 };
 
-// From now on the save holds `kept` bytes of the rewrite's own instead of its storage; a skipped one holds on. A
-// rewrite of an operator (another forward pass) has no node: 0.
+// From this event on the save holds `kept` bytes of the rewrite instead of its storage; a skipped save keeps its
+// storage. `node` is 0 for a rewrite of an operator (another forward pass).
 struct RewriteRecord {  // id: string, the rewrite: "unneeded-save"; flags: RewriteFlags
   RecordHeader header;
   uint64_t ticks;
@@ -246,34 +249,34 @@ struct RewriteRecord {  // id: string, the rewrite: "unneeded-save"; flags: Rewr
   uint32_t field;   // string
   uint32_t index;   // place in a field that is a list, else 0
   uint32_t reason;  // string: why it was skipped; 0 if it was applied
-  uint32_t stack;   // of an operator that was rewritten; 0: that of the node's
-  uint64_t bytes;   // of the storage that this save need not hold any more
-  uint64_t kept;    // bytes held in its stead: a mask, 0 of what is never read or computed again
+  uint32_t stack;   // of a rewritten operator; 0: the node's stack
+  uint64_t bytes;   // of the storage that this save no longer needs to hold
+  uint64_t kept;    // bytes held instead: a mask; 0 if never read or recomputed
 };
 // The low bits are the level: 0 never read, 1 encoded, 2 recomputed, 3 equivalent, 4 shared forward.
 enum RewriteFlags : uint8_t { kRewriteLevel = 7, kRewriteSkipped = 8 };
 
-// Taken only when TAPELENS_CHECKSUMS is set. Of a step of the optimizer whose steps are borders.
-// id: string, the name of the parameter, or its number ("#3"); of a returned gradient of another tensor "input 2", its
-// place in the call; flags: ChecksumOf
+// Written only if TAPELENS_CHECKSUMS is set. Steps are those of the optimizer whose steps are borders.
+// id: string, the parameter's name or number ("#3"). For a returned gradient of another tensor: "input 2", its place in
+// the call. flags: ChecksumOf
 struct ChecksumRecord {
   RecordHeader header;
   uint64_t ticks;
   uint64_t step;  // from 0
-  // XXH3 of the bytes in the order of the elements; of a loss the bits of its value as a double; 0 of a returned
-  // gradient that is undefined.
+  // XXH3 of the bytes in element order. For a loss: the bits of its value as a double. 0 for a returned gradient that
+  // is undefined.
   uint64_t value;
-  uint64_t spent;  // nanoseconds that taking it took, up to `ticks`: no part of the step's time
+  uint64_t spent;  // nanoseconds that the checksum took, up to `ticks`: not part of the step's time
 };
 enum class ChecksumOf : uint8_t {
   loss = 1,
   gradient = 2,
   parameter = 3,
-  gradient_left_out = 4,  // of a kind that no checksum is taken of; no value
+  gradient_left_out = 4,  // of a kind without a checksum; `value` is unused
   parameter_left_out = 5,
   returned_gradient = 6,  // by torch.autograd.grad, in the order of its inputs
 };
-// The key of an information record: the checksums of this process come from several threads.
+// The key of an information record: several threads of this process write checksums.
 inline constexpr std::string_view kChecksumsOfThreads = "checksums_of_threads";
 
 struct AllocationRecord {  // id: stack, 0 as for an operator; flags: device id
@@ -289,8 +292,8 @@ struct FreeRecord {  // also a free_request; flags: device id
   uint64_t address;
 };
 
-// Which private pool of the allocator: of a graph that was captured, of a torch.cuda.MemPool; 0, 0: none. As PyTorch
-// numbers them.
+// The private pool of the allocator, numbered as in PyTorch: of a captured graph, or of a torch.cuda.MemPool. 0, 0:
+// none.
 struct PoolNumbers {
   uint32_t graph, user;
 };
@@ -299,17 +302,17 @@ struct DeviceAllocationRecord {  // id: stack, 0 as for an operator; flags: devi
   RecordHeader header;
   uint64_t ticks;
   uint64_t address;
-  uint64_t bytes;    // that were asked for
-  uint64_t rounded;  // of the block; equal where the allocator tells no more
+  uint64_t bytes;    // requested
+  uint64_t rounded;  // of the block; equal to `bytes` if the allocator does not report it
   uint64_t stream;   // a handle
   PoolNumbers pool;
   uint32_t flags;  // DeviceAllocationFlags
   uint32_t reserved;
 };
-// It was there before the allocator was watched: no operator is known to have made it.
+// The block is older than the recorder's observation of the allocator: the operator that made it is unknown.
 enum DeviceAllocationFlags : uint32_t { kDeviceAllocationIsOlder = 1 };
 
-// `ended`: nothing more is told from then on, since another tool of the program wanted CUPTI.
+// `ended`: no more events follow, because another tool in the program took CUPTI.
 enum class OutsideChange : uint8_t { allocated = 0, freed = 1, ended = 2 };
 enum class OutsideMemory : uint8_t { unknown = 0, device = 1, managed = 2, host = 3 };
 
@@ -327,22 +330,22 @@ enum class SegmentChange : uint8_t { allocated = 0, freed = 1, mapped = 2, unmap
 struct OutOfMemoryRecord {  // id: stack, 0 as for an operator; flags: device id
   RecordHeader header;
   uint64_t ticks;
-  uint64_t bytes;      // of the block that there was no room for
+  uint64_t bytes;      // of the request that failed
   uint64_t allocated;  // by the allocator's own count
   uint64_t reserved;   // likewise
-  uint64_t free;       // on the device, as its driver says; UINT64_MAX: not known
+  uint64_t free;       // on the device, as its driver reports; UINT64_MAX: not known
 };
 
-struct OutsideRecord {  // id: string, the path of the library that asked, 0: not known; flags: device id
+struct OutsideRecord {  // id: string, the path of the calling library, 0: not known; flags: device id
   RecordHeader header;
-  uint64_t ticks;  // when it was told
-  uint64_t age;    // ns: how long before it happened
+  uint64_t ticks;  // when it was reported
+  uint64_t age;    // ns from the event to its report
   uint64_t address;
   uint64_t bytes;
   OutsideChange change;
   OutsideMemory memory;
   uint8_t reserved[2];
-  uint32_t call;  // of CUDA by which it happened: an OutsideCallRecord's, before this one; 0: not known
+  uint32_t call;  // the CUDA call that caused it: an earlier OutsideCallRecord's; 0: not known
 };
 
 struct OutsideCallRecord {  // on the lane of the thread that called
@@ -352,19 +355,19 @@ struct OutsideCallRecord {  // on the lane of the thread that called
   uint32_t reserved;
 };
 
-// Physical memory lives as long as somebody refers to it: by its handle (`created` and each `retained`, until as many
-// are `released`) or by a mapping.
+// Physical memory lives as long as a handle or a mapping refers to it. `created` and each `retained` add a reference by
+// handle, and each `released` removes one.
 enum class VirtualChange : uint8_t { created = 0, retained = 1, released = 2, mapped = 3, unmapped = 4 };
 
-struct VirtualMemoryRecord {  // id: of `created`: string, the path of the library that asked, 0: not known;
+struct VirtualMemoryRecord {  // id: of `created`: string, the path of the calling library, 0: not known;
                               // flags: of `created`: device id
   RecordHeader header;
-  uint64_t ticks;    // when it was told
-  uint64_t age;      // ns: how long before it happened
-  uint64_t handle;   // the driver's; 0 of `unmapped`
-  uint64_t address;  // of `mapped` and `unmapped`: where
-  uint64_t bytes;    // of `created`; of `unmapped`: all mappings that begin there
-  uint32_t call;     // of `created`, as OutsideRecord has it
+  uint64_t ticks;    // when it was reported
+  uint64_t age;      // ns from the event to its report
+  uint64_t handle;   // the driver's; 0 for `unmapped`
+  uint64_t address;  // of `mapped` and `unmapped`: the mapped address
+  uint64_t bytes;    // of `created`; of `unmapped`: all mappings that start there
+  uint32_t call;     // of `created`, as in OutsideRecord
   VirtualChange change;
   uint8_t reserved[3];
 };
@@ -373,11 +376,11 @@ enum class PoolChange : uint8_t { now = 0, destroyed = 1 };
 
 struct MemoryPoolRecord {  // flags: device id
   RecordHeader header;
-  uint64_t ticks;     // when it was told
-  uint64_t age;       // ns: how long before it was so
-  uint64_t address;   // by which CUPTI names the pool
-  uint64_t reserved;  // bytes that the pool has of the device
-  uint64_t used;      // of them: bytes that are handed out
+  uint64_t ticks;     // when it was reported
+  uint64_t age;       // ns from the state to its report
+  uint64_t address;   // CUPTI's name of the pool
+  uint64_t reserved;  // bytes that the pool has reserved of the device
+  uint64_t used;      // bytes of `reserved` that are allocated
   PoolChange change;
   uint8_t padding[7];
 };
@@ -385,8 +388,8 @@ struct MemoryPoolRecord {  // flags: device id
 struct DeviceUsageRecord {  // flags: device id
   RecordHeader header;
   uint64_t ticks;
-  uint64_t used;   // bytes of the device, by all processes
-  uint64_t total;  // that it has
+  uint64_t used;   // bytes of the device that all processes use
+  uint64_t total;  // bytes of the device
 };
 
 struct NodeRecord {  // id: string, "ConvolutionBackward0"; flags: NodeFlags; NodeEdge[] follow to the end
@@ -395,7 +398,7 @@ struct NodeRecord {  // id: string, "ConvolutionBackward0"; flags: NodeFlags; No
   uint64_t address;
   uint64_t sequence_nr;  // per thread; UINT64_MAX for AccumulateGrad
   uint64_t storage;      // AccumulateGrad: address of the parameter's storage, else 0
-  uint32_t attributes;   // string: "training=False", "a=1,b=None", sorted by name; 0 where the probe asks for none
+  uint32_t attributes;   // string: "training=False", "a=1,b=None", sorted by name; 0: the probe needs none
   uint32_t reserved;
 };
 enum NodeFlags : uint8_t {
@@ -411,38 +414,39 @@ struct NodeEdge {
 struct SaveRecord {  // id: string, the field: "input"; flags: SaveFlags
   RecordHeader header;
   uint64_t ticks;
-  uint64_t node;     // address, 0 if it is not known (an unattributed save)
-  uint64_t storage;  // address, 0 if it has none or holds no bytes
+  uint64_t node;     // address, 0 if not known (an unattributed save)
+  uint64_t storage;  // address, 0 if it has no storage or the storage has no bytes
   uint64_t storage_bytes;
   uint64_t storage_offset;  // in elements, as PyTorch counts
   uint32_t layout;
   uint32_t index;  // place in a field that is a list, else 0
 };
-// Of a function that torch.compile made, where its graph is known: longer than others.
+// Longer than other saves: the function was compiled by torch.compile, and its graph is known.
 struct PlacedSaveRecord {
   SaveRecord save;
-  uint32_t stack;  // of the line that what is saved was computed for; 0: not known
+  uint32_t stack;  // of the line that computed the saved tensor; 0: not known
   uint32_t reserved;
 };
 enum SaveFlags : uint8_t {
   kSaveIsOutput = 1,
   kSaveIsWrappedNumber = 2,  // a Python scalar: invisible to torch.autograd.graph.saved_tensors_hooks
-  kSaveIsPacked = 4,         // the program's own hooks took it: this node holds no storage
-  kSaveIsOfContext = 8,      // kept on the node's `ctx`: until the node dies, whatever backward releases
+  kSaveIsPacked = 4,         // the program's own hooks packed it: this node holds no storage
+  kSaveIsOfContext = 8,      // kept on the node's `ctx` until the node dies, even if backward releases the saves
 };
 
-// What is kept for a backward outside of saves.
-struct HeldRecord {  // id: string, what for: the field ("input"), the attribute ("mask"); 0: not known; flags: HeldBy
+// A storage that is kept for backward by something other than a save.
+struct HeldRecord {  // id: string, the purpose: the field ("input"), the attribute ("mask"); 0: not known; flags:
+                     // HeldBy
   RecordHeader header;
   uint64_t ticks;
-  uint64_t node;     // address; 0: of none
+  uint64_t node;     // address; 0: no node
   uint64_t storage;  // address
   uint64_t storage_bytes;
 };
 enum class HeldBy : uint8_t {
-  packed = 1,         // a hook of the program returned it for a save of the node's, until that is released
-  context = 2,        // an attribute of the node's own, until it dies
-  checkpointing = 3,  // selective checkpointing keeps it instead of computing it again, until it is freed
+  packed = 1,         // a hook of the program returned it for a save of the node, until the save is released
+  context = 2,        // an attribute of the node, until the node dies
+  checkpointing = 3,  // selective checkpointing keeps it instead of recomputing it, until it is freed
 };
 
 struct VariableRecord {  // id: string, its name and place: "history[3] in train.py:61"
@@ -457,7 +461,7 @@ struct NodeReleaseRecord {  // flags: NodeReleaseFlags
   uint64_t ticks;
   uint64_t node;  // address
 };
-enum NodeReleaseFlags : uint8_t { kNodeDied = 1 };  // else backward released its saves and the node lives on
+enum NodeReleaseFlags : uint8_t { kNodeDied = 1 };  // else backward released its saves and the node is still alive
 
 struct EvaluationRecord {  // flags: EvaluationFlags
   RecordHeader header;
@@ -465,8 +469,8 @@ struct EvaluationRecord {  // flags: EvaluationFlags
   uint64_t node;  // address
 };
 enum EvaluationFlags : uint8_t {
-  kEvaluationReleases = 1,  // the node's saves are released when it ends
-  kEvaluationUnpacks = 2,   // within an evaluation a hook of the program gives back what it packed; of no node
+  kEvaluationReleases = 1,  // the node's saves are released when the evaluation ends
+  kEvaluationUnpacks = 2,   // a nested evaluation in which a hook of the program unpacks a save; it has no node
 };
 
 enum BackwardFlags : uint8_t { kBackwardKeepsGraph = 1, kBackwardCreatesGraph = 2 };
@@ -476,13 +480,13 @@ struct RoleRecord {  // id: string, the name: "layer1.0.conv1.weight", "exp_avg"
   uint64_t ticks;
   uint64_t storage;  // address
   uint64_t storage_bytes;
-  uint64_t parameter;  // gradient, optimizer state: storage of the parameter it belongs to, else 0
+  uint64_t parameter;  // gradient, optimizer state: storage of its parameter, else 0
 };
 
-struct ValueReadRecord {  // id: string, the operator that the program called for it
+struct ValueReadRecord {  // id: string, the operator by which the program read the values
   RecordHeader header;
   uint64_t ticks;
-  uint32_t stack;  // 0: that of the operator around it, or of the node under evaluation
+  uint32_t stack;  // 0: the stack of the enclosing operator, or of the node under evaluation
   uint32_t reserved;
 };
 
@@ -495,13 +499,13 @@ struct ForeignRecord {  // flags: device id
 
 // ---- all of them ----------------------------------------------------------------------------------------------
 
-// What a record of a kind must have room for.
+// The minimum layout of a record of a kind.
 struct RecordShape {
   RecordKind kind{};
-  // Of the fixed part. What is behind it in a record without a tail are fields of a newer writer.
+  // Size of the fixed part. In a record without a tail, further bytes are fields of a newer writer.
   size_t bytes = 0;
-  size_t element = 0;                        // of the tail, if it has one: as many as `count` says,
-  uint64_t (*count)(const void*) = nullptr;  // or, without, up to the end of the record
+  size_t element = 0;                        // size of a tail element, if it has a tail; `count` gives their number
+  uint64_t (*count)(const void*) = nullptr;  // null: the tail extends to the end of the record
 };
 
 namespace detail {
@@ -576,7 +580,7 @@ inline constexpr RecordShape kRecordShapes[] = {
     detail::fixed<VariableRecord>(RecordKind::variable),
 };
 
-// By kind; of one that is not known `bytes` is 0.
+// By kind. `bytes` is 0 for an unknown kind.
 inline constexpr auto kShapeOfKind = [] {
   std::array<RecordShape, 256> shapes{};
   for (const RecordShape& shape : kRecordShapes) shapes[static_cast<size_t>(shape.kind)] = shape;
@@ -586,7 +590,7 @@ inline constexpr auto kShapeOfKind = [] {
 constexpr const RecordShape& shape_of(RecordKind kind) { return kShapeOfKind[static_cast<size_t>(kind)]; }
 constexpr bool is_known(RecordKind kind) { return shape_of(kind).bytes != 0; }
 constexpr bool is_event(RecordKind kind) { return kind >= RecordKind::operator_begin && is_known(kind); }
-// The ticks of a record for which is_event holds: all of them have them in the same place.
+// The ticks of an event (is_event). All events have them at the same offset.
 inline uint64_t ticks_of(const RecordHeader* record) { return reinterpret_cast<const EventRecord*>(record)->ticks; }
 
 }  // namespace tapelens::trace

@@ -1,4 +1,4 @@
-// Opens and decodes a sealed file. Everything in it is checked once, when it is opened.
+// Opens and decodes a sealed file. Opening checks the whole file once.
 #include "trace/recording.h"
 
 #include <sys/mman.h>
@@ -21,9 +21,8 @@ namespace {
 
 constexpr const char* kDamaged = "the file is damaged: copy it again, or record again";
 
-// Columns that repeat themselves take next to nothing, so a small file may say that it has billions of rows. A row
-// takes up to 64 bytes when it is read; a byte of a real recording is read as 10 to 45, of a loop of one small
-// operator.
+// Repetitive columns take almost no space, so a small file may claim billions of rows. A row takes up to 64 bytes in
+// memory. A byte of a real recording expands to 10 to 45 bytes, for a loop of one small operator.
 constexpr uint64_t kBytesOfRow = 64;
 constexpr uint64_t kMostExpansion = 1024;
 constexpr uint64_t kAlwaysFine = uint64_t{64} << 20;
@@ -47,7 +46,7 @@ struct SealedFile {
   std::vector<RowsItem> rows;      // in the order of table_of
   std::vector<ChunkEntry> chunks;  // in the order of order_of, those of a column in the order of rows
   std::vector<LeftOutTable> left_out;
-  std::set<std::tuple<uint32_t, uint32_t>> unsound;  // the same by table_of
+  std::set<std::tuple<uint32_t, uint32_t>> unsound;  // also by table_of
 
   SealedFile() = default;
   SealedFile(const SealedFile&) = delete;
@@ -86,14 +85,14 @@ Status SealedFile::map() {
   return Done{};
 }
 
-// A pickle, of any protocol that PyTorch writes one in, with a memory snapshot's keys.
+// A pickle with the keys of a memory snapshot, in any protocol that PyTorch writes.
 bool SealedFile::is_snapshot() const {
   const std::string_view begin(reinterpret_cast<const char*>(bytes), std::min<size_t>(size, 4096));
   if (!begin.starts_with('\x80') || begin[1] < 2 || begin[1] > 5) return false;
   return begin.find("segments") != std::string_view::npos || begin.find("device_traces") != std::string_view::npos;
 }
 
-// Header, footer and directory, which is read. Where the directory begins.
+// Checks header and footer, reads the directory, and returns its offset.
 Result<uint64_t> SealedFile::check_ends() {
   const auto header = load<SealedHeader>(bytes);
   if (header.magic != kSealedMagic && is_snapshot()) {
@@ -178,7 +177,7 @@ Status SealedFile::read_item(ItemTag tag, uint64_t offset, size_t count) {
       if (count <= kMostSummaryBytes) summary.assign(reinterpret_cast<const char*>(from), count);
       return Done{};
   }
-  return Done{};  // of a newer version
+  return Done{};  // an item of a newer version
 }
 
 Status SealedFile::check_chunks(uint64_t directory_offset) {
@@ -199,13 +198,13 @@ Status SealedFile::check_chunks(uint64_t directory_offset) {
   return Done{};
 }
 
-// The first reason is kept.
+// Keeps the first reason.
 void SealedFile::leave_out(const RowsItem& table, const std::string& why) {
   if (unsound.insert(table_of(table)).second && table.table <= UINT8_MAX)
     left_out.push_back({Table{static_cast<uint8_t>(table.table)}, {table.process}, why});
 }
 
-// Each table is what the directory says of it, or left out.
+// Leaves out each table that differs from the directory.
 void SealedFile::check_rows() {
   std::stable_sort(chunks.begin(), chunks.end(), [](auto& a, auto& b) { return order_of(a) < order_of(b); });
   std::sort(rows.begin(), rows.end(), [](auto& a, auto& b) { return table_of(a) < table_of(b); });
@@ -239,7 +238,7 @@ void SealedFile::check_rows() {
   std::erase_if(chunks, is_left_out);
 }
 
-// Asked before anything is decoded: what is read takes memory by the rows, not by the bytes of the file.
+// Called before anything is decoded: memory use depends on the number of rows, not on the size of the file.
 Status SealedFile::check_size() const {
   uint64_t needed = 0;
   for (const RowsItem& item : rows)
@@ -299,7 +298,7 @@ bool Recording::decode(const ColumnKey& key, ProcessIndex process, void* values)
   thread_local ColumnDecoder decoder;  // most columns are much smaller than its buffers
   auto* place = static_cast<std::byte*>(values);
   for (auto chunk = from; chunk != to; ++chunk) {
-    if (chunk->width != key.width) return true;  // another column under this number: as if absent
+    if (chunk->width != key.width) return true;  // another column with this number: treat it as absent
     if (!decoder.decode(*chunk, mapped_->bytes + chunk->offset, place)) return false;
     place += size_t{chunk->rows} * chunk->width;
   }

@@ -1,4 +1,4 @@
-// Reads a sealed recording: a memory-mapped file whose columns are decoded when asked for.
+// Reads a sealed recording: a memory-mapped file whose columns are decoded on demand.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,13 @@ namespace tapelens::trace {
 struct ProcessSummary {
   uint32_t pid = 0;
   uint32_t parent_pid = 0;
-  int32_t rank = -1;      // in the default process group, or RANK of torchrun; -1: neither was there
-  bool finished = false;  // false: it was killed, or crashed
+  int32_t rank = -1;      // in the default process group, or torchrun's RANK; -1: not known
+  bool finished = false;  // false: the process was killed, or crashed
   uint64_t wall_ns = 0;   // since 1970, when it began to record
   std::optional<uint8_t> exit_code;
 };
 
-// A table that contradicts itself or the directory: it is left out, and reads as one without rows.
+// A table that contradicts itself or the directory. It is left out, and reads as empty.
 struct LeftOutTable {
   Table table{};
   ProcessIndex process;
@@ -32,32 +32,32 @@ struct LeftOutTable {
 
 class Recording {
  public:
-  // Every checksum of the file is verified here, and that its columns are no larger than such a file can hold. Errors
-  // are for the user (exit code 3).
+  // Verifies every checksum of the file, and that its columns are not larger than such a file can hold. Errors are for
+  // the user (exit code 3).
   static Result<Recording> open(const std::string& path);
   Recording(Recording&&) noexcept;
   Recording& operator=(Recording&&) noexcept;
   ~Recording();
 
-  // Facts of the whole recording, as the recorder wrote them.
+  // Properties of the whole recording, as the recorder wrote them.
   std::string_view command() const;  // as typed, shell-quoted
   Time duration() const;
-  uint64_t events() const;  // records in the spools, interned ones aside
+  uint64_t events() const;  // records in the spools, without interned ones
   uint64_t file_bytes() const;
   std::span<const ProcessSummary> processes() const;
 
   uint64_t rows(Table table, ProcessIndex process) const;  // shared tables: any process
   std::span<const LeftOutTable> left_out() const;
 
-  // The column's values with a row 0 (zero) put before the first: `column[id.value]`. Empty tables give one row.
-  // A column that is absent, or that cannot be decoded although its checksum is right, is all zeros.
+  // The column's values after a row 0 (zero), so that `column[id.value]` works. An empty table returns one row. A
+  // column that is absent, or that cannot be decoded although its checksum is right, is all zeros.
   template <class T>
   std::vector<T> column(Column<T> key, ProcessIndex process = {}) const {
     std::vector<T> values;
     if (!read(key, values, process)) values.assign(values.size(), 0);
     return values;
   }
-  // The same; false if it cannot be decoded.
+  // The same, but returns false if the column cannot be decoded.
   template <class T>
   bool read(Column<T> key, std::vector<T>& values, ProcessIndex process = {}) const {
     values.assign(rows(key.table, process) + 1, 0);

@@ -12,7 +12,8 @@
 namespace tapelens::trace {
 
 Result<RegularFile> RegularFile::open(const std::string& path) {
-  // Without O_NONBLOCK to open a FIFO waits for its writer, and to read /proc/kmsg, a regular file, for the kernel.
+  // Without O_NONBLOCK, opening a FIFO waits for its writer, and reading /proc/kmsg, a regular file, waits for the
+  // kernel.
   RegularFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), 0);
   struct stat facts {};
   if (file.descriptor_ < 0 || fstat(file.descriptor_, &facts) != 0) return Error{std::strerror(errno)};
@@ -47,7 +48,7 @@ Result<std::string> read_regular_file(const std::string& path, uint64_t most) {
     const ssize_t count = read(file->descriptor(), text.data() + got, text.size() - got);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return Error{std::strerror(errno)};
-    if (count == 0) break;  // it became shorter
+    if (count == 0) break;  // the file became shorter
     got += static_cast<size_t>(count);
   }
   text.resize(got);

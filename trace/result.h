@@ -1,4 +1,4 @@
-// The value of a call that can fail, with one sentence for the user when it did: "file: offset: what: what to do".
+// The value of a call that can fail, or one sentence for the user: "file: offset: what: what to do".
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace tapelens::trace {
 
-// What failed: the exit code of the command line follows from it (cli/messages.h).
+// The reason of a failure. It determines the exit code of the command line (cli/messages.h).
 enum class ErrorKind : uint8_t {
-  unreadable,        // a file cannot be read or written, or is not what it should be
-  usage,             // what was asked for cannot be: an option names what there is not
+  unreadable,        // a file cannot be read or written, or has the wrong content
+  usage,             // the request is invalid: an option names something that does not exist
   nothing_recorded,  // no process of the command was recorded
   incomplete,        // a recording lost data that is needed
-  nothing_compared,  // two runs have nothing that can be compared
-  command_failed,    // the user's command could not be started, or failed
+  nothing_compared,  // two runs have nothing in common to compare
+  command_failed,    // the user's command did not start, or failed
 };
 
 struct Error {

@@ -25,10 +25,10 @@ namespace {
 
 using Reached = SpoolReader::Reached;
 
-// What the allocators have handed out, by device.
+// Live bytes of the allocators, by device.
 class LiveBytes {
  public:
-  // On the device that the event is of.
+  // Returns the bytes on the event's device.
   uint64_t event(const RecordHeader* record) {
     switch (record->kind) {
       case RecordKind::allocation: {
@@ -70,14 +70,14 @@ class LiveBytes {
   std::array<uint64_t, 256> bytes_{};
 };
 
-// The events of the steps that are to be left out, followed.
+// The events of the steps to remove.
 class OlderSteps {
  public:
   OlderSteps(const SpoolReader& spool, KeepSteps keep) : spool_(spool), reached_(spool.lanes().size()) {
     const uint32_t optimizer = spool.older() ? spool.older()->optimizer : 0;
     StepBorders borders(program_step_of(spool), optimizer);
     LiveBytes live;
-    std::vector<uint64_t> ends;  // numbers of the events that are borders
+    std::vector<uint64_t> ends;  // indices of the events that are borders
     uint64_t number = 0;
     spool.for_each_event(
         [&](const RecordHeader* record, size_t lane, uint64_t) {
@@ -97,20 +97,20 @@ class OlderSteps {
     follow(ends[count_ - 1]);
   }
 
-  uint64_t ended() const { return ended_; }                       // steps, of those whose events are there
-  uint64_t count() const { return count_; }                       // of them that are left out now
-  std::optional<uint64_t> exceeded() const { return exceeded_; }  // how many had ended by then
+  uint64_t ended() const { return ended_; }                       // number of steps in the spool that have ended
+  uint64_t count() const { return count_; }                       // number of these to remove now
+  std::optional<uint64_t> exceeded() const { return exceeded_; }  // number of ended steps when it was exceeded
   uint64_t until() const { return until_; }
   uint32_t optimizer() const { return optimizer_; }
   const StillNeeded& needed() const { return needed_; }
   uint32_t lane(size_t index) const { return block_of(index).lane; }
 
-  // How far the older ones reach in a lane.
+  // The end of the older events in a lane.
   Reached reached(size_t index) const {
     Reached reached = spool_.reached(lane(index));
     const auto& of = spool_.lanes()[index];
     const std::byte* behind = reached_[index];
-    size_t in = of.first_block;  // the block of the last of them
+    size_t in = of.first_block;  // the block of the last older event
     for (size_t i = of.first_block; i < of.first_block + of.blocks; ++i) {
       const SpoolReader::Block& block = spool_.blocks()[i];
       if (behind > block.payload && behind <= block.payload + block.committed) in = i;
@@ -160,13 +160,13 @@ class OlderSteps {
 
   const SpoolReader& spool_;
   StillNeeded needed_;
-  std::vector<const std::byte*> reached_;  // by lane: behind the last event
+  std::vector<const std::byte*> reached_;  // by lane: end of the last event
   std::optional<uint64_t> exceeded_;
   uint64_t ended_ = 0, count_ = 0, until_ = 0;
   uint32_t optimizer_ = 0;
 };
 
-// Blocks of the spool all of whose events are among the older ones, by their place: what SpoolReader will pass over.
+// Blocks of the spool with only older events, by position: SpoolReader will skip them.
 std::set<uint64_t> left_out(const SpoolReader& spool, const std::map<uint32_t, Reached>& reached) {
   std::set<uint64_t> left_out, needed;
   for (const SpoolReader::Block& block : spool.blocks()) {
@@ -186,8 +186,8 @@ Record record_of(RecordKind kind, uint8_t flags, uint32_t id) {
   return record;
 }
 
-// Names, and what is known of the process: those that were older already, and those of the blocks that are left out
-// now.
+// Writes the names and the properties of the process: those that were older before, and those of the blocks that are
+// removed now.
 void write_names(OlderWriter& to, const SpoolReader& spool, const StillNeeded& needed,
                  const std::set<uint64_t>& left_out) {
   std::map<Loss, StillNeeded::Lost> lost = needed.lost();
@@ -238,7 +238,7 @@ ClockAnchor anchor_before(const SpoolReader& spool, uint64_t ticks) {
   return last;
 }
 
-// A spool, opened to give blocks of it back.
+// A spool that is open to release its blocks.
 class Space {
  public:
   explicit Space(const std::string& path)
@@ -268,7 +268,7 @@ class Space {
     return Done{};
   }
   Status say_released(uint64_t blocks) { return say(blocks, offsetof(SpoolHeader, released_blocks)); }
-  // A number of the header.
+  // Writes a number of the header.
   Status say(uint64_t number, size_t offset) {
     if (pwrite(file_, &number, sizeof(number), static_cast<off_t>(offset)) == sizeof(number)) return Done{};
     return Error{path_ + ": cannot be written: " + std::strerror(errno)};
@@ -285,7 +285,7 @@ Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep)
   const auto spool = SpoolReader::open(path);
   if (!spool) return spool.error();
   Space space(path);
-  // Of a call that came only so far.
+  // Left over from an interrupted call.
   std::set<uint64_t> not_needed(spool->left_out().begin(), spool->left_out().end());
   RingState state;
   state.steps_left_out = spool->older() ? spool->older()->steps : 0;
@@ -293,7 +293,7 @@ Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep)
   state.steps = state.steps_left_out + older.ended();
   if (older.exceeded()) state.reached = state.steps_left_out + *older.exceeded();
   const auto finished = [&]() -> Result<RingState> {
-    // Somebody who reads meanwhile has the blocks mapped: it is done the next time.
+    // Another reader has the blocks mapped: the next call releases them.
     state.blocks = spool->blocks_on_disk();
     if (!spool->reads_alone()) return state;
     if (const Status status = space.give_back(not_needed); !status) return status.error();
@@ -308,7 +308,7 @@ Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep)
   const std::vector<StillNeeded::Event> events = older.needed().events();
   std::map<uint32_t, std::vector<const StillNeeded::Event*>> by_lane;
   for (const StillNeeded::Event& event : events) by_lane[event.lane].push_back(&event);
-  // A lane whose last block is gone is forgotten.
+  // Drops lanes whose last block is gone.
   std::map<uint32_t, Reached> reached;
   if (!spool->left_out().empty()) reached = spool->reached();
   for (size_t i = 0; i < spool->lanes().size(); ++i) reached[older.lane(i)] = older.reached(i);
@@ -336,7 +336,7 @@ Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep)
     }
     for (const StillNeeded::Event* event : by_lane[lane]) {
       const RecordHeader* record = event->record;
-      const bool is_operator = record->kind == RecordKind::operator_begin;  // without what it was given
+      const bool is_operator = record->kind == RecordKind::operator_begin;  // without its input views
       writer.event(record, is_operator ? sizeof(OperatorRecord) : size_t{record->words} * 8, event->ticks);
     }
   }

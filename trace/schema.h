@@ -1,14 +1,14 @@
-// The tables and columns of a sealed recording: what each holds, in which unit, and how it is stored. This is their one
-// declaration: what the sealer pushes and flushes, what the analyzer decodes, and which ids it checks follow from it
-// (table.h). docs/trace-format.md lists the same.
+// The tables and columns of a sealed recording, with their units and encodings. This is their only declaration: it
+// determines what the sealer pushes and flushes, what the analyzer decodes and which ids the analyzer checks (table.h).
+// docs/trace-format.md lists the same.
 //
-// A column's number is in files and is never reused; a reader skips numbers it does not know. Retired are table 40 and
-// of the others: operators 5 and 6, allocations 4, nodes 3 and 7, node_edges 1, backwards 2.
+// A column's number is in files and is never reused; a reader skips unknown numbers. Retired are table 40 and, in other
+// tables: operators 5 and 6, allocations 4, nodes 3 and 7, node_edges 1, backwards 2.
 //
-// Rows count from 1, so that an id is a row and 0 is none. Tables below kFirstTableOfProcess are shared, the others are
-// one each process. Ends (of an operator, an allocation, ...) are tables of their own, in the order of time, because
-// they are only known later: a sealer can stream. Rows of a table are in the order of time unless said. A time whose
-// column is a delta never falls.
+// Rows count from 1, so that an id is a row and 0 means none. All processes share the tables below
+// kFirstTableOfProcess; each process has its own copy of the other tables. Ends (of an operator, an allocation, ...)
+// have their own tables, in time order, because they are known later: this lets a sealer stream. Rows are in time order
+// unless noted. A time column with delta encoding never decreases. column is a delta never falls.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ enum class Table : uint8_t {
   layout_extents = 7,
   modules = 8,
   devices = 9,
-  // one each process
+  // one per process
   information = 20,
   threads = 21,
   operators = 22,
@@ -69,7 +69,7 @@ enum class Table : uint8_t {
 };
 inline constexpr uint8_t kFirstTableOfProcess = 20;
 
-// Of rows that nothing names.
+// The id of rows that no column refers to.
 using NoId = Id<struct NoIdTag>;
 
 namespace table {
@@ -100,7 +100,7 @@ struct Frames {
   using Id = FrameId;
   Of<Plain<0, "file", StringId>> file;
   Of<Plain<1, "function", StringId>> function;
-  Of<Plain<2, "line", uint32_t>> line;  // from 1; 0 is unknown
+  Of<Plain<2, "line", uint32_t>> line;  // from 1; 0: unknown
 };
 
 template <template <class> class Of>
@@ -155,7 +155,7 @@ struct Devices {
   Of<Plain<0, "name", StringId>> name;
 };
 
-// ---- one each process
+// ---- one per process
 
 template <template <class> class Of>
 struct Information {
@@ -185,9 +185,9 @@ struct Operators {
   Of<Plain<3, "stack", StackId>> stack;  // own
   Of<Plain<4, "module_call", ModuleCallId>> module_call;
   Of<Plain<7, "input_count", uint16_t>> input_count;    // rows in operator_inputs
-  Of<Delta<8, "parent", OperatorId>> parent;            // around it
-  Of<Delta<9, "evaluation", EvaluationId>> evaluation;  // around it
-  Of<Plain<10, "written", uint32_t>> written;           // bits of inputs: OperatorRecord
+  Of<Delta<8, "parent", OperatorId>> parent;            // the enclosing operator
+  Of<Delta<9, "evaluation", EvaluationId>> evaluation;  // the enclosing evaluation
+  Of<Plain<10, "written", uint32_t>> written;           // a bit for each input: OperatorRecord
 };
 
 template <template <class> class Of>
@@ -198,8 +198,7 @@ struct OperatorInputs {
   Of<Delta<0, "allocation", AllocationId>> allocation;
 };
 
-// Of operators that copy, of products, ... (InputViewsRecord): as many rows as they have inputs, in the order of the
-// operators.
+// Views of the inputs of copies, products, ... (InputViewsRecord): one row per input, in the order of the operators.
 template <template <class> class Of>
 struct InputViews {
   static constexpr Table kTable = Table::input_views;
@@ -228,9 +227,9 @@ struct Allocations {
   Of<Plain<1, "bytes", Bytes>> bytes;
   Of<Plain<2, "device", DeviceId>> device;
   Of<Plain<3, "origin", Origin>> origin;
-  Of<Delta<5, "operator", OperatorId>> op;  // innermost open
+  Of<Delta<5, "operator", OperatorId>> op;  // the innermost open operator
   Of<Delta<6, "evaluation", EvaluationId>> evaluation;
-  Of<Plain<7, "stack", StackId>> stack;  // 0: that of its operator
+  Of<Plain<7, "stack", StackId>> stack;  // 0: the stack of its operator
   Of<Plain<8, "module_call", ModuleCallId>> module_call;
 };
 
@@ -243,7 +242,7 @@ struct Frees {
   Of<Delta<1, "time", Time>> time;
 };
 
-// What an allocation of a device's own allocator is besides: one row each, in their order.
+// Additional columns of allocations by a device's own allocator: one row each, in the same order.
 template <template <class> class Of>
 struct DeviceBlocks {
   static constexpr Table kTable = Table::device_blocks;
@@ -257,7 +256,8 @@ struct DeviceBlocks {
   Of<Plain<5, "user_pool", uint32_t>> user_pool;
 };
 
-// When the program gave an allocation back that other streams still used. Its row in frees is when it was free.
+// The time at which the program freed an allocation that other streams still used. Its row in frees has the time of the
+// actual free.
 template <template <class> class Of>
 struct FreeRequests {
   static constexpr Table kTable = Table::free_requests;
@@ -267,7 +267,7 @@ struct FreeRequests {
   Of<Delta<1, "time", Time>> time;
 };
 
-// What such an allocator reserves of a device, and gives back to it.
+// Memory that such an allocator reserves of a device and releases.
 template <template <class> class Of>
 struct SegmentEvents {
   static constexpr Table kTable = Table::segment_events;
@@ -283,32 +283,31 @@ struct SegmentEvents {
   Of<Plain<7, "user_pool", uint32_t>> user_pool;
 };
 
-// What the driver handed out and took back, of memory of any library; and, with `ended`, from when on that is not
-// known.
+// Allocations and frees of the driver, for any library. After an `ended` row they are not known.
 template <template <class> class Of>
 struct OutsideEvents {
   static constexpr Table kTable = Table::outside_events;
   static constexpr const char* kName = "outside_events";
   using Id = OutsideEventId;
-  Of<Delta<0, "time", Time>> time;  // when it was told
-  Of<Plain<1, "age", Time>> age;    // how long before it happened
+  Of<Delta<0, "time", Time>> time;  // when it was reported
+  Of<Plain<1, "age", Time>> age;    // from the event to its report
   Of<Plain<2, "device", DeviceId>> device;
   Of<Plain<3, "change", OutsideChange>> change;
   Of<Plain<4, "memory", OutsideMemory>> memory;
   Of<Delta<5, "address", uint64_t>> address;
   Of<Plain<6, "bytes", Bytes>> bytes;
-  Of<Plain<7, "library", StringId>> library;  // that asked for it; 0: not known
-  Of<Plain<8, "operator", OperatorId>> op;    // innermost open where it was asked for; 0: none, or not known
+  Of<Plain<7, "library", StringId>> library;  // that called the driver; 0: not known
+  Of<Plain<8, "operator", OperatorId>> op;    // innermost open at the call; 0: none, or not known
 };
 
-// Physical memory of the driver's, by its handle.
+// Physical memory of the driver, by its handle.
 template <template <class> class Of>
 struct VirtualMemory {
   static constexpr Table kTable = Table::virtual_memory;
   static constexpr const char* kName = "virtual_memory";
   using Id = VirtualMemoryId;
-  Of<Delta<0, "time", Time>> time;  // when it was told
-  Of<Plain<1, "age", Time>> age;    // how long before it happened
+  Of<Delta<0, "time", Time>> time;  // when it was reported
+  Of<Plain<1, "age", Time>> age;    // from the event to its report
   Of<Plain<2, "device", DeviceId>> device;
   Of<Plain<3, "change", VirtualChange>> change;
   Of<Plain<4, "handle", uint64_t>> handle;
@@ -318,14 +317,14 @@ struct VirtualMemory {
   Of<Plain<8, "operator", OperatorId>> op;
 };
 
-// What pools of the driver's had, as often as that was told.
+// The sizes of the driver's pools, one row for each report.
 template <template <class> class Of>
 struct MemoryPools {
   static constexpr Table kTable = Table::memory_pools;
   static constexpr const char* kName = "memory_pools";
   using Id = MemoryPoolId;
-  Of<Delta<0, "time", Time>> time;  // when it was told
-  Of<Plain<1, "age", Time>> age;    // how long before it was so
+  Of<Delta<0, "time", Time>> time;  // when it was reported
+  Of<Plain<1, "age", Time>> age;    // from the state to its report
   Of<Plain<2, "device", DeviceId>> device;
   Of<Plain<3, "change", PoolChange>> change;
   Of<Plain<4, "address", uint64_t>> address;
@@ -333,7 +332,7 @@ struct MemoryPools {
   Of<Plain<6, "used", Bytes>> used;
 };
 
-// How much of a device was in use, by all processes.
+// How much of a device all processes used.
 template <template <class> class Of>
 struct DeviceUsage {
   static constexpr Table kTable = Table::device_usage;
@@ -356,8 +355,8 @@ struct OutOfMemory {
   Of<Plain<3, "allocated", Bytes>> allocated;
   Of<Plain<4, "reserved", Bytes>> reserved;
   Of<Plain<5, "free", uint64_t>> free;      // on the device; 2^64-1: not known
-  Of<Delta<6, "operator", OperatorId>> op;  // innermost open
-  Of<Plain<7, "stack", StackId>> stack;     // 0: that of its operator
+  Of<Delta<6, "operator", OperatorId>> op;  // the innermost open operator
+  Of<Plain<7, "stack", StackId>> stack;     // 0: the stack of its operator
   Of<Plain<8, "module_call", ModuleCallId>> module_call;
 };
 
@@ -372,7 +371,7 @@ struct Nodes {
   Of<Plain<4, "flags", uint8_t>> flags;               // NodeFlags
   Of<Plain<5, "edge_count", uint16_t>> edge_count;    // rows in node_edges
   Of<Plain<6, "parameter", AllocationId>> parameter;  // of an AccumulateGrad
-  Of<Plain<8, "attributes", StringId>> attributes;    // "training=False"; none: not asked for
+  Of<Plain<8, "attributes", StringId>> attributes;    // "training=False"; 0: the probe did not record them
 };
 
 template <template <class> class Of>
@@ -380,7 +379,7 @@ struct NodeEdges {
   static constexpr Table kTable = Table::node_edges;
   static constexpr const char* kName = "node_edges";
   using Id = NoId;
-  Of<Delta<0, "node", NodeId>> node;  // of any row: an AccumulateGrad may be recorded later
+  Of<Delta<0, "node", NodeId>> node;  // any row: an AccumulateGrad may be recorded later
 };
 
 template <template <class> class Of>
@@ -406,24 +405,24 @@ struct Saves {
   Of<Plain<5, "storage_offset", uint64_t>> offset;  // elements
   Of<Plain<6, "layout", LayoutId>> layout;
   Of<Plain<7, "flags", uint8_t>> flags;  // SaveFlags
-  Of<Plain<8, "stack", StackId>> stack;  // of the line that it was computed for; 0: of its allocation
+  Of<Plain<8, "stack", StackId>> stack;  // of the line that computed it; 0: the stack of its allocation
 };
 
-// What is kept for a backward outside of saves.
+// Storages that are kept for backward by something other than a save.
 template <template <class> class Of>
 struct Held {
   static constexpr Table kTable = Table::held;
   static constexpr const char* kName = "held";
   using Id = HeldId;
   Of<Delta<0, "time", Time>> time;
-  Of<Delta<1, "node", NodeId>> node;      // none: of none, or not recorded
-  Of<Plain<2, "field", StringId>> field;  // what for
+  Of<Delta<1, "node", NodeId>> node;      // 0: no node, or not recorded
+  Of<Plain<2, "field", StringId>> field;  // the purpose
   Of<Delta<3, "allocation", AllocationId>> allocation;
   Of<Plain<4, "by", HeldBy>> by;
 };
 
-// Which variable of the program had an allocation when it was looked (record --referrers). Told again when it is
-// another.
+// The program's variable that referred to an allocation at the time of a look-up (record --referrers). A new row
+// follows when the variable changes.
 template <template <class> class Of>
 struct Variables {
   static constexpr Table kTable = Table::variables;
@@ -431,7 +430,7 @@ struct Variables {
   using Id = NoId;
   Of<Delta<0, "time", Time>> time;
   Of<Delta<1, "allocation", AllocationId>> allocation;
-  Of<Plain<2, "name", StringId>> name;  // with its place: "history[3] in train.py:61"
+  Of<Plain<2, "name", StringId>> name;  // with its location: "history[3] in train.py:61"
 };
 
 template <template <class> class Of>
@@ -454,7 +453,7 @@ struct EvaluationEnds {
   Of<Delta<1, "end", Time>> end;
 };
 
-// Few and long: written when they end, so in the order of their ends. 2^64-1: no end was seen.
+// Few and long. Rows are written at their end, so they are in the order of their ends. 2^64-1: no end was seen.
 template <template <class> class Of>
 struct Backwards {
   static constexpr Table kTable = Table::backwards;
@@ -472,7 +471,7 @@ struct OptimizerSteps {
   using Id = NoId;
   Of<Plain<0, "begin", Time>> begin;
   Of<Plain<1, "end", Time>> end;
-  Of<Plain<2, "name", StringId>> name;  // one each object
+  Of<Plain<2, "name", StringId>> name;  // one per object
 };
 
 template <template <class> class Of>
@@ -498,7 +497,7 @@ struct Roles {
   Of<Plain<4, "parameter", AllocationId>> parameter;  // of a gradient or an optimizer state
 };
 
-// What was rewritten, and what was not and why.
+// Applied rewrites, and skipped rewrites with the reason.
 template <template <class> class Of>
 struct Rewrites {
   static constexpr Table kTable = Table::rewrites;
@@ -507,18 +506,18 @@ struct Rewrites {
   Of<Delta<0, "time", Time>> time;
   Of<Plain<1, "rewrite", StringId>> rewrite;
   Of<Plain<2, "flags", uint8_t>> flags;  // RewriteFlags
-  Of<Delta<3, "node", NodeId>> node;     // none: of an operator
+  Of<Delta<3, "node", NodeId>> node;     // 0: a rewrite of an operator
   Of<Plain<4, "field", StringId>> field;
   Of<Plain<5, "index", uint32_t>> index;
-  Of<Plain<6, "reason", StringId>> reason;  // none: it was applied
+  Of<Plain<6, "reason", StringId>> reason;  // 0: it was applied
   Of<Plain<7, "bytes", Bytes>> bytes;
   Of<Plain<8, "kept", Bytes>> kept;
-  Of<Delta<9, "operator", OperatorId>> op;  // innermost open
-  Of<Plain<10, "stack", StackId>> stack;    // 0: that of its operator
+  Of<Delta<9, "operator", OperatorId>> op;  // the innermost open operator
+  Of<Plain<10, "stack", StackId>> stack;    // 0: the stack of its operator
   Of<Plain<11, "module_call", ModuleCallId>> module_call;
 };
 
-// Of losses, gradients and parameters: only where `tapelens verify` asked for them.
+// Checksums of losses, gradients and parameters: recorded only for `tapelens verify`.
 template <template <class> class Of>
 struct Checksums {
   static constexpr Table kTable = Table::checksums;
@@ -529,10 +528,10 @@ struct Checksums {
   Of<Plain<2, "of", uint8_t>> of;  // ChecksumOf
   Of<Plain<3, "name", StringId>> name;
   Of<Plain<4, "value", uint64_t>> value;
-  Of<Plain<5, "spent", Time>> spent;  // on taking it
+  Of<Plain<5, "spent", Time>> spent;  // time to compute it
 };
 
-// What the files that frames name held when they ran.
+// Sizes and hashes of the files that frames name, at the time they ran.
 template <template <class> class Of>
 struct Sources {
   static constexpr Table kTable = Table::sources;
@@ -540,20 +539,20 @@ struct Sources {
   using Id = NoId;
   Of<Plain<0, "path", StringId>> path;
   Of<Plain<1, "bytes", uint64_t>> bytes;
-  Of<Plain<2, "hash", uint64_t>> hash;  // XXH3_64 of them
+  Of<Plain<2, "hash", uint64_t>> hash;  // XXH3_64 of the file
 };
 
-// Where values that nobody knows came from a simulated GPU to the program: `.item()`, a copy to the host.
+// Places where the program read unknown values of a simulated GPU: `.item()`, a copy to the host.
 template <template <class> class Of>
 struct ValueReads {
   static constexpr Table kTable = Table::value_reads;
   static constexpr const char* kName = "value_reads";
   using Id = ValueReadId;
   Of<Delta<0, "time", Time>> time;
-  Of<Plain<1, "name", StringId>> name;                  // of the operator that the program called
-  Of<Delta<2, "operator", OperatorId>> op;              // innermost open
-  Of<Delta<3, "evaluation", EvaluationId>> evaluation;  // around it
-  Of<Plain<4, "stack", StackId>> stack;                 // 0: that of its operator
+  Of<Plain<1, "name", StringId>> name;                  // of the operator by which the program read them
+  Of<Delta<2, "operator", OperatorId>> op;              // the innermost open operator
+  Of<Delta<3, "evaluation", EvaluationId>> evaluation;  // the enclosing evaluation
+  Of<Plain<4, "stack", StackId>> stack;                 // 0: the stack of its operator
 };
 
 template <template <class> class Of>
@@ -589,7 +588,7 @@ struct Losses {
 
 }  // namespace table
 
-// ---- all of them
+// ---- the list of tables
 
 template <template <template <class> class> class... T>
 struct TableList {
@@ -625,7 +624,7 @@ constexpr void for_each_key(Visit&& visit) {
   });
 }
 
-// The table whose rows an id names.
+// The table whose rows an id refers to.
 template <class Id>
 consteval Table table_of() {
   Table found{};

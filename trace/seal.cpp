@@ -1,4 +1,4 @@
-// See seal.h. Opens the spools of a folder, brings what they interned together, and lets each process be followed.
+// See seal.h. Opens the spools of a folder, merges their interned records, and seals the events of each process.
 #include "trace/seal.h"
 
 #include <unistd.h>
@@ -37,14 +37,14 @@ int32_t rank_of(const SpoolReader& reader) {
   return error == std::errc() && end == text.data() + text.size() && rank >= 0 ? rank : -1;
 }
 
-// A process that was killed while it made its spool leaves one without a beginning, and recorded nothing.
+// A process that was killed while it created its spool leaves a spool without a header, and recorded nothing.
 bool is_begun(const std::string& path) {
   const auto file = RegularFile::open(path);
   uint64_t magic = 0;
   return !file || pread(file->descriptor(), &magic, sizeof(magic), 0) < 0 || magic != 0;
 }
 
-// Tells the caller how far we are, at most every 50 ms.
+// Reports the progress to the caller, at most every 50 ms.
 class Progress {
  public:
   Progress(const SealOptions& options, uint64_t events) : report_(options.progress), events_(events) {}
@@ -62,7 +62,7 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// What a process lost, by kind.
+// The losses of a process, by kind.
 class Losses {
  public:
   void add(Loss kind, uint64_t count, Time since) {
@@ -101,7 +101,7 @@ Losses losses_of(const SpoolReader& spool, const ProcessSealer& sealer, TickCloc
   return losses;
 }
 
-// Lanes beyond what a column can name are on thread 0: not known.
+// Lanes past the largest thread id are on thread 0 (unknown).
 std::vector<ThreadId> write_threads(const SpoolReader& spool, ProcessSinks& tables) {
   std::vector<ThreadId> rows;
   for (const auto& lane : spool.lanes())
@@ -109,7 +109,7 @@ std::vector<ThreadId> write_threads(const SpoolReader& spool, ProcessSinks& tabl
   return rows;
 }
 
-// Seals one process; adds what it lost (`torn` blocks more than its spool tells of), and its last event's time.
+// Seals one process. Adds its losses (plus `torn` blocks that its spool does not count) and the time of its last event.
 ProcessSeal seal_process(const Spool& spool, uint32_t process, SealedWriter& writer, SharedTables& shared,
                          Progress& progress, uint64_t torn, std::map<Loss, uint64_t>& lost, Time& last) {
   const SpoolFacts& facts = spool.reader.facts();
@@ -152,7 +152,7 @@ Result<SealSummary> seal(const SealOptions& options) {
   SealSummary summary;
   std::vector<Error> unreadable;
   std::string command = options.command;
-  bool has_others = false;  // of ranks that are left out
+  bool has_others = false;  // spools of ranks that are left out
   std::error_code error;
   for (std::filesystem::directory_iterator entry(options.directory, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -164,7 +164,7 @@ Result<SealSummary> seal(const SealOptions& options) {
       continue;
     }
     summary.spool_bytes += reader->file_bytes();
-    // With --marked a process may have recorded nothing but its memory, which is said in the report.
+    // With --marked a process may have recorded only memory; the report says so.
     if (reader->operators() == 0 && information_value(*reader, "marked").empty()) continue;
     const int32_t rank = rank_of(*reader);
     if (options.ranks && !options.ranks->contains(rank)) {
@@ -196,7 +196,7 @@ Result<SealSummary> seal(const SealOptions& options) {
   std::vector<ProcessSummary> processes;
   std::map<Loss, uint64_t> lost;
   Time last;
-  uint64_t torn = unreadable.size();  // whole spools; the first process answers for them
+  uint64_t torn = unreadable.size();  // spools that are torn as a whole; they count for the first process
   for (const Spool* spool : order) {
     const SpoolFacts& facts = spool->reader.facts();
     summary.processes.push_back(seal_process(*spool, static_cast<uint32_t>(processes.size()), writer, shared, progress,

@@ -1,7 +1,7 @@
 // The layout of a sealed file. Written by sealed_writer.cpp, read by recording.cpp; docs/trace-format.md draws it.
 //
-// header | chunks, one after another | directory: items | footer. No byte belongs to none of them, and each of them is
-// covered by a checksum or fixed, so that any change of the file is noticed when it is opened.
+// header | chunks, one after another | directory: items | footer. Every byte belongs to one of them, and each is
+// covered by a checksum or has a fixed value. Opening a file therefore detects any change.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace tapelens::trace {
 inline constexpr uint64_t kSealedMagic = 0x534e454c45504154ULL;     // "TAPELENS"
 inline constexpr uint64_t kSealedEndMagic = 0x444e454c45504154ULL;  // "TAPELEND"
 inline constexpr uint32_t kSealedVersion = 2;
-// What a reader must understand to read what this version writes. Grows only when old readers would go wrong.
+// The oldest reader version that can read this version's files. Raise it only if older readers would misread them.
 inline constexpr uint32_t kSealedNeedsReader = 1;
 
 struct SealedHeader {
@@ -20,7 +20,7 @@ struct SealedHeader {
   uint32_t version;
   uint32_t needs_reader;
   uint64_t reserved;  // 0
-  uint64_t checksum;  // of what is before it
+  uint64_t checksum;  // of the bytes before it
 };
 static_assert(sizeof(SealedHeader) == 32);
 
@@ -28,9 +28,9 @@ inline constexpr size_t kChunkRows = size_t{64} * 1024;
 
 enum class ChunkEncoding : uint8_t { raw = 0, zstd = 1 };
 
-// One run of rows of one column. Its values, minus `base` (plain), or each minus the one before it and zigzagged, the
-// one before the first being `base` (delta), are split into planes: all lowest bytes, all second bytes, ... Planes
-// that are zero throughout are left out; `planes` says which are there.
+// A run of rows of one column. In plain encoding each value is stored minus `base`. In delta encoding it is stored
+// minus its predecessor and zigzagged, and the predecessor of the first value is `base`. The results are split into
+// planes: all lowest bytes, all second bytes, ... Planes of only zeros are left out; `planes` marks the stored ones.
 struct ChunkEntry {
   uint8_t table;
   uint8_t column;
@@ -42,7 +42,7 @@ struct ChunkEntry {
   uint32_t process;
   uint32_t rows;  // 1 to kChunkRows
   uint64_t base;
-  uint64_t offset;  // in the file; chunks lie in the order of their entries
+  uint64_t offset;  // in the file; chunks are in the order of their entries
   uint32_t stored_bytes;
   uint32_t reserved2;
   uint64_t checksum;  // of the stored bytes
@@ -51,7 +51,7 @@ static_assert(sizeof(ChunkEntry) == 48);
 
 enum class ItemTag : uint32_t { command = 1, totals = 2, process = 3, rows = 4, chunks = 5, summary = 6 };
 
-// A summary of more is none. What it says is its writer's and its reader's: JSON, analyzer/ranks.
+// A larger summary is dropped. Only its writer and reader know its content: JSON, analyzer/ranks.
 inline constexpr size_t kMostSummaryBytes = size_t{64} * 1024;
 
 // An item of the directory: this, then `bytes` of payload, padded with zeros to 8. Unknown tags are skipped.
@@ -70,7 +70,7 @@ struct ProcessItem {
   int32_t rank;
   uint32_t finished;
   uint64_t wall_ns;
-  uint32_t exit_code;  // and 1 besides; 0: not known. Older files end before it
+  uint32_t exit_code;  // plus 1; 0: not known. Older files end before it
   uint32_t reserved;
 };
 
@@ -85,7 +85,7 @@ struct SealedFooter {
   uint64_t directory_bytes;
   uint64_t directory_checksum;
   uint64_t file_bytes;
-  uint64_t checksum;  // of what is before it in the footer
+  uint64_t checksum;  // of the bytes before it in the footer
   uint64_t magic;     // kSealedEndMagic
 };
 static_assert(sizeof(SealedFooter) == 48);

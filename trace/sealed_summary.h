@@ -1,4 +1,4 @@
-// The summary that a sealed file carries (SealOptions::summarize), read without its columns.
+// The summary that a sealed file stores (SealOptions::summarize), read without the columns.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tapelens::trace {
 
-// Header, directory and footer are verified, chunks are not read. Empty: the file has none, as those of older versions.
-// Errors are those of Recording::open.
+// Verifies header, directory and footer, and does not read chunks. Empty if the file has no summary, as in older
+// versions. Errors are those of Recording::open.
 Result<std::string> read_summary(const std::string& path);
 
 }  // namespace tapelens::trace

@@ -28,7 +28,7 @@ void append_item(std::vector<std::byte>& directory, ItemTag tag, const void* byt
   directory.resize((directory.size() + 7) / 8 * 8);
 }
 
-// An item's size has 32 bits; a larger array becomes several items.
+// An item's size has 32 bits, so a larger array needs several items.
 template <class Entry>
 void append_array(std::vector<std::byte>& directory, ItemTag tag, const std::vector<Entry>& entries) {
   constexpr size_t kMost = (size_t{1} << 30) / sizeof(Entry);
@@ -57,7 +57,7 @@ Status SealedWriter::open(const std::string& path, uint32_t mode, const std::str
   path_ = path;
   name_ = name.empty() ? path : name;
   mode_ = mode;
-  // New and ours: a name that others can foresee is one where they can put a link to a file of the user's.
+  // A new file with a random name: at a predictable name, another user can put a link to one of the user's files.
   std::string part = name.empty() ? path + ".XXXXXX.part" : path;
   const int made = name.empty() ? mkostemps(part.data(), 5, O_CLOEXEC)
                                 : ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -135,7 +135,7 @@ Status SealedWriter::finish(const std::string& command, int64_t duration_ns, uin
 
   const uint64_t directory_offset = offset_;
   write_end(directory);
-  // What cannot be written is gone from the buffer then: to close the file would succeed.
+  // Flush first: bytes that a failed write drops from the buffer would let fclose() succeed.
   if (error_ == 0 && std::fflush(file_) != 0) error_ = errno;
   if (summarize && error_ == 0) {
     const std::string summary = summarize(part_);
@@ -143,7 +143,7 @@ Status SealedWriter::finish(const std::string& command, int64_t duration_ns, uin
         std::fseek(file_, static_cast<long>(directory_offset), SEEK_SET) == 0) {
       append_item(directory, ItemTag::summary, summary.data(), summary.size());
       offset_ = directory_offset;
-      write_end(directory);  // longer than what it is written over
+      write_end(directory);  // longer than the bytes that it overwrites
     }
   }
 

@@ -1,4 +1,4 @@
-// Writes a sealed file: columns as they come, in chunks, then the directory. Used by the sealer only.
+// Writes a sealed file: columns in chunks, in the order of arrival, then the directory. Used by the sealer only.
 #pragma once
 
 #include <cstddef>
@@ -26,16 +26,15 @@ class SealedWriter {
   SealedWriter() = default;
   SealedWriter(const SealedWriter&) = delete;
   SealedWriter& operator=(const SealedWriter&) = delete;
-  ~SealedWriter();  // removes what was written when it was not finished
+  ~SealedWriter();  // removes an unfinished file
 
-  // Writes beside it, to a new file of a random name, until it is finished, and replaces what is there; `mode`: its
-  // permissions then. With `name` it is the unfinished file of an Output (trace/output.h), and written as it is; errors
-  // call it by the name.
+  // Writes to a new file with a random name beside `path`; finish() gives it permissions `mode` and replaces `path`.
+  // With `name`, `path` is the unfinished file of an Output (trace/output.h) and is written directly; errors then use
+  // `name`.
   Status open(const std::string& path, uint32_t mode = 0600, const std::string& name = {});
-  // An error is kept until `finish`. Each column of a table must get the same number of rows in the end.
+  // An error is kept until `finish`. All columns of a table must have the same number of rows in the end.
   void write_chunk(const ColumnKey& key, uint32_t process, const void* values, size_t rows);
-  // The file is whole and in its place when this succeeds.
-  // `summarize`: see SealOptions.
+  // On success the file is complete and in its place. `summarize`: see SealOptions.
   Status finish(const std::string& command, int64_t duration_ns, uint64_t events,
                 const std::vector<ProcessSummary>& processes, const Summarize& summarize = {});
   uint64_t bytes() const { return offset_; }

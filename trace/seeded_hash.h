@@ -1,5 +1,5 @@
-// Hashes that differ from process to process: whoever makes a file cannot choose keys of it that collide. No result may
-// depend on them, nor on the order of a table that uses them.
+// Hashes that differ from process to process: the author of a file cannot choose keys that collide. No result may
+// depend on a hash, nor on the order of a table that uses one.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace tapelens::trace {
 
-// Drawn once a process.
+// Drawn once per process.
 uint64_t hash_seed();
 
 // Each bit of the key reaches each bit of the result.
@@ -19,7 +19,7 @@ inline uint64_t seeded_hash(uint64_t key, uint64_t seed) {
   return key ^ key >> 32;
 }
 
-// Of a table whose keys are texts.
+// For tables with text keys.
 struct SeededHash {
   using is_transparent = void;
   size_t operator()(std::string_view text) const;

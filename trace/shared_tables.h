@@ -1,4 +1,4 @@
-// The tables that all processes of a recording share: each thing once, whoever named it first. Used by the sealer.
+// The tables that all processes of a recording share, without duplicates. Used by the sealer.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ class SharedTables {
  public:
   explicit SharedTables(SealedWriter& writer) : sinks_(writer, 0) {}
 
-  // 0 for the empty text. What is not UTF-8 in it is replaced by U+FFFD.
+  // 0 for the empty text. Invalid UTF-8 is replaced by U+FFFD.
   StringId string(std::string_view text);
   FrameId frame(StringId file, StringId function, uint32_t line);
   StackId stack(std::span<const FrameId> frames);  // 0 for the empty stack
   // `extents`: sizes, then strides.
   LayoutId layout(StringId dtype, uint16_t element_bytes, std::span<const uint64_t> extents);
   ModuleId module(StringId path, StringId type);
-  DeviceId device(StringId name);  // 0 past 255 of them
+  DeviceId device(StringId name);  // 0 after 255 devices
   void flush() { sinks_.flush(); }
 
  private:
-  // Keys are the bytes of what is interned.
+  // Keys are the bytes of the interned record.
   using Ids = std::unordered_map<std::string, uint32_t, SeededHash, std::equal_to<>>;
   static std::pair<uint32_t, bool> intern(Ids& ids, std::string_view key);
 

@@ -1,9 +1,9 @@
 // The spool: the file that one recorded process appends to while it runs. Layout only; see spool_writer.h and
 // spool_reader.h. docs/trace-format.md draws it.
 //
-// One header page, then fixed blocks. A thread (a *lane*) claims a block with one atomic add and fills it alone; what
-// it has committed is in the page cache, so it outlives the process however that ends. The block that a thread leaves
-// when it ends goes to a thread that begins, behind a LaneRecord.
+// One header page, then fixed blocks. A thread (a *lane*) claims a block with one atomic add and is its only writer.
+// Committed data is in the page cache, so it survives any end of the process. When a thread ends, the rest of its block
+// goes to a new thread, behind a LaneRecord.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ inline constexpr size_t kBlockPayloadBytes = kBlockBytes - kBlockHeaderBytes;
 enum class SpoolState : uint32_t {
   recording = 0,
   finished = 1,
-  replaced = 2,  // by another program, with exec: a good end, too
+  replaced = 2,  // by another program, with exec: also a regular end
 };
 
 struct SpoolHeader {
@@ -36,28 +36,28 @@ struct SpoolHeader {
   uint64_t start_ticks, start_ns;  // the clock's first anchor; ns are CLOCK_MONOTONIC
   std::atomic<uint64_t> claimed_blocks;
   std::atomic<uint32_t> state;            // SpoolState
-  std::atomic<uint32_t> forked_children;  // added by the children themselves
-  std::atomic<uint64_t> lost[32];         // by Loss: how many
+  std::atomic<uint32_t> forked_children;  // the children increment it
+  std::atomic<uint64_t> lost[32];         // counts by Loss
   std::atomic<uint64_t> lost_since_ticks[32];
-  uint64_t end_ticks, end_ns;  // the clock's last anchor, when the state became another than recording; 0 before
-  uint32_t exit_code;          // of a process that finished, and 1 besides; 0: not known
+  uint64_t end_ticks, end_ns;  // the clock's last anchor, when `state` stopped being recording; 0 before
+  uint32_t exit_code;          // of a finished process, plus 1; 0: not known
   uint32_t reserved;
-  // Blocks whose space on disk was given back (ring.h): written by `tapelens record`, no bound on what the writer does
-  // but that of its size.
+  // Blocks whose disk space was released (ring.h). Written by `tapelens record`. It limits only the size of the file
+  // that the writer grows.
   std::atomic<uint64_t> released_blocks;
-  // After how many steps the recording is to end; 0: with the program. Written by `tapelens record --when`.
+  // Number of steps after which the recording ends; 0: at the end of the program. Written by `tapelens record --when`.
   std::atomic<uint64_t> stop_after_steps;
 };
 static_assert(sizeof(SpoolHeader) <= kSpoolHeaderBytes);
 
 struct BlockHeader {
   uint32_t magic;
-  uint32_t lane;                     // that began it; counts the threads of the process from 1
+  uint32_t lane;                     // the lane that started the block; counts the threads of the process from 1
   uint32_t os_thread;                // gettid()
-  uint32_t number;                   // of this block among its lane's, from 0
-  uint64_t anchor_ticks, anchor_ns;  // one moment in both clocks, when the block was claimed
+  uint32_t number;                   // of this block among its lane's blocks, from 0
+  uint64_t anchor_ticks, anchor_ns;  // one point of time in both clocks, when the block was claimed
   std::atomic<uint32_t> committed;   // bytes of payload that hold whole records (release store per record)
-  std::atomic<uint32_t> finished;    // 1: the checksum is valid, nothing follows in this block
+  std::atomic<uint32_t> finished;    // 1: the checksum is valid, and the block is complete
   uint64_t checksum;                 // XXH3_64 of the committed payload
   uint64_t reserved[2];
 };

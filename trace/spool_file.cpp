@@ -20,8 +20,8 @@ namespace {
 
 constexpr uint64_t kMostReserve = uint64_t{1} << 30;
 
-// Descriptors of the program are the lowest that are free. Ours are far from them, so that one that the program closes
-// and is given again meanwhile, in another thread, is not ours.
+// The program gets the lowest free descriptors. Ours are far above them: the program cannot close one and get the same
+// number in another thread at the same time.
 int lowest_number() {
   struct rlimit limit {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
@@ -35,10 +35,10 @@ Loss loss_of_opening(int error) {
   return Loss::unreachable;
 }
 
-// What stays free on every disk for the program itself: 5 % of it, 1 GiB at most.
+// The reserve that every disk keeps free for the program: 5 % of the disk, 1 GiB at most.
 bool leaves_the_reserve(int file, uint64_t bytes) {
   struct statvfs disk {};
-  if (fstatvfs(file, &disk) != 0 || disk.f_blocks == 0) return true;  // it does not say
+  if (fstatvfs(file, &disk) != 0 || disk.f_blocks == 0) return true;  // the file system does not report its size
   const uint64_t block = disk.f_frsize != 0 ? disk.f_frsize : disk.f_bsize;
   return disk.f_bavail * block >= bytes + std::min(disk.f_blocks * block / 20, kMostReserve);
 }
@@ -51,7 +51,7 @@ bool SpoolFile::is_this(int file) const {
          uint64_t(facts.st_ino) == inode_;
 }
 
-// The file, open for as long as this lives.
+// The file, open for the lifetime of this object.
 class SpoolFile::Descriptor {
  public:
   Descriptor(const SpoolFile& file, Loss& why) {
@@ -68,7 +68,7 @@ class SpoolFile::Descriptor {
   int number() const { return number_; }
 
  private:
-  // False: it makes no sense to try again.
+  // Returns false if another try cannot help.
   bool open(const SpoolFile& file, Loss& why) {
     const int low = ::open(file.path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
     if (low < 0) {
@@ -82,7 +82,7 @@ class SpoolFile::Descriptor {
     }
     const int high = fcntl(low, F_DUPFD_CLOEXEC, lowest_number());
     const int error = errno;
-    // A low number that is another file by now is not ours to close.
+    // If the low number is another file by now, the program owns it: leave it open.
     if (file.is_this(low)) ::close(low);
     if (high < 0) {
       why = Loss::no_descriptor;
@@ -96,7 +96,7 @@ class SpoolFile::Descriptor {
     }
     return true;
   }
-  // Closes what stands at the path in our file's place. What is not that has become the program's own number.
+  // Closes a file that replaced ours at the path. Any other file at that number belongs to the program.
   static void close_other(const char* path, int low) {
     struct stat opened {
     }, named{};
@@ -122,8 +122,8 @@ bool write_zeros(int file, uint64_t offset, uint64_t bytes) {
   return true;
 }
 
-// Reserves space on disk for `bytes` at `offset`; errno on failure. A page that is mapped without its space would be a
-// SIGBUS in the user's program once the disk is full.
+// Reserves disk space for `bytes` at `offset`; returns errno on failure. A mapped page without reserved space would
+// raise SIGBUS in the user's program once the disk is full.
 bool reserve_on_disk(int file, uint64_t offset, uint64_t bytes) {
   int answer;
   do {
@@ -149,7 +149,7 @@ int SpoolFile::create(const char* path) {
   const int file = ::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return errno;
   struct stat facts {};
-  // Whatever the program's umask: it is opened again.
+  // Independent of the program's umask, because later calls open the file again.
   const int error = fchmod(file, 0600) == 0 && fstat(file, &facts) == 0 ? 0 : errno;
   device_ = facts.st_dev;
   inode_ = facts.st_ino;
@@ -172,9 +172,9 @@ void* SpoolFile::extend(uint64_t offset, uint64_t bytes, Loss& why) {
       return nullptr;
     }
     if (!reserve_on_disk(file.number(), offset, bytes)) {
-      if (errno == EBADF) continue;  // closed under our hands
+      if (errno == EBADF) continue;  // another thread closed it
       why = errno == EFBIG ? Loss::file_size_limit : Loss::disk_full;
-      // What was reserved of it goes back: the program may need it. A failure changes nothing for the spool.
+      // Release the reserved part: the program may need it. A failure here does not affect the spool.
       if (is_this(file.number()) && ftruncate(file.number(), off_t(offset)) != 0) why = Loss::disk_full;
       return nullptr;
     }
@@ -186,7 +186,7 @@ void* SpoolFile::extend(uint64_t offset, uint64_t bytes, Loss& why) {
       why = Loss::no_memory;
       return nullptr;
     }
-    // Nothing is written to a mapping before the number is known to have been the file's all along.
+    // Write to the mapping only if the number was our file all the time.
     if (is_this(file.number())) return static_cast<std::byte*>(place) + before;
     munmap(place, before + bytes);
     why = Loss::unreachable;

@@ -1,7 +1,7 @@
-// The file of a spool as its writer, inside the recorded process, reaches it. The numbers of descriptors belong to the
-// program: it may close any of them (os.closerange, as daemons do) and be given the same number for a file of its own.
-// So none is kept. The file is opened by its path for each call, and nothing is done to it before device and inode say
-// that it is the one that was made. libc only, no allocation, no lock: usable in a signal handler.
+// The spool's file, as its writer inside the recorded process accesses it. Descriptors belong to the program: it may
+// close any of them (os.closerange, as daemons do) and get the same number for its own file. So the writer keeps none.
+// Each call opens the file by its path, and modifies it only if device and inode match the created file. libc only, no
+// allocation, no lock: usable in a signal handler.
 #pragma once
 
 #include <climits>
@@ -13,13 +13,14 @@ namespace tapelens::trace {
 
 class SpoolFile {
  public:
-  // Makes the file, exclusively; its path is made absolute. errno on failure, else 0.
+  // Creates the file exclusively and makes its path absolute. Returns errno on failure, else 0.
   int create(const char* path);
-  // Reserves space on disk for `bytes` at `offset`, the present end of the file, and maps them. Null: `why` says why.
+  // Reserves disk space for `bytes` at `offset`, the end of the file, and maps them. On failure returns null and sets
+  // `why`.
   void* extend(uint64_t offset, uint64_t bytes, Loss& why);
-  // Shortens the file. One that cannot be reached stays as it is: a file that is longer than needed is no loss.
+  // Shortens the file. If the file cannot be reached it keeps its length, which loses no data.
   void cut(uint64_t bytes);
-  void remove();  // unless another stands at its path
+  void remove();  // unless another file has its path
 
  private:
   class Descriptor;

@@ -1,5 +1,5 @@
-// A lock that knows which thread holds it. The program may end (`_exit`) in a signal handler that runs in the middle of
-// whatever the lock guards: then whoever asks must not wait for itself. Held for microseconds.
+// A lock that knows its owner thread. The program may end (`_exit`) in a signal handler that interrupts a critical
+// section; the handler must then not wait for its own thread. Held for microseconds.
 #pragma once
 
 #include <sys/syscall.h>
@@ -13,7 +13,7 @@ namespace tapelens::trace {
 
 class SpoolLock {
  public:
-  // False if this very thread holds it, or if others still do after `patience` (0.1 ms each).
+  // False if this thread holds the lock, or if another thread still holds it after `patience` tries of 0.1 ms.
   bool lock(uint32_t patience = UINT32_MAX) {
     const auto self = static_cast<uint32_t>(syscall(SYS_gettid));
     for (uint32_t waited = 0;; ++waited) {
@@ -31,7 +31,7 @@ class SpoolLock {
   std::atomic<uint32_t> holder_{0};
 };
 
-// Unlocks at the end of a scope, if it was locked.
+// Unlocks at the end of the scope if the lock was taken.
 class SpoolGuard {
  public:
   SpoolGuard(SpoolLock& lock, bool is_locked) : lock_(lock), is_locked_(is_locked) {}

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kBlocksBetweenHoles = 16;
 
-// Whether a record can have this many bytes, and what it says of its own tail fits into them.
+// Whether a record may have this many bytes, and its own tail fits into them.
 bool is_whole(const RecordHeader* record, size_t bytes) {
   const RecordShape& shape = shape_of(record->kind);
   if (bytes < shape.bytes) return false;
@@ -29,7 +29,7 @@ bool is_whole(const RecordHeader* record, size_t bytes) {
   return shape.count != nullptr ? tail >= shape.element * shape.count(record) : tail % shape.element == 0;
 }
 
-// An empty file is mapped as nothing.
+// An empty file has a null mapping.
 template <class Mapped>
 bool map(const RegularFile& file, Mapped& mapped) {
   struct stat facts {};
@@ -57,7 +57,7 @@ std::string part_path(const std::string& older) { return older + ".part"; }
 Result<SpoolReader> SpoolReader::open(const std::string& path) {
   for (int i = 0;; ++i) {
     auto reader = open_once(path);
-    // What was left out meanwhile is only in the file that has taken the place of the one that was read.
+    // Blocks that were removed meanwhile exist only in the file that replaced the one read before.
     struct stat now {};
     const uint64_t inode = lstat(older_path(path).c_str(), &now) == 0 ? now.st_ino : 0;
     if (!reader || i == 8 || inode == reader->older_.inode) return reader;
@@ -97,7 +97,7 @@ Result<SpoolReader> SpoolReader::open_once(const std::string& path) {
   f.epoch_ns = header->epoch_ns;
   const SpoolState state{header->state.load(std::memory_order_acquire)};
   f.finished = state == SpoolState::finished || state == SpoolState::replaced;
-  // 256 and above: no such code is written.
+  // 256 and above: no writer stores such a code.
   if (const uint32_t code = header->exit_code; state == SpoolState::finished && code - 1 <= UINT8_MAX) {
     f.exit_code = static_cast<uint8_t>(code - 1);
   }
@@ -114,13 +114,15 @@ Result<SpoolReader> SpoolReader::open_once(const std::string& path) {
     reader.read_older();
   }
 
-  // Threads may have claimed more blocks than there was room for; those were never begun.
+  // Threads may have claimed more blocks than there was room for; the surplus was never begun.
   const uint64_t in_file = (reader.spool_.size - kSpoolHeaderBytes) / kBlockBytes;
   const uint64_t claimed = header->claimed_blocks.load(std::memory_order_acquire);
   const uint64_t blocks = reader.claimed_ = std::min(in_file, claimed);
-  if (state == SpoolState::finished && claimed > in_file) reader.torn_blocks_ += claimed - in_file;  // the file was cut
+  if (state == SpoolState::finished && claimed > in_file)
+    reader.torn_blocks_ += claimed - in_file;  // the file was
+                                               // truncated
   for (uint64_t i = 0; i < blocks; ++i) {
-    // A file can be terabytes of nothing: blocks of which nothing was ever written are passed over, unread.
+    // A sparse file can have terabytes of holes: skip blocks that were never written, without a read.
     if (i % kBlocksBetweenHoles == 0) {
       const off_t data = lseek(file->descriptor(), static_cast<off_t>(kSpoolHeaderBytes + i * kBlockBytes), SEEK_DATA);
       if (data < 0 && errno == ENXIO) break;
@@ -163,11 +165,11 @@ SpoolReader::~SpoolReader() {
 
 bool SpoolReader::reads_alone() const { return flock(locked_, LOCK_EX | LOCK_NB) == 0; }
 
-// ---- what is kept of older steps --------------------------------------------------------------------------------
+// ---- the file of older steps ------------------------------------------------------------------------------------
 
-// It was renamed when it was whole: what is not as it should be was damaged or made up since.
+// The file was renamed when it was complete. Invalid content means that it was damaged or forged later.
 void SpoolReader::read_older() {
-  const auto* header = reinterpret_cast<const SpoolHeader*>(older_.bytes);  // null: it is empty
+  const auto* header = reinterpret_cast<const SpoolHeader*>(older_.bytes);  // null: the file is empty
   const bool is_ours = older_.size >= kSpoolHeaderBytes && header->magic == kOlderMagic &&
                        header->major == kSpoolMajor && header->minor <= kSpoolMinor && header->pid == facts_.pid &&
                        header->wall_ns == facts_.wall_ns;
@@ -178,7 +180,7 @@ void SpoolReader::read_older() {
   }
   for (uint64_t i = 0; i < blocks; ++i) read_block(older_.bytes + kSpoolHeaderBytes + i * kBlockBytes, true);
   const auto& steps = interned(RecordKind::older_steps);
-  if (steps.empty()) {  // nobody knows what its events stand for
+  if (steps.empty()) {  // unknown which events of the spool its events replace
     ++torn_blocks_;
     return;
   }
@@ -203,7 +205,7 @@ std::optional<uint64_t> SpoolReader::place_of(const void* record) const {
   return (static_cast<uint64_t>(at - spool_.bytes) - kSpoolHeaderBytes) / kBlockBytes;
 }
 
-// Whether all events of a finished block are among the older ones; its names then are, too.
+// Whether a finished block has only older events; then the older file has its names, too.
 bool SpoolReader::is_left_out(const BlockHeader& header, const std::byte* payload, uint32_t committed) const {
   if (header.finished.load(std::memory_order_acquire) == 0 || header.number >= reached(header.lane).piece) return false;
   for (uint32_t at = 0; at < committed;) {
@@ -223,8 +225,8 @@ bool SpoolReader::is_left_out(const BlockHeader& header, const std::byte* payloa
 void SpoolReader::read_block(const std::byte* at, bool is_older) {
   const auto* header = reinterpret_cast<const BlockHeader*>(at);
   if (header->magic == 0) {
-    // Claimed by a thread that did not come to begin it, or that a signal stopped in the middle of its header. With
-    // anything in it, its header was overwritten.
+    // A thread claimed it and did not begin it, or a signal stopped the thread inside the header. If it has committed
+    // bytes, its header was overwritten.
     if (is_older || header->committed.load(std::memory_order_acquire) != 0) ++torn_blocks_;
     return;
   }
@@ -250,7 +252,7 @@ void SpoolReader::read_block(const std::byte* at, bool is_older) {
   if (!read_pieces(*header, payload, committed, is_older)) ++torn_blocks_;
 }
 
-// Takes what each lane wrote into a block, up to the first record that is not whole; false if there is one.
+// Adds the pieces of a block by lane, up to the first torn record; false if there is one.
 bool SpoolReader::read_pieces(const BlockHeader& header, const std::byte* payload, uint32_t committed, bool is_older) {
   const bool is_finished = header.finished.load(std::memory_order_acquire) != 0;
   const auto piece_of = [&](uint32_t lane, uint32_t os_thread, uint32_t number, const std::byte* at) {
@@ -290,7 +292,7 @@ bool SpoolReader::read_pieces(const BlockHeader& header, const std::byte* payloa
   return true;
 }
 
-// Leaves out the first bytes of a piece, which are whole records.
+// Skips the first bytes of a piece, which are whole records.
 void SpoolReader::pass_over(Block& block, uint32_t bytes) {
   uint32_t at = 0, events = 0, operators = 0;
   while (at < bytes && at < block.committed) {
@@ -299,7 +301,7 @@ void SpoolReader::pass_over(Block& block, uint32_t bytes) {
     operators += record->kind == RecordKind::operator_begin;
     at += uint32_t{record->words} * 8;
   }
-  if (at != bytes) {  // no record ends there
+  if (at != bytes) {  // not at the end of a record
     ++torn_blocks_;
     return;
   }

@@ -1,8 +1,8 @@
-// Reads a spool that nobody vouches for: every block and record is checked once, when it is opened, and what is torn is
-// left out and counted. Then the events of all lanes come in the order of time. Used by the sealer, tests and benches.
+// Reads an untrusted spool. open() checks every block and record once, leaves out torn ones and counts them. Then it
+// returns the events of all lanes in time order. Used by the sealer, tests and benches.
 //
-// Of a spool whose older steps were left out (ring.h), what is kept of them is in a file beside it, and is read as if
-// it were in the spool: those events come first in each lane, and the spool's own that they stand for are passed over.
+// If a spool's older steps were removed (ring.h), a file beside it keeps the needed records. They are read as if they
+// were in the spool: they come first in each lane, and the spool's own copies are skipped.
 #pragma once
 
 #include <algorithm>
@@ -22,36 +22,37 @@
 
 namespace tapelens::trace {
 
-// What a spool's header says, read once.
+// The contents of a spool's header, read once.
 struct SpoolFacts {
   uint32_t pid = 0, parent_pid = 0;
   uint64_t wall_ns = 0, epoch_ns = 0;
-  bool finished = false;  // or became another program: it ended by itself
+  bool finished = false;  // or replaced by exec: the process ended by itself
   std::optional<uint8_t> exit_code;
   uint32_t forked_children = 0;
   std::array<uint64_t, 32> lost{}, lost_since_ticks{};
   ClockAnchor start{}, end{};
 };
 
-// The file that has what is kept of a spool's older steps: "1.spool" -> "1.older".
+// The file that keeps the needed records of a spool's older steps: "1.spool" -> "1.older".
 std::string older_path(const std::string& spool);
-// Its name while it is written.
+// Its name during the write.
 std::string part_path(const std::string& older);
 inline constexpr uint64_t kOlderMagic = 0x31444c4f5053544cULL;  // "LTSPOLD1"
 
 class SpoolReader {
  public:
-  struct Block {                                  // or a piece of one: where another lane took over, another begins
+  struct Block {                                  // or a piece of one: a lane that takes a block over starts a new
+                                                  // piece
     uint32_t lane, os_thread, number, committed;  // committed: bytes of payload that are whole, valid records
     const std::byte* payload;
     bool whole;                  // false: cut short at a torn record
-    bool follows;                // on the block before it in its lane: nothing is missing between them
-    bool is_older;               // of the file beside the spool
-    bool is_closed;              // nothing is written into it any more
+    bool follows;                // the block before it in its lane: no block is missing between them
+    bool is_older;               // from the file beside the spool
+    bool is_closed;              // the process writes no more to it
     uint32_t events, operators;  // in it
-    uint32_t passed_over;        // bytes before `payload` that are among the older ones
+    uint32_t passed_over;        // bytes before `payload` that the file of older steps replaces
   };
-  // What the file beside the spool says.
+  // The summary in the file beside the spool.
   struct Older {
     std::vector<const OlderPeakRecord*> peaks;
     uint64_t until = 0, steps = 0;
@@ -63,8 +64,8 @@ class SpoolReader {
   };
 
   static Result<SpoolReader> open(const std::string& path);
-  // Whether nobody else reads the spool, nor will before this one is gone: only then may blocks of it be given back.
-  // Every reader holds a shared lock (flock) of it; this makes it the exclusive one. Asked once.
+  // Whether this is the only reader now and for its lifetime: only then may blocks be released. Every reader holds a
+  // shared lock (flock) of the spool; this call makes it exclusive. Call it once.
   bool reads_alone() const;
   SpoolReader(SpoolReader&& other) noexcept;
   SpoolReader& operator=(SpoolReader&&) = delete;
@@ -73,42 +74,42 @@ class SpoolReader {
   const SpoolFacts& facts() const { return facts_; }
   const std::vector<LaneBlocks>& lanes() const { return lanes_; }
   const std::vector<Block>& blocks() const { return blocks_; }  // by lane and number
-  // Records that are no events, of each kind below operator_begin, whatever lane they are on.
+  // Records other than events, by kind (below operator_begin), of all lanes.
   const std::vector<const RecordHeader*>& interned(RecordKind kind) const {
     return interned_[static_cast<size_t>(kind)];
   }
   uint64_t events() const { return events_; }
   uint64_t operators() const { return operators_; }
   uint64_t torn_blocks() const { return torn_blocks_; }
-  // Records of kinds that this reader does not know, which are passed over.
+  // Records of unknown kinds, which are skipped.
   uint64_t unknown_records() const { return unknown_records_; }
   uint64_t file_bytes() const { return spool_.size + older_.size; }
   const std::optional<Older>& older() const { return said_of_older_; }
-  // How far a lane's events are among the older ones; the first piece that is not, and bytes of that one.
+  // The end of a lane's older events: the first piece that is not older, and the number of its bytes that are.
   struct Reached {
     uint32_t piece = 0, bytes = 0;
   };
   Reached reached(uint32_t lane) const;
   const std::map<uint32_t, Reached>& reached() const { return reached_; }  // by lane
-  // Blocks of the spool that were begun and hold anything, and those of them that are passed over, by their place.
+  // Blocks of the spool that were begun and contain data, and the skipped ones among them, by position.
   uint64_t blocks_on_disk() const { return on_disk_; }
-  uint64_t claimed_blocks() const { return claimed_; }  // of the file: these, and what was given back or never begun
+  uint64_t claimed_blocks() const { return claimed_; }  // of the file: these, and the released or unused ones
   const std::vector<uint64_t>& left_out() const { return left_out_; }
-  // The block of the spool that a record is in; nothing: it is among the older ones.
+  // The block of the spool that contains a record; none for a record of the older steps.
   std::optional<uint64_t> place_of(const void* record) const;
-  // No valid id of an interned record is larger: each takes at least 16 bytes of what was committed.
+  // The upper bound of valid ids of interned records: each record takes at least 16 committed bytes.
   uint64_t largest_id() const { return committed_ / 16; }
   std::vector<ClockAnchor> anchors() const;
 
   // Calls visit(const RecordHeader*, size_t lane, uint64_t ticks) for each event of all lanes in the order of ticks,
-  // which never fall within a lane, and gap(size_t lane) where blocks of a lane are missing.
+  // which never decrease within a lane, and gap(size_t lane) where blocks of a lane are missing.
   template <class Visit, class Gap>
   void for_each_event(Visit&& visit, Gap&& gap) const;
 
  private:
   struct Cursor;
   SpoolReader() = default;
-  // A file, mapped.
+  // A mapped file.
   struct Mapped {
     const std::byte* bytes = nullptr;
     size_t size = 0;
@@ -139,11 +140,11 @@ class SpoolReader {
 
 // ---- the merge ------------------------------------------------------------------------------------------------
 
-// A place in a lane: on an event, or past the end.
+// A position in a lane: at an event, or past the end.
 struct SpoolReader::Cursor {
   const std::byte* at = nullptr;
   const std::byte* end = nullptr;
-  uint64_t ticks = 0;  // of the event; never falls
+  uint64_t ticks = 0;  // of the event; never decreases
   const Block* block = nullptr;
   const Block* last_block = nullptr;
   size_t lane = 0;
@@ -151,13 +152,13 @@ struct SpoolReader::Cursor {
   const RecordHeader* record() const { return reinterpret_cast<const RecordHeader*>(at); }
   void skip() { at += size_t{record()->words} * 8; }
 
-  // Goes to the next event at or after `at`; false at the end of the lane.
+  // Advances to the first event at or after `at`; false at the end of the lane.
   template <class Gap>
   bool settle(Gap&& gap) {
     for (;;) {
       while (at < end) {
         if (is_event(record()->kind)) {
-          // What an operator was given of its inputs is part of its begin: no event of another lane comes between.
+          // Input views belong to their operator's begin: no event of another lane comes between.
           if (record()->kind != RecordKind::input_views) ticks = std::max(ticks, ticks_of(record()));
           return true;
         }
@@ -192,7 +193,7 @@ void SpoolReader::for_each_event(Visit&& visit, Gap&& gap) const {
     std::pop_heap(waiting.begin(), waiting.end(), later);
     Cursor cursor = waiting.back();
     waiting.pop_back();
-    // One lane mostly goes on for a while: the heap is asked only when another is earlier.
+    // One lane often has several events in a row: use the heap only when another lane is earlier.
     const uint64_t until = waiting.empty() ? UINT64_MAX : waiting.front().ticks;
     bool more = true;
     do {

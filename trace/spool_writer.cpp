@@ -1,5 +1,5 @@
-// The writer's side of a spool. Runs inside the recorded process: libc and xxhash only, nothing throws, no lock is
-// held but while the file grows, and space on disk is reserved before it is mapped.
+// The writer's side of a spool. Runs inside the recorded process: libc and xxhash only, and never throws. Only growing
+// the file takes a lock. Disk space is reserved before it is mapped.
 #include "trace/spool_writer.h"
 
 #include <sys/mman.h>
@@ -18,18 +18,18 @@ namespace tapelens::trace {
 namespace {
 
 constexpr uint64_t kChunkBlocks = 128;  // 8 MiB
-// Of a ring, that is a file of 8 TiB: its table of chunks takes 16 MiB of addresses.
+// For a ring this is a file of 8 TiB, whose chunk table takes 16 MiB of address space.
 constexpr uint64_t kMostRingBlocks = uint64_t{1} << 27;
-// Past every real number of blocks: whoever claims after the spool was closed is refused.
+// Above every real number of blocks: claims after the spool is closed fail.
 constexpr uint64_t kClosed = uint64_t{1} << 40;
-constexpr uint32_t kLeastLeftOver = 1024;  // bytes: less of a block is not worth another lane's beginning
+constexpr uint32_t kLeastLeftOver = 1024;  // bytes: a smaller rest of a block is not reused
 constexpr uint32_t kPatience = 10'000;     // 1 s: how long the end of the process waits for other threads
 
 struct Anchor {
   uint64_t ticks, ns;
 };
 
-// One moment in both clocks. Taken again if the thread was preempted in between.
+// One point of time in both clocks. Repeated if the thread was preempted in between.
 Anchor take_anchor() {
   Anchor best{};
   uint64_t width = UINT64_MAX;
@@ -50,7 +50,7 @@ void unmap(void* place, size_t bytes) {
   munmap(all.begin, all.bytes);
 }
 
-// What to tell the user of a spool that could not be made.
+// The errno to report to the user for a spool that was not created.
 int error_of(Loss why) {
   switch (why) {
     case Loss::no_memory:
@@ -110,7 +110,7 @@ bool Lane::next_block(size_t bytes) {
   block->number = blocks_++;
   block->anchor_ticks = anchor.ticks;
   block->anchor_ns = anchor.ns;
-  // Last: a block without it was claimed and never begun.
+  // Last: a block without the magic was claimed and never begun.
   std::atomic_ref<uint32_t>(block->magic).store(kBlockMagic, std::memory_order_release);
   enter(block, place, 0);
   return true;
@@ -120,7 +120,7 @@ void Lane::finish() {
   BlockHeader* block = std::exchange(block_, nullptr);
   used_ = capacity_ = 0;
   if (block == nullptr) return;
-  // Not `used_`: what a signal handler interrupted may have counted there and not committed.
+  // Not `used_`: it may include bytes that an interrupted call counted but did not commit.
   block->checksum = checksum_of(payload_, block->committed.load(std::memory_order_relaxed));
   block->finished.store(1, std::memory_order_release);
   writer_->release(block, place_);
@@ -156,7 +156,7 @@ int SpoolWriter::open(const char* path, const SpoolLimits& limits) {
     why = Loss::no_memory;
     return give_up();
   }
-  chunks_ = static_cast<Chunk*>(chunks);  // zero bytes are chunks that are not there
+  chunks_ = static_cast<Chunk*>(chunks);  // a zero chunk is not mapped yet
   can_grow_ = true;
 
   const Anchor anchor = take_anchor();
@@ -214,10 +214,10 @@ BlockHeader* SpoolWriter::claim(uint64_t& place) {
     if (!grow(place + 1, true)) return nullptr;
     ready = ready_blocks_.load(std::memory_order_acquire);
   }
-  if (place + kChunkBlocks / 4 >= ready) grow(ready + 1, false);  // ahead of time, so that threads seldom wait
+  if (place + kChunkBlocks / 4 >= ready) grow(ready + 1, false);  // ahead of time, so that threads rarely wait
 
   std::byte* chunk = chunks_[place / kChunkBlocks].address.load(std::memory_order_acquire);
-  // Its pages come as they are written to: faulted in at once (MADV_POPULATE_WRITE) they were measured to cost more.
+  // Its pages are faulted in on write: faulting them in at once (MADV_POPULATE_WRITE) measured slower.
   return reinterpret_cast<BlockHeader*>(chunk + place % kChunkBlocks * kBlockBytes);
 }
 
@@ -225,11 +225,11 @@ uint64_t SpoolWriter::chunk_bytes(uint64_t chunk) const {
   return std::min(kChunkBlocks, max_blocks_ - chunk * kChunkBlocks) * kBlockBytes;
 }
 
-// Sees to it that `blocks` are ready. Without `wait`: only if no other thread is at it, and a failure stops nothing
-// yet, since the blocks that are ready can still be used.
+// Makes `blocks` ready. Without `wait`: only if no other thread is growing the file, and a failure does not stop the
+// recording yet, because ready blocks remain.
 bool SpoolWriter::grow(uint64_t blocks, bool wait) {
   if (!wait && blocks > max_blocks_) return false;
-  // Refused to a signal handler that interrupted this thread's own growth: that record is lost, and the next is not.
+  // Fails in a signal handler that interrupted this thread's own growth: that record is lost, later ones are not.
   const SpoolGuard guard(growth_, wait ? growth_.lock() : growth_.try_lock());
   if (!guard) return false;
   while (ready_blocks_.load(std::memory_order_relaxed) < blocks) {
@@ -242,7 +242,7 @@ bool SpoolWriter::grow(uint64_t blocks, bool wait) {
   return true;
 }
 
-// Whether the spool may have so many blocks, but for those whose space was given back.
+// Whether the spool may have this many blocks, not counting released ones.
 bool SpoolWriter::has_room(uint64_t blocks) const {
   return blocks <= most_on_disk_ || blocks - most_on_disk_ <= header_->released_blocks.load(std::memory_order_relaxed);
 }
@@ -259,15 +259,15 @@ bool SpoolWriter::grow_by_a_chunk(Loss& why) {
   return true;
 }
 
-// The block is finished and nobody's any more. Its pages are the file's, whose cache keeps them; they are not to count
-// as the program's memory.
+// Unmaps a finished block that no lane owns, so that its pages do not count as the program's memory. They stay in the
+// page cache.
 void SpoolWriter::release(BlockHeader* block, uint64_t place) {
   if (chunks_ == nullptr) return;
   madvise(block, kBlockBytes, MADV_DONTNEED);
   Chunk& chunk = chunks_[place / kChunkBlocks];
   const uint64_t bytes = chunk_bytes(place / kChunkBlocks);
   if (chunk.finished.fetch_add(1, std::memory_order_acq_rel) + 1 < bytes / kBlockBytes) return;
-  // First forgotten, then unmapped: a child that is forked in between must not take the range for its own.
+  // Clear the address before the unmap: a child that is forked in between must not use the range.
   if (std::byte* address = chunk.address.exchange(nullptr, std::memory_order_acq_rel)) unmap(address, bytes);
 }
 
@@ -298,7 +298,7 @@ bool SpoolWriter::take_left_over(Lane& lane, size_t bytes) {
 
 void SpoolWriter::finish_left_overs() {
   const SpoolGuard guard(left_lock_, left_lock_.lock(kPatience));
-  if (!guard) return;  // they stay without a checksum, as after a crash
+  if (!guard) return;  // these blocks keep no checksum, as after a crash
   while (left_count_ > 0) {
     const LeftOver left = left_[--left_count_];
     Lane lane;
@@ -314,22 +314,21 @@ void SpoolWriter::finish(std::optional<int> exit_code) {
   if (header_ == nullptr) return;
   stop();
   finish_left_overs();
-  // Without the lock the file is in the middle of its growth, perhaps in this thread below a signal handler: it stays
-  // as long as it is.
+  // Without the lock the file is being extended, perhaps by this thread below a signal handler: do not shorten it.
   const SpoolGuard guard(growth_, growth_.lock(kPatience));
   if (!can_grow_) return;
   uint64_t kept = 0;
   if (guard) {
     can_grow_ = false;
-    // No block may be claimed past the end that the file is cut to. First every claim is refused by its number, then by
-    // what is ready, and only then the true number is put back.
+    // No block may be claimed past the new end of the file. First raise the claim counter, so that every claim fails.
+    // Then limit the ready blocks. Only then restore the true count.
     const uint64_t claimed = header_->claimed_blocks.fetch_add(kClosed, std::memory_order_acq_rel) % kClosed;
     kept = std::min(claimed, ready_blocks_.load(std::memory_order_relaxed));
     ready_blocks_.store(kept, std::memory_order_release);
     header_->claimed_blocks.store(kept, std::memory_order_release);
   }
   end_clock();
-  if (exit_code) header_->exit_code = (static_cast<uint32_t>(*exit_code) & 0xff) + 1;  // as a parent would see it
+  if (exit_code) header_->exit_code = (static_cast<uint32_t>(*exit_code) & 0xff) + 1;  // as a parent process sees it
   header_->state.store(static_cast<uint32_t>(SpoolState::finished), std::memory_order_release);
   if (guard) file_.cut(kSpoolHeaderBytes + kept * kBlockBytes);
 }
@@ -353,7 +352,7 @@ void SpoolWriter::abandon_in_child() {
   stop();
   if (header_ == nullptr) return;
   header_->forked_children.fetch_add(1, std::memory_order_relaxed);
-  // The child shares the mapping: what its inherited lanes write must not reach the parent's blocks.
+  // The child shares the mapping: its inherited lanes must not write to the parent's blocks.
   const auto make_private = [](void* place, size_t bytes) {
     const Mapping all = mapping_around(place, bytes);
     [[maybe_unused]] void* same = mmap(all.begin, all.bytes, PROT_READ | PROT_WRITE,
@@ -365,7 +364,7 @@ void SpoolWriter::abandon_in_child() {
     if (address != nullptr) make_private(address, chunk_bytes(chunk));
   }
   can_grow_ = false;
-  // Whoever held these is not in the child.
+  // The owners of these locks do not exist in the child.
   growth_.unlock();
   left_lock_.unlock();
 }

@@ -1,5 +1,5 @@
 // Writes a spool from inside the recorded process. Used by profiler/record and by the builders of tests and benches.
-// Needs libc and xxhash only. Nothing here throws; when no room can be had, `reserve` answers null and counts the loss.
+// Needs libc and xxhash only. Never throws; if no room is left, `reserve` returns null and counts the loss.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 namespace tapelens::trace {
 
 struct SpoolLimits {
-  uint64_t max_bytes = uint64_t{8} << 30;  // that the spool takes on disk
-  // Blocks are given back while it is written (ring.h): the file may be far longer than what it takes on disk.
+  uint64_t max_bytes = uint64_t{8} << 30;  // of the spool on disk
+  // Blocks are released during the write (ring.h): the file may be far longer than its size on disk.
   bool is_ring = false;
   uint64_t epoch_ns = 0;  // CLOCK_MONOTONIC; 0: now
 };
@@ -28,8 +28,8 @@ class SpoolWriter;
 // One thread's place in a spool: owned by one thread at a time.
 class Lane {
  public:
-  // Room for a record of `bytes` (a multiple of 8, at most kBlockPayloadBytes), or null when recording has stopped.
-  // Until `commit` nobody sees it.
+  // Room for a record of `bytes` (a multiple of 8, at most kBlockPayloadBytes), or null if the recording has stopped.
+  // Readers do not see it before `commit`.
   void* reserve(size_t bytes) {
     if (__builtin_expect(used_ + bytes > capacity_, 0) && !next_block(bytes)) return nullptr;
     return payload_ + used_;
@@ -38,18 +38,19 @@ class Lane {
     used_ += static_cast<uint32_t>(bytes);
     block_->committed.store(used_, std::memory_order_release);
   }
-  // A record of fixed size, in one go.
+  // Writes a record of fixed size.
   template <class Record>
   bool write(const Record& record) {
     void* place = reserve(sizeof(Record));
     if (place == nullptr) return false;
-    *static_cast<Record*>(place) = record;  // field by field, not by way of the stack
+    *static_cast<Record*>(place) = record;  // field by field, without a copy on the stack
     commit(sizeof(Record));
     return true;
   }
-  // Checksums the block; the lane can go on in a new one. Also in a signal handler that interrupts any of these.
+  // Checksums the block; the lane can continue in a new one. Safe in a signal handler that interrupts any of these
+  // functions.
   void finish();
-  // The thread ends: what is free of its block goes to a lane that begins. It can go on, too.
+  // The thread ends: a new lane takes the rest of its block. The lane may still continue.
   void leave();
   uint32_t number() const { return number_; }
 
@@ -60,36 +61,36 @@ class Lane {
   SpoolWriter* writer_ = nullptr;
   BlockHeader* block_ = nullptr;
   std::byte* payload_ = nullptr;
-  uint64_t place_ = 0;  // of the block among all
+  uint64_t place_ = 0;  // index of the block
   uint32_t used_ = 0, capacity_ = 0, number_ = 0, blocks_ = 0, os_thread_ = 0;
 };
 
 class SpoolWriter {
  public:
-  // Creates `path` (exclusively) and its first chunk. On failure returns errno, else 0.
+  // Creates `path` (exclusively) and its first chunk. Returns errno on failure, else 0.
   int open(const char* path, const SpoolLimits& limits);
-  // Any thread; gives the lane its number. Of a spool that was not opened: one that writes nowhere.
+  // Callable from any thread; numbers the lane. If the spool was not opened, the lane writes nothing.
   void attach(Lane& lane, uint32_t os_thread);
   void count(Loss loss, uint64_t how_many = 1);  // any thread
-  // Whether `tapelens record` wants no more than so many steps.
+  // Whether `tapelens record` asks to stop after this many steps.
   bool is_enough(uint64_t steps) const;
-  // The process ends by itself, with this exit code if it is known: its lanes were finished before, as far as they are
-  // at rest. Async-signal-safe.
+  // The process ends by itself, with this exit code if known. Lanes that are idle were finished before.
+  // Async-signal-safe.
   void finish(std::optional<int> exit_code = {});
-  // Another program takes the place of this one: said before exec, and taken back if that failed. Async-signal-safe.
+  // Another program replaces this one: called before exec, and reverted if exec failed. Async-signal-safe.
   void replaced(bool is_replaced);
-  // After fork, async-signal-safe: counts the child in the shared header, then never writes again. Lanes that the
-  // child inherited write to private memory from here on.
+  // After fork, async-signal-safe: counts the child in the shared header; the child never writes again. The child's
+  // inherited lanes write to private memory from here on.
   void abandon_in_child();
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
-  // Unmaps everything; no lane may be used any more. For tests and benches: a recorded process keeps its spool mapped.
+  // Unmaps the spool; afterwards no lane may be used. For tests and benches: a recorded process keeps its spool mapped.
   void close();
 
  private:
   friend class Lane;
-  // Blocks of the file, mapped together. Mapped one after another as they are needed, since a large range reserved
-  // ahead would count against the program's `ulimit -v`, and unmapped when all of its blocks are finished.
+  // Blocks of the file that are mapped together. Chunks are mapped on demand, because a large reserved range would
+  // count towards the program's `ulimit -v`. A chunk is unmapped when all its blocks are finished.
   struct Chunk {
     std::atomic<std::byte*> address;
     std::atomic<uint32_t> finished;  // blocks
@@ -117,19 +118,19 @@ class SpoolWriter {
   uint64_t most_on_disk_ = 0;          // blocks
   SpoolHeader* header_ = nullptr;
   Chunk* chunks_ = nullptr;
-  SpoolLock growth_;                       // held while the file grows; what is ready is claimed without it
-  std::atomic<uint64_t> ready_blocks_{0};  // blocks whose space is reserved on disk and mapped
+  SpoolLock growth_;                       // held while the file grows; ready blocks are claimed without it
+  std::atomic<uint64_t> ready_blocks_{0};  // blocks that are reserved on disk and mapped
   std::atomic<uint32_t> lanes_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<uint8_t> stopped_by_{0};  // Loss; 0: nothing is counted as lost
-  // Blocks that threads left behind when they ended. Without them each thread that ever ran would cost a block.
+  // Rests of blocks of threads that ended. Without them every thread would cost a block.
   static constexpr size_t kMostLeftOvers = 512;
   SpoolLock left_lock_;
   size_t left_count_ = 0;
   LeftOver left_[kMostLeftOvers] = {};
 };
 
-// The clock of a spool: the time stamp counter where there is one.
+// The clock of a spool: the time stamp counter, if the CPU has one.
 inline uint64_t ticks_now() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();

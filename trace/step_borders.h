@@ -1,5 +1,5 @@
-// Counts the steps of a process as its events come: the end of a step of the optimizer that stepped first is a border,
-// or, from the first of them on, where the program says so: as profiler/observe/steps.h counts.
+// Counts the steps of a process from its events, as profiler/observe/steps.h does. A step ends with a step of the
+// optimizer that stepped first. From the program's first own mark on, only the program's marks end steps.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@ namespace tapelens::trace {
 
 class StepBorders {
  public:
-  // `optimizer`: the string that names it; 0: the first that ends a step. `program`: kProgramStep; 0: it never says so.
+  // `optimizer`: the string that names it; 0: the first optimizer that ends a step. `program`: kProgramStep; 0: the
+  // program sets no marks.
   explicit StepBorders(uint32_t program, uint32_t optimizer = 0)
       : program_(program), optimizer_(optimizer), is_given_(optimizer != 0) {}
 
@@ -31,7 +32,7 @@ class StepBorders {
     if (optimizer_ == 0 || is_first_of_program_) optimizer_ = ended;
     return ended == optimizer_;
   }
-  // Those before the border that event() has just seen are none any more.
+  // Whether event() just saw the first mark of the program, which cancels all earlier borders.
   bool starts_anew() const { return is_first_of_program_; }
   void gap(size_t lane) { open_[lane].clear(); }
   uint32_t optimizer() const { return optimizer_; }
@@ -39,10 +40,10 @@ class StepBorders {
  private:
   uint32_t program_, optimizer_;
   bool is_given_, is_first_of_program_ = false;
-  std::map<size_t, std::vector<uint32_t>> open_;  // by lane: names of those that are stepping
+  std::map<size_t, std::vector<uint32_t>> open_;  // by lane: names of optimizers that are stepping
 };
 
-// The string that is kProgramStep; 0: there is none.
+// The string id of kProgramStep; 0: not in the spool.
 inline uint32_t program_step_of(const SpoolReader& spool) {
   for (const RecordHeader* record : spool.interned(RecordKind::string)) {
     const auto& text = *reinterpret_cast<const StringRecord*>(record);

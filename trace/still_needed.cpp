@@ -13,7 +13,7 @@ constexpr RecordHeader header_of(RecordKind kind, uint8_t flags, uint32_t id = 0
 
 }  // namespace
 
-// What refers to one another in circles is released.
+// Breaks reference cycles.
 StillNeeded::~StillNeeded() {
   for (auto* all : {&live_, &nodes_}) {
     for (auto& [address, item] : *all) item->own.clear();
@@ -21,7 +21,7 @@ StillNeeded::~StillNeeded() {
 }
 
 void StillNeeded::event(const RecordHeader* record, uint32_t lane_number, uint64_t ticks) {
-  // The numbers in between are for what is made up: it comes before the event that shows it.
+  // The odd numbers are for synthetic events: each precedes the event that implies it.
   now_ = {record, now_.order + 2, ticks, lane_number};
   Lane& lane = lanes_[lane_number];
   const auto begin = [&](std::vector<Ref>& open) { open.push_back(item()); };
@@ -107,7 +107,7 @@ void StillNeeded::event(const RecordHeader* record, uint32_t lane_number, uint64
       return begin(lane.ranges);
     case RecordKind::range_end:
       return end(lane.ranges);
-    default:  // a moment of a step that is left out
+    default:  // irrelevant after its step is removed
       return;
   }
 }
@@ -165,7 +165,7 @@ StillNeeded::Ref StillNeeded::allocation_at(uint64_t address) const {
   return address != 0 && at != live_.end() ? at->second : nullptr;
 }
 
-// What is named of a storage that no allocator made is all that is known of it.
+// The only knowledge of a storage that no allocator made is the events that name it.
 StillNeeded::Ref StillNeeded::storage_at(uint64_t address, uint64_t bytes) {
   Ref known = allocation_at(address);
   if (known || address == 0 || bytes == 0) return known;
@@ -204,7 +204,7 @@ void StillNeeded::end_allocation(uint64_t address, Event with) {
   if (!ended->is_foreign) change(ended->begin.record->flags, 0 - ended->bytes);
 }
 
-// Of the same role, name and parameter the last is enough.
+// Only the last role with the same role, name and parameter is needed.
 void StillNeeded::role(const RoleRecord& record) {
   const Ref of = storage_at(record.storage, record.storage_bytes);
   if (!of) return;
@@ -219,7 +219,7 @@ void StillNeeded::role(const RoleRecord& record) {
   if (parameter && parameter != of) of->own.back()->within.push_back(parameter);
 }
 
-// Segments that are reserved, and pieces that are mapped.
+// Reserved segments, and mapped pieces.
 void StillNeeded::segment(const SegmentRecord& record) {
   const uint8_t device = record.header.flags;
   const auto change = static_cast<SegmentChange>(record.header.id);
@@ -260,7 +260,7 @@ void StillNeeded::segment(const SegmentRecord& record) {
   for (const Event& event : left) segments_[{device, as<SegmentRecord>(event.record).address}] = event;
 }
 
-// They are told in any order, but the changes at one address take turns.
+// Reports arrive in any order, but the changes at one address alternate.
 void StillNeeded::outside(const OutsideRecord& record) {
   if (record.change == OutsideChange::ended) {
     ended_outside_.push_back(now_);
@@ -312,7 +312,7 @@ void StillNeeded::save(const SaveRecord& record) {
   if (of) node->second->own.back()->within.push_back(of);
 }
 
-// With its node where it has one, else with what is held.
+// Belongs to its node if it has one, else to the held storage.
 void StillNeeded::held(const HeldRecord& record) {
   const Ref of = allocation_at(record.storage);
   if (!of) return;
@@ -326,7 +326,8 @@ void StillNeeded::variable(const VariableRecord& record) {
   if (const Ref of = allocation_at(record.storage)) of->own.push_back(item());
 }
 
-// Of the evaluations of a node that lives on, the last is enough: whether it was ever used, and what it released.
+// Only the last evaluation of a live node is needed: it shows whether the node was used, and what the evaluation
+// released.
 void StillNeeded::evaluation_end(Lane& lane) {
   if (lane.evaluations.empty()) return lose(Loss::unmatched_event);
   const Ref evaluation = lane.evaluations.back();
@@ -348,7 +349,7 @@ void StillNeeded::release(const Ref& node, Event with) {
   node->own.back()->begin = with;
 }
 
-// ---- what is needed -------------------------------------------------------------------------------------------
+// ---- the needed events --------------------------------------------------------------------------------------
 
 std::vector<StillNeeded::Event> StillNeeded::events() const {
   std::vector<Event> events;

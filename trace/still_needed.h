@@ -1,7 +1,7 @@
-// Follows the events of the steps that are to be left out of a spool, in the order of time, and says which of them a
-// reader of the later ones needs: those by which what is alive at their end was made, saved and named. Used by ring.h.
+// Processes the events of the older steps of a spool in time order, and finds those that later events depend on: the
+// events that made, saved and named memory and nodes that are alive at the end of these steps. Used by ring.h.
 //
-// The rules by which addresses become allocations and nodes are those of process_sealer.h.
+// Addresses become allocations and nodes by the same rules as in process_sealer.h.
 #pragma once
 
 #include <array>
@@ -25,9 +25,9 @@ class StillNeeded {
   StillNeeded& operator=(const StillNeeded&) = delete;
   ~StillNeeded();
 
-  // Records stay where they are for as long as this lives.
+  // Records must stay valid for the lifetime of this object.
   void event(const RecordHeader* record, uint32_t lane, uint64_t ticks);
-  // Records of a lane are missing: what was open on it is not known any more.
+  // Records of a lane are missing: its open intervals are unknown from here on.
   void gap(uint32_t lane);
   void step_ended() { ++step_; }
 
@@ -42,7 +42,7 @@ class StillNeeded {
   struct Peak {
     uint64_t bytes = 0, ticks = 0, step = 0;
   };
-  // By device id, of the devices that were asked for memory. Steps count from 0 at the first event.
+  // By device id, for devices that served an allocation. Steps count from 0 at the first event.
   const std::map<uint8_t, Peak>& peaks() const { return peaks_; }
 
   struct Lost {
@@ -53,22 +53,22 @@ class StillNeeded {
  private:
   struct Item;
   using Ref = std::shared_ptr<Item>;
-  // Something that began and may have ended.
+  // An interval or object that began and may have ended.
   struct Item {
-    Event begin, end;         // a record that is null: it made none of its own; it has not ended
-    std::vector<Ref> within;  // what it is a part of, or refers to
-    std::vector<Ref> own;     // what is needed as long as it is alive
+    Event begin, end;         // null begin: it has no record; null end: it has not ended
+    std::vector<Ref> within;  // the items that contain it, or that it refers to
+    std::vector<Ref> own;     // the items that are needed while it is alive
     uint64_t bytes = 0;       // of an allocation
     bool is_foreign = false;
     bool is_cut = false;  // it was open where records are missing
-    uint32_t number = 0;  // of the call of events() that took it
+    uint32_t number = 0;  // of the call of events() that visited it
   };
   struct Lane {
     std::vector<Ref> operators, module_calls, evaluations, backwards, optimizers, ranges;
   };
   using Place = std::pair<uint8_t, uint64_t>;  // device, address
 
-  Ref item() const;  // of the event that is being looked at
+  Ref item() const;  // of the current event
   Ref item_here(const Lane& lane) const;
   void end(std::vector<Ref>& open);
   template <class Record>
@@ -96,13 +96,13 @@ class StillNeeded {
   std::map<uint32_t, Lane> lanes_;
   std::unordered_map<uint64_t, Ref> live_, nodes_;  // by address
   std::map<Place, Event> segments_;
-  std::map<Place, std::vector<Event>> outside_;  // of one change, without its opposite
+  std::map<Place, std::vector<Event>> outside_;  // of one change, without the opposite change
   std::vector<Event> ended_outside_;
-  std::map<uint8_t, Event> usage_;  // the last of each device
+  std::map<uint8_t, Event> usage_;  // the last usage of each device
   std::map<uint8_t, uint64_t> bytes_;
   std::map<uint8_t, Peak> peaks_;
   std::map<Loss, Lost> lost_;
-  // What the process did not say: ends that are seen by what came after them, parts of what was mapped.
+  // Records that the process did not write: ends that later events imply, parts of mappings.
   std::deque<FreeRecord> made_frees_;
   std::deque<NodeReleaseRecord> made_releases_;
   std::deque<SegmentRecord> made_segments_;

@@ -17,7 +17,7 @@
 namespace tapelens::trace {
 namespace {
 
-// Separate debug files are not looked for: that could ask servers on the network.
+// Does not look for separate debug files: that could query servers on the network.
 int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char**) {
   return -1;
 }
@@ -39,7 +39,7 @@ std::string name_of(Dwarf_Die* die) {
   return name != nullptr ? name : std::string();
 }
 
-// Where an inlined function was called from.
+// The call site of an inlined function.
 void call_site(Dwarf_Die* cu, Dwarf_Die* inlined, SymbolFrame& caller) {
   Dwarf_Attribute attribute;
   Dwarf_Word number = 0;
@@ -74,7 +74,7 @@ struct Symbols::Files {
 
 Symbols::Symbols(std::vector<SymbolMapping> mappings) : mappings_(std::move(mappings)), files_(new Files) {
   std::sort(mappings_.begin(), mappings_.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
-  files_->callbacks.find_elf = dwfl_build_id_find_elf;  // never asked: files are reported by path
+  files_->callbacks.find_elf = dwfl_build_id_find_elf;  // never called: files are reported by path
   files_->callbacks.find_debuginfo = no_debug_file;
   files_->callbacks.section_address = dwfl_offline_section_address;
   files_->dwfl = dwfl_begin(&files_->callbacks);
@@ -88,7 +88,7 @@ Symbols::Symbols(std::vector<SymbolMapping> mappings) : mappings_(std::move(mapp
     auto opened = RegularFile::open(mapping.path);
     if (!opened) continue;
     const char* path = mapping.path.c_str();
-    // What it reports it closes.
+    // elfutils closes the descriptors of reported files.
     if (dwfl_report_elf(files_->dwfl, path, path, opened->descriptor(), mapping.bias, true) != nullptr)
       opened->release();
   }
@@ -110,7 +110,7 @@ const std::vector<SymbolFrame>& Symbols::frames_at(uint64_t return_address) {
   const auto [known, is_new] = files_->known.try_emplace(return_address);
   std::vector<SymbolFrame>& frames = known->second;
   if (!is_new) return frames;
-  const uint64_t address = return_address - 1;  // inside the call
+  const uint64_t address = return_address - 1;  // within the call instruction
   SymbolFrame frame;
   Dwfl_Module* module = files_->dwfl != nullptr ? dwfl_addrmodule(files_->dwfl, address) : nullptr;
   if (module != nullptr) {
@@ -124,8 +124,7 @@ const std::vector<SymbolFrame>& Symbols::frames_at(uint64_t return_address) {
     Dwarf_Die* scopes = nullptr;
     int count = cu != nullptr ? dwarf_getscopes(cu, address - bias, &scopes) : 0;
     if (count > 0) {
-      // Those are the scopes by the text of the program; where it was inlined, by its nesting, is asked of the
-      // innermost.
+      // These scopes follow the source text. The innermost scope gives the nesting of inlined calls.
       Dwarf_Die innermost = scopes[0];
       std::free(scopes);
       scopes = nullptr;

@@ -1,5 +1,5 @@
-// Names for the program counters of a process that may be gone: files and lines from DWARF, functions from symbol
-// tables, by elfutils. Used by the sealer.
+// Symbolizes the program counters of a process, which may have ended. elfutils reads files and lines from DWARF, and
+// functions from symbol tables. Used by the sealer.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ class Symbols {
   explicit Symbols(std::vector<SymbolMapping> mappings);
   ~Symbols();
 
-  // A stack of return addresses, innermost first, as the frames that a reader of the program knows: those of LibTorch,
-  // the C and C++ libraries, the loader and Tapelens are left out, unless there is nothing else: then the innermost is
-  // named. Inlined functions are frames of their own.
+  // Converts a stack of return addresses, innermost first, to frames that a reader of the program knows. Frames of
+  // LibTorch, the C and C++ libraries, the loader and Tapelens are left out; if no other frame remains, the innermost
+  // one is kept. Inlined functions are separate frames.
   std::vector<SymbolFrame> stack(std::span<const uint64_t> return_addresses);
 
  private:
@@ -39,7 +39,7 @@ class Symbols {
   std::unique_ptr<Files> files_;
 };
 
-// Whether frames of this file say nothing to the reader of a training program.
+// Whether the file is a runtime library, whose frames do not help the reader of a training program.
 bool is_runtime_library(const std::string& path);
 
 }  // namespace tapelens::trace

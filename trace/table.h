@@ -1,6 +1,6 @@
-// How a table is declared, once: a struct template of its columns, in schema.h. What the columns are made of is chosen
-// by whoever names the template: values (a row), keys (what finds a column in a file), buffers (the sealer's), columns
-// in memory (the analyzer's). Everything else about a table follows from its declaration.
+// The declaration of tables: each is a struct template of its columns, in schema.h. The user of the template chooses
+// the type of the columns: values (a row), keys (to find a column in a file), buffers (for the sealer), columns in
+// memory (for the analyzer). All other properties of a table follow from its declaration.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace tapelens::trace {
 
 enum class Table : uint8_t;
 
-// How a column's values are turned before compression: as they are, or each minus the one before it.
+// The transformation of a column's values before compression: plain values, or differences between neighbors.
 enum class Transform : uint8_t { plain = 0, delta = 1 };
 
 // ---- a column ---------------------------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ struct Name {
   consteval Name(const char (&literal)[size]) { std::copy_n(literal, size, text); }
 };
 
-// How a value of a type is stored: an unsigned number of 1, 2, 4 or 8 bytes.
+// The stored form of a value type: an unsigned number of 1, 2, 4 or 8 bytes.
 template <class Value>
 struct Storage {
   using Raw = Value;
@@ -75,7 +75,7 @@ constexpr auto to_raw(Value value) {
   }
 }
 
-// The column's number is in files and never used again; `Value` says its unit, or whose rows it names.
+// The column's number is in files and never reused. `Value` gives its unit, or the table whose rows it names.
 template <uint8_t number, Name name, class V, Transform how>
 struct ColumnSpec {
   using Value = V;
@@ -90,7 +90,7 @@ using Plain = ColumnSpec<number, name, Value, Transform::plain>;
 template <uint8_t number, Name name, class Value>
 using Delta = ColumnSpec<number, name, Value, Transform::delta>;
 
-// What finds a column in a file.
+// Identifies a column in a file.
 struct ColumnKey {
   Table table{};
   uint8_t number = 0;  // within the table
@@ -133,7 +133,7 @@ consteval size_t fields() {
 template <template <template <class> class> class T>
 inline constexpr size_t kColumns = detail::fields<Row<T>>();
 
-// The columns of a table, in the order of their declaration, as a tuple of references.
+// The columns of a table in declaration order, as a tuple of references.
 template <size_t count, class Columns>
 constexpr auto tied(Columns& t) {
   static_assert(count >= 1 && count <= 12, "a table has 1 to 12 columns: write the next line below");
@@ -176,7 +176,7 @@ constexpr auto tied(Columns& t) {
   }
 }
 
-// Calls visit(of the first, of the second, ...) for each column of tables of one template.
+// Calls visit(column of the first, column of the second, ...) for each column of tables of one template.
 template <template <template <class> class> class T, class Visit, class... Tables>
 constexpr void for_each_column(Visit&& visit, Tables&... tables) {
   [&]<size_t... column>(std::index_sequence<column...>) {
@@ -188,7 +188,7 @@ constexpr void for_each_column(Visit&& visit, Tables&... tables) {
   (std::make_index_sequence<kColumns<T>>{});
 }
 
-// A column's key with what its declaration says.
+// A column's key with the properties of its declaration.
 template <Table table, class Spec>
 struct Key : Column<typename Spec::Raw>, Spec {
   constexpr Key() : Column<typename Spec::Raw>(table, Spec::kNumber, Spec::kTransform, Spec::kName) {}

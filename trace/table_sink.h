@@ -1,4 +1,4 @@
-// Where the sealer pushes the rows of a table: they are buffered by column and written in chunks.
+// Receives the rows of a table from the sealer, buffers them by column and writes them in chunks.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ class TableSink {
   TableSink(SealedWriter& writer, uint32_t process) : writer_(writer), process_(process) {
     for_each_column<T>(
         [](auto& values) {
-          // Not filled: pages that no value reaches cost nothing.
+          // Not initialized: pages that receive no value cost nothing.
           using Raw = typename std::remove_cvref_t<decltype(values)>::element_type;
           values.reset(new Raw[kChunkRows]);
         },
         buffers_);
   }
 
-  // The row's number, counted from 1: the id of what it holds.
+  // Returns the row's number, counted from 1, which is its id.
   Id push(const Row<T>& row) {
     for_each_column<T>(
         [this](const auto& value, auto& values, auto& total) {
@@ -40,7 +40,7 @@ class TableSink {
     if (++buffered_ == kChunkRows) flush();
     return Id{++rows_};
   }
-  // No column of bytes sums to 2^63 or more: a reader leaves out a table whose column does.
+  // False if a column of bytes sums to 2^63 or more: a reader leaves out such a table.
   bool sums_fit() const { return sums_fit_; }
   void flush() {
     if (buffered_ > 0)
@@ -61,7 +61,7 @@ class TableSink {
   size_t buffered_ = 0;
   uint32_t rows_ = 0;
   T<Buffer> buffers_;
-  T<Total> totals_{};  // of columns of bytes
+  T<Total> totals_{};  // of columns with bytes
   bool sums_fit_ = true;
 };
 

@@ -7,9 +7,10 @@
 namespace tapelens::trace {
 namespace {
 
-// An anchor is exact to some tens of nanoseconds, so lines shorter than this are too crooked to be drawn on.
+// An anchor is exact to some tens of nanoseconds, so shorter lines have an inexact slope.
 constexpr uint64_t kShortestLine = 1'000'000;
-// The last line carries everything after it: a recording whose anchors span less is helped by the sealer's clock.
+// The last line extends to all later ticks. If a recording's anchors span less than this, the sealer's clock extends
+// it.
 constexpr uint64_t kSpanThatIsEnough = 1'000'000'000;
 
 double slope(const ClockAnchor& a, const ClockAnchor& b) {

@@ -1,4 +1,4 @@
-// Turns the ticks of a spool's clock into nanoseconds since the recording began. Used by the sealer.
+// Converts the ticks of a spool's clock to nanoseconds since the recording began. Used by the sealer.
 #pragma once
 
 #include <cstddef>
@@ -7,20 +7,20 @@
 
 namespace tapelens::trace {
 
-// One moment in both clocks.
+// One point of time in both clocks.
 struct ClockAnchor {
   uint64_t ticks;
   uint64_t ns;  // CLOCK_MONOTONIC
 };
 
-// Straight lines from anchor to anchor; before the first and after the last, the nearest line goes on.
+// Linear interpolation between anchors. The nearest line extends before the first and after the last anchor.
 class TickClock {
  public:
-  // Anchors in any order; those that contradict the ones before them are left out. `now` is an anchor of the machine
-  // that seals: it stretches a line that would be too short to be exact, if it is plausible that both are one machine.
+  // Anchors may be in any order; an anchor that contradicts earlier ones is dropped. `now` is an anchor of the sealing
+  // machine. It extends a line that is too short to be exact, if both machines may be the same.
   TickClock(std::vector<ClockAnchor> anchors, uint64_t epoch_ns, ClockAnchor now);
 
-  // Nanoseconds since the epoch, never below 0. Quick for ticks that grow.
+  // Nanoseconds since the epoch, never below 0. Fast for increasing ticks.
   uint64_t ns(uint64_t ticks) {
     while (at_ + 1 < lines_.size() && ticks >= lines_[at_ + 1].ticks) ++at_;
     while (at_ > 0 && ticks < lines_[at_].ticks) --at_;

@@ -1,4 +1,4 @@
-// Strong types shared by everything that writes or reads a recording.
+// Strong types for code that writes or reads a recording.
 #pragma once
 
 #include <compare>
@@ -70,33 +70,33 @@ struct Bytes {
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return {a.value - b.value}; }
 };
 
-// What a storage is to the training run, as far as the program says so.
+// The role of a storage in the training run, as far as the program declares one.
 enum class Role : uint8_t { none = 0, parameter = 1, buffer = 2, gradient = 3, optimizer_state = 4 };
 
-// Where an allocation came from. `foreign` memory was never asked of a LibTorch allocator (from_blob,
-// mmap, made before the recording began): it can be held, but is in no device's sum.
+// The source of an allocation. No watched allocator allocated `foreign` memory (from_blob, mmap, memory older than the
+// recording). It can be held, but no device's sum includes it.
 enum class Origin : uint8_t { allocator = 0, foreign = 1 };
 
-// Data that the recording should hold and does not. Never reused numbers: they are in files.
+// Data that is missing from the recording. The numbers are in files: never reuse one.
 enum class Loss : uint8_t {
   disk_full = 1,          // events that found no room on the disk
   size_limit = 2,         // events past --max-size
   forked_child = 3,       // processes forked after LibTorch was loaded: counted, not recorded
   torn_block = 4,         // blocks of a spool whose checksum or structure is wrong
-  unattributed_save = 5,  // saves whose node or field is not known
+  unattributed_save = 5,  // saves of an unknown node or field
   truncated_text = 6,     // strings or stacks longer than a block holds, or than an import keeps
-  unmatched_event = 7,    // ends without a begin, frees of memory that was never seen
-  unwritable = 8,         // processes whose spool could not be made
-  truncated_spool = 9,    // processes that ended without saying so (killed): what they had not committed
+  unmatched_event = 7,    // ends without a begin, frees of unknown memory
+  unwritable = 8,         // processes that failed to create their spool
+  truncated_spool = 9,    // processes that were killed: the events that they had not committed
   no_memory = 10,         // events for whose block the process had no address space left (ulimit -v)
-  unreachable = 11,       // events whose spool could not be reached by its path any more: moved, removed, chroot
+  unreachable = 11,       // events whose spool was moved, removed or hidden by chroot
   no_descriptor = 12,     // events whose spool could not be opened: every descriptor was in use (ulimit -n)
-  disk_reserve = 13,      // events for which the disk had no more than the reserve that is left to the program
+  disk_reserve = 13,      // events past the reserve of disk space that is kept for the program
   file_size_limit = 14,   // events past the program's own limit of file sizes (ulimit -f)
-  unknown_record = 15,    // records of a kind that the sealer did not know
-  dropped_activity = 24,  // records of memory outside of PyTorch's allocator that CUPTI had no room for
-  dropped_history = 30,   // of an imported snapshot: allocations whose entry its history held no more
-  unknown_action = 31,    // entries of such a history that say what the importer did not know
+  unknown_record = 15,    // records of a kind unknown to the sealer
+  dropped_activity = 24,  // records of external memory that CUPTI dropped for lack of room
+  dropped_history = 30,   // of an imported snapshot: allocations whose entry the bounded history dropped
+  unknown_action = 31,    // entries of such a history with an action unknown to the importer
 };
 
 struct ProcessIndex {

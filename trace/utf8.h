@@ -1,4 +1,4 @@
-// UTF-8 that nobody vouches for.
+// Handles untrusted UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace tapelens::trace {
 
-// The length of the well-formed sequence at the start of `text`, 0 if there is none (Unicode, table 3-7).
+// The length of the well-formed sequence at the start of `text`, or 0 (Unicode, table 3-7).
 size_t sequence_length(std::string_view text);
 
 // `text` with every byte that is not part of well-formed UTF-8 replaced by U+FFFD.

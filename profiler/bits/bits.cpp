@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
-// The versions of a function for several machines are chosen when the library is loaded, before ThreadSanitizer is
-// there. Every aarch64 has what its one version needs.
+// ThreadSanitizer is not initialized when the loader selects a function version (target_clones). aarch64 needs only one
+// version.
 #if defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
 #define TAPELENS_VECTORISED
 #else
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kBlock = 64;
 
-// 64 flags, each 0 or 1, into 8 bytes: eight flags at a time are gathered in the top byte of a product.
+// Packs 64 flags, each 0 or 1, into 8 bytes: a product gathers eight flags at a time in its top byte.
 __attribute__((always_inline)) inline void pack_block(const uint8_t* flags, uint8_t* bits, size_t count) {
   for (size_t i = 0; i < bit_bytes(count); ++i) {
     uint64_t eight;
@@ -28,7 +28,7 @@ __attribute__((always_inline)) inline void pack_block(const uint8_t* flags, uint
 
 __attribute__((always_inline)) inline void spread_block(const uint8_t* bits, uint8_t* flags, size_t count) {
   for (size_t i = 0; i < bit_bytes(count); ++i) {
-    // Bit k of the byte comes to stand alone in byte k, then becomes 0 or 1.
+    // Isolate bit k of the byte in byte k, then reduce it to 0 or 1.
     uint64_t eight = (bits[i] * 0x0101010101010101ULL) & 0x8040201008040201ULL;
     eight = ((eight + 0x7f7f7f7f7f7f7f7fULL) >> 7) & 0x0101010101010101ULL;
     std::memcpy(flags + 8 * i, &eight, 8);

@@ -1,5 +1,5 @@
-// One bit an element: packing what a predicate says of each, and spreading two values by it. Plain loops over blocks of
-// 64 elements that the compiler turns into vector instructions; compiled for the machine's AVX2 where it has it.
+// One bit per element: packs a predicate of each element, and expands bits to two values. Plain loops over blocks of 64
+// elements, which the compiler vectorizes; compiled also for AVX2, for machines with it.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@ namespace tapelens::bits {
 
 inline size_t bit_bytes(size_t count) { return (count + 7) / 8; }
 
-// bit i = low < v < high, or low <= v <= high where `closed`; an infinite bound is none. False: a NaN was among them,
-// `bits` holds nothing of use.
+// bit i = low < v < high, or low <= v <= high if `closed`; an infinite bound always holds. False: a value was NaN, and
+// `bits` is invalid.
 template <class Value>  // float, double
 bool pack_between(const Value* values, size_t count, Value low, Value high, bool closed, uint8_t* bits);
-// The same for types of 16 bits that are converted to float: a few hundred values at a time.
+// The same for 16-bit types, which are converted to float, a few hundred values at a time.
 template <class Half>
 bool pack_between_half(const Half* values, size_t count, float low, float high, bool closed, uint8_t* bits) {
   constexpr size_t kAtOnce = 512;
@@ -27,7 +27,7 @@ bool pack_between_half(const Half* values, size_t count, float low, float high, 
   return true;
 }
 
-// bit i = (value i is `one`). False: some value is neither `one` nor `zero`.
+// bit i = (value i is `one`). False: a value is neither `one` nor `zero`.
 template <class W>  // unsigned, of 8 to 64 bits
 bool pack_equal(const W* values, size_t count, W zero, W one, uint8_t* bits);
 

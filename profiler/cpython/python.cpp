@@ -49,7 +49,7 @@ const Python* load() {
       find(api.ImportGetModule, "PyImport_GetModule") && find(api.FromString, "PyUnicode_FromString") &&
       find(api.CallOneArg, "PyObject_CallFunctionObjArgs") && find(api.CallTwoArgs, "PyObject_CallFunctionObjArgs") &&
       find(api.Call, "PyObject_Call");
-  find(api.Frame_GetLasti, "PyFrame_GetLasti");  // 3.10 has none: lines tell frames apart there
+  find(api.Frame_GetLasti, "PyFrame_GetLasti");  // not in 3.10: lines identify frames there
   return complete ? &api : nullptr;
 }
 
@@ -97,7 +97,8 @@ void raise_later(const Python& api, PyObject* exception) {
   if (api.AddPendingCall(&raise_now, exception) != 0) api.DecRef(exception);
 }
 
-// Of a function, a method, a functools.partial, or an object with __call__. Mocks are partial without end.
+// The code of a function, a method, a functools.partial, or an object with __call__. The depth is limited: mocks nest
+// without end.
 Owned code_of(const Python& api, PyObject* callable, int deepest = 8) {
   if (Owned code = attribute(api, callable, "__code__")) return code;
   const Owned inner = deepest > 0 ? attribute(api, callable, "func") : Owned(api, nullptr);

@@ -1,4 +1,5 @@
-// CPython as far as the probe needs it, found by dlsym: one probe serves every CPython from 3.10, without its headers.
+// The part of CPython that the probe needs, found by dlsym: one probe serves every CPython from 3.10, without its
+// headers.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace tapelens::cpython {
 
-struct PyObject;  // never looked into
+struct PyObject;  // opaque
 
 struct PyMethodDef {  // part of CPython's stable ABI
   const char* name;
@@ -25,7 +26,7 @@ struct Python {
   PyObject* (*GILState_GetThisThreadState)();
   int (*GILState_Ensure)();
   void (*GILState_Release)(int);
-  int (*GILState_Check)();  // whether the calling thread holds the lock
+  int (*GILState_Check)();  // whether the calling thread holds the GIL
   int (*GCDisable)();       // whether it was enabled
   int (*GCEnable)();
   PyObject* (*ThreadState_GetFrame)(PyObject*);
@@ -69,10 +70,10 @@ struct Python {
   PyObject* runtime_error;  // the class RuntimeError
 };
 
-// Null where the process has no interpreter, or one that lacks a function of the above.
+// Null if the process has no interpreter, or one without a function listed above.
 const Python* python();
 
-// The interpreter's lock, held while this lives; of a Python without one nothing. Only for threads that it knows.
+// Holds the GIL during its lifetime; no effect on a Python without a GIL. Only for threads that Python knows.
 class Gil {
  public:
   explicit Gil(const Python& api) : api_(api), state_((++t_count, api.GILState_Ensure())) {}
@@ -82,7 +83,7 @@ class Gil {
   }
   Gil(const Gil&) = delete;
   Gil& operator=(const Gil&) = delete;
-  // Whether one lives on the calling thread: it holds the lock or waits for it.
+  // Whether a Gil object exists on the calling thread, which holds the GIL or waits for it.
   static bool is_here() { return t_count > 0; }
 
  private:
@@ -91,7 +92,7 @@ class Gil {
   int state_;
 };
 
-// While it lives, no cycles are collected, whose finalizers are Python.
+// While it lives, Python does not collect cycles, whose finalizers are Python code.
 class WithoutCollection {
  public:
   explicit WithoutCollection(const Python& api) : api_(api), was_enabled_(api.GCDisable() != 0) {}
@@ -106,7 +107,7 @@ class WithoutCollection {
   bool was_enabled_;
 };
 
-// A reference that is given back.
+// An owned reference, released at the end of its lifetime.
 class Owned {
  public:
   Owned(const Python& api, PyObject* object) : api_(&api), object_(object) {}
@@ -131,23 +132,24 @@ class Owned {
   PyObject* object_;
 };
 
-// May Python be run by this thread now: an interpreter that is neither starting nor ending, and knows the thread.
+// Whether this thread may run Python now: the interpreter is neither starting nor ending, and knows the thread.
 bool python_may_run(const Python& api);
 
-// Whether a handler of the program's signals raised this exception, which the interpreter ran inside of Python code of
-// ours: a frame of its traceback runs the code of a handler that is set, or it is no Exception (KeyboardInterrupt).
+// Whether one of the program's signal handlers raised this exception, in the middle of our Python code. True if a frame
+// of its traceback runs the code of an installed handler, or if it is not an Exception (KeyboardInterrupt).
 bool is_of_handler(const Python& api, PyObject* exception);
 
-// The same for Python code of ours, which raises again what is the program's: tapelens_is_of_handler(exception).
+// The same for our Python code, which re-raises the program's exceptions: tapelens_is_of_handler(exception).
 PyObject* python_is_of_handler(PyObject*, PyObject* exception);
 inline constexpr PyMethodDef kIsOfHandler = {"tapelens_is_of_handler", &python_is_of_handler, kMethO, nullptr};
 
-// For what Python code of ours left as an error: it is forgotten, and this true. Of a handler: false, and the main
-// thread, which alone runs handlers of signals, raises it before its next instruction in Python.
+// Handles an error that our Python code left. Discards it and returns true, unless a signal handler raised it. Then
+// returns false, and the main thread, the only one that runs signal handlers, raises it before its next Python
+// instruction.
 bool forget_error(const Python& api);
 
-// For what came out of Python code of ours that lets no error of its own out: whatever it is, a handler of the
-// program's signals raised it, as that code began or ended, and the program gets it as above.
+// Handles an error from Python code of ours that catches all its own errors: one of the program's signal handlers must
+// have raised it, as that code began or ended. The program gets it as in forget_error().
 void give_error_back(const Python& api);
 
 std::string text_attribute(const Python& api, PyObject* object, const char* name);

@@ -1,4 +1,4 @@
-// PyTorch's own CUDA allocator: found by the name of the pointer to it, called through its virtual functions alone.
+// PyTorch's CUDA allocator: found by the symbol of its pointer, and called only through its virtual functions.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <dlfcn.h>
 
@@ -26,7 +26,7 @@ using c10::CachingDeviceAllocator::TraceEntry;
 using c10::cuda::CUDACachingAllocator::SnapshotInfo;
 using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
 
-// cudaMemGetInfo of the runtime that LibTorch was linked with; null where there is none. Of the current device.
+// cudaMemGetInfo of the CUDA runtime that LibTorch is linked with, for the current device; null without it.
 using MemoryInfo = int (*)(size_t* free, size_t* total);
 MemoryInfo memory_info() {
   static const auto found = [] {
@@ -45,7 +45,8 @@ trace::PoolNumbers pool_of(const c10::MempoolId_t& id) {
   return {static_cast<uint32_t>(id.first), static_cast<uint32_t>(id.second)};
 }
 
-// Of the tracker: whether there is one, and of which GPUs it is listened to, each written under the GPU's lock.
+// State of the tracker: whether it is installed, and which GPUs are recorded. Each entry is written under the GPU's
+// lock.
 std::atomic<bool> g_tracks{false};
 std::array<std::atomic<bool>, 256> g_is_watched{};
 
@@ -53,28 +54,28 @@ bool listens_to(c10::DeviceIndex device) {
   return g_is_watched[static_cast<uint8_t>(device)].load(std::memory_order_relaxed);
 }
 
-// The attach() that runs on this thread.
+// The attach() in progress on this thread.
 struct Attaching {
   record::ThreadState& thread;
   Allocator& allocator;
   Reported* reported;
-  c10::DeviceIndex next = 0;  // whose snapshot is the next to be told of
+  c10::DeviceIndex next = 0;  // the GPU whose snapshot event comes next
 };
 thread_local Attaching* t_attaching = nullptr;
 
 void begin_watch(const Attaching& attaching, c10::DeviceIndex device);
 
-// What a device has, and what the process may have of it. Each is written by whoever has the lock of its allocator.
+// A device's memory and the process's share of it. Written under the lock of the device's allocator.
 struct Limits {
   uint64_t total = 0;
-  double fraction = 1;  // also where the program set none: then nothing is collected
+  double fraction = 1;  // also if the program set none: then no garbage is collected
 };
 std::array<Limits, 256> g_limits;
-// Garbage collection goes by what the process may have: where it is on, that is asked for at each segment, since a
-// program may change it at any time; else once.
+// Garbage collection depends on the process's share. If it is on, read the share at each segment, because a program may
+// change it at any time; else only once.
 std::atomic<bool> g_collects{false};
 
-// After a segment was allocated, outside of any capture: the device is the current one, and may be asked.
+// Called after a segment was allocated, outside of any capture: the device is the current one, and may be queried.
 void note_limits(c10::DeviceIndex device) try {
   Limits& limits = g_limits[static_cast<uint8_t>(device)];
   const std::string number = std::to_string(static_cast<int>(device));
@@ -94,13 +95,13 @@ void note_limits(c10::DeviceIndex device) try {
   note("cuda_memory_allowed:" + number,
        static_cast<uint64_t>(std::round(fraction * static_cast<double>(limits.total))));
 } catch (const std::exception&) {
-  // The fraction is not known then, and what is collected by it is not predicted.
+  // The fraction is then unknown, and garbage collection is not predicted.
 }
 
-// Called by the allocator under the lock of a device.
+// The allocator calls this under the lock of a device.
 void traced(const TraceEntry& entry) {
   if (entry.action_ == TraceEntry::SNAPSHOT && t_attaching != nullptr) {
-    // A snapshot of all GPUs tells of each under its lock, in their order, and does not say which.
+    // A snapshot of all GPUs reports each GPU under its lock, in order, but not its index.
     Attaching* attaching = std::exchange(t_attaching, nullptr);  // not for the snapshot that begin_watch() takes
     begin_watch(*attaching, attaching->next++);
     t_attaching = attaching;
@@ -135,7 +136,7 @@ void traced(const TraceEntry& entry) {
   }
 }
 
-// Under the lock of the device: what it has, and from here on what is told of it.
+// Called under the device's lock: records the existing memory. From here on events of the device are recorded.
 void begin_watch(const Attaching& attaching, c10::DeviceIndex index) {
   const c10::Device device = cuda_device(index);
   const auto snapshot = attaching.allocator.snapshot({0, 0}, /*include_traces=*/false);
@@ -169,7 +170,7 @@ bool can_attach() {
 void attach(record::ThreadState& thread, Reported* reported) {
   Allocator* allocator = observe::cuda_allocator();
   if (allocator == nullptr) return;
-  // One that is not PyTorch's own tells of nothing, and nor does PyTorch's where it caches nothing.
+  // Allocators other than PyTorch's report no events, nor does PyTorch's without caching.
   const char* uncached = getenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
   const std::string name = uncached != nullptr ? "PYTORCH_NO_CUDA_MEMORY_CACHING" : allocator->name();
   if (name != "native") {
@@ -195,7 +196,7 @@ void attach(record::ThreadState& thread, Reported* reported) {
 
 bool is_watched(c10::Device device) {
   if (!device.is_cuda() || listens_to(device.index())) return true;
-  // Nobody else can have begun to listen meanwhile: that takes the device's lock.
+  // No GPU can have become watched meanwhile: that needs the device's lock.
   return !g_is_unwatched.load(std::memory_order_acquire) && !g_tracks.load(std::memory_order_relaxed);
 }
 

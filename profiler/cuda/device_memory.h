@@ -1,20 +1,20 @@
-// What PyTorch's allocator of a device that is not the CPU hands out, takes back, reserves, and could not give.
+// Records the allocations, frees, reservations and failures of PyTorch's allocators for devices other than the CPU.
 //
-// Two sources of one call, in this order, on the thread that called, under the allocator's lock of that device:
-//   the trace tracker (CUDA's own allocator): bytes asked for, stream, pool, segments, when a free is complete;
-//   c10::reportMemoryUsageToProfiler: bytes of the block, and whose device.
-// What the first told waits in the thread's state until the second comes, which writes the record. Allocators of other
-// devices have the second alone; CUDA's that are not PyTorch's own have neither.
+// Each call has two sources of events, in this order, on the calling thread, under the allocator's lock of that device:
+//   the trace tracker (only PyTorch's CUDA allocator): requested bytes, stream, pool, segments, completion of frees;
+//   c10::reportMemoryUsageToProfiler: bytes of the block, and its device.
+// The event of the first waits in the thread's state until the second arrives and writes the record. Allocators of
+// other devices have only the second; CUDA allocators other than PyTorch's have neither.
 //
-// Under that lock nothing here takes a lock that is ever held around it, above all not the interpreter's. Locks that
-// are taken there and by nobody around the allocator's: that of the device names (record/storage.h), those of the
-// interned texts and of the spool's growth. LibTorch is called there in two places. In attach(), once: it asks the
-// allocator for snapshots under the lock of a device. And at the first segment of a device (where garbage is collected,
-// at each) it is asked what part of the device the process may have. The allocator's locks can be taken again by the
-// thread that has them, and no other thread waits for one of them while it holds another.
+// Lock order: under the device's lock, this code takes no lock that is ever held around it, in particular not the GIL.
+// It takes the locks of the device names (record/storage.h), of the interned texts and of the spool's growth, which are
+// never held around the allocator's. It calls LibTorch there in two places. attach() takes snapshots of the allocator
+// under a device's lock, once. At the first segment of a device (at each, with garbage collection) it reads the
+// process's share of the device. The allocator's locks are recursive, and no thread waits for one of them while it
+// holds another.
 //
-// The watch over a GPU begins under its lock, with a snapshot of what it has: what came before is in the snapshot, what
-// comes after is told. Of a thread that allocates on another GPU in that moment nothing is taken but the snapshot; one
+// The watch of a GPU begins under its lock, with a snapshot: the snapshot has the earlier events, and later events are
+// recorded. If another thread allocates on another GPU at that time, only the snapshot records the allocation. A thread
 // that begins an operator waits until the watch has begun, so that no operator allocates unseen.
 #pragma once
 
@@ -28,42 +28,43 @@
 
 namespace tapelens::cuda {
 
-// Once, before the recording of the process begins.
+// Called once, before the recording of the process begins.
 void watch_device_memory();
-// The process ends, by an exit handler: what is still under way is told.
+// Called by an exit handler at the end of the process: writes pending events.
 void finish_device_memory();
 
-// From watch_device_memory() until attach() is done: operators on a device wait for it.
+// True from watch_device_memory() until attach() is done: operators on a device wait for it.
 extern std::atomic<bool> g_is_unwatched;
 
-// caching_allocator.cpp. Whether attach() can settle what there is to watch: false until the program begins to use a
-// device. Asked at operators until then, so it reads and writes nothing.
+// In caching_allocator.cpp. Whether attach() can find the allocators to watch: false until the program begins to use a
+// device. Called at operators until then, so it has no side effects.
 bool can_attach();
-// Once. `reported`: the block whose allocation is being reported, of which the tracker knew nothing yet; its requested
-// bytes are filled in. Or null.
+// Called once. `reported`: the block whose allocation is being reported and which the tracker did not see; receives its
+// requested bytes. Or null.
 struct Reported {
   uint64_t address = 0;
   uint64_t requested = 0;  // 0: not known
 };
 void attach(record::ThreadState& thread, Reported* reported);
-// Whether what is reported of that device is to be written: not what a snapshot will have. Under the device's lock.
+// Whether a reported event of that device must be written, because no snapshot will include it. Under the device's
+// lock.
 bool is_watched(c10::Device device);
 
-// The tracker's events, from reports.cpp's point of view.
+// The tracker's events, as inputs of reports.cpp.
 void allocation_traced(uint64_t address, uint64_t requested, uint64_t stream, trace::PoolNumbers pool);
 void free_requested(uint64_t address);
 void free_completed(uint64_t address, c10::Device device);
 void segment_changed(trace::SegmentChange change, c10::Device device, uint64_t address, uint64_t bytes, uint64_t stream,
                      trace::PoolNumbers pool);
 void out_of_memory_traced(uint64_t device_free);
-// What the recording is to know of a device, by a name.
+// Writes a named property of a device to the recording.
 void note(const std::string& key, uint64_t bytes);
 
-// What was there before the tracker.
+// A block that is older than the tracker.
 struct OlderBlock {
   uint64_t address, requested, rounded, stream;
   trace::PoolNumbers pool;
-  bool waits;  // it is free as far as the program is concerned
+  bool waits;  // the program has freed it
 };
 void older_block(record::ThreadState& thread, const OlderBlock& block, c10::Device device);
 

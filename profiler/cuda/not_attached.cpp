@@ -1,4 +1,4 @@
-// In the place of caching_allocator.cpp where the probe is built without the headers of CUDA.
+// Replaces caching_allocator.cpp if the probe is built without the CUDA headers.
 #include <dlfcn.h>
 
 #include "profiler/cuda/device_memory.h"

@@ -64,7 +64,7 @@ trace::VirtualChange change_of(cupti::VirtualMemory::Change change) {
   return trace::VirtualChange::unmapped;
 }
 
-// What is told comes on any thread, CUPTI's too: a lane of its own.
+// Events arrive on any thread, also CUPTI's: use a separate lane.
 class Recorder : public cupti::Sink {
  public:
   Recorder() { record::g_spool.attach(own_.lane, static_cast<uint32_t>(syscall(SYS_gettid))); }
@@ -88,7 +88,7 @@ class Recorder : public cupti::Sink {
     } catch (...) {
       dropped(activities.size());
     }
-    g_waits.store(true, std::memory_order_relaxed);  // what is in use now is asked at the next operator
+    g_waits.store(true, std::memory_order_relaxed);  // the next operator reads the device's usage
   }
 
   void were(std::span<const cupti::PoolState> pools) override {
@@ -108,8 +108,8 @@ class Recorder : public cupti::Sink {
     }
   }
 
-  // On the program's thread, which may have the lock of PyTorch's allocator: see device_memory.h. A thread that
-  // LibTorch has never run on is in no operator.
+  // On the program's thread, which may hold the lock of PyTorch's allocator: see device_memory.h. A thread on which
+  // LibTorch has never run is in no operator.
   void called(uint32_t call) override {
     if (!record::is_recording()) return;
     const auto* thread = static_cast<const observe::Thread*>(*observe::g_inject->thread_slot());
@@ -142,7 +142,7 @@ class Recorder : public cupti::Sink {
 
   void dropped(uint64_t records) override { record::g_spool.count(trace::Loss::dropped_activity, records); }
 
-  // The session is over.
+  // The session has ended.
   void ended() {
     if (!record::is_recording()) return;
     const std::lock_guard lock(lock_);
@@ -167,7 +167,7 @@ class Recorder : public cupti::Sink {
   }
   void write(const trace::OutsideRecord& record) { own_.lane.write(record); }
 
-  std::mutex lock_;  // of the lane: CUPTI's thread may still be at its last buffer when the session ends
+  std::mutex lock_;  // guards the lane: CUPTI's thread may still process its last buffer when the session ends
   ThreadState own_;
 };
 
@@ -180,7 +180,7 @@ void not_recorded(ThreadState& thread, const std::string& why) {
   record::write_information(thread, "cupti", why);
 }
 
-// Of the program that calls CUPTI from there.
+// The tool in the program that calls CUPTI from this address.
 std::string tool_at(const void* address) {
   Dl_info found;
   if (dladdr(address, &found) == 0 || found.dli_fname == nullptr) return "another tool";
@@ -211,7 +211,7 @@ Subscribe g_subscribe;
 SubscribeV2 g_subscribe_v2;
 Register g_register;
 
-// Clients begin with one of these; that is their first call of CUPTI which takes it from another.
+// Clients begin with one of these: it is their first CUPTI call that takes CUPTI from another client.
 int subscribe(void** subscriber, void* callback, void* data) {
   if (record::is_recording()) give_way(__builtin_return_address(0));
   return g_subscribe(subscriber, callback, data);
@@ -247,7 +247,7 @@ bool watch_outside() {
 void begin_outside(ThreadState& thread) {
   State waits = State::waits;
   if (!g_state.compare_exchange_strong(waits, State::begins)) return;
-  // Who began before the probe was there.
+  // It began before the probe was loaded.
   if (torch::profiler::impl::profilerEnabled()) {
     g_state.store(State::over, std::memory_order_release);
     return not_recorded(thread, "torch.profiler had CUPTI before it began");

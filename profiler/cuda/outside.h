@@ -1,22 +1,22 @@
-// Memory outside of PyTorch's allocator (`tapelens record --cupti`): what CUPTI tells of the driver's, into the
-// recording, and how much of each device is in use, as NVML says.
+// External memory (`tapelens record --cupti`): records the driver's allocations as CUPTI reports them, and each
+// device's usage from NVML.
 //
-// CUPTI is one client's at a time. Whoever of the program wants it (torch.profiler) gets it: the session ends before
-// their call goes on, and the recording has from when on nothing is known. The functions with which they begin are
-// behind slots of the preload library; a client that finds them with dlsym is told by CUPTI that another has it.
+// CUPTI serves one client at a time. If the program wants it (torch.profiler), the session ends before the program's
+// call continues, and the recording notes the time from which on nothing is known. The functions with which clients
+// begin have slots in the preload library. A client that finds them with dlsym gets CUPTI's error for a second client.
 #pragma once
 
 #include "profiler/record/thread_state.h"
 
 namespace tapelens::cuda {
 
-// Once, before the program can use CUPTI. Whether it is wanted at all.
+// Called once, before the program can use CUPTI. Returns whether it is requested at all.
 bool watch_outside();
-// Outside of the allocator's locks, when the program has begun to use a device; does nothing more than once.
+// Called outside of the allocator's locks, when the program has begun to use a device. Later calls have no effect.
 void begin_outside(record::ThreadState& thread);
-// The process ends, or its recording.
+// The process, or its recording, ends.
 void finish_outside();
-// usage.cpp: of each device that has a context. Nothing where there is no NVML.
+// In usage.cpp: writes the usage of each device that has a context. No effect without NVML.
 void write_device_usage(record::ThreadState& thread);
 
 }  // namespace tapelens::cuda

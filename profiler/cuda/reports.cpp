@@ -28,7 +28,7 @@ using Call = ThreadState::DeviceCall;
 
 ThreadState& this_thread() { return *observe::this_thread().recording; }
 
-// Nothing of ours may pass through the allocator of the program.
+// Keeps our exceptions from passing through the program's allocator.
 template <class Do>
 void guarded(Do what) noexcept {
   try {
@@ -40,9 +40,9 @@ void guarded(Do what) noexcept {
 
 bool g_wants_outside = false;  // --cupti
 std::atomic<uint64_t> g_usage_ticks{0};
-constexpr uint64_t kUsageTicks = 100'000'000;  // between two looks at what is in use: some 30 ms
+constexpr uint64_t kUsageTicks = 100'000'000;  // between two reads of the usage: about 30 ms
 
-// After memory was taken or given back: what is in use then, soon. One thread at a time.
+// Called after memory was reserved or released: reads the usage soon. One thread at a time.
 void look_outside(ThreadState& thread) {
   g_waits.store(false, std::memory_order_relaxed);
   if (!g_wants_outside) return;
@@ -58,7 +58,7 @@ void look_outside(ThreadState& thread) {
   is_looking.clear(std::memory_order_release);
 }
 
-// Attaches once it can. Any thread may ask; false: another one is at it.
+// Attaches as soon as possible. Callable from any thread; false: another thread is attaching.
 bool look(ThreadState& thread, Reported* reported) {
   if (!can_attach()) return true;
   static std::atomic_flag is_looking = ATOMIC_FLAG_INIT;
@@ -78,7 +78,7 @@ bool look(ThreadState& thread, Reported* reported) {
   return true;
 }
 
-// `stack`: of one that no operator made; the allocator's lock is held.
+// `stack`: of an allocation outside of operators. Called with the allocator's lock held.
 void write_allocation(ThreadState& thread, const trace::DeviceAllocationRecord& fields, c10::Device device,
                       uint32_t stack = 0) {
   trace::DeviceAllocationRecord record = fields;
@@ -101,7 +101,7 @@ void allocated(uint64_t address, uint64_t rounded, c10::Device device) {
     call = {};
     Reported reported{address, 0};
     if (g_is_unwatched.load(std::memory_order_acquire)) look(thread, &reported);
-    if (!is_watched(device)) return;  // the snapshot will have it
+    if (!is_watched(device)) return;  // the snapshot will include it
     call.bytes = reported.requested != 0 ? reported.requested : rounded;
   }
   write_allocation(thread, {{}, 0, address, call.bytes, rounded, call.stream, call.pool, 0, 0}, device,
@@ -120,7 +120,7 @@ using ReportMemory = void (*)(void*, int64_t, size_t, size_t, c10::Device);
 ReportMemory g_report_memory;
 
 void report_memory(void* data, int64_t bytes, size_t allocated_bytes, size_t reserved_bytes, c10::Device device) {
-  // The CPU's are told by its own allocator; what comes here of it comes while torch.profiler asks for it.
+  // The CPU allocator reports its own events. CPU events arrive here only while torch.profiler requests them.
   if (is_recording() && !device.is_cpu() && data != nullptr && bytes != 0) {
     guarded([&] {
       if (bytes > 0) {
@@ -158,8 +158,8 @@ void watch_device_memory() {
   g_report_memory = reinterpret_cast<ReportMemory>(inject.real(TAPELENS_report_memory));
   g_report_out_of_memory = reinterpret_cast<ReportOutOfMemory>(inject.real(TAPELENS_report_out_of_memory));
   if (g_report_memory == nullptr || g_report_out_of_memory == nullptr) return;
-  // Looked at from the first operator on. Not here: nothing is recorded yet, and this thread has the dynamic loader's
-  // lock, which a thread may wait for that has the allocator's.
+  // Attach from the first operator on. Not here: the recording has not begun, and this thread holds the dynamic
+  // loader's lock, for which a thread with the allocator's lock may wait.
   g_wants_outside = watch_outside();
   g_is_unwatched.store(true, std::memory_order_relaxed);
   g_waits.store(true, std::memory_order_relaxed);
@@ -199,7 +199,7 @@ void free_completed(uint64_t address, c10::Device device) {
     ThreadState& thread = this_thread();
     Call& call = thread.device_call;
     if (call.kind == Call::Kind::free && call.address == address) {
-      call.is_complete = true;  // within the same call, as almost always
+      call.is_complete = true;  // within the same call, as in almost all cases
     } else {
       write_free(thread, RecordKind::free, address, device);
     }

@@ -1,4 +1,4 @@
-// How much of a device is in use, by all processes: NVML says so without a context, a stream or a capture of CUDA's.
+// The usage of a device by all processes: NVML reports it without a CUDA context, stream or capture.
 #include <dlfcn.h>
 
 #include <array>
@@ -16,10 +16,10 @@ struct Memory {  // nvmlMemory_t
   unsigned long long total, free, used;
 };
 
-// Of NVML and of the CUDA runtime, both as the program has them.
+// NVML and the CUDA runtime, as loaded by the program.
 struct Libraries {
   int (*memory_info)(void* device, Memory*) = nullptr;
-  std::array<void*, kMostDevices> handles{};  // of NVML, as CUDA numbers the devices; null: not known
+  std::array<void*, kMostDevices> handles{};  // of NVML, in CUDA's order of devices; null: not known
   size_t count = 0;
 };
 
@@ -28,7 +28,7 @@ Function find(void* library, const char* name) {
   return library != nullptr ? reinterpret_cast<Function>(dlsym(library, name)) : nullptr;
 }
 
-// What CUDA calls 0 is not NVML's 0 where CUDA_VISIBLE_DEVICES says otherwise: they agree on PCI addresses.
+// CUDA_VISIBLE_DEVICES changes CUDA's numbers but not NVML's: the devices are matched by PCI address.
 Libraries open() {
   Libraries made;
   void* cuda = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_LAZY);

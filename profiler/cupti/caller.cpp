@@ -22,7 +22,7 @@ struct FoundObject {
 using FindObject = int (*)(void*, FoundObject*);
 
 FindObject g_find_object = nullptr;
-std::string* g_program = nullptr;  // the loader has no name for it
+std::string* g_program = nullptr;  // the path of the program, for which the loader has no name
 
 std::string_view library_at(uintptr_t counter) {
   FoundObject found{};
@@ -55,7 +55,7 @@ void prepare_caller() {
 std::string_view calling_library() {
   if (g_find_object == nullptr) return {};
   struct Walk {
-    bool is_below_us = false;  // in CUDA's own libraries, or past them
+    bool is_below_us = false;  // in or past CUDA's own libraries
     std::string_view found;
     int frames = 0;
   } walk;

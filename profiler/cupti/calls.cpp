@@ -8,8 +8,8 @@ namespace {
 
 // CUpti_driver_api_trace_cbid
 constexpr uint32_t kVirtual[] = {kMemCreate, kMemRelease, kMemMap, kMemUnmap, kMemRetain};
-// What hands out memory of a device. The runtime's functions call the driver's; an activity has the number of one of
-// the two calls.
+// Functions that allocate device memory. The runtime's functions call the driver's; an activity has the number of one
+// of the two calls.
 constexpr uint32_t kDriver[] = {
     243,  // cuMemAlloc_v2
     244,  // cuMemAllocPitch_v2
@@ -48,7 +48,7 @@ Result enable_calls(const Functions& functions, Subscriber subscriber) {
 std::optional<VirtualMemory> virtual_memory(uint32_t function, const CallbackData& call) {
   using Change = VirtualMemory::Change;
   const auto now = monotonic_ns();
-  // What is taken back may be somebody else's before the function ends: it was, when the function began.
+  // Another thread may get freed memory before the function ends: use the time when the function began.
   const auto before = call.from_enter_to_exit != nullptr ? *call.from_enter_to_exit : now;
   switch (function) {
     case kMemCreate: {

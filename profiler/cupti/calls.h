@@ -1,4 +1,4 @@
-// The functions of CUDA whose calls are told of, and what they say of virtual memory.
+// The CUDA functions whose calls are reported, and their effects on virtual memory.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace tapelens::cupti {
 
-// Asks for callbacks. Not success: those of virtual memory cannot be had; what was asked for ends with the
-// subscription. Others that a version does not have are left out: of these calls no operator is known.
+// Enables the callbacks. On failure, those of virtual memory are unavailable; enabled callbacks end with the
+// subscription. Other functions may be missing in a CUPTI version: the operators of their calls are then unknown.
 Result enable_calls(const Functions& functions, Subscriber subscriber);
-// At the exit of a function of virtual memory that succeeded: what it did. None of memory of the host.
+// The effect of a virtual memory function that succeeded, at its exit. None for host memory.
 std::optional<VirtualMemory> virtual_memory(uint32_t function, const CallbackData& call);
 
 }  // namespace tapelens::cupti

@@ -1,4 +1,4 @@
-// One moment in two clocks.
+// One point of time in two clocks.
 #pragma once
 
 #include <time.h>
@@ -19,7 +19,7 @@ struct Moment {
   Value other{};
 };
 
-// Both clocks are read in turn; a thread that was stopped in between reads them again.
+// Reads both clocks in turn; a thread that was preempted in between reads them again.
 template <class Read>
 auto same_moment(Read read) -> Moment<decltype(read())> {
   constexpr uint64_t kClose = 20'000;

@@ -1,6 +1,6 @@
-// What of CUPTI's C interface is used here, declared by ourselves: nothing of CUPTI is linked or included, since a
-// recording is made with whichever version the program's PyTorch has. Where a build has CUPTI's headers (the wheel
-// nvidia-cuda-cupti), tests/unit/cupti_layout_test.cpp compares these with them.
+// The used part of CUPTI's C interface, declared here: nothing of CUPTI is linked or included, because a recording uses
+// the CUPTI version of the program's PyTorch. In builds with CUPTI's headers (the wheel nvidia-cuda-cupti),
+// tests/unit/cupti_layout_test.cpp compares these declarations with them.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace tapelens::cupti {
 
-// CUptiResult; those that are told apart.
+// CUptiResult; only the values that are distinguished.
 enum class Result : int {
   success = 0,
   max_limit_reached = 12,
@@ -52,8 +52,8 @@ struct ActivityHeader {
   uint32_t kind;
 };
 
-// CUpti_ActivityMemory4. Its versions since CUDA 11.1 begin alike; `source` is there where
-// cuptiActivityEnableAllocationSource is. Records begin at multiples of 8.
+// CUpti_ActivityMemory4. All versions since CUDA 11.1 have the same start. `source` exists if
+// cuptiActivityEnableAllocationSource does. Records are aligned to 8.
 struct MemoryActivity {
   uint32_t kind;
   uint32_t operation;
@@ -76,12 +76,12 @@ struct MemoryActivity {
     uint64_t address;
     uint64_t release_threshold;
     uint64_t reserved;  // bytes that the pool has
-    uint64_t used;      // of them
+    uint64_t used;      // bytes of `reserved` in use
   } pool;
-  const char* source;  // the path of the library that asked for the memory
+  const char* source;  // the path of the library that requested the memory
 };
 inline constexpr size_t kWithoutSource = offsetof(MemoryActivity, source);
-// Of the first version, CUpti_ActivityMemory2, which ends with the size of the pool.
+// The size of the first version, CUpti_ActivityMemory2, which ends with the size of the pool.
 inline constexpr size_t kShortest = kWithoutSource - sizeof(uint64_t);
 
 // CUpti_ActivityMemoryPool3; the second version ends with `used`.
@@ -154,11 +154,11 @@ struct RetainParameters {
   void* address;
 };
 
-// CUpti_SubscriberParams as it was at first: CUPTI is told by `bytes` that later fields are not there.
+// CUpti_SubscriberParams in its first version: `bytes` tells CUPTI that later fields do not exist.
 struct SubscriberParameters {
   size_t bytes;
   const char* name;
-  char* holder;  // who has the subscription, if another one has
+  char* holder;  // the current subscriber, if another tool is subscribed
   size_t holder_room;
 };
 
@@ -167,7 +167,7 @@ using Callback = void (*)(void* data, Domain domain, uint32_t function, const Ca
 using RequestBuffer = void (*)(uint8_t** buffer, size_t* bytes, size_t* most_records);
 using CompleteBuffer = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t bytes, size_t valid);
 
-// The functions that are called. Those marked so are null in versions that have none.
+// The CUPTI functions in use. Those marked "or null" do not exist in all versions.
 struct Functions {
   Result (*get_version)(uint32_t*) = nullptr;
   Result (*get_result_string)(Result, const char**) = nullptr;

@@ -8,7 +8,7 @@ namespace tapelens::cupti {
 
 std::optional<Functions> find_functions() {
   for (const char* name : {"libtorch_cpu.so", "libcupti.so.13", "libcupti.so.12"}) {
-    // Names are looked up in a library and in those that it needs.
+    // dlsym searches a library and its dependencies.
     void* handle = dlopen(name, RTLD_NOLOAD | RTLD_LAZY);
     if (handle == nullptr) continue;
     Functions found;

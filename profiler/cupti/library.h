@@ -1,4 +1,4 @@
-// Where the process has its CUPTI.
+// Finds the process's CUPTI.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace tapelens::cupti {
 
-// Of the copy that PyTorch loaded, else of any that is loaded. None if there is none, or it lacks what is needed: a
-// second copy, loaded by us, would be another CUPTI than the program's.
+// The functions of the copy that PyTorch loaded, else of any loaded copy. None if no copy is loaded, or if it lacks a
+// needed function: a second copy, loaded here, would be separate from the program's CUPTI.
 std::optional<Functions> find_functions();
 
 }  // namespace tapelens::cupti

@@ -9,7 +9,7 @@
 namespace tapelens::cupti {
 namespace {
 
-// CUPTI's time, in ours. Nothing happens later than now.
+// Converts CUPTI's time to CLOCK_MONOTONIC, at most `now`.
 uint64_t happened(uint64_t timestamp, const Moment<uint64_t>& now) {
   return now.ns - std::min(now.ns, now.other - std::min(now.other, timestamp));
 }
@@ -39,7 +39,7 @@ void add(const PoolActivity& record, const Moment<uint64_t>& now, Happened& to) 
       {is_destroyed, record.device, record.address, record.reserved, record.used, happened(record.timestamp, now)});
 }
 
-// The first `bytes` of a record at `at`, which has at most `left`; none: it is cut.
+// The first `bytes` of a record at `at`, with `left` bytes remaining in the buffer; none if it is cut.
 template <class Record>
 std::optional<Record> copied(const uint8_t* at, size_t left, size_t bytes) {
   if (left < bytes) return {};
@@ -59,7 +59,7 @@ void read_records(const Functions& functions, std::span<uint8_t> buffer, bool na
   const uint8_t* last = nullptr;
   while (functions.get_next_record(buffer.data(), buffer.size(), &at) == Result::success && at != nullptr) {
     const auto* begin = reinterpret_cast<const uint8_t*>(at);
-    if (begin < buffer.data() || (last != nullptr && begin <= last)) return;  // it must come to an end
+    if (begin < buffer.data() || (last != nullptr && begin <= last)) return;  // they increase, so the loop ends
     last = begin;
     const size_t left = static_cast<size_t>(buffer.data() + buffer.size() - begin);
     if (begin > buffer.data() + buffer.size() || left < sizeof(ActivityHeader)) return;

@@ -1,4 +1,4 @@
-// From a buffer of CUPTI's to what happened.
+// Decodes a CUPTI buffer.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct Happened {
   std::vector<PoolState> pools;
 };
 
-// Appends the activities of memory in a buffer, whatever else is in it. `names_sources`: records have MemoryActivity::
-// source, and what pools have. A record that does not lie in the buffer as a whole ends it. The texts are CUPTI's,
-// which keeps them.
+// Appends the memory activities in a buffer, and skips other records. `names_sources`: records have
+// MemoryActivity::source, and the sizes of pools. Stops at a record that is not completely in the buffer. CUPTI owns
+// the texts and keeps them.
 void read_records(const Functions& functions, std::span<uint8_t> buffer, bool names_sources, Happened& happened);
 
 }  // namespace tapelens::cupti

@@ -12,7 +12,7 @@
 namespace tapelens::cupti {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{64} << 10;  // some 480 records: programs make few
+constexpr size_t kBufferBytes = size_t{64} << 10;  // about 480 records: programs make few
 constexpr uint32_t kFlushMs = 200;
 constexpr uint32_t kFirstWithMemory2 = 14;  // CUDA 11.1
 
@@ -23,16 +23,16 @@ struct Session {
   bool names_sources = false;
 };
 
-// The lock of the session's begin and end; CUPTI is called with it, and calls us back.
+// The lock for begin and end of the session. It is held during calls of CUPTI, which calls back.
 std::mutex g_lock;
-std::mutex g_telling;  // of what is told; nothing of CUPTI or of the program is called with it
-Session g_session;     // does not change while it is on
+std::mutex g_telling;  // serializes calls of the Sink; not held during calls of CUPTI or of the program
+Session g_session;     // does not change during the session
 std::atomic<bool> g_is_on{false};
 
 void request_buffer(uint8_t** buffer, size_t* bytes, size_t* most_records) {
   *buffer = static_cast<uint8_t*>(std::aligned_alloc(8, kBufferBytes));
   *bytes = *buffer != nullptr ? kBufferBytes : 0;
-  *most_records = 0;  // as many as there is room for
+  *most_records = 0;  // no limit
 }
 
 void complete_buffer(void* context, uint32_t stream, uint8_t* buffer, size_t, size_t valid) noexcept {
@@ -44,7 +44,7 @@ void complete_buffer(void* context, uint32_t stream, uint8_t* buffer, size_t, si
     if (s.functions.get_dropped(context, stream, &dropped) != Result::success) dropped = 0;
     try {
       if (valid > 0) read_records(s.functions, {buffer, valid}, s.names_sources, happened);
-    } catch (...) {  // no memory: as if CUPTI had had none
+    } catch (...) {  // out of memory: count the buffer as dropped
       ++dropped;
     }
     const std::lock_guard lock(g_telling);
@@ -55,7 +55,7 @@ void complete_buffer(void* context, uint32_t stream, uint8_t* buffer, size_t, si
   std::free(buffer);
 }
 
-// A function of CUDA begins or ends on this thread.
+// A CUDA function begins or ends on this thread.
 void called(void*, Domain domain, uint32_t function, const CallbackData* call) noexcept {
   if (!g_is_on.load(std::memory_order_acquire) || call == nullptr) return;
   const Session& s = g_session;
@@ -98,7 +98,7 @@ Result subscribe(const Functions& f, Subscriber* subscriber, std::span<char> hol
   return f.subscribe_v2(subscriber, called, nullptr, &parameters);
 }
 
-// What was begun, in reverse.
+// Reverts begin(), in reverse order.
 void release(const Session& s) {
   if (s.functions.flush_period != nullptr) s.functions.flush_period(0);
   s.functions.disable(kMemory2);
@@ -106,7 +106,7 @@ void release(const Session& s) {
     s.functions.disable(kMemoryPool);
     s.functions.enable_source(0);
   }
-  s.functions.flush_all(kForced);  // while it is ours: who comes next must not be given our buffers
+  s.functions.flush_all(kForced);  // before the end of the subscription: the next client must not get our buffers
   s.functions.unsubscribe(s.subscriber);
 }
 
@@ -136,7 +136,7 @@ std::string begin(const Functions& functions, Sink& sink) {
   }
   if (result == Result::success) result = functions.enable(kMemory2);
   if (result == Result::success) {
-    // Without it a pool is as its last allocation or free had it: what is trimmed later is not known.
+    // Without it, a pool's state is that of its last allocation or free: later trims are not known.
     if (names_sources) functions.enable(kMemoryPool);
     if (functions.flush_period != nullptr) functions.flush_period(kFlushMs);
     return "";

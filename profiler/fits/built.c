@@ -9,12 +9,12 @@
 
 #include "profiler/fits/fits.h"
 
-/* Of a path without links. `is_above`: a folder, in which what matters is known to be private. */
+/* For a path without links. `is_above`: a folder whose relevant entries are known to be private. */
 static int is_private_itself(const char* path, int is_above) {
   struct stat facts;
   if (lstat(path, &facts) != 0 || S_ISLNK(facts.st_mode)) return 0;
   if (facts.st_uid != geteuid() && facts.st_uid != 0) return 0;
-  /* In a sticky folder others can neither remove nor rename what is not theirs. */
+  /* In a sticky folder, other users can neither remove nor rename files of this user. */
   return (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (is_above && (facts.st_mode & S_ISVTX) != 0);
 }
 
@@ -31,7 +31,7 @@ int tapelens_is_private(const char* path, char refused[4096]) {
   }
 }
 
-/* No link: on the way to where it leads, others may be able to lead it elsewhere. */
+/* Not a link: other users may be able to change a link's target. */
 static int is_file(const char* path) {
   struct stat facts;
   return lstat(path, &facts) == 0 && S_ISREG(facts.st_mode);
@@ -41,7 +41,7 @@ enum tapelens_built tapelens_find_built(const char* folder, unsigned major, unsi
                                         char path[4096]) {
   char real[4096], refused[4096];
   enum tapelens_built found = TAPELENS_BUILT_NONE;
-  /* Links on the way to the folder are followed once: what they lead to is what is checked and loaded. */
+  /* Resolves links in the path of the folder once, then checks and loads only from the resolved path. */
   DIR* entries = realpath(folder, real) != NULL ? opendir(real) : NULL;
   if (entries == NULL) return found;
   for (struct dirent* entry; found != TAPELENS_BUILT_FOUND && (entry = readdir(entries)) != NULL;) {

@@ -8,22 +8,22 @@
 
 struct digests {
   uint64_t core, cuda;
-  bool has_cuda;   /* there is one of its headers */
-  bool lacks_cuda; /* one of its headers is not there */
-  bool lacks_core; /* one of the others is not there */
+  bool has_cuda;   /* one of its headers exists */
+  bool lacks_cuda; /* one of its headers is missing */
+  bool lacks_core; /* one of the other headers is missing */
 };
 
 static bool is_of_cuda(const char* header) {
   return strncmp(header, "c10/cuda/", 9) == 0 || strncmp(header, "ATen/cuda/", 10) == 0;
 }
 
-/* FNV-1a: nobody makes these files to deceive. */
+/* FNV-1a: these files need no protection against forgery. */
 static uint64_t hashed(uint64_t hash, const unsigned char* bytes, size_t count) {
   for (size_t i = 0; i < count; ++i) hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
   return hash;
 }
 
-/* To open a FIFO would wait for its writer, and a device may have no end. -1: no regular file. */
+/* Opening a FIFO would wait for its writer, and a device may be endless. -1: not a regular file. */
 static int open_file(const char* path) {
   const int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   struct stat facts;
@@ -72,7 +72,7 @@ static bool next_line(char* line, size_t size, FILE* file) {
   return true;
 }
 
-/* The word of `line` between quotes, or the line itself. */
+/* The text between quotes in `line`, or the line itself. */
 static void copy_commit(char commit[64], const char* line) {
   const char* begin = strpbrk(line, "'\"");
   begin = begin != NULL ? begin + 1 : line;

@@ -1,6 +1,6 @@
-"""The headers of PyTorch that a probe relies on: those that its sources include, and what these include, whatever the
-conditions around. Left out is what may differ without a difference to a probe: versions, which libraries a build uses,
-and the operators, whose declarations are the names of symbols, which the loader looks for.
+"""The headers of PyTorch that a probe relies on: those that its sources include, directly or indirectly, under any
+condition. Excluded are headers that may differ without an effect on a probe: versions, the libraries of a build, and
+the operators, whose declarations are symbol names, which the loader checks.
 
 usage: headers.py TORCH OUTPUT SOURCE...
 """

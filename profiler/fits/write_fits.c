@@ -1,4 +1,4 @@
-/* Writes the list of a probe that was just compiled: write_fits ROOT RELEASE HEADERS OUTPUT. */
+/* Writes the list of a newly compiled probe: write_fits ROOT RELEASE HEADERS OUTPUT. */
 #include "profiler/fits/fits.h"
 
 int main(int count, char** arguments) {

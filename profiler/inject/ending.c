@@ -1,10 +1,11 @@
-/* Threads that CPython ends because they ask for the interpreter's lock while it finalizes.
+/* Threads that CPython ends because they request the GIL while the interpreter finalizes.
  *
- * Before 3.14 CPython calls pthread_exit() on such a thread, which unwinds its stack. Where that meets a C++ frame that
- * may not be unwound, such as a destructor, std::terminate() aborts a process whose work is done: exit code 134. The
- * device threads of PyTorch's autograd engine come there when they drop the rest of a backward after the main thread
- * went on (pytorch/pytorch#190489). CPython 3.14 has such a thread wait for the end of the process. So do we, only
- * where the process would abort; a thread that can be unwound ends as it always did, and joins of it return. */
+ * Before 3.14, CPython calls pthread_exit() on such a thread, which unwinds its stack. If the unwinder meets a C++
+ * frame that must not be unwound, such as a destructor, std::terminate() aborts a process that has finished its
+ * work: exit code 134. This happens to the device threads of PyTorch's autograd engine when they drop the rest of a
+ * backward after the main thread continued (pytorch/pytorch#190489). In CPython 3.14 such a thread waits for the end
+ * of the process. This file does the same, but only for threads that would abort the process. Other threads end as
+ * before, and joins of them return. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Seconds. A process that has not ended by then may itself wait for the thread: it aborts as it would have at once. */
+/* Seconds. If the process has not ended by then, it may itself wait for the thread: abort as without this file. */
 enum { LONGEST_WAIT = 300 };
 
 typedef void (*terminate_handler)(void);
@@ -27,7 +28,7 @@ static __thread int is_ended_by_python __attribute__((tls_model("initial-exec"))
 static terminate_handler previous_handler;
 
 static void wait_for_the_end(void) {
-  /* A signal of the process goes to another thread, as if this one had ended. */
+  /* Block signals, so that the process's signals go to another thread, as if this one had ended. */
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -53,13 +54,14 @@ static void watch_terminate(void) {
   set(on_terminate);
 }
 
-/* A device thread of the autograd engine, which cannot be unwound: its first frame asks for the lock once more. */
+/* Whether this is a device thread of the autograd engine, which cannot be unwound: its first frame requests the GIL
+ * again. */
 static int is_engine_thread(void) {
   char name[16] = "";
   return pthread_getname_np(pthread_self(), name, sizeof name) == 0 && strncmp(name, "pt_autograd_", 12) == 0;
 }
 
-/* As the thread would as it ends: the engine's destructor waits up to ten seconds for those that have not. */
+/* Counts the thread as ended: the engine's destructor waits up to ten seconds for threads that have not ended. */
 static void count_engine_thread_off(void) {
   void* (*engine)(void) =
       (void* (*)(void))tapelens_in_library("libtorch_cpu.so", "_ZN5torch8autograd6Engine18get_default_engineEv");
@@ -68,7 +70,7 @@ static void count_engine_thread_off(void) {
   if (engine != NULL && count_off != NULL) count_off(engine());
 }
 
-/* Whether `caller` is code of CPython, and the interpreter finalizes. */
+/* Whether `caller` is code of CPython and the interpreter is finalizing. */
 static int python_ends_thread(void* caller) {
   int (*is_finalizing)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing"); /* from 3.13 */
   if (is_finalizing == NULL) is_finalizing = (int (*)(void))dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
@@ -92,5 +94,5 @@ EXPORT __attribute__((noreturn)) void pthread_exit(void* value) {
   }
   void (*real)(void*) = (void (*)(void*))dlsym(RTLD_NEXT, "pthread_exit");
   if (real != NULL) real(value);
-  for (;;) wait_for_the_end(); /* there is no libc without it */
+  for (;;) wait_for_the_end(); /* every libc has pthread_exit */
 }

@@ -1,5 +1,5 @@
-/* The preload library. It needs libc alone, does nothing until LibTorch dispatches its first operator in this process,
- * then loads the probe that was compiled for that minor version of PyTorch. It wraps neither dlopen nor main: the first
+/* The preload library. It needs only libc, and does nothing until LibTorch dispatches its first operator in this
+ * process. Then it loads the probe for that minor version of PyTorch. It wraps neither dlopen nor main: the first
  * operator reaches it through a function that LibTorch calls for every operator. */
 #define _GNU_SOURCE
 #include "profiler/inject/inject.h"
@@ -24,7 +24,7 @@
 #include "trace/variables.h"
 
 extern void* tapelens_slots[TAPELENS_symbol_count] __attribute__((visibility("hidden")));
-extern void* const tapelens_stubs[TAPELENS_symbol_count] __attribute__((visibility("hidden"))); /* the slots at first */
+extern void* const tapelens_stubs[TAPELENS_symbol_count] __attribute__((visibility("hidden"))); /* initial slots */
 
 static const char* const symbol_names[TAPELENS_symbol_count] = {
 #define X(name, symbol) symbol,
@@ -35,11 +35,11 @@ static const char* const symbol_names[TAPELENS_symbol_count] = {
 static __thread void* thread_state __attribute__((tls_model("initial-exec")));
 static void** thread_slot(void) { return &thread_state; }
 
-static struct stat standard_error; /* as the process was started; all zeros where it was closed */
+static struct stat standard_error; /* at the start of the process; all zeros if it was closed */
 
 __attribute__((constructor)) static void look_at_standard_error(void) { fstat(STDERR_FILENO, &standard_error); }
 
-/* Whether somebody may read it. */
+/* Returns whether the text was written to the original standard error. */
 static int try_to_complain(const char* text, uint64_t bytes) {
   struct stat now;
   if (getenv(TAPELENS_QUIET) != NULL || fstat(STDERR_FILENO, &now) != 0) return 0;
@@ -71,19 +71,19 @@ static void explain(const char* folder_variable, const char* text) {
     complain(line, (uint64_t)bytes);
     return;
   }
-  flock(file, LOCK_EX); /* without it two processes may both say it */
+  flock(file, LOCK_EX); /* without the lock two processes may both print it */
   char already = 0;
   if (pread(file, &already, 1, 0) != 1 || already == 0) {
     const char was_said = try_to_complain(line, (uint64_t)bytes) ? '1' : '0';
     const size_t begin = strlen("tapelens: ");
     line[begin - 1] = was_said;
     const ssize_t written = pwrite(file, line + begin - 1, (size_t)bytes - begin, 0);
-    (void)written; /* without it the command line says what it knows itself */
+    (void)written; /* if this fails, the command line prints its own reason */
   }
   close(file);
 }
 
-/* Of the process as a whole: why it is not recorded, or not rewritten. */
+/* Prints a reason for the whole process: why it is not recorded, or not rewritten. */
 static void say(const char* format, ...) {
   char text[1024];
   va_list arguments;
@@ -93,7 +93,7 @@ static void say(const char* format, ...) {
   explain(is_set(TAPELENS_SPOOL) ? TAPELENS_SPOOL : TAPELENS_TALLY, text);
 }
 
-/* CUPTI's for a process that has none and asks all the same: CUPTI_ERROR_NOT_INITIALIZED. */
+/* Replaces CUPTI's functions in a process without CUPTI: returns CUPTI_ERROR_NOT_INITIALIZED. */
 static int without_cupti(void) { return 15; }
 static int is_of_cupti(unsigned symbol) { return symbol >= TAPELENS_cupti_subscribe; }
 
@@ -106,11 +106,11 @@ void* tapelens_in_library(const char* library, const char* name) {
 }
 
 static void* real_function(enum tapelens_symbol symbol) {
-  /* Another library that was preloaded may stand there as well: it comes first, and calls LibTorch's own. */
+  /* Another preloaded library may define the function, too: it takes precedence and calls LibTorch's own. */
   void* next = dlsym(RTLD_NEXT, symbol_names[symbol]);
   if (next != NULL) return next;
-  /* libtorch is often loaded RTLD_LOCAL, where RTLD_NEXT does not find it. */
-  void* function = tapelens_in_library("libtorch_cpu.so", symbol_names[symbol]); /* or what that needs: CUPTI */
+  /* libtorch is often loaded with RTLD_LOCAL, and then RTLD_NEXT does not find it. */
+  void* function = tapelens_in_library("libtorch_cpu.so", symbol_names[symbol]); /* or its dependencies: CUPTI */
   if (function == NULL) function = tapelens_in_library("libtorch_cuda.so", symbol_names[symbol]);
   if (function == NULL) function = tapelens_in_library("libtorch_python.so", symbol_names[symbol]);
   if (function == NULL && is_of_cupti(symbol)) function = tapelens_in_library("libcupti.so.13", symbol_names[symbol]);
@@ -146,13 +146,13 @@ __attribute__((visibility("default"))) int tapelens_mark(int kind) {
 
 __attribute__((constructor)) static void note_begin(void) {
   struct timespec now;
-  /* Not the coarse clock: times of files may be finer than that (Linux 6.13), and what was written a few milliseconds
-     before the process began would seem to be newer. */
+  /* Not the coarse clock: file times may be finer (Linux 6.13), and a file written a few milliseconds before the
+     process began would appear newer. */
   if (clock_gettime(CLOCK_REALTIME, &now) == 0)
     tapelens_inject.began_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The folder that has lib/ and include/ of the library that `function` is in. */
+/* The folder with lib/ and include/ of the library that contains `function`. */
 static int torch_root(char root[4096], void* function) {
   Dl_info library;
   if (dladdr(function, &library) == 0 || library.dli_fname == NULL) return 0;
@@ -165,7 +165,7 @@ static int torch_root(char root[4096], void* function) {
   return 1;
 }
 
-/* The path of a probe from that of its list, probe-2.15.fits. */
+/* Converts the path of a list, probe-2.15.fits, to that of its probe. */
 static void probe_of(char* path) { memcpy(path + strlen(path) - 5, ".so", 4); }
 
 static void load_probe(void) {
@@ -239,7 +239,7 @@ __attribute__((visibility("hidden"))) void* tapelens_resolve(unsigned symbol) {
     complain(text, (uint64_t)bytes);
     abort();
   }
-  /* Only a stub is replaced: the probe may have filled the slot meanwhile. */
+  /* Replace only a stub: the probe may have filled the slot meanwhile. */
   if (now == tapelens_stubs[symbol]) {
     __atomic_compare_exchange_n(&tapelens_slots[symbol], &now, real, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     now = __atomic_load_n(&tapelens_slots[symbol], __ATOMIC_ACQUIRE);

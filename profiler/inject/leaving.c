@@ -1,6 +1,6 @@
-/* The ways in which a program leaves without exit handlers: _exit() and exec. The probe is told, and the program goes
- * where it wanted. Each of these may be called in a signal handler, exec also in a child of vfork(): nothing is
- * allocated, nothing is looked up, no lock is taken. */
+/* Functions by which a program ends without exit handlers: _exit() and exec. They notify the probe, then continue.
+ * Each may be called in a signal handler, exec also in a child of vfork(): they do not allocate, look up symbols or
+ * take locks. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 extern char** environ;
 
-/* Of whoever comes behind us: libc, or another preloaded library. */
+/* The functions behind ours, of libc or of another preloaded library. */
 static void (*real_exit)(int);
 static int (*real_execve)(const char*, char* const[], char* const[]);
 static int (*real_execvpe)(const char*, char* const[], char* const[]);
@@ -58,7 +58,7 @@ EXPORT int execve(const char* path, char* const arguments[], char* const environ
 EXPORT int execv(const char* path, char* const arguments[]) { return execve(path, arguments, environ); }
 
 EXPORT int execvpe(const char* file, char* const arguments[], char* const environment[]) {
-  if (real_execvpe == NULL) find_real(); /* another library's constructor is earlier than ours */
+  if (real_execvpe == NULL) find_real(); /* another library's constructor may run before ours */
   exec_begins();
   return exec_failed(real_execvpe(file, arguments, environment));
 }
@@ -77,7 +77,7 @@ EXPORT int execveat(int folder, const char* path, char* const arguments[], char*
   return exec_failed(real_execveat(folder, path, arguments, environment, flags));
 }
 
-/* The arguments of execl() and its like, as an array on the caller's stack. */
+/* The arguments of execl() and similar functions, as an array on the caller's stack. */
 #define COLLECT(first, list, array)                                                       \
   size_t count = 0;                                                                       \
   va_list list;                                                                           \

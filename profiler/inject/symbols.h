@@ -1,8 +1,8 @@
-/* The functions of LibTorch, and of CUPTI, which it calls, that the preload library stands in front of: X(name, mangled
- * symbol). C, C++ and assembler. */
+/* The functions of LibTorch, and of CUPTI, which LibTorch calls, that the preload library wraps: X(name, mangled
+ * symbol). For C, C++ and assembler. */
 #pragma once
 
-/* The assembler joins no string literals. */
+/* The assembler cannot join string literals. */
 /* clang-format off */
 #define TAPELENS_SYMBOLS(X)                                                                                          \
   X(step_callbacks, "_ZN2at16getStepCallbacksENS_11RecordScopeE")                                                    \

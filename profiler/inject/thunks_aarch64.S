@@ -1,8 +1,8 @@
-/* One stand-in for each symbol of inject.h, as in thunks_x86_64.S. x16 and x17 are what the procedure call standard
- * leaves to code between a call and its function; a branch through x16 may lead to a function that begins with `bti c`. */
+/* One stand-in for each symbol of inject.h, as in thunks_x86_64.S. The procedure call standard reserves x16 and x17 for
+ * code between a call and its function; a branch through x16 may target a function that begins with `bti c`. */
 #include "profiler/inject/symbols.h"
 
-/* By their numbers, which do nothing on processors that know none of them, and which every assembler takes. */
+/* As hint numbers, which older processors ignore and every assembler accepts. */
 #define BTI_C hint #34
 #define PACIASP hint #25
 #define AUTIASP hint #29
@@ -17,7 +17,7 @@ tapelens_enter: /* index in w16 */
         stp x2, x3, [sp, #32]
         stp x4, x5, [sp, #48]
         stp x6, x7, [sp, #64]
-        str x8, [sp, #80] /* where a large result is to be put */
+        str x8, [sp, #80] /* address of a large result */
         stp q0, q1, [sp, #96]
         stp q2, q3, [sp, #128]
         stp q4, q5, [sp, #160]
@@ -39,8 +39,8 @@ tapelens_enter: /* index in w16 */
         br x16
         .size tapelens_enter, .-tapelens_enter
 
-/* \@ counts the expansions from 0: the symbol's place in the table. The slot is read with acquire, so that what the
- * function behind it reads was written before the slot was filled: x86-64 does so by itself. */
+/* \@ counts the expansions from 0: the symbol's index in the table. The slot is read with acquire, so that the new
+ * function sees all writes before the slot was filled; on x86-64 plain loads suffice. */
 .macro THUNK symbol
         .globl \symbol
         .type \symbol, %function
@@ -80,7 +80,7 @@ tapelens_stubs:
 #define X(name, symbol) THUNK symbol;
         TAPELENS_SYMBOLS(X)
 
-/* Every branch target above has a landing, every return address is signed. */
+/* Every branch target above has a BTI landing pad, and every return address is signed. */
         .section .note.gnu.property, "a", %note
         .p2align 3
         .word 4, 16, 5

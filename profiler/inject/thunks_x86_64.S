@@ -1,5 +1,5 @@
-/* One stand-in for each symbol of inject.h: a jump through its slot. Until the slot is filled it leads to a stub that
- * keeps every argument register, asks tapelens_resolve(index) where to go, and goes there. */
+/* One stand-in for each symbol of inject.h: a jump through its slot. Until the slot is filled, it points to a stub that
+ * saves every argument register, calls tapelens_resolve(index) for the target, and jumps there. */
 #include "profiler/inject/symbols.h"
 
         .text
@@ -43,7 +43,7 @@ tapelens_enter: /* index in %eax */
         jmp *%rax
         .size tapelens_enter, .-tapelens_enter
 
-/* \@ counts the expansions from 0: the symbol's place in the table. */
+/* \@ counts the expansions from 0: the symbol's index in the table. */
 .macro THUNK symbol
         .globl \symbol
         .type \symbol, @function

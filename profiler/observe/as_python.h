@@ -1,5 +1,5 @@
-// While it lives, the dispatcher is as Python code of the program has it. A factory such as torch.randn() calls its
-// operator without autograd; a handler of signals that the interpreter runs inside of our Python may train.
+// While it lives, the dispatcher has the state that the program's Python code expects. A factory such as torch.randn()
+// calls its operator without autograd. A signal handler that the interpreter runs inside our Python may train.
 #pragma once
 
 #include <c10/core/DispatchKeySet.h>
@@ -11,7 +11,7 @@ namespace tapelens::observe {
 class AsPython {
  public:
   AsPython() {
-    if (c10::InferenceMode::is_enabled()) return;  // it is the program that is without autograd
+    if (c10::InferenceMode::is_enabled()) return;  // the program itself disabled autograd
     c10::impl::LocalDispatchKeySet keys = before_;
     keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
     c10::impl::_force_tls_local_dispatch_key_set(keys);

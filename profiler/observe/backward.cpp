@@ -1,4 +1,4 @@
-// Backwards as the engine runs them, and what the program's hooks on saved tensors do while it does.
+// Records backwards that the engine runs, and the program's saved-tensor hooks during a backward.
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/graph_task.h>
 
@@ -37,7 +37,7 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
         undisturbed([&] {
           settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
           if (g_rewrites) rewrite::backward_begins(*thread.rewriting);
-          if (now == Mode::full) frame.stack = stack_here(thread);  // also ends the module calls that are over
+          if (now == Mode::full) frame.stack = stack_here(thread);  // also ends finished module calls
           if (now == Mode::full && !in_backward(thread)) look_before_backward();
         });
       }
@@ -70,8 +70,8 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
   return gradients;
 }
 
-// The program's hook gives back a save that it packed: it computes it again (checkpointing), copies it back to its
-// device. What it runs is the program's, with stacks and module calls of its own, though a node is being evaluated.
+// The program's hook unpacks a save: it recomputes it (checkpointing), or copies it back to its device. The hook is the
+// program's code, with its own stacks and module calls, even during the evaluation of a node.
 class Unpacking {
  public:
   explicit Unpacking(const SavedVariable& saved) {
@@ -106,7 +106,7 @@ class Unpacking {
   bool open_ = false;
 };
 
-// By version nodes are counted by intrusive pointers or by shared ones.
+// The PyTorch version decides whether nodes are counted by intrusive or by shared pointers.
 template <class NodePointer>
 struct Unpack {
   using Function = at::Tensor (*)(const SavedVariable*, NodePointer);

@@ -1,4 +1,4 @@
-// See compiled_graphs.h. Graphs are read in Python (compiled_graphs.py).
+// See compiled_graphs.h. compiled_graphs.py reads the graphs.
 #include "profiler/observe/compiled_graphs.h"
 
 #include <string_view>
@@ -17,11 +17,11 @@ namespace {
 
 PyObject* traced(PyObject* pair, PyObject* arguments, PyObject* keywords) {
   const Python& api = *python();
-  PyObject* first = api.GetTupleItem(arguments, 0);  // PyTorch's own calls give the name as this
+  PyObject* first = api.GetTupleItem(arguments, 0);  // PyTorch passes the name as this argument
   const char* name = first == nullptr ? nullptr : api.AsUTF8(first);
   if (name == nullptr) api.ErrClear();
   if (name != nullptr && keywords != nullptr && std::string_view(name) == "aot_forward_graph" && is_recording()) {
-    // The hook catches its own faults: what is left is the program's, an interrupt.
+    // The hook catches its own errors: any other exception is the program's, such as an interrupt.
     const Owned told(api, api.CallTwoArgs(api.GetTupleItem(pair, 1), arguments, keywords, nullptr));
     if (!told) return nullptr;
   }
@@ -32,7 +32,7 @@ PyObject* traced(PyObject* pair, PyObject* arguments, PyObject* keywords) {
 
 PyObject* make_traced(PyObject*, PyObject* pair) {
   constexpr int kMethKeywords = 2;
-  using Function = PyObject* (*)(PyObject*, PyObject*);  // what CPython calls with keywords besides, as the flag says
+  using Function = PyObject* (*)(PyObject*, PyObject*);  // the type for CPython calls with keywords, by the flag
   static PyMethodDef definition{"trace_structured", reinterpret_cast<Function>(reinterpret_cast<void*>(&traced)),
                                 kMethVarargs | kMethKeywords, nullptr};
   return python()->NewFunction(&definition, pair, nullptr);

@@ -1,4 +1,4 @@
-// Functions that torch.compile made: which tensors each saves, by the graph that AOTAutograd made of it.
+// Functions that torch.compile made: the tensors that each of them saves, by AOTAutograd's graph of it.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 namespace tapelens::observe {
 
 struct CompiledCall {
-  long graph;                          // its number, as record::graph_told() was given it
+  long graph;                          // its number in record::graph_told()
   std::vector<NamedTensor> unchecked;  // without names; kept on the node's `ctx`, beside its saves
 };
-// Of a node of such a function, when its forward has ended; none of any other node.
+// The call of a node of such a function, when its forward has ended; none for any other node.
 std::optional<CompiledCall> compiled_call(Thread& thread, const torch::autograd::Node& node);
 
 // For compiled_graphs.py: tapelens_graph(number, saves, unchecked, field, file, function, line, ...) and
-// tapelens_traced((function, hook)), which answers a function that does what `function` does, without a frame of its
-// own, and calls the hook before where it is given a graph.
+// tapelens_traced((function, hook)). The latter returns a function that does the same as `function`, adds no frame, and
+// first calls the hook whenever it gets a graph.
 cpython::PyObject* tell_graph(cpython::PyObject*, cpython::PyObject* arguments);
 cpython::PyObject* make_traced(cpython::PyObject*, cpython::PyObject* pair);
 

@@ -1,7 +1,7 @@
-# Run by the probe behind python_hooks.py, in the same globals, where the process is recorded: what the tensors are that
-# a compiled function saves for its backward. AOTAutograd hands the text of its forward graph to PyTorch's structured
-# trace (also of one that comes from a cache), whoever listens; it is taken there, and nobody else's trace changes.
-# And which kernel, for which line of the program, a line of a file that Inductor wrote is for.
+# The probe runs this after python_hooks.py, in the same globals, if the process is recorded. It finds which tensors a
+# compiled function saves for its backward. AOTAutograd passes the text of its forward graph to PyTorch's structured
+# trace, also for graphs from a cache and without a listener. This code reads the text there and leaves the trace
+# unchanged. It also finds the kernel, and the line of the program, that a line of an Inductor file belongs to.
 import bisect
 import linecache
 import re
@@ -9,19 +9,19 @@ import sys
 import tokenize
 
 IS_SAVED, IS_SAVED_UNCHECKED = "SavedForBackwardsAOTOutput(", "SavedForBackwardsNoVcCheckAOTOutput("
-# A part of the backward that is computed in the forward says of which line it is the backward.
+# A part of the backward that the forward computes names the line that it is the backward of.
 PLACE = re.compile(r"\s*# (?:Backward of forward node: )?File: (.+?):(\d+) in ([\w<>.]+)(?:, code: (.*)|$)")
 INPUT = re.compile(r'\s*(\w+): "([^"]*)",(?:\s*# (.*))?$')
 VALUE = re.compile(r'\s*(\w+)(?:: "([^"]*)")? = ([\w.]+)(.*)$')
 FIRST_ARGUMENT = re.compile(r"\((\w+)")
 OUTPUT = re.compile(r"\s*(\w+),\s*# (.*)$")
-# What they give back is another view of what they are given.
+# Operators that return a view of their input.
 VIEWS = {"alias", "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "split", "squeeze", "t",
          "transpose", "unbind", "unsqueeze", "view", "view_as_complex", "view_as_real", "_reshape_alias", "_unsafe_view"}
 
 
 class GraphValue:
-    """A value of a graph: the operator that gives it, the value that it is a part or a view of, and its place."""
+    """A value of a graph: its operator, the value that it is a part or a view of, and its place in the program."""
     __slots__ = ("name", "is_view", "of", "part", "place", "is_tensor")
 
     def __init__(self, name, is_tensor, place=None, of=None, part="", is_view=False):
@@ -37,7 +37,7 @@ def operator_name(called):
 
 
 def is_of_tensor(annotation):
-    """"f32[32, 64][64, 1]cpu" is one, "Sym(s77)" is none."""
+    """"f32[32, 64][64, 1]cpu" is a tensor, "Sym(s77)" is not."""
     return annotation is not None and "[" in annotation and not annotation.startswith("Sym")
 
 
@@ -48,8 +48,8 @@ def input_name(name, described):
 
 
 def saved_by_graph(text):
-    """What the forward graph saves: (operator, (file, line, function, code) or None) of each tensor in their order, those that
-    save_for_backward() is given and those that are kept beside them. A graph that is not understood: ValueError."""
+    """The saves of the forward graph: for each tensor in order (operator, (file, line, function, code) or None). First
+    those passed to save_for_backward(), then those kept beside them. Raises ValueError for an unknown form of graph."""
     values, place = {}, None
     saved, unchecked = [], []
     is_output = False
@@ -78,7 +78,7 @@ def saved_by_graph(text):
         elif (found := PLACE.match(line)) is not None:
             place = (found[1], int(found[2]), found[3], found[4])
         elif line.lstrip().startswith("#") and ("File: " in line or "No stacktrace" in line):
-            place = None  # another way to say it
+            place = None  # another form without a place
         elif (found := INPUT.match(line)) is not None:
             values[found[1]] = GraphValue(input_name(found[1], found[3]), is_of_tensor(found[2]))
     if not is_output:
@@ -87,7 +87,7 @@ def saved_by_graph(text):
 
 
 def described(value):
-    """A view is kept by the memory of what it is a view of: that is named."""
+    """Describes the base of a view, because the base's memory keeps the view."""
     while value.is_view and value.of is not None:
         value = value.of
     if value.part and value.of is not None:
@@ -96,8 +96,8 @@ def described(value):
 
 
 def functions_in(module):
-    """The code of the functions of a module, of its classes and of what is defined in them. Nothing of the program's is asked
-    for an attribute: a proxy in a module may answer with code of its own."""
+    """The code of a module's functions, of its classes and of definitions inside them. Reads no attributes of the
+    program's objects: a proxy in a module may run code for an attribute."""
     waiting, seen = [module.__dict__], set()
     while waiting:
         for one in list(waiting.pop().values()):
@@ -130,8 +130,8 @@ def lines_of(file):
 
 
 def qualified(places):
-    """(file, line, "Net.forward") of (file, line, "forward", code), as frames call it. Those places alone that are the running
-    program's: a graph from a cache may be of a version before an edit, or of a copy of the program somewhere else."""
+    """(file, line, "Net.forward") for (file, line, "forward", code), as frames name functions. Only for places of the
+    running program: a cached graph may come from a version before an edit, or from another copy of the program."""
     loaded, known = set(linecache.cache), {}
     for module in list(sys.modules.values()):
         if not issubclass(type(module), type(sys)):
@@ -161,7 +161,7 @@ def qualified(places):
 
 
 def fields_of(saved, kind, names):
-    """(field, file, function, line) of each, one behind another."""
+    """(field, file, function, line) of each save, as one flat list."""
     told = []
     for number, (what, place) in enumerate(saved):
         file, line, function = names.get(place, ("", 0, ""))
@@ -174,7 +174,7 @@ is_graph_told = True
 
 
 def graph_traced(arguments, keywords):
-    """A graph was given to the trace, by the frame that this is called from."""
+    """The calling frame passed a graph to the trace."""
     global is_graph_told
     if not is_graph_told:
         return
@@ -191,17 +191,17 @@ def graph_traced(arguments, keywords):
 
 
 def graph_of(node):
-    """For compiled_graphs.cpp: the number of its graph; -1 of a node that is no compiled function's."""
+    """For compiled_graphs.cpp: the number of the node's graph; -1 if the node is not a compiled function's."""
     number = getattr(getattr(type(node), "_forward_cls", None), "_aot_id", None)
     return number if type(number) is int else -1
 
 
 def unchecked_of(node):
-    """Likewise: the tensors that it keeps beside its saves."""
+    """Likewise: the tensors that the node keeps beside its saves."""
     return answer([("", tensor) for tensor in getattr(node, "_tensors_no_vc_check", None) or ()])
 
 
-# In a file that Inductor wrote: a buffer that it allocates, and a statement that calls something.
+# In an Inductor file: the allocation of a buffer, and a statement with a call.
 ALLOCATION = re.compile(r"(\w+) = empty_strided\w*\(")
 CALL = re.compile(r"(?:\w+ = )?([\w.]+)\(")
 NO_KERNELS = ("assert_", "reinterpret_tensor", "return", "alloc_from_pool")
@@ -218,7 +218,8 @@ def called_in(statement):
 
 
 def kernel_at(lines, number):
-    """What a line of such a file computes: of a buffer's allocation the first that is given the buffer afterwards."""
+    """The kernel of a line in such a file. For the allocation of a buffer: the first kernel that gets the buffer
+    later."""
     statement = lines[number - 1].strip() if number <= len(lines) else ""
     buffer = ALLOCATION.match(statement)
     if buffer is None:
@@ -234,7 +235,7 @@ def kernel_at(lines, number):
 
 
 class Generated:
-    """A file that Inductor wrote, and the places in the program that its lines are for, as Inductor wrote them down."""
+    """An Inductor file, and Inductor's own map from its lines to places in the program."""
 
     def __init__(self, file, linemap):
         self.lines = lines_of(file)
@@ -244,7 +245,7 @@ class Generated:
         self.names = qualified({place for places in self.places for place in places})
 
     def places_of(self, line):
-        """(file, function, line, ...), the innermost first; none where one of them is not the running program's."""
+        """(file, function, line, ...), innermost first; empty if a place does not belong to the running program."""
         at = bisect.bisect_right(self.begins, line)
         places = self.places[at - 1] if at > 0 else ()
         if not all(place in self.names for place in places):
@@ -258,7 +259,7 @@ are_generated_told = True
 
 
 def generated_of(frame):
-    """For python_stack.cpp, of the frame that is running: (how many places, kernel, places). None where Inductor did not make
+    """For python_stack.cpp, about the running frame: (number of places, kernel, places). None if Inductor did not write
     its file."""
     global are_generated_told
     file = frame.f_code.co_filename
@@ -280,7 +281,7 @@ def generated_of(frame):
 
 
 def is_compilers_graph(module):
-    """AOTAutograd runs a graph that no other compiler takes as a module: none of the program's."""
+    """Whether AOTAutograd made this module to run a graph that no other compiler takes: it is not the program's."""
     if not type(module).__name__.startswith("GraphModule"):
         return False
     frame = sys._getframe(1)

@@ -1,5 +1,5 @@
-// C++ programs: the parameters and buffers of torch::nn modules by name, the steps and state of torch::optim
-// optimizers. Python's modules and optimizers are their own; see python_hooks.py.
+// C++ programs: the parameters and buffers of torch::nn modules by name, and the steps and state of torch::optim
+// optimizers. Python has separate modules and optimizers; see python_hooks.py.
 #include <c10/util/Type.h>
 #include <torch/nn/module.h>
 #include <torch/optim/adagrad.h>
@@ -35,7 +35,7 @@ void tell_role(Thread& thread, Role role, std::string_view name, const at::Tenso
   record::role_told(thread, role, name, *tensor.unsafeGetTensorImpl(), parameter);
 }
 
-// A C++ program asks its model for its parameters, to give them to an optimizer: the moment to learn their names.
+// A C++ program calls Module::parameters() to make an optimizer: the hook learns the parameters' names here.
 using Parameters = std::vector<at::Tensor> (*)(const Module*, bool);
 Parameters g_parameters;
 std::vector<at::Tensor> parameters(const Module* module, bool recurse) {
@@ -49,7 +49,7 @@ std::vector<at::Tensor> parameters(const Module* module, bool recurse) {
   return g_parameters(module, recurse);
 }
 
-// Two optimizers of one class are "Adam" and "Adam#2".
+// A second optimizer of one class gets a number: "Adam" and "Adam#2".
 std::string optimizer_name(const Optimizer* optimizer) {
   static auto* lock = new std::mutex;
   static auto* names = new std::unordered_map<const Optimizer*, std::string>;
@@ -75,7 +75,7 @@ void tell_moments(Thread& thread, const c10::TensorImpl* parameter, const State&
   tell_state(thread, parameter, "max_exp_avg_sq", state.max_exp_avg_sq());
 }
 
-// Of all parameters, and kept with the first.
+// The history belongs to all parameters, and is kept with the first.
 void tell_history(Thread& thread, const c10::TensorImpl* parameter, const torch::optim::LBFGSParamState& state) {
   tell_state(thread, parameter, "d", state.d());
   tell_state(thread, parameter, "H_diag", state.H_diag());

@@ -1,4 +1,4 @@
-// PyTorch's own CUDA allocator in this process: found by the name of the pointer to it. Nothing of CUDA is linked.
+// The CUDA allocator of PyTorch in this process, found by the symbol of its pointer. Nothing of CUDA is linked.
 #pragma once
 
 namespace c10::cuda::CUDACachingAllocator {
@@ -7,13 +7,13 @@ class CUDAAllocator;
 
 namespace tapelens::observe {
 
-// Null where the process has none; complete where <c10/cuda/CUDACachingAllocator.h> is included too. Not where the
-// probe is built without the headers of CUDA.
+// Null if the process has none, or if the probe was built without the CUDA headers. The type is complete if
+// <c10/cuda/CUDACachingAllocator.h> is also included.
 c10::cuda::CUDACachingAllocator::CUDAAllocator* cuda_allocator();
 
-// Whether the program has begun to use CUDA: its allocator has devices. PyTorch for CUDA on the CPU alone does not.
-// True as well where that cannot be told: where the probe is built without the headers of CUDA. Reads and writes
-// nothing of the program's, so any operator may ask.
+// Whether the program has begun to use CUDA: its allocator has devices. False for a CUDA build of PyTorch that runs on
+// the CPU only. True if the probe was built without the CUDA headers and cannot tell. Accesses no state of the program,
+// so any operator may call it.
 bool uses_cuda();
 
 }  // namespace tapelens::observe

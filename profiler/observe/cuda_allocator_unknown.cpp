@@ -1,4 +1,4 @@
-// In the place of cuda_allocator.cpp where the probe is built without the headers of CUDA.
+// Replaces cuda_allocator.cpp if the probe is built without the CUDA headers.
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "profiler/observe/cuda_allocator.h"

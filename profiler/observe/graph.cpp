@@ -1,6 +1,6 @@
-// See graph.h. LibTorch makes a node, saves its inputs, runs the kernel, sets the edges of the outputs, saves those. We
-// see the constructor of each SavedVariable and each edge; when the operator around them ends, the nodes are whole, and
-// the table of fields tells which save is which field.
+// See graph.h. LibTorch makes a node, saves its inputs, runs the kernel, sets the edges of the outputs, and saves
+// those. The hooks see the constructor of each SavedVariable and each edge. When the enclosing operator ends, the nodes
+// are complete, and the table of fields maps each save to its field.
 #include "profiler/observe/graph.h"
 
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
@@ -49,7 +49,7 @@ NodeType* new_type(const void* vtable, const Node& node) {
   return made;
 }
 
-// For all threads.
+// Shared by all threads.
 const NodeType* type_of(const void* vtable, const Node& node) {
   static auto* lock = new std::mutex;
   static auto* types = new std::unordered_map<const void*, const NodeType*>;
@@ -77,7 +77,7 @@ void output_made(const at::Tensor& tensor, const Node* node) {
 void node_dies(const Node* node) {
   if (mode() == Mode::off) return;
   Thread& thread = this_thread();
-  // An operator that throws takes the node with it that it was making.
+  // An operator that throws destroys the node that it was making.
   const auto pending = std::find(thread.nodes.rbegin(), thread.nodes.rend(), node);
   if (pending != thread.nodes.rend()) {
     for (Frame& frame : thread.frames)
@@ -88,7 +88,7 @@ void node_dies(const Node* node) {
   if (is_recording()) record::node_dies(thread, *node);
 }
 
-// ---- behind the stand-ins of the preload library, typed by the headers of the LibTorch this probe is built for
+// ---- behind the stand-ins of the preload library, with types from the LibTorch headers of this probe
 
 class Saving {
  public:
@@ -133,7 +133,7 @@ void set_gradient_edge(const at::Tensor& tensor, torch::autograd::Edge edge) {
   undisturbed([&] { output_made(tensor, node); });
 }
 
-// Returns nothing, or the node, by version.
+// Returns void or the node, depending on the PyTorch version.
 template <class Returned>
 struct Rebase {
   using Function = Returned (*)(const at::Tensor&, torch::autograd::Edge);
@@ -154,8 +154,8 @@ Rebase<Returned> rebase_of(Returned (*)(const at::Tensor&, torch::autograd::Edge
 using RebaseHistory = decltype(rebase_of(&torch::autograd::impl::rebase_history));
 
 using NodeFunction = void (*)(Node*);
-// The ways a node dies: by version counted by intrusive pointers (without weak references to it only its destructor is
-// called) or by shared ones.
+// The functions by which a node dies, depending on the PyTorch version: by intrusive pointers (without weak references
+// only the destructor is called), or by shared pointers.
 template <tapelens_symbol symbol>
 struct Death {
   static inline NodeFunction original = nullptr;

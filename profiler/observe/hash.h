@@ -6,7 +6,7 @@
 
 namespace tapelens::observe {
 
-// Of a direct-mapped cache with so many slots, a power of two.
+// The slot in a direct-mapped cache with `slots` slots, a power of two.
 inline size_t slot_of(uint64_t key, size_t slots) { return (key * 0x9e3779b97f4a7c15ULL) >> 40 & (slots - 1); }
 inline uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 

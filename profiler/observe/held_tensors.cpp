@@ -1,4 +1,4 @@
-// See held_tensors.h. What is looked into is decided in python_hooks.py: packed_in(), attributes_of(), kept_by_mode().
+// See held_tensors.h. python_hooks.py decides which objects are searched: packed_in(), attributes_of(), kept_by_mode().
 #include "profiler/observe/held_tensors.h"
 
 #include <c10/core/impl/TorchDispatchModeTLS.h>
@@ -18,7 +18,7 @@ std::vector<NamedTensor> packed_tensors(Thread& thread, const torch::autograd::S
       if (!hook_and_data) return;
       const c10::SafePyObject& data = hook_and_data->second;
       ask(api, "packed_in", reinterpret_cast<PyObject*>(data.ptr(&data.pyinterpreter())), found);
-    } catch (const c10::Error&) {  // a hook in C++, which says nothing of what it keeps
+    } catch (const c10::Error&) {  // a C++ hook, whose tensors are unknown
     }
   });
   return found;

@@ -1,5 +1,5 @@
-// Tensors that the graph, or checkpointing, keeps where no SavedVariable has them: what a hook on saved tensors
-// returned, what a custom function put on its ctx, what selective checkpointing keeps. None where there is no Python.
+// Tensors that the graph, or checkpointing, keeps outside of SavedVariables: results of saved-tensor hooks, tensors on
+// the ctx of a custom function, tensors that selective checkpointing keeps. Empty without Python.
 #pragma once
 
 #include <torch/csrc/autograd/function.h>
@@ -11,11 +11,11 @@
 
 namespace tapelens::observe {
 
-// In what the program's hook returned for a save that has_hooks(); without names.
+// The tensors in the value that the program's hook returned for a save with has_hooks(); without names.
 std::vector<NamedTensor> packed_tensors(Thread& thread, const torch::autograd::SavedVariable& save);
-// Of a node of a torch.autograd.Function, by attribute of its ctx.
+// The tensors of a torch.autograd.Function's node, by attribute of its ctx.
 std::vector<NamedTensor> context_tensors(Thread& thread, const torch::autograd::Node& node);
-// What the modes that are active on this thread have kept since they were asked last, by the operator that made it.
+// The tensors that this thread's active modes have kept since the last call, by the operator that made them.
 std::vector<NamedTensor> checkpointed_tensors(Thread& thread);
 bool has_modes();
 

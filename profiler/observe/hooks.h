@@ -1,4 +1,4 @@
-// What every hook behind a stand-in of the preload library needs.
+// Helpers for every hook behind a stand-in of the preload library.
 #pragma once
 
 #include "profiler/observe/observers.h"
@@ -11,7 +11,7 @@ Function real(tapelens_symbol symbol) {
   return reinterpret_cast<Function>(g_inject->real(symbol));
 }
 
-// No exception of ours reaches the program. None is expected: what it would have told is a loss.
+// Keeps our exceptions from the program. None is expected: the event of a hook that throws is counted as lost.
 template <class Hook>
 void undisturbed(Hook hook) noexcept {
   try {

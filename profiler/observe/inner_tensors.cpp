@@ -1,4 +1,4 @@
-// See inner_tensors.h. The walk itself is Python's (python_hooks.py, flattened()).
+// See inner_tensors.h. Python does the walk (python_hooks.py, flattened()).
 #include "profiler/observe/inner_tensors.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@ namespace {
 
 using WrapFunction = PyObject* (*)(const at::TensorBase&);
 
-// THPVariable_Wrap: the object that a tensor has in Python.
+// THPVariable_Wrap: returns the Python object of a tensor.
 WrapFunction wrap_function() {
   static const auto found = [] {
     void* library = dlopen("libtorch_python.so", RTLD_LAZY | RTLD_NOLOAD);

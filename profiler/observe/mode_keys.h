@@ -1,11 +1,11 @@
-// The dispatch keys of modes: who sees an operator before its kernel does.
+// The dispatch keys of modes, which see an operator before its kernel.
 #pragma once
 
 #include <c10/core/DispatchKeySet.h>
 
 namespace tapelens::observe {
 
-// What a mode of a thread adds to every call: a TorchDispatchMode, torch.func, make_fx, torch.jit.trace.
+// The keys that a mode of a thread adds to every call: a TorchDispatchMode, torch.func, make_fx, torch.jit.trace.
 inline constexpr c10::DispatchKeySet kModeKeys({
     c10::DispatchKey::Python,
     c10::DispatchKey::PythonTLSSnapshot,

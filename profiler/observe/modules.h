@@ -1,4 +1,4 @@
-// The modules that were called, by numbers in the order in which they were met, and what the calling thread is in.
+// The called modules, numbered in the order of their first call, and the module calls that the calling thread is in.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace tapelens::observe {
 
-// A module that was not known. Its number is not used before the recording was told of it: under one lock, which the
-// recording takes those of its own inside of.
+// Adds an unknown module. Its number is not used before it is reported to the recording. Lock order: this holds its own
+// lock and the recording takes its locks inside.
 uint32_t add_module(Thread& thread, std::string_view path, std::string_view type);
 
-// "Net.layers.0" of the innermost call on this thread; empty: none.
+// The module path of the innermost call on this thread, "Net.layers.0"; empty: none.
 std::string module_now(const Thread& thread);
 
-// Of the module and the line that the calling thread is at, as far as they are known; 0: neither is.
+// A hash of the module and the line that the calling thread is at, as far as known; 0: neither is known.
 uint64_t place_now();
 
 }  // namespace tapelens::observe

@@ -1,4 +1,4 @@
-// Tensors with a name each, found by a function of python_hooks.py that no mode of the program and no compiler sees.
+// Named tensors, which functions of python_hooks.py find unseen by the program's modes and by compilers.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,13 +18,13 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
-// Are operators of the calling thread run on fake tensors, which have no memory: a compiler traces.
+// Whether operators of the calling thread run on fake tensors, which have no memory: a compiler traces.
 bool has_fake_tensors();
 
-// Not while a compiler traces.
+// Null while a compiler traces.
 const cpython::Python* python_to_ask();
 
-// Calls use(api), which may ask(), if Python can be run here.
+// Calls use(api), which may call ask(), if Python can run here.
 template <class Use>
 void in_python(Thread& thread, Use use) {
   const cpython::Python* api = python_to_ask();
@@ -35,8 +35,8 @@ void in_python(Thread& thread, Use use) {
   use(*api);
 }
 
-// Adds what `function` answers of `argument`: answer() in python_hooks.py. Nothing if it raises, as classes of the
-// program's own may.
+// Adds the tensors that `function` returns for `argument`: answer() in python_hooks.py. Adds none if it raises, as
+// classes of the program may.
 void ask(const cpython::Python& api, const char* function, cpython::PyObject* argument,
          std::vector<NamedTensor>& found);
 

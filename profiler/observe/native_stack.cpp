@@ -1,4 +1,4 @@
-// The program counters of the calling thread, symbolised after the run.
+// The program counters of the calling thread, symbolized after the run.
 #include <unwind.h>
 
 #include "profiler/observe/observers.h"

@@ -11,7 +11,7 @@ using torch::autograd::Node;
 
 namespace {
 
-// By version nodes are counted by intrusive pointers or by shared ones.
+// The PyTorch version decides whether nodes are counted by intrusive or by shared pointers.
 using NodeHandle = decltype(std::declval<Node&>().getptr());
 using NodeObject = cpython::PyObject* (*)(const NodeHandle&);
 

@@ -1,4 +1,4 @@
-// The Python object of a node: of a custom function its `ctx`.
+// The Python object of a node: for a custom function, its `ctx`.
 #pragma once
 
 #include <torch/csrc/autograd/function.h>
@@ -7,9 +7,9 @@
 
 namespace tapelens::observe {
 
-// PyTorch's own functionToPyObject, found by name, for the probe links nothing of Python. False: it is not there.
+// Whether PyTorch's functionToPyObject exists. It is found by symbol, because the probe links no Python library.
 bool has_node_objects();
-// A new reference; null with an error set where it fails. Only if has_node_objects() and with the GIL.
+// A new reference; null with a Python error set on failure. Requires has_node_objects() and the GIL.
 cpython::PyObject* node_object(const torch::autograd::Node& node);
 
 }  // namespace tapelens::observe

@@ -1,4 +1,4 @@
-// What observe hooks into LibTorch, each part once by the probe's start, and what it says to the user.
+// The hooks of observe in LibTorch, each installed once at the probe's start, and its messages to the user.
 #pragma once
 
 #include <string>
@@ -14,15 +14,14 @@ void watch_backward();
 void watch_cpp_programs();  // modules and optimizers of torch::nn and torch::optim
 void watch_resizes();       // of storages
 
-// Module calls are followed where nothing is recorded, too: a plan of rewrites names modules. Set before the first
-// hook.
+// Follow module calls even without a recording, because a plan of rewrites names modules. Set before the first hook.
 extern bool g_follows_modules;
 
-// One line on standard error, unless --quiet.
+// Prints one line to standard error, unless --quiet.
 void say(std::string_view what);
 
-// Why this process is not recorded (TAPELENS_SPOOL) or not rewritten (TAPELENS_TALLY): one line for all processes of
-// the run, which the command line repeats only where standard error does not have it.
+// Reports why this process is not recorded (TAPELENS_SPOOL) or not rewritten (TAPELENS_TALLY). One line serves all
+// processes of the run; the command line repeats it only if it is not on standard error.
 void explain(const char* folder_variable, const std::string& why);
 
 }  // namespace tapelens::observe

@@ -1,4 +1,4 @@
-// Every operator, every labelled range, and every evaluation of a node, as LibTorch tells its observers.
+// Observes every operator, labelled range and evaluation of a node, by LibTorch's observer interface.
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/function.h>
@@ -33,7 +33,7 @@ uint32_t written_arguments(const at::RecordFunction& function) {
   return written;
 }
 
-// Checked by content: the memory of a name may be another's later.
+// Compares the content: the memory of a name may later have another name.
 OperatorName& operator_name(Thread& thread, const at::RecordFunction& function) {
   const char* text = function.name();
   OperatorName& name = thread.names[slot_of(address_of(text), thread.names.size())];
@@ -41,8 +41,8 @@ OperatorName& operator_name(Thread& thread, const at::RecordFunction& function) 
       name.copy[sizeof name.copy - 1] == '\0')
     return name;
   name.text = text;
-  std::strncpy(name.copy, text, sizeof name.copy);  // a longer name leaves no zero at the end: always looked up
-  // Operators of LibTorch itself run no Python; a torch.autograd.Function, a custom operator may.
+  std::strncpy(name.copy, text, sizeof name.copy);  // a longer name has no zero at the end: always looked up
+  // LibTorch's own operators run no Python; a torch.autograd.Function or a custom operator may.
   name.runs_python = std::strncmp(text, "aten::", 6) != 0 && std::strncmp(text, "prim::", 6) != 0;
   name.written = written_arguments(function);
   name.recorded = nullptr;
@@ -54,10 +54,10 @@ OperatorName& operator_name(Thread& thread, const at::RecordFunction& function) 
 void begin_operator(Thread& thread, const at::RecordFunction& function, Frame& frame, bool is_recorded) {
   frame.name = function.name();
   OperatorName& name = operator_name(thread, function);
-  // Python stands between this operator and the one around it only where that one may run Python.
+  // Python frames are between this operator and the enclosing one only if the latter may run Python.
   const bool from_python = python_is_innermost(thread);
-  // What Python runs for an operator on fake tensors shares that operator's stack: a compiler's stacks are deep, and to
-  // walk one for each operator inside made recording a compilation slow.
+  // Operators below an operator on fake tensors share its stack. A compiler's stacks are deep, and a walk for each
+  // inner operator made recording a compilation slow.
   frame.is_traced =
       (!thread.frames.empty() && thread.frames.back().is_traced) || (name.runs_python && has_fake_tensors());
   frame.runs_python = name.runs_python && !frame.is_traced;
@@ -75,13 +75,13 @@ void begin_evaluation(Thread& thread, Frame& frame) {
   if (node == nullptr) return;
   frame.node = node;
   const NodeType& type = node_type(thread, *node);
-  // A hook that is called when the gradient is there, by which an optimizer may step in the backward.
+  // A post-accumulate-grad hook, by which an optimizer may step during backward.
   frame.runs_python = type.is_custom || (type.is_accumulate_grad && node->tensor_post_acc_grad_hooks() != nullptr);
   frame.recorded = record::evaluation_begins(thread, *node, !torch::autograd::get_current_graph_task_keep_graph());
 }
 
 void begin_followed(Thread& thread, const at::RecordFunction& function, Frame& frame, bool is_recorded) {
-  // What was made outside of any operator (by a C++ custom function) is whole by now.
+  // Nodes made outside of any operator (by a C++ custom function) are complete now.
   if (!inside_operator(thread)) {
     settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
     frame.nodes = static_cast<uint32_t>(thread.nodes.size());
@@ -106,9 +106,9 @@ void begin_followed(Thread& thread, const at::RecordFunction& function, Frame& f
   }
 }
 
-// Member by member: a copy of the whole loads in wide pieces what narrow stores have just written, and waits for them.
+// Member by member: a copy of the whole would use wide loads of recent narrow stores, which stall.
 void push(std::vector<Frame>& frames, const Frame& frame) {
-  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = frame;  // a new member: copy it, too
+  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = frame;  // copy any new member, too
   Frame& top = frames.emplace_back();
   top.nodes = frame.nodes;
   top.saves = frame.saves;
@@ -138,7 +138,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
     Busy busy(thread);
     begin_followed(thread, function, frame, now == Mode::full);
   }
-  // Outside of --steps: who made what is alive, and the first operator brings in the watch on optimizers.
+  // Outside of --steps: needed for the stack of allocations. The first operator also starts the watch on optimizers.
   if (!thread.busy && now == Mode::memory && thread.frames.empty()) {
     Busy busy(thread);
     frame.stack = stack_here(thread);
@@ -146,7 +146,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   if (g_simulates && !thread.carries_out && is_operator(function.scope())) {
     const bool was_busy = thread.busy;
     thread.busy = true;
-    frame.name = function.name();  // values may be read in it, which a recording is told
+    frame.name = function.name();  // the operator may read unknown values, which are recorded with its name
     frame.simulated_mark = simulated::operator_begins(thread, function, operator_name(thread, function));
     thread.busy = was_busy;
   }
@@ -187,26 +187,25 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
   const Frame frame = thread.frames.back();
   thread.frames.pop_back();
   if (!frame.is_followed && frame.simulated_mark == 0) return;
-  const bool was_busy = thread.busy;  // ends are told whatever happens: their begin was
+  const bool was_busy = thread.busy;  // always report the end, because the begin was reported
   thread.busy = true;
   if (frame.simulated_mark != 0) simulated::operator_ends(thread, function, frame.simulated_mark);
   if (frame.is_followed) end_followed(thread, function, frame);
   thread.busy = was_busy;
 }
 
-// LibTorch asks, for each operator, who wants to observe it. We answer in its place: ours, and whoever it would have
-// named. As a registered callback we would be copied, under a lock, at each node that is evaluated, and be seen by the
-// program.
+// LibTorch collects the observers of each operator. This replaces that function and adds ours to its own result. A
+// registered callback would be copied, under a lock, at each evaluation of a node, and would be visible to the program.
 bool observes(at::RecordScope scope) {
   if (g_simulates && this_thread().carries_out) return false;
   if (is_operator(scope)) return true;
-  // Rewrites know a backward by itself.
+  // The rewrites notice a backward without an observer.
   return is_recording() && (scope == at::RecordScope::BACKWARD_FUNCTION || scope == at::RecordScope::USER_SCOPE);
 }
 
 void add_ourselves(at::StepCallbacks& callbacks, at::RecordScope scope) {
   callbacks.callbacks_.push_back({begin, end});
-  // An evaluation's inputs are of no use here, and would be copied into a list first.
+  // An evaluation's inputs are not used, and LibTorch would first copy them into a list.
   if (scope == at::RecordScope::BACKWARD_FUNCTION) return;
   const bool is_called = g_rewrites && rewrite::wants_calls();
   if (is_called || g_simulates || mode() == Mode::full) callbacks.needs_inputs_ = true;
@@ -229,7 +228,7 @@ StepCallbacks g_step_callbacks;
 at::StepCallbacks step_callbacks(at::RecordScope scope) {
   auto callbacks = g_step_callbacks(scope);
   if (mode() == Mode::off || !observes(scope)) return callbacks;
-  // The engine would announce each node a second time, as an operator named "evaluate_function: ".
+  // The engine would report each node a second time, as an operator named "evaluate_function: ".
   if (scope == at::RecordScope::FUNCTION && torch::autograd::get_current_graph_task_id() != -1) {
     const Thread& thread = this_thread();
     if (thread.frames.empty() || inside_engine(thread)) return callbacks;

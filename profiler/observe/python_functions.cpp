@@ -25,7 +25,7 @@ c10::TensorImpl* tensor_of(PyObject* arguments, ptrdiff_t place) {
   return static_cast<c10::TensorImpl*>(api.AsVoidPtr(api.GetTupleItem(arguments, place)));
 }
 
-// TensorImpl, name, role, TensorImpl that it belongs to or 0: observers.h, role_told().
+// Arguments: TensorImpl, name, role, TensorImpl that it belongs to or 0: observers.h, role_told().
 PyObject* tell_role(PyObject*, PyObject* arguments) {
   const Python& api = *python();
   const c10::TensorImpl *tensor = tensor_of(arguments, 0), *of = tensor_of(arguments, 3);
@@ -36,7 +36,7 @@ PyObject* tell_role(PyObject*, PyObject* arguments) {
   return give_none();
 }
 
-// The same of a parameter whose storage is given other memory again and again.
+// The same for a parameter whose storage repeatedly gets other memory.
 PyObject* tell_resized_role(PyObject* self, PyObject* arguments) {
   PyObject* told = tell_role(self, arguments);
   if (told == nullptr || !is_recording()) return told;
@@ -62,7 +62,7 @@ PyObject* tell_information(PyObject*, PyObject* arguments) {  // key, value
   return give_none();
 }
 
-// Of a wrapper subclass: TensorImpl of the parameter, which values, TensorImpl of a tensor that it consists of.
+// For a wrapper subclass. Arguments: TensorImpl of the parameter, which values, TensorImpl of an inner tensor.
 PyObject* tell_part_values(PyObject*, PyObject* arguments) {
   const Python& api = *python();
   const c10::TensorImpl* parameter = tensor_of(arguments, 0);

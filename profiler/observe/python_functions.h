@@ -1,4 +1,4 @@
-// What the Python part (python_hooks.py) calls to tell of, and what of it the probe calls.
+// Functions that the Python part (python_hooks.py) calls to report events, and its functions that the probe calls.
 #pragma once
 
 #include <span>
@@ -7,13 +7,13 @@
 
 namespace tapelens::observe {
 
-// Those that need nothing of the frames and modules that python_stack.cpp follows. They live for ever.
+// The functions that need no state of python_stack.cpp (frames and modules). Never destroyed.
 std::span<cpython::PyMethodDef> python_functions();
 
 // A new reference to None.
 cpython::PyObject* give_none();
 
-// A function of the Python part by its name, borrowed; null as long as it is not there. The interpreter's lock is held.
+// A function of the Python part by name, as a borrowed reference; null before it exists. Requires the GIL.
 cpython::PyObject* hook_function(const char* name);
 
 }  // namespace tapelens::observe

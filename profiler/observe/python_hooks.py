@@ -1,7 +1,7 @@
-# Run by the probe inside the recorded program, in globals of its own, once torch is imported. It leaves module calls
-# alone (the probe sees them in the interpreter's frames: hooks on modules would show in tracebacks and make
-# torch.compile warn) and asks optimizers to say when they step.
-# `tapelens_*` functions are the probe's.
+# The probe runs this inside the recorded program, in separate globals, after the import of torch. It does not hook
+# module calls: the probe sees them in the interpreter's frames, and hooks on modules would appear in tracebacks and
+# cause warnings of torch.compile. It hooks the steps of optimizers.
+# The probe provides the `tapelens_*` functions.
 import collections
 import math
 import sys
@@ -9,30 +9,30 @@ import weakref
 
 PARAMETER, BUFFER, OPTIMIZER_STATE, GRADIENT_ROLE = 0, 1, 2, 3  # observers.h, Role
 CONTAINERS = (list, tuple, set, frozenset, collections.deque)
-DEEPEST = 6  # containers in containers of an optimizer's state
+DEEPEST = 6  # nesting depth of containers in an optimizer's state
 OWN, GRADIENT = 0, 1  # observers.h, Values
 set_eval_frame = None  # of torch._dynamo, for unseen.h
-value_names = None  # of the Python that the recording may run here: profiler/record/float64.py
-kept_before = weakref.WeakKeyDictionary()  # by mode of selective checkpointing: how many results it kept, by operator
+value_names = None  # set by the recording's Python: profiler/record/float64.py
+kept_before = weakref.WeakKeyDictionary()  # by mode of selective checkpointing: number of kept results, by operator
 set_budget = None  # likewise: profiler/record/activation_budget.py
 look_for_variables = look_before_backward = None  # likewise: profiler/record/referrers.py
-watch_graphs = is_compilers_graph = None  # where the process is recorded: compiled_graphs.py
-told_shardings = set()  # (tensor, what was told of it)
-awaited = []  # (weak reference to an FSDPParam, name) of those that were not gathered yet
+watch_graphs = is_compilers_graph = None  # set if the process is recorded: compiled_graphs.py
+told_shardings = set()  # (tensor, its reported sharding)
+awaited = []  # (weak reference to an FSDPParam, name) of those not gathered yet
 
 
 def let_out(error):
-    """What a handler of the program's signals raised in here is the program's: it goes on."""
+    """Re-raises an exception of one of the program's signal handlers, which belongs to the program."""
     if tapelens_is_of_handler(error):
         raise error
 
 
 def inner_tensors(tensor, path="", are_read=False):
-    """(path, tensor) of the ordinary tensors that a wrapper subclass (DTensor) consists of. are_read: their values are
-    wanted, which a collective may be writing."""
+    """(path, tensor) for the ordinary tensors of a wrapper subclass (DTensor). are_read: the caller reads their values,
+    which a collective may still be writing."""
     if are_read and hasattr(tensor, "trigger_wait"):
         tensor.trigger_wait()
-    for name in tensor.__tensor_flatten__()[0]:  # DTensor names its mesh, too
+    for name in tensor.__tensor_flatten__()[0]:  # also contains DTensor's mesh
         one = getattr(tensor, name)
         if not isinstance(one, sys.modules["torch"].Tensor):
             continue
@@ -43,17 +43,17 @@ def inner_tensors(tensor, path="", are_read=False):
 
 
 def answer(named):
-    """For named_tensors.cpp: (count, name, tensor, where it is, name, ...)."""
+    """For named_tensors.cpp: (count, name, tensor, its address, name, ...)."""
     return (len(named), *(part for name, tensor in named for part in (name, tensor, tensor._cdata)))
 
 
 def flattened(tensor):
-    """What a wrapper subclass consists of, by path."""
+    """The inner tensors of a wrapper subclass, by path."""
     return answer(list(inner_tensors(tensor)) if hasattr(type(tensor), "__tensor_flatten__") else [])
 
 
 def held_in(value, depth=4):
-    """The ordinary tensors in a value and in its containers; what containers hold of the program's own classes is theirs."""
+    """The ordinary tensors in a value and in its containers. Does not search objects of the program's own classes."""
     if isinstance(value, sys.modules["torch"].Tensor):
         if hasattr(type(value), "__tensor_flatten__"):
             for _, one in inner_tensors(value):
@@ -66,7 +66,8 @@ def held_in(value, depth=4):
 
 
 def packed_in(value):
-    """What a hook on saved tensors returned: a tensor, a container of some, an object that has them as attributes."""
+    """The tensors in the result of a saved-tensor hook: a tensor, a container, or an object with tensors as
+    attributes."""
     held = list(held_in(value))
     if not held:
         held = list(held_in(getattr(value, "__dict__", None)))
@@ -74,15 +75,15 @@ def packed_in(value):
 
 
 def attributes_of(context):
-    """Of a custom function's ctx: what its forward put there. What a compiled function keeps beside its saves is one of
-    them: unchecked_of()."""
+    """The tensors that a custom function's forward put on its ctx. Excludes the attribute with a compiled function's
+    unchecked saves: unchecked_of()."""
     attributes = getattr(context, "__dict__", None) or {}
     return answer([(str(name), tensor) for name, value in list(attributes.items()) if name != "_tensors_no_vc_check"
                    for tensor in held_in(value)])
 
 
 def kept_by_mode(mode):
-    """What selective checkpointing has kept since it was asked last."""
+    """The tensors that selective checkpointing has kept since the last call."""
     checkpoint = sys.modules.get("torch.utils.checkpoint")
     if checkpoint is None or not isinstance(mode, checkpoint._CachingTorchDispatchMode):
         return (0,)
@@ -102,14 +103,14 @@ def kept_by_mode(mode):
 
 
 def tell_role(tensor, name, role, of=0, tell=None):
-    """A wrapper subclass has no memory: what it consists of has the role."""
+    """Reports a role. A wrapper subclass has no memory, so its inner tensors get the role."""
     tell = tell or tapelens_role
     if not hasattr(type(tensor), "__tensor_flatten__"):
         tell(tensor._cdata, name, role, of)
         return
     try:
         parts = list(inner_tensors(tensor))
-    except Exception as error:  # the subclass's own
+    except Exception as error:  # raised by the subclass
         let_out(error)
         return
     for _, one in parts:
@@ -117,7 +118,7 @@ def tell_role(tensor, name, role, of=0, tell=None):
 
 
 def sharding(tensor):
-    """Of a DTensor its mesh, this process's place in it, and how it is spread: analyzer/peak/sharding.h reads it."""
+    """A DTensor's mesh, this process's coordinate and the placements, as text for analyzer/peak/sharding.h."""
     mesh = tensor.device_mesh
     sizes, at, names = list(mesh.shape), mesh.get_coordinate(), mesh.mesh_dim_names
     named = [f"{one}=" for one in names] if names else [""] * len(sizes)
@@ -129,8 +130,8 @@ def sharding(tensor):
 
 
 def tell_shardings(parameters):
-    """Each parameter once, however many modules that are called have it. No weak references: a tensor that has one cannot
-    be swapped, as Module.to() does with DTensors."""
+    """Reports each parameter once, even if several called modules have it. Uses no weak references: a tensor with one
+    cannot be swapped, as Module.to() does with DTensors."""
     of = sys.modules["torch.distributed.tensor"].DTensor
     for name, tensor in dict(parameters).items():
         if not issubclass(type(tensor), of):
@@ -142,7 +143,8 @@ def tell_shardings(parameters):
 
 
 def learn_shards(root, prefixes, parameters):
-    """FSDP has a second tensor for each parameter: the gathered one, whose storage comes and goes."""
+    """Learns FSDP's second tensor of each parameter: the gathered one, whose storage is allocated and freed
+    repeatedly."""
     for module in root.modules():
         state = module._get_fsdp_state() if hasattr(type(module), "_get_fsdp_state") else None
         groups = getattr(state, "_fsdp_param_groups", None) or [getattr(state, "_fsdp_param_group", None)]
@@ -157,7 +159,7 @@ def learn_shards(root, prefixes, parameters):
 
 
 def tell_shards(_=None):
-    """Those that were gathered since."""
+    """Reports those that were gathered since the last call."""
     left = []
     for reference, name in awaited:
         one = reference()
@@ -172,12 +174,12 @@ def tell_shards(_=None):
 
 
 def uncompiled(name):
-    """torch.compile(module) is a module around it."""
+    """Removes the wrapper module of torch.compile(module) from a path."""
     return name if "_orig_mod" not in name else ".".join(part for part in name.split(".") if part != "_orig_mod")
 
 
 def learn(root):
-    """Tells the names of a module that was called, of all modules in it, and of their parameters and buffers."""
+    """Reports the names of a called module, of all modules in it, and of their parameters and buffers."""
     if is_compilers_graph is not None and is_compilers_graph(root):
         return
     kind = type(getattr(root, "_orig_mod", root)).__name__
@@ -196,19 +198,19 @@ def learn(root):
     if "torch.distributed.fsdp" in sys.modules:
         try:
             learn_shards(root, prefixes, parameters)
-        except Exception as error:  # FSDP of a PyTorch that keeps its parameters otherwise
+        except Exception as error:  # a PyTorch version whose FSDP keeps its parameters differently
             let_out(error)
             tapelens_say(f"gathered parameters of FSDP have no names ({type(error).__name__}: {error})")
     if "torch.distributed.tensor" in sys.modules:
         try:
             tell_shardings(parameters)
-        except Exception as error:  # a DTensor of a PyTorch that keeps this otherwise
+        except Exception as error:  # a PyTorch version with another DTensor interface
             let_out(error)
             tapelens_say(f"how parameters are sharded is not recorded ({type(error).__name__}: {error})")
 
 
 def install():
-    """The code of Module.__call__, or None as long as torch is being imported."""
+    """Returns the code of Module.__call__, or None while torch is being imported."""
     torch = sys.modules.get("torch")
     module = sys.modules.get("torch.nn.modules.module")
     optimizer = sys.modules.get("torch.optim.optimizer")
@@ -241,7 +243,7 @@ def install():
             return
         try:
             parts = [one for _, one in inner_tensors(tensor, are_read=True)]
-        except Exception as error:  # the subclass's own; the program's step is made
+        except Exception as error:  # raised by the subclass; the program's step continues
             let_out(error)
             parts = [tensor]
         for one in parts:
@@ -259,14 +261,15 @@ def install():
         return distributed is not None and distributed.is_available() and distributed.is_initialized()
 
     def tell_gradients(opt):
-        """Not only AccumulateGrad makes them: DDP points them into its buckets, FSDP scatters them."""
+        """Gradients come not only from AccumulateGrad: DDP points them into its buckets, FSDP scatters them."""
         for group in opt.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
                     tell_role(parameter.grad, "", GRADIENT_ROLE, parameter._cdata)
 
     def tell_group():
-        """Which rank this process is, once it is known: who starts processes himself need not put it in the environment."""
+        """Reports the rank of this process once it is known: a program that starts its own processes may not set
+        RANK."""
         distributed = sys.modules["torch.distributed"]
         group_told.append(True)
         if distributed.get_rank() >= 0:
@@ -274,7 +277,7 @@ def install():
             tapelens_information("world_size", str(distributed.get_world_size()))
 
     def tensors_in(name, container, depth=1):
-        """(name, tensor) of what is in containers: LBFGS's history, Shampoo's factors."""
+        """(name, tensor) for tensors in containers: LBFGS's history, Shampoo's factors."""
         if isinstance(container, dict):
             items = [(f"{name}.{key}" if type(key) in (str, int) else name, item) for key, item in container.items()]
         elif isinstance(container, CONTAINERS):
@@ -294,14 +297,14 @@ def install():
         now = told[opt] = {}
 
         def tell(name, tensor, parameter):
-            # A reference, since another tensor may be at the same address after this one.
+            # A reference, because another tensor may later have the same address.
             known = seen.get(id(tensor))
             if known is None or known() is not tensor:
                 known = weakref.ref(tensor)
                 tell_role(tensor, name, OPTIMIZER_STATE, parameter)
             now[id(tensor)] = known
 
-        # LBFGS keeps what belongs to all parameters with the first.
+        # LBFGS keeps state for all parameters with the first one.
         is_of_all = len(opt.state) == 1 and sum(len(group["params"]) for group in opt.param_groups) > 1
         for key, state in opt.state.items():
             if not isinstance(state, dict):
@@ -342,7 +345,7 @@ def install():
         if tells_state:
             try:
                 tell_state(opt)
-            except Exception as error:  # a state of the program's own, that does what nobody thought of
+            except Exception as error:  # a state of the program's own class with unexpected behavior
                 let_out(error)
                 tells_state = False
                 tapelens_say(f"the state of {type(opt).__name__} is not understood: no optimizer's state is named from here "
@@ -357,7 +360,7 @@ def install():
     is_sound = True
 
     def guarded(hook):
-        """What goes wrong in here must not reach the program's step."""
+        """Keeps errors of the hook from the program's step."""
         def run(opt, args, kwargs):
             nonlocal is_sound
             if not is_sound:
@@ -378,7 +381,7 @@ def install():
 
 
 def calibrate():
-    """Calls the probe from a frame whose first local it knows."""
+    """Calls the probe from a frame with a known first local."""
 
     def frame(self):
         tapelens_calibrate(self)

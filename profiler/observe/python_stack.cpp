@@ -1,6 +1,5 @@
-// See stack.h. Python's frames are walked through its C API; the module of each Module.__call__ is read from the
-// frame's first local, at a place that is found out once (calibrate) instead of being known for every version of
-// CPython.
+// See stack.h. The C API walks Python's frames. The module of each Module.__call__ is read from the frame's first
+// local. Its offset is measured once (calibrate), instead of being hard-coded for every version of CPython.
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -30,25 +29,28 @@ namespace {
 
 using namespace cpython;
 
-// The interpreter's lock guards none of this: Python that runs here may give it to another thread, and CPython built
-// for free threading has none.
+// The GIL protects none of this: Python that runs here may release it to another thread, and free-threaded CPython has
+// none.
 struct Interpreter {
-  // One thread alone installs; what it has found is there for the others when they see `globals` or `call_code`.
+  // Only one thread installs; others may use its results when they see `globals` or `call_code`.
   std::atomic_flag is_installing;
   std::atomic<bool> failed = false;
   std::atomic<PyObject*> globals = nullptr;
   std::atomic<const PyObject*> call_code = nullptr;  // of Module.__call__; null until torch is imported
   PyObject* learn = nullptr;
   PyObject* weak_callback = nullptr;
-  // Where a frame object has its interpreter frame, and that its first local, in bytes. 0: not found, no module calls.
+  // Byte offsets of the interpreter frame in a frame object, and of the first local in that. 0: not found, no module
+  // calls.
   size_t interpreter_frame = 0, first_local = 0;
-  std::atomic<bool> looks = false;                    // for variables, before backwards
-  std::atomic<bool> awaits_shards = false;            // parameters that FSDP has not gathered yet have no name so far
-  std::mutex lock;                                    // of all that follow
+  std::atomic<bool> looks = false;                    // whether to look for variables before backwards
+  std::atomic<bool> awaits_shards = false;            // whether parameters that FSDP has not gathered yet are still
+                                                      // unnamed
+  std::mutex lock;                                    // guards all members below
   std::unordered_map<const void*, uint32_t> modules;  // module object -> id
   std::unordered_map<const void*, const void*> referents;  // weak reference -> module object
-  std::unordered_set<const void*> kept;                    // code objects, whose addresses stay theirs
-  std::unordered_map<uint64_t, uint32_t> kept_alike;       // how many by file, function and line
+  std::unordered_set<const void*> kept;                    // code objects that are kept alive, so that their addresses
+                                                           // stay valid
+  std::unordered_map<uint64_t, uint32_t> kept_alike;       // number of kept ones by file, function and line
 };
 Interpreter& interpreter() {
   static auto* made = new Interpreter;
@@ -70,7 +72,7 @@ const void* first_local(const Interpreter& in, const PyObject* frame) {
   return untagged(word_at(base, in.first_local));
 }
 
-// ---- functions that the Python part calls; `self` is unused
+// ---- functions for the Python part; `self` is unused
 
 PyObject* module_gone(PyObject*, PyObject* reference) {
   Interpreter& in = interpreter();
@@ -97,7 +99,8 @@ PyObject* tell_module(PyObject*, PyObject* arguments) {  // module, path, type
     is_new = in.modules.insert_or_assign(module, id).second;
   }
   if (is_new) {
-    PyObject* reference = api.NewWeakRef(module, in.weak_callback);  // kept, or its callback would not come
+    PyObject* reference = api.NewWeakRef(module, in.weak_callback);  // kept, because a dead reference loses its
+                                                                     // callback
     if (reference == nullptr) return nullptr;
     const std::lock_guard guard(in.lock);
     in.referents[reference] = module;
@@ -105,8 +108,8 @@ PyObject* tell_module(PyObject*, PyObject* arguments) {  // module, path, type
   return give_none();
 }
 
-// What each object begins with: 16 bytes, and 32 where CPython is built for free threading. `object` is one of the
-// class `object`, which has nothing else. 0: not known.
+// Size of an object's header: 16 bytes, or 32 in free-threaded CPython. `object` is an instance of the class `object`,
+// which has only a header. 0: not known.
 size_t header_bytes(const Python& api, PyObject* object) {
   const Owned kind(api, api.GetAttrString(object, "__class__"));
   const Owned size(api, kind ? api.GetAttrString(kind.get(), "__basicsize__") : nullptr);
@@ -115,7 +118,7 @@ size_t header_bytes(const Python& api, PyObject* object) {
   return bytes == 16 || bytes == 32 ? static_cast<size_t>(bytes) : 0;
 }
 
-// Called from a Python function whose only local is `object`: looks for it in the frame.
+// Called from a Python function whose only local is `object`: searches the frame for it.
 PyObject* calibrate(PyObject*, PyObject* object) {
   const Python& api = *python();
   Interpreter& in = interpreter();
@@ -128,7 +131,7 @@ PyObject* calibrate(PyObject*, PyObject* object) {
       if (untagged(word_at(base, offset)) == object) return offset;
     return 0;
   };
-  // 3.11 and later keep locals in a frame of the interpreter's own, which the frame object points to.
+  // CPython 3.11 and later keep locals in an interpreter frame, which the frame object points to.
   size_t pointer = 0, local = 0;
   if (api.Frame_GetLasti != nullptr) {
     pointer = header + 8;
@@ -142,8 +145,8 @@ PyObject* calibrate(PyObject*, PyObject* object) {
   return give_none();
 }
 
-// Frame object, how many: the values of its first variables; None for one that has none, and for all where frames are
-// not understood. (A frame's `f_locals` would keep what it was asked for alive before CPython 3.13.)
+// Arguments: frame object, count. Returns the values of the frame's first variables; None for an unset variable, and
+// for all if the frame layout is unknown. (Before CPython 3.13, a frame's `f_locals` would keep the values alive.)
 PyObject* give_locals(PyObject*, PyObject* arguments) {
   const Python& api = *python();
   const Interpreter& in = interpreter();
@@ -155,7 +158,7 @@ PyObject* give_locals(PyObject*, PyObject* arguments) {
   const void* base = in.interpreter_frame != 0 ? word_at(frame, in.interpreter_frame) : frame;
   for (long i = 0; i < count; ++i) {
     const void* word = in.first_local != 0 && base != nullptr ? word_at(base, in.first_local + 8 * i) : nullptr;
-    const bool is_object = (reinterpret_cast<uintptr_t>(word) & kTagBits) != kTagBits;  // 3: a number of 3.14's
+    const bool is_object = (reinterpret_cast<uintptr_t>(word) & kTagBits) != kTagBits;  // 3: a tagged integer of 3.14
     auto* value = is_object ? static_cast<PyObject*>(const_cast<void*>(untagged(word))) : nullptr;
     if (value == nullptr) value = api.none;
     api.IncRef(value);
@@ -175,7 +178,7 @@ PyMethodDef g_functions[] = {
     {"tapelens_module_gone", module_gone, kMethO, nullptr},
 };
 
-// Runs the Python part in globals of its own, then asks it to install itself, again and again until torch is imported.
+// Runs the Python part in separate globals, then repeatedly calls its install() until torch is imported.
 void install(const Python& api, Interpreter& in) {
   PyObject* globals = in.globals;
   if (globals == nullptr) {
@@ -222,7 +225,7 @@ void install(const Python& api, Interpreter& in) {
   }
 }
 
-// A function of the Python part.
+// Calls a function of the Python part.
 Owned call_hook(const Python& api, const char* name, PyObject* argument) {
   Owned told(api, api.CallOneArg(hook_function(name), argument, nullptr));
   if (!told) forget_error(api);
@@ -236,8 +239,8 @@ uint32_t module_id(const Python& api, Interpreter& in, const void* module, PyObj
     return at == in.modules.end() ? 0 : at->second;
   };
   uint32_t id = find();
-  // Names are told from the outermost module that is being called, so that they are those of the whole model; one that
-  // is no part of it speaks for itself.
+  // Reports names from the outermost called module, so that they are names in the whole model. A module outside of that
+  // model is reported as its own root.
   for (PyObject* root : {outermost, static_cast<PyObject*>(const_cast<void*>(module))}) {
     if (id != 0) break;
     const Owned told(api, api.CallOneArg(in.learn, root, nullptr));
@@ -247,7 +250,7 @@ uint32_t module_id(const Python& api, Interpreter& in, const void* module, PyObj
   return id;
 }
 
-// Brings the thread's module calls up to date with those in its stack, innermost first.
+// Updates the thread's module calls to those in its stack, innermost first.
 void update_modules(const Python& api, Thread& thread, const std::vector<ModuleFrame>& found) {
   size_t same = 0;
   while (same < std::min(found.size(), thread.modules.size())) {
@@ -260,7 +263,7 @@ void update_modules(const Python& api, Thread& thread, const std::vector<ModuleF
     ModuleFrame call = found[found.size() - 1 - same];
     call.id = module_id(api, interpreter(), call.self, static_cast<PyObject*>(const_cast<void*>(found.back().self)));
     if (is_recording()) {
-      // Within an operator it is the operator that disabled them: a checkpoint of the old kind, a custom function.
+      // Inside an operator, the operator disabled them: a reentrant checkpoint, a custom function.
       record::module_begins(thread, call.id, !at::GradMode::is_enabled() && !inside_operator(thread));
     }
     thread.modules.push_back(call);
@@ -268,8 +271,8 @@ void update_modules(const Python& api, Thread& thread, const std::vector<ModuleF
   }
 }
 
-// Where a frame runs what Inductor wrote: the kernel that its line is for, and the places in the program, the innermost
-// first. Views into the answer.
+// For a frame in an Inductor file: the kernel of its line, and its places in the program, innermost first. The views
+// point into `answer`.
 struct GeneratedPlace {
   std::optional<Owned> answer;
   std::string_view kernel;
@@ -284,7 +287,7 @@ bool may_be_generated(std::string_view function) {
 GeneratedPlace generated_place(const Python& api, PyObject* frame, std::string_view function) {
   GeneratedPlace place;
   if (!may_be_generated(function)) return place;
-  if (api.ErrOccurred() != nullptr) return place;  // the program's, which no call of ours may replace
+  if (api.ErrOccurred() != nullptr) return place;  // the program's error, which our calls must not replace
   place.answer = call_hook(api, "generated_of", frame);
   PyObject* const answer = place.answer->get();
   if (answer == nullptr || answer == api.none) return place;
@@ -301,8 +304,8 @@ GeneratedPlace generated_place(const Python& api, PyObject* frame, std::string_v
   return place;
 }
 
-// Code that a program makes again and again (torch.enable_grad()(f) does) is not kept each time: what is not kept has
-// an address that may be another's later, so that the stack is not known by it.
+// Code objects that a program makes repeatedly (torch.enable_grad()(f) does) are kept only up to a limit. An object
+// that is not kept may leave its address to another, so a stack with it cannot be found by its hash.
 bool keep_code(const Python& api, PyObject* code, std::string_view file, std::string_view function) {
   constexpr uint32_t kMostAlike = 64, kMost = 1 << 16;
   const Owned first(api, api.GetAttrString(code, "co_firstlineno"));
@@ -320,7 +323,7 @@ bool keep_code(const Python& api, PyObject* code, std::string_view file, std::st
   return true;
 }
 
-// Whether Python may run while the stack is taken.
+// Whether Python may run during the stack walk.
 enum class Running : uint8_t { allowed, forbidden };
 
 uint32_t python_stack(const Python& api, Thread& thread, Running running) {
@@ -349,7 +352,7 @@ uint32_t python_stack(const Python& api, Thread& thread, Running running) {
                          first_local(in, frame.get()), 0});
   }
   if (may_run && (!modules.empty() || !thread.modules.empty())) update_modules(api, thread, modules);
-  if (!is_recording() || !g_stacks.python) return 0;  // modules and optimizers are watched all the same
+  if (!is_recording() || !g_stacks.python) return 0;  // the watch on modules and optimizers is needed in any case
   if (const uint32_t known = record::find_stack(thread, hash)) return known;
 
   std::vector<std::string> texts;  // file, function
@@ -366,7 +369,7 @@ uint32_t python_stack(const Python& api, Thread& thread, Running running) {
     if (lines.size() == 1 && may_run) generated = generated_place(api, frame.get(), texts.back());
   }
   std::vector<FrameText> frames;
-  // Where nobody can be asked what Inductor wrote it for, the line that called it stands for it.
+  // If Python may not run, the kernel is unknown: the caller's line replaces the Inductor frame.
   const size_t unasked = !may_run && !lines.empty() && may_be_generated(texts[1]) ? 1 : 0;
   for (size_t i = unasked; i < lines.size(); ++i) frames.push_back({texts[2 * i], texts[2 * i + 1], lines[i]});
   if (!generated.kernel.empty()) {
@@ -407,7 +410,7 @@ void look_before_backward() {
   const Python& api = *python();
   if (!python_may_run(api)) return;
   const Gil gil(api);
-  if (api.ErrOccurred() != nullptr) return;  // the program's, which no call of ours may replace
+  if (api.ErrOccurred() != nullptr) return;  // the program's error, which our calls must not replace
   PyObject* const look = hook_function("look_before_backward");
   if (look == nullptr) return;
   if (!Owned(api, api.CallOneArg(look, api.none, nullptr))) give_error_back(api);

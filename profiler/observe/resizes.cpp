@@ -1,5 +1,6 @@
-// What happens to storages without an operator: they are given other memory, variables are given others, and other
-// libraries their addresses. FSDP frees and refills its unsharded parameters so; programs write `x.data = y`.
+// Observes changes of storages outside of operators: a storage gets other memory, a variable gets another storage, or
+// another library gets an address. FSDP frees and refills its unsharded parameters this way; programs write `x.data =
+// y`.
 #include <ATen/core/Tensor.h>
 #include <c10/core/StorageImpl.h>
 
@@ -54,7 +55,7 @@ void* to_dlpack_versioned(const at::Tensor& tensor) {
   return g_to_dlpack_versioned(tensor);
 }
 
-// LibTorch since 2.15 tells of every address itself.
+// Since 2.15 LibTorch itself reports every request for an address.
 void watch_addresses() {
   if (!g_rewrites || rewrite::sees_addresses()) return;
   g_to_numpy = real<ToNumpyFunction>(TAPELENS_to_numpy);

@@ -1,5 +1,5 @@
-// The saved fields of every node type that LibTorch generates. The table itself is generated, from the Functions.h of
-// the PyTorch that the probe is built for, by saved_fields.py.
+// The saved fields of every node type that LibTorch generates. saved_fields.py generates the table from the Functions.h
+// of the PyTorch that the probe is built for.
 #pragma once
 
 #include <torch/csrc/autograd/function.h>
@@ -14,7 +14,7 @@
 
 namespace tapelens::observe {
 
-// Called with each saved field of a node; `field` counts the fields of all types.
+// Called for each saved field of a node; `field` numbers the fields of all types.
 class FieldVisitor {
  public:
   virtual void one(uint32_t field, uint32_t index, const torch::autograd::SavedVariable& save) = 0;
@@ -29,7 +29,7 @@ class FieldVisitor {
 struct SavedFields {
   const std::type_info* type;
   void (*visit)(const torch::autograd::Node& node, FieldVisitor& visitor);
-  void (*attributes)(const torch::autograd::Node& node, AttributeText& text);  // null: none are asked for
+  void (*attributes)(const torch::autograd::Node& node, AttributeText& text);  // null: no attributes needed
 };
 
 extern const SavedFields kSavedFields[];

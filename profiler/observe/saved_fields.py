@@ -1,5 +1,5 @@
-"""Generates the table of saved fields from a PyTorch's own torch/csrc/autograd/generated/Functions.h, and the formatters
-of the attributes that the table of needs of this minor asks for (its key "attributes").
+"""Generates the table of saved fields from torch/csrc/autograd/generated/Functions.h of a PyTorch, and formatters for
+the attributes that this minor version's table of needs lists (its key "attributes").
 
 usage: saved_fields.py Functions.h NEEDS.json|- NEEDS_ON_CUDA.json OUTPUT.cpp
 """
@@ -10,7 +10,7 @@ import sys
 STRUCT = re.compile(r"struct (?:TORCH_API )?(\w+) : public \w+ \{(.*?)\n\};", re.S)
 FIELD = re.compile(r"^  (std::vector<SavedVariable>|SavedVariable) (\w+);", re.M)
 MEMBER = re.compile(r"^  ([\w:<> ]+?) (\w+)(?: = [^;]+)?;", re.M)
-# What AttributeText can write as Python would.
+# Types that AttributeText can write as Python does.
 WRITABLE = re.compile(r"(?:(?:::)?std::optional<(bool|int64_t|c10::SymInt|std::string)>|"
                       r"bool|int64_t|c10::SymInt|std::string|SavedVariable)")
 
@@ -60,7 +60,7 @@ def main(header, needs, on_cuda, output):
         rows.append(f"    {{&typeid(generated::{node}), visit_{node}, {formatter}}},\n")
     if set(asked) != found:
         sys.exit(f"{header}: no node types {sorted(set(asked) - found)}, whose attributes the table of needs asks for")
-    # A header that is read wrongly would leave saves without a name at run time: refuse it here instead.
+    # A misread header would leave saves without names at run time: refuse it here.
     mentioned = len(re.findall(r"^  (?:std::vector<SavedVariable>|SavedVariable) \w+;", source, re.M))
     if mentioned != len(names) or len(rows) < 300:
         sys.exit(f"{header}: {mentioned} saved fields, of which {len(names)} in {len(rows)} node types were understood")

@@ -13,8 +13,9 @@ std::mutex& step_lock() {
   static auto* lock = new std::mutex;
   return *lock;
 }
-std::string* g_first = nullptr;  // the optimizer whose steps are borders: the first that stepped, or the program
-uint64_t g_steps = 0;            // that have ended
+std::string* g_first = nullptr;  // the optimizer whose steps are borders: the first that stepped, or the program's
+                                 // marks
+uint64_t g_steps = 0;            // number of ended steps
 
 }  // namespace
 
@@ -38,7 +39,7 @@ void program_steps(Thread& thread, std::string_view name) {
   record::optimizer_ends(thread);
   const std::lock_guard guard(step_lock());
   if (g_first == nullptr) g_first = new std::string;
-  if (*g_first != name) {  // borders are counted anew, as readers of the recording do
+  if (*g_first != name) {  // restart the count, as readers of the recording do
     *g_first = name;
     g_steps = 0;
   }

@@ -1,4 +1,4 @@
-// Steps: the end of a step of an optimizer ends one.
+// Steps: a step ends when an optimizer's step ends.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace tapelens::observe {
 
-// Where is_recording().
+// Only if is_recording().
 void optimizer_begins(Thread& thread, std::string_view name);
 void optimizer_ends(Thread& thread, std::string_view name);
 
-// The program says that one ends here: where is_recording(). From the first such call on these are the only borders;
-// they are recorded as steps of an optimizer that has this name.
+// The program marks the end of a step; only if is_recording(). From the first mark on, marks are the only borders. They
+// are recorded as steps of an optimizer with this name.
 void program_steps(Thread& thread, std::string_view name);
 
-// How many have ended: the number of the one that is going on.
+// The number of ended steps, which is the index of the current one.
 uint64_t steps_ended();
 
-// A rewrite is about to step this parameter, in the optimizer's place and earlier.
+// A rewrite is about to step this parameter early, in place of the optimizer.
 void steps_early(c10::TensorImpl* parameter);
 
 }  // namespace tapelens::observe

@@ -1,4 +1,4 @@
-// Makes the state of threads, and takes it back when they end.
+// Makes the state of threads, and recycles it when they end.
 #include "profiler/observe/thread.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ std::mutex& pool_lock() {
   static auto* lock = new std::mutex;
   return *lock;
 }
-Thread* g_pool = nullptr;  // states of threads that ended, to be used again
+Thread* g_pool = nullptr;  // states of ended threads, for reuse
 
 void thread_ended(void* state) {
   auto* thread = static_cast<Thread*>(state);

@@ -1,5 +1,5 @@
-// What the probe does in this process, and what it knows of each of its threads. Everything here is made once and never
-// destroyed: LibTorch's threads and static destructors may reach a hook at any time.
+// The probe's mode in this process, and its state for each thread. Everything here is made once and never destroyed:
+// LibTorch's threads and static destructors may reach a hook at any time.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -14,7 +14,7 @@
 #include "profiler/inject/inject.h"
 #include "profiler/observe/hash.h"
 
-// What the observers (observers.h) keep of a thread and of an operator. Only they look into it.
+// The observers' state (observers.h) for a thread and for an operator. Only the observers access it.
 namespace tapelens::record {
 struct ThreadState;
 struct OperatorTraits;
@@ -30,25 +30,27 @@ struct OperatorTraits;
 
 namespace tapelens::observe {
 
-// What hooks do at this moment. Read once per hook, relaxed. It goes up from memory to full and then only down.
+// The activity of hooks at this moment. Each hook reads it once, relaxed. It rises from memory to full and then only
+// falls.
 enum class Mode : uint8_t {
-  off = 0,      // nothing: before the start, after the end, in a forked child
-  rewrite = 1,  // the graph is followed for the rewrites, a simulated GPU has its values, and nothing of
-                // profiler/record is called
-  memory = 2,   // outside of --steps A:B: allocations, frees, roles, steps are recorded
+  off = 0,      // inactive: before the start, after the end, in a forked child
+  rewrite = 1,  // follows the graph for the rewrites, computes a simulated GPU's values, and does not call
+                // profiler/record
+  memory = 2,   // outside of --steps A:B: records allocations, frees, roles and steps
   full = 3,
 };
 extern std::atomic<Mode> g_mode;
 inline Mode mode() { return g_mode.load(std::memory_order_relaxed); }
 inline bool is_recording() { return mode() >= Mode::memory; }
-// Whether this process records at all, and whether it rewrites: settled before the first hook. A process that rewrites
-// follows the graph in every mode but off. `g_simulates`: its GPU is simulated, in every mode but off.
+// Whether this process records, rewrites, or simulates its GPU: set before the first hook. A process that rewrites
+// follows the graph in every mode except off. A simulated GPU computes in every mode except off.
 extern bool g_records, g_rewrites, g_simulates;
 inline bool follows_graph(Mode now) { return now == Mode::full || (g_rewrites && now != Mode::off); }
 
 extern const tapelens_inject_table* g_inject;
 
-// An operator, evaluation, range or backward that is open on this thread. `nodes` and `saves` are where its own begin.
+// An operator, evaluation, range or backward that is open on this thread. `nodes` and `saves`: the indices at which its
+// nodes and saves begin.
 struct Frame {
   uint32_t nodes = 0, saves = 0;
   at::RecordScope scope{};
@@ -58,12 +60,12 @@ struct Frame {
   bool unpacks = false;                   // a hook of the program on a saved tensor
   torch::autograd::Node* node = nullptr;  // scope BACKWARD_FUNCTION: the evaluated one; null: a backward itself
   const char* name = nullptr;             // of the operator
-  uint32_t modules = 0;                   // calls that were open when it began
-  uint32_t stack = 0;                     // of operators right inside: the engine's own, where backward was called
+  uint32_t modules = 0;                   // number of open calls when it began
+  uint32_t stack = 0;                     // of operators directly inside: the engine's own, from the call of backward
   uint32_t own_stack = 0;                 // of the operator itself
-  bool recorded = false;                  // its begin is in the recording; of one that unpacks: an operator ran in it
-  uint32_t rewrite_mark = 0;              // what rewrite::operator_begins() said; 0: it need not know of the end
-  uint32_t simulated_mark = 0;            // the same of simulated::operator_begins()
+  bool recorded = false;                  // its begin is in the recording; for one that unpacks: an operator ran in it
+  uint32_t rewrite_mark = 0;              // result of rewrite::operator_begins(); 0: it ignores the end
+  uint32_t simulated_mark = 0;            // result of simulated::operator_begins(), likewise
 };
 
 struct ModuleFrame {
@@ -72,13 +74,13 @@ struct ModuleFrame {
   uint32_t id;        // modules.h
 };
 
-// What is known of an operator by its name, which stays at one place in memory for each overload.
+// Properties of an operator, by its name. The name has a fixed address for each overload.
 struct OperatorName {
   const char* text = nullptr;
   char copy[48] = {};
-  uint32_t written = 0;  // bit i: the operator changes its argument i; bit 31: any from the 32nd on
+  uint32_t written = 0;  // bit i: the operator writes its argument i; bit 31: any from the 32nd on
   bool runs_python = false;
-  // Null until the observer has looked at it.
+  // Null until the observer has looked it up.
   const record::OperatorTraits* recorded = nullptr;
   const rewrite::OperatorTraits* rewritten = nullptr;
   const simulated::OperatorTraits* values = nullptr;
@@ -87,30 +89,31 @@ inline constexpr size_t kOperatorNames = 1024;  // in a thread's cache
 
 struct SavedFields;
 
-// What is known of a type of node, by its virtual table.
+// Properties of a node type, by its virtual table.
 struct NodeType {
   const void* vtable = nullptr;
-  std::string text;                     // "ReluBackward0"; empty where each node has a name of its own: Python's
+  std::string text;                     // "ReluBackward0"; empty if each node has its own name (Python)
   const SavedFields* fields = nullptr;  // null: a custom function, whose saves only the constructor sees
   bool is_custom = false, is_python = false, is_accumulate_grad = false;
-  mutable std::atomic<uint32_t> recorded_as = 0;  // the recording's number of `text`; 0: it has none yet
+  mutable std::atomic<uint32_t> recorded_as = 0;  // the recording's number of `text`; 0: it has no number yet
 };
 
 struct Thread {
-  // Inside a hook that may run the program's code or ours: operators and saves are not ours to record.
+  // Inside a hook that may run code of the program or of the probe: its operators and saves are not recorded.
   bool busy = false;
-  // Inside an operator that profiler/simulated calls for its values: neither it nor its memory is the program's.
+  // Inside an operator that profiler/simulated calls to compute values: neither it nor its memory belongs to the
+  // program.
   bool carries_out = false;
   std::vector<Frame> frames;
-  std::vector<torch::autograd::Node*> nodes;  // that are not whole yet
-  uint32_t saves = 0;                         // of such nodes, that the recording was told of
+  std::vector<torch::autograd::Node*> nodes;  // incomplete nodes
+  uint32_t saves = 0;                         // number of reported saves of these nodes
   std::vector<ModuleFrame> modules;
   uint32_t settling_stack = 0;                   // of the operator that just ended
-  record::ThreadState* recording = nullptr;      // never null where the process records
-  rewrite::ThreadState* rewriting = nullptr;     // never null where it rewrites
-  simulated::ThreadState* simulating = nullptr;  // never null where its GPU is simulated
+  record::ThreadState* recording = nullptr;      // not null if the process records
+  rewrite::ThreadState* rewriting = nullptr;     // not null if it rewrites
+  simulated::ThreadState* simulating = nullptr;  // not null if its GPU is simulated
 
-  // Direct-mapped caches: a slot holds the last that fell on it.
+  // Direct-mapped caches: a slot keeps its last entry.
   struct SeenNode {
     const torch::autograd::Node* node = nullptr;
     uint64_t sequence_nr = 0;
@@ -121,24 +124,25 @@ struct Thread {
   Thread* next = nullptr;
 };
 
-// Is the thread's innermost frame an operator (a torch.autograd.Function is one), not a range or the program itself?
+// Whether the thread's innermost frame is an operator (including a torch.autograd.Function), not a range or the
+// program.
 inline bool inside_operator(const Thread& thread) {
   return !thread.frames.empty() && (thread.frames.back().scope == at::RecordScope::FUNCTION ||
                                     thread.frames.back().scope == at::RecordScope::TORCHSCRIPT_FUNCTION);
 }
 
-// May Python code be what runs now: the program's own, or that of an operator, range or hook?
+// Whether Python code may be running now: the program's, or that of an operator, range or hook.
 inline bool python_is_innermost(const Thread& thread) {
   return thread.frames.empty() || thread.frames.back().runs_python;
 }
 
-// Is the engine itself next, not a node's or the program's code?
+// Whether the engine itself runs, not code of a node or of the program.
 inline bool inside_engine(const Thread& thread) {
   return !thread.frames.empty() && thread.frames.back().scope == at::RecordScope::BACKWARD_FUNCTION &&
          thread.frames.back().node == nullptr;
 }
 
-// Is a node being evaluated on this thread, and the program's code running in it (a hook, a custom function)?
+// Whether this thread evaluates a node and runs code of the program in it (a hook, a custom function).
 inline bool inside_evaluation(const Thread& thread) {
   if (inside_operator(thread)) return false;
   for (const Frame& frame : thread.frames)
@@ -146,21 +150,21 @@ inline bool inside_evaluation(const Thread& thread) {
   return false;
 }
 
-// Is a backward under way on this thread?
+// Whether a backward runs on this thread.
 inline bool in_backward(const Thread& thread) {
   for (const Frame& frame : thread.frames)
     if (frame.scope == at::RecordScope::BACKWARD_FUNCTION) return true;
   return false;
 }
 
-// The calling thread's state, made when first asked for.
+// The calling thread's state, made on first use.
 Thread& make_thread();
 inline Thread& this_thread() {
   void* state = *g_inject->thread_slot();
   return state != nullptr ? *static_cast<Thread*>(state) : make_thread();
 }
 
-// Keeps hooks that it causes out.
+// Suppresses hooks that its scope causes.
 class Busy {
  public:
   explicit Busy(Thread& thread) : thread_(thread) { thread_.busy = true; }

@@ -1,5 +1,5 @@
-// While it lives, Python that the probe runs in the middle of the program's work is seen by nothing of the program's:
-// no __torch_function__, no mode, no compiler, none of our own hooks. The interpreter's lock is held.
+// While it lives, the program does not see Python that the probe runs inside the program's work: no __torch_function__,
+// no mode, no compiler, and no hook of the probe. Requires the GIL.
 #pragma once
 
 #include <ATen/PythonTorchFunctionTLS.h>
@@ -52,7 +52,7 @@ class Unseen {
   at::impl::TorchFunctionDisabledState functions_;
   std::optional<c10::impl::TorchDispatchModeTLS> modes_;
   cpython::PyObject* set_eval_frame_;  // torch._dynamo's; null: this Python runs no compiler
-  cpython::Owned compiler_;            // what it had set
+  cpython::Owned compiler_;            // its previous setting
 };
 
 }  // namespace tapelens::observe

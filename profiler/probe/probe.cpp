@@ -1,6 +1,5 @@
-// Starts the recording of this process, its rewriting, the values of its simulated GPU, and ends them. The preload
-// library loads the probe when LibTorch dispatches its first operator; the static object at the end of this file is
-// what runs then.
+// Starts and ends the recording of this process, its rewrites, and the values of its simulated GPU. The preload library
+// loads the probe when LibTorch dispatches its first operator; the static object at the end of this file then runs.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -32,13 +31,13 @@ using observe::mode;
 pid_t g_process = 0;
 
 void finish(std::optional<int> exit_code) {
-  // A child of vfork() runs in our memory until it executes or exits.
+  // A child of vfork() shares our memory until it calls exec or exits.
   if (getpid() != g_process || mode() == Mode::off) return;
   if (g_records) record::stop(exit_code);
   observe::g_mode.store(Mode::off, std::memory_order_relaxed);
 }
 
-// By an exit handler: CUPTI may wait for locks, which what comes before _exit() must not.
+// Called by an exit handler: CUPTI may wait for locks, which is not allowed before _exit().
 void finish_at_exit(int exit_code) {
   if (g_records && getpid() == g_process && mode() != Mode::off) cuda::finish_device_memory();
   finish(exit_code);
@@ -48,7 +47,7 @@ void around_exec(int begins) {
   if (g_records && getpid() == g_process) record::around_exec(begins != 0);
 }
 
-// The program speaks of itself: mark.h.
+// The program calls tapelens_mark(): mark.h.
 int mark(int what) {
   if (!g_records || getpid() != g_process || !observe::is_recording()) return 0;
   observe::Thread& thread = observe::this_thread();
@@ -74,7 +73,7 @@ void in_forked_child() {
 void start() {
   g_inject = static_cast<const tapelens_inject_table*>(dlsym(RTLD_DEFAULT, "tapelens_inject"));
   if (g_inject == nullptr || g_inject->version != TAPELENS_INJECT_VERSION) {
-    // Without that table `say` has no way.
+    // `say` needs that table.
     constexpr std::string_view kLine =
         "tapelens: the probe and the preload library are of two installations; the program runs as it is\n";
     if (write(STDERR_FILENO, kLine.data(), kLine.size()) < 0) return;
@@ -98,7 +97,7 @@ void start() {
   observe::watch_resizes();
   if (g_rewrites) watch_rewrites();
   pthread_atfork(nullptr, nullptr, in_forked_child);
-  // Python is finalised before exit handlers run; what static objects free after them is not recorded.
+  // Python finalizes before exit handlers run; frees by static objects after them are not recorded.
   on_exit([](int status, void*) { finish_at_exit(status); }, nullptr);
   at_quick_exit([] { finish({}); });
   g_process = getpid();
@@ -111,10 +110,10 @@ void start() {
     if (g_records && marks->started != 0) record::program_starts(thread);
     __atomic_store_n(&marks->answer, &mark, __ATOMIC_RELEASE);
   }
-  if (g_simulates) watch_simulated_values();  // tells what was before, so that a recording has to have begun
+  if (g_simulates) watch_simulated_values();  // reports earlier events, so the recording must have begun
 }
 
-// Last in the file: everything else here is made before it.
+// Must be last in the file, after all other static objects.
 const struct Start {
   Start() { start(); }
 } g_start;

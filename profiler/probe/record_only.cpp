@@ -1,5 +1,5 @@
-// In the place of profiler/rewrite, plugins/*/rewrite.cpp and profiler/simulated in a probe that records only. Nothing
-// is started, so of what observers.h declares nothing is called.
+// Replaces profiler/rewrite, plugins/*/rewrite.cpp and profiler/simulated in a probe that only records. The start
+// functions return false, so the functions of observers.h are never called.
 #include <cstdlib>
 
 #include "profiler/observe/observe.h"

@@ -1,6 +1,6 @@
-// Every block of memory that LibTorch's CPU allocator gives out and takes back: to tensors, which ask for the
-// registered allocator, and to storages that Python makes below the dispatcher (torch.UntypedStorage, copy.deepcopy of
-// a tensor), which ask for LibTorch's own.
+// Records every block that LibTorch's CPU allocator allocates and frees. Tensors use the registered allocator. Storages
+// that Python makes below the dispatcher (torch.UntypedStorage, copy.deepcopy of a tensor) use LibTorch's default
+// allocator.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 
@@ -23,8 +23,8 @@ using trace::RecordKind;
 
 c10::DeleterFnPtr g_inner_deleter = nullptr;
 
-// Stands before the allocator that was registered, and leaves it all the work. Only the deleter is swapped: the pointer
-// stays its own context, which copy-on-write and raw_allocate() rely on.
+// Wraps the registered allocator and swaps only the deleter. The pointer stays its own context, which copy-on-write and
+// raw_allocate() rely on.
 class WatchedAllocator final : public c10::Allocator {
  public:
   explicit WatchedAllocator(c10::Allocator* inner) : inner_(inner) {}
@@ -40,7 +40,7 @@ class WatchedAllocator final : public c10::Allocator {
   }
   c10::DeleterFnPtr raw_deleter() const override {
     if (g_inner_deleter == nullptr) return nullptr;
-    // raw_deallocate() asks: what was not recorded is not recorded as freed.
+    // raw_deallocate() uses it: memory that was not recorded must not be recorded as freed.
     return is_recording() && observe::this_thread().carries_out ? g_inner_deleter : &memory_freed;
   }
   void copy_data(void* destination, const void* source, std::size_t count) const override {
@@ -54,7 +54,7 @@ class WatchedAllocator final : public c10::Allocator {
 WatchedAllocator* g_watched = nullptr;
 c10::Allocator* default_cpu_allocator() { return g_watched; }
 
-// Where the program registered an allocator of its own, LibTorch's has another deleter and stays as it is.
+// If the program registered another allocator, LibTorch's has a different deleter and is not watched.
 void watch_default(const c10::Allocator* registered) {
   const auto real = reinterpret_cast<c10::Allocator* (*)()>(observe::g_inject->real(TAPELENS_default_cpu_allocator));
   if (real == nullptr || real() != registered) return;
@@ -63,7 +63,7 @@ void watch_default(const c10::Allocator* registered) {
 
 struct Devices {
   std::mutex lock;
-  std::vector<std::optional<c10::Device>> known;  // place + 1 is the id; none: pinned memory, which LibTorch calls cpu
+  std::vector<std::optional<c10::Device>> known;  // index + 1 is the id; none: pinned memory, which LibTorch calls cpu
 };
 Devices& devices() {
   static auto* made = new Devices;
@@ -110,7 +110,7 @@ void write_allocation(observe::Thread& thread, uint8_t device, uint64_t address,
 }
 
 void memory_freed(void* data) {
-  // Written before the memory is given back: nobody can be given the address again earlier in time than this.
+  // Written before the free: the address cannot be allocated again at an earlier time.
   if (data != nullptr && is_recording()) {
     ThreadState& thread = *observe::this_thread().recording;
     if (!thread.made_by_hooks.empty()) [[unlikely]]
@@ -132,7 +132,7 @@ void watch_allocations(ThreadState& thread) {
   write_device(thread, kCpuDevice, "cpu");
   c10::Allocator* inner = c10::GetAllocator(c10::kCPU);
   g_inner_deleter = inner->raw_deleter();
-  if (g_inner_deleter == nullptr) {  // an allocator of the program's own that is not simple
+  if (g_inner_deleter == nullptr) {  // a program's allocator with separate contexts
     observe::say("the program's CPU allocator cannot be watched: allocations are not recorded");
     return;
   }

@@ -4,7 +4,7 @@
 #include <ATen/SparseTensorImpl.h>
 #include <ATen/functorch/BatchedTensorImpl.h>
 #include <ATen/functorch/TensorWrapper.h>
-// After those of functorch, which would take its functions for their own.
+// After the functorch headers, which would otherwise use its functions.
 #include <ATen/LegacyBatchedTensorImpl.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
@@ -42,7 +42,7 @@ using StrongTensor = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImp
 
 WeakTensor weak(c10::TensorImpl* tensor) { return WeakTensor(StrongTensor::reclaim_copy(tensor)); }
 
-// A weak reference keeps the address from being given to another tensor: what is known of it stays true.
+// A weak reference keeps the address from being reused for another tensor.
 struct Parameter {
   WeakTensor reference;
   uint32_t name = 0;  // string
@@ -50,10 +50,10 @@ struct Parameter {
 struct Digests {
   std::mutex lock;
   std::unordered_map<const c10::TensorImpl*, Parameter> parameters;
-  std::unordered_map<std::string, uint32_t> names;  // how many parameters have it
+  std::unordered_map<std::string, uint32_t> names;  // number of parameters with the name
   uint32_t nameless = 0;
-  std::map<std::pair<const Node*, uint32_t>, WeakTensor> outputs;  // of one element, by node and number
-  size_t outputs_swept = 1024;                                     // when there are so many, the dead ones go
+  std::map<std::pair<const Node*, uint32_t>, WeakTensor> outputs;  // with one element, by node and output number
+  size_t outputs_swept = 1024;                                     // when there are this many, remove the dead ones
   bool told = false;
 };
 Digests& digests() {
@@ -61,7 +61,7 @@ Digests& digests() {
   return *made;
 }
 
-// The bytes of a tensor can be read as they lie there.
+// Whether the bytes of a tensor can be read directly.
 bool is_readable(const c10::TensorImpl& tensor) {
   static constexpr c10::DispatchKeySet kReadable({c10::DispatchKey::CPU, c10::DispatchKey::ADInplaceOrView,
                                                   c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU,
@@ -72,7 +72,7 @@ bool is_readable(const c10::TensorImpl& tensor) {
 class Hash {
  public:
   Hash() { XXH3_64bits_reset(&state_); }
-  // The elements in their order, whatever the strides: rows of the last dimension, one after another.
+  // The elements in order, for any strides: rows of the last dimension, one after another.
   void add(const c10::TensorImpl& tensor) {
     const auto sizes = tensor.sizes_default(), strides = tensor.strides_default();
     const size_t element = tensor.dtype().itemsize();
@@ -146,8 +146,8 @@ uint32_t name_of(ThreadState& thread, c10::TensorImpl* tensor) {
   return name;
 }
 
-// The name of the parameter whose gradient this edge is for, if it has one; else the input's place in the call: other
-// tensors, like the fast weights of an inner loop, may be new ones in each call.
+// The name of the parameter that this edge accumulates into, if it has one; else the input's place in the call. Other
+// tensors, such as the fast weights of an inner loop, may be new in each call.
 uint32_t name_of_input(ThreadState& thread, const torch::autograd::Edge& edge, size_t place) {
   const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(edge.function.get());
   if (leaf != nullptr && leaf->variable.defined()) {
@@ -159,7 +159,7 @@ uint32_t name_of_input(ThreadState& thread, const torch::autograd::Edge& edge, s
   return intern_string(thread, "input " + std::to_string(place));
 }
 
-// The tensor that transformations of torch.func, or is_grads_batched, wrapped.
+// The tensor inside wrappers of torch.func transformations or of is_grads_batched.
 at::Tensor unwrapped(at::Tensor tensor) {
   for (;;) {
     if (const auto* gradient = at::functorch::maybeGetTensorWrapper(tensor)) {
@@ -174,7 +174,7 @@ at::Tensor unwrapped(at::Tensor tensor) {
   }
 }
 
-// Verify must know: what several threads do is in no order.
+// Notes that several threads take checksums, because their order is undefined.
 void note_thread(ThreadState& thread) {
   static std::atomic<const ThreadState*> first{nullptr};
   static std::atomic<bool> noted{false};
@@ -208,7 +208,7 @@ void undisturbed(Hook hook) noexcept {
   }
 }
 
-// The value of a tensor of one element.
+// The value of a tensor with one element.
 std::optional<double> value_of(const c10::TensorImpl& tensor) {
   if (!is_readable(tensor) || tensor.numel() != 1) return {};
   const void* at = tensor.data();
@@ -235,8 +235,8 @@ bool checksums_wanted() {
 
 bool wants_step_values() { return checksums_wanted(); }
 
-// Of a gradient or a parameter on the CPU, strided or sparse; of what is neither, one line for the user the first time.
-// `parameter` names it: by the name that its module has for it, else by its number in the order of first sight.
+// For a gradient or a parameter on the CPU, strided or sparse; for other tensors, prints one line the first time.
+// `parameter` gives the name: its name in its module, else its number in the order of first use.
 void step_values(Thread& thread, Values of, const c10::TensorImpl* parameter, const at::Tensor& values) {
   if (!checksums_wanted() || parameter == nullptr || !values.defined()) return;
   undisturbed([&] {
@@ -271,11 +271,11 @@ void gradients_returned(Thread& thread, const std::vector<torch::autograd::Edge>
       const uint32_t name = name_of_input(own, of[place], place);
       if (!gradients[place].defined()) return write(own, ChecksumOf::returned_gradient, name, 0, begin);
       const at::Tensor gradient = unwrapped(gradients[place]);
-      if (gradient.is_meta()) return;  // it has no values
+      if (gradient.is_meta()) return;  // has no values
       if (const auto value = hash_of(gradient)) {
         return write(own, ChecksumOf::returned_gradient, name, *value, begin);
       }
-      // A wrapper subclass has no values of its own: those of the tensors that it consists of are taken, in order.
+      // A wrapper subclass has no values: combine the hashes of its inner tensors, in order.
       uint64_t all = 0;
       bool is_whole = gradient.key_set().has(c10::DispatchKey::Python);
       const auto parts = is_whole ? observe::inner_tensors(thread, gradient) : std::vector<observe::NamedTensor>{};
@@ -332,7 +332,7 @@ void checksum_roots(ThreadState& thread, const std::vector<torch::autograd::Edge
         if (at != t.outputs.end()) tensor = at->second.lock();
       }
       if (!tensor) continue;
-      // The tensor may have become the output of another node since, in place.
+      // The tensor may have become the output of another node, by an in-place operator.
       const auto* meta = static_cast<const AutogradMeta*>(tensor->autograd_meta());
       if (meta == nullptr || meta->grad_fn_.get() != root.function.get()) continue;
       if (const auto value = value_of(*tensor)) {

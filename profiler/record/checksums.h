@@ -1,5 +1,5 @@
-// Checksums of losses, gradients and parameters, for `tapelens verify` to compare: taken only where it asks for them
-// (TAPELENS_CHECKSUMS). Nothing here copies a tensor, allocates through LibTorch or throws.
+// Checksums of losses, gradients and parameters for `tapelens verify`: taken only on its request (TAPELENS_CHECKSUMS).
+// The code does not copy tensors, allocate through LibTorch or throw.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,10 +15,10 @@ namespace tapelens::record {
 
 bool checksums_wanted();
 
-// What the parameter is called, from now on. `name` is an interned string's text.
+// Sets the name of the parameter from now on. `name` is an interned string's text.
 void name_for_checksums(ThreadState& thread, c10::TensorImpl* parameter, std::string_view name);
 
-// The losses that a backward begins at: those of its roots that have one element.
+// The losses of a backward: its roots with one element.
 void checksum_roots(ThreadState& thread, const std::vector<torch::autograd::Edge>& roots);
 
 }  // namespace tapelens::record

@@ -1,4 +1,4 @@
-// What compiled functions save, by the graphs that the program's compiler made.
+// The saves of compiled functions, by the graphs that torch.compile made.
 #pragma once
 
 #include <torch/csrc/autograd/function.h>
@@ -12,14 +12,14 @@ namespace tapelens::record {
 
 struct NamedSave {
   uint32_t field = 0;  // string: "addmm (model.py:7 Net.forward) saved_tensors[10]"
-  uint32_t stack = 0;  // of the line in the program that it was computed for; 0: not known
+  uint32_t stack = 0;  // of the program's line that computed it; 0: not known
 };
 struct CompiledGraph {
-  std::vector<NamedSave> saves;      // that save_for_backward() is given, in their order
-  std::vector<NamedSave> unchecked;  // that are kept on the node's `ctx` beside them, likewise
+  std::vector<NamedSave> saves;      // passed to save_for_backward(), in order
+  std::vector<NamedSave> unchecked;  // kept on the node's `ctx` beside them, in order
 };
 
-// Of the graph with a number; null: nobody told of it. It lives for ever.
+// The graph with this number; null: not reported. Never destroyed.
 const CompiledGraph* compiled_graph(long number);
 
 }  // namespace tapelens::record

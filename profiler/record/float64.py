@@ -1,17 +1,17 @@
-# Run by the probe after python_hooks.py, in the same globals and with the names of two variables of the environment in
-# VALUES and FLOAT64 (trace/variables.h), where TAPELENS_VALUES names a folder: writes the gradients
-# of the first step of the first optimizer there, for `tapelens verify` to say how far two runs are apart.
+# The probe runs this after python_hooks.py, in the same globals, if TAPELENS_VALUES names a folder. VALUES and FLOAT64
+# are set to the names of two environment variables (trace/variables.h). Writes the gradients of the first step of the
+# first optimizer to the folder. `tapelens verify` compares them to get the distance of two runs.
 #
-# With TAPELENS_FLOAT64 every operator is also run on float64 copies of what it is called with, so that beside each
-# gradient there is the one without its rounding errors. The program's own operators, and what they compute, stay.
+# With TAPELENS_FLOAT64, every operator also runs on float64 copies of its arguments, to get each gradient without its
+# rounding errors. The program's own operators and results do not change.
 import json
 import os
 
-value_names = {}  # by the id of a parameter: as its module calls it
+value_names = {}  # by the id of a parameter: its name in its module
 
 
 def float64_mode():
-    """A mode in which each floating-point storage on the CPU has a float64 shadow of as many elements."""
+    """A mode in which each floating-point storage on the CPU has a float64 shadow with as many elements."""
     import torch
     from torch.multiprocessing.reductions import StorageWeakRef
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -23,7 +23,7 @@ def float64_mode():
     class Float64(TorchDispatchMode):
         def __init__(self):
             super().__init__()
-            self.shadows = {}  # by the address of a storage: a reference that keeps it from being given away, dtype, shadow
+            self.shadows = {}  # by a storage's address: reference that prevents reuse of the address, dtype, shadow
             self.swept_at = 1024
             self.is_over = False
 
@@ -46,7 +46,7 @@ def float64_mode():
                     self.shadows.pop(StorageWeakRef(tensor.untyped_storage()).cdata, None)
 
         def wide(self, value):
-            """The tensor's elements in float64, those of its shadow; what is no such tensor as it is."""
+            """The tensor's elements in float64, from its shadow; other values unchanged."""
             if isinstance(value, torch.dtype):
                 return torch.float64 if value in NARROW else value
             if not isinstance(value, torch.Tensor) or value.dtype not in NARROW:
@@ -61,7 +61,7 @@ def float64_mode():
             return torch.as_strided(shadow, value.size(), value.stride(), value.storage_offset())
 
         def follow(self, results, wide_results):
-            """Gives storages that are new the shadows of what was computed in float64; others were written by the operator."""
+            """Makes the float64 results shadows of new storages; the operator itself wrote the other shadows."""
             results, wide_results = tree_flatten(results)[0], tree_flatten(wide_results)[0]
             if len(results) != len(wide_results):
                 raise TypeError("other results")
@@ -77,7 +77,7 @@ def float64_mode():
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             kwargs = kwargs or {}
-            if self.is_over:  # it stays on the stack of modes, where the program may have put some of its own above
+            if self.is_over:  # it cannot be popped: the program may have modes above it
                 return func(*args, **kwargs)
             wide = None
             try:
@@ -91,7 +91,7 @@ def float64_mode():
                 if wide is None:
                     raise TypeError("cannot be run in float64")
                 self.follow(results, func(*wide[0], **wide[1]))
-            except Exception as error:  # what it gave, or wrote into, is followed from its own values
+            except Exception as error:  # continue from the values of its results
                 let_out(error)
                 self.forget(results)
                 if func._schema.is_mutable:
@@ -102,7 +102,7 @@ def float64_mode():
 
 
 def start_values():
-    """What is to be called before an optimizer's step; it writes once."""
+    """Returns the function to call before an optimizer's step; it writes once."""
     folder = os.environ[VALUES]
     mode = float64_mode() if os.environ.get(FLOAT64) else None
     if mode is not None:

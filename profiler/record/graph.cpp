@@ -1,4 +1,4 @@
-// Nodes, their edges and their saves, and what is kept for a backward besides.
+// Records nodes, their edges and saves, and other storages that are kept for backward.
 #include "profiler/observe/graph.h"
 
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
@@ -46,7 +46,7 @@ uint32_t type_name(ThreadState& thread, const Node& node, const NodeType& type) 
   return known;
 }
 
-// AccumulateGrad nodes come and go at the same addresses; their deaths make what the threads remember of them stale.
+// AccumulateGrad nodes are made and freed at the same addresses; each death invalidates the threads' caches of them.
 std::atomic<uint32_t> g_generation{1};
 
 void write_accumulate_grad(ThreadState& thread, const Node& node, const NodeType& type) {
@@ -110,7 +110,7 @@ void write_held(ThreadState& thread, trace::HeldBy by, uint64_t node, uint32_t f
                                       trace::ticks_now(), node, block.address, block.bytes});
 }
 
-// Of a wrapper subclass one save for each tensor that it consists of: "input._local_tensor".
+// For a wrapper subclass, one save per inner tensor: "input._local_tensor".
 void write_save(ThreadState& thread, uint64_t node, const FieldName& field, uint32_t index, const PendingSave& save) {
   for (uint32_t i = save.first_packed; i < save.first_packed + save.packed; ++i)
     write_held(thread, trace::HeldBy::packed, node, field.id, thread.packed[i]);
@@ -128,7 +128,7 @@ void write_save(ThreadState& thread, uint64_t node, const FieldName& field, uint
   }
 }
 
-// A node that was not seen, at an address that no node has.
+// Writes a synthetic node, at an address that no node can have.
 uint64_t write_stand_in(ThreadState& thread, std::string_view type) {
   static std::atomic<uint64_t> count{0};
   const uint64_t address = uint64_t{1} << 63 | count.fetch_add(1, std::memory_order_relaxed);
@@ -138,14 +138,14 @@ uint64_t write_stand_in(ThreadState& thread, std::string_view type) {
   return address;
 }
 
-// A save of no node's: torch._C._autograd.SavedTensor, which checkpointing keeps its inputs in. It stands for its own
-// node (the constructor sees a temporary's address).
+// A save without a node: torch._C._autograd.SavedTensor, in which checkpointing keeps its inputs. It gets a synthetic
+// node, because the constructor only sees the address of a temporary.
 void write_lone_save(ThreadState& thread, const PendingSave& save) {
   write_save(thread, write_stand_in(thread, "SavedTensor"), named(thread, "data"), 0, save);
 }
 
-// Saves of an operator that raised before its node was whole. They were made, and died with a node that nobody saw: one
-// that is named by the operator stands for it.
+// Saves of an operator that raised before its node was complete. They died with that node, which was not recorded. A
+// synthetic node with the operator's name has them.
 void write_raised_saves(ThreadState& thread, const Frame& frame) {
   uint64_t address = 0;
   uint32_t index = 0;
@@ -177,7 +177,7 @@ PendingSave describe(ThreadState& thread, const c10::TensorImpl& tensor, uint8_t
   return save;
 }
 
-// Gives each field of a node the save that the constructor saw.
+// Matches each field of a node with the save that the constructor saw.
 class SaveVisitor final : public FieldVisitor {
  public:
   SaveVisitor(ThreadState& thread, const Node& node, size_t from) : thread_(thread), node_(node), from_(from) {}
@@ -186,7 +186,7 @@ class SaveVisitor final : public FieldVisitor {
     PendingSave* save = nullptr;
     if (saved.has_hooks()) {
       save = first([](const PendingSave& s) { return (s.flags & trace::kSaveIsPacked) != 0; });
-      if (save == nullptr) return;  // hooks of a field that holds nothing
+      if (save == nullptr) return;  // hooks of a field without a tensor
     } else {
       const auto data = saved.get_raw_data();
       if (!data || !data->defined()) return;
@@ -196,7 +196,7 @@ class SaveVisitor final : public FieldVisitor {
         return (s.flags & trace::kSaveIsPacked) == 0 && s.storage == same.storage && s.layout == same.layout &&
                s.storage_offset == same.storage_offset;
       });
-      if (save == nullptr) {  // saved by other means than its constructor
+      if (save == nullptr) {  // saved without the constructor
         write_save(thread_, address_of(&node_), named(thread_, field), index, same);
         return;
       }
@@ -251,8 +251,8 @@ void save_made(Thread& thread, const at::Tensor& tensor, const std::vector<obser
   add_save(*thread.recording, tensor, inner, is_output ? trace::kSaveIsOutput : 0, 0);
 }
 
-// What hooks made and keep elsewhere (offloading keeps it in a table of its own) is packed as well as what they
-// returned.
+// Tensors that hooks allocated and keep elsewhere (offloading keeps them in its own table) count as packed, like the
+// hooks' results.
 void save_packed(Thread& thread, const at::Tensor& tensor, const std::vector<observe::NamedTensor>& inner,
                  bool is_output, const std::vector<observe::NamedTensor>& packed) {
   ThreadState& own = *thread.recording;
@@ -288,8 +288,7 @@ void node_is_whole(Thread& thread, const Node& node, const NodeType& type, const
 
 namespace {
 
-// The saves of a compiled function, by the names that its graph has for them. False: it is none, or not the one that
-// was told of.
+// The saves of a compiled function, named by its graph. False: not a compiled function, or not the reported graph.
 bool write_compiled_saves(Thread& of, const Frame& frame, const Node& node) {
   const auto call = observe::compiled_call(of, node);
   const CompiledGraph* graph = call ? compiled_graph(call->graph) : nullptr;
@@ -335,7 +334,7 @@ void saves_are_whole(Thread& of, const Frame& frame, const Node* custom, bool ra
       if (custom != nullptr) {
         write_save(thread, address_of(custom), named(thread, "saved_tensors"), index++, save);
       } else if (frame.scope == at::RecordScope::FUNCTION && frame.recorded) {
-        write_save(thread, 0, {}, 0, save);  // a loss that every report shows
+        write_save(thread, 0, {}, 0, save);  // counted as a loss in every report
       } else {
         write_lone_save(thread, save);
       }

@@ -1,4 +1,4 @@
-// See intern.h. Records are written under the lock, so that what names an interned thing is later in time than it.
+// See intern.h. Records are written under the lock, so that every record that names an interned one is later in time.
 #include "profiler/record/intern.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Tables {
   std::mutex lock;
   std::unordered_map<std::string, uint32_t> strings;
   std::unordered_map<uint64_t, uint32_t> stacks_by_frames, stacks, layouts,
-      frames;  // by hashes; of `stacks` the caller's
+      frames;  // by hash; `stacks` by the caller's
   uint32_t stacks_told = 0;
   std::unordered_set<uint32_t> sources;  // strings: files that frames name
 };
@@ -106,7 +106,7 @@ uint32_t intern_attributes(ThreadState& thread, std::string_view text) {
 }
 
 uint32_t intern_layout(ThreadState& thread, const c10::TensorImpl& tensor) {
-  // The fields themselves: what a subclass overrides may throw (nested tensors) or run Python.
+  // The fields themselves: a subclass's overrides may throw (nested tensors) or run Python.
   if (tensor.is_sparse() || tensor.is_sparse_compressed() || tensor.is_mkldnn() || tensor.has_symbolic_sizes_strides())
     return 0;
   const auto sizes = tensor.sizes_default(), strides = tensor.strides_default();

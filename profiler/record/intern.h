@@ -1,5 +1,5 @@
-// Gives strings, layouts and stacks their numbers, and writes each to the spool when it is first seen. The tables are
-// behind one lock, which a thread takes only on a miss of its own cache. Stacks: observers.h.
+// Interns strings, layouts and stacks, and writes each to the spool at its first use. One lock guards the tables; a
+// thread takes it only on a miss in its own cache. Stacks: observers.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +12,7 @@
 namespace tapelens::record {
 
 uint32_t intern_string(ThreadState& thread, std::string_view text);
-// The same, for texts of which a program has few: the thread remembers them.
+// The same for texts with few different values: the thread caches them.
 uint32_t intern_attributes(ThreadState& thread, std::string_view text);
 
 // dtype, sizes and strides. 0 for tensors without strides (sparse, nested).

@@ -16,7 +16,7 @@ void write_mappings(ThreadState& thread) {
       [](dl_phdr_info* info, size_t, void* data) {
         char path[4096];
         const char* name = info->dlpi_name;
-        if (*name == '\0') {  // the program itself; what has no file (the vdso) cannot be opened later
+        if (*name == '\0') {  // the program itself; an object without a file (the vdso) cannot be opened later
           const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
           if (length <= 0) return 0;
           path[length] = '\0';

@@ -1,11 +1,11 @@
-// The executable files in the address space, which program counters are looked up in when a spool is sealed.
+// The executable files in the address space, for the symbolization of program counters when a spool is sealed.
 #pragma once
 
 #include "profiler/record/thread_state.h"
 
 namespace tapelens::record {
 
-// Writes them anew when libraries were loaded since the last time.
+// Writes them again if libraries were loaded since the last call.
 void follow_mappings(ThreadState& thread);
 
 }  // namespace tapelens::record

@@ -1,4 +1,4 @@
-// Operators with their inputs, labelled ranges, evaluations, backwards and module calls.
+// Records operators with their inputs, labelled ranges, evaluations, backwards and module calls.
 #include "rewrites/recompute/operators.h"
 
 #include <ATen/record_function.h>
@@ -19,7 +19,7 @@ namespace {
 
 using trace::RecordKind;
 
-// The operators whose output may be an input again: trace/record.h, InputViewsRecord.
+// The operators whose output may equal an input: trace/record.h, InputViewsRecord.
 constexpr std::string_view kCopying[] = {"aten::clone", "aten::_to_copy", "aten::cat",   "aten::stack",
                                          "aten::copy_", "aten::repeat",   "aten::_stack"};
 
@@ -49,7 +49,7 @@ void each_input(ThreadState& thread, c10::ArrayRef<const c10::IValue> inputs, Ta
       one(inputs[i].toTensor(), i);
     } else if (inputs[i].isList()) {
       for (const c10::IValue& element : inputs[i].toListRef()) {
-        if (!element.isTensor()) break;  // a list of numbers; of optional tensors, None is a tensor that is undefined
+        if (!element.isTensor()) break;  // a list of numbers; in lists of optional tensors, None is an undefined tensor
         one(element.toTensor(), i);
       }
     }
@@ -57,7 +57,7 @@ void each_input(ThreadState& thread, c10::ArrayRef<const c10::IValue> inputs, Ta
 }
 
 struct Inputs {
-  size_t count = 0;      // that there are; the first `room` of them are filled in
+  size_t count = 0;      // number of inputs; only the first `room` are filled in
   uint32_t written = 0;  // as OperatorRecord says
 };
 Inputs inputs_of(ThreadState& thread, const at::RecordFunction& function, uint32_t written, uint64_t* addresses,
@@ -73,8 +73,8 @@ Inputs inputs_of(ThreadState& thread, const at::RecordFunction& function, uint32
 
 void write_views(ThreadState& thread, const at::RecordFunction& function, size_t count) {
   constexpr size_t kMost = trace::kBlockPayloadBytes / sizeof(trace::InputView) - 8;
-  if (count == 0 || count > kMost) return;  // concatenations of thousands: copies of none
-  // Layouts are written before what names them.
+  if (count == 0 || count > kMost) return;  // concatenations of thousands of tensors: not copies of one
+  // Layouts must precede the records that name them.
   std::vector<trace::InputView> views;
   views.reserve(count);
   each_input(thread, function.inputs(), [&](const at::Tensor& tensor, uint64_t, size_t) {
@@ -91,7 +91,7 @@ void write_views(ThreadState& thread, const at::RecordFunction& function, size_t
   }
 }
 
-// A cheap operator in place in a part of a storage: what it makes is not all that the storage holds.
+// Whether a cheap in-place operator writes only a part of a storage.
 bool writes_a_part(const at::RecordFunction& function) {
   const auto inputs = function.inputs();
   if (inputs.empty() || !inputs[0].isTensor() || !inputs[0].toTensor().defined()) return false;

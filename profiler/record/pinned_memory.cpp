@@ -1,5 +1,5 @@
-// Pinned memory of the host: what the allocator hands out that PyTorch asks for `pin_memory`. It is CUDA's, and caches;
-// LibTorch knows it by a pointer, so nothing of CUDA is linked or called here.
+// Pinned host memory: blocks of the allocator behind `pin_memory`, CUDA's caching host allocator. LibTorch has a
+// pointer to it, so nothing of CUDA is linked or called here.
 #include <ATen/core/CachingHostAllocator.h>
 #include <dlfcn.h>
 
@@ -24,9 +24,9 @@ using trace::RecordKind;
 
 std::atomic<c10::DeleterFnPtr> g_pinned_deleter{nullptr};
 
-// The context of such memory is the allocator's block, which it asks for when a stream uses the memory: it has to stay.
-// Of a block that goes back only the context is known, so the addresses are kept here. The lock is held around nothing
-// else, and never in a forked child, which does not record.
+// The context of such memory is the allocator's block, which the allocator needs when a stream uses the memory: it must
+// stay. A freed block is known only by its context, so the addresses are kept here. The lock is a leaf, and is never
+// taken in a forked child, which does not record.
 class Addresses {
  public:
   void add(void* block, uint64_t address) {
@@ -51,7 +51,7 @@ Addresses& addresses() {
   return *made;
 }
 
-// Stands before PyTorch's own, and leaves it all the work. Only the deleter is swapped.
+// Wraps PyTorch's own allocator and swaps only the deleter.
 class WatchedHostAllocator final : public at::HostAllocator {
  public:
   explicit WatchedHostAllocator(at::HostAllocator& inner) : inner_(inner) {}
@@ -102,7 +102,7 @@ class WatchedHostAllocator final : public at::HostAllocator {
   static void watch(observe::Thread& thread, c10::DataPtr& data, size_t bytes) {
     const c10::DeleterFnPtr deleter = data.get_deleter();
     c10::DeleterFnPtr none = nullptr;
-    // One allocator has one deleter. Of memory with another, nothing would know how to give it back.
+    // One allocator has one deleter. Memory with another deleter could not be freed correctly.
     if (!g_pinned_deleter.compare_exchange_strong(none, deleter) && none != deleter) return;
     addresses().add(data.get_context(), address_of(data.get()));
     (void)data.compare_exchange_deleter(deleter, &pinned_memory_freed);
@@ -116,7 +116,7 @@ class WatchedHostAllocator final : public at::HostAllocator {
 }  // namespace
 
 void pinned_memory_freed(void* block) {
-  // Written before the memory is given back, as of other memory.
+  // Written before the free, as for other memory.
   if (is_recording()) {
     if (const uint64_t address = addresses().take(block); address != 0) {
       ThreadState& thread = *observe::this_thread().recording;
@@ -129,11 +129,11 @@ void pinned_memory_freed(void* block) {
 
 void watch_pinned_memory() {
   void* cuda = dlopen("libtorch_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
-  if (cuda == nullptr) return;  // LibTorch throws where it is asked for an allocator that nobody registered
+  if (cuda == nullptr) return;  // LibTorch throws if the requested allocator is not registered
   dlclose(cuda);
   try {
     if (at::HostAllocator* inner = at::getHostAllocator(c10::kCUDA)) {
-      // With the priority that PyTorch's own has: one that the program registers, now or later, stays the program's.
+      // With the priority of PyTorch's own: an allocator that the program registers, now or later, stays in place.
       at::setHostAllocator(c10::kCUDA, new WatchedHostAllocator(*inner));
     }
   } catch (const std::exception& failed) {

@@ -1,4 +1,4 @@
-// Python that the recording has run beside observe's own.
+// Python code that the recording runs in addition to that of observe.
 #include <cstdlib>
 #include <string>
 

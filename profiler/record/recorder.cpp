@@ -24,7 +24,7 @@ trace::SpoolWriter g_spool;
 
 namespace {
 
-// --steps. They count from 0; `last` is the first that is not recorded any more.
+// --steps. Steps count from 0; `last` is the first step after the window.
 struct StepWindow {
   bool given = false;
   uint64_t first = 0, last = UINT64_MAX;
@@ -103,7 +103,7 @@ Mode first_mode() { return g_marked || (g_window.given && g_window.first > 0) ? 
 
 void program_starts(observe::Thread& thread) {
   if (g_marked && mode() == Mode::memory) observe::g_mode.store(Mode::full, std::memory_order_relaxed);
-  if (mode() != Mode::full) return;  // --steps says what is recorded
+  if (mode() != Mode::full) return;  // --steps decides what is recorded
   range_begins(thread, trace::kProgramStart);
   range_ends(thread);
 }
@@ -122,11 +122,11 @@ void around_exec(bool begins) { g_spool.replaced(begins); }
 
 void abandon_in_child() { g_spool.abandon_in_child(); }
 
-// ---- what observe says (observers.h)
+// ---- events from observe (observers.h)
 
 void thread_begins(Thread& thread) {
   if (thread.recording == nullptr) thread.recording = new ThreadState;
-  // A thread that took over the state of another is another lane: its operators nest on their own.
+  // A thread that took over the state of another gets a new lane: its operators nest separately.
   thread.recording->lane = trace::Lane();
   g_spool.attach(thread.recording->lane, static_cast<uint32_t>(syscall(SYS_gettid)));
 }
@@ -137,7 +137,7 @@ void thread_ends(Thread& thread) {
 }
 
 void value_read(Thread& thread) {
-  // The operator that the program called: not the copy that came of it. Outside of all operators it is CUDA's own.
+  // The operator that the program called, not the copy inside it. Outside of all operators, it is CUDA's function.
   const char* name = "cudaMemcpy";
   uint32_t stack = 0;
   for (size_t i = thread.frames.size(); i-- > 0 && thread.frames[i].name != nullptr;) {

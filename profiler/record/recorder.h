@@ -1,4 +1,4 @@
-// The recording of this process, for the probe that starts and ends it. What is recorded in between observe says:
+// The recording of this process, for the probe, which starts and ends it. In between, observe reports the events:
 // observers.h.
 #pragma once
 
@@ -6,22 +6,22 @@
 
 namespace tapelens::record {
 
-// Makes the spool of this process where the environment asks for one, and reads what of the program is wanted. False:
-// nothing is recorded, and nothing else here may be called.
+// Creates the spool of this process if the environment requests it, and reads the options. False: nothing is recorded,
+// and no other function here may be called.
 bool open();
-// Before the first hook: what is known of the process, and the watch on its allocations.
+// Called before the first hook: records properties of the process, and starts the watch on allocations.
 void begin(observe::Thread& thread);
-// What hooks do at first.
+// The mode in which hooks start.
 observe::Mode first_mode();
-// Nothing is recorded after this; the spool is whole. Rewrites go on. Async-signal-safe.
+// Ends the recording; the spool is complete. Rewrites continue. Async-signal-safe.
 void stop(std::optional<int> exit_code);
-// The program says that what it wants recorded begins: where is_recording().
+// The program marks the start of the part to analyze; only if is_recording().
 void program_starts(observe::Thread& thread);
-// Another program takes the place of this one, or that failed.
+// Called before another program replaces this one, and after a failed exec.
 void around_exec(bool begins);
 void abandon_in_child();  // after fork
 
-// The part of begin() that puts an allocator before LibTorch's own (allocations.cpp).
+// The part of begin() that wraps LibTorch's allocator (allocations.cpp).
 void watch_allocations(ThreadState& thread);
 
 }  // namespace tapelens::record

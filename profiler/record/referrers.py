@@ -1,7 +1,8 @@
-# Run in the globals of python_hooks.py: which variables of the program have tensors, for `record --referrers`. A walk, once
-# a step, from the variables of the thread that is about to step an optimizer (or to begin a backward), and from the modules of the program, through
-# what they refer to, the nearest first, for at most LONGEST seconds. It reads containers and attributes and runs no code of the program:
-# no property, no __getattr__, no __eq__. Frames are read by the probe, since `f_locals` keeps what it was asked for alive.
+# Run in the globals of python_hooks.py, for `record --referrers`: finds the program's variables that have tensors. Once
+# a step, it walks from the variables of the thread that is about to step an optimizer (or to begin a backward), and
+# from the program's modules, to the objects that they refer to, nearest first, for at most LONGEST seconds. It reads
+# containers and attributes and runs no code of the program: no property, no __getattr__, no __eq__. The probe reads
+# frames, because `f_locals` would keep the values alive.
 import functools
 import gc
 import os
@@ -11,7 +12,7 @@ import time
 import types
 import weakref
 
-LONGEST = 0.1  # seconds of processor time that one look takes
+LONGEST = 0.1  # seconds of processor time for one walk
 OBJECTS_A_CHECK = 64
 LIBRARIES = tuple({form(path) + os.sep for name, path in sysconfig.get_paths().items()
                    if name in ("stdlib", "platstdlib", "purelib", "platlib") for form in (os.path.abspath, os.path.realpath)})
@@ -20,16 +21,16 @@ FUNCTIONS = (types.FunctionType, types.LambdaType)
 GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 OPAQUE = (str, bytes, bytearray, int, float, complex, bool, type(None), types.ModuleType, types.CodeType,
           types.BuiltinFunctionType, property, range, slice, weakref.ref)
-PLAIN = ("builtins", "collections", "itertools", "functools")  # whose types without attributes are looked through
-told_variables = {}  # by id: (weak reference to a tensor, the name it was told with)
-slots_of = {}  # by type: its attributes that have no dictionary
+PLAIN = ("builtins", "collections", "itertools", "functools")  # types of these modules without attributes are searched
+told_variables = {}  # by id: (weak reference to a tensor, the reported name)
+slots_of = {}  # by type: its attributes outside of a dictionary
 is_of_program = {}  # by file
 is_cut_said = False
-border = None  # the optimizer before whose steps is looked
-backwards = 0  # outermost ones that have begun
+border = None  # the optimizer before whose steps the walk runs
+backwards = 0  # outermost backwards that have begun
 
 
-# Of a class, whatever its metaclass says.
+# Attributes of a class, independent of its metaclass.
 attributes_of_type = type.__dict__["__dict__"].__get__
 bases_of_type = type.__dict__["__mro__"].__get__
 
@@ -39,7 +40,7 @@ class OutOfTime(Exception):
 
 
 def let_through(error):
-    """What went wrong in reading an object is ours to forget, what a handler of a signal raised meanwhile is not."""
+    """Discards errors from reading an object, but re-raises exceptions of signal handlers and of the time limit."""
     if isinstance(error, OutOfTime):
         raise error
     let_out(error)
@@ -85,7 +86,7 @@ def dictionary_of(value):
 
 
 def attributes_in(value):
-    """(name, value), of no property."""
+    """(name, value) for attributes that are not properties."""
     kind = type(value)
     slots = slots_of.get(kind)
     if slots is None:
@@ -107,10 +108,10 @@ def key_text(key):
 
 
 def step_into(value, Tensor):
-    """(suffix, value) of all that a value refers to: `[3]`, `.cache`."""
+    """(suffix, value) for each object that a value refers to: `[3]`, `.cache`."""
     kind = type(value)
     if issubclass(kind, Tensor):
-        # Hooks, and attributes that the program gave it.
+        # Hooks, and attributes set by the program.
         for one in gc.get_referents(value):
             if issubclass(type(one), dict):
                 yield "", one
@@ -172,7 +173,7 @@ def step_into(value, Tensor):
 
 
 class Look:
-    """What was met, and by which way: `ways` has (index of the way it was met from, suffix) of each object in `queue`."""
+    """One walk. `ways` has for each object in `queue` the (index of the object that refers to it, suffix)."""
 
     def __init__(self, torch):
         self.Tensor = torch.Tensor
@@ -193,7 +194,7 @@ class Look:
         self.ways.append((way, suffix))
 
     def add_roots(self, frame):
-        """The program's own variables before those of libraries: what both have is called as the program calls it."""
+        """Adds the program's variables before those of libraries, so that shared objects get the program's names."""
         frames = []
         while frame is not None:
             frames.append(frame)
@@ -237,7 +238,7 @@ class Look:
             try:
                 for suffix, one in step_into(value, self.Tensor):
                     self.add(one, self.at, suffix)
-            except Exception as error:  # of a class of the program's own; what it refers to is not known
+            except Exception as error:  # a class of the program; its references stay unknown
                 let_through(error)
             self.at += 1
 
@@ -252,17 +253,17 @@ class Look:
 
 
 class Unreached:
-    """Tensors that no variable leads to: in a reference cycle, or behind an extension that does not say what it keeps.
-    To find them takes a pass over all objects, and to find what refers to them another one, in the next step. A pass
-    cannot be interrupted: none is begun where the last one took longer than what is left."""
+    """Tensors that no variable leads to: in a reference cycle, or behind an extension that does not report its
+    references. Finding them takes a pass over all objects; finding their referrers takes another pass, in the next
+    step. A pass cannot be interrupted, so none begins if the last one took longer than the remaining time."""
 
     def __init__(self):
-        self.found = []  # weak references: those of the step before
-        self.asked = {}  # by id, weak references: what refers to them was looked for
+        self.found = []  # weak references: those of the previous step
+        self.asked = {}  # by id, weak references: tensors whose referrers were searched
         self.takes = 0.0
 
     def look(self, seen, end, Tensor):
-        """(name, tensor), in every second call."""
+        """(name, tensor) for such tensors, in every second call."""
         begin = time.thread_time()
         if begin + self.takes > end:
             raise OutOfTime
@@ -274,7 +275,7 @@ class Unreached:
                 self.asked.update((id(one), weakref.ref(one)) for one in lone)
                 named = self.named(lone, seen, end, Tensor)
         else:
-            kinds = [Tensor]  # an object refers to its class: nothing finds them faster
+            kinds = [Tensor]  # an object refers to its class: this is the fastest search
             for kind in kinds:
                 kinds += [one for one in type.__subclasses__(kind) if one not in kinds]
             self.asked = {key: reference for key, reference in self.asked.items() if reference() is not None}
@@ -288,7 +289,7 @@ class Unreached:
         missing = {id(one) for one in lone}
         holders = [one for one in gc.get_referrers(*lone)
                    if one is not lone and id(one) not in seen and type(one) is not types.FrameType]
-        owners = {}  # of dictionaries that are the attributes of an object
+        owners = {}  # by id of a dictionary: the object whose attributes it has
         dictionaries = [one for one in holders if type(one) is dict]
         now = time.thread_time()
         if dictionaries and now + (now - begin) < end:
@@ -309,7 +310,7 @@ class Unreached:
                         missing.remove(id(tensor))
                         where = "in a reference cycle" if is_in_cycle(owner) else "that no variable leads to"
                         named.append((f"{inner} of a {type(owner).__name__} {where}", tensor))
-            except Exception as error:  # of a class of the program's own
+            except Exception as error:  # a class of the program
                 let_through(error)
         return named
 
@@ -326,7 +327,7 @@ def within(suffix, value, depth):
 
 
 def is_in_cycle(value, most=1000):
-    """Whether it refers to itself, over few objects."""
+    """Whether an object refers to itself through a few objects."""
     seen, queue = set(), [value]
     while queue and len(seen) < most:
         for one in gc.get_referents(queue.pop()):
@@ -347,8 +348,8 @@ def cut():
 
 
 def look_for_variables(name):
-    """At each step of the first optimizer that steps, whose steps are borders, and before backwards: tells the tensors
-    that variables have and that were not told by the same name before."""
+    """Called before backwards and at each step of the first optimizer that steps, whose steps are borders. Reports the
+    tensors of variables that were not yet reported under the same name."""
     global border
     is_collecting = False
     try:
@@ -356,7 +357,7 @@ def look_for_variables(name):
         if name != border:
             return
         is_collecting = gc.isenabled()
-        gc.disable()  # what is made here must not bring forward when the program's cycles are collected
+        gc.disable()  # our allocations must not trigger an earlier collection of the program's cycles
         look = Look(sys.modules["torch"])
         named = []
         try:
@@ -385,8 +386,8 @@ def look_for_variables(name):
 
 
 def look_before_backward(_):
-    """Where no optimizer steps that PyTorch knows: before each outermost backward, from the second one on, since the first
-    one often comes before the first step."""
+    """For programs with optimizers that PyTorch does not know: walks before each outermost backward, from the second
+    one on, because the first often comes before the first step."""
     global backwards, border
     backwards += 1
     if border is not None or backwards == 1:
@@ -401,6 +402,6 @@ def look_before_backward(_):
 
 
 if "t" in getattr(sys, "abiflags", ""):
-    # CPython for free threading: other threads run while their variables are read, and drop what was found there.
+    # Free-threaded CPython: other threads run and drop objects while their variables are read.
     look_for_variables = look_before_backward = None
     tapelens_say("--referrers is left out: this Python runs its threads at once (free threading)")

@@ -1,4 +1,4 @@
-// The parts that tensors have in a training: parameters, buffers, gradients, optimizer state.
+// Records the roles of tensors in a training: parameters, buffers, gradients, optimizer state.
 #include "profiler/record/roles.h"
 
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
@@ -22,10 +22,10 @@ struct Parameters {
   std::mutex lock;
   struct Named {
     uint32_t name = 0;
-    uint64_t storage = 0;  // that was told to be a parameter last; of a wrapper subclass: the first that it consists of
+    uint64_t storage = 0;  // last reported as a parameter; for a wrapper subclass: its first inner tensor
   };
   std::unordered_map<const c10::TensorImpl*, Named> named;
-  // Whose storage comes and goes. The weak pointer tells whether another storage is at the address by now.
+  // Parameters whose storage is resized. The weak pointer detects another storage at the same address.
   struct Resized {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
     uint32_t name = 0;
@@ -50,7 +50,7 @@ uint64_t parameter_address(ThreadState& thread, const c10::TensorImpl& parameter
 
 namespace {
 
-// `storage`: of a wrapper subclass, of the first tensor that it consists of; else 0.
+// `storage`: for a wrapper subclass, that of its first inner tensor; else 0.
 void name_parameter(const c10::TensorImpl* tensor, uint32_t name, uint64_t storage) {
   Parameters& p = parameters();
   const std::lock_guard guard(p.lock);
@@ -132,7 +132,7 @@ void gradient_accumulated(Thread& of, const torch::autograd::Node& node) {
   if (!variable.defined()) return;
   const c10::TensorImpl* parameter = variable.unsafeGetTensorImpl();
   if (!observe::may_be_wrapper(*parameter)) {
-    // Its memory may have changed since it was named: model.half(), a new tensor behind `.data`.
+    // Its memory may have changed since the report: model.half(), a new tensor behind `.data`.
     const StorageView storage = storage_of(thread, *parameter);
     Parameters& p = parameters();
     uint32_t name = 0;

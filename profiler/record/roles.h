@@ -1,4 +1,4 @@
-// The parts that tensors have in a training, as far as others write of them.
+// The roles of tensors in a training, as other files need them.
 #pragma once
 
 #include <c10/core/TensorImpl.h>
@@ -9,8 +9,8 @@
 
 namespace tapelens::record {
 
-// By which a parameter is named in the recording: the address of its storage; of a wrapper subclass, which has none, of
-// the first tensor that it consists of, once that was told.
+// The address that names a parameter in the recording: its storage's. For a wrapper subclass, which has no storage,
+// that of its first inner tensor, once reported.
 uint64_t parameter_address(ThreadState& thread, const c10::TensorImpl& parameter);
 
 }  // namespace tapelens::record

@@ -1,4 +1,4 @@
-// See source_file.h. Runs in the program's thread: nothing is allocated for the content, nothing waits, errno stays.
+// See source_file.h. Runs in the program's thread: does not allocate for the content, does not block, and keeps errno.
 #include "profiler/record/source_file.h"
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ struct KeptErrno {
   ~KeptErrno() { errno = was; }
 };
 
-// A file's time of change is that of its name, owner and content: who puts an older file in its place changes it.
+// A file's ctime covers its name, owner and content: replacing it by an older file changes the ctime.
 bool is_as_at_begin(const struct stat& facts) {
   const int64_t changed = int64_t{facts.st_ctim.tv_sec} * 1'000'000'000 + facts.st_ctim.tv_nsec;
   return S_ISREG(facts.st_mode) && facts.st_size <= kMostBytes && changed <= observe::g_inject->began_ns;
@@ -46,11 +46,11 @@ bool is_as_at_begin(const struct stat& facts) {
 }  // namespace
 
 std::optional<SourceContent> read_source(std::string_view name) {
-  if (!name.starts_with('/')) return std::nullopt;  // "<string>", "<frozen os>"; what is relative may be anywhere
+  if (!name.starts_with('/')) return std::nullopt;  // "<string>", "<frozen os>"; a relative path is ambiguous
   const KeptErrno kept;
   const std::string path(name);
   struct stat facts {};
-  // Before it is opened: opening a pipe would wake whoever waits at its other end.
+  // stat() first: opening a pipe would wake a process that waits at its other end.
   if (stat(path.c_str(), &facts) != 0 || !is_as_at_begin(facts)) return std::nullopt;
   const File file(path.c_str());
   if (file.number() < 0 || fstat(file.number(), &facts) != 0 || !is_as_at_begin(facts)) return std::nullopt;
@@ -65,7 +65,7 @@ std::optional<SourceContent> read_source(std::string_view name) {
     checksum.add(part.data(), static_cast<size_t>(count));
     bytes += count;
   }
-  if (bytes != facts.st_size) return std::nullopt;  // it is being written
+  if (bytes != facts.st_size) return std::nullopt;  // the file is being written
   return SourceContent{static_cast<uint64_t>(bytes), checksum.value()};
 }
 

@@ -1,4 +1,4 @@
-// What a source file held when the program was read from it.
+// The size and hash of a source file at the time when the program was read from it.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ struct SourceContent {
   uint64_t bytes, hash;  // XXH3_64
 };
 
-// None where that is not known: no regular file of at most 16 MiB, or one that was changed since the process began, so
-// that the program may have been read from what was there before.
+// None if unknown: not a regular file of at most 16 MiB, or a file that changed since the process began, so that the
+// program may come from an older content.
 std::optional<SourceContent> read_source(std::string_view path);
 
 }  // namespace tapelens::record

@@ -1,4 +1,4 @@
-// What the recording has of each thread, and how records are written.
+// The recording's state for each thread, and functions that write records.
 #pragma once
 
 #include <torch/csrc/autograd/function.h>
@@ -21,30 +21,30 @@ using observe::slot_of;
 
 extern trace::SpoolWriter g_spool;
 
-// A save as the constructor of SavedVariable saw it. Whose field it became is known when its operator ends.
+// A save as the constructor of SavedVariable saw it. Its field is known when its operator ends.
 struct PendingSave {
   uint64_t ticks;
   uint64_t storage, storage_bytes, storage_offset;
   uint32_t layout;
   uint8_t flags;  // trace::SaveFlags
   bool claimed;
-  // Of a wrapper subclass: what is saved are the tensors that it consists of, ThreadState::parts.
+  // For a wrapper subclass: its inner tensors, which are saved, in ThreadState::parts.
   uint32_t first_part = 0, parts = 0;
-  uint32_t first_packed = 0, packed = 0;  // what hooks of the program returned for it: ThreadState::packed
+  uint32_t first_packed = 0, packed = 0;  // results of the program's hooks: ThreadState::packed
 };
 
-// Of a save of a wrapper subclass one tensor that it consists of.
+// One inner tensor of a saved wrapper subclass.
 struct SavedPart {
-  std::string path;  // "._local_tensor", behind the field's name
+  std::string path;  // "._local_tensor", appended to the field's name
   uint64_t storage, storage_bytes, storage_offset;
   uint32_t layout;
 };
 
-// What is recorded of an operator, by its name.
+// The recorded properties of an operator, by its name.
 struct OperatorTraits {
   uint32_t name = 0;               // string
-  bool has_views = false;          // what it was given of each input, too
-  bool is_cheap_in_place = false;  // of one that writes a part of a storage, too
+  bool has_views = false;          // record the views of its inputs, too
+  bool is_cheap_in_place = false;  // likewise, if it writes a part of a storage
 };
 
 struct Block {
@@ -54,14 +54,14 @@ struct Block {
 
 struct ThreadState {
   trace::Lane lane;
-  std::vector<PendingSave> saves;  // Thread::saves of them
-  std::vector<SavedPart> parts;    // of those of wrapper subclasses
-  std::vector<Block> packed;       // of those that hooks took
-  // What is allocated, and not freed, between save_begins() and save_ends(): by hooks, if anything.
+  std::vector<PendingSave> saves;  // Thread::saves is their number
+  std::vector<SavedPart> parts;    // of saves of wrapper subclasses
+  std::vector<Block> packed;       // of saves that hooks packed
+  // Memory that is allocated and not freed between save_begins() and save_ends(): by hooks.
   uint32_t saving = 0;
   std::vector<Block> made_by_hooks;
 
-  // Direct-mapped caches: a slot holds the last that fell on it.
+  // Direct-mapped caches: a slot keeps its last entry.
   struct Stack {
     uint64_t hash = 0;
     uint32_t id = 0;
@@ -74,7 +74,7 @@ struct ThreadState {
     uint64_t address = 0, bytes = 0;
   };
   struct Attributes {
-    std::array<char, 96> copy{};  // zeros behind the text; a longer one is not kept
+    std::array<char, 96> copy{};  // zeros after the text; a longer text is not cached
     uint32_t id = 0;
   };
   struct Leaf {  // an AccumulateGrad
@@ -82,13 +82,13 @@ struct ThreadState {
     uint64_t storage = 0;
     uint32_t generation = 0;
   };
-  // What the allocator of a device told of a call that it has not reported yet (profiler/cuda).
+  // A device allocator's traced call that is not reported yet (profiler/cuda).
   struct DeviceCall {
     enum class Kind : uint8_t { none, allocation, free, out_of_memory };
     Kind kind{};
-    bool is_complete = false;  // of a free: no stream uses the block any more
+    bool is_complete = false;  // for a free: no stream uses the block any more
     uint64_t address = 0;
-    uint64_t bytes = 0;  // requested; of out_of_memory: free on the device
+    uint64_t bytes = 0;  // requested; for out_of_memory: free on the device
     uint64_t stream = 0;
     trace::PoolNumbers pool{};
   };
@@ -101,7 +101,7 @@ struct ThreadState {
   std::array<Leaf, 1024> leaves;
 };
 
-// A record with a tail of 8-byte words: header and fields first. Null when nothing can be written any more.
+// Reserves a record with a tail of 8-byte words and fills header and fields. Null if nothing can be written any more.
 template <class Record>
 Record* reserve(ThreadState& thread, trace::RecordKind kind, uint8_t flags, uint32_t id, size_t tail_words,
                 size_t& bytes) {
@@ -118,7 +118,7 @@ trace::RecordHeader header(trace::RecordKind kind, uint8_t flags = 0, uint32_t i
   return {kind, flags, static_cast<uint16_t>(sizeof(Record) / 8), id};
 }
 
-// The end of something, or a moment.
+// Writes the end of an interval, or a point event.
 inline void write_event(ThreadState& thread, trace::RecordKind kind, uint32_t id = 0, uint8_t flags = 0) {
   thread.lane.write(trace::NamedEventRecord{header<trace::NamedEventRecord>(kind, flags, id), trace::ticks_now()});
 }

@@ -1,5 +1,5 @@
-// While it lives, nothing of the program's state reaches the operators that a rewrite runs: no autograd, no autocast,
-// no modes.
+// While it lives, operators that a rewrite runs are isolated from the program's state: no autograd, no autocast, no
+// modes.
 #pragma once
 
 #include <ATen/core/LegacyTypeDispatch.h>

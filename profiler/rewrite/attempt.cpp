@@ -38,7 +38,7 @@ void count_failure(const Attempted& what) noexcept {
                    "; what it was about is left as it is, and the program goes on (please report this)");
     }
     skipped(what.rewrite, what.level, what.site, "an error inside Tapelens", what.bytes);
-  } catch (...) {  // no memory to say it with
+  } catch (...) {  // no memory left to count it
   }
 }
 

@@ -1,5 +1,5 @@
-// What goes wrong in a rewrite is not the program's: whatever it throws ends here, is said once and counted, and the
-// program goes on with what it had. Each way from LibTorch or Python into the rewrites goes through attempt().
+// Failures of a rewrite do not reach the program. attempt() catches every exception, reports it once and counts it; the
+// program continues with its own tensors. Each entry from LibTorch or Python into the rewrites uses attempt().
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tapelens::rewrite {
 
-// What is tried, for the count.
+// The rewrite and its operation, for the count.
 struct Attempted {
   std::string_view rewrite;
   Level level;
@@ -18,15 +18,15 @@ struct Attempted {
   uint64_t bytes = 0;
 };
 
-// What a rewrite says of itself, for the count: of a third party's even that may throw.
+// The rewrite's info, for the count. Catches exceptions of a third party's info().
 RewriteInfo info_of(const Rewrite& rewrite) noexcept;
 
-// In a catch block: what was thrown, without LibTorch's backtrace.
+// In a catch block: the text of the exception, without LibTorch's backtrace.
 std::string thrown_text();
 // In a catch block.
 void count_failure(const Attempted& what) noexcept;
 
-// False: it threw.
+// Returns false if `work` threw.
 template <class Work>
 bool attempt(const Attempted& what, Work work) noexcept {
   try {

@@ -1,4 +1,4 @@
-// What this process knows of rematerializations: how much of them it may have, and which give the right bits.
+// Rematerializations in this process: their budget, and which of them reproduce the bits.
 #pragma once
 
 #include "profiler/versions/shared_budget.h"

@@ -13,13 +13,13 @@
 namespace tapelens::rewrite {
 namespace {
 
-// A byte for each element is needed between a tensor and its bits. So that this is little beside either, it is done
-// piece by piece; not too many, for each costs some launches.
+// Packing needs one byte per element in between. Pieces keep that small relative to the tensor and to its bits. The
+// number of pieces is limited, because each costs some launches.
 constexpr int64_t kPieces = 8, kLeastPiece = int64_t{1} << 20;
 int64_t piece_of(int64_t count) { return std::max(kLeastPiece, (count / kPieces + 7) / 8 * 8); }
 
-// Eight bytes of 0 or 1 are bits of one byte, and back: in the product each of them comes to a place of its own. From
-// the lowest byte on they are the bits from the highest on.
+// Packs eight bytes of 0 or 1 into the bits of one byte, and back: the product moves each of them to a separate bit.
+// The lowest byte becomes the highest bit.
 constexpr auto kSpread = static_cast<int64_t>(0x8040201008040201ULL);
 constexpr int64_t kOnes = 0x0101010101010101;
 
@@ -38,7 +38,7 @@ at::ScalarType integer_of(size_t bytes) {
   }
 }
 
-// The same bits, as the number that a signed type of so many bytes has for them (bytes: unsigned).
+// The same bits as a value of the signed type with this many bytes (for one byte: unsigned).
 int64_t signed_of(uint64_t bits, size_t bytes) {
   switch (bytes) {
     case 1:
@@ -54,7 +54,7 @@ int64_t signed_of(uint64_t bits, size_t bytes) {
 
 class DeviceBits final : public Encoding {
  public:
-  // `flag(values, flags)` fills bools for a piece of the tensor: `one` for true, else `zero`.
+  // `flag(values, flags)` computes bools for a piece of the tensor: `one` for true, else `zero`.
   template <class Flag>
   DeviceBits(const at::Tensor& tensor, uint64_t zero, uint64_t one, bool exact, Flag flag)
       : geometry_(tensor), count_(tensor.numel()), zero_(zero), one_(one), exact_(exact) {
@@ -125,7 +125,7 @@ class DeviceNarrowed final : public Encoding {
   at::Tensor narrow_;
 };
 
-// Calls `compare` for each bound that there is, and joins what comes of it.
+// Calls `compare` for each finite bound and joins the results.
 template <class Compare, class Join>
 void each_bound(const Interval& of, at::Tensor flags, Compare compare, Join join) {
   const bool has_low = of.low != -std::numeric_limits<double>::infinity();
@@ -145,7 +145,8 @@ void each_bound(const Interval& of, at::Tensor flags, Compare compare, Join join
 
 std::unique_ptr<Encoding> encode_between_on_device(const at::Tensor& tensor, const Interval& interval, uint64_t outside,
                                                    uint64_t inside) {
-  // What is compared with a NaN is false: so it is asked which elements are outside where a NaN is not.
+  // A comparison with NaN is false. So if the gradient of a NaN passes, compare for the elements outside of the
+  // interval.
   if (interval.cuda_passes_nan) {
     const auto is_outside = [&](const at::Tensor& values, at::Tensor flags) {
       each_bound(

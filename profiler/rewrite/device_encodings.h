@@ -1,5 +1,5 @@
-// The encodings of tensors on a GPU: by operators of LibTorch on the current stream. The callers are encodings.h's
-// functions, which know that a tensor is dense and what may be asked of its dtype.
+// Encodings of tensors on a GPU, by operators of LibTorch on the current stream. Called by the functions of
+// encodings.h, which check that the tensor is dense and that its dtype is supported.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tapelens::rewrite {
 std::unique_ptr<Encoding> encode_between_on_device(const at::Tensor& tensor, const Interval& interval, uint64_t outside,
                                                    uint64_t inside);
 std::unique_ptr<Encoding> encode_bools_on_device(const at::Tensor& tensor);
-// Null if `below` has no room in 32 bits.
+// Null if `below` does not fit in 32 bits.
 std::unique_ptr<Encoding> encode_narrow_on_device(const at::Tensor& tensor, int64_t below);
 
 }  // namespace tapelens::rewrite

@@ -10,10 +10,11 @@ namespace tapelens::rewrite {
 namespace {
 
 constexpr size_t kDevices = 64;
-constexpr size_t kFilled = size_t{64} << 10;  // at once: a simulated GPU keeps the values of no more (kKeptBytes)
-constexpr size_t kRegion = size_t{1} << 37;   // of addresses: more than a tensor has on any GPU
+constexpr size_t kFilled = size_t{64} << 10;  // at once: a simulated GPU keeps the values of no larger storage
+                                              // (kKeptBytes)
+constexpr size_t kRegion = size_t{1} << 37;   // of addresses: more than any tensor on any GPU
 
-// The driver's virtual memory, by the names and layouts of cuda.h, which no version of CUDA has changed.
+// The driver's virtual memory API, with names and layouts of cuda.h, which are the same in all CUDA versions.
 using Address = unsigned long long;
 using Handle = unsigned long long;
 struct Location {
@@ -65,7 +66,7 @@ const Driver& driver() {
   return found;
 }
 
-// Another thread may be capturing a graph, which calls like these would break off.
+// Another thread may be capturing a graph, and such calls would invalidate the capture.
 class Relaxed {
  public:
   Relaxed() { driver().exchange_mode(&mode_); }

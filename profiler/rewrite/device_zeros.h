@@ -1,4 +1,4 @@
-// Addresses of a GPU behind which there are zeros, and hardly any memory.
+// Addresses of a GPU that read as zeros and use almost no memory.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -7,9 +7,10 @@
 
 namespace tapelens::rewrite {
 
-// So many bytes of zeros; null: there is no way to have them. One page of the GPU's memory (2 MiB, outside of PyTorch's
-// allocator) is mapped to all of them. They are mapped when they are first asked for, in some microseconds each 2 MiB,
-// and stay. Nobody may write there: LibTorch does not write to what is saved. Any thread.
+// Returns `bytes` bytes of zeros, or null if the device cannot provide them. One page of the GPU's memory (2 MiB,
+// outside of PyTorch's allocator) is mapped to all of them. Mapping happens on the first request, takes some
+// microseconds per 2 MiB, and stays. Never write there; LibTorch does not write to saved tensors. Callable from any
+// thread.
 void* device_zeros(c10::Device device, uint64_t bytes);
 
 }  // namespace tapelens::rewrite

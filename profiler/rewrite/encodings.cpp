@@ -12,7 +12,7 @@
 namespace tapelens::rewrite {
 namespace {
 
-// Through LibTorch's allocator: what a rewrite keeps is in the program's memory like anything else.
+// By LibTorch's allocator, so that memory kept by a rewrite counts as the program's memory.
 c10::DataPtr memory(size_t bytes) { return c10::GetCPUAllocator()->allocate(bytes); }
 
 class Bits final : public Encoding {
@@ -90,7 +90,7 @@ uint64_t pattern(Value value) {
   return word;
 }
 
-// The values as the dtype has them must lie on the same sides of the bounds.
+// The values rounded to the dtype must be on the same sides of the bounds.
 template <class Value>
 bool tells_apart(const Interval& of) {
   const auto low = static_cast<double>(static_cast<Value>(of.low)),
@@ -119,7 +119,7 @@ std::unique_ptr<Encoding> between(const at::Tensor& tensor, const Interval& of) 
   return made;
 }
 
-// Kernels of CUDA compare 16 bits as float, with bounds that are not rounded to 16 bits; operators round them.
+// CUDA kernels compare 16-bit values as float, with bounds that are not rounded to 16 bits; operators round the bounds.
 template <class Value>
 bool has_bounds(const Interval& of) {
   const auto is_value = [](double v) { return sizeof(Value) > 2 || static_cast<double>(static_cast<Value>(v)) == v; };

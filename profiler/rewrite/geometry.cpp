@@ -11,7 +11,7 @@
 namespace tapelens::rewrite {
 namespace {
 
-// In elements as large as may be: what compares them makes a byte of each.
+// As elements of the largest possible size, because comparing them makes one byte per element.
 at::Tensor words_of(const c10::Storage& storage) {
   Geometry geometry;
   geometry.device = storage.device();

@@ -1,4 +1,4 @@
-// Where in its storage a tensor lies, and on which device, so that it can be laid over another storage of the same
+// A tensor's position in its storage, and its device, so that a tensor can be made over another storage of the same
 // bytes.
 #pragma once
 
@@ -8,9 +8,10 @@
 
 namespace tapelens::rewrite {
 
-// Memory of LibTorch's allocator of that device; of CUDA's for the current stream.
+// Memory of the device's LibTorch allocator; on CUDA for the current stream.
 c10::Storage new_storage(c10::Device device, size_t bytes);
-// A copy of all of it, made on the current stream. Throws while a graph is captured: there it would not be made.
+// A copy of the whole storage, made on the current stream. Throws during the capture of a graph, which would not run
+// the copy.
 c10::Storage copy_of(const c10::Storage& storage);
 bool has_same_bits(const c10::Storage& a, const c10::Storage& b);  // of equal size; waits for the device
 
@@ -37,13 +38,13 @@ struct Geometry {
     impl->set_sizes_and_strides(sizes, strides);
     return at::Tensor(std::move(impl));
   }
-  // Memory of its own, with the same strides; the storage begins with the first element.
+  // New memory with the same strides; the storage begins with the first element.
   at::Tensor fresh() const {
     Geometry here = *this;
     here.offset = 0;
     return here.over(new_storage(device, extent()));
   }
-  // The storage's memory from the first element on, as so many elements of a type one behind the other.
+  // The storage's memory from the first element on, as `count` contiguous elements of a type.
   at::Tensor flat(const c10::Storage& storage, at::ScalarType type, int64_t count) const {
     Geometry here;
     here.sizes = {count};

@@ -3,7 +3,7 @@
 
 namespace tapelens::rewrite::guards {
 
-// Of a view the gradient may be its base's: LibTorch knows.
+// The gradient of a view may be on its base: LibTorch's _fw_grad() handles that.
 bool has_forward_gradient(const at::Tensor& tensor) { return tensor._fw_grad(0).defined(); }
 
 }  // namespace tapelens::rewrite::guards

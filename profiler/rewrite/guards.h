@@ -1,5 +1,5 @@
-// What a rewrite may touch: ordinary tensors at ordinary moments. Everything else (subclasses, fake tensors, functorch,
-// functionalisation, tracing, forward-mode gradients) goes the way it would without Tapelens.
+// Rewrites touch only ordinary tensors at ordinary moments. Everything else (subclasses, fake tensors, functorch,
+// functionalization, tracing, forward-mode gradients) behaves as without Tapelens.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,9 +11,9 @@ namespace tapelens::rewrite {
 
 namespace guards {
 
-// All that an ordinary tensor of the CPU, or of CUDA, is dispatched by. A subclass with __torch_dispatch__, a fake,
-// batched, functional or dual-level tensor, a sparse, nested, quantized or oneDNN one, one with names, a lazy conjugate
-// or negative: each has a key besides. An inference tensor lacks two of these.
+// All dispatch keys of an ordinary CPU or CUDA tensor. Other tensors have an additional key: a subclass with
+// __torch_dispatch__; a fake, batched, functional or dual-level tensor; a sparse, nested, quantized or oneDNN tensor;
+// one with names; a lazy conjugate or negative. An inference tensor lacks two of these keys.
 inline constexpr c10::DispatchKeySet kPlainKeys({c10::DispatchKey::CPU, c10::DispatchKey::ADInplaceOrView,
                                                  c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU});
 inline constexpr c10::DispatchKeySet kPlainCudaKeys({c10::DispatchKey::CUDA, c10::DispatchKey::ADInplaceOrView,
@@ -28,14 +28,14 @@ inline bool has_plain_shape(const c10::TensorImpl& impl, const at::Tensor& tenso
 
 }  // namespace guards
 
-// Of no kind that is dispatched differently from a strided tensor of the CPU or of CUDA.
+// Whether the tensor is dispatched like a strided tensor of the CPU or of CUDA.
 inline bool has_plain_keys(const at::Tensor& tensor) {
   const c10::DispatchKeySet keys = tensor.unsafeGetTensorImpl()->key_set();
   return keys == guards::kPlainKeys || keys == guards::kPlainCudaKeys;
 }
 
-// Strided, on the CPU, with a storage and sizes that are numbers, of no kind that is dispatched differently, neither an
-// inference tensor nor one with a forward-mode gradient. False for undefined tensors.
+// Whether the tensor is strided, on the CPU, with a storage and concrete sizes, and dispatched like an ordinary tensor.
+// Inference tensors and tensors with a forward-mode gradient are not plain, nor are undefined tensors.
 inline bool is_plain_on_cpu(const at::Tensor& tensor) {
   if (!tensor.defined()) return false;
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
@@ -47,7 +47,7 @@ inline bool is_plain(const at::Tensor& tensor) {
   return has_plain_keys(tensor) && guards::has_plain_shape(*tensor.unsafeGetTensorImpl(), tensor);
 }
 
-// No mode is active that sees the operators of this thread or stands between them and their kernels.
+// Whether no active mode sees this thread's operators or intercepts their kernels.
 inline bool is_plain_moment() { return !c10::impl::tls_local_dispatch_key_set().included_.has_any(observe::kModeKeys); }
 
 }  // namespace tapelens::rewrite

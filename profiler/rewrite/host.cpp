@@ -20,14 +20,15 @@ namespace tapelens::rewrite {
 
 namespace {
 
-// Versions whose storages the program still holds are asked about at each sweep; of many only some at a time.
+// Each sweep checks versions whose storages the program still holds; if there are many, only some of them.
 constexpr size_t kAskedAtOnce = 32;
 
 struct Host {
   std::vector<const Rewrite*> rewrites;
   std::mutex lock;
   std::map<std::pair<std::string, std::string>, Candidates> by_field;
-  RewriteInfo by_operator{"", Level::recomputed, ""}, by_copy = by_operator;  // what is recomputed, in whose name
+  RewriteInfo by_operator{"", Level::recomputed, ""}, by_copy = by_operator;  // the rewrites that recomputations belong
+                                                                              // to
   bool recomputes = false;
 };
 Host& host() {
@@ -57,7 +58,7 @@ bool is_same_minor(std::string_view a, std::string_view b) {
   return minor(a) == minor(b);
 }
 
-// What does not fit is left out, with one line.
+// Leaves out a plugin that does not match, and prints one line.
 void load(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its hooks live in graphs
   if (library == nullptr) {
@@ -83,7 +84,7 @@ bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole
   return std::ranges::any_of(settings().sites, [&](const Site& site) {
     if (site.rewrite != id) return false;
     if (!site.op.empty() && site.op != save.outer_operator && site.op != save.operator_name) return false;
-    // Of a storage that several fields keep the plan names the first.
+    // If several fields keep one storage, the plan names the first.
     if (!whole_storage &&
         ((!site.node.empty() && site.node != save.type) || (!site.field.empty() && site.field != save.field))) {
       return false;
@@ -92,10 +93,10 @@ bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole
   });
 }
 
-// Calls and writes are followed for the sake of rematerialization.
+// Calls and writes are followed for rematerialization.
 Attempted following() { return {recomputation(true).id, Level::recomputed}; }
 
-// Calls take(tensor) for each tensor of an argument, which may be a tensor or lists of them.
+// Calls take(tensor) for each tensor of an argument: a tensor, or lists of tensors.
 template <class Take>
 void each_tensor(const c10::IValue& argument, const Take& take) {
   if (argument.isTensor()) {
@@ -112,7 +113,7 @@ template <class Take>
 void each_storage(const c10::IValue& argument, const Take& take) {
   each_tensor(argument, [&](const at::Tensor& tensor) {
     if (!tensor.has_storage()) return;
-    // A wrapper of functorch says so of the tensor that it wraps, and has none itself.
+    // A functorch wrapper answers for its wrapped tensor, and itself has no storage.
     if (auto* storage = storage_of(tensor)) take(*storage);
   });
 }
@@ -178,7 +179,7 @@ void product(recompute::Product product, const at::RecordFunction& function) {
 
 namespace {
 
-// `asked`: who is to blame for what is thrown.
+// `asked`: the rewrite that an exception counts against.
 void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save,
                 const Candidates& candidates, Attempted& asked) {
   if (!is_plain(save.tensor) || save.tensor.storage().nbytes() < settings().min_bytes || !is_plain_moment()) return;
@@ -220,7 +221,7 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
     version->kept_by_save();
     return;
   }
-  // A copy of what is there takes no operator to make again: who asks for operators asks for that, too.
+  // A copy of a kept tensor needs no operator to recompute: enabling operators enables copies, too.
   const bool may_rematerialize =
       !rematerialized_by.empty() && (is_asked_for(rematerialized_by, Level::recomputed, save, true) ||
                                      is_asked_for(recomputation(true).id, Level::recomputed, save, true));
@@ -234,10 +235,10 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
 
 namespace {
 
-// `most`: of the newest that are asked.
+// `most`: number of the newest versions to check.
 void sweep_waiting(ThreadState& state, size_t most) {
   auto& waiting = state.waiting;
-  // The newest are the likeliest; of the others a few each time, in turn.
+  // The newest are the most likely to be free; of the others, check one each time, in turn.
   const size_t newest = waiting.size() > most ? waiting.size() - most : 0;
   size_t older = newest > 0 ? ++state.sweeps % newest : 0;
   for (size_t i = waiting.size(); i-- > 0;) {
@@ -253,7 +254,7 @@ void sweep(ThreadState& state) {
   if (!state.waiting.empty()) sweep_waiting(state, kAskedAtOnce);
 }
 
-// What variables held until now goes before the backward needs memory of its own.
+// Release tensors that variables held until now, before backward needs memory.
 void backward_begins(ThreadState& state) { sweep_waiting(state, state.waiting.size()); }
 
 void begin_write(ThreadState& state, const c10::IValue& argument) {
@@ -286,7 +287,7 @@ void watch_outputs(c10::ArrayRef<c10::IValue> outputs) {
   attempt(following(), [&] {
     for (const c10::IValue& output : outputs) {
       each_tensor(output, [](const at::Tensor& tensor) {
-        // Other kinds of tensors may have storages that cannot be asked: the allocator of a zero tensor is gone.
+        // Storages of other tensor types may have no allocator to query, such as that of a zero tensor.
         if (has_plain_keys(tensor) && tensor.storage().nbytes() >= least_source()) watch_address(*storage_of(tensor));
       });
     }
@@ -298,7 +299,7 @@ void begin_sharing(const c10::IValue& argument) {
 }
 
 void begin_resize(c10::StorageImpl& storage) {
-  // Of none it is given its first memory; nobody knows of that.
+  // With 0 bytes it gets its first memory: no version of it is known.
   if (storage.nbytes() != 0) attempt(following(), [&] { leave_alone(storage); });
 }
 

@@ -11,8 +11,8 @@
 namespace tapelens::rewrite {
 namespace {
 
-// MXCSR on x86-64, FPCR on aarch64: rounding mode and flushing of denormals. The exception flags of MXCSR say what
-// happened, and decide nothing.
+// MXCSR on x86-64, FPCR on aarch64: rounding mode and flushing of denormals. MXCSR's exception flags are status only
+// and are masked out.
 constexpr uint32_t kStatus = 0x3f;
 
 uint32_t float_control() {
@@ -39,7 +39,7 @@ struct Flag {
   bool (*get)(const at::Context&);
   void (*set)(at::Context&, bool);
 };
-// Those that pointwise operators, casts and norms look at, on the CPU and on CUDA.
+// Flags that affect pointwise operators, casts and norms, on the CPU and on CUDA.
 constexpr std::array kFlags = {
     Flag{[](const at::Context& c) { return c.userEnabledMkldnn(); },
          [](at::Context& c, bool on) { c.setUserEnabledMkldnn(on); }},

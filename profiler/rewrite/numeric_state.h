@@ -1,7 +1,7 @@
-// The settings of the process and of the thread that decide which bits a cheap operator makes.
+// The settings of the process and the thread that determine the bits of a cheap operator's result.
 //
-// They are noted with each recorded call. Where they are others when it is carried out again (the number of threads
-// between forward and backward, denormals that are flushed), those of the call are set meanwhile.
+// Each recorded call stores them. If they differ when the call is repeated (the number of threads between forward and
+// backward, flushed denormals), the call's settings are restored for its duration.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 namespace tapelens::rewrite {
 
 struct NumericState {
-  int32_t threads = 0;         // of one operator
-  uint32_t float_control = 0;  // of this thread's processor: rounding, denormals. 0 where it cannot be read
-  uint32_t flags = 0;          // of at::globalContext(), a bit each
-  int8_t default_type = 0;     // of results that have none of their own
+  int32_t threads = 0;         // for one operator
+  uint32_t float_control = 0;  // of this thread's processor: rounding, denormals. 0 if it cannot be read
+  uint32_t flags = 0;          // of at::globalContext(), one bit each
+  int8_t default_type = 0;     // of results without an explicit dtype
 
   bool operator==(const NumericState&) const = default;
   uint64_t hash() const;
@@ -20,7 +20,7 @@ struct NumericState {
 
 NumericState numeric_state();
 
-// Sets the state of a call while it lives. Cheap where that is the state already.
+// Sets the state of a call while it lives. Cheap if the state is the same already.
 class WithNumericState {
  public:
   explicit WithNumericState(const NumericState& wanted);

@@ -1,4 +1,4 @@
-// What observe tells the rewrites (observers.h), and where the program is as a plan spells it.
+// Passes the events of observe to the rewrites (observers.h), and finds the program's place in a plan's terms.
 #include <algorithm>
 #include <atomic>
 #include <iterator>
@@ -19,11 +19,10 @@ using observe::Thread;
 using torch::autograd::Node;
 using torch::autograd::SavedVariable;
 
-// Operators that pass tensors to other processes, or have tensors written that came from there, on another thread
-// perhaps.
+// Operators that send tensors to other processes, or receive into tensors, perhaps on another thread.
 constexpr std::string_view kCollectives[] = {
     "c10d::", "_c10d_functional::", "_c10d_functional_autograd::", "fsdp::", "symm_mem::"};
-// So does another stream, which the program names by this.
+// Another stream does the same, which the program announces by this operator.
 constexpr std::string_view kRecordStream = "aten::record_stream";
 
 const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
@@ -41,11 +40,12 @@ const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& functio
   return facts;
 }
 
-// Frame::rewrite_mark: 1, whether ThreadState::calls has the operator, and where ThreadState::written begins for it.
+// Frame::rewrite_mark: bit 0 is always set; bit 1: ThreadState::calls has the operator; above: its start in
+// ThreadState::written.
 constexpr uint32_t kMark = 1, kIsCall = 2;
 constexpr int kWrittenShift = 2;
 
-// Hands each save of a node to the host.
+// Passes each save of a node to the host.
 class RewriteVisitor final : public observe::FieldVisitor {
  public:
   RewriteVisitor(Thread& thread, const Node& node, const observe::NodeType& type, const observe::Frame& frame)
@@ -76,7 +76,7 @@ class RewriteVisitor final : public observe::FieldVisitor {
     const size_t edges = std::min<size_t>(node_.num_outputs(), 64);
     for (size_t i = 0; i < edges; ++i) wanted_ |= uint64_t{node_.next_edge(i).is_valid()} << i;
   }
-  // That the program called: the outermost of the operators around.
+  // The operator that the program called: the outermost enclosing operator.
   std::string_view outer_operator(std::string_view inner) const {
     std::string_view outer = inner;
     for (auto frame = thread_.frames.rbegin(); frame != thread_.frames.rend(); ++frame) {
@@ -132,7 +132,7 @@ uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, obs
     state.calls.push_back(begin(*facts.cheap, function));
     mark |= kIsCall;
   }
-  if (facts.is_collective) {  // what it writes its schema need not say
+  if (facts.is_collective) {  // its schema may not declare its writes
     for (const c10::IValue& input : function.inputs()) begin_collective(input);
     return mark;
   }

@@ -14,7 +14,7 @@ namespace {
 class Installing final : public OperatorHost {
  public:
   torch::Library& kernels() const override {
-    // Never destroyed: its kernels may be called until the process is gone.
+    // Never destroyed: its kernels may be called until the process ends.
     return *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradCPU, __FILE__, __LINE__);
   }
   bool applies_here(const RewriteInfo& info, std::string_view operator_name) const override {

@@ -1,5 +1,5 @@
-// Members of LibTorch's classes that have no accessor. The standard lets an explicit instantiation name a private
-// member; so each is checked by the compiler against the headers of each PyTorch.
+// Members of LibTorch's classes without an accessor. The standard lets an explicit instantiation name a private member,
+// so the compiler checks each one against the headers of each PyTorch version.
 #pragma once
 
 #include <c10/core/TensorImpl.h>
@@ -12,7 +12,7 @@ struct Expose {
   friend constexpr auto member(Tag) { return Member; }
 };
 
-// Declared here, defined by the instantiation below it.
+// Declared here; the instantiation below defines it.
 #define TAPELENS_MEMBER(Tag, ...)      \
   struct Tag {                         \
     friend constexpr auto member(Tag); \
@@ -28,7 +28,7 @@ TAPELENS_MEMBER(Counter, &c10::VariableVersion::version_counter_);
 
 #undef TAPELENS_MEMBER
 
-// Whether two tensors count their changes together.
+// Whether two tensors share a version counter.
 inline bool is_same(const c10::VariableVersion& a, const c10::VariableVersion& b) {
   return (a.*member(Counter{})).get() == (b.*member(Counter{})).get();
 }

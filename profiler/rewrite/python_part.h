@@ -1,5 +1,5 @@
-// The Python of a rewrite. It is run once, in globals of its own that have no name, when Python may be run first after
-// torch was imported.
+// The Python code of a rewrite. It runs once, in separate unnamed globals, at the first chance to run Python after the
+// import of torch.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -16,17 +16,17 @@ namespace tapelens::rewrite {
 struct PythonPart {
   std::string_view id;
   Level level;
-  const char* source;  // has a function install(), which returns None as long as torch is being imported
+  const char* source;  // has a function install(), which returns None while torch is being imported
   std::span<cpython::PyMethodDef> functions;  // that it may call, never destroyed
-  std::string_view without_python;            // why it is left out of a program without an interpreter; or empty
-  std::string_view not_installed;             // and where the source or install() raises
+  std::string_view without_python;            // why it is skipped in a program without an interpreter; or empty
+  std::string_view not_installed;             // why it is skipped if the source or install() raises
 
   at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
   std::atomic<bool> done = false;
-  std::atomic_flag is_installing = {};  // by a thread that may have given the interpreter's lock away meanwhile
+  std::atomic_flag is_installing = {};  // by a thread that may have released the GIL meanwhile
   cpython::PyObject* globals = nullptr;
 
-  // `begins` calls attempt(), at each function of this scope until it is done.
+  // `begins` calls attempt(), at each function of this scope until `done`.
   void bring_in(at::RecordScope scope, at::RecordFunctionCallback::StartCallback begins);
   void attempt();
 
@@ -35,9 +35,9 @@ struct PythonPart {
   void install(const cpython::Python& api);
 };
 
-// In a catch block: raises what was thrown; null.
+// In a catch block: raises the exception in Python; returns null.
 cpython::PyObject* python_error() noexcept;
-// A function of a part as Python may call it: what it throws becomes an exception of Python, which the part catches.
+// Makes a function of a part callable from Python: a C++ exception becomes a Python exception, which the part catches.
 template <cpython::PyObject* (*function)(cpython::PyObject*, cpython::PyObject*)>
 cpython::PyObject* guarded(cpython::PyObject* self, cpython::PyObject* argument) noexcept {
   try {
@@ -47,7 +47,7 @@ cpython::PyObject* guarded(cpython::PyObject* self, cpython::PyObject* argument)
   }
 }
 
-// What functions of a part return: a new reference.
+// Return values for functions of a part: a new reference.
 cpython::PyObject* python_none();
 cpython::PyObject* python_text(const char* text);  // null: None
 

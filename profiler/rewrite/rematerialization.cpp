@@ -27,16 +27,16 @@ bool is_whole(const at::Tensor& tensor) {
 
 void read(RecordedCall& call, size_t argument, const at::Tensor& tensor) {
   Geometry geometry(tensor);
-  // A number of Python's is none of the tensors that decide the type of the result: as a source it would be one.
+  // A Python number does not take part in type promotion as a tensor does, but as a source it would.
   if (tensor.storage().nbytes() >= least_source() && !tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
     const StorageVersionPtr version = version_of(tensor);
-    version->forget_useless_recipe();  // what it was made of may be gone: a row of versions must not grow
+    version->forget_useless_recipe();  // its sources may be gone: the chain of versions must not grow
     if (tensor.requires_grad() && tensor.is_leaf()) version->kept_by_program();
     call.sources.push_back({version});
     call.large.push_back({argument, std::move(geometry)});
     return;
   }
-  // Not detached: that would be an operator. The same memory, watched through the version.
+  // Not detach(), which is an operator: the same memory, with the same version counter.
   RecordedCall::Small source{argument, geometry, geometry.over(tensor.storage())};
   source.tensor.unsafeGetTensorImpl()->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) source.tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -56,10 +56,10 @@ const torch::autograd::generated::GeluBackward0* gelu_node(const at::Tensor& out
   return dynamic_cast<const torch::autograd::generated::GeluBackward0*>(torch::autograd::impl::grad_fn_unsafe(output));
 }
 
-// A native_dropout of CUDA is input * mask * scale, in this order, in the accumulation type and rounded once: what
-// native_dropout_backward makes of a gradient. The scale is the kernel's own: the kept fraction is rounded to the
-// accumulation type before it is inverted. `record`: of the call as it began. False: it was another kernel's, or its
-// memory would lie otherwise.
+// CUDA's native_dropout is input * mask * scale, in this order, in the accumulation type and rounded once, like
+// native_dropout_backward with the input as gradient. The kernel computes the scale: it rounds the kept fraction to the
+// accumulation type before the inversion. `record`: the call as it began. False: another kernel ran, or the result
+// would have another memory layout.
 bool make_from_mask(RecordedCall& record, const at::Tensor& output, const at::Tensor& mask) {
   if (record.arguments.size() != 3 || record.large.size() != 1 || !output.is_cuda() || !is_plain(mask) ||
       mask.scalar_type() != at::kBool) {
@@ -109,9 +109,9 @@ const CheapOperator* cheap_operator(const at::RecordFunction& function) {
 
 Call begin_call(const CheapOperator& op, const at::RecordFunction& function) {
   Call call{&op, nullptr};
-  // What is made without a graph (optimizers, moving averages) has no node that saves it.
+  // Results without a graph (optimizers, moving averages) have no node that saves them.
   if (!is_plain_moment() || !at::GradMode::is_enabled()) return call;
-  // Below autograd operators change tensors without counting versions.
+  // Below autograd, operators change tensors without incrementing version counters.
   if (c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView)) return call;
   if (op.is_gelu) return call;
   const auto inputs = function.inputs();
@@ -180,7 +180,7 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
     new_version(output, std::move(call.record));
     return;
   }
-  // A copy of what is there, or what the same operator made of the same before.
+  // A copy of an existing version, or an earlier result of the same call.
   const Geometry made(output);
   const std::shared_ptr<versions::Version> source = record.sources.front().version;
   const Geometry& was = record.large.front().geometry;
@@ -199,7 +199,7 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
 
 void count_product(recompute::Product product, const at::RecordFunction& function) {
   if (observe::is_in_backward()) return;
-  constexpr size_t kTensors = 8;  // no product is called with more
+  constexpr size_t kTensors = 8;  // no product has more tensor arguments
   std::array<std::span<const int64_t>, kTensors> sizes;
   size_t count = 0;
   for (const c10::IValue& input : function.inputs()) {

@@ -1,4 +1,4 @@
-// How versions are rematerialized: by calls of cheap operators, which are noted as the program makes them.
+// Rematerialization of versions: by repeating calls of cheap operators, which are recorded as the program makes them.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -15,24 +15,24 @@
 
 namespace tapelens::rewrite {
 
-// One overload of an operator that rewrites/recompute/operators.h names.
+// One overload of an operator listed in rewrites/recompute/operators.h.
 struct CheapOperator {
   recompute::Cheap cheap;
   c10::OperatorHandle op;
   bool is_in_place = false;          // the first argument is recomputed and overwritten
-  bool copies = false;               // its result may hold what its argument holds
+  bool copies = false;               // its result may have the values of its argument
   bool is_gelu = false;              // not boxable: its input comes from its node
-  bool drops_running_stats = false;  // batch normalisation: a second update must not happen
-  bool is_dropout = false;           // `op` is native_dropout_backward, which makes the same of its input and its mask
+  bool drops_running_stats = false;  // batch normalization: a second update must not happen
+  bool is_dropout = false;           // `op` is native_dropout_backward, which maps input and mask to the same result
 };
 
-// What is smaller is copied for a recipe, what is as large is a source. Bytes.
+// A recipe copies smaller inputs; inputs of at least this size are sources. Bytes.
 size_t least_source();
 
-// Null: not one of them. By schema name and overload: to be asked once for each.
+// Null if it is not cheap. By schema name and overload: call it once for each.
 const CheapOperator* cheap_operator(const at::RecordFunction& function);
 
-// One call, as it was made. Not of an operator but of a version that is equal: `op` is null.
+// One call, as it was made. `op` is null if the version equals another version and no operator made it.
 struct RecordedCall final : versions::Rematerialization {
   struct Large {  // for each of `sources`
     size_t argument = 0;
@@ -45,20 +45,20 @@ struct RecordedCall final : versions::Rematerialization {
     uint32_t version = 0;
     bool is_copied = false;
 
-    void copy();  // unless it is one
+    void copy();  // no effect if it is a copy
   };
 
   template <class T>
   using Vector = std::vector<T, versions::PoolAllocator<T>>;
   const CheapOperator* op = nullptr;
   NumericState state;
-  Vector<c10::IValue> arguments;  // sources among them are left out
+  Vector<c10::IValue> arguments;  // without the sources
   Vector<Large> large;
   Vector<Small> small;
 
   const StorageVersion& version(size_t source) const;
   bool reads_small(size_t argument) const;
-  void forget(std::initializer_list<size_t> numbers);  // sources that make no difference to the result
+  void forget(std::initializer_list<size_t> numbers);  // sources that do not affect the result
 
   recompute::Cheap cheap() const override { return op != nullptr ? op->cheap : recompute::Cheap{}; }
   bool is_same(const Rematerialization& other) const override;
@@ -68,15 +68,15 @@ struct RecordedCall final : versions::Rematerialization {
   versions::ValuesPtr run(std::vector<Input> inputs) override;  // below autograd and autocast
 };
 
-// One call that is under way.
+// A call in progress.
 struct Call {
   const CheapOperator* op = nullptr;
-  std::unique_ptr<RecordedCall> record;  // null: nothing of it can be known
+  std::unique_ptr<RecordedCall> record;  // null: the call cannot be recorded
 };
 Call begin_call(const CheapOperator& op, const at::RecordFunction& function);
-// `is_outermost`: no other such call is around it.
+// `is_outermost`: no other such call encloses it.
 void end_call(Call call, const at::RecordFunction& function, bool is_outermost);
-// A product that the program calls: what the budget is a share of.
+// A product that the program calls: the budget is a share of the products' cost.
 void count_product(recompute::Product product, const at::RecordFunction& function);
 
 }  // namespace tapelens::rewrite

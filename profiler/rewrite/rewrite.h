@@ -1,13 +1,13 @@
-// The interface of a rewrite: what it takes of a saved tensor or of an operator, and what it gives back to the
-// backward. The rewrites of plugins/*/rewrite.cpp and those of a third party's shared library use the same.
+// The interface of a rewrite: how it encodes a saved tensor or replaces an operator, and how backward gets the values.
+// Both plugins/*/rewrite.cpp and shared libraries of third parties use it.
 //
-// A rewrite of saves says which it knows and how their values are kept in less; everything else is the host's (host.h):
-// whether a tensor may be touched at all, who else keeps its storage, when the bytes go, the version check, plans,
-// thresholds, counting. A save is rewritten when the saves that can be rewritten are all that keeps its storage: until
-// then nothing was encoded, so nothing has to be undone when somebody else turns out to keep it.
+// A rewrite of saves decides which saves it handles and how to keep their values in fewer bytes. The host does the rest
+// (host.h): whether a tensor may be touched, other holders of its storage, the time of release, the version check,
+// plans, thresholds, counts. A save is rewritten when only rewritable saves keep its storage. Nothing is encoded
+// before, so nothing must be undone if another holder appears.
 //
-// A rewrite of operators runs another forward, where one of saves cannot help because the bytes are made before
-// anything is saved: operators.h.
+// A rewrite of operators runs another forward pass, where a rewrite of saves cannot help because the bytes are
+// allocated before anything is saved: operators.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,68 +27,69 @@ using rewrites::Level;
 using rewrites::RewriteInfo;
 class OperatorHost;  // operators.h
 
-// A saved field of a node that is whole and that nobody else knows yet.
+// A saved field of a complete node that no other code knows yet.
 struct Save {
   const torch::autograd::Node& node;
   std::string_view type, field;     // "ReluBackward0", "result"
   uint32_t index;                   // place in a field that is a list, else 0
-  std::string_view operator_name;   // of the innermost operator around, "aten::relu"; empty outside of any
-  std::string_view outer_operator;  // that the program called: "aten::dropout" around "aten::mul"
-  std::string_view attributes;      // "training=False", as the table of needs spells them; empty where it asks for none
-  uint64_t wanted;                  // bit i: the gradient along edge i is wanted
-  const at::Tensor& tensor;         // strided, of no subclass, on a device that the rewrite is for; not to be kept
+  std::string_view operator_name;   // of the innermost enclosing operator, "aten::relu"; empty outside of any
+  std::string_view outer_operator;  // the operator that the program called: "aten::dropout" around "aten::mul"
+  std::string_view attributes;      // "training=False", as in the table of needs; empty if the table needs none
+  uint64_t wanted;                  // bit i: the gradient along edge i is needed
+  const at::Tensor& tensor;         // strided, of no subclass, on a supported device; do not keep it
 };
 
-// What is kept instead of a tensor. Threads of a backward may decode at once.
+// The data that is kept instead of a tensor. Threads of a backward may decode concurrently.
 class Encoding {
  public:
   virtual ~Encoding() = default;
-  // Sizes, strides, dtype and device of the tensor; where it is never_read or encoded other values that give the
-  // gradients the same bits. No autograd, no hooks are active. May throw: the backward fails with it.
+  // Returns a tensor with the original sizes, strides, dtype and device. For levels never_read and encoded its values
+  // may differ, but must give the gradients the same bits. Runs without autograd and hooks. May throw: the backward
+  // then fails.
   virtual at::Tensor decode() const = 0;
-  virtual uint64_t bytes() const = 0;  // that it holds
-  // Whether decode() gives the values themselves, from which other tensors may be rematerialized.
+  virtual uint64_t bytes() const = 0;  // size of the encoding
+  // Whether decode() returns the original values, so that other tensors can be rematerialized from them.
   virtual bool is_exact() const { return false; }
 };
 
-// What the host makes again, instead of keeping it, in the name of a rewrite: the host follows operators, that rewrite
-// says how it is called, and is what has to be asked for. One for each, of plugins/: another is not looked at.
+// Values that the host recomputes, instead of keeping them, on behalf of a rewrite. The host follows the operators; the
+// rewrite provides the id that users enable. At most one rewrite for each value, in plugins/: others are ignored.
 enum class Recomputes : uint8_t {
   nothing,
-  operators,  // what cheap operators made (rewrites/recompute); whoever asks for this is given copies, too
-  copies,     // what has the bits of something that is kept: a copy, or made of the same in the same way
+  operators,  // results of cheap operators (rewrites/recompute); includes copies
+  copies,     // tensors with the same bits as a kept one: a copy, or the same computation from the same inputs
 };
 
-// Overrides what it is about: saves, operators, or what is recomputed.
+// Override the functions for the kind of rewrite: of saves, of operators, or a recomputation.
 class Rewrite {
  public:
   virtual ~Rewrite() = default;
   virtual RewriteInfo info() const = 0;
 
-  // Whether its tensors may be on such a device: the CPU, or CUDA, where encode() and decode() run operators of
-  // LibTorch on the current stream and wait for nothing that the device does.
+  // Whether the rewrite supports tensors on such a device: the CPU, or CUDA. On CUDA encode() and decode() run
+  // operators of LibTorch on the current stream and must not wait for the device.
   virtual bool is_for(c10::DeviceType device) const { return device == c10::kCPU; }
-  // By type and field alone: asked once for each pair, so that other saves cost nothing.
+  // By type and field only: called once for each pair, so that other saves cost nothing.
   virtual bool may_match(std::string_view /*type*/, std::string_view /*field*/) const { return false; }
-  // Whether this save is one of its kind. Cheap: asked for each save of that type and field.
+  // Whether the rewrite handles this save. Must be cheap: called for each save of that type and field.
   virtual bool matches(const Save& /*save*/) const { return false; }
-  // Called when only saves that matched hold the storage, right before it goes, with the tensor as it was saved. Null:
-  // it is kept after all (a NaN where bits cannot tell). May run on another node than it was asked about before.
+  // Called when only matching saves hold the storage, right before its release, with the saved tensor. Return null to
+  // keep it (for example if a NaN has no encoding). May run for another node than matches() did.
   virtual std::unique_ptr<Encoding> encode(const Save& /*save*/) const { return nullptr; }
 
-  // Called once, if it may be applied anywhere, before the program's second operator.
+  // Called once before the program's second operator, if the rewrite may be applied anywhere.
   virtual void install(const OperatorHost& /*host*/) const {}
 
   virtual Recomputes recomputes() const { return Recomputes::nothing; }
 };
 
-// ---- how rewrites are registered -----------------------------------------------------------------------------------
+// ---- registration --------------------------------------------------------------------------------------------------
 
 struct RewriteInterface {
   using Made = const Rewrite;  // never destroyed
-  // Raised with every change of this file, or of operators.h, that a compiled rewrite would notice.
+  // Raise it with every change of this file, or of operators.h, that affects a compiled rewrite.
   static constexpr uint32_t kVersion = 3;
-  using BuiltFor = const char*;  // PyTorch's version: another minor is refused
+  using BuiltFor = const char*;  // PyTorch's version: other minor versions are refused
   static constexpr BuiltFor kBuiltFor = TORCH_VERSION;
 };
 using RewritePlugin = rewrites::Registration<RewriteInterface>;
@@ -96,7 +97,7 @@ using RewriteEntry = const RewritePlugin* (*)();
 
 }  // namespace tapelens::rewrite
 
-// The one line that registers the rewrites of a folder or of a shared library: TAPELENS_REWRITES(MyRewrite)
+// Registers the rewrites of a folder or of a shared library in one line: TAPELENS_REWRITES(MyRewrite)
 #ifndef TAPELENS_REWRITE_SYMBOL
 #define TAPELENS_REWRITE_SYMBOL tapelens_rewrite_plugin
 #endif

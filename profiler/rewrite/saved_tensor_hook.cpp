@@ -77,7 +77,7 @@ SavedTensorHook::~SavedTensorHook() {
 }
 
 void SavedTensorHook::call_pack_hook(const at::Tensor& tensor) {
-  // What is thrown here would leave a save that cannot be unpacked.
+  // An exception here would leave a save that cannot be unpacked.
   tensor_ = tensor;
   const RewriteInfo info = rewrite_ != nullptr ? info_of(*rewrite_) : recomputation(true);
   attempt({info.id, info.level, site(), geometry_.storage_bytes}, [&] {
@@ -121,7 +121,7 @@ at::Tensor SavedTensorHook::variable() const {
 }
 
 namespace {
-// "Relu" or "ReluBackward0", as this PyTorch names nodes in its errors.
+// "Relu" or "ReluBackward0", depending on how this PyTorch version names nodes in errors.
 std::string name_in_errors(const torch::autograd::Node& node) {
   std::string name = node.name();
   if constexpr (observe::kVersionErrorNamesOperators) name.resize(name.find_last_not_of("0123456789") + 1);
@@ -133,16 +133,16 @@ std::string name_in_errors(const torch::autograd::Node& node) {
 
 void SavedTensorHook::check(const at::Tensor& variable) const {
   const bool is_changed = counter_.current_version() != counter_was_;
-  std::string made_by;  // demangled: not for each unpacking
+  std::string made_by;  // demangled: too slow for each unpack
   if (variable.defined()) {
-    // Of a view of which the base was written LibTorch makes the node anew here, or raises the error of such views.
+    // For a view whose base was written, LibTorch makes the node again here, or raises its error for such views.
     const auto node = variable.grad_fn();
     TORCH_CHECK(saved_as_.is_leaf || node != nullptr,
                 "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
                 "This is not supported, please use out-of-place `.detach()` instead");
     if (node != nullptr && is_changed) made_by = name_in_errors(*node);
   } else if (saved_as_.is_of_base && !saved_as_.is_leaf) {
-    // The view is gone; a write of its base is all that can have changed it. LibTorch would make its node anew.
+    // The view is gone, so only a write to its base can have changed it. LibTorch would make its node again.
     made_by = observe::kVersionErrorNamesOperators ? "AsStrided" : "AsStridedBackward0";
   } else if (!saved_as_.is_original && is_changed) {
     const auto node = saved_as_.is_view ? saved_as_.view_by.lock() : nullptr;
@@ -150,7 +150,7 @@ void SavedTensorHook::check(const at::Tensor& variable) const {
   }
   const uint32_t now = counter_.current_version();
   if (now == counter_was_) return;
-  // LibTorch's own words: whoever reads them knows them.
+  // LibTorch's own message, which users recognize.
   std::ostringstream text;
   text << "one of the variables needed for gradient computation has been modified by an inplace operation: [";
   if (variable.defined()) {
@@ -173,7 +173,7 @@ void SavedTensorHook::check(const at::Tensor& variable) const {
   TORCH_CHECK(false, text.str());
 }
 
-// By .data or set_(): LibTorch computes with what the variable has when the backward comes.
+// By .data or set_(): LibTorch uses the memory that the variable has during backward.
 bool SavedTensorHook::has_other_memory(const at::Tensor& variable) const {
   if (!variable.defined() || storage_of(variable) == nullptr) return false;
   return !version_->is_storage(storage_of(variable)) || Geometry(variable) != geometry_;
@@ -197,10 +197,10 @@ at::Tensor SavedTensorHook::call_unpack_hook() {
                 std::string(field_), " were not kept (", std::string(rewrite_->info().id),
                 "): they cannot be read from outside of the backward. Run without that rewrite to look at them.");
   }
-  // Enough was kept for it to be made. Where it cannot be all the same, an error is better than a wrong gradient.
+  // Enough was kept to decode it. If that fails nevertheless, raise an error instead of computing a wrong gradient.
   try {
     if (version_ == nullptr || !version_->stream()) return made_again(encoding);
-    // All that it is made of belongs to the stream of the version.
+    // All its inputs belong to the stream of the version.
     at::Tensor made;
     {
       const streams::On its(version_->stream());

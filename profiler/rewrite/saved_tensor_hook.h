@@ -1,4 +1,4 @@
-// The hooks of one SavedVariable of the program, through which a rewrite holds its tensor.
+// The hooks of one SavedVariable of the program, by which a rewrite holds its tensor.
 #pragma once
 
 #include <torch/csrc/autograd/saved_variable_hooks.h>
@@ -18,14 +18,14 @@
 
 namespace tapelens::rewrite {
 
-// How LibTorch saved a tensor: what its errors say of it.
+// How LibTorch saved a tensor, for its error messages.
 struct SavedAs {
   bool is_original = false;  // the program's own variable, not another tensor over its storage
   bool is_leaf = false;
   bool is_of_base = false;     // a view of another variable, with gradients
-  bool is_view = false;        // that was written in place: `view_by` is its node
-  uint32_t output_number = 0;  // 0 of an original, as LibTorch has it
-  // A weak pointer of the kind that this PyTorch has.
+  bool is_view = false;        // written in place: `view_by` is its node
+  uint32_t output_number = 0;  // 0 for an original, as in LibTorch
+  // A weak pointer of the type that this PyTorch version has.
   std::remove_cvref_t<decltype(std::declval<torch::autograd::SavedVariable>().*member(members::SavedOfViewBy{}))>
       view_by;
 
@@ -36,29 +36,29 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
                               public versions::Hook,
                               public versions::Pooled {
  public:
-  // `rewrite`: null for one that can only be rematerialized. `version`: of what is never read the one that the tensor
-  // was of.
+  // `rewrite`: null for a save that can only be rematerialized. `version`: of the tensor; for never-read saves, the
+  // version that the tensor had.
   SavedTensorHook(const Save& save, SavedAs saved_as, const Rewrite* rewrite, StorageVersionPtr version, uint64_t site,
                   bool may_encode, bool may_rematerialize);
   ~SavedTensorHook() override;
 
   void call_pack_hook(const at::Tensor& tensor) override;
   at::Tensor call_unpack_hook() override;
-  // Compiled autograd asks; it takes what unpacking gives.
+  // Called by compiled autograd, which then uses the unpacked value.
   std::optional<std::pair<c10::SafePyObject, c10::SafePyObject>> retrieve_unpack_hook_data() const override {
     return std::nullopt;
   }
 
-  // With the version's lock held.
+  // Requires the version's lock.
   const at::Tensor& tensor() const { return tensor_; }  // undefined: it was released
   const Geometry& geometry() const { return geometry_; }
   std::string_view operator_name() const { return operator_name_; }
   const Rewrite* rewrite() const { return rewrite_; }
   RewriteSite site() const;
-  // What LibTorch does with each original: its unpacking looks at the variable as it is then. Nothing if `only` is
-  // another one.
+  // Keeps the variable of an original, because LibTorch's unpacking reads the variable's current state. No effect if
+  // `only` is another variable.
   void keep_variable(const c10::TensorImpl* only);
-  // Of what is never read: as long as this lives, as it would have been without the rewrite.
+  // For never-read saves: keeps the storage for the lifetime of this hook, as without the rewrite.
   void hold(c10::Storage storage) { held_ = std::move(storage); }
 
  private:
@@ -68,19 +68,19 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
 
   Save save(const at::Tensor& tensor) const;
   std::mutex& lock() const { return (version_ != nullptr ? version_ : was_version_)->lock(); }
-  at::Tensor variable() const;  // the program's; undefined: this is no original, or it is gone
-  // As LibTorch checks: throws its errors.
+  at::Tensor variable() const;  // the program's; undefined: not an original, or it is gone
+  // The checks of LibTorch: throws its errors.
   void check(const at::Tensor& variable) const;
   at::Tensor made_again(const Encoding* encoding) const;  // null: rematerialized
   bool has_other_memory(const at::Tensor& variable) const;
 
   StorageVersionPtr version_;      // null: never read
-  StorageVersionPtr was_version_;  // of what is never read
+  StorageVersionPtr was_version_;  // for never-read saves
   const SavedAs saved_as_;
   c10::Storage held_;  // with its lock
   const Rewrite* rewrite_;
   at::Tensor tensor_;                         // until it is released
-  std::shared_ptr<const Encoding> unneeded_;  // of what is never read: what stands for it
+  std::shared_ptr<const Encoding> unneeded_;  // for never-read saves: the stand-in
   Geometry geometry_;
   c10::VariableVersion counter_;
   uint32_t counter_was_ = 0;
@@ -88,8 +88,8 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
   std::string_view type_, field_, operator_name_, outer_operator_;
   uint32_t index_;
   uint64_t wanted_, site_;
-  c10::weak_intrusive_ptr<c10::TensorImpl> variable_;  // that was saved, if it was the program's own
-  at::Tensor kept_variable_;                           // with its version's lock
+  c10::weak_intrusive_ptr<c10::TensorImpl> variable_;  // the saved variable, if it was the program's own
+  at::Tensor kept_variable_;                           // requires its version's lock
 };
 
 }  // namespace tapelens::rewrite

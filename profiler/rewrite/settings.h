@@ -1,4 +1,4 @@
-// What the user asked of the rewrites, as `tapelens record --apply`, `run` and `verify` hand it over.
+// The user's settings for the rewrites, passed by `tapelens record --apply`, `run` and `verify`.
 #pragma once
 
 #include <string_view>
@@ -11,9 +11,9 @@ namespace tapelens::rewrite {
 using rewrites::Settings;
 using rewrites::Site;
 
-// Read from the environment once, by the probe's start.
+// Read from the environment once, at the probe's start.
 const Settings& settings();
-// Whether anything of this rewrite may be applied: by level, by name, or at some site of the plan.
+// Whether this rewrite may be applied anywhere: by level, by name, or at some site of the plan.
 bool wants(std::string_view rewrite, Level level);
 
 }  // namespace tapelens::rewrite

@@ -12,13 +12,13 @@
 namespace tapelens::rewrite {
 namespace {
 
-constexpr size_t kZeros = size_t{1} << 38;  // of address space, not of memory
+constexpr size_t kZeros = size_t{1} << 38;  // address space, not memory
 
 void* zeros() {
   static void* const region = [] {
     void* made = mmap(nullptr, kZeros, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (made == MAP_FAILED) return static_cast<void*>(nullptr);
-    madvise(made, kZeros, MADV_DONTDUMP);  // a core file of the program stays as small as it was
+    madvise(made, kZeros, MADV_DONTDUMP);  // keeps core files of the program small
     return made;
   }();
   return region;
@@ -43,7 +43,7 @@ at::Tensor StandIn::decode() const {
   if (c10::isFloatingType(type) || c10::isComplexType(type)) {
     made.fill_(std::numeric_limits<double>::quiet_NaN());
   } else {
-    made.fill_(type == at::kBool ? 1 : 0);  // an index out of range would be another experiment
+    made.fill_(type == at::kBool ? 1 : 0);  // an index out of range would fail for another reason
   }
   return made;
 }

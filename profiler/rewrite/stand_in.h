@@ -1,4 +1,4 @@
-// What stands for values that nobody reads: a tensor of the same shape over zeros that take no memory.
+// Stands in for values that are never read: a tensor of the same shape over zeros that take no memory.
 #pragma once
 
 #include "profiler/rewrite/geometry.h"
@@ -6,16 +6,16 @@
 
 namespace tapelens::rewrite {
 
-// Everything that is never read shares one region of zeros: on the CPU read-only pages that are not there; on a GPU one
-// page of its memory, which is mapped again and again by the driver (device_zeros.h). With `poison` each decode is
-// filled with NaN (integers: 0) instead, which shows at once in a gradient if it is read after all.
+// All never-read tensors share one region of zeros. On the CPU these are unbacked read-only pages. On a GPU the driver
+// maps one page of its memory repeatedly (device_zeros.h). With `poison`, decode() instead returns memory filled with
+// NaN (integers: 0), so that an unexpected read shows in a gradient.
 class StandIn final : public Encoding {
  public:
   StandIn(const at::Tensor& tensor, bool poison) : geometry_(tensor), poison_(poison) {}
   at::Tensor decode() const override;
   uint64_t bytes() const override { return 0; }
 
-  // Whether a tensor with so many bytes can be stood in for on that device.
+  // Whether a stand-in of this size is possible on the device.
   static bool has_room(c10::Device device, uint64_t bytes);
 
  private:

@@ -29,12 +29,12 @@ constexpr size_t kFewest = 1024, kLookedAt = 4;
 
 struct Table {
   std::mutex lock;
-  // The newest of each storage.
+  // The newest version of each storage.
   std::unordered_map<const c10::StorageImpl*, StorageVersionPtr, std::hash<const c10::StorageImpl*>, std::equal_to<>,
                      versions::PoolAllocator<std::pair<const c10::StorageImpl* const, StorageVersionPtr>>>
       versions;
-  // Their storages, to look at some of them whenever one is added: a dead version keeps small pieces of the program's
-  // heap, between which no tensor has room.
+  // The storages in the order of insertion. Each insertion checks some of them: a dead version keeps small pieces of
+  // the program's heap, and fragments it.
   std::deque<const c10::StorageImpl*, versions::PoolAllocator<const c10::StorageImpl*>> turn;
   size_t next_clean = kFewest;
 };
@@ -47,8 +47,8 @@ uint32_t use_count(const c10::StorageImpl* storage) {
   return static_cast<uint32_t>(c10::raw::intrusive_ptr::use_count(const_cast<c10::StorageImpl*>(storage)));
 }
 
-// Dead ones go, and what they are rematerialized from with them. Then the recipes of those that live are looked at.
-// Both outside of the lock: by the destructor.
+// Removes dead versions with their recipes, then checks the recipes of live ones. The destructor does both outside of
+// the lock.
 struct Cleaning {
   std::vector<StorageVersionPtr> dead, alive;
 
@@ -66,7 +66,7 @@ struct Cleaning {
     }
     t.next_clean = std::max(kFewest, 2 * t.versions.size());
   }
-  // A storage was added.
+  // Called when a storage is added.
   void some_locked(Table& t, const c10::StorageImpl* added) {
     t.turn.push_back(added);
     for (size_t i = std::min(kLookedAt, t.turn.size()); i > 0; --i) {
@@ -98,19 +98,21 @@ void forget_materializer(Storage& storage) {
   }
 }
 
-// Storages whose address a kernel asked for. Of the thread, and never destroyed: at its end it may still come here.
+// Storages whose addresses a kernel requested. Thread-local, and never destroyed, because it may be used at the
+// thread's end.
 std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>>& asked_by_kernels() {
   thread_local auto* asked = new std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>>;
   return *asked;
 }
 
-// A kernel of LibTorch or of a library asks, not Python inside of an operator. What it writes its schema says.
+// Whether a kernel of LibTorch or of a library requests the address, not Python code inside of an operator. The
+// kernel's schema declares its writes.
 bool is_kernel_running() {
   const observe::Thread& thread = observe::this_thread();
   return thread.busy || (observe::inside_operator(thread) && !thread.frames.back().runs_python);
 }
 
-// Somebody is about to have the address, to write to it: now, or at any time as long as the storage lives.
+// The address is about to be given out for writes: now, or at any time in the storage's lifetime.
 void address_asked(c10::StorageImpl& storage, bool is_shared) {
   const auto version = known_version(&storage);
   const bool is_kernel = is_kernel_running();
@@ -123,25 +125,24 @@ void address_asked(c10::StorageImpl& storage, bool is_shared) {
   }
 }
 
-// The program's storage is to keep its memory whatever happens, for numpy, DLPack or another library may know the
-// address: where the storage is written after all, by whatever means, it is the clone that gets a copy. LibTorch's own
-// way would be the other one. `Storage` is a parameter because LibTorch has this since 2.15; before, this is done for
-// operators alone.
+// Keeps the memory of the program's storage in all cases, because numpy, DLPack or another library may know its
+// address. If the storage is written, the clone gets a copy; LibTorch's own copy-on-write would copy the storage
+// instead. `Storage` is a parameter because LibTorch supports this only since 2.15. Before, only operators do this.
 template <class Storage>
 void materialize(Storage* storage) {
   using namespace c10::impl::cow;  // not qualified below: LibTorch before 2.15 has no such function
   const bool is_shared = is_copy_on_write(*storage);
-  // What copies it must not come here again.
+  // The code that copies it must not call this again.
   if (!is_shared) forget_materializer(*storage);
-  // Not in a forked child: it may lack the thread that holds a lock.
+  // Not in a forked child, in which the owner of a lock may not exist.
   if (observe::mode() != observe::Mode::off)
     attempt({recomputation(true).id, Level::recomputed}, [&] { address_asked(*storage, is_shared); });
   if (is_copy_on_write(*storage)) materialize_cow(storage);
 }
 
-// Who is about to write it, by whatever means, is to come to materialize() first. False: LibTorch cannot do that.
-// A copy-on-write clone would not do for CUDA: its memory is not known to be the allocator's, so that neither
-// record_stream() nor LibTorch's own uses on other streams would reach the allocator.
+// Sets materialize() to be called before any write. False if LibTorch does not support that. A copy-on-write clone does
+// not work on CUDA: LibTorch does not recognize its memory as the allocator's, so record_stream() and LibTorch's own
+// uses on other streams would not reach the allocator.
 template <class Storage>
 bool watch_writes(Storage& storage) {
   if constexpr (requires { storage.set_materializer(&materialize<Storage>); }) {
@@ -152,7 +153,7 @@ bool watch_writes(Storage& storage) {
   return false;
 }
 
-// Nobody has the address yet, or it is known already: whoever asks next comes to materialize().
+// The address is not given out yet, or is known already: the next request for it calls materialize().
 template <class Storage>
 void watch(Storage& storage) {
   if constexpr (requires { storage.clear_materializer(); }) {
@@ -207,7 +208,7 @@ StorageVersionPtr new_version(const at::Tensor& tensor, std::unique_ptr<Recorded
     made->follow(*former);
   if (call != nullptr) {
     made->set_rematerialization(std::move(call));
-    made->forget_useless_recipe();  // of what was written, if nothing else has what it held
+    made->forget_useless_recipe();  // that of the overwritten version, if no other memory has its values
   }
   watch_address(*tensor.storage().unsafeGetStorageImpl());
   Table& t = table();
@@ -236,7 +237,7 @@ void note_write(const c10::StorageImpl& storage, std::vector<StorageVersionPtr>&
     version->about_to_be_written();
     written.push_back(version);
   } catch (...) {
-    version->overwritten();  // what counts on it raises an error: it must not read what is written now
+    version->overwritten();  // its dependents raise an error: they must not read the values that are written now
     throw;
   }
 }
@@ -254,7 +255,7 @@ StorageVersionPtr known_or_mark(c10::StorageImpl& storage) {
   return version;
 }
 
-// Unlike what is left alone it still has the values that operators gave it, as far as anybody can tell.
+// Unlike a storage that is left alone, it has the values that operators gave it, as far as is known.
 void expose(c10::StorageImpl& storage) {
   const StorageVersionPtr version = known_or_mark(storage);
   if (version->is_exposed()) return;
@@ -296,7 +297,7 @@ void leave_alone(c10::StorageImpl& storage) {
   } const losing{*version};
   version->leave_alone();
   version->about_to_be_written();
-  // Whoever writes it does so on another thread, or gives it other memory.
+  // The write happens on another thread, or the storage gets other memory.
   if (is_copy_on_write(storage)) storage.mutable_data_ptr();
 }
 
@@ -358,7 +359,7 @@ StorageVersion::StorageVersion(c10::StorageImpl& storage)
   overwritten();
 }
 
-// A tensor with a counter of its own (by .data, by set_()) has the same version: operators tell of its writes, too.
+// A tensor with a separate counter (by .data, by set_()) has the same version: operators report its writes, too.
 bool StorageVersion::is_of(const at::Tensor& tensor) const {
   const c10::VariableVersion& counter = tensor.unsafeGetTensorImpl()->version_counter();
   return is_alive() && (!members::is_same(counter, counter_) || counter.current_version() == version_);
@@ -410,7 +411,7 @@ versions::Version::Holders StorageVersion::holders() const {
   if (use_count(storage) != hooks.size()) return Holders::others_too;
   for (const auto* hook : hooks)
     if (as_saved(hook).tensor().use_count() != 1) return Holders::others_too;
-  // Its memory is given back to its stream, and read there before.
+  // The memory is returned to its stream, and read there before.
   if (stream_ && (streams::current(stream_->device()) != stream_ || streams::is_capturing(stream_->device())))
     return Holders::others_too;
   return is_copy_on_write(*storage) ? Holders::never_alone : Holders::hooks;  // others have the same memory
@@ -420,11 +421,11 @@ bool StorageVersion::is_worth(const recompute::Chain& chain, uint64_t cost) {
   return budget().allows(recompute::candidate_of(chain, as_saved(all_hooks().front()).operator_name()), bytes(), cost);
 }
 
-// The first of each kind are recomputed at once and compared: a kernel that gives other bits the second time, a tensor
-// that was written behind PyTorch's back, are found before anything depends on it.
+// The first of each kind is recomputed at once and compared. This detects a kernel that gives other bits the second
+// time, or a tensor that was written without PyTorch's knowledge, before anything depends on it.
 bool StorageVersion::is_right(const recompute::Chain& chain, bool is_compared) {
   const SavedTensorHook& hook = as_saved(all_hooks().front());
-  // Under other settings the same chain may give other bits.
+  // With other settings the same chain may give other bits.
   uint64_t key = recompute::mixed(chain.key, numeric_state().hash());
   key = recompute::mixed(key, static_cast<uint64_t>(hook.geometry().dtype.toScalarType()));
   for (const int64_t size : hook.geometry().sizes) key = (key ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15ULL;
@@ -435,9 +436,10 @@ bool StorageVersion::is_right(const recompute::Chain& chain, bool is_compared) {
   const versions::ValuesPtr made = rematerialize();
   const c10::Storage &again = storage_here(made), &original = hook.tensor().storage();
   const bool is_as_long = again.nbytes() == original.nbytes();
-  // A simulated GPU runs no kernels: what it would compare says nothing, neither way. The memory is that of a real one.
+  // A simulated GPU runs no kernels, so the comparison would be meaningless. Accept the result, so that memory is as on
+  // a real GPU.
   const bool is_right = is_as_long && (has_same_bits(again, original) || (stream_ && observe::g_simulates));
-  // Where the memory was written, the operators are not to blame.
+  // If the memory was written, the operators are not wrong.
   if (is_right || !is_compared) trials().learn(chain.key, key, is_right);
   return is_right;
 }

@@ -1,8 +1,8 @@
-// The storage versions of this process (profiler/versions/version.h says what they are): which storage has which, and
-// what a version asks of LibTorch.
+// The storage versions of this process (defined in profiler/versions/version.h): the version of each storage, and
+// LibTorch's implementation of the versions' interfaces.
 //
-// Locks: the table of all versions has one. A version's lock may be held when it is taken, never the other way round,
-// and nothing that may destroy a version or a rematerialization is done with it held.
+// Locks: the table of all versions has one lock. A thread may take it while it holds a version's lock, never the other
+// way round. While the table's lock is held, no version or rematerialization may be destroyed.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,7 +23,7 @@ namespace tapelens::rewrite {
 struct RecordedCall;
 class SavedTensorHook;
 
-// Null where the tensor has none: has_storage() of a wrapper speaks of the tensor that it wraps.
+// Null if the tensor has no storage. has_storage() of a wrapper answers for the wrapped tensor.
 inline c10::StorageImpl* storage_of(const at::Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
 }
@@ -31,15 +31,15 @@ bool is_copy_on_write(const c10::StorageImpl& storage);
 
 class StorageValues final : public versions::Values {
  public:
-  // Made just now, by this thread.
+  // Values that this thread just made.
   explicit StorageValues(c10::Storage storage)
       : memory_(std::move(storage)), is_captured_(streams::is_capturing(memory_.storage().device())) {}
-  // The storage of the version itself, which the program may write, with the stream that it was made on.
+  // The storage of the version itself, which the program may write, with the stream that made it.
   StorageValues(c10::Storage storage, std::optional<c10::Stream> stream)
       : memory_(std::move(storage), stream), is_storage_(true) {}
   const streams::Memory& memory() const { return memory_; }
   uint64_t bytes() const override { return memory_.storage().nbytes(); }
-  // What was captured has no values yet, and others each time that the graph is replayed.
+  // Captured memory has no values yet, and gets other values at each replay of the graph.
   bool is_shared() const override {
     return is_storage_ || is_captured_ || is_copy_on_write(*memory_.storage().unsafeGetStorageImpl());
   }
@@ -49,7 +49,7 @@ class StorageValues final : public versions::Values {
   streams::Memory memory_;
   bool is_storage_ = false, is_captured_ = false;
 };
-// For the operators that this thread runs next.
+// The storage, for the operators that this thread runs next.
 inline const c10::Storage& storage_here(const versions::ValuesPtr& values) {
   return static_cast<const StorageValues&>(*values).memory().here();
 }
@@ -57,32 +57,33 @@ inline const c10::Storage& storage_here(const versions::ValuesPtr& values) {
 class StorageVersion final : public versions::Version {
  public:
   explicit StorageVersion(const at::Tensor& tensor);
-  // Of a storage that is left alone: only a mark.
+  // The version of a storage that is left alone: only a mark.
   explicit StorageVersion(c10::StorageImpl& storage);
 
-  // Before anybody else has it.
+  // Call it before other threads have the version.
   void set_rematerialization(std::unique_ptr<RecordedCall> call);
-  // The id of the rewrite that could rematerialize it; empty: none could.
+  // The id of the rewrite that could rematerialize it; empty: none.
   std::string_view rematerialized_by() const { return rematerialized_by_; }
-  // The tensor holds this version.
+  // Whether the tensor holds this version.
   bool is_of(const at::Tensor& tensor) const;
   bool is_storage_gone() const { return storage_.expired(); }
   bool is_storage(const c10::StorageImpl* storage) const { return storage_._unsafe_get_target() == storage; }
-  // On which the storage was made; none: on the CPU.
+  // The stream on which the storage was made; none: on the CPU.
   const std::optional<c10::Stream>& stream() const { return stream_; }
-  // Whoever has tensors of it keeps them: counted, with the reason.
+  // All hooks keep their tensors of this version; this is counted, with the reason.
   void tell_left_alone(const char* reason);
-  // Whoever saved a tensor of it, and that tensor alone unless it is null, keeps the program's variable from now on: it
-  // is about to be given another storage, to lose its history, or to be written, and the backward will look at it.
+  // Makes the hooks of this version (only those that saved the tensor `only`, unless it is null) keep the program's
+  // variable from now on. The variable is about to get another storage, to lose its history, or to be written, and
+  // backward will check it.
   void keep_variables(const c10::TensorImpl* only);
-  // A hook gave its tensor of it up at once, and would have to hold it where another stream uses it, or where its
-  // address is known: nobody else may.
+  // A hook dropped its never-read tensor at once. It would have to hold the tensor again if another stream uses it, or
+  // if its address is known to other code.
   void add_without(SavedTensorHook& hook);
   void remove_without(SavedTensorHook& hook);
   void hold_again(c10::StorageImpl& storage);
   const char* touched() const { return touched_.load(std::memory_order_relaxed); }
   void set_touched(const char* reason) { touched_.store(reason, std::memory_order_relaxed); }
-  // Of the same storage, before it was written. Before anybody else has this one.
+  // Continues the version of the same storage before it was written. Call it before other threads have this version.
   void follow(const StorageVersion& former);
 
  private:
@@ -109,51 +110,51 @@ class StorageVersion final : public versions::Version {
 };
 using StorageVersionPtr = std::shared_ptr<StorageVersion>;
 
-// The version that a tensor holds. Versions of storages that died are forgotten now and then.
-StorageVersionPtr find_version(const at::Tensor& tensor);  // null: it is not known
-StorageVersionPtr version_of(const at::Tensor& tensor);    // made if it is not known
-// `call`: how it was made; null: not known.
+// The version that a tensor holds. Versions of dead storages are removed from time to time.
+StorageVersionPtr find_version(const at::Tensor& tensor);  // null: not known
+StorageVersionPtr version_of(const at::Tensor& tensor);    // made if not known
+// `call`: the call that made it; null: not known.
 StorageVersionPtr new_version(const at::Tensor& tensor, std::unique_ptr<RecordedCall> call);
-// A storage is about to be written: its version, if it is known, is added to `written`; when the write is done it is
+// A storage is about to be written: adds its version, if known, to `written`. After the write the version is
 // overwritten().
 void note_write(const c10::StorageImpl& storage, std::vector<StorageVersionPtr>& written);
-// Those whose storages are gone, and recipes that nothing can ask for any more.
+// Removes versions whose storages are gone, and recipes that are no longer needed.
 void forget_dead_versions();
 
-// From now on nothing counts on what this storage holds, as long as it lives: it is resized behind the operators (FSDP
-// frees and refills its unsharded parameters), or a collective writes it, which may be under way on another thread.
-// What depends on its version is given a copy first; the storage itself no longer shares its memory.
+// From now on this storage's content is unreliable, for its lifetime: it is resized outside of operators (FSDP frees
+// and refills its unsharded parameters), or a collective writes it, perhaps on another thread. Dependents of its
+// version get a copy first; the storage itself no longer shares its memory.
 void leave_alone(c10::StorageImpl& storage);
-// An operator reads or writes it, or made it, at a moment that is not ordinary. It is left alone if another stream
-// touches it than has made it, or while a graph is captured.
+// An operator reads, writes or made the storage at a moment that is not ordinary. The storage is left alone if another
+// stream than its own touches it, or during the capture of a graph.
 void touch(c10::StorageImpl& storage, streams::Moment moment, bool is_output);
-// Why touch() left it alone; null: it did not.
+// The reason why touch() left it alone; null: it did not.
 const char* touched(c10::StorageImpl& storage);
-// ---- who has the address of a storage
+// ---- requests for the address of a storage
 
-// Whether LibTorch can tell that somebody asks for an address to write to: since 2.15. Before, what is read again is
-// compared by a checksum, and of numpy and DLPack the probe knows.
+// Whether LibTorch reports requests for an address to write to: since 2.15. Before, a checksum compares values that are
+// read again, and the probe hooks numpy and DLPack.
 template <class Storage>
 inline constexpr bool kCallsBefore = requires(Storage& storage) {
   storage.clear_materializer();
 };
 inline constexpr bool kSeesAddresses = kCallsBefore<c10::StorageImpl>;
-// From now on it is noticed when the address of an ordinary storage is asked for; once: then it has to be called again.
+// From now on a request for the address of an ordinary storage is noticed. This works once: call it again afterwards.
 void watch_address(c10::StorageImpl& storage);
-// Where that cannot be noticed: somebody is about to have the address, and writes when he likes.
+// For LibTorch versions that do not report requests: other code is about to get the address, and may write at any time.
 void expose(const at::Tensor& tensor);
-// An operator is about to make copy-on-write storages of it, which LibTorch does not do while it is watched.
+// An operator is about to make copy-on-write storages of it, which LibTorch refuses for a watched storage.
 void forget_watch(c10::StorageImpl& storage);
-// Storages whose addresses the kernels of this thread asked for: they are watched again when its operators have ended.
+// Watches storages again whose addresses the kernels of this thread requested, after its operators have ended.
 void watch_again();
-// The program's variable is about to be given another storage or to lose its history.
+// The program's variable is about to get another storage or to lose its history.
 void variable_changes(const at::Tensor& variable);
 
-// It was given other memory: what would copy the old when the new is first written (LibTorch's lazy clones up to 2.15
-// fail with an internal assertion there) goes.
+// The storage got other memory: removes the context that would copy the old memory at the first write of the new.
+// LibTorch's lazy clones up to 2.15 fail there with an internal assertion.
 void forget_sharing(c10::StorageImpl& storage);
-// Whether what an ordinary tensor's storage holds can be followed: its memory is its own, of LibTorch's allocator, not
-// shared with another process or with numpy, and nobody had it left alone.
+// Whether the content of an ordinary tensor's storage can be followed. Its memory must be its own, from LibTorch's
+// allocator, and not shared with another process or numpy, and the storage must not be left alone.
 bool is_steady(c10::StorageImpl& storage);
 
 }  // namespace tapelens::rewrite

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kDevices = 64;
 constexpr c10::StreamId kLegacy = 0;  // CUDA's default stream, which cannot be captured
 
-std::atomic<uint64_t> g_devices{0};  // bit i: an operator has made something there
+std::atomic<uint64_t> g_devices{0};  // bit i: an operator has made a tensor on device i
 std::array<std::atomic<c10::StreamId>, kDevices> g_first{};
 std::atomic<bool> g_several{false};
 
@@ -22,7 +22,7 @@ c10::impl::VirtualGuardImpl cuda() { return c10::impl::VirtualGuardImpl(c10::Dev
 
 c10::Device cuda_device(size_t index) { return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index)}; }
 
-// LibTorch's interface cannot be asked before 2.15. The runtime is the one that LibTorch's library was linked with.
+// LibTorch's device interface cannot tell before 2.15. Uses the CUDA runtime that LibTorch's library is linked with.
 bool is_captured(const c10::Stream& stream) {
   using Asked = int (*)(void* stream, int* status);
   static const auto asked = [] {

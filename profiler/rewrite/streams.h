@@ -1,10 +1,10 @@
-// The streams of CUDA, as rewrites have to know them. Asked through LibTorch's interface to devices: nothing of CUDA is
-// linked.
+// CUDA streams, as rewrites need to know them, through LibTorch's device interface: nothing of CUDA is linked.
 //
-// A rewrite frees a tensor's memory before the program would, and writes other memory on the way. That is right on the
-// stream on which the tensor was made, where the memory is used in the order of the calls. So each storage has its
-// stream: the one on which an operator made it. What an operator of another stream touches is left alone from then on,
-// and so is whatever an operator touches while a graph is captured: a replay does it again, and tells nobody.
+// A rewrite frees a tensor's memory before the program would, and writes other memory in between. That is correct on
+// the stream on which the tensor was made, which uses memory in the order of the calls. So each storage has a stream:
+// that of the operator that made it. A storage that an operator of another stream touches is left alone from then on.
+// So is every storage that an operator touches during the capture of a graph: a replay repeats the access without a
+// notification.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,31 +17,31 @@ namespace tapelens::rewrite::streams {
 
 inline bool has_streams(c10::Device device) { return device.is_cuda(); }
 
-// That this thread's operators on the device are given to. None: the CPU.
+// The stream of this thread's operators on the device. None: the CPU.
 std::optional<c10::Stream> current(c10::Device device);
-// Whether what this thread gives to the device now is recorded for a graph instead of being done.
+// Whether a graph captures this thread's work for the device instead of running it.
 bool is_capturing(c10::Device device);
 
-// What a thread's operators are given to, of all devices in use.
+// The state of the thread's streams, over all devices in use.
 enum class Moment : uint8_t {
-  ordinary,      // the one stream that each device was ever seen with
+  ordinary,      // each device has only ever been seen with one stream
   several,       // a device has more than one
-  is_capturing,  // some device's is recorded for a graph
+  is_capturing,  // a device's stream is being captured for a graph
 };
 Moment moment();
-// An operator made these: the stream on which a device is first seen is the one of all that is not known otherwise.
+// An operator made these tensors. The first stream seen on a device is the default for storages of unknown streams.
 void outputs_made(c10::ArrayRef<c10::IValue> outputs);
-// Of a storage of which nothing else is known.
+// The stream for a storage of unknown origin.
 std::optional<c10::Stream> first(c10::Device device);
 
-// Memory of a device with the stream that has made it. On another stream it may be used when that one has done what it
-// was given so far. Where a graph is captured nothing is waited for: to begin a capture the program has.
+// Memory of a device with the stream that made it. Another stream may use it after that stream's work so far is done.
+// During a capture it does not wait: the program had to wait to begin the capture.
 class Memory {
  public:
   explicit Memory(c10::Storage storage) : Memory(storage, current(storage.device())) {}
   Memory(c10::Storage storage, std::optional<c10::Stream> stream) : storage_(std::move(storage)), stream_(stream) {}
   const c10::Storage& storage() const { return storage_; }
-  // For the operators that this thread runs next.
+  // The storage, for the operators that this thread runs next.
   const c10::Storage& here() const;
 
  private:
@@ -49,7 +49,7 @@ class Memory {
   std::optional<c10::Stream> stream_;
 };
 
-// While it lives, this thread's operators are given to that stream.
+// While it lives, this thread's operators run on that stream.
 class On {
  public:
   explicit On(const std::optional<c10::Stream>& stream);

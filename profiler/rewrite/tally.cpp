@@ -16,7 +16,7 @@
 namespace tapelens::rewrite {
 namespace {
 
-// Null: not wanted, or this is a forked child. Never destroyed: other threads may count until the process is gone.
+// Null: not requested, or a forked child. Never destroyed: other threads may count until the process ends.
 std::atomic<rewrites::Tally*> g_tally{nullptr};
 
 uint64_t hash_of(const RewriteSite& site) {

@@ -1,5 +1,5 @@
-// What was rewritten in this process, what was not and why: counted always, and written to the recording if there is
-// one.
+// Counts of the rewrites in this process, applied and skipped with the reason. Always counted, and also written to the
+// recording if one exists.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,23 @@
 
 namespace tapelens::rewrite {
 
-// Where a rewrite was done, or was not.
+// The site at which a rewrite was applied or skipped.
 struct RewriteSite {
-  const torch::autograd::Node* node = nullptr;  // null: of an operator, or of the optimizer
+  const torch::autograd::Node* node = nullptr;  // null: a rewrite of an operator, or of the optimizer
   std::string_view type{}, field{};             // of the node; empty without one
   uint32_t index = 0;
   std::string_view operator_name{};
-  uint64_t where = 0;  // tells sites apart further: a hash of the module and the line, where they are known
+  uint64_t where = 0;  // further distinguishes sites: a hash of the module and the line, if known
 };
 
 void applied(std::string_view rewrite, Level level, const RewriteSite& site, uint64_t bytes, uint64_t kept);
-// `reason`: a few words for the user: "the gradients are accumulated". One of a few texts.
+// `reason`: a few words for the user, from a small set of texts: "the gradients are accumulated".
 void skipped(std::string_view rewrite, Level level, const RewriteSite& site, std::string_view reason, uint64_t bytes);
 
-// Makes the file of this process's counts (rewrites/tally.h) in Settings::tally, if they were asked for. Counting
-// is writing to it: nothing is left to do when the process ends. Says what went wrong, for the user; empty if nothing
-// did.
+// Creates the file of this process's counts (rewrites/tally.h) in Settings::tally, if requested. Counting writes to it
+// directly, so no work remains at the end of the process. Returns an error text for the user; empty on success.
 std::string open_tally();
-// After fork: the child shares the mapping, and counts nothing.
+// After fork: the child shares the mapping, and must not count.
 void abandon_tally_in_child();
 
 }  // namespace tapelens::rewrite

@@ -12,7 +12,7 @@ namespace {
 using c10::DispatchKey;
 using c10::DispatchKeySet;
 
-// All that an ordinary tensor is dispatched by.
+// All dispatch keys of an ordinary tensor.
 constexpr DispatchKeySet kHostKeys({DispatchKey::CPU, DispatchKey::ADInplaceOrView, DispatchKey::AutogradCPU,
                                     DispatchKey::AutocastCPU});
 constexpr DispatchKeySet kDeviceKeys({DispatchKey::CUDA, DispatchKey::ADInplaceOrView, DispatchKey::AutogradCUDA,
@@ -26,7 +26,7 @@ char* memory_of(const at::Tensor& tensor) {
   return begin != nullptr ? begin + tensor.storage_offset() * static_cast<int64_t>(tensor.element_size()) : nullptr;
 }
 
-// Calls take(first byte, bytes) for each run of elements that lie one behind the other.
+// Calls take(first byte, bytes) for each run of contiguous elements.
 template <class Take>
 void each_run(const at::Tensor& tensor, Take take) {
   char* const begin = memory_of(tensor);
@@ -60,7 +60,7 @@ Sort sort_of(const at::Tensor& tensor) {
   if (!impl.has_storage() || impl.has_symbolic_sizes_strides()) return Sort::other;
   const auto bytes = impl.unsafe_storage().sym_nbytes().maybe_as_int();
   if (!bytes) return Sort::other;
-  // A storage may have been given up, and its tensors keep their sizes.
+  // A storage may have been resized to 0 while its tensors keep their sizes.
   const Extent extent = extent_of(tensor);
   const auto needed = static_cast<int64_t>(extent.bytes()) +
                       (extent.bytes() == 0 ? 0 : tensor.storage_offset() * static_cast<int64_t>(tensor.element_size()));

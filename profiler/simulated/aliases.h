@@ -1,4 +1,4 @@
-// Tensors of the simulated GPU as tensors of the CPU: its memory is memory of this process.
+// Tensors of the simulated GPU as CPU tensors: its memory is memory of this process.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,22 +19,22 @@ enum class Sort : uint8_t {
 };
 Sort sort_of(const at::Tensor& tensor);
 
-// Of a tensor of Sort::device or host.
+// Requires a tensor of Sort::device or Sort::host.
 Extent extent_of(const at::Tensor& tensor);
-// Neither its elements nor what lies between them are more than kKeptBytes.
+// Whether its extent, including gaps between elements, has at most kKeptBytes.
 bool is_small(const at::Tensor& tensor);
 
-// A tensor of the CPU with the geometry of this one, whose extent begins at `memory`.
+// A CPU tensor with the same geometry, whose extent begins at `memory`.
 at::Tensor alias(const at::Tensor& tensor, char* memory);
 
-// Of a small tensor on the device: all of its elements, and nothing that lies between them.
+// For a small tensor on the device: all of its elements, without the gaps between them.
 bool is_known(const at::Tensor& tensor);
 void set_known(const at::Tensor& tensor, bool known);
-// Of a tensor of any size: from its first byte to its last.
+// For a tensor of any size: from its first byte to its last.
 void set_unknown(const at::Tensor& tensor);
 
-// Calls take(tensor, number of the argument) for each tensor of a call, of lists too. False where an argument is of a
-// kind that another device could not be called with.
+// Calls take(tensor, number of the argument) for each tensor of a call, also in lists. False if an argument's kind
+// cannot be moved to another device.
 template <class Take>
 bool each_tensor(std::span<const c10::IValue> arguments, Take take) {
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -52,7 +52,7 @@ bool each_tensor(std::span<const c10::IValue> arguments, Take take) {
   return true;
 }
 
-// The same with `change(tensor)` in the place of each tensor, and the CPU in that of each CUDA device.
+// The same arguments with `change(tensor)` in place of each tensor, and the CPU in place of each CUDA device.
 template <class Change>
 c10::IValue changed(const c10::IValue& value, Change change) {
   if (value.isTensor()) return change(value.toTensor());

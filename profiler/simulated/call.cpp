@@ -15,7 +15,7 @@ namespace {
 
 using What = OperatorTraits::What;
 
-// Nothing of the program's state reaches what is carried out, and nothing of it reaches the program's observers.
+// Isolates the executed operator: the program's state does not reach it, and it does not reach the program's observers.
 struct Alone {
   Silence silence;
   at::RecordFunctionGuard observers{false};
@@ -70,7 +70,7 @@ void Call::take(std::span<const c10::IValue> arguments) {
   });
   regions_ = regions_of(extents_);
   for (const Extent& region : regions_) {
-    // What the call writes on the way must not be written twice.
+    // The call's intermediate writes must not be applied twice.
     auto& before = before_.emplace_back();
     if (!region.is_written) continue;
     before.reset(new char[region.bytes()]);
@@ -88,12 +88,12 @@ void Call::make_unknown(std::span<const c10::IValue> arguments) const {
   });
 }
 
-// The tensor with this number of the call as one of the CPU.
+// The tensor with this number in the call, as a CPU tensor.
 at::Tensor Call::on_host(const at::Tensor& tensor, size_t number, bool is_written) {
   if (sort_of(tensor) != Sort::device) return tensor;
   Extent now = extent_of(tensor);
   now.is_written = is_written;
-  if (now != extents_[number]) {  // it was given another size: a result that the caller provided
+  if (now != extents_[number]) {  // it was resized: a result that the caller provided
     TORCH_CHECK(is_written, "an input was resized");
     return at::empty({0}, at::TensorOptions().dtype(tensor.dtype()).device(c10::kCPU));
   }
@@ -111,7 +111,7 @@ torch::jit::Stack Call::run() {
     stack.push_back(
         changed(arguments_[i], [&](const at::Tensor& tensor) { return on_host(tensor, number++, facts_.writes(i)); }));
   }
-  // In place: what is written is in the arguments, which the operator takes off the stack.
+  // In place: the results are in the arguments, which the operator pops from the stack.
   const std::vector<c10::IValue> given = facts_.written != 0 ? stack : torch::jit::Stack();
   facts_.op->callBoxed(stack);
   for (size_t i = 0; i < given.size(); ++i) {
@@ -127,7 +127,7 @@ void Call::give(const at::Tensor& tensor, const at::Tensor& computed) const {
     return;
   }
   const Alone alone;
-  // Unknown values are never infinite, whatever they were computed from: a program that looks for such a value goes on.
+  // Unknown values are never infinite, so that a program that checks for infinity continues.
   const bool is_made_finite = !is_known_ && at::isFloatingType(computed.scalar_type());
   alias(tensor, extent_of(tensor).begin).copy_(is_made_finite ? at::nan_to_num(computed, 0.0, 0.0, 0.0) : computed);
   simulated::set_known(tensor, is_known_);
@@ -143,7 +143,7 @@ void Call::give_all(const c10::IValue& tensors, const c10::IValue& computed) con
 }
 
 void Call::carry_out(std::span<const c10::IValue> outputs) {
-  // Small tensors may make a large one, which would be memory of the host.
+  // Small inputs may have a large result, which would use host memory.
   each_tensor(outputs, [&](const at::Tensor& tensor, size_t) {
     TORCH_CHECK(!tensor.defined() || simulated::is_small(tensor), "a large result");
   });
@@ -165,7 +165,7 @@ void Call::end(std::span<const c10::IValue> outputs) noexcept {
     each_tensor(outputs, [](const at::Tensor& tensor, size_t) {
       if (sort_of(tensor) == Sort::device && simulated::is_small(tensor)) set_unknown(tensor);
     });
-  } catch (...) {  // no memory: what is known stays as it was
+  } catch (...) {  // out of memory: known values stay as they were
   }
 }
 

@@ -1,4 +1,4 @@
-// One call of an operator on the simulated GPU, from its begin to its end.
+// One call of an operator on the simulated GPU, from begin to end.
 #pragma once
 
 #include <ATen/core/stack.h>
@@ -13,24 +13,23 @@ namespace tapelens::simulated {
 
 class Call {
  public:
-  // At the begin, before its kernels write anything. What it is going to write is unknown from now on, unless it is
-  // carried out.
+  // At the begin, before its kernels write. The memory that it will write is unknown from now on, unless the call is
+  // executed on the CPU.
   Call(const OperatorTraits& facts, std::span<const c10::IValue> arguments);
 
-  // Has it anything to do with the GPU? If not, its end need not be told.
+  // Whether it uses the GPU. If not, end() need not be called.
   bool is_on_device() const { return is_on_device_; }
   bool is_carried() const { return is_carried_; }
-  // Of a call that is carried out: whether all that it reads is known.
+  // For a call that is executed: whether all its inputs are known.
   bool is_known() const { return is_known_; }
 
-  // At the end, of a call that was not left by an exception: gives its results the values that the operator of the CPU
-  // has for them, or makes them unknown.
+  // At the end of a call without an exception: gives its results the values of the CPU operator, or makes them unknown.
   void end(std::span<const c10::IValue> outputs) noexcept;
 
-  // The results of the operator on the CPU. What it writes in place is in memory of the call. Throws what the operator
-  // throws.
+  // The results of the CPU operator. It writes its in-place results to memory of the call. Throws the operator's
+  // exceptions.
   torch::jit::Stack run();
-  // Gives a tensor of the GPU what `computed`, of the same sizes, holds.
+  // Copies `computed`, which has the same sizes, to a tensor of the GPU.
   void give(const at::Tensor& tensor, const at::Tensor& computed) const;
 
  private:
@@ -42,10 +41,10 @@ class Call {
 
   OperatorTraits facts_;
   bool is_on_device_ = false, is_carried_ = false, is_known_ = true;
-  std::vector<c10::IValue> arguments_;  // of a call that is carried out
-  std::vector<Extent> extents_;         // of its tensors, as it began
+  std::vector<c10::IValue> arguments_;  // of a call that is executed
+  std::vector<Extent> extents_;         // of its tensors, when it began
   std::vector<Extent> regions_;
-  std::vector<std::unique_ptr<char[]>> before_;  // what the regions held as it began; null for those that it only reads
+  std::vector<std::unique_ptr<char[]>> before_;  // the regions' content when it began; null: only read
 };
 
 }  // namespace tapelens::simulated

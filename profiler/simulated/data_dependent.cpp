@@ -1,8 +1,8 @@
-// A result that has the wrong size cannot be repaired when its operator ends, and a number that was returned is gone.
-// These few operators therefore get kernels that stand before those of CUDA: these are called as ever, for the memory
-// that they take on the way, and where the tensors are small the results are those of the CPU, in memory of the GPU.
-// All others whose sizes depend on values ask one of these, or read a number that was carried out: masked_select and an
-// index of booleans ask nonzero; bincount and repeat_interleave read.
+// A result of the wrong size cannot be corrected at the end of its operator, nor can a number that was returned. So
+// these few operators get kernels in front of CUDA's. They call CUDA's kernels as before, for their temporary memory.
+// For small tensors they return the CPU's results, in GPU memory. All other operators with data-dependent sizes call
+// one of these, or read a computed number: masked_select and a boolean index call nonzero; bincount and
+// repeat_interleave read.
 #include "profiler/simulated/data_dependent.h"
 
 #include <ATen/ATen.h>
@@ -24,7 +24,7 @@ constexpr const char* kReplaced[] = {
 
 at::Tensor on_device(const at::Tensor& computed, c10::Device device, bool is_transposed) {
   const auto options = at::TensorOptions().dtype(computed.dtype()).device(device);
-  // CUDA's nonzero has a row for each dimension.
+  // CUDA's nonzero has one row per dimension.
   if (is_transposed) return at::empty({computed.size(1), computed.size(0)}, options).t();
   return at::empty_strided(computed.sizes(), computed.strides(), options);
 }
@@ -43,7 +43,7 @@ class ReadsKnown {
   const bool was_;
 };
 
-// Each minor version of PyTorch has a type of its own for a kernel that is held.
+// The type of a stored kernel differs between minor versions of PyTorch.
 using Original =
     std::decay_t<decltype(std::declval<c10::OperatorHandle>().getComputedKernelForDispatchKey(c10::DispatchKey::CUDA))>;
 
@@ -60,7 +60,7 @@ class Kernel final : public c10::OperatorKernel {
     Call call(facts_, arguments);
     const c10::Device device = arguments[0].toTensor().device();
     {
-      // What it reads of its own counts is not unknown if its inputs are known.
+      // If the inputs are known, the kernel's reads of its counts are not reads of unknown values.
       const ReadsKnown here(call.is_carried() && call.is_known());
       original_.callBoxed(op, keys, stack);
     }
@@ -69,10 +69,10 @@ class Kernel final : public c10::OperatorKernel {
     try {
       const observe::CarryingOut here(observe::this_thread());
       computed = call.run();
-    } catch (...) {  // the CPU has no such operator for these types: as without it
+    } catch (...) {  // the CPU has no such operator for these types: leave the call unchanged
       return;
     }
-    torch::jit::drop(*stack, computed.size());  // before their memory is taken again
+    torch::jit::drop(*stack, computed.size());  // before their memory is allocated again
     for (c10::IValue& value : computed) {
       if (!value.isTensor()) {
         stack->push_back(std::move(value));
@@ -101,9 +101,9 @@ bool is_data_dependent(std::string_view name) {
 }
 
 void replace_data_dependent() {
-  // Never destroyed: its kernels may be called until the process is gone.
+  // Never destroyed: its kernels may be called until the process ends.
   static auto* library = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__);
-  // PyTorch warns of a kernel that takes the place of another.
+  // PyTorch warns about a kernel that replaces another.
   const Silence silence;
   for (const char* name : kReplaced) {
     const auto op = c10::Dispatcher::singleton().findSchema({std::string("aten::") + name, ""});

@@ -1,9 +1,9 @@
-// Operators whose results have as many elements as values say.
+// Operators whose result sizes depend on values.
 #pragma once
 
 namespace tapelens::simulated {
 
-// Puts kernels of our own before those of CUDA; see the file.
+// Installs kernels in front of CUDA's; see data_dependent.cpp.
 void replace_data_dependent();
 
 }  // namespace tapelens::simulated

@@ -1,4 +1,4 @@
-// What the library of the simulated GPU is asked: which of its bytes are known.
+// The interface to the simulated GPU's library: which of its bytes are known.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace tapelens::simulated {
 
-// Null: it is not there, or of another installation.
+// Null if it is not loaded, or from another installation.
 const KnownTable* find_device();
 
-// Settled before the first hook.
+// Set before the first hook.
 extern const KnownTable* g_device;
 
 }  // namespace tapelens::simulated

@@ -1,5 +1,5 @@
-// The observer (observe/observers.h): carries operators on small tensors out when they end, and tells the recording
-// where values that are not known flow back to the program.
+// The observer (observe/observers.h): executes operators on small tensors on the CPU at their end, and records where
+// the program reads unknown values.
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -29,7 +29,7 @@ const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& functio
   return facts;
 }
 
-// The library of the simulated GPU copies unknown bytes to the host. Whether the program reads them.
+// Called when the simulated GPU's library copies unknown bytes to the host. Returns whether the program reads them.
 bool value_read(size_t) {
   Thread& thread = observe::this_thread();
   if (thread.busy || thread.carries_out || thread.simulating->reads_known) return false;
@@ -42,7 +42,7 @@ bool value_read(size_t) {
   return true;
 }
 
-// The library of the simulated GPU makes a communicator of NCCL: what it takes of a GPU PyTorch does not know.
+// Called when the simulated GPU's library makes an NCCL communicator, whose GPU memory PyTorch does not know.
 void communicator_made(int device, int ranks) {
   if (!observe::is_recording()) return;
   try {
@@ -88,7 +88,7 @@ uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, obs
     if (!call.is_on_device()) return 0;
     calls.push_back({std::move(call), std::uncaught_exceptions()});
     return static_cast<uint32_t>(calls.size());
-  } catch (...) {  // no memory
+  } catch (...) {  // out of memory
     return 0;
   }
 }

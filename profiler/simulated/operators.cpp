@@ -11,7 +11,7 @@ namespace {
 
 using What = OperatorTraits::What;
 
-// They hand out memory, or look at it, and write no values.
+// Operators that allocate or inspect memory, and write no values.
 constexpr std::string_view kNoValues[] = {"aten::resize_",
                                           "aten::_resize_output_",
                                           "aten::set_",
@@ -23,7 +23,7 @@ constexpr std::string_view kNoValues[] = {"aten::resize_",
 constexpr std::string_view kOverwriting[] = {"aten::fill_", "aten::zero_", "aten::copy_", "aten::_foreach_zero_",
                                              "aten::_foreach_copy_"};
 
-// Beside those that go element by element: of their tensors' integers none is an index.
+// In addition to pointwise operators: none of their integer tensors is an index.
 constexpr std::string_view kNoIndices[] = {
     "aten::cat",  "aten::sum",  "aten::prod", "aten::cumsum",  "aten::any",    "aten::all",    "aten::max",
     "aten::min",  "aten::amax", "aten::amin", "aten::aminmax", "aten::argmax", "aten::argmin", "aten::isin",
@@ -47,10 +47,10 @@ bool is_random(const c10::OperatorHandle& op) {
 }
 
 What what_of(const c10::OperatorHandle& op, std::string_view name, bool writes) {
-  // NCCL's collectives are the device's: it copies what is known.
+  // The device library implements NCCL's collectives: it copies known values.
   if (name.starts_with("c10d::") || name.starts_with("_c10d_functional::")) return What::nothing;
   const bool is_of_pytorch = name.starts_with("aten::") || name.starts_with("prim::");
-  // Composed of operators that are carried out themselves. A third party's may launch its kernels without one.
+  // It consists of operators that are executed themselves. A third party's may launch its own kernels.
   if (!op.hasKernelForDispatchKey(c10::DispatchKey::CUDA) && name != "aten::copy_") {
     return writes && !is_of_pytorch ? What::opaque : What::nothing;
   }

@@ -1,4 +1,4 @@
-// Which memory the tensors of a call share. Without LibTorch.
+// The memory that the tensors of a call share. Without LibTorch.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace tapelens::simulated {
 
-// From the first byte of a tensor to behind its last.
+// From the first byte of a tensor to the end of its last.
 struct Extent {
   char* begin = nullptr;
   char* end = nullptr;
@@ -17,8 +17,8 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
-// Extents that overlap are one region, which is written if any of them is; in the order of addresses. Empty ones are
-// left out.
+// Merges overlapping extents to regions, in address order. A region is written if any of its extents is. Empty extents
+// are left out.
 inline std::vector<Extent> regions_of(std::vector<Extent> extents) {
   std::erase_if(extents, [](const Extent& extent) { return extent.begin == extent.end; });
   std::ranges::sort(extents, {}, &Extent::begin);
@@ -34,7 +34,7 @@ inline std::vector<Extent> regions_of(std::vector<Extent> extents) {
   return regions;
 }
 
-// The region that an extent is a part of; `regions.size()` if there is none.
+// The region that contains an extent; `regions.size()` if none does.
 inline size_t region_of(const std::vector<Extent>& regions, const Extent& extent) {
   const auto next = std::ranges::upper_bound(regions, extent.begin, {}, &Extent::begin);
   if (next == regions.begin()) return regions.size();

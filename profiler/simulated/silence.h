@@ -1,4 +1,4 @@
-// While it lives, no warning of PyTorch reaches the program: what we do is not the program's.
+// While it lives, PyTorch's warnings do not reach the program, because our own calls cause them.
 #pragma once
 
 #include <c10/util/Exception.h>

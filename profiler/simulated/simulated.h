@@ -1,9 +1,9 @@
-// The values of a simulated GPU: what the probe calls. What observe tells is in observe/observers.h.
+// The values of a simulated GPU: the functions for the probe. observe/observers.h has those for observe.
 #pragma once
 
 namespace tapelens::simulated {
 
-// Whether this process has a simulated GPU whose values can be kept. Before watch().
+// Whether this process has a simulated GPU with supported values. Called before watch().
 bool start();
 void watch();
 

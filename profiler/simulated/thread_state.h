@@ -1,4 +1,4 @@
-// What is kept of each thread of a process whose GPU is simulated.
+// The state of each thread of a process with a simulated GPU.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@ struct ThreadState {
   std::array<OperatorTraits, observe::kOperatorNames> operators;  // as Thread::names
   struct Open {
     Call call;
-    int exceptions;  // that were under way when it began
+    int exceptions;  // number of exceptions in flight when it began
   };
   std::vector<Open> calls;
-  // A kernel reads what it counted of tensors that are known: that is no place where unknown values are read.
+  // A kernel reads counts that it computed from known tensors: not a read of unknown values.
   bool reads_known = false;
 };
 

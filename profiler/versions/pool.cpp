@@ -10,9 +10,9 @@
 namespace tapelens::versions {
 namespace {
 
-constexpr size_t kLargest = 4096;  // a pool's chunk of larger ones would be mostly empty
+constexpr size_t kLargest = 4096;  // a chunk of larger objects would be mostly empty
 
-// Pages from the system, which nothing of the C library's heap lies between.
+// Pages from the system, outside of the C library's heap.
 class Pages final : public std::pmr::memory_resource {
   static constexpr size_t kPage = 4096;
   static size_t rounded(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
@@ -35,7 +35,7 @@ struct Pool {
 // Never destroyed: graphs may live as long as the process.
 Pool& pool() {
   static Pool* const made = [] {
-    // A child frees objects that it inherits: no thread that it lacks may hold the lock.
+    // A child frees inherited objects: the lock must not be held by a thread that it lacks.
     pthread_atfork([] { pool().lock.lock(); }, [] { pool().lock.unlock(); }, [] { pool().lock.unlock(); });
     return new Pool;
   }();
@@ -44,7 +44,7 @@ Pool& pool() {
 
 }  // namespace
 
-// The sanitizers know what was freed only of their own allocator.
+// Sanitizers track frees only in their own allocator.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 void* pool_allocate(size_t bytes) { return ::operator new(bytes); }
 void pool_free(void* memory, size_t bytes) noexcept { ::operator delete(memory, bytes); }

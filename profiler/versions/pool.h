@@ -1,8 +1,8 @@
 // Memory for the small objects of storage versions: versions, recipes, hooks.
 //
-// A training makes and frees thousands of them in each step. In the heap of the program they would lie between its
-// tensors, and the C library could not join or give back the memory around them. The pool has pages of its own, which
-// it keeps: they are as many as the most objects that were alive at once.
+// A training makes and frees thousands of them in each step. In the program's heap they would lie between its tensors,
+// and the C library could not join or release the memory around them. The pool has its own pages and keeps them, as
+// many as the peak number of live objects needs.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tapelens::versions {
 
-// Any thread, and a forked child: the pool is never locked across a fork. Throws std::bad_alloc.
+// Callable from any thread, also in a forked child: the pool is never locked across a fork. Throws std::bad_alloc.
 void* pool_allocate(size_t bytes);
 void pool_free(void* memory, size_t bytes) noexcept;
 
@@ -36,7 +36,7 @@ std::shared_ptr<T> make_pooled(Arguments&&... arguments) {
   return std::allocate_shared<T>(PoolAllocator<T>(), std::forward<Arguments>(arguments)...);
 }
 
-// A base of classes that `new` makes in the pool.
+// A base for classes whose `new` allocates in the pool.
 struct Pooled {
   static void* operator new(size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* memory, size_t bytes) noexcept { pool_free(memory, bytes); }

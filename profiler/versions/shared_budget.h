@@ -9,7 +9,7 @@
 
 namespace tapelens::versions {
 
-// Its lock is held for nothing else; ran() takes none.
+// Its lock is a leaf; ran() takes no lock.
 class SharedBudget {
  public:
   explicit SharedBudget(double share) : budget_(share) {}

@@ -1,5 +1,5 @@
-// What was found out about rematerializations by trying them: a kernel that gives other bits the second time, a tensor
-// that was written behind PyTorch's back.
+// Results of trial rematerializations: kernels that give other bits the second time, tensors that were written without
+// PyTorch's knowledge.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace tapelens::versions {
 
-// For all threads. Its lock is held for nothing else.
+// For all threads. Its lock is a leaf.
 class Trials {
  public:
   enum class State : uint8_t { untried, right, wrong };
-  // `chain`: the operators; `key`: these and the sizes. Wrong once is wrong for all sizes; right for several is right
-  // for all.
+  // `chain`: the operators; `key`: operators and sizes. One wrong result means wrong for all sizes; right results for
+  // several sizes mean right for all.
   State state(uint64_t chain, uint64_t key);
   void learn(uint64_t chain, uint64_t key, bool is_right);
 

@@ -35,7 +35,7 @@ void Rematerialization::unpin(std::vector<std::shared_ptr<Version>>& released) {
 }
 
 namespace {
-// The recipes whose turn comes when the one that this thread is destroying is gone; null: it is destroying none.
+// The recipes to destroy after the one that this thread is destroying; null: it is destroying none.
 thread_local std::unique_ptr<Rematerialization>* t_doomed = nullptr;
 }  // namespace
 
@@ -79,7 +79,7 @@ std::shared_ptr<Version> Version::made_before(const Rematerialization& call) {
     const auto [first, last] = made_.equal_range(call.key());
     for (auto made = first; made != last; ++made) known.push_back(made->second.lock());
   }
-  // They are newer than this one, so this one is not locked meanwhile.
+  // They are newer than this version, so it must not be locked meanwhile.
   const auto same =
       std::ranges::find_if(known, [&](const auto& made) { return made != nullptr && made->is_made_by(call); });
   return same != known.end() ? *same : nullptr;
@@ -97,7 +97,7 @@ void Version::about_to_be_written() {
   const std::lock_guard guard(lock_);
   if (dependents_.count == 0 || !is_alive()) return;
   if (pin_ != nullptr && !pin_->is_shared()) return;
-  // Where the copy throws there is no pin any more: what it shares is written now.
+  // If the copy throws, the pin is lost: the memory that it shares is about to be written.
   ValuesPtr from = std::exchange(pin_, nullptr);
   pin_is_storage_ = false;
   if (from == nullptr && !is_released_) from = storage();
@@ -122,7 +122,7 @@ bool Version::is_there() const {
   return is_held_by_program() ? is_steady() : !hooks_.empty();
 }
 
-// Dependents read what the checksum was made of, or get an error instead of a wrong gradient.
+// Dependents read the values of the checksum, or raise an error instead of computing a wrong gradient.
 void Version::note_checksum() {
   if (checksum_ || !is_compared()) return;
   const ValuesPtr values = is_pinned() ? pin_ : is_alive() ? storage() : nullptr;
@@ -153,7 +153,7 @@ size_t Version::hooks() const {
 }
 
 void Version::remove(Hook& hook) noexcept {
-  // Destroyed after the lock is gone.
+  // Destroyed after the lock is released.
   Doomed useless;
   ValuesPtr last;
   const std::lock_guard guard(lock_);
@@ -181,7 +181,7 @@ void Version::dependent_gone() noexcept {
     pin_is_storage_ = false;
     std::swap(exact, exact_pin_);
     take_useless(useless);
-    // While its storage is there it is not rematerialized: what it reads need not be kept for it.
+    // It is not rematerialized while its storage exists: its sources need not be pinned for it.
     if (rematerialization_ != nullptr && !is_released_) rematerialization_->unpin(sources);
   }
   for (const auto& source : sources) source->dependent_gone();
@@ -189,7 +189,7 @@ void Version::dependent_gone() noexcept {
 
 // ---- release
 
-// Versions as rewrites/recompute looks at them, each under its own lock: that of the first, the caller has.
+// The view of versions for rewrites/recompute. Each function locks its version; the caller holds the lock of the first.
 struct Version::View {
   static uint64_t bytes(const Version& version) { return version.bytes_; }
   static bool is_encoded(const Version& version) { return !version.exact_.expired(); }
@@ -205,7 +205,7 @@ struct Version::View {
            });
   }
 
-  // Of sources that are locked.
+  // For locked sources.
   using Source = Rematerialization::Source;
   static void depend(Source& source, uint64_t bytes, uint32_t operators) {
     if (!std::exchange(source.is_counted, true)) source.version->dependents_.add(bytes, operators);
@@ -265,7 +265,7 @@ bool Version::try_release() noexcept {
     return try_release_locked();
   } catch (...) {
     kept_by_save();
-    if (!is_released_) rematerialization_.reset();  // not all that it reads may be pinned
+    if (!is_released_) rematerialization_.reset();  // its inputs may be only partly pinned
     failed();
     return true;
   }
@@ -294,7 +294,7 @@ bool Version::release_encoded() {
   if (exact != encoded.end()) {
     exact_ = *exact;
   } else if (dependents_.count > 0) {
-    // What depends on it needs all of it.
+    // Its dependents need all of it.
     const auto chain = recompute::chain_of(View{}, *this, dependents_);
     uint64_t copied = 0;
     if (!chain || !pin_sources(recompute::operators_from(*chain, dependents_), copied) ||
@@ -321,13 +321,13 @@ bool Version::release_rematerializable() {
     return false;
   }
   uint64_t copied = 0;
-  // Between the two looks another thread may have written or freed what it reads.
+  // Another thread may have written or freed its inputs since chain_of().
   const uint32_t operators = recompute::operators_from(*chain, dependents_);
   const char* reason = !pin_sources(operators, copied)                       ? "what it is made of is not kept"
                        : !is_right(*chain, rematerialization_->is_compared_) ? "recomputed it has other bits"
                                                                              : nullptr;
   if (reason != nullptr) {
-    rematerialization_.reset();  // nothing may be pinned for it
+    rematerialization_.reset();  // no pins may remain for it
     skipped(reason);
     return false;
   }
@@ -367,7 +367,7 @@ ValuesPtr Version::unpack() {
     throw std::runtime_error("recomputed it has " + std::to_string(made->bytes()) + " bytes instead of " +
                              std::to_string(bytes_));
   }
-  if (made->is_shared()) return made;  // the program may write it before the next hook wants it
+  if (made->is_shared()) return made;  // the program may write it before the next hook needs it
   if (++times_unpacked_ < hooks_.size()) {
     unpacked_ = made;
   } else {

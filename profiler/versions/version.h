@@ -1,28 +1,28 @@
-// One storage version: what a storage holds between two writes, as long as it has it and after.
+// One storage version: the content of a storage between two writes, while the storage has it and afterwards.
 //
-// Saved-tensor hooks (Hook) hold tensors of it. When they are all that keeps the storage, the version releases it, if
-// there is a way back: each hook keeps an encoding of its tensor, or the version is rematerialized by a cheap operator
-// from the versions that this read. Nothing is encoded or computed before that moment, so nothing has to be undone.
+// Saved-tensor hooks (Hook) hold tensors of it. When only hooks keep the storage, the version releases it if its values
+// can come back: each hook keeps an encoding of its tensor, or a cheap operator rematerializes the version from the
+// versions that it read. Nothing is encoded or computed before that moment, so nothing must be undone.
 //
 //   held      the storage has the values: the program, the graph or hooks keep it
-//   released  only hooks had it, and gave it up: the values come back from an encoding, or are rematerialized
-//   ended     it was written, or freed by the program: no hook had it, and what it held is gone unless it was pinned
+//   released  only hooks had it, and dropped it: the values come back from an encoding or a rematerialization
+//   ended     the program wrote or freed it: no hook had it, and its values are gone unless they were pinned
 //
-// A version that is rematerialized depends on those that it reads: they are pinned (a copy-on-write clone, or the
-// storage itself), or are released with a way back, or have hooks; a hook that goes pins what it leaves. A version that
-// is about to be written while others depend on it gets a copy of its own as its pin.
+// A version that is rematerialized depends on the versions that it reads. These are pinned (a copy-on-write clone, or
+// the storage itself), or released with a way back, or have hooks; the last hook pins the values when it goes. If a
+// version with dependents is about to be written, it gets a copy as its pin.
 //
-// What a version is made of (storages, encodings, operators) are interfaces here: this library is tested without
-// LibTorch, under the sanitizers. profiler/rewrite/storage_versions.h has them for LibTorch.
+// The parts of a version (storages, encodings, operators) are interfaces here, so that this library can be tested
+// without LibTorch, under the sanitizers. profiler/rewrite/storage_versions.h implements them for LibTorch.
 //
-// A recipe (Rematerialization) owns the versions that it reads, and lives as long as something can still ask for it: a
-// hook, a dependent, or a version that a chain of few operators makes of it. forget_useless_recipe() looks at that
-// whenever a version is read and when a backward ended, so a tensor that is written in every step, as a parameter or a
-// moving average is, keeps no chain to the first step.
+// A recipe (Rematerialization) owns the versions that it reads. It lives as long as a hook, a dependent, or a version
+// that a short chain makes from this one can still need it. forget_useless_recipe() checks that whenever a version is
+// read and when a backward ended. So a tensor that is written in every step, such as a parameter or a moving average,
+// keeps no chain back to the first step.
 //
-// Locks: each version has one. A version is locked before the versions that it reads, which are older than it: so there
-// is no circle. With a version's lock held no lock is taken but those and, by the interfaces, such as lock nothing else
-// (the table of all versions, budget, trials, tally). No interface is destroyed with the lock of the table held.
+// Locks: each version has one. A version is locked before the versions that it reads, which are older. This excludes
+// cycles. While a version's lock is held, only these locks and, through the interfaces, leaf locks are taken (the table
+// of all versions, budget, trials, tally). No interface is destroyed while the table's lock is held.
 #pragma once
 
 #include <atomic>
@@ -45,19 +45,19 @@ class Values {
  public:
   virtual ~Values() = default;
   virtual uint64_t bytes() const = 0;
-  // A copy-on-write clone, or the storage itself: somebody else's writes have to be kept from it.
+  // A copy-on-write clone, or the storage itself: it must be protected from writes of other owners.
   virtual bool is_shared() const = 0;
   virtual bool is_storage() const { return false; }  // of the version
 };
 using ValuesPtr = std::shared_ptr<Values>;
 
-// What a hook keeps instead of its tensor. Any number of threads may decode at once.
+// The data that a hook keeps instead of its tensor. Threads may decode concurrently.
 class Encoded {
  public:
   virtual ~Encoded() = default;
-  virtual uint64_t bytes() const = 0;    // that it keeps
-  virtual bool is_exact() const = 0;     // whether it gives the whole version, bit for bit
-  virtual ValuesPtr decode() const = 0;  // of exact ones only
+  virtual uint64_t bytes() const = 0;    // size of the encoding
+  virtual bool is_exact() const = 0;     // whether it returns the whole version, bit for bit
+  virtual ValuesPtr decode() const = 0;  // only if exact
 };
 
 // One saved tensor of a version. Its members are called with the version's lock held.
@@ -67,13 +67,13 @@ class Hook {
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;
 
-  // Null: its values have no shorter form.
+  // Null if its values have no shorter form.
   virtual std::shared_ptr<const Encoded> encode() = 0;
-  virtual bool can_encode() const = 0;  // whether it is worth asking
-  // Drops the tensor. `bytes` of the storage go with it (0: another hook counts them), `kept` are kept for it.
+  virtual bool can_encode() const = 0;  // whether encode() is worth calling
+  // Drops the tensor. This frees `bytes` of the storage (0: another hook counts them) and keeps `kept` bytes for it.
   virtual void release(uint64_t bytes, uint64_t kept) = 0;
 
-  // Null: it has its tensor, or what it saved is rematerialized. Never changed after the release.
+  // Null: it has its tensor, or its values are rematerialized. Never changes after the release.
   const std::shared_ptr<const Encoded>& encoded() const { return encoded_; }
 
  protected:
@@ -82,7 +82,7 @@ class Hook {
  private:
   friend class Version;
   std::shared_ptr<const Encoded> encoded_;
-  const bool may_encode_, may_rematerialize_;  // asked for by a level, by name, or at this place by a plan
+  const bool may_encode_, may_rematerialize_;  // enabled by a level, by name, or at this place by a plan
 };
 
 // How a version is recomputed: one call of a cheap operator, and the versions that it reads.
@@ -98,19 +98,19 @@ class Rematerialization : public Pooled {
   Rematerialization& operator=(const Rematerialization&) = delete;
   virtual ~Rematerialization();
 
-  // None: the values are those of the one source.
+  // None: the values equal those of the only source.
   virtual recompute::Cheap cheap() const = 0;
   virtual bool is_same(const Rematerialization& other) const = 0;
-  virtual uint64_t key() const = 0;  // equal for calls that are the same
-  // What it reads besides versions is too small to be followed: it is copied once it is to be kept.
-  virtual bool has_small_sources() const = 0;  // as they were: copies are
-  virtual uint64_t pin_small_sources() = 0;    // copies them; the bytes that it copied now
+  virtual uint64_t key() const = 0;  // equal for equal calls
+  // Inputs that are too small to be versions are copied when the recipe must outlive them.
+  virtual bool has_small_sources() const = 0;  // unchanged; copies are
+  virtual uint64_t pin_small_sources() = 0;    // copies them; returns the bytes copied now
 
   struct Input {
     ValuesPtr values;
-    bool is_ours = false;  // nobody else has them: they may be overwritten
+    bool is_ours = false;  // no other owner: they may be overwritten
   };
-  // Runs the operator. One for each of `sources`, in their order. The result has memory of its own.
+  // Runs the operator with one input per source, in order. The result has new memory.
   virtual ValuesPtr run(std::vector<Input> inputs) = 0;
 
   std::vector<Source, PoolAllocator<Source>> sources;
@@ -119,15 +119,15 @@ class Rematerialization : public Pooled {
   friend class Version;
   friend class Doomed;
   ValuesPtr make();
-  // It depends on its sources no longer; those that it did are added to `released`, to be told without the lock.
+  // Removes its dependency on its sources. Adds the sources to `released`, which must be notified without the lock.
   void unpin(std::vector<std::shared_ptr<Version>>& released);
   bool is_pinned_ = false;
-  bool is_compared_ = false;  // what it reads could have been written unseen since the call
+  bool is_compared_ = false;  // its inputs could have been written unseen since the call
   std::unique_ptr<Rematerialization> next_doomed_;
 };
 
-// Destroys a recipe, with no version's lock held. What it owned goes after it, not inside its destructor: a row of
-// versions may be longer than the stack is deep.
+// Destroys a recipe without any version's lock. The recipe's versions are destroyed after it, not inside its
+// destructor: a long chain of versions could overflow the stack.
 class Doomed {
  public:
   Doomed() = default;
@@ -151,29 +151,29 @@ class Version {
 
   uint64_t bytes() const { return bytes_; }
 
-  // Before anybody else has it.
+  // Call it before other threads have the version.
   void set_rematerialization(std::unique_ptr<Rematerialization> how);
-  // A version that the same call has made before and that can still be had: one of those that read this one.
+  // A version that an equal call made earlier and that is still available, among the versions that read this one.
   std::shared_ptr<Version> made_before(const Rematerialization& call);
-  void made(const std::shared_ptr<Version>& by_a_call, uint64_t key);  // the call's
-  // Drops the recipe if no hook and no dependent needs it and too few of the versions that it reads are left to carry
-  // it out, now or later. Visits few versions, however many there are.
+  void made(const std::shared_ptr<Version>& by_a_call, uint64_t key);  // `key`: the call's
+  // Drops the recipe if no hook and no dependent needs it and too few of its source versions remain to run it, now or
+  // later. Visits a bounded number of versions.
   void forget_useless_recipe();
 
   // ---- what the program does
 
-  // Its storage is about to be written by the program. What depends on it gets a copy. May throw: then it does not.
+  // The program is about to write its storage. Dependents get a copy. May throw: the program then does not write.
   void about_to_be_written();
-  // Its storage was written, or belongs to another version by now.
+  // Its storage was written, or now belongs to another version.
   void overwritten() { is_overwritten_.store(true, std::memory_order_relaxed); }
   bool is_overwritten() const { return is_overwritten_.load(std::memory_order_relaxed); }
-  void kept_by_program() { is_kept_by_program_.store(true, std::memory_order_relaxed); }  // it is a parameter's
-  void kept_by_save() { is_kept_by_save_.store(true, std::memory_order_relaxed); }        // of which there is no hook
-  // Nothing can be said of what the storage holds at another time.
+  void kept_by_program() { is_kept_by_program_.store(true, std::memory_order_relaxed); }  // by a parameter
+  void kept_by_save() { is_kept_by_save_.store(true, std::memory_order_relaxed); }        // by a save without a hook
+  // The content of the storage at another time is unknown.
   void leave_alone() { is_left_alone_.store(true, std::memory_order_relaxed); }
   bool is_left_alone() const { return is_left_alone_.load(std::memory_order_relaxed); }
-  // Its address left PyTorch: somebody may write it whom nothing tells of. It is released no more, and only what the
-  // program keeps in any case (a parameter) is still a source, if it can be compared with what it was.
+  // Its address left PyTorch: other code may write it without a notification. It is not released any more. Only
+  // storages that the program keeps anyway (a parameter) remain sources, if their values can be compared.
   void exposed() { is_exposed_.store(true, std::memory_order_relaxed); }
   bool is_exposed() const { return is_exposed_.load(std::memory_order_relaxed); }
 
@@ -182,41 +182,40 @@ class Version {
   void add(Hook& hook);
   void remove(Hook& hook) noexcept;
   size_t hooks() const;
-  // Releases the storage if hooks alone keep it and its values can come back. False: others keep it still, ask again.
-  // Where something is thrown the storage stays, and failed() is told.
+  // Releases the storage if only hooks keep it and its values can come back. False: others still keep it, try again. On
+  // an exception the storage stays, and failed() is called.
   bool try_release() noexcept;
-  // For a hook whose tensor went.
+  // For a hook whose tensor was released.
   ValuesPtr unpack();
 
   std::mutex& lock() const { return lock_; }
 
  protected:
-  // ---- the storage; with the lock held but for has_values()
+  // ---- the storage; requires the lock, except has_values()
 
-  // It is there, and its version counter says that it was not written.
+  // The storage exists, and its version counter shows no write.
   virtual bool has_values() const = 0;
-  // What is there is expected to stay: it may be pinned.
+  // The values are expected to stay: they may be pinned.
   virtual bool is_steady() const = 0;
-  // Whether a write of it could go unseen, so that what dependents read has to be compared with what it was: checksum()
-  // is asked for when the first of them is released, and each time that they read it.
+  // Whether a write could go unseen, so that the values that dependents read must be compared: checksum() is called
+  // when the first of them is released, and each time that they read it.
   virtual bool is_compared() const = 0;
   virtual uint64_t checksum(const Values& values) const = 0;
-  virtual ValuesPtr storage() = 0;                   // itself; null: it is gone
-  virtual ValuesPtr clone() = 0;                     // copy-on-write, or itself, where its writes are told of before;
-                                                     // null: it is gone, or neither can be had
+  virtual ValuesPtr storage() = 0;                   // the storage itself; null: it is gone
+  virtual ValuesPtr clone() = 0;                     // copy-on-write, or itself if its writes are announced;
+                                                     // null: it is gone, or neither is possible
   virtual ValuesPtr copy(const Values& values) = 0;  // never null
   enum class Holders : uint8_t { hooks, others_too, never_alone };
-  virtual Holders holders() const = 0;  // of the storage, of which there are hooks; never_alone: not to be asked again
+  virtual Holders holders() const = 0;  // of the storage, which has hooks; never_alone: do not ask again
 
-  // ---- what else decides
+  // ---- other decisions
 
-  // Whether it may cost so much for each backward to rematerialize it.
+  // Whether rematerializing it in each backward is worth the cost.
   virtual bool is_worth(const recompute::Chain& chain, uint64_t cost) = 0;
-  // Whether it gives the same bits. Asked when all that it reads is pinned and the storage is still there.
-  // `is_compared`: what it reads could have been written unseen since the call, so other calls of the kind prove
-  // nothing.
+  // Whether the chain reproduces the bits. Called when all its inputs are pinned and the storage still exists.
+  // `is_compared`: its inputs could have been written unseen since the call, so other calls of the kind prove nothing.
   virtual bool is_right(const recompute::Chain& chain, bool is_compared) = 0;
-  // Why it was not released: a few words.
+  // The reason why it was not released: a few words.
   virtual void skipped(const char* reason) = 0;
   virtual void failed() noexcept = 0;  // in a catch block: try_release() threw
 
@@ -229,13 +228,13 @@ class Version {
  private:
   friend class Rematerialization;
   struct View;     // for rewrites/recompute
-  struct Hopeful;  // the same, of what may yet become of versions
+  struct Hopeful;  // the same, for the possible future of versions
 
   bool is_pinned() const { return pin_ != nullptr && (!pin_is_storage_ || is_alive()); }
   bool is_held_by_program() const;
-  bool is_state() const;    // held by the program longer than a graph is
+  bool is_state() const;    // the program holds it longer than a graph lives
   bool is_certain() const;  // pinned, or released and known to come back
-  bool is_there() const;    // for a version that reads it, and stays
+  bool is_there() const;    // available to a version that reads it, and stays
   void note_checksum();     // if it is compared
   ValuesPtr checked(ValuesPtr values) const;
   bool is_made_by(const Rematerialization& call) const;
@@ -246,7 +245,7 @@ class Version {
   ValuesPtr values(bool& is_ours);
   ValuesPtr values_as_source(bool& is_ours);
   void dependent_gone() noexcept;
-  // A recipe that no hook and no dependent will ask for.
+  // Takes a recipe that no hook and no dependent will need.
   void take_useless(Doomed& doomed);
 
   const uint64_t bytes_;
@@ -254,26 +253,26 @@ class Version {
   std::atomic<bool> is_overwritten_{false}, is_kept_by_save_{false}, is_kept_by_program_{false}, is_left_alone_{false},
       is_exposed_{false};
 
-  mutable std::mutex lock_;  // of all below
+  mutable std::mutex lock_;  // guards all members below
   bool is_released_ = false;
   Hooks hooks_;
   std::unique_ptr<Rematerialization> rematerialization_;
-  // By calls that read this one first, by their keys.
+  // Versions made by calls that read this one first, by the calls' keys.
   using Made = std::unordered_multimap<uint64_t, std::weak_ptr<Version>, std::hash<uint64_t>, std::equal_to<>,
                                        PoolAllocator<std::pair<const uint64_t, std::weak_ptr<Version>>>>;
   Made made_;
-  size_t next_purge_ = 4;  // of those that are gone
+  size_t next_purge_ = 4;  // of dead entries
   recompute::Dependents dependents_;
-  std::optional<uint64_t> checksum_;  // of what dependents read
+  std::optional<uint64_t> checksum_;  // of the values that dependents read
   ValuesPtr pin_;                     // for dependents
   bool pin_is_storage_ = false;
   std::weak_ptr<const Encoded> exact_;        // of a hook
-  std::shared_ptr<const Encoded> exact_pin_;  // that of a hook that went, for dependents
-  ValuesPtr unpacked_;                        // as long as other hooks are expected to want it
+  std::shared_ptr<const Encoded> exact_pin_;  // that of a removed hook, for dependents
+  ValuesPtr unpacked_;                        // while other hooks are expected to need it
   size_t times_unpacked_ = 0;
 };
 
-// Of this process: a version that is older than a backward is held by the program, and by no graph.
+// Per process: a version that is older than the last backward is held by the program, not by a graph.
 uint32_t backwards_ended();
 void backward_ended();
 

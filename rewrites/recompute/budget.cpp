@@ -28,7 +28,7 @@ void Budget::backward_ended() {
       left -= static_cast<double>(candidate.cost);
     }
   }
-  // Equal ones by their keys: not by which came first, which may be a matter of threads.
+  // Ties are ordered by key, not by first occurrence, which may depend on threads.
   std::ranges::sort(undecided, [](const Candidate* a, const Candidate* b) {
     const double of_a = static_cast<double>(a->bytes) * static_cast<double>(b->cost);
     const double of_b = static_cast<double>(b->bytes) * static_cast<double>(a->cost);

@@ -1,4 +1,4 @@
-// How much may be computed again: a share of what a step costs, spent where it frees most bytes for its cost.
+// The recompute budget: a share of a step's cost, spent where it frees most bytes for its cost.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace tapelens::recompute {
 
-// Costs are estimates (operators.h), so the same program takes the same decisions in every run. A step is taken to cost
-// three times its forward: what counts are the products and the cheap operators that ran outside of a backward.
+// Costs are estimates (operators.h), so the same program makes the same decisions in every run. A step is assumed to
+// cost three times its forward: the products and the cheap operators that ran outside of a backward.
 //
-// A candidate is what is recomputed, for whom. One that has not been met before is allowed. When the backward ends, the
-// candidates that were new are taken in the order of bytes for their cost until the share is spent; what was decided
-// stays, until the candidate has not been met in kForgotten backwards: programs whose sizes change in each step would
-// otherwise add candidates for ever.
+// A candidate is a recomputation for one kind of user. A new candidate is allowed. When the backward ends, the new
+// candidates are taken in the order of bytes per cost until the share is spent. A decision stays until the candidate
+// has not occurred in kForgotten backwards: programs whose sizes change in each step would otherwise add candidates
+// without limit.
 class Budget {
  public:
   static constexpr uint32_t kForgotten = 256;
@@ -30,7 +30,7 @@ class Budget {
     uint64_t key = 0;
     uint64_t bytes = 0, cost = 0;  // since the last backward
     bool is_decided = false, is_on = true;
-    uint32_t met = 0;  // in the backward with this number, last
+    uint32_t met = 0;  // number of the last backward in which it occurred
   };
   void forget();
 

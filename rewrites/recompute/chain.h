@@ -1,5 +1,5 @@
-// Whether a tensor can be recomputed, and what that takes: over any view of what there is, the tensors of a process or
-// those of a recording.
+// Whether a tensor can be recomputed, and at what cost. Works on any view of the existing versions: the tensors of a
+// process or those of a recording.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace tapelens::recompute {
 
-// So many operators are run at most to make a version again: a block or two of a residual network.
+// The most operators to run for one version: a block or two of a residual network.
 inline constexpr uint32_t kMostOperators = 12;
-// A version that equals another one takes no operator; a row of such copies is followed so far.
+// A version that equals another one needs no operator; chains of such copies are followed up to this length.
 inline constexpr uint32_t kMostVersions = 24;
-// What has to be made on the way may be so many times larger: a slice is not worth the whole.
+// The largest ratio of intermediate results to the version: a slice is not worth its whole tensor.
 inline constexpr uint64_t kMostLarger = 4;
-// What is smaller than this, and than the least that is rewritten, is copied for a recipe.
+// Tensors smaller than this, and smaller than the rewrites' minimum size, are copied for a recipe.
 inline constexpr uint64_t kSmall = uint64_t{64} << 10;
 
 struct Chain {
-  uint64_t bytes = 0;  // of what is made
+  uint64_t bytes = 0;  // of the recomputed results
   uint64_t cost = 0, key = 0;
   uint32_t operators = 0;
-  uint32_t versions = 0;  // that were looked at
+  uint32_t versions = 0;  // that were visited
 };
 
 constexpr uint64_t mixed(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9fb21c651e98df25ULL; }
@@ -32,20 +32,20 @@ constexpr uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-// What the budget decides about together: what is recomputed by these operators for such a node.
+// The unit of the budget's decisions: the recomputations by these operators for such a node.
 inline uint64_t candidate_of(const Chain& chain, std::string_view operator_of_node) {
   return mixed(mixed(chain.key, hash_of(operator_of_node)), chain.bytes);
 }
 
 constexpr bool is_too_large(uint64_t bytes, uint64_t beside) { return bytes / kMostLarger > beside; }
 
-// A view has, for what it calls a Version (a reference or a number):
+// A view has, for its Version type (a reference or a number):
 //   uint64_t bytes(version)
 //   bool is_encoded(version)       whether the version itself comes back from an encoding
 //   bool has_recipe(version)
-//   Cheap cheap(version)           of its recipe's operator; none: the one source as it is
-//   bool all_sources(version, f)   f(source) for each source that is followed, until one is false
-//   bool is_there(source)          and stays as long as it has to
+//   Cheap cheap(version)           of its recipe's operator; none: equal to its only source
+//   bool all_sources(version, f)   f(source) for each followed source, until one is false
+//   bool is_there(source)          and stays as long as needed
 template <class View, class Version>
 bool can_be_made(const View& view, const Version& version, Chain& chain) {
   const uint64_t bytes = view.bytes(version);

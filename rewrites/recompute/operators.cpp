@@ -12,7 +12,8 @@ struct Entry {
   std::string_view name;
   uint32_t cost;
 };
-// With an underscore at the end too. 2: reads one tensor, writes one; 3: reads two. Then what is dear beside memory.
+// Also with a trailing underscore. 2: reads one tensor and writes one; 3: reads two. Then operators that cost more than
+// memory passes.
 constexpr std::array kCheap = {
     Entry{"aten::relu", 2},
     Entry{"aten::relu6", 2},
@@ -74,12 +75,13 @@ constexpr std::array kProducts = {
     Multiplies{"aten::mkldnn_rnn_layer", Product::recurrent},
 };
 
-// Floating-point operations in the time of one pass over one byte: some 50 a nanosecond beside 10 bytes a nanosecond.
+// Floating-point operations in the time of one pass over one byte: about 50 per nanosecond versus 10 bytes per
+// nanosecond.
 constexpr uint64_t kOperationsEach = 6;
-// What could not be in any memory is no size: recordings may be forged.
+// Sizes that fit in no memory are invalid: recordings may be forged.
 constexpr int64_t kMost = int64_t{1} << 48;
 
-// 0: too large, or no sizes.
+// 0: too large, or negative sizes.
 uint64_t times(std::span<const int64_t> sizes, uint64_t value = 1) {
   for (const int64_t size : sizes) {
     if (size < 0 || (size != 0 && value > static_cast<uint64_t>(kMost / size))) return 0;
@@ -116,16 +118,16 @@ uint64_t cost(Product product, std::span<const std::span<const int64_t>> sizes) 
     case Product::added_matrix:
       return units(times(b.last(1), times(a)));
     case Product::convolution: {
-      // Each place of each picture meets the whole weight once; strides are not looked at.
+      // Each place of each picture uses the whole weight once; strides are ignored.
       if (a.size() < 3 || b.size() != a.size()) return 0;
       return units(times(times(b), times(a.subspan(2), times(a.first(1)))));
     }
     case Product::attention:
-      // Queries with keys, and what comes of it with values.
+      // Queries times keys, and the result times values.
       if (a.size() < 2 || b.size() < 2) return 0;
       return units(times(times(b.subspan(b.size() - 2, 1), times(a)), 2));
     case Product::recurrent:
-      // Each place of each sequence meets both weights.
+      // Each place of each sequence uses both weights.
       if (a.size() != 3 || sizes.size() < 3) return 0;
       return units(times(times(a.first(2)), times(b) + times(sizes[2])));
     case Product::none:

@@ -1,4 +1,4 @@
-// What is decided when a version may be released: over any view of what there is, as in chain.h.
+// The decisions for the release of a version: on any view of the existing versions, as in chain.h.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace tapelens::recompute {
 
-// The versions whose rematerialization reads a version: it has to be there for them, or to come back.
+// The versions whose rematerialization reads a version: it must be available to them, or come back.
 struct Dependents {
   uint32_t count = 0;
   uint64_t least = UINT64_MAX;  // bytes of the smallest of them so far
-  uint32_t operators = 0;       // the most that are run between this version and the end of a chain, so far
+  uint32_t operators = 0;       // the most operators between this version and the end of a chain, so far
 
   void add(uint64_t bytes, uint32_t operators_from_here) {
     ++count;
@@ -22,13 +22,13 @@ struct Dependents {
   }
 };
 
-// Operators from the beginning of the chain of a version to the end of the longest chain that goes through it.
+// Operators from the start of a version's chain to the end of the longest chain through the version.
 inline uint32_t operators_from(const Chain& chain, const Dependents& dependents) {
   return chain.operators + dependents.operators;
 }
 
-// How a version would be rematerialized; nothing if it cannot be, is so large that its dependents are not worth it, or
-// if the chain of a dependent would become longer than kMostOperators.
+// How a version would be rematerialized. Empty if it cannot be, if it is so large that its dependents are not worth it,
+// or if the chain of a dependent would exceed kMostOperators.
 template <class View, class Version>
 std::optional<Chain> chain_of(const View& view, const Version& version, const Dependents& dependents) {
   Chain chain{.bytes = view.bytes(version)};
@@ -42,18 +42,19 @@ constexpr uint64_t cost_of(const Chain& chain, const Dependents& dependents) {
   return chain.cost * (1 + uint64_t{dependents.count});
 }
 
-// A source is to have its values in the backward: from memory that is there for that, or because it is released and is
-// known to come back; what lives on for another reason is pinned; what saved-tensor hooks hold, they pin when the last
-// of them goes. Of all others the sources are pinned in turn. A view has, besides what chain.h asks for:
+// A source must have its values in backward. Either its memory is kept for that, or it is released and known to come
+// back. Otherwise: if it lives on for another reason, it is pinned; if saved-tensor hooks hold it, the last hook pins
+// it when it goes; in all other cases its own sources are pinned in turn. In addition to chain.h's functions a view
+// has:
 //   void depend(source, bytes, operators)   one more dependent
 //   bool is_certain(source)         pinned, or released and known to come back
 //   bool is_alive(source)           its storage has its values
 //   bool is_held_by_program(source) and will have them: not by hooks alone
 //   bool has_hooks(source)
 //   bool pin(source)                false: its memory cannot be pinned
-//   bool pin_sources(source, operators, copied)   pin_source() of all that the source reads, unless they are pinned
-// `bytes`: of the version that reads it. `operators`: operators_from() of what is released. `copied`: counts the bytes
-// of copies that are made. False: the source is neither there nor known to come back.
+//   bool pin_sources(source, operators, copied)   pin_source() for all sources of the source, unless they are pinned
+// `bytes`: of the version that reads it. `operators`: operators_from() of the released version. `copied`: counts the
+// bytes of copies. False: the source is neither available nor known to come back.
 template <class View, class Source>
 bool pin_source(const View& view, Source& source, uint64_t bytes, uint32_t operators, uint64_t& copied) {
   view.depend(source, bytes, operators);

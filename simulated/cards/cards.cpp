@@ -45,7 +45,7 @@ std::string bare(std::string_view text) {
   return bare;
 }
 
-// Takes "x8" from the end of a text; nothing where it has none.
+// Removes a count such as "x8" from the end of a text; none if the text has no count.
 std::optional<std::string_view> take_count(std::string_view& text) {
   const size_t at = text.find_last_of("xX");
   if (at == std::string_view::npos || at + 1 == text.size()) return {};
@@ -90,7 +90,7 @@ trace::Result<Request> read_request(std::string_view text, const ReadSize& read_
   };
   Request request;
   std::string_view rest = text, size;
-  // RTX4090 is a card, not 4090 of something.
+  // RTX4090 is a card, not a count with a prefix.
   if (find_card(rest) == nullptr) {
     if (const auto digits = take_count(rest)) {
       const auto [end, error] = std::from_chars(digits->data(), digits->data() + digits->size(), request.count);

@@ -1,5 +1,5 @@
-// What CUPTI tells of memory: an activity for each allocation and free of the driver's, in buffers of the client's, and
-// callbacks as functions that hand out memory begin and end.
+// CUPTI's memory events: an activity for each allocation and free of the driver, in the client's buffers, and callbacks
+// at the begin and end of functions that allocate memory.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,25 @@ namespace tapelens::simulated {
 // CUpti_ActivityMemoryKind
 enum class ActivityMemory : uint32_t { pinned = 2, device = 3, managed = 5 };
 
-// A function of CUDA as CUPTI numbers it: CUpti_CallbackDomain, and the number in it.
+// A CUDA function in CUPTI's numbers: CUpti_CallbackDomain, and the number in the domain.
 struct Function {
   int domain;
   uint32_t number;
 };
-// Of host memory there are no callbacks here.
+// Host memory has no callbacks here.
 constexpr Function kNoFunction{};
 constexpr Function kMemAlloc{1, 243}, kMemCreate{1, 549}, kMemRelease{1, 550}, kMemMap{1, 551}, kMemUnmap{1, 552},
     kMemRetain{1, 565};
 constexpr Function kMalloc{2, 20}, kMallocPitch{2, 21}, kMallocManaged{2, 206}, kMallocAsync{2, 373},
     kMallocFromPoolAsync{2, 391};
 
-// A call of CUDA, from its begin to its end: in each function that hands out memory, before anything else. Where one of
-// these calls another, the outermost counts. The client of CUPTI is called as it begins and as it ends.
+// A CUDA call, from begin to end. Each function that allocates memory makes one first. If such functions call each
+// other, only the outermost counts. CUPTI's client is called at its begin and end.
 class Call {
  public:
-  // `name`: of a library whose place is taken by this one.
+  // `name`: of the replaced library.
   Call(Function function, const void* return_address, const char* name = nullptr);
-  // One of which the client is given the parameters; `result` is what the function returns, when it does.
+  // A call whose parameters the client gets; `result` points to the function's result.
   Call(Function function, const void* parameters, const int* result);
   ~Call();
   Call(const Call&) = delete;
@@ -40,18 +40,18 @@ class Call {
   Function function_;
   const void* parameters_ = nullptr;
   const int* result_ = nullptr;
-  uint64_t between_ = 0;  // the client's, from the begin to the end
+  uint64_t between_ = 0;  // the client's data, from begin to end
   bool is_outermost_;
 };
 
-// Of the outermost call of this thread.
+// Data of this thread's outermost call.
 const void* caller_address();
-const char* caller_name();  // null: that of the library at the address
-uint32_t correlation();     // of a call that is not one of these: a new number
+const char* caller_name();  // null: the name of the library at the address
+uint32_t correlation();     // a new number outside of such calls
 
-// Memory was handed out, or given back.
+// State of a pool at an allocation or free.
 struct PoolNow {
-  const void* pool = nullptr;  // null: it is of no pool
+  const void* pool = nullptr;  // null: not in a pool
   uint64_t threshold = 0, reserved = 0, used = 0;
 };
 struct MemoryActivity {
@@ -61,9 +61,9 @@ struct MemoryActivity {
   size_t bytes;
   int device;
   bool is_async;
-  PoolNow pool{};  // behind it
+  PoolNow pool{};  // after the operation
 };
-// No lock of the memory may be held.
+// Reports an allocation or a free. No lock of memory.h may be held.
 void tell_memory(const MemoryActivity& activity);
 
 // CUpti_ActivityMemoryPoolOperationType

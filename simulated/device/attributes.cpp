@@ -44,7 +44,7 @@ struct Properties13 {
   int rest[63];
 };
 
-// cudaDeviceProp of CUDA 12: clocks and modes in between, which CUDA 13 left out.
+// cudaDeviceProp of CUDA 12: has clocks and modes in between, which CUDA 13 removed.
 struct Properties12 {
   char name[256];
   unsigned char uuid[16];
@@ -80,7 +80,7 @@ struct Properties12 {
   int rest[63];
 };
 
-// Of the headers of CUDA 13.2 and 12.8, whose structs these are.
+// The sizes in the headers of CUDA 13.2 and 12.8.
 static_assert(sizeof(Properties13) == 1008 && sizeof(Properties12) == 1032);
 
 template <class Properties>
@@ -140,7 +140,7 @@ int properties(Properties* properties, int device) {
   return kSuccess;
 }
 
-// What is the same for all GPUs that can be simulated.
+// Attributes that are the same for all GPUs that can be simulated.
 struct FixedAttribute {
   int number, value;
 };

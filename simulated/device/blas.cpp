@@ -1,4 +1,4 @@
-// cuBLAS and cuBLASLt: handles and versions. Products are not carried out; PyTorch brings the workspaces.
+// cuBLAS and cuBLASLt: handles and versions. Products are not computed; PyTorch provides the workspaces.
 #include <cstdlib>
 #include <cstring>
 
@@ -14,7 +14,7 @@ struct BlasHandle {
   int math_mode, pointer_mode;
 };
 
-// As cublasGetVersion tells it, of the CUDA that it came with: 13.2 came with 13.2 (130200).
+// The version that cublasGetVersion reports, for this CUDA version: cuBLAS 13.2 (130200) for CUDA 13.2.
 int version() { return static_cast<int>(settings().cuda / 1000 * 10000 + settings().cuda % 1000 / 10 * 100); }
 
 int make(void** to, size_t bytes) {
@@ -50,7 +50,7 @@ TAPELENS_CUDA int cublasGetProperty(int which, int* to) {
 }
 
 TAPELENS_CUDA int cublasSetStream_v2(void* handle, void* stream) {
-  // PyTorch sets it before each product: in a capture that is a node of the graph.
+  // PyTorch calls it before each product: in a capture, the product is a node of the graph.
   count_node(stream);
   static_cast<BlasHandle*>(handle)->stream = stream;
   return 0;
@@ -102,7 +102,8 @@ TAPELENS_CUDA int cublasLtMatmul(void*, void*, const void*, const void*, void*, 
   return 0;
 }
 
-// One algorithm, without a workspace: cublasLtMatmulHeuristicResult_t is 96 bytes, of which nothing is read but these.
+// Returns one algorithm, without a workspace. cublasLtMatmulHeuristicResult_t has 96 bytes, of which only these are
+// read.
 TAPELENS_CUDA int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void*, void*, int wanted, void* to,
                                                  int* got) {
   *got = wanted > 0 ? 1 : 0;

@@ -1,9 +1,9 @@
-// CUPTI: activities of memory (MEMORY2, MEMORY_POOL) of the calls that are simulated, to the client that asks for them.
-// Nothing runs on the device, so torch.profiler goes on without times of kernels.
+// CUPTI: memory activities (MEMORY2, MEMORY_POOL) of simulated calls, for the client that enables them. The device runs
+// no kernels, so torch.profiler works without kernel times.
 //
-// As CUPTI does: buffers are the client's, a worker thread gives back those that are full, and all of them are given
-// back when they are flushed. Who registers callbacks takes them from whoever had them. What CUPTI is free to do, and a
-// machine may refuse, tests ask for: cupti.h.
+// As in CUPTI, the client provides the buffers. A worker thread returns full buffers, and a flush returns all of them.
+// A client that registers callbacks replaces those of the previous client. Tests can request optional behavior of
+// CUPTI, and failures that a machine may have: cupti.h.
 #include "simulated/device/cupti.h"
 
 #include <dlfcn.h>
@@ -23,11 +23,11 @@ namespace {
 
 constexpr int kMemory2 = 49;         // CUPTI_ACTIVITY_KIND_MEMORY2
 constexpr int kMemoryPool = 50;      // CUPTI_ACTIVITY_KIND_MEMORY_POOL
-constexpr uint32_t kUnknown = 9999;  // a kind that no client knows
+constexpr uint32_t kUnknown = 9999;  // a kind unknown to every client
 constexpr uint32_t kNone = 0xffffffffU;
-constexpr size_t kFew = 4;  // records in a buffer, where several buffers are wanted
+constexpr size_t kFew = 4;  // records in a buffer, if tests want several buffers
 
-// CUpti_ActivityMemory4. Up to CUDA 12.7 without `source`.
+// CUpti_ActivityMemory4. Without `source` up to CUDA 12.7.
 struct Memory {
   uint32_t kind, operation, memory_kind, correlation;
   uint64_t address, bytes, timestamp, counter;
@@ -58,9 +58,9 @@ struct Buffer {
 constexpr size_t kMostWaiting = 64;
 constexpr size_t kMostSources = 256;
 
-// The lock is not held while the client is called.
+// This lock is not held during calls of the client.
 pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
-pthread_mutex_t g_delivery = PTHREAD_MUTEX_INITIALIZER;  // one after another; g_mutex is taken while it is held
+pthread_mutex_t g_delivery = PTHREAD_MUTEX_INITIALIZER;  // serializes deliveries; g_mutex is taken while it is held
 pthread_cond_t g_wake = PTHREAD_COND_INITIALIZER;
 Request g_request;
 Complete g_complete;
@@ -73,7 +73,7 @@ uint32_t g_period_ms;
 const char* g_sources[kMostSources];
 size_t g_source_count;
 
-// Up to CUDA 12.9 a count, since then made of CUDA's version.
+// Up to CUDA 12.9 a count, later derived from CUDA's version.
 unsigned version() {
   if (cupti_wanted().no_memory2) return 13;  // CUDA 11.0
   if (cupti_wanted().no_source) return 24;   // CUDA 12.4
@@ -96,7 +96,7 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000U + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// A text that stays: clients keep the pointer.
+// An interned text: clients keep the pointer.
 const char* kept(const char* text) {
   for (size_t i = 0; i < g_source_count; ++i) {
     if (std::strcmp(g_sources[i], text) == 0) return g_sources[i];
@@ -107,7 +107,7 @@ const char* kept(const char* text) {
   return copy;
 }
 
-// Without the lock: the loader has locks of its own.
+// Called without the lock, because the loader has its own locks.
 const char* caller() {
   if (caller_name() != nullptr) return caller_name();
   Dl_info found;
@@ -121,7 +121,7 @@ uint32_t kind_at(const unsigned char* record) {
   return kind;
 }
 
-// The last record becomes the first.
+// Reverses the order of the records.
 void reverse(Buffer& buffer) {
   auto* copy = static_cast<unsigned char*>(std::malloc(buffer.used));
   if (copy == nullptr) return;
@@ -136,10 +136,10 @@ void reverse(Buffer& buffer) {
   std::free(copy);
 }
 
-// With the lock: what is in the open buffer waits to be given back.
+// Requires the lock: moves the open buffer to the waiting ones.
 void close_buffer() {
   if (g_open.memory == nullptr) return;
-  if (g_waiting_count == kMostWaiting) {  // nobody takes them
+  if (g_waiting_count == kMostWaiting) {  // the client does not take them
     g_dropped += g_open.records;
     g_open.used = g_open.records = 0;
     return;
@@ -153,7 +153,7 @@ void close_buffer() {
   g_open = {};
 }
 
-// With the lock, which is given up meanwhile.
+// Requires the lock, and releases it temporarily.
 bool open_buffer() {
   if (g_open.memory != nullptr) return true;
   const Request request = g_request;
@@ -167,7 +167,7 @@ bool open_buffer() {
   if (g_open.memory == nullptr) {
     g_open = got;
   } else if (g_waiting_count < kMostWaiting) {
-    g_waiting[g_waiting_count++] = got;  // another thread was faster: it goes back empty
+    g_waiting[g_waiting_count++] = got;  // another thread was faster: return the buffer empty
   }
   return true;
 }
@@ -187,7 +187,7 @@ void append(const void* record, size_t size) {
   ++g_open.records;
 }
 
-// Gives the client what waits.
+// Passes the waiting buffers to the client.
 void deliver() {
   const Lock one(g_delivery);
   Buffer taken[kMostWaiting];
@@ -227,7 +227,7 @@ void* work(void*) {
   return nullptr;
 }
 
-// Of a kind that is enabled, to the client.
+// Passes a record to the client if its kind is enabled.
 template <class Record>
 void tell(const Record& record) {
   if (cupti_wanted().unknown) {
@@ -325,7 +325,7 @@ TAPELENS_CUDA int cuptiActivityRegisterCallbacks(Request request, Complete compl
   return kCuptiSuccess;
 }
 
-// Of other kinds there is nothing to tell.
+// Other kinds have no records.
 TAPELENS_CUDA int cuptiActivityEnable(int kind) {
   if (kind != kMemory2 && kind != kMemoryPool) return kCuptiSuccess;
   if (cupti_wanted().no_memory2) return kCuptiInvalidKind;
@@ -347,7 +347,7 @@ TAPELENS_CUDA int cuptiActivityDisable(int kind) {
 }
 
 TAPELENS_CUDA int cuptiActivityEnableAllocationSource(unsigned char enable) {
-  if (version() < kSourceSince) return kCuptiNotSupported;  // where CUPTI has no such function
+  if (version() < kSourceSince) return kCuptiNotSupported;  // this CUPTI version lacks the function
   const Lock lock(g_mutex);
   g_names_sources = enable != 0;
   return kCuptiSuccess;

@@ -1,4 +1,4 @@
-// What the parts of CUPTI share.
+// Shared by the parts of CUPTI.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ enum Cupti : int {
   kCuptiHeld = 39,
 };
 
-// What the environment asks for (TAPELENS_SIMULATED_CUPTI): words that are separated by commas.
+// Requests in the environment (TAPELENS_SIMULATED_CUPTI): words separated by commas.
 struct CuptiWanted {
-  bool reversed;  // records and buffers, as far as they wait
-  bool drops;     // every other buffer is lost
-  bool unknown;   // a record of another kind before each
+  bool reversed;  // reverse the waiting records and buffers
+  bool drops;     // lose every other buffer
+  bool unknown;   // add a record of another kind before each
   bool no_memory2, no_source, no_callbacks, refused, held;
 };
 const CuptiWanted& cupti_wanted();

@@ -1,4 +1,4 @@
-// CUPTI: who has subscribed, and the calls of CUDA that it is told of as they begin and end, on their thread.
+// CUPTI: the subscriber, and its callbacks at the begin and end of CUDA calls, on their thread.
 #include <pthread.h>
 
 #include <cstdlib>
@@ -30,8 +30,8 @@ using Callback = void (*)(void* data, int domain, uint32_t number, const void* c
 constexpr int kDomains = 3;
 constexpr uint32_t kMostFunctions = 1024;
 
-// Who has subscribed. Callbacks read it without the lock, as CUPTI's do: what a subscription was given is there until
-// the next one.
+// The subscriber. Callbacks read it without the lock, as in CUPTI: the data of a subscription stays valid until the
+// next one.
 pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 bool g_is_subscribed;
 char g_subscriber[128];
@@ -43,7 +43,7 @@ uint32_t g_correlation;
 struct Caller {
   const void* address = nullptr;
   const char* name = nullptr;
-  uint32_t correlation = 0;  // 0: there is no call
+  uint32_t correlation = 0;  // 0: no call
 };
 thread_local Caller t_caller;
 
@@ -139,7 +139,7 @@ TAPELENS_CUDA int cuptiSubscribe(void** subscriber, Callback callback, void* dat
   return subscribe(subscriber, callback, data, nullptr, nullptr, 0);
 }
 
-// The begin of CUpti_SubscriberParams.
+// The start of CUpti_SubscriberParams.
 struct SubscriberParameters {
   size_t bytes;
   const char* name;
@@ -166,7 +166,7 @@ TAPELENS_CUDA int cuptiUnsubscribe(void* subscriber) {
 TAPELENS_CUDA int cuptiEnableCallback(uint32_t enable, void* subscriber, int domain, uint32_t number) {
   if (subscriber != &g_is_subscribed) return kCuptiInvalidParameter;
   if (cupti_wanted().no_callbacks) return kCuptiNotSupported;
-  if (domain <= 0 || domain >= kDomains || number >= kMostFunctions) return kCuptiSuccess;  // nothing to tell
+  if (domain <= 0 || domain >= kDomains || number >= kMostFunctions) return kCuptiSuccess;  // no callbacks for it
   const Lock lock(g_mutex);
   __atomic_store_n(&g_is_wanted[domain][number], enable != 0, __ATOMIC_RELAXED);
   return kCuptiSuccess;

@@ -1,5 +1,5 @@
-// cuDNN: handles, descriptors, and the functions that are not of its graph interface. Workspaces are what
-// --cudnn-workspace says: what the real library asks for only it knows.
+// cuDNN: handles, descriptors, and the functions outside of its graph interface. --cudnn-workspace sets the workspaces:
+// only the real library knows its own sizes.
 #include "simulated/device/dnn.h"
 
 #include <cstdlib>
@@ -45,7 +45,7 @@ int end(void* what) {
   return kDnnSuccess;
 }
 
-// The one algorithm that there is, as cudnnConvolution*AlgoPerf_t: 48 bytes, of which `memory` is at 16.
+// The only algorithm, as cudnnConvolution*AlgoPerf_t: 48 bytes, with `memory` at 16.
 int one_algorithm(int wanted, int* got, void* to) {
   *got = wanted > 0 ? 1 : 0;
   if (*got == 0) return kDnnSuccess;
@@ -91,7 +91,7 @@ TAPELENS_CUDA int cudnnCreate(void** handle) {
 }
 TAPELENS_CUDA int cudnnDestroy(void* handle) { return end(handle); }
 TAPELENS_CUDA int cudnnSetStream(void* handle, void* stream) {
-  count_node(stream);  // set before each call, as cuBLAS's
+  count_node(stream);  // set before each call, as for cuBLAS
   static_cast<DnnHandle*>(handle)->stream = stream;
   return kDnnSuccess;
 }
@@ -154,7 +154,7 @@ TAPELENS_DESCRIPTOR(CTCLoss)
 TAPELENS_DESCRIPTOR(SpatialTransformer)
 #undef TAPELENS_DESCRIPTOR
 
-// A generator's state for each thread that the GPU can hold: an estimate.
+// One generator state for each thread that the GPU can hold: an estimate.
 TAPELENS_CUDA int cudnnDropoutGetStatesSize(void*, size_t* bytes) {
   *bytes = settings().processors * settings().threads_per_processor * 16;
   return kDnnSuccess;

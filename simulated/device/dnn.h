@@ -1,4 +1,4 @@
-// What cuDNN's functions share: descriptors as PyTorch makes them.
+// Shared by cuDNN's functions: descriptors as PyTorch makes them.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@ enum DnnStatus : int { kDnnSuccess = 0, kDnnBadParameter = 2000, kDnnNotSupporte
 
 constexpr int kMostDimensions = 8;  // CUDNN_DIM_MAX
 
-// Of a tensor or a filter.
+// A tensor or a filter.
 struct TensorDescriptor {
   int type, format, dimensions;
   int sizes[kMostDimensions], strides[kMostDimensions];
 };
 
-// Bytes of an element of cudnnDataType_t.
+// Bytes per element of cudnnDataType_t.
 size_t dnn_width(int type);
-// What --cudnn-workspace says.
+// The value of --cudnn-workspace.
 inline size_t dnn_workspace() { return settings().cudnn_workspace; }
 
 }  // namespace tapelens::simulated

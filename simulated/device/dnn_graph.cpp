@@ -1,5 +1,5 @@
-// cuDNN's graph interface: descriptors that hold what was set, one engine for every graph, and its plan, which does
-// nothing.
+// cuDNN's graph interface: descriptors store the attributes that were set. Every graph has one engine and a plan that
+// does nothing.
 #include <cstdlib>
 #include <cstring>
 
@@ -21,13 +21,13 @@ enum Attribute : int {
   kEngineIndex = 1301,
 };
 
-// What was set of an attribute, so that it can be asked for again.
+// The stored value of an attribute, for later reads.
 struct Value {
   int attribute, type;
   int64_t count;
   size_t bytes;
   Value* next;
-  char data[8];  // and further
+  char data[8];  // and more
 };
 
 struct Descriptor {
@@ -35,7 +35,7 @@ struct Descriptor {
   Value* values;
 };
 
-// Bytes of cudnnBackendAttributeType_t: pointers, 64-bit numbers, or enumerations and the like.
+// Bytes of cudnnBackendAttributeType_t: pointers, 64-bit numbers, or enumerations and similar types.
 size_t width(int type) {
   switch (type) {
     case 0:   // handle
@@ -115,7 +115,7 @@ TAPELENS_CUDA int cudnnBackendSetAttribute(void* of, int attribute, int type, in
 TAPELENS_CUDA int cudnnBackendGetAttribute(const void* of, int attribute, int type, int64_t wanted, int64_t* got,
                                            void* to) {
   switch (attribute) {
-    case kHeuristicResults:  // who asks brings descriptors to be filled
+    case kHeuristicResults:  // the caller provides descriptors to fill
     case kConfigEngine:
     case kPlanConfig:
       if (got != nullptr) *got = 1;

@@ -1,5 +1,5 @@
-// cuDNN: recurrent networks. Where each matrix is in the space of the weights is what PyTorch asks for; the spaces for
-// what the backward needs are estimates, since only the real library knows its own.
+// cuDNN: recurrent networks. PyTorch reads the position of each matrix in the weight space. The sizes of the spaces for
+// backward are estimates, because only the real library knows its own.
 #include <cstdlib>
 #include <cstring>
 
@@ -18,7 +18,7 @@ struct Network {
   bool has_projection() const { return projection > 0 && projection != hidden; }
   int output() const { return has_projection() ? projection : hidden; }
   int gates() const { return mode == kLstm ? 4 : mode == kGru ? 3 : 1; }
-  // Matrices of a layer in one direction: those of its input, those of its state, that of the projection.
+  // Matrices of a layer in one direction: for the input, for the state, and for the projection.
   int matrices() const { return 2 * gates() + (has_projection() ? 1 : 0); }
   bool has_bias() const { return bias_mode != 0; }
   int pseudo_layers() const { return layers * directions; }
@@ -98,7 +98,7 @@ TAPELENS_CUDA int cudnnGetRNNWeightSpaceSize(void*, const void* of, size_t* byte
   return kDnnSuccess;
 }
 
-// All matrices, layer by layer, then all biases.
+// Layout: all matrices, layer by layer, then all biases.
 TAPELENS_CUDA int cudnnGetRNNWeightParams(void*, const void* of, int layer, size_t, const void* weights, int which,
                                           void* matrix, void** matrix_at, void* bias, void** bias_at) {
   const auto& network = *static_cast<const Network*>(of);
@@ -125,7 +125,7 @@ TAPELENS_CUDA int cudnnGetRNNWeightParams(void*, const void* of, int layer, size
   return kDnnSuccess;
 }
 
-// Estimates: the gates of every step as workspace; for the backward also states and outputs of every layer.
+// Estimates. Workspace: the gates of every step. Reserve: additionally states and outputs of every layer, for backward.
 TAPELENS_CUDA int cudnnGetRNNTempSpaceSizes(void*, const void* of, int training, const void* input, size_t* workspace,
                                             size_t* reserve) {
   const auto& network = *static_cast<const Network*>(of);

@@ -1,4 +1,4 @@
-// The CUDA driver: devices, contexts, modules and launches, as PyTorch and Triton ask for them.
+// The CUDA driver: the devices, contexts, modules and launches that PyTorch and Triton use.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,7 +12,7 @@ using namespace tapelens::simulated;
 
 namespace {
 
-// kMostDevices for what is no context.
+// kMostDevices for an invalid context.
 int device_of(void* context) {
   for (int device = 0; device < device_count(); ++device) {
     if (context == context_of(device)) return device;
@@ -24,7 +24,7 @@ int device_of(void* context) {
 
 TAPELENS_CUDA int cuInit(unsigned) { return device_count() > 0 ? kSuccess : kNoDevice; }
 
-// Tables that NVIDIA's libraries know of each other: libnvrtc, which is the real one, asks and goes on without.
+// Private tables of NVIDIA's libraries. The real libnvrtc requests one, and works without it.
 TAPELENS_CUDA int cuGetExportTable(const void** table, const void*) {
   *table = nullptr;
   return kNotFound;
@@ -104,7 +104,7 @@ TAPELENS_CUDA int cuCtxGetDevice(int* device) {
   return kSuccess;
 }
 
-// Limits (stack, printf) are those of kernels.
+// Limits (stack, printf) only affect kernels.
 TAPELENS_CUDA int cuCtxGetLimit(size_t* value, int) {
   *value = 0;
   return kSuccess;
@@ -141,7 +141,7 @@ TAPELENS_CUDA int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* a
   return kSuccess;
 }
 
-// Parts of a GPU and memory of several: not simulated.
+// Green contexts (parts of a GPU) and multicast memory: not simulated.
 TAPELENS_CUDA int cuGreenCtxCreate(void**, ...) { return kNotSupported; }
 TAPELENS_CUDA int cuCtxFromGreenCtx(void**, ...) { return kNotSupported; }
 TAPELENS_CUDA int cuDeviceGetDevResource(int, ...) { return kNotSupported; }
@@ -150,7 +150,7 @@ TAPELENS_CUDA int cuMulticastAddDevice(unsigned long long, int) { return kNotSup
 TAPELENS_CUDA int cuMulticastBindMem(unsigned long long, ...) { return kNotSupported; }
 TAPELENS_CUDA int cuMulticastUnbind(unsigned long long, ...) { return kNotSupported; }
 
-// Modules: a module is a handle, and its kernels are it.
+// Modules: a module is a handle, which also stands for its kernels.
 TAPELENS_CUDA int cuModuleLoadData(void** module, const void*) {
   *module = handle_memory(16);
   return kSuccess;
@@ -194,7 +194,7 @@ TAPELENS_CUDA int cuKernelGetFunction(void** function, void* kernel) {
   return kSuccess;
 }
 
-// The linker of the driver: its result is nothing that anybody reads.
+// The driver's linker: its output is never read.
 TAPELENS_CUDA int cuLinkCreate_v2(unsigned, int*, void**, void** state) {
   *state = handle_memory(16);
   return kSuccess;

@@ -13,7 +13,7 @@ namespace {
 using Address = unsigned long long;  // CUdeviceptr
 void* pointer(Address address) { return reinterpret_cast<void*>(address); }
 
-// One of CUpointer_attribute; kNotSupported for those that nobody asks for.
+// Reads a CUpointer_attribute; kNotSupported for unused ones.
 int pointer_attribute(void* to, int number, const Range& range, Address address) {
   const bool is_device = range.kind == Kind::device || range.kind == Kind::pooled || range.kind == Kind::reserved;
   const auto put = [to](auto value) { std::memcpy(to, &value, sizeof(value)); };
@@ -88,7 +88,7 @@ TAPELENS_CUDA int cuPointerGetAttribute(void* to, int number, Address address) {
   return range.kind == Kind::none ? kInvalidValue : pointer_attribute(to, number, range, address);
 }
 
-// What is unknown of a pointer is null here, and no error.
+// An unknown attribute of a pointer reads null here, without an error.
 TAPELENS_CUDA int cuPointerGetAttributes(unsigned count, const int* numbers, void** to, Address address) {
   const Range range = find_range(pointer(address));
   for (unsigned i = 0; i < count; ++i) {

@@ -1,6 +1,6 @@
-// The CUDA driver: virtual memory. Expandable segments are made of it: a range of addresses is reserved, physical
-// memory is created and mapped there. Here the range is memory from the begin, and what is created is counted, as long
-// as there is a handle of it that was not released, or a mapping.
+// The CUDA driver: virtual memory, which expandable segments use. The program reserves an address range, creates
+// physical memory, and maps it there. Here the range is backed by memory from the start. Physical memory counts as used
+// as long as it has an unreleased handle or a mapping.
 #include <cstdlib>
 #include <cstring>
 
@@ -31,7 +31,7 @@ struct Mapping {
   Mapping* next;
 };
 
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // of all of them; memory.h's is taken while it is held
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // guards all of them; memory.h's lock is taken while it is held
 Mapping* g_mappings;
 
 Physical* physical(Handle handle) { return reinterpret_cast<Physical*>(handle); }
@@ -42,7 +42,7 @@ void drop_reference(Physical* of) {
   std::free(of);
 }
 
-// The begin of CUmemAllocationProp.
+// The start of CUmemAllocationProp.
 struct Properties {
   int type, shareable, location_type, location;
 };
@@ -52,7 +52,7 @@ int create(Handle* handle, size_t bytes, const void* properties) {
   std::memcpy(&wanted, properties, sizeof(wanted));
   const int device = wanted.location_type == 1 ? wanted.location : current_device();
   if (!is_device(device) || bytes == 0 || bytes % kPage != 0) return kInvalidValue;
-  if (wanted.shareable != 0 && wanted.shareable != 1) return kNotSupported;  // no handles of a fabric
+  if (wanted.shareable != 0 && wanted.shareable != 1) return kNotSupported;  // no fabric handles
   begin_context(device);
   if (!take_bytes(device, bytes)) return kOutOfMemory;
   auto* made = make_handle<Physical>();
@@ -100,7 +100,7 @@ int retain(Handle* handle, Address address) {
   return kInvalidValue;
 }
 
-// What CUPTI hands its client: cuMemCreate_params and so on.
+// The parameters that CUPTI passes to its client: cuMemCreate_params and so on.
 struct CreateParameters {
   Handle* handle;
   size_t bytes;
@@ -184,7 +184,7 @@ TAPELENS_CUDA int cuMemGetAllocationPropertiesFromHandle(void* properties, Handl
   return kSuccess;
 }
 
-// Memory of a simulated GPU belongs to one process.
+// Memory of a simulated GPU cannot be shared between processes.
 TAPELENS_CUDA int cuMemExportToShareableHandle(void*, Handle, int, unsigned long long) {
   return unsupported(Unsupported::shared_memory);
 }

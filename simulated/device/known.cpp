@@ -1,4 +1,4 @@
-// What the probe finds of this library: simulated/known/known.h.
+// The interface for the probe: simulated/known/known.h.
 #include "simulated/known/known.h"
 
 #include <fcntl.h>
@@ -18,14 +18,14 @@ namespace {
 using Read = bool (*)(size_t bytes);
 Read g_read = nullptr;
 
-pid_t g_noted = 0;  // the process that has its file
+pid_t g_noted = 0;  // the process that has created its file
 char g_note[4096];
 
 void forget_note(int exit_code, void*) {
   if (exit_code == 0 && getpid() == g_noted) unlink(g_note);
 }
 
-// Tells the command line that this process read unknown values: TAPELENS_SIMULATED_READS.
+// Notes for the command line that this process read unknown values: TAPELENS_SIMULATED_READS.
 void note_read() {
   const pid_t process = getpid();
   if (__atomic_exchange_n(&g_noted, process, __ATOMIC_RELAXED) == process) return;

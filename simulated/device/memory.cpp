@@ -13,15 +13,15 @@ namespace tapelens::simulated {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kLargePage = size_t{2} << 20;  // of a GPU: what is larger begins at one, as the driver has it
+constexpr size_t kLargePage = size_t{2} << 20;  // of a GPU: larger ranges begin at such a page, as in the driver
 
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // of all that follows; no other lock is taken while it is held
-Range* g_ranges = nullptr;                            // in the order of their addresses
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // guards all that follows; a leaf lock
+Range* g_ranges = nullptr;                            // in address order
 size_t g_count = 0, g_room = 0;
 uint64_t g_used[kMostDevices];
 bool g_said_no_addresses = false;
 
-// The first range that begins behind the address.
+// The index of the first range that begins after the address.
 size_t behind(const void* address) {
   size_t low = 0, high = g_count;
   while (low < high) {
@@ -35,7 +35,7 @@ size_t behind(const void* address) {
   return low;
 }
 
-// The range that holds the address; null if there is none.
+// The range that contains the address; null if none.
 Range* holder(const void* address) {
   const size_t next = behind(address);
   if (next == 0) return nullptr;
@@ -43,8 +43,8 @@ Range* holder(const void* address) {
   return static_cast<const char*>(address) < range->begin + range->bytes ? range : nullptr;
 }
 
-// Makes it zero. Of what is large whole pages are given back, which costs nothing where nobody wrote; the ends are
-// shared with other blocks.
+// Zeroes the memory. For a large range, whole pages are returned to the system, which is free for untouched pages; the
+// ends share pages with other blocks.
 void clear(char* begin, size_t bytes) {
   if (bytes <= kKeptBytes) {
     std::memset(begin, 0, bytes);
@@ -58,7 +58,7 @@ void clear(char* begin, size_t bytes) {
   madvise(begin + before, bytes - before - after, MADV_DONTNEED);
 }
 
-// Of a part of a range of a GPU: its bytes of Range::known. Null where there are none.
+// The known flags of a part of a GPU's range. Null if the range has none.
 char* known_of(const Range& range, const void* memory, size_t bytes) {
   if (range.known == nullptr) return nullptr;
   const auto offset = static_cast<size_t>(static_cast<const char*>(memory) - range.begin);
@@ -96,7 +96,7 @@ char* map_memory(size_t bytes, size_t alignment) {
     }
     begin = aligned;
   }
-  madvise(begin, bytes, MADV_NOHUGEPAGE);  // a tensor of one element must not cost 2 MiB
+  madvise(begin, bytes, MADV_NOHUGEPAGE);  // a tensor with one element must not use 2 MiB
   return begin;
 }
 

@@ -1,5 +1,5 @@
-// The memory of the simulated GPUs: address ranges of this process, of which nothing is touched that nobody writes, and
-// the sum of each GPU, which cannot be more than it has.
+// The memory of the simulated GPUs: address ranges of this process, whose pages are untouched until the program writes
+// them, and the used bytes of each GPU, which cannot exceed its size.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 namespace tapelens::simulated {
 
 enum class Kind : uint8_t {
-  none,      // memory of the program that CUDA knows nothing of
+  none,      // memory of the program, unknown to CUDA
   device,    // of a GPU
   pooled,    // of a GPU, counted by its pool (runtime_pools.cpp)
   pinned,    // of the host, page-locked
-  managed,   // of both
-  reserved,  // an address range of the driver's virtual memory calls; `device` is who is mapped there
+  managed,   // of GPU and host
+  reserved,  // an address range of the driver's virtual memory calls; `device` is the GPU that is mapped there
 };
 
 struct Range {
@@ -21,41 +21,41 @@ struct Range {
   size_t bytes = 0;
   Kind kind = Kind::none;
   int device = 0;
-  bool is_ours = true;    // not memory of the program that was registered
-  char* known = nullptr;  // of a GPU: a byte for each of the range, not 0 where it is known (known.h)
+  bool is_ours = true;    // false: registered memory of the program
+  char* known = nullptr;  // for a GPU: one byte for each byte of the range, nonzero if known (known.h)
   void* pool = nullptr;   // kind pooled: runtime_pools.cpp
 
   bool is_on_device() const { return kind == Kind::device || kind == Kind::pooled || kind == Kind::reserved; }
 };
 
-// Address space with a range's alignment, zero until it is written. Null if the system has none.
+// Address space with a range's alignment, zero until written. Null if the system has none left.
 char* map_memory(size_t bytes, size_t alignment);
 
-// Counts `bytes` to what a GPU has in use; false, and nothing is counted, if it has no more.
+// Adds `bytes` to the GPU's used bytes; false, without a change, if it has no room.
 bool take_bytes(int device, uint64_t bytes);
 void give_bytes(int device, uint64_t bytes);
 uint64_t used_bytes(int device);
 
-// Ranges by their address. add_range() needs one that overlaps none.
+// Ranges by address. add_range() requires that the range overlaps no other.
 void add_range(const Range& range);
-// The range that holds the address; kind none if there is none.
+// The range that contains the address; kind none if no range does.
 Range find_range(const void* address);
-// Takes the range that begins at the address out; kind none if there is none.
+// Removes and returns the range that begins at the address; kind none if no range does.
 Range take_range(const void* address);
-// Of a range that is there: to which GPU it belongs now.
+// Sets the GPU of an existing range.
 void set_range_device(const void* address, int device);
 
-// cudaMalloc and cudaFree. An error of state.h.
+// cudaMalloc and cudaFree. Return an error of state.h.
 int allocate(int device, size_t bytes, void** memory);
 int release(void* memory);
 
-// Memory of a GPU that is handed out anew: zero, and unknown.
+// Prepares newly allocated GPU memory: zero, and unknown.
 void make_new(void* memory, size_t bytes);
 
-// What a copy or a fill on the device does here: see kKeptBytes. What goes to the host and is larger becomes zero.
+// Executes a device copy or fill of at most kKeptBytes. For a larger copy to the host, zeroes the destination.
 void copy(void* to, const void* from, size_t bytes);
-// Equal pieces one behind the other, one for each rank. If the next copy of this thread is into the piece of `own`, all
-// have what that has then.
+// Equal contiguous pieces, one per rank. If the next copy of this thread writes the piece `own`, all pieces get the
+// same content.
 struct Pieces {
   char* all;
   size_t bytes;

@@ -1,5 +1,5 @@
-// NCCL where every collective has already happened, and every rank holds what this one holds: one process is any rank
-// of any world. Small tensors (kKeptBytes) have the values that they would have then; larger ones are left as they are.
+// NCCL for one process that represents any rank of any world: every collective is already complete, and every rank has
+// the same data as this one. Small tensors (kKeptBytes) get the resulting values; larger ones do not change.
 #include "simulated/device/nccl.h"
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ using namespace tapelens::simulated;
 namespace {
 
 struct Communicator {
-  int size;  // 0: a part of another one, whose size nobody told
+  int size;  // 0: split from another communicator, with an unknown number of ranks
   int rank, device;
 };
 
@@ -90,7 +90,7 @@ void times_16(void* data, size_t count, int factor) {
   }
 }
 
-// What a sum over ranks that all hold the same is; of the other operations it is the same.
+// A sum over ranks that all have the same data. Other reductions leave the data unchanged.
 void reduce(void* data, size_t count, int type, int operation, const Communicator& of) {
   if (operation != 0 || of.size <= 1 || count * width(type) > kKeptBytes) return;
   switch (type) {
@@ -129,7 +129,7 @@ void reduce(void* data, size_t count, int type, int operation, const Communicato
   }
 }
 
-// Those that were made, for who asks later.
+// The existing communicators, for a later watcher.
 pthread_mutex_t g_made_mutex = PTHREAD_MUTEX_INITIALIZER;
 Communicator* g_made = nullptr;
 size_t g_made_count = 0;
@@ -155,13 +155,13 @@ void* make(int size, int rank) {
 
 thread_local int t_split_ranks = 0;  // 0: not known
 
-// A gather into a list is a group of broadcasts, one from each rank: what the others send is what this one does.
+// A gather into a list is a group of broadcasts, one from each rank. The other ranks send the same data as this one.
 struct Broadcast {
   void* to;
   size_t bytes;
   bool is_root;
 };
-// A gather to one rank is a group of receives from all others, an exchange of all with all one of sends and receives.
+// A gather to one rank is a group of receives from all others; an all-to-all is a group of sends and receives.
 struct Receive {
   char* to;
   size_t bytes;
@@ -195,15 +195,15 @@ class List {
   size_t count_ = 0, room_ = 0;
 };
 
-// Of the group that is open.
+// The members of the open group.
 thread_local List<Broadcast> t_broadcasts;
 thread_local List<Receive> t_receives;
 thread_local const void* t_sent_to_itself = nullptr;
 thread_local size_t t_sent_bytes = 0;
 thread_local int t_depth = 0;
 
-// A gather: PyTorch copies what this rank has into its own place among the others', when the group has ended. No pieces
-// where the places do not lie one behind the other, or somebody is left out.
+// A gather: when the group has ended, PyTorch copies this rank's data to its own place among the others'. Empty if the
+// places are not contiguous or a rank is missing.
 Pieces gathered() {
   if (t_receives.size() == 0) return {};
   const Receive& first = *t_receives.begin();
@@ -234,7 +234,7 @@ void end_group() {
   t_sent_to_itself = nullptr;
 }
 
-// Ranks of which it is known that they are there.
+// The minimum number of ranks that must exist.
 int known_size(const Communicator& of) { return of.size > 0 ? of.size : of.rank + 1; }
 
 }  // namespace
@@ -284,8 +284,8 @@ TAPELENS_CUDA int ncclCommInitAll(void** to, int count, const int*) {
   return 0;
 }
 
-// Which ranks go along only they know, and PyTorch (set_split_ranks); that those before this one do follows from its
-// number.
+// Only the other ranks and PyTorch know which ranks take part (set_split_ranks). This rank's number implies all ranks
+// before it.
 TAPELENS_CUDA int ncclCommSplit(void*, int color, int key, void** to, void*) {
   *to = nullptr;
   if (color < 0) return 0;  // NCCL_SPLIT_NOCOLOR
@@ -322,7 +322,7 @@ TAPELENS_CUDA int ncclCommGetAsyncError(void*, int* error) {
 }
 
 TAPELENS_CUDA int ncclRedOpCreatePreMulSum(int* operation, void*, int, int, void*) {
-  *operation = 5;  // one behind ncclNumOps: values stay
+  *operation = 5;  // one after ncclNumOps: values stay
   return 0;
 }
 
@@ -393,7 +393,7 @@ TAPELENS_CUDA int ncclReduceScatter(const void* from, void* to, size_t count, in
   return 0;
 }
 
-// Every rank sends the same: of each comes what this one sends to its own number.
+// Every rank sends the same: each one's contribution is this rank's own piece for its own number.
 TAPELENS_CUDA int ncclAlltoAll(const void* from, void* to, size_t count, int type, void* handle, void* stream) {
   count_node(stream);
   const size_t bytes = count * width(type);
@@ -414,7 +414,7 @@ TAPELENS_CUDA int ncclGather(const void* from, void* to, size_t count, int type,
   return communicator(handle).rank == root ? ncclAllGather(from, to, count, type, handle, stream) : 0;
 }
 
-// What another rank sends is not known: the receiver's memory stays as it is.
+// The data of another rank is unknown: the receiver's memory does not change.
 TAPELENS_CUDA int ncclSend(const void* from, size_t count, int type, int peer, void* handle, void* stream) {
   count_node(stream);
   if (t_depth > 0 && peer == communicator(handle).rank) {
@@ -431,6 +431,6 @@ TAPELENS_CUDA int ncclRecv(void* to, size_t count, int type, int peer, void* han
   return 0;
 }
 
-// Windows into the memory of other ranks: not simulated.
+// Windows into memory of other ranks: not simulated.
 TAPELENS_CUDA int ncclCommWindowRegister(void*, ...) { return 5; }  // ncclInvalidUsage
 TAPELENS_CUDA int ncclDevCommCreate(void*, ...) { return 5; }

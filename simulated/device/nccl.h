@@ -1,13 +1,13 @@
-// NCCL, where one process is the only rank that there is.
+// NCCL for a process that is the only existing rank.
 #pragma once
 
 namespace tapelens::simulated {
 
-// Of how many ranks the communicator is that this thread splits off of another next. NCCL itself is told a colour
-// alone, and counts who comes with it.
+// Sets the number of ranks of the communicator that this thread splits off next. NCCL itself only gets a color, and
+// counts the ranks with the same one.
 void set_split_ranks(int ranks);
 
-// known.h: watch_communicators. `made` is called under a lock for those that there are; it may make no communicator.
+// known.h: watch_communicators. Under a lock, `made` is called for existing communicators; it must not make one.
 using CommunicatorMade = void (*)(int device, int ranks);
 void watch_communicators(CommunicatorMade made);
 

@@ -1,4 +1,4 @@
-// NVML: the machine's GPUs, whatever CUDA_VISIBLE_DEVICES says. Without NVLink, fabric, and processes.
+// NVML: the machine's GPUs, regardless of CUDA_VISIBLE_DEVICES. Without NVLink, fabric, and processes.
 #include <cstdio>
 #include <cstring>
 
@@ -12,7 +12,7 @@ namespace {
 
 enum Nvml : int { kNvmlSuccess = 0, kNvmlInvalid = 2, kNvmlNotSupported = 3, kNvmlNotFound = 6, kNvmlSmall = 7 };
 
-// A handle is the ordinal and one: none is null.
+// A handle is the ordinal plus one, so that no handle is null.
 void* handle_of(int ordinal) { return reinterpret_cast<void*>(static_cast<uintptr_t>(ordinal) + 1); }
 int ordinal(void* handle) { return static_cast<int>(reinterpret_cast<uintptr_t>(handle)) - 1; }
 
@@ -33,7 +33,7 @@ void uuid_text(int of, char (&text)[64]) {
   }
 }
 
-// The GPU as CUDA numbers it; -1 if the process does not see it.
+// CUDA's number of the GPU; -1 if it is not visible to the process.
 int device_of(int of) {
   for (int device = 0; device < device_count(); ++device) {
     if (ordinal_of(device) == of) return device;
@@ -146,14 +146,14 @@ TAPELENS_CUDA int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count
 TAPELENS_CUDA int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, int*) { return kNvmlNotSupported; }
 TAPELENS_CUDA int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, void*) { return kNvmlNotSupported; }
 
-// From Hopper on a driver answers, here that the GPU is part of no fabric; PyTorch warns where it does not.
+// A driver supports this from Hopper on; here the GPU is in no fabric. PyTorch warns if a driver does not support it.
 TAPELENS_CUDA int nvmlDeviceGetGpuFabricInfoV(void*, void* fabric) {
   struct Fabric {
     unsigned version;
     unsigned char cluster[16];
     int status;
     unsigned clique;
-    unsigned char state;  // 0: there is none
+    unsigned char state;  // 0: no fabric
   };
   if (settings().major < 9) return kNvmlNotSupported;
   auto* told = static_cast<Fabric*>(fabric);

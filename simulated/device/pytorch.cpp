@@ -1,5 +1,5 @@
-// Functions of PyTorch's that its libraries find by name, through their procedure linkage tables and the tables of
-// virtual functions, so that these definitions take their place. Each calls the real one.
+// Functions of PyTorch that its libraries bind by symbol, in procedure linkage tables and virtual tables, so that these
+// definitions replace them. Each calls the real one.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kCuda = 1;  // c10::DeviceType
 
-// The real function: PyTorch's libraries are seldom in the scope of the whole process.
+// The real function: PyTorch's libraries are rarely in the global scope.
 void* real(const char* library, const char* name) {
   if (void* found = dlsym(RTLD_NEXT, name)) return found;
   void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -23,9 +23,9 @@ void* real(const char* library, const char* name) {
 
 }  // namespace
 
-// c10::reportMemoryUsageToProfiler(void*, int64_t, size_t, size_t, c10::Device): every block that PyTorch's allocator
-// hands out, and takes back (then `bytes` is negative). A Device is its type and its index, a byte each. What is handed
-// out again still holds what was there before, which no kernel will write over.
+// c10::reportMemoryUsageToProfiler(void*, int64_t, size_t, size_t, c10::Device): called for every block that PyTorch's
+// allocator allocates or frees (then `bytes` is negative). A Device is its type and its index, one byte each. A reused
+// block still has its old content, which no kernel will overwrite.
 TAPELENS_CUDA void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* memory, int64_t bytes, size_t allocated,
                                                                          size_t reserved, short device) {
   using Report = void (*)(void*, int64_t, size_t, size_t, short);
@@ -35,8 +35,7 @@ TAPELENS_CUDA void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* m
   if (report != nullptr) report(memory, bytes, allocated, reserved, device);
 }
 
-// c10d::TCPStore::waitForWorkers(): counts who has come, and waits until all have. With --simulate-world nobody else
-// will.
+// c10d::TCPStore::waitForWorkers(): waits until all workers have connected. With --simulate-world no others will.
 TAPELENS_CUDA void _ZN4c10d8TCPStore14waitForWorkersEv(void* store) {
   if (settings().world > 0) return;
   using Wait = void (*)(void*);
@@ -44,8 +43,8 @@ TAPELENS_CUDA void _ZN4c10d8TCPStore14waitForWorkersEv(void* store) {
     wait(store);
 }
 
-// ProcessGroupNCCL::split(store, ranks, options), of each of the two classes of this name: makes the communicator of a
-// group of this one's ranks. The result, an intrusive_ptr, is returned in memory that the caller brings.
+// ProcessGroupNCCL::split(store, ranks, options), for each of the two classes with this name: makes the communicator of
+// a group of this group's ranks. It returns an intrusive_ptr in memory of the caller.
 namespace {
 
 struct Ranks {  // std::vector<int>
@@ -55,7 +54,7 @@ struct Ranks {  // std::vector<int>
 void* split(const char* name, void* result, void* group, const void* store, const Ranks* ranks, const void* options) {
   using Split = void* (*)(void*, void*, const void*, const Ranks*, const void*);
   const auto split = reinterpret_cast<Split>(real("libtorch_cuda.so", name));
-  if (split == nullptr) abort();  // who called it has it
+  if (split == nullptr) abort();  // the caller belongs to this library
   set_split_ranks(static_cast<int>(ranks->end - ranks->begin));
   return split(result, group, store, ranks, options);
 }

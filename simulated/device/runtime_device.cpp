@@ -1,4 +1,4 @@
-// The CUDA runtime: devices, versions, errors, and the way to the driver's functions.
+// The CUDA runtime: devices, versions, errors, and look-up of driver functions.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -144,7 +144,7 @@ TAPELENS_CUDA int cuGetErrorString(int error, const char** text) {
   return find_error(error) != nullptr ? kSuccess : kInvalidValue;
 }
 
-// The newest form that is known here: since CUDA 12 everyone is compiled for the second one, where there are two.
+// Returns the newest known form: since CUDA 12 all programs are compiled for the second one, if there are two.
 static void* driver_function(const char* name) {
   char second[128];
   std::snprintf(second, sizeof(second), "%s_v2", name);

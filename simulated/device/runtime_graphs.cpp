@@ -1,5 +1,5 @@
-// The CUDA runtime: capture of streams into graphs. A graph knows how much was captured, and its launch does nothing,
-// as kernels do nothing.
+// The CUDA runtime: capture of streams into graphs. A graph counts its nodes, and its launch does nothing, as kernels
+// do nothing.
 #include <cstdlib>
 
 #include "simulated/device/state.h"
@@ -72,7 +72,7 @@ TAPELENS_CUDA int cudaGraphDestroy(void* graph) {
 TAPELENS_CUDA int cudaGraphGetNodes(void* graph, void** nodes, size_t* count) {
   const uint64_t all = static_cast<Graph*>(graph)->nodes;
   if (nodes != nullptr) {
-    for (size_t i = 0; i < *count; ++i) nodes[i] = nullptr;  // there is nothing to be asked of one
+    for (size_t i = 0; i < *count; ++i) nodes[i] = nullptr;  // nodes have no properties to query
   }
   *count = all;
   return kSuccess;
@@ -94,7 +94,7 @@ TAPELENS_CUDA int cudaGraphLaunch(void*, void* stream) {
 }
 TAPELENS_CUDA int cudaGraphUpload(void*, void*) { return kSuccess; }
 
-// Branches and loops of a graph depend on values that nobody has.
+// Conditional nodes depend on unknown values.
 TAPELENS_CUDA int cudaGraphConditionalHandleCreate(void*, void*, unsigned, unsigned) {
   return failed(unsupported(Unsupported::graph_branches));
 }
@@ -119,7 +119,7 @@ TAPELENS_CUDA int cudaUserObjectRelease(void* object, unsigned uses) {
   return kSuccess;
 }
 
-// With cudaGraphUserObjectMove the graph takes the caller's use over.
+// With cudaGraphUserObjectMove, the graph takes over the caller's reference.
 TAPELENS_CUDA int cudaGraphRetainUserObject(void* graph, void* object, unsigned uses, unsigned flags) {
   auto* retained = static_cast<UserObject*>(object);
   if ((flags & 1) == 0) __atomic_add_fetch(&retained->uses, static_cast<int64_t>(uses), __ATOMIC_RELAXED);

@@ -1,4 +1,4 @@
-// The CUDA runtime: kernels, which are not carried out, and the variables of their modules.
+// The CUDA runtime: kernels, which are not executed, and the variables of their modules.
 #include <cstdlib>
 #include <cstring>
 
@@ -19,20 +19,20 @@ struct Call {
   size_t shared;
   void* stream;
 };
-thread_local Call t_calls[8];  // kernels are called from the arguments of other calls, so seldom deeper than one
+thread_local Call t_calls[8];  // arguments of a call may call kernels, but rarely nested deeper
 thread_local unsigned t_depth = 0;
 
-// A __device__ or __constant__ variable: the program knows it by its shadow on the host.
+// A __device__ or __constant__ variable, which the program identifies by its host shadow.
 struct Variable {
   const void* shadow;
   size_t bytes;
-  void* memory;  // made when somebody asks for it
+  void* memory;  // allocated on first use
 };
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // of the variables
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // guards the variables
 Variable* g_variables = nullptr;
 size_t g_count = 0, g_room = 0;
 
-// Null if nobody registered it.
+// Null if it is not registered.
 void* memory_of(const void* shadow, size_t* bytes) {
   const Lock lock(g_mutex);
   for (size_t i = 0; i < g_count; ++i) {
@@ -50,7 +50,7 @@ int launched(void* stream) {
   return kSuccess;
 }
 
-// Blocks of a kernel that fit on a processor: by their threads and their shared memory, registers aside.
+// Number of blocks of a kernel that fit on a processor, by threads and shared memory, without registers.
 int blocks_that_fit(int threads, size_t shared) {
   const Settings& gpu = settings();
   if (threads <= 0) return 0;
@@ -60,8 +60,8 @@ int blocks_that_fit(int threads, size_t shared) {
   return static_cast<int>(blocks);
 }
 
-// The architecture whose code a GPU runs: 8.9 runs that of 8.6, since no PyTorch has code of its own for it, and CUB
-// refuses to sort for an architecture that it was not compiled for.
+// The architecture whose code a GPU runs: 8.9 runs code for 8.6. No PyTorch build has code for 8.9, and CUB refuses to
+// sort for an architecture that it was not compiled for.
 int architecture_of_code() {
   const auto own = static_cast<int>(10 * settings().major + settings().minor);
   return own == 89 ? 86 : own;
@@ -172,7 +172,7 @@ TAPELENS_CUDA int cudaFuncGetAttributes(void* to, const void*) {
   attributes.ptx = attributes.binary = architecture_of_code();
   attributes.most_dynamic_shared = 49152;
   attributes.carveout = -1;
-  std::memset(to, 0, 144);  // all of the struct, which only grew at its end
+  std::memset(to, 0, 144);  // the whole struct, to which later versions only append
   std::memcpy(to, &attributes, sizeof(attributes));
   return kSuccess;
 }
@@ -203,7 +203,7 @@ TAPELENS_CUDA int cuOccupancyMaxActiveClusters(int* clusters, void*, const void*
   return kSuccess;
 }
 
-// Kernels that a program loads: a library or module is a handle, and its kernels are others.
+// Kernels that a program loads: a library or module is a handle, and its kernels are separate handles.
 TAPELENS_CUDA int cudaLibraryLoadData(void** library, ...) {
   *library = handle_memory(16);
   return kSuccess;

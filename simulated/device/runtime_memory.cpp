@@ -11,7 +11,7 @@ using namespace tapelens::simulated;
 
 namespace {
 
-// Memory of the host that has a range: kind pinned or managed.
+// Host memory with a range: kind pinned or managed.
 int allocate_host(void** memory, size_t bytes, Kind kind) {
   *memory = nullptr;
   if (bytes == 0) return kSuccess;
@@ -24,7 +24,7 @@ int allocate_host(void** memory, size_t bytes, Kind kind) {
   return kSuccess;
 }
 
-// A copy of rows: what lies between them stays as it is.
+// A copy of rows, without the gaps between them.
 int copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t rows) {
   for (size_t row = 0; row < rows; ++row) {
     copy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
@@ -113,7 +113,7 @@ TAPELENS_CUDA int cudaPointerGetAttributes(void* to, const void* memory) {
   }
   if (range.kind != Kind::none) attributes.on_device = address;
   if (attributes.type != 2) attributes.on_host = address;
-  // CUDA 12 has 24 bytes of them, CUDA 13 more.
+  // 24 bytes in CUDA 12, more in CUDA 13.
   std::memcpy(to, &attributes, settings().cuda >= 13000 ? sizeof(attributes) : 24);
   return kSuccess;
 }
@@ -166,7 +166,7 @@ TAPELENS_CUDA int cudaMemset2DAsync(void* to, size_t pitch, int value, size_t wi
   return kSuccess;
 }
 
-// Memory of a simulated GPU belongs to one process.
+// Memory of a simulated GPU cannot be shared between processes.
 TAPELENS_CUDA int cudaIpcGetMemHandle(void*, void*) { return failed(unsupported(Unsupported::shared_memory)); }
 TAPELENS_CUDA int cudaIpcOpenMemHandle(void**, ...) { return failed(unsupported(Unsupported::shared_memory)); }
 TAPELENS_CUDA int cudaIpcCloseMemHandle(void*) { return failed(kNotSupported); }

@@ -1,5 +1,5 @@
-// The CUDA runtime: memory pools (cudaMallocAsync), one for each GPU and those that a program makes. A pool keeps what
-// is freed up to its threshold.
+// The CUDA runtime: memory pools (cudaMallocAsync), one for each GPU and those that a program makes. A pool keeps freed
+// memory up to its threshold.
 #include <sys/mman.h>
 
 #include <cstdlib>
@@ -14,13 +14,13 @@ using namespace tapelens::simulated;
 
 namespace {
 
-constexpr uint64_t kBlock = uint64_t{32} << 20;  // what the driver's pools grow by
+constexpr uint64_t kBlock = uint64_t{32} << 20;  // growth of the driver's pools
 constexpr uint64_t kRounding = 512;
 
 struct Pool {
   int device;
   bool is_begun;
-  uint64_t threshold;  // bytes that are kept when all is free
+  uint64_t threshold;  // bytes to keep when all is free
   uint64_t reserved, most_reserved, used, most_used;
 };
 
@@ -36,7 +36,7 @@ enum PoolAttribute : int {
   kMostUsed
 };
 
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // of the pools; memory.h's is taken while it is held
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // guards the pools; memory.h's lock is taken while it is held
 Pool g_pools[kMostDevices];
 
 Pool* pool_of(int device) {
@@ -53,14 +53,14 @@ void shrink(Pool* pool, uint64_t keep) {
   pool->reserved = wanted;
 }
 
-// As CUPTI names a pool and tells of it.
+// The state of a pool in CUPTI's terms.
 PoolNow now(const Pool* pool) { return {pool, pool->threshold, pool->reserved, pool->used}; }
 PoolNow now_locked(const Pool* pool) {
   const Lock lock(g_mutex);
   return now(pool);
 }
 
-// Counts to the pool; false if the GPU has no more.
+// Adds to the pool's bytes; false if the GPU has no room.
 bool take(Pool* pool, uint64_t bytes) {
   const Lock lock(g_mutex);
   if (pool->used + bytes > pool->reserved) {
@@ -144,7 +144,7 @@ TAPELENS_CUDA int cudaMemPoolTrimTo(void* pool, size_t keep) {
   return kSuccess;
 }
 
-// The begin of cudaMemPoolProps.
+// The start of cudaMemPoolProps.
 struct PoolProperties {
   int type, shareable, location_type, location;
 };
@@ -159,7 +159,7 @@ TAPELENS_CUDA int cudaMemPoolCreate(void** pool, const PoolProperties* propertie
   return kSuccess;
 }
 
-// Of a pool with memory that is handed out nothing is given back before that is; here its bytes are counted to the end.
+// CUDA keeps a pool until its memory is freed; here its bytes count until the process ends.
 TAPELENS_CUDA int cudaMemPoolDestroy(void* pool) {
   auto* of = static_cast<Pool*>(pool);
   if (of >= g_pools && of < g_pools + kMostDevices) return failed(kInvalidValue);
@@ -167,7 +167,7 @@ TAPELENS_CUDA int cudaMemPoolDestroy(void* pool) {
     const Lock lock(g_mutex);
     of->threshold = 0;
     shrink(of, 0);
-    if (of->used != 0) return kSuccess;  // it stays as long as the program
+    if (of->used != 0) return kSuccess;  // it lives as long as the program
   }
   tell_pool(PoolOperation::destroyed, of->device, {of});
   std::free(of);
@@ -220,7 +220,7 @@ TAPELENS_CUDA int cudaMemPoolSetAttribute(void* pool, int attribute, void* value
       break;
     case kMostReserved:
       of->most_reserved = of->reserved;
-      break;  // only to be reset
+      break;  // can only be reset
     case kMostUsed:
       of->most_used = of->used;
       break;

@@ -1,4 +1,4 @@
-// The CUDA runtime: streams and events. Whatever is asked of a stream has been done by the time of the answer.
+// The CUDA runtime: streams and events. Work on a stream is complete when the call returns.
 #include <cstdlib>
 
 #include "simulated/device/state.h"
@@ -67,7 +67,7 @@ TAPELENS_CUDA int cudaStreamAddCallback(void* stream, void (*callback)(void*, in
   return kSuccess;
 }
 
-// Of a graph it is a node, which no launch carries out.
+// In a graph it is a node, which no launch executes.
 TAPELENS_CUDA int cudaLaunchHostFunc(void* stream, void (*function)(void*), void* what) {
   if (is_capturing(stream_of(stream))) {
     count_node(stream);
@@ -102,8 +102,8 @@ TAPELENS_CUDA int cudaEventRecord(void* event, void* stream) { return cudaEventR
 TAPELENS_CUDA int cudaEventQuery(void*) { return kSuccess; }
 TAPELENS_CUDA int cudaEventSynchronize(void*) { return kSuccess; }
 
-// A millisecond for each launch, of whichever stream. By the host's clock a kernel would be so quick that Triton's
-// autotuning repeats it some ten thousand times, and what autotuning chooses would be chance.
+// One millisecond per launch, on any stream. By the host's clock kernels would be so fast that Triton's autotuning
+// repeats them about ten thousand times, and its choice would be random.
 TAPELENS_CUDA int cudaEventElapsedTime(float* milliseconds, void* from, void* to) {
   const auto *begin = static_cast<Event*>(from), *end = static_cast<Event*>(to);
   constexpr float kLeast = 0.001F;  // some programs divide by it

@@ -1,5 +1,5 @@
-// cuSOLVER and cuFFT: handles, and the workspaces that they ask for. What the real libraries ask for is not published:
-// here it is the size of the matrix or less, and nothing is solved. docs/simulated-gpu.md says so.
+// cuSOLVER and cuFFT: handles, and workspaces. The real libraries' workspace sizes are not published: here they are the
+// size of the matrix or less. Nothing is solved. docs/simulated-gpu.md describes this.
 #include <cstdlib>
 #include <cstring>
 
@@ -19,14 +19,14 @@ int end(void* what) {
   return 0;
 }
 
-// Elements: n x n.
+// Number of elements: n x n.
 int elements(int64_t n, int* to) {
   const int64_t square = n * n;
   *to = square < INT32_MAX ? static_cast<int>(square > 0 ? square : 1) : INT32_MAX;
   return 0;
 }
 
-// Bytes of n x n elements of cudaDataType: 16 at the most.
+// Bytes of n x n elements of cudaDataType: at most 16 each.
 int bytes(int64_t n, size_t* on_device, size_t* on_host) {
   *on_device = static_cast<size_t>(n > 0 ? n * n : 1) * 16;
   *on_host = 0;
@@ -44,7 +44,7 @@ TAPELENS_CUDA int cusolverDnDestroyGesvdjInfo(void* info) { return end(info); }
 TAPELENS_CUDA int cusolverDnCreateSyevjInfo(void** info) { return make(info); }
 TAPELENS_CUDA int cusolverDnDestroySyevjInfo(void* info) { return end(info); }
 
-// The functions of one type of elements, named by its letter: real and complex ones differ in some names only.
+// The functions for one element type, named by its letter: those for real and complex types differ in some names.
 #define TAPELENS_SOLVER(letter, q, syevd, syevj)                                                                      \
   TAPELENS_CUDA int cusolverDn##letter##potrf_bufferSize(void*, int, int n, void*, int, int* to) {                    \
     return elements(n, to);                                                                                           \

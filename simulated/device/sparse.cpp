@@ -1,5 +1,5 @@
-// cuSPARSE: descriptors, and the workspaces that it asks for: none, and what is not published is not guessed. Sparse
-// results have as many elements as their descriptor says, which is what was asked for or none.
+// cuSPARSE: descriptors, and workspaces of size 0, because the real sizes are not published. Sparse results have as
+// many elements as their descriptor says: the requested number, or 0.
 #include <cstdlib>
 #include <cstring>
 
@@ -116,7 +116,7 @@ TAPELENS_CUDA int cusparseXcsrgeam2Nnz(void*, int, int, void*, int, const int*, 
   return nothing(to);
 }
 TAPELENS_CUDA int cusparseXbsrsv2_zeroPivot(void*, void*, int* position) {
-  *position = -1;  // there is none
+  *position = -1;  // no zero pivot
   return 0;
 }
 TAPELENS_CUDA int cusparseXbsrsm2_zeroPivot(void*, void*, int* position) {

@@ -21,7 +21,7 @@ bool g_contexts[kMostDevices];
 thread_local int t_device = 0;
 thread_local int t_error = kSuccess;
 
-// As CUDA does: a list of ordinals or UUIDs, up to the first that there is not; what is empty is no GPU at all.
+// As in CUDA: a list of ordinals or UUIDs, up to the first invalid one; an empty list hides all GPUs.
 void see_devices(Process& process, const char* visible) {
   const int all = static_cast<int>(process.settings.count);
   if (visible == nullptr) {
@@ -33,7 +33,7 @@ void see_devices(Process& process, const char* visible) {
     int ordinal = -1;
     char* end = nullptr;
     if (std::strncmp(visible, "GPU-", 4) == 0) {
-      // The UUIDs that the device tells: the last digits are the ordinal.
+      // The device's UUIDs: the last digits are the ordinal.
       const char* stop = std::strchr(visible, ',');
       const size_t length = stop != nullptr ? static_cast<size_t>(stop - visible) : std::strlen(visible);
       end = const_cast<char*>(visible) + length;
@@ -51,7 +51,7 @@ void see_devices(Process& process, const char* visible) {
 void begin() {
   const char* text = std::getenv(kSettingsVariable);
   if (text == nullptr || !read(text, g_process.settings) || g_process.settings.count > kMostDevices) {
-    g_process.settings.count = 0;  // loaded without `tapelens`: a machine without a GPU
+    g_process.settings.count = 0;  // loaded without `tapelens`: no GPUs
   }
   see_devices(g_process, std::getenv("CUDA_VISIBLE_DEVICES"));
 }

@@ -1,5 +1,5 @@
-// What all of the device's functions share: the settings of the run, the GPU that a thread works on, its last error.
-// Everything here may be called by any thread at any time.
+// Shared by all of the device's functions: the settings of the run, a thread's current GPU, its last error. Any thread
+// may call any function at any time.
 #pragma once
 
 #include <pthread.h>
@@ -9,12 +9,13 @@
 
 #include "simulated/settings/settings.h"
 
-// A function of CUDA's libraries: C linkage, seen by the loader. Its parameters are CUDA's, enumerations as int.
+// A function of CUDA's libraries: C linkage, visible to the loader. Parameters are those of CUDA, with enumerations as
+// int.
 #define TAPELENS_CUDA extern "C" __attribute__((visibility("default")))
 
 namespace tapelens::simulated {
 
-// Of the runtime and of the driver, which agree on these (cudaError, CUresult).
+// Errors with the same number in the runtime and the driver (cudaError, CUresult).
 enum Error : int {
   kSuccess = 0,
   kInvalidValue = 1,
@@ -34,21 +35,21 @@ constexpr int kMostDevices = 64;
 
 const Settings& settings();
 
-// GPUs that this process sees: of the run's, those that CUDA_VISIBLE_DEVICES leaves.
+// Number of GPUs that this process sees: those of the run that CUDA_VISIBLE_DEVICES allows.
 int device_count();
 inline bool is_device(int device) { return device >= 0 && device < device_count(); }
-// Which of the machine's GPUs it is: for what tells of the machine (PCI, UUID, NVML).
+// Index among the machine's GPUs, for machine-wide properties (PCI, UUID, NVML).
 int ordinal_of(int device);
 
-// Of the calling thread.
+// For the calling thread.
 int current_device();
-int use_device(int device);  // kInvalidDevice if there is none
+int use_device(int device);  // kInvalidDevice if it does not exist
 // A GPU has a context from its first use on.
 void begin_context(int device);
 bool has_context(int device);
-void* context_of(int device);  // the driver's handle of it: its primary context, and there is no other
+void* context_of(int device);  // the driver's handle of its primary context, which is its only one
 
-// Remembers an error for cudaGetLastError(), and answers it.
+// Stores an error for cudaGetLastError(), and returns it.
 int failed(int error);
 int take_last_error();
 int last_error();
@@ -64,18 +65,18 @@ class Lock {
   pthread_mutex_t& mutex_;
 };
 
-// Zeroed memory for a handle; ends the process if there is none, as a driver would.
+// Zeroed memory for a handle; ends the process if memory runs out, as a driver does.
 void* handle_memory(size_t bytes);
 template <class T>
 T* make_handle() {
   return static_cast<T*>(handle_memory(sizeof(T)));
 }
 
-// One line on standard error, at most once for each `said`.
+// Prints one line to standard error, at most once for each `said`.
 void say_once(bool& said, const char* line);
 
-// For what the program asked for and cannot have: says so, and answers kNotSupported, of which PyTorch's message says
-// no more.
+// For unsupported requests of the program: prints the reason, and returns kNotSupported, for which PyTorch's message
+// gives no reason.
 enum class Unsupported : uint8_t { shared_memory, graph_branches };
 int unsupported(Unsupported what);
 

@@ -7,7 +7,7 @@
 namespace tapelens::simulated {
 namespace {
 
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // of the streams and their captures; taken while no other is held
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // guards streams and captures; taken while no other lock is held
 Stream* g_streams = nullptr;
 Stream g_own[kMostDevices];  // each GPU's own
 uint64_t g_last_stream = kMostDevices, g_last_capture = 0;

@@ -1,5 +1,5 @@
-// Streams, events and graphs. All work is done when it is asked for, so a stream has nothing in it; what matters is
-// which streams are being captured into a graph, since PyTorch's allocator asks that.
+// Streams, events and graphs. All work is executed immediately, so streams are empty. Only captures matter: PyTorch's
+// allocator queries which streams are being captured into a graph.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ struct UserObject {
 };
 
 struct Graph {
-  uint64_t nodes;         // kernels, copies and fills that were captured
-  UserObject** retained;  // lives as long as the graph
+  uint64_t nodes;         // number of captured kernels, copies and fills
+  UserObject** retained;  // live as long as the graph
   size_t retained_count;
 };
 
 struct Event {
   int device;
   bool recorded;
-  uint64_t launches;  // of the process, before it
-  uint64_t capture;   // in which capture; 0: none
+  uint64_t launches;  // of the process, before the event
+  uint64_t capture;   // the capture that it is in; 0: none
 };
 
 struct Stream {
@@ -34,25 +34,25 @@ struct Stream {
   int device;
   int priority;
   unsigned flags;
-  uint64_t capture;  // the capture that it is part of; 0: none
-  bool is_origin;    // where that began
-  Graph* graph;      // what it captures into
-  Stream* next;      // all that there are
+  uint64_t capture;  // the capture that it is in; 0: none
+  bool is_origin;    // the capture began here
+  Graph* graph;      // the target of the capture
+  Stream* next;      // in the list of all streams
 };
 
-// A handle of the program's: null, cudaStreamLegacy and cudaStreamPerThread are the current GPU's own stream.
+// A handle of the program: null, cudaStreamLegacy and cudaStreamPerThread are the current GPU's own stream.
 Stream* stream_of(void* handle);
 Stream* make_stream(unsigned flags, int priority);
 void end_stream(Stream* stream);
 
-// Captures. Both answer an error of state.h.
+// Captures. Both return an error of state.h.
 int begin_capture(Stream* stream, Graph* into);
 int end_capture(Stream* stream, Graph** graph);
 bool is_capturing(const Stream* stream);
-// Counts a kernel, copy or fill: for its graph too, if the stream is being captured.
+// Counts a kernel, copy or fill, also in the graph if the stream is being captured.
 void count_node(void* handle);
 void record(Event* event, Stream* stream);
-// A stream that waits for an event of a capture becomes part of it.
+// A stream that waits for an event of a capture joins the capture.
 void wait(Stream* stream, const Event* event);
 
 void end_graph(Graph* graph);

@@ -1,9 +1,9 @@
-// What the probe asks libtapelens_gpu.so, which it finds with dlsym(RTLD_DEFAULT, kKnownTable): what the run did that
-// PyTorch does not tell of.
+// The probe's interface to libtapelens_gpu.so, which it finds with dlsym(RTLD_DEFAULT, kKnownTable). It reports events
+// of a run that PyTorch does not report.
 //
-// Which bytes of the simulated GPUs' memory hold what they would hold on a GPU: those that a copy from the host or a
-// fill wrote, or an operator that was carried out on known bytes. All others are *unknown*. libtapelens_gpu.so keeps
-// count of them; the probe sees the operators.
+// A byte of a simulated GPU's memory is *known* if it has the value that it would have on a GPU: a copy from the host
+// or a fill wrote it, or an operator that was executed on known bytes. All other bytes are *unknown*.
+// libtapelens_gpu.so tracks them; the probe sees the operators.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ inline constexpr uint32_t kKnownVersion = 3;
 
 struct KnownTable {
   uint32_t version;  // kKnownVersion
-  // False for what is no memory of a GPU.
+  // False for memory that is not a GPU's.
   bool (*is_known)(const void* memory, size_t bytes);
   void (*set_known)(void* memory, size_t bytes, bool known);
-  // From now on called, on the thread that copies, for each copy to the host of bytes that are not all known. Answers
-  // whether the program reads them; without an answer every such copy is the program's.
+  // Registers a callback for each copy of bytes to the host that are not all known, on the copying thread. It returns
+  // whether the program reads them; without a callback every such copy counts as the program's.
   void (*watch_reads)(bool (*read)(size_t bytes));
-  // Called for each communicator of NCCL that is made, on the thread that makes it, and here for those that were made
-  // before: the GPU, as the process counts them, and of how many ranks the communicator is (0: not known).
+  // Registers a callback for each NCCL communicator, on the thread that makes it, and calls it for existing ones.
+  // `device`: the process's index of the GPU. `ranks`: the size of the communicator (0: not known).
   void (*watch_communicators)(void (*made)(int device, int ranks));
 };
 

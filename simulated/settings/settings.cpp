@@ -8,7 +8,7 @@
 namespace tapelens::simulated {
 namespace {
 
-// The one list of what is told, in its order: numbers separated by semicolons, the name behind the last of them.
+// The only list of the fields in the text, in order: numbers separated by semicolons, then the name.
 constexpr uint64_t Settings::*kNumbers[] = {
     &Settings::count,
     &Settings::world,

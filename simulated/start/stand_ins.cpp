@@ -15,7 +15,7 @@ namespace {
 
 using trace::Error;
 
-// A stub library of what the device's library does not have itself.
+// Writes a stub library with the functions that the device's library lacks.
 trace::Status write_stub(const std::string& path, stubs::StubLibrary library, const std::set<std::string>& of_device) {
   std::erase_if(library.functions, [&](const stubs::Function& function) { return of_device.contains(function.name); });
   library.needed = {kLibraryName};
@@ -36,7 +36,7 @@ trace::Result<StandIns> write_stand_ins(const TorchCuda& torch, const std::strin
 
   StandIns made;
   made.driver_folder = folder;
-  // Reached through a link: whatever the path of the installation is, the loader can be told of this one.
+  // By a link, so that the loader gets this path for any installation path.
   const std::string link = folder + "/" + kLibraryName;
   if (symlink(device.c_str(), link.c_str()) != 0) return Error{link + ": " + std::strerror(errno)};
   made.preloads.push_back(link);
@@ -51,7 +51,7 @@ trace::Result<StandIns> write_stand_ins(const TorchCuda& torch, const std::strin
   stubs::StubLibrary driver{"libcuda.so.1", {}, {}};
   for (const std::string& name : torch.of_driver) driver.functions.push_back({name, {}, false});
   wanted.push_back(std::move(driver));
-  // Of NVML only what is simulated: who misses a function there goes on without.
+  // Of NVML only the simulated functions: its users work without the others.
   wanted.push_back({"libnvidia-ml.so.1", {}, {}});
 
   for (stubs::StubLibrary& library : wanted) {

@@ -1,5 +1,5 @@
-// Libraries that take the place of CUDA's in a run: libtapelens_gpu.so, which has the functions whose answers matter,
-// and for each library of CUDA a stub library with all of its other functions.
+// Replacements for CUDA's libraries in a run: libtapelens_gpu.so with the functions whose results matter, and a stub
+// library for each CUDA library with all its other functions.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 namespace tapelens::simulated {
 
 struct StandIns {
-  std::vector<std::string> preloads;  // paths, in the order in which they are to be preloaded
-  std::string driver_folder;          // that has libcuda.so.1: where Triton looks for it
+  std::vector<std::string> preloads;  // paths, in the order of the preload list
+  std::string driver_folder;          // contains libcuda.so.1, for Triton
 };
 
-// Writes them into `folder`, which has to be there and empty. `device`: the path of libtapelens_gpu.so.
+// Writes them to `folder`, which must exist and be empty. `device`: the path of libtapelens_gpu.so.
 trace::Result<StandIns> write_stand_ins(const TorchCuda& torch, const std::string& device, const std::string& folder);
 
 }  // namespace tapelens::simulated

@@ -18,21 +18,21 @@ using trace::Error;
 using trace::ErrorKind;
 using trace::Result;
 
-// Libraries whose place is taken: their names up to `.so.`. Those that compile (libnvrtc, libnvJitLink) or that do
-// nothing without being asked to (libcusparseLt, libcufile, libnvshmem_host) stay.
+// Replaced libraries: their names up to `.so.`. Libraries that compile (libnvrtc, libnvJitLink), or that are only
+// active on request (libcusparseLt, libcufile, libnvshmem_host), stay.
 constexpr std::string_view kTaken[] = {"libcudart",   "libcublas", "libcublasLt", "libcufft", "libcusolver",
                                        "libcusparse", "libcurand", "libcupti",    "libcudnn", "libnccl"};
-// Without these no PyTorch with CUDA runs.
+// Every CUDA build of PyTorch needs these.
 constexpr std::string_view kWanted[] = {"libcudart", "libcublas", "libcublasLt", "libcudnn"};
 
-// "libcudart" of "libcudart.so.13"; empty for other files.
+// "libcudart" for "libcudart.so.13"; empty for other files.
 std::string_view stem_of(std::string_view file) {
   const size_t at = file.find(".so.");
   if (at == std::string_view::npos || file.find_first_not_of("0123456789", at + 4) != std::string_view::npos) return {};
   return file.substr(0, at);
 }
 
-// Where a PyTorch's CUDA libraries can be: beside it (PyPI's packages), in it, in the environment around it (conda).
+// The folders that may have a PyTorch's CUDA libraries: beside it (PyPI's packages), in it, in its environment (conda).
 std::vector<fs::path> folders_of(const fs::path& torch) {
   std::error_code error;
   std::vector<fs::path> folders = {torch / "lib"};
@@ -47,7 +47,7 @@ std::vector<fs::path> folders_of(const fs::path& torch) {
   return folders;
 }
 
-// What `name` is defined as in a header; nothing if it is not there.
+// The value of the macro `name` in a header; none if it is not defined.
 std::optional<uint64_t> defined(const fs::path& header, const std::string& name) {
   std::ifstream file(header);
   const std::string begin = "#define " + name + " ";
@@ -57,7 +57,7 @@ std::optional<uint64_t> defined(const fs::path& header, const std::string& name)
   return {};
 }
 
-// The value of `name` in torch/version.py, without its quotes: "13.2", "None"; empty if it is not there.
+// The value of `name` in torch/version.py, without its quotes: "13.2", "None"; empty if not found.
 std::string version_py(const fs::path& torch, const std::string& name) {
   std::ifstream file(torch / "version.py");
   for (std::string line; std::getline(file, line);) {
@@ -87,7 +87,7 @@ uint64_t nccl_version(const fs::path& library) {
   return major && minor && patch ? *major * 10000 + *minor * 100 + *patch : 0;
 }
 
-// "13.2" as CUDA tells it; 0 if it is no version.
+// "13.2" as CUDA's number; 0 if it is not a version.
 uint64_t cuda_version(const std::string& text) {
   unsigned major = 0, minor = 0;
   return std::sscanf(text.c_str(), "%u.%u", &major, &minor) == 2 ? uint64_t{major} * 1000 + minor * 10 : 0;

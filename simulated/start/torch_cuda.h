@@ -1,5 +1,5 @@
-// Which CUDA a PyTorch was built for, and where its libraries are: asked of the files of the package, nothing is
-// loaded.
+// The CUDA version that a PyTorch was built for, and its CUDA libraries, from the files of the package, without loading
+// them.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace tapelens::simulated {
 
 struct TorchCuda {
   std::string folder;                  // site-packages/torch
-  uint64_t cuda = 0;                   // 13020: as cudaRuntimeGetVersion tells it
-  uint64_t cudnn = 0;                  // 92600: as cudnnGetVersion
-  uint64_t nccl = 0;                   // 23007: as ncclGetVersion; 0: this PyTorch comes without
-  std::vector<std::string> libraries;  // paths of the libraries whose place is taken
-  std::vector<std::string> of_driver;  // functions of libcuda.so.1 that PyTorch links to
+  uint64_t cuda = 0;                   // 13020: as in cudaRuntimeGetVersion
+  uint64_t cudnn = 0;                  // 92600: as in cudnnGetVersion
+  uint64_t nccl = 0;                   // 23007: as in ncclGetVersion; 0: this PyTorch has no NCCL
+  std::vector<std::string> libraries;  // paths of the replaced libraries
+  std::vector<std::string> of_driver;  // functions of libcuda.so.1 that PyTorch links
 };
 
-// Errors are sentences for the user: a PyTorch without CUDA, one for ROCm, libraries that are not there.
+// Errors are sentences for the user: a PyTorch without CUDA or for ROCm, or missing libraries.
 trace::Result<TorchCuda> find_torch_cuda(const std::string& torch_folder);
 
 }  // namespace tapelens::simulated

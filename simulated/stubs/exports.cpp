@@ -21,7 +21,7 @@ namespace {
 using trace::Error;
 using trace::Result;
 
-// A mapped file. Whatever is asked of it is compared with its size first.
+// A mapped file. Every access is checked against its size.
 class Image {
  public:
   static Result<Image> of(const std::string& path) {
@@ -47,7 +47,7 @@ class Image {
   }
 
   uint64_t size() const { return size_; }
-  // A copy: nothing in the file has to be aligned.
+  // A copy, because nothing in the file needs to be aligned.
   template <class T>
   std::optional<T> at(uint64_t offset) const {
     if (offset > size_ || size_ - offset < sizeof(T)) return {};
@@ -55,7 +55,7 @@ class Image {
     std::memcpy(&value, data_ + offset, sizeof(T));
     return value;
   }
-  // The text from `offset` to its zero byte, which has to come before `end`.
+  // The text from `offset` to its zero byte, which must come before `end`.
   std::optional<std::string_view> text(uint64_t offset, uint64_t end) const {
     if (end > size_ || offset >= end) return {};
     const void* zero = std::memchr(data_ + offset, 0, end - offset);
@@ -69,15 +69,15 @@ class Image {
   uint64_t size_;
 };
 
-// `offset` + `more`, or what no file has.
+// `offset` + `more`, or on overflow an offset past every file.
 uint64_t behind(uint64_t offset, uint64_t more) { return offset > UINT64_MAX - more ? UINT64_MAX : offset + more; }
 
-// The tables that the dynamic segment names, as offsets in the file.
+// The tables of the dynamic segment, as offsets in the file.
 class Tables {
  public:
   explicit Tables(const Image& image) : image_(image) {}
 
-  // What is wrong with the file; empty if nothing is.
+  // Returns an error text; empty on success.
   std::string find() {
     const auto header = image_.at<Elf64_Ehdr>(0);
     if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return "is no shared library";
@@ -97,12 +97,12 @@ class Tables {
     return read_dynamic(*dynamic);
   }
 
-  // Of the dynamic string table.
+  // A text of the dynamic string table.
   std::optional<std::string> string(uint64_t offset) const {
     const auto text = image_.text(behind(strings_, offset), behind(strings_, string_bytes_));
     return text ? std::optional<std::string>(*text) : std::nullopt;
   }
-  // How many dynamic symbols there are: nobody writes that down, it follows from the hash table.
+  // The number of dynamic symbols. The file does not store it; it follows from the hash table.
   std::optional<uint64_t> symbol_count() const { return gnu_hash_ != 0 ? counted_by_gnu_hash() : counted_by_hash(); }
   std::optional<Elf64_Sym> symbol(uint64_t index) const {
     return image_.at<Elf64_Sym>(behind(symbols_, index * sizeof(Elf64_Sym)));
@@ -111,7 +111,7 @@ class Tables {
   std::optional<uint16_t> version(uint64_t index) const {
     return image_.at<uint16_t>(behind(versions_, index * sizeof(uint16_t)));
   }
-  // The nodes that the library defines, by their index; nothing if they are broken.
+  // The version nodes that the library defines, by index; none if they are invalid.
   std::optional<std::map<uint16_t, std::string>> nodes() const {
     std::map<uint16_t, std::string> nodes;
     for (uint64_t at = definitions_, left = definition_count_; at != 0 && left > 0; --left) {
@@ -119,7 +119,7 @@ class Tables {
       if (!node) return {};
       const auto name = image_.at<Elf64_Verdaux>(behind(at, node->vd_aux));
       auto text = name ? string(name->vda_name) : std::nullopt;
-      const bool is_library = (node->vd_flags & VER_FLG_BASE) != 0;  // no version of a function
+      const bool is_library = (node->vd_flags & VER_FLG_BASE) != 0;  // the library itself, not a version of a function
       if (!text || (text->empty() && !is_library)) return {};
       if (!is_library) nodes[node->vd_ndx] = std::move(*text);
       if (node->vd_next == 0) break;
@@ -132,7 +132,7 @@ class Tables {
   std::vector<std::string> needed;
 
  private:
-  // The offset of an address; 0, which no table has, if it is not loaded from the file.
+  // The file offset of an address; 0, which no table has, if it is not loaded from the file.
   uint64_t offset(uint64_t address) const {
     for (const Elf64_Phdr& segment : loaded_) {
       if (address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) {
@@ -216,7 +216,7 @@ class Tables {
       if (!begin) return {};
       last = std::max<uint64_t>(last, *begin);
     }
-    if (last < *first) return *first;  // nothing is defined
+    if (last < *first) return *first;  // no symbol is defined
     for (;; ++last) {
       const auto hash = image_.at<uint32_t>(behind(chain_table, 4 * (last - *first)));
       if (!hash) return {};
@@ -240,7 +240,7 @@ bool is_exported(const Elf64_Sym& symbol) {
   return (binding == STB_GLOBAL || binding == STB_WEAK) && (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
 }
 
-// What is wrong with the symbols; empty if nothing is.
+// Returns an error text; empty on success.
 std::string read_symbols(const Tables& tables, Exports& exports) {
   const auto count = tables.symbol_count();
   const auto nodes = tables.nodes();

@@ -39,7 +39,7 @@ struct Bytes : std::string {
   void align(uint64_t to) { resize((size() + to - 1) / to * to, '\0'); }
 };
 
-// Each text once, by its offset.
+// A string table without duplicates, by offset.
 class Strings {
  public:
   uint32_t operator()(const std::string& text) {
@@ -69,8 +69,7 @@ uint32_t sysv_hash(std::string_view name) {
   return hash;
 }
 
-// What the table of symbols has, in the order in which the hash table wants it: the functions, and the counters as the
-// last index.
+// The symbol table's order, which the hash table requires: the functions, and the counters at the last index.
 struct Order {
   uint32_t buckets = 1;
   std::vector<uint32_t> indices, hashes;  // of symbol 1 and further
@@ -109,7 +108,7 @@ std::string hash_table(const Order& order) {
   return table;
 }
 
-// The version nodes that functions name, by index: 1 is the library itself.
+// The version nodes of the functions, by index: 1 is the library itself.
 std::vector<std::string> nodes_of(const StubLibrary& library) {
   std::vector<std::string> nodes;
   for (const Function& function : library.functions) {
@@ -138,7 +137,7 @@ std::string node_table(const std::vector<std::string>& nodes, Strings& strings) 
   return table;
 }
 
-// Where each section is in memory, which is also where it is in the file.
+// The address of each section, which equals its file offset.
 struct Extent {
   uint64_t address = 0, bytes = 0;
 };
@@ -147,7 +146,7 @@ using Extents = Extent[kSections];
 std::string code(size_t count, uint64_t text, uint64_t counters) {
   Bytes bytes;
   for (size_t i = 0; i < count; ++i) {
-    const uint64_t next = text + i * kCode + 10;  // the instruction behind incl
+    const uint64_t next = text + i * kCode + 10;  // the instruction after incl
     bytes.append("\xf3\x0f\x1e\xfa\xff\x05", 6);
     bytes.put(static_cast<int32_t>(counters + 4 * i - next));
     bytes.append("\x31\xc0\xc3\xcc\xcc\xcc", 6);
@@ -238,7 +237,7 @@ void put_segments(Bytes& file, const Extents& extents) {
   file.put(segment(PT_GNU_STACK, PF_R | PF_W, 0, 0, 0, 16));
 }
 
-// The linker wants sections, the loader does not.
+// Linkers need sections, loaders do not.
 void put_sections(Bytes& file, const Extents& extents, size_t nodes) {
   struct Kind {
     const char* name;
@@ -315,8 +314,8 @@ std::string stub_library(const StubLibrary& library) {
   const Order order(library.functions);
   const std::vector<std::string> nodes = nodes_of(library);
   Extents extents{};
-  // Strings are entered as the tables are made; how large a table is does not depend on where another one is, so all
-  // are made once for their sizes and once for good.
+  // Strings are added while the tables are made. A table's size does not depend on another table's position, so a first
+  // pass computes the sizes and a second pass the content.
   Strings strings;
   const std::string hash = hash_table(order), versions = nodes.empty() ? "" : version_table(library, order, nodes);
   const std::string node_bytes = node_table(nodes, strings);
@@ -333,7 +332,7 @@ std::string stub_library(const StubLibrary& library) {
   lay(kStrings, strings.bytes.size(), 1);
   lay(kVersions, versions.size(), 2);
   lay(kNodes, node_bytes.size(), 8);
-  lay(kText, std::max<size_t>(library.functions.size(), 1) * kCode, kPage);  // no segment is empty
+  lay(kText, std::max<size_t>(library.functions.size(), 1) * kCode, kPage);  // segments must not be empty
   lay(kDynamic, dynamic_bytes, kPage);
   lay(kCounters, 4 * library.functions.size(), 8);
 
