@@ -1,4 +1,5 @@
-// What an allocator's settings are worth and what would make a run fit, of a small recording whose answers are known.
+// Advice on allocator settings, and on settings that would make a run fit. The recording is small and the answers are
+// known.
 #include <gtest/gtest.h>
 
 #include "analyzer/advise/advice.h"

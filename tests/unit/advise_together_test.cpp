@@ -18,7 +18,7 @@ using testing::kCpu;
 using testing::ProcessBuilder;
 using testing::Random;
 
-// A forward whose operators save some of what they read and made, and a backward that releases it.
+// A forward whose operators save some of their inputs and results, and a backward that releases the saves.
 struct Recorded : ProcessBuilder {
   std::vector<AllocationId> all;
   std::vector<SaveId> saves;
@@ -63,7 +63,7 @@ struct Recorded : ProcessBuilder {
     done();
   }
 
-  // What a check could emit: saves that go, with something there instead; copies; tensors that end sooner.
+  // A change that a check could emit: removed saves with a replacement, copies, tensors that end earlier.
   WhatIf change(Random& random) const {
     WhatIf change;
     for (const SaveId save : saves) {

@@ -1,4 +1,4 @@
-// What a recording says of a run with an activation memory budget, from spools that are made up.
+// Reads the results of a run with an activation memory budget from synthetic spools.
 #include <gtest/gtest.h>
 
 #include "analyzer/budget/reading.h"

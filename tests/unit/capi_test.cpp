@@ -1,5 +1,5 @@
-// libtapelens: what its streams hold is what the recording has, readers may take and release as they like, and a file
-// that nobody vouches for is an error or tables that can be read.
+// libtapelens: streams have the same content as the recording, readers may take and release arrays in any order, and an
+// untrusted file is an error or yields readable tables.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -275,7 +275,7 @@ TEST_F(CApi, ReportsAreThoseOfTheCommandLine) {
   }
 }
 
-// What CPython does with a capsule, as far as it matters here.
+// The part of CPython's capsule handling that the test needs.
 struct FakeCapsule {
   void* pointer;
   std::string name;

@@ -150,7 +150,7 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
     at({{line, function}}, is_free, name);
     return stack_;
   }
-  // What `ask` answers about the program.
+  // The answer of `ask` about the program.
   template <class Ask>
   auto asked(const std::string& program, Ask ask) {
     std::ofstream(root_ / "train.py", std::ios::binary) << program;
@@ -195,7 +195,7 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
   StackId stack_{};
   std::set<uint32_t> free_;
   int64_t time_ = 10;
-  bool is_recorded_ = true;  // what the file held
+  bool is_recorded_ = true;  // whether the recording has the source file's content
 };
 
 TEST_F(Patching, AFileThatMayNotBeTheOneThatRanIsLeftAlone) {

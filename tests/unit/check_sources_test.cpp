@@ -27,7 +27,8 @@ class SourceTrees : public ::testing::Test, protected testing::ProcessBuilder {
   }
   ~SourceTrees() override { fs::remove_all(root_); }
 
-  // The tree for one who stands in `current`, and what the program is called there; its root below root_.
+  // The source tree for the working directory `current`, and the program's path in the tree. The root is relative to
+  // root_.
   std::string tree(const fs::path& recording, const fs::path& current) {
     const SourceTree found = source_tree_of(text, source_trees(recording, root_ / current));
     return found.root.lexically_relative(root_).string() + ": " +

@@ -1,4 +1,4 @@
-// `--apply` of record and run: what the command is told, what is refused, and the closing line.
+// `--apply` of record and run: the settings that the command receives, refused arguments, and the closing line.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>

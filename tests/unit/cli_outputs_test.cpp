@@ -1,4 +1,4 @@
-// Every command that writes a file: what it replaces, what it refuses, where it streams, and the mode of what it makes.
+// Every command that writes a file: replaced files, refused paths, streams, and the mode of new files.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -43,7 +43,7 @@ std::vector<Case> all_cases() {
   }
   for (const char* format : {"text", "json", "markdown", "sarif", "junit", "github"}) {
     cases.push_back({{"check", "run.tapelens", "--budget", "peak<=1MiB", "--format", format}});
-    if (std::string(format) == "github") continue;  // of what passes it has not a word
+    if (std::string(format) == "github") continue;  // the format has no output for limits that hold
     cases.push_back({{"check", "run.tapelens", "--baseline", "memory.json", "--format", format},
                      "-o",
                      true,
@@ -102,7 +102,7 @@ class Outputs : public testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return here(words);
   }
-  // Of a command whose own verdict may be 1.
+  // True for a command whose verdict may be exit code 1.
   static bool is_fine(const Outcome& outcome) { return outcome.exit_code == 0 || outcome.exit_code == 1; }
   void expect_refused(const Outcome& outcome, const std::string& why, const std::string& what) {
     EXPECT_EQ(outcome.exit_code, 2) << what << ": " << outcome.err;

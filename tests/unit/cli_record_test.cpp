@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The binary beside a preload library that does nothing, in a tree of its own (CMake made it).
+// The binary beside a preload library without functions, in a separate tree that CMake made.
 Words record(const Words& command, const Words& options = {}) {
   Words words = {TAPELENS_TEST_TREE "/bin/tapelens", "record"};
   words.insert(words.end(), options.begin(), options.end());

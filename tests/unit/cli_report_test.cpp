@@ -84,7 +84,7 @@ TEST_F(Reporting, StrictIsExitCode4WhenDataWasLostAndWinsOverTheGate) {
   EXPECT_EQ(report({"--strict"}).exit_code, 0);
   here({"record", "--quiet", "--", TAPELENS_TEST_WRITER, "--die"});
   EXPECT_EQ(report({"--strict", "--fail-above", "1"}).exit_code, 4);
-  // What was recorded is above, which is certain; or not, which says nothing of the rest.
+  // A recorded peak above the limit is certain. A recorded peak below it is inconclusive, because data was lost.
   EXPECT_EQ(report({"--fail-above", "1"}).exit_code, 1);
   const Outcome below = report({"--fail-above", "8GiB"});
   EXPECT_EQ(below.exit_code, 4);

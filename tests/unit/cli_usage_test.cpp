@@ -1,4 +1,4 @@
-// What the command line says when asked, and when it does not understand.
+// Help texts of the command line, and errors for wrong arguments.
 #include <gtest/gtest.h>
 
 #include <regex>

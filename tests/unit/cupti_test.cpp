@@ -16,7 +16,7 @@
 namespace tapelens::cupti {
 namespace {
 
-// What the made-up CUPTI is asked to do, and what it was asked.
+// The fake CUPTI: its behaviour, and the calls that it received.
 struct Fake {
   uint32_t version = 130200;
   Result subscribed = Result::success, registered = Result::success, enabled = Result::success;
@@ -284,7 +284,7 @@ TEST_F(CuptiSession, GivingWayLeavesCuptiAsItWas) {
   EXPECT_GT(g_fake.period, 0U);
   append(g_fake.waiting, memory(Operation::allocation, 5, 5));
   EXPECT_TRUE(give_way());
-  EXPECT_EQ(told_.all.size(), 1U);  // what waited is told
+  EXPECT_EQ(told_.all.size(), 1U);  // the waiting record was delivered
   EXPECT_EQ(g_fake.subscribers, 0);
   EXPECT_TRUE(g_fake.activities.empty());
   EXPECT_TRUE(g_fake.functions.empty());
@@ -293,7 +293,7 @@ TEST_F(CuptiSession, GivingWayLeavesCuptiAsItWas) {
   EXPECT_FALSE(give_way());
   std::vector<uint8_t> late;
   append(late, memory(Operation::allocation, 6, 6));
-  give(late);  // a buffer that CUPTI still had: it is freed, and nothing is told
+  give(late);  // a buffer that CUPTI still had: freed without a notification
   EXPECT_EQ(told_.all.size(), 1U);
 }
 
@@ -344,7 +344,7 @@ TEST_F(CuptiSession, WhatPoolsHaveIsToldWithEachActivity) {
   ASSERT_EQ(begin(functions(), told_), "");
   std::vector<uint8_t> records;
   append(records, in_pool(MemoryKind::device, 0xa, 1000, 64));
-  append(records, in_pool(MemoryKind::pinned, 0xb, 1000, 64));  // of the host
+  append(records, in_pool(MemoryKind::pinned, 0xb, 1000, 64));  // host memory
   MemoryActivity imported = in_pool(MemoryKind::device, 0xc, 1000, 64);
   imported.pool.type = 2;  // another process has it
   append(records, imported);
@@ -407,7 +407,7 @@ TEST_F(CuptiSession, OfOlderVersionsPoolsAreNotKnown) {
 
 // ---- callbacks
 
-// A call of CUDA from its begin to its end, as CUPTI tells of it.
+// A CUDA call from begin to end, as CUPTI reports it.
 void call(Domain domain, uint32_t function, const void* parameters, uint32_t number, int result = 0) {
   uint64_t between = 0;
   CallbackData data{};
@@ -423,9 +423,9 @@ void call(Domain domain, uint32_t function, const void* parameters, uint32_t num
 
 TEST_F(CuptiSession, CallsAreToldOnTheirThreadAsTheyBegin) {
   ASSERT_EQ(begin(functions(), told_), "");
-  call(Domain::runtime, 20, nullptr, 5);  // cudaMalloc: what it handed out is an activity
+  call(Domain::runtime, 20, nullptr, 5);  // the cudaMalloc of function 20: an activity record has its memory
   call(Domain::driver, 243, nullptr, 5);
-  call(Domain::runtime, kMemCreate, nullptr, 6);  // the runtime has numbers of its own
+  call(Domain::runtime, kMemCreate, nullptr, 6);  // the runtime API has a separate numbering
   EXPECT_EQ(told_.calls, (std::vector<uint32_t>{5, 5, 6}));
   EXPECT_TRUE(told_.physical.empty());
 }
@@ -455,7 +455,7 @@ TEST_F(CuptiSession, PhysicalMemoryIsToldAsCallsSucceed) {
   EXPECT_EQ(all[0].bytes, 4096U);
   EXPECT_EQ(all[0].device, 2U);
   EXPECT_EQ(all[0].call, 3U);
-  EXPECT_EQ(all[0].library, "");  // there is no library of CUDA's on the stack
+  EXPECT_EQ(all[0].library, "");  // no CUDA library is on the stack
   EXPECT_EQ(all[1].change, Change::mapped);
   EXPECT_EQ(all[1].handle, handle);
   EXPECT_EQ(all[1].address, 0x9000U);

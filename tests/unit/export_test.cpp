@@ -1,4 +1,4 @@
-// Exports of small recordings, read back: what they say adds up to what the report says.
+// Exports small recordings, reads them back, and compares the sums with the report.
 #include "analyzer/export/export.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ trace::Recording opened(const std::string& path) {
   return std::move(*recording);
 }
 
-// What is written; fails the test if it is not.
+// The exported content. The test fails if the export fails.
 std::string exported(const trace::Recording& recording, std::string_view to, const Wanted& wanted = {}) {
   const TestFolder folder;
   const std::string path = folder / "out";

@@ -1,4 +1,4 @@
-// What a recording says of whether its run fitted, from spools that are made up.
+// Reads from synthetic spools whether a run fits.
 #include <gtest/gtest.h>
 
 #include "analyzer/fit/reading.h"

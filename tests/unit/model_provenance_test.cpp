@@ -1,4 +1,4 @@
-// Who called, made, read, copied and wrote what.
+// Provenance of tensors: calls, creation, reads, copies, writes.
 #include <gtest/gtest.h>
 
 #include "analyzer/model/provenance.h"

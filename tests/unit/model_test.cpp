@@ -1,4 +1,4 @@
-// The model: what is derived from the columns of a process.
+// Columns that the model derives from the columns of a process.
 #include <gtest/gtest.h>
 
 #include "analyzer/model/attribution.h"

@@ -1,5 +1,5 @@
-// Sealed files whose checksums are right and whose content is nonsense: loading says what is wrong, and whatever it
-// lets through can be analysed and rendered without reading outside of a column.
+// Sealed files with correct checksums and nonsensical content. Loading reports the error, or analysis and rendering of
+// the result stay within the bounds of the columns.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -58,7 +58,7 @@ void write_nonsense(const std::string& path, uint32_t seed) {
   Nonsense n(writer, seed);
   constexpr size_t kRows = 12;
   constexpr uint64_t kId = kRows + 1;
-  // What is shared is right, so that most of the files get past it.
+  // Shared tables are valid, so that loading gets past them in most files.
   n.put(column<table::StringBytes>.byte, {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'});
   n.put(column<table::Strings>.bytes, std::vector<uint32_t>(kRows, 1));
   n.table(kRows, kId, column<table::Frames>.file, column<table::Frames>.function, column<table::Frames>.line);

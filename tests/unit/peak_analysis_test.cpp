@@ -1,5 +1,5 @@
-// What is worked out of a process once: that every part is what it is when it is made alone, that it is made once, by
-// whichever thread asks first, and the bytes kept for the backward.
+// Cached results of a process: each part equals the part computed alone, and is computed once, by the first thread that
+// requests it. Also the bytes kept for the backward.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -17,7 +17,7 @@ using trace::SegmentChange;
 using trace::SpoolBuilder;
 
 struct Loaded {
-  // A process that ran no operator is no training.
+  // A process without operators does not count as a training.
   explicit Loaded(SpoolBuilder& b) : sealed(b.op("aten::empty").end_op().seal_all()) {
     text = load_text(sealed.recording);
     process = load_process(sealed.recording, text, trace::ProcessIndex{0});

@@ -1,4 +1,4 @@
-// Memory outside of PyTorch's allocator, from the spool to what a report says of it.
+// Memory outside of PyTorch's allocator, from the spool to the report.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,10 +65,10 @@ TEST(Outside, IsByLibraryThenAndAtMost) {
 
 TEST(Outside, SegmentsOfPyTorchAreNot) {
   SpoolBuilder b;
-  // The driver's allocation is told before the segment, after it, and late; an address is used again by others.
+  // The driver's allocation arrives before the segment, after it, or late. A later allocation reuses an address.
   b.outside(kTaken, 0x100000, 4096, "/lib/libc10_cuda.so").segment(SegmentChange::allocated, 0x100000, 4096);
   b.segment(SegmentChange::allocated, 0x200000, 8192).outside(kTaken, 0x200000, 8192, "/lib/libc10_cuda.so");
-  // Pieces of an expandable segment: whatever lies in one.
+  // Allocations inside mapped pieces of an expandable segment.
   b.segment(SegmentChange::mapped, 0x800000, 0x4000).outside(kTaken, 0x801000, 0x1000, "");
   for (int i = 0; i < 50; ++i) b.op("aten::relu").end_op();
   b.segment(SegmentChange::freed, 0x100000, 4096).outside(kGiven, 0x100000, 4096, "");
@@ -170,7 +170,7 @@ TEST(Outside, PhysicalMemoryOfPyTorchsExpandableSegmentsIsNot) {
   b.physical({.change = VirtualChange::created, .handle = 1, .bytes = 0x200000, .library = "/lib/libc10_cuda.so"});
   b.physical({.change = VirtualChange::mapped, .handle = 1, .address = 0x800000});
   b.segment(SegmentChange::mapped, 0x800000, 0x400000);
-  // Somebody else's, beside it, and one that is mapped nowhere.
+  // A mapped and an unmapped allocation of another library.
   b.physical({.change = VirtualChange::created, .handle = 2, .bytes = 50, .library = "/lib/libnccl.so.2"});
   b.physical({.change = VirtualChange::mapped, .handle = 2, .address = 0xc00000});
   b.physical({.change = VirtualChange::created, .handle = 3, .bytes = 6, .library = "/lib/libnccl.so.2"});
@@ -194,7 +194,7 @@ TEST(Outside, PhysicalMemoryIsOfTheDeviceItWasMadeOn) {
   EXPECT_EQ(l.outside(kNever, "cuda:1")->peak, Bytes{5});
 }
 
-// ---- whence
+// ---- origin of an allocation
 
 TEST(Outside, TheFirstThatWasAskedForInAnOperatorNamesIt) {
   SpoolBuilder b;
@@ -252,7 +252,7 @@ TEST(Outside, WithoutPoolsNothingIsSaidOfThem) {
   EXPECT_FALSE(Loaded(b).outside()->pools);
 }
 
-// Whatever the order in which they are told, each with its age: what it would be in order.
+// Events in any order, each with its age, give the result of the events in order of time.
 TEST(Outside, TheOrderInWhichItIsToldDoesNotMatter) {
   std::mt19937 random(3);
   for (int round = 0; round < 100; ++round) {
@@ -283,7 +283,7 @@ TEST(Outside, TheOrderInWhichItIsToldDoesNotMatter) {
     for (int i = 0; i < 100; ++i) b.op("aten::relu").end_op();
     const uint64_t begin = b.now();
     for (size_t place = 0; place < told.size(); ++place) {
-      // All happened before any was told, at moments 0, 1, 2, ... before `begin`.
+      // All events happened before the first was recorded, at times 0, 1, 2, ... before `begin`.
       const Happened& one = all[told[place]];
       const uint64_t age = b.now() - begin + (all.size() - told[place]);
       b.outside(one.change, one.address, one.bytes, "a", "cuda:0", age);

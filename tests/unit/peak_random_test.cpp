@@ -71,7 +71,7 @@ bool on(const Process& p, uint32_t id, DeviceId device) {
          p.allocations.origin[AllocationId{id}] == Origin::allocator;
 }
 
-// What is alive after the first `count` events.
+// Allocations alive after the first `count` events.
 std::set<uint32_t> alive(const Random& r, size_t count, DeviceId device) {
   std::set<uint32_t> out;
   for (size_t i = 0; i < count; ++i) {

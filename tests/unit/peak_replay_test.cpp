@@ -1,4 +1,4 @@
-// What-if: allocations end with their last keeper, each counts once, and the curve is what a naive recount says.
+// What-if replays: allocations end with their last holder, each counts once, and the curve equals a naive recount.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -123,9 +123,9 @@ TEST(Replay, WhatIsThereInsteadCountsWhereItIsInsteadOfSomething) {
   const World world(chain);
   const WhatIf::Extra mask{chain.y, {Time{28}, Time{130}}, Bytes{7}};
   EXPECT_EQ(world.without(WhatIf{{chain.by_relu, chain.by_conv}, {}, {}, {mask}}).peak, Bytes{707});
-  // The conv keeps y: there is no mask beside it.
+  // The conv keeps y, so no mask is added.
   EXPECT_EQ(world.without(WhatIf{{chain.by_conv}, {}, {}, {mask}}).peak, Bytes{750});
-  // In an interval without an event it is there beside what is.
+  // In an interval without an event, the extra bytes add to the live bytes.
   EXPECT_EQ(world.without(WhatIf{{}, {}, {}, {{{}, {Time{106}, Time{107}}, Bytes{9}}}}).peak, Bytes{759});
 }
 
@@ -306,8 +306,8 @@ TEST(Replay, IsWhatARecountSays) {
     const Process& p = r.b.process;
     const World world(r.b);
     const auto outcome = world.without(r.change);
-    // Every moment at which anything begins or ends, and what is alive then. Ends come before begins; what is there
-    // instead is there beside what was alive when it came.
+    // Checks the live bytes at every begin and end. Ends come before begins. Extra bytes add to the bytes that were
+    // alive when they began.
     std::map<int64_t, int64_t> most_at;
     std::vector<std::pair<int64_t, int64_t>> steps;
     for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {

@@ -1,4 +1,5 @@
-// Requests of a recording on the model of the allocator: what is exact, what is not, and what other settings reserve.
+// Replays a recording's requests on the allocator model: exact results, inexact results, and reserved bytes under other
+// settings.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -99,7 +100,7 @@ struct Small {
   }
 };
 
-// Gives back what is cached, and reserves a larger segment: before the operator that asks, or within it.
+// Frees cached segments and reserves a larger one, before the operator or within it.
 DeviceRequests given_back(const char* op, bool is_within) {
   SpoolBuilder b;
   const auto gives_back = [&] { b.segment(SegmentChange::freed, kBase, 40 * kMiB); };

@@ -1,4 +1,4 @@
-// How DTensors are spread, from what the recorder told of each; what it did not tell so is left out.
+// Placements of DTensors as the recorder wrote them. Malformed entries are ignored.
 #include <gtest/gtest.h>
 
 #include "analyzer/peak/analysis.h"

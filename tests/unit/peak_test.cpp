@@ -97,7 +97,7 @@ TEST(Peak, AMomentWithinANanosecondHoldsExactlyWhatItsSumCounted) {
   b.allocate(5, 150);
   b.done();
   const PeakSet set = set_at_peak(b);
-  // a is freed before c is made: the rows cannot be told apart by their times.
+  // All events have the same time, so times cannot order the rows.
   EXPECT_EQ(set.bytes, device_peaks(b.process)[0].peak);
 }
 
@@ -230,7 +230,7 @@ TEST(Communication, IsToldByTheOperatorOrByTheInnermostFramesOfPyTorch) {
   EXPECT_EQ(traffic_of({{torch + "distributed/pipelining/stage.py", "_make_tensor_from_meta"}}), "pipeline");
   EXPECT_EQ(traffic_of({{fsdp, "f"}}, "_c10d_functional::all_reduce"), "all-reduce");
   EXPECT_EQ(traffic_of({{fsdp, "f"}}, "c10d::send"), "collective");
-  // The module's own, though DDP or FSDP called it; what FSDP does besides.
+  // Calls of the module's own code below DDP or FSDP, and other work of FSDP.
   EXPECT_EQ(traffic_of({{linear, "Linear.forward"}, {ddp, "DistributedDataParallel._pre_forward"}}), "");
   EXPECT_EQ(traffic_of({{ddp, "DistributedDataParallel.forward"}}), "");
   EXPECT_EQ(traffic_of({{fsdp, "cast"}, {"/home/train.py", "all_gather_everything"}}), "");

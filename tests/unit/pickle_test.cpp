@@ -1,4 +1,4 @@
-// The reader of pickles: what it makes of what Python and PyTorch write, and what it refuses.
+// The pickle reader: values that Python and PyTorch write, and refused input.
 #include <gtest/gtest.h>
 
 #include "analyzer/pickle/machine.h"
@@ -63,7 +63,7 @@ class Printer : public Maker {
   std::vector<std::string> kept_;
 };
 
-// What was read, or "offset: why not".
+// The values, or "offset: reason" for refused input.
 std::string read(const std::string& bytes) {
   const trace::TestFolder folder;
   testing::write_file(folder / "p", bytes);
@@ -172,7 +172,7 @@ TEST(Pickle, RefusesWhatGrowsWithoutEnd) {
             "1002: containers within containers, more than a thousand deep");
   const std::string many(3 << 20, 'N');
   EXPECT_EQ(read(pickled("(" + many + "t")), "1048579: more values at once than a file of this size can be about");
-  // A bomb: each list has the one before it ten times. What is referred to is not made again.
+  // A bomb: each list has ten references to the list before it. A reference does not copy its value.
   std::string bomb = "]" + put();
   for (uint8_t i = 0; i < 100; ++i) {
     bomb += "](";

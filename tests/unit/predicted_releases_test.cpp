@@ -1,5 +1,5 @@
-// What recomputable-save is predicted to release in a recording, against what profiler/versions releases when the same
-// program runs: random programs, carried out by both.
+// Compares the predicted releases of recomputable-save with the releases of profiler/versions. Both process the same
+// random programs.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -81,7 +81,7 @@ struct Program {
       }
       std::vector<uint32_t> candidates = call.read;
       if (!call.is_in_place) candidates.push_back(call.result);
-      if (call.is_in_place) candidates.front() = call.result;  // what it holds behind the call
+      if (call.is_in_place) candidates.front() = call.result;  // the operator saves its first input after the write
       for (const uint32_t tensor : candidates) {
         if (random.one_of(2)) continue;
         call.saves.push_back({tensor, !plans || random.one_of(2)});
@@ -151,7 +151,7 @@ class Recorded : public testing::ProcessBuilder, private AppliedRewrites {
  private:
   bool takes(std::string_view rewrite, SaveId save) const override {
     if (rewrite != plugins::recomputable_save::kRewrite.id) return false;
-    // That of any save on the storage will do.
+    // The rewrite applies to the storage if any save of the storage allows it.
     for (uint32_t row = 1; row <= process.saves.rows(); ++row) {
       if (process.saves.allocation[SaveId{row}] == process.saves.allocation[save] && is_allowed_.at(row)) return true;
     }

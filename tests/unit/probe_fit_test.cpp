@@ -126,7 +126,7 @@ class BuiltProbe : public ProbeFit {
     path_.resize(path_.find('\0'));
     return answer;
   }
-  // What is there with these permissions is refused, by its path.
+  // Expects an error with the path while the file has these permissions.
   void expect_refused(const fs::path& path, unsigned mode) {
     const fs::perms before = fs::status(path).permissions();
     fs::permissions(path, fs::perms(mode));

@@ -1,4 +1,4 @@
-// The page: what it shows adds up, what a recording names acts upon nothing in it, and it has a size.
+// The HTML page: its sums are right, names of a recording cannot inject markup, and its size is bounded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ size_t count_of(const std::string& text, const std::string& what) {
   return count;
 }
 
-// What the script of a page reads.
+// The JSON that the page's script reads.
 json data_of(const std::string& page) {
   const std::string begin = "<script type=\"application/json\" id=\"data\">";
   const size_t at = page.find(begin) + begin.size();

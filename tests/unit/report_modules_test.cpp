@@ -1,4 +1,4 @@
-// The tables of modules: what each holds at the peak of each phase.
+// The tables of modules: memory of each module at the peak of each phase.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -87,7 +87,7 @@ TEST(Modules, EachPhaseHasItsPeakAndEachRowItsColumns) {
   EXPECT_EQ(mib(row_of(optimizer, "Net.block.up"), HolderKind::save), 0);
 }
 
-// Whatever the depth and however many rows are shown, nothing is counted twice or left out.
+// At any depth and with any number of rows, each byte counts exactly once.
 TEST(Modules, RowsAndColumnsSumToWhatWasAlive) {
   for (const std::optional<unsigned> depth : {std::optional<unsigned>(), {0U}, {1U}, {2U}, {9U}}) {
     for (const std::optional<size_t> top : {std::optional<size_t>(), {size_t{0}}, {size_t{1}}}) {

@@ -1,4 +1,4 @@
-// Reports of recordings whose older steps were left out: numbers of steps, peaks, findings, what is said of it.
+// Reports of recordings without their older steps: step numbers, peaks, findings, and the notice about it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// The report: what it says of small recordings, as texts that anyone can read in tests/golden, and as JSON that follows
-// docs/report.schema.json.
+// Reports of small recordings, as readable texts in tests/golden, and as JSON that follows docs/report.schema.json.
 #include "analyzer/report/report.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +63,7 @@ Report make(const Recording& recording, const Options& options = {}) {
   if (!built) throw std::runtime_error(built.error().message);
   Report& r = *built;
   r.advice = testing::sample_advice();
-  // What differs from run to run.
+  // Values that differ from run to run.
   r.recording.file = "run.tapelens";
   r.recording.file_bytes = 4096;
   r.peak.pid = 101;

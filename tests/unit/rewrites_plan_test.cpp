@@ -1,4 +1,4 @@
-// What a run is to have rewritten, and how the probe is told: rewrites/.
+// The rewrites that a run requests, and their encoding for the probe: rewrites/.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What may be computed again, and when it is worth it: rewrites/recompute.
+// Operators that may be recomputed, and the decision about it: rewrites/recompute.
 #include <gtest/gtest.h>
 
 #include <algorithm>

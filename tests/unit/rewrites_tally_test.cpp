@@ -1,4 +1,4 @@
-// What is counted of a run's rewrites, from several threads and while somebody reads it: rewrites/tally.h.
+// Counters of a run's rewrites: several threads write while another one reads: rewrites/tally.h.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -113,7 +113,7 @@ TEST_F(Known, ALargeCopyToTheHostIsZeroAndUnknown) {
   EXPECT_EQ(read(0, kLarge), kLarge);
 }
 
-// Each death test is a process of its own, with a file of its own.
+// Each death test runs in a child process and writes a separate file.
 TEST_F(Known, AProcessThatReadUnknownValuesAndFailedHasAFile) {
   const test::TemporaryFolder folder;
   setenv(TAPELENS_SIMULATED_READS, folder.path().c_str(), 1);

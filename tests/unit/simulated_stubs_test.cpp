@@ -1,5 +1,5 @@
-// Libraries of nothing but names: what is written can be read again, loaded by the loader and linked against, and a
-// file that is broken is refused.
+// Stub libraries that have only names: the reader, the loader and the linker accept the output, and the reader refuses
+// a broken file.
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ class Folder {
   fs::path path_;
 };
 
-// What a command prints; it has to succeed.
+// The output of a command, which must succeed.
 std::string output_of(const std::string& command) {
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   std::string text;

@@ -1,4 +1,4 @@
-// Columns come out of their chunks as they went in, whatever is in them.
+// Columns survive a round trip through their chunks, with any values.
 #include <gtest/gtest.h>
 
 #include <numeric>

@@ -1,4 +1,4 @@
-// A sealed file: what opens can be read, and what was changed by a single bit does not open.
+// Sealed files: a file that opens is readable, and a file with one changed bit does not open.
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -108,7 +108,7 @@ TEST(SealedFile, ThatNeedsANewerReaderIsRefusedByVersion) {
   std::string bytes = small_sealed_file();
   SealedHeader header{};
   std::memcpy(&header, bytes.data(), sizeof(header));
-  header.version = 9;  // alone it is no reason to refuse
+  header.version = 9;  // the version alone does not cause an error
   header.checksum = checksum_of(&header, offsetof(SealedHeader, checksum));
   std::memcpy(bytes.data(), &header, sizeof(header));
   EXPECT_EQ(error_of(bytes), "");
@@ -193,7 +193,7 @@ TEST(SealedFile, OnAFullDiskIsAnError) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-// What fits into the writer's buffer is written before the summary is made, and again at the end.
+// The writer flushes its buffer before it makes the summary, and again at the end.
 TEST(SealedFile, OnAFullDiskIsAnErrorOfASmallFileWithASummaryToo) {
   const TestFolder folder;
   const auto fill_up = [&] {

@@ -1,4 +1,4 @@
-// Output: what a command writes destroys nothing.
+// Output: a command does not destroy existing files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -224,7 +224,7 @@ TEST_F(Outputs, AFifoWithoutAReaderIsSaidWhereTheBytesAreNowhereElse) {
   EXPECT_EQ(files(), 1u);
 }
 
-// A descriptor is written where it stands: what others wrote into its file stays.
+// The output begins at the descriptor's position, and the earlier content of its file stays.
 TEST_F(Outputs, ADescriptorIsWrittenAndItsFileNotReplaced) {
   put(in("log"), "before\n");
   const int file = open(in("log").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);

@@ -1,4 +1,4 @@
-// Whoever leaves older steps of a spool out is killed in the middle of it, and files of theirs that nobody vouches for.
+// A process that trims older steps of a spool is killed in the middle, or its files are corrupt.
 #include <fstream>
 
 #include "tests/unit/trace_ring.h"
@@ -7,7 +7,7 @@
 namespace tapelens::trace {
 namespace {
 
-// ---- whoever leaves out is killed -----------------------------------------------------------------------------------
+// ---- killed while it trims ------------------------------------------------------------------------------------------
 
 class Killed : public ::testing::Test {
  protected:
@@ -73,7 +73,7 @@ TEST_F(Killed, AndTheNextOneGoesOn) {
   expect_the_end(seal_folder(ring_.folder()).recording, "295");
 }
 
-// ---- what nobody vouches for ----------------------------------------------------------------------------------------
+// ---- corrupt files --------------------------------------------------------------------------------------------------
 
 TEST_F(Killed, ADamagedFileBesideItIsLeftOutAndSaid) {
   Random random(5);
@@ -85,7 +85,7 @@ TEST_F(Killed, ADamagedFileBesideItIsLeftOutAndSaid) {
       const size_t used = std::min<size_t>(damaged.size(), i % 3 == 1 ? 700 : damaged.size());
       damaged[random.upto(static_cast<uint32_t>(used))] ^= static_cast<char>(1 + random.upto(255));
     }
-    const Recording r = sealed_with(after_[0], damaged);  // it can be sealed, whatever it holds
+    const Recording r = sealed_with(after_[0], damaged);  // sealing succeeds with any content
     if (information(r, "steps_left_out").empty()) {
       EXPECT_GT(lost(r, Loss::torn_block), 0U);
     }

@@ -1,4 +1,4 @@
-// What the sealer makes of the events of a process: every rule by which addresses become ids.
+// The sealer's result for the events of a process: every rule that turns addresses into ids.
 #include <numeric>
 
 #include "testing/trace_builder.h"

@@ -1,4 +1,4 @@
-// What a spool must leave alone: the files, descriptors, memory and threads of the program, and its end.
+// A spool must not change the program's files, descriptors, memory, threads or exit.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -84,13 +84,14 @@ TEST(SpoolFile, AnotherThreadMayCloseEveryDescriptorWhileItGrows) {
     writer.finish();
     const SpoolReader spool = read_spool(folder / "1.spool");
     const uint64_t counted = lost(spool, Loss::unreachable) + lost(spool, Loss::no_descriptor);
-    // A number that is opened anew while the thread closes may be taken from it, which a file that is not there shows.
+    // If a descriptor number is opened again while the thread closes it, the thread can close the new file. A missing
+    // file shows that.
     return spool.events() == written && written + counted == tried && spool.torn_blocks() == 0 && bad <= 2;
   });
   EXPECT_EQ(file_text(folder / "own"), content);
 }
 
-// Writes until the file cannot grow; true if that is counted as what it is, and `other` is as it was.
+// Writes until the file cannot grow. True if the loss is counted by its cause and `other` is unchanged.
 bool is_out_of_reach(const std::string& path, const std::string& other, const std::function<bool()>& lose_it) {
   SpoolWriter writer;
   if (writer.open(path.c_str(), {}) != 0) return false;

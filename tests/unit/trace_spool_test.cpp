@@ -33,7 +33,7 @@ TEST(Spool, FourThreadsThatWriteWhileItIsReadLoseNothing) {
       lane.finish();
     });
   }
-  // What was committed before the spool was opened is in it, at any moment.
+  // A spool contains every event that was committed before it was opened.
   for (int round = 0; round < 10; ++round) {
     uint64_t before = 0;
     for (const auto& count : committed) before += count.load(std::memory_order_acquire);
@@ -203,7 +203,7 @@ TEST(Spool, AForkedChildIsCountedAndWritesNothing) {
   b.op("x");
   in_child([&] {
     b.writer().abandon_in_child();
-    // What an inherited lane still writes stays in the child.
+    // Events that an inherited lane writes do not leave the child.
     for (int i = 0; i < 10'000; ++i) b.op("in the child");
     b.writer().count(Loss::truncated_text);
     b.finish();

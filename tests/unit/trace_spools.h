@@ -1,4 +1,5 @@
-// What the tests of spools share: reading one back, events to fill one with, a child to change a process in.
+// Shared by the tests of spools: a reader, events to fill a spool, and a child process for tests that change process
+// state.
 #pragma once
 
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// Spools and recordings of several processes, of dead ones, and of nobody in particular: the sealer never crashes.
+// Spools and recordings of several processes, of dead ones, and with random content: the sealer never crashes.
 #include <dlfcn.h>
 #include <sys/stat.h>
 

@@ -36,7 +36,7 @@ Run::Process process(int32_t rank, uint64_t gradient = 7) {
   return made;
 }
 
-// A program with sites at some lines, of which some are wrong. What is applied is what Settings select of them.
+// A program with sites at some lines, of which some are wrong. Settings select the sites to apply.
 class Program : public Runs {
  public:
   std::vector<rewrites::Site> sites{site("unneeded-save", 1), site("wide-save", 2), site("wide-save", 3),
@@ -45,10 +45,10 @@ class Program : public Runs {
   std::set<uint32_t> wrong;     // lines of sites that change the second step's gradient
   std::set<uint32_t> crashing;  // and the exit code
   bool is_random = false;
-  Run bare_run;                               // without checksums: as every run is, but for what the above change
+  Run bare_run;                               // without checksums; every run equals it except for the changes above
   std::map<std::string, trace::Error> fails;  // by name of the run
   std::string values_of_bare, values_of_rewritten;
-  std::optional<Run> patched_run;  // as the bare one if there is none
+  std::optional<Run> patched_run;  // equals the bare run if empty
 
   std::vector<std::string> names, told;
 
@@ -117,7 +117,7 @@ TEST(Verify, WhyNothingWasAppliedIsSaid) {
   EXPECT_EQ(verdict->why_nothing_applied, "this probe only records");
 }
 
-// What torch.autograd.grad returns, call by call.
+// The gradients that torch.autograd.grad returns, call by call.
 Run::Process returning(const std::vector<std::pair<std::string, uint64_t>>& gradients) {
   Run::Process made;
   for (const auto& [name, value] : gradients) made.checksums.push_back({0, ChecksumOf::returned_gradient, name, value});

@@ -205,7 +205,7 @@ TEST_F(Versions, AChainOfReleasedVersionsComesBackOneThroughTheOther) {
   }
   row.clear();
   while (!saved.empty()) {
-    saved.erase(saved.begin());  // in the other order than a backward: what the later ones read stays
+    saved.erase(saved.begin());  // the reverse of a backward's order: saves that later hooks read stay
     for (const auto& hook : saved) EXPECT_TRUE(hook->is_right());
   }
 }
@@ -470,7 +470,7 @@ TEST_F(Versions, AParameterThatWasWrittenUnseenBeforeTheReleaseKeepsWhatReadsIt)
   EXPECT_EQ(y.version->reasons, std::vector<std::string>{"recomputed it has other bits"});
 }
 
-// A program that does anything, at random; what was saved when is the model that everything is compared with.
+// Random programs of all operations. A model of the saved values predicts every result.
 class RandomProgram : public Versions {
  protected:
   void run(uint32_t seed, bool with_failures) {
@@ -589,7 +589,7 @@ class RandomProgram : public Versions {
   }
 
   void write_somehow() {
-    // LibTorch refuses to read a save that was written: programs do not write what they saved.
+    // LibTorch refuses to read a save after a write: programs do not write tensors that they saved.
     Tensor& of = any();
     if (of.version->hooks() > 0) return;
     if (!small_.empty() && pick(2) == 0) {

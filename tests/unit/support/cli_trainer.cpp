@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
       spool.checksum(ChecksumOf::gradient_left_out, "", step, 0);
       spool.checksum(ChecksumOf::parameter_left_out, "", step, 0);
     }
-    if (given(argc, argv, "--two")) {  // of two models of one kind the one or the other came first
+    if (given(argc, argv, "--two")) {  // two models of the same kind, in either order
       const bool is_first = setting("TAPELENS_REWRITE").empty();
       const uint64_t other = is_wrong && step == 1 ? 32 : 31;
       spool.checksum(ChecksumOf::gradient, is_first ? "bias" : "bias#2", step, 30);

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
     while (access(begun.c_str(), F_OK) != 0) usleep(1000);
     return 0;
   }
-  // What the test reads ends with the command, not with the child.
+  // The test's pipes end with the command, not with the child.
   if (how == "--linger") {
     for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(file);
   }

@@ -1,6 +1,6 @@
 """Compares PythonSource with Python's own tokenize: python_statements.py PROGRAM [FILES OR FOLDERS...]
 
-If none is given: the modules of the standard library that are no packages. Files that Python itself cannot compile are
+If none is given: the modules of the standard library that are not packages. Files that Python itself cannot compile are
 left out. Exit code 1 if one of the others reads differently.
 """
 

@@ -1,4 +1,4 @@
-// Small recordings in which each column of the schema matters to somebody: what checks_columns_test.cpp changes.
+// Small recordings that use every column of the schema. checks_columns_test.cpp changes the columns.
 #pragma once
 
 #include <fstream>
@@ -120,7 +120,7 @@ struct Training {
     drop(base);
     b.op("aten::mm", {base + 61, base + 62}).alloc(base + 8, 8 * kMiB).node("MmBackward0", base + 9, {{base + 64, 0}});
     b.save(base + 9, "self", base + 61, 8 * kMiB, rows).end_op();
-    // What is kept outside of saves.
+    // Tensors that live outside of saves.
     b.op("aten::gt").alloc(base + 70, 2 * kMiB).alloc(base + 71, 2 * kMiB).end_op();
     b.held(trace::HeldBy::context, "mask", base + 70, 2 * kMiB, base + 9);
     b.held(trace::HeldBy::checkpointing, "aten.mm", base + 71, 2 * kMiB).leave();
@@ -267,7 +267,7 @@ inline void write_device(SpoolBuilder& b, const Scene& scene) {
       .physical({.change = VirtualChange::released, .handle = 0x77})
       .physical({.change = VirtualChange::released, .handle = 0x78})
       .physical({.change = VirtualChange::unmapped, .address = 0x50000000, .bytes = 2 * kMiB, .age_ns = 1});
-  // Told late: before what was told before.
+  // A late event: it happened before the events above.
   b.physical({VirtualChange::created, 0x79, 0, kMiB, 1000, 43, cutlass, gpu});
   b.pool(0x9000, 64 * kMiB, 60 * kMiB).pool(0x9000, 32 * kMiB, 5 * kMiB, 1000).pool(0xa000, 32 * kMiB, kMiB);
   b.pool(0xa000, 0, 0, 0, trace::PoolChange::destroyed);
@@ -287,7 +287,7 @@ inline void write_device(SpoolBuilder& b, const Scene& scene) {
   b.finish();
 }
 
-// The smallest first: what one of them shows is not looked for in the others.
+// The smallest scene first. A column that one scene covers is not tested again in the others.
 inline std::vector<std::unique_ptr<const Scene>> scenes() {
   std::vector<std::unique_ptr<const Scene>> all;
   const auto add = [&](std::string name, auto write) {

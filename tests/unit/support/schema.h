@@ -1,5 +1,5 @@
 // Checks a JSON value against the part of JSON Schema that docs/report.schema.json uses. The end-to-end tests validate
-// real reports with a full validator; this keeps schema and code together where there is no Python.
+// real reports with a full validator. This check keeps schema and code consistent without Python.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -10,7 +10,7 @@ namespace tapelens::testing {
 
 constexpr uint64_t kBase = 0x7000'0000'0000;
 
-// What PyTorch's allocator tells of a run, told of the model of it: a device that notes what it is asked for.
+// Writes the events of PyTorch's allocator for requests of the allocator model: a device that records each request.
 class Told : public allocator::Device {
  public:
   explicit Told(trace::SpoolBuilder& b, uint64_t card = allocator::kNoLimit) : b_(b), card_(card) {}
