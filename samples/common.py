@@ -1,4 +1,4 @@
-"""What the samples share: the command line, the seeds, and how a loss is printed (with every digit)."""
+"""Shared by the samples: the command line, the seeds, and printing of a loss (with every digit)."""
 
 import argparse
 

@@ -27,7 +27,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _frame(page: str, height: int) -> str:
-    """The page, which has scripts of its own, apart from the notebook's."""
+    """The page in a frame, which isolates its scripts from the notebook."""
     return (f'<div><iframe sandbox="allow-scripts allow-downloads" srcdoc="{html.escape(page)}" '
             f'style="width: 100%; height: {height}px; border: 0"></iframe></div>')
 

@@ -59,7 +59,7 @@ def _by_duckdb() -> _Writer:
 
 
 def _writer() -> _Writer:
-    """What writes Parquet here."""
+    """The installed writer of Parquet."""
     for make in (_by_pyarrow, _by_duckdb):
         with contextlib.suppress(ImportError):
             return make()
@@ -148,13 +148,13 @@ def to_parquet(recording: Recording | str | os.PathLike[str], directory: str | o
             if columns[0] == "process":  # the folder says it
                 folder /= _folder("process", process.index)
                 table = table.select(*columns[1:])
-            elif process.index > 0:  # of all processes, written once
+            elif process.index > 0:  # a table of all processes: written once
                 continue
             file = folder / f"{name}{SUFFIX}"
             with _files.whole(file, "table", _is_table, mode, force) as part:
                 write(table, part)
             files.append(file)
-    # Views of all tables that there may be: of one without files DuckDB says so when it is asked.
+    # Views of all possible tables. For a table without files, DuckDB reports that on a query.
     with _files.whole(script, "views", _is_views, mode, force) as part:
         part.write_text(views(base, (recording.tables[name] for name in names)), encoding="utf-8")
     return [*files, script]

@@ -1,7 +1,7 @@
 """The console blocks of README.md, CONTRIBUTING.md, docs/ and plugins/ show the output of their commands.
 
-    scripts/docs [PAGE...]           runs the commands and writes what they print into the pages, where it is something else
-    scripts/docs --check [PAGE...]   says what differs; tests/programs/test_pages.py does the same
+    scripts/docs [PAGE...]           runs the commands and writes their output into the pages, where it differs
+    scripts/docs --check [PAGE...]   prints the differences; tests/programs/test_pages.py does the same
 
 A console block is one between three backticks whose first line begins with "$ ". The output of a command follows it;
 lines of "..." stand for omitted lines. A block runs in a fresh folder with samples/ of the repository, shared by all

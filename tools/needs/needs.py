@@ -24,7 +24,7 @@ import pool  # noqa: E402
 import table  # noqa: E402
 from experiment import Settings  # noqa: E402
 
-# What a table is made of: dtype, seeds of the samples, samples of each operator and seed.
+# Runs for a table: dtype, seeds of the samples, samples of each operator and seed.
 RUNS = [("float32", (0, 1), 16), ("float64", (2,), 8), ("bfloat16", (3,), 8), ("complex64", (4,), 6)]
 SECONDS = 300  # for one operator
 
@@ -35,7 +35,7 @@ def differentiable(dtype, only):
 
 
 class Counts:
-    """What the header says of the operators."""
+    """Counts of operators for the table's header."""
 
     def __init__(self):
         self.operators = self.covered = self.samples = self.runs = self.crashes = 0
