@@ -168,7 +168,7 @@ def _main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("files", nargs="+", metavar="FILE", help="a recording")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder; other runs in it stay")
     parser.add_argument("--force", action="store_true", help="replace files in it that are not of Tapelens, too")
-    parser.add_argument("--run", metavar="NAME", help="what the run is called; the name of its file if not given")
+    parser.add_argument("--run", metavar="NAME", help="name of the run; by default the name of its file")
     parser.add_argument("--tables", metavar="A,B", help="these tables only; all if not given")
     given = parser.parse_args(arguments)
     runs = [given.run or _run_of(file) for file in given.files]

@@ -82,7 +82,7 @@ static void threads_of_the_engine_wait_while_python_finalizes(struct tapelens_in
 int main(void) {
   struct tapelens_inject_table* table = (struct tapelens_inject_table*)dlsym(RTLD_DEFAULT, "tapelens_inject");
   if (table == NULL || table->symbol_count != TAPELENS_symbol_count) {
-    fprintf(stderr, "the preload library is not there\n");
+    fprintf(stderr, "the preload library is missing\n");
     return 1;
   }
   EXPECT(dlsym(RTLD_DEFAULT, "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE") !=

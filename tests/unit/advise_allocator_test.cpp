@@ -117,7 +117,7 @@ TEST(AllocatorAdvice, NamesRewritesThatAreEnoughByTheWorseOfTheirBounds) {
     EXPECT_TRUE(way.findings.empty());
     EXPECT_EQ(way.reserved_peak, mib(60));
   }
-  EXPECT_EQ(named, std::vector<std::string>{"--apply bitwise"}) << "lossless may leave it as it is";
+  EXPECT_EQ(named, std::vector<std::string>{"--apply bitwise"}) << "lossless may have no effect";
   EXPECT_EQ(fits.steps_before, 0u);
 }
 

@@ -87,7 +87,7 @@ TEST(BudgetReading, EveryProcessThatCompilesMustHaveTheBudget) {
   second.finish();
   const Reading reading = read(folder);
   EXPECT_FALSE(reading.is_set);
-  EXPECT_EQ(reading.kept.bytes.value, 33 * int64_t{kMiB}) << "of the process with the higher peak";
+  EXPECT_EQ(reading.kept.bytes.value, 33 * int64_t{kMiB}) << "the process with the higher peak";
 }
 
 TEST(BudgetReading, AGpuCountsBeforeTheHostAndASimulatedOneHasNoTime) {

@@ -77,7 +77,7 @@ TEST_F(SourceTrees, AFileThatHoldsSomethingElseNowIsToldFromOneThatIsNotKnown) {
   const auto write = [&](const std::string& content) { std::ofstream(file) << content; };
   EXPECT_FALSE(has_changed(text, file, here)) << "it is not there";
   write(program);
-  EXPECT_FALSE(has_changed(text, file, here)) << "what it held was not recorded";
+  EXPECT_FALSE(has_changed(text, file, here)) << "its content was not recorded";
   text.sources = {{string(file), program.size(), trace::checksum_of(program.data(), program.size())}};
   done();
   EXPECT_FALSE(has_changed(text, file, here));

@@ -155,7 +155,7 @@ TEST(SavedForBackward, TheRewrittenRunMeasuresWhatWasPredictedOfTheBareOne) {
   rewritten.process.frees.time.raw[1] = 110;
   rewritten.done();
   EXPECT_EQ(saved(rewritten), Bytes{10});
-  EXPECT_EQ(saved(rewritten, kCuda), Bytes{0}) << "what is kept instead is on the device of what was taken";
+  EXPECT_EQ(saved(rewritten, kCuda), Bytes{0}) << "the replacement is on the device of the saved tensor";
 }
 
 TEST(SavedForBackward, WhatKeepsACopyThatIsNotMadeKeepsItsSource) {

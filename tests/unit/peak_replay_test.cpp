@@ -1,4 +1,5 @@
-// What-if replays: allocations end with their last holder, each counts once, and the curve equals a naive recount.
+// Replays of what-if changes: allocations end with their last holder, each counts once, and the curve equals a naive
+// recount.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -93,7 +93,7 @@ TEST(ReportOfOlderSteps, WhereThePeakWasAmongThemIsSaidAndIsNoLoss) {
   EXPECT_TRUE(r.recording.complete);
   EXPECT_EQ(report_of(recorded(3, 1)).recording.lost.front().what,
             "steps 0 to 1 were left out (tapelens record --last); what was alive after them is named")
-      << "the peak is in what was kept";
+      << "the peak is in a kept step";
   const auto schema =
       nlohmann::json::parse(testing::file_text(std::string(TAPELENS_GOLDEN_DIR) + "/../../docs/report.schema.json"));
   const auto value = nlohmann::json::parse(json(r));

@@ -135,7 +135,7 @@ TEST_F(Outputs, ALinkIsFollowed) {
   fs::create_directory(in("d"));
   fs::create_symlink("d/real", in("link"));
   fs::create_symlink("link", in("other"));
-  EXPECT_TRUE(write(to("other"))) << "the file at its end is not there yet";
+  EXPECT_TRUE(write(to("other"))) << "the file at the end of the link does not exist yet";
   EXPECT_TRUE(write(to("link"), "newer"));
   EXPECT_TRUE(fs::is_symlink(in("link")));
   EXPECT_EQ(content(in("d/real")), "newer\nWritten by a test\n");

@@ -212,7 +212,7 @@ class Rows {
       std::string given;
       for (uint32_t k = 0; k < count[i]; ++k) given += std::to_string(allocations_[inputs[input++]]) + ",";
       if (operators_[i] <= moment_) {
-        EXPECT_EQ(operators_[i] <= moment_ && is_ring() ? count[i] : 0, 0) << "what it was given is not known any more";
+        EXPECT_EQ(operators_[i] <= moment_ && is_ring() ? count[i] : 0, 0) << "its inputs are unknown now";
         given.clear();
       }
       say(operators_[i], "op", operators_[i], strings_[name[i]], stack(stacks[i]), calls_[call[i]],

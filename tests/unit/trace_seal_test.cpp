@@ -209,7 +209,7 @@ TEST(Seal, ReleasesNameTheNodeAndAfterItsDeathTheAddressIsFree) {
   EXPECT_EQ(r.column(column<table::NodeReleases>.of), (Values<uint32_t>{0, 1, 1}));
   EXPECT_EQ(r.column(column<table::NodeReleases>.flags), (Values<uint8_t>{0, 0, kNodeDied}));
   EXPECT_EQ(r.rows(Table::nodes, {}), 2U);
-  EXPECT_TRUE(losses_of(r).empty()) << "the death of a node that was never told is no loss";
+  EXPECT_TRUE(losses_of(r).empty()) << "the death of an unrecorded node does not count as a loss";
 }
 
 TEST(Seal, ASaveOfACompiledFunctionHasTheStackOfItsLineAndOthersHaveNone) {
@@ -272,7 +272,7 @@ TEST(Seal, WhatIsHeldHasItsNodeAllocationAndWhatFor) {
   const Recording r = b.seal();
   EXPECT_EQ(r.column(column<table::Held>.time)[1], 640U);
   EXPECT_EQ(r.column(column<table::Held>.node), (Values<uint32_t>{0, 1, 0}));
-  EXPECT_EQ(r.column(column<table::Held>.allocation), (Values<uint32_t>{0, 1, 2})) << "what was freed is not held";
+  EXPECT_EQ(r.column(column<table::Held>.allocation), (Values<uint32_t>{0, 1, 2})) << "freed allocations are not held";
   EXPECT_EQ(r.column(column<table::Held>.by), (Values<uint8_t>{0, 1, 3}));
   EXPECT_EQ(strings_of(r)[r.column(column<table::Held>.field)[1]], "input");
   EXPECT_TRUE(losses_of(r).empty());
