@@ -17,7 +17,7 @@ using trace::SpoolBuilder;
 
 Bytes mib(int64_t count) { return Bytes{count << 20}; }
 
-// Three allocations of 30 MiB that are alive together; a finding for each of the first two, which it never makes.
+// Three allocations of 30 MiB that are alive together. Each of the first two has a finding that removes it.
 struct Three {
   explicit Three(uint64_t card = allocator::kNoLimit, bool is_told_wrong = false) {
     SpoolBuilder b;
@@ -66,7 +66,7 @@ TEST(AllocatorAdvice, SaysWhatIsReservedWithTheFindingsFixedAndUnderOtherSetting
   EXPECT_FALSE(advice.fits.has_value());
   ASSERT_FALSE(advice.tried.empty());
   for (const SettingTried& one : advice.tried) {
-    // Pages of 20 MiB; a sixteenth and an eighth of 16 MiB are what 30 MiB are a multiple of.
+    // Pages have 20 MiB. 30 MiB are a multiple of a sixteenth and of an eighth of 16 MiB.
     EXPECT_EQ(one.reserved_peak, mib(one.settings == "expandable_segments:True" ? 100 : 90)) << one.settings;
   }
   EXPECT_EQ(advice.better(), nullptr);

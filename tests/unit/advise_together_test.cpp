@@ -1,4 +1,4 @@
-// Which findings to fix together: against all sets of them, on random processes.
+// The best set of findings to fix together, compared with all sets, on random processes.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -27,7 +27,7 @@ struct Recorded : ProcessBuilder {
   explicit Recorded(Random& random) {
     int64_t now = 10;
     std::vector<NodeId> nodes;
-    std::map<uint32_t, uint32_t> first_saver;  // by allocation: place of its node
+    std::map<uint32_t, uint32_t> first_saver;  // node's index, by allocation
     for (uint32_t i = 0; i < 8 + random.upto(25); ++i, now += 10) {
       std::vector<AllocationId> tensors;
       for (uint32_t k = 0; k < random.upto(3) && !all.empty(); ++k) {
@@ -120,7 +120,7 @@ TEST(Together, NoSetOfFindingsHasALowerPeak) {
       for (size_t i = 0; i < has.size(); ++i) has[i] = (set >> i & 1) != 0;
       EXPECT_LE(lowest.outcome.peak, together.of(has).outcome.peak) << set;
     }
-    // Each that is left out would raise it.
+    // Adding any finding that is not in the set would raise the peak.
     for (size_t i = 0; i < has.size(); ++i) {
       has = lowest.has;
       if (has[i]) continue;
@@ -130,7 +130,7 @@ TEST(Together, NoSetOfFindingsHasALowerPeak) {
     }
     lower_than_all += lowest.outcome.peak < all.outcome.peak ? 1 : 0;
   }
-  // Or nothing was tested.
+  // The loops must have tested such sets.
   EXPECT_GT(not_all, 50U);
   EXPECT_GT(lower_than_all, 50U);
 }

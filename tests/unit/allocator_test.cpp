@@ -43,7 +43,7 @@ class Card : public Device {
 
   uint64_t used = 0;
   std::vector<uint64_t> allocated, freed;
-  std::map<uint64_t, bool> pages;  // that are mapped
+  std::map<uint64_t, bool> pages;  // mapped bytes
 
  private:
   const uint64_t bytes_;
@@ -92,7 +92,7 @@ TEST(AllocatorSettings, HaveTheOrderOfTheVersionOfPyTorch) {
   for (const char* none : {"", "2", "2.", "main"}) EXPECT_EQ(order_of(none), std::nullopt) << none;
 }
 
-// Hands out addresses from the top down.
+// Returns addresses in descending order.
 struct Descending : Card {
   std::optional<uint64_t> allocate(uint64_t bytes) override {
     return Card::allocate(bytes) ? std::optional(top -= bytes) : std::nullopt;
@@ -144,7 +144,7 @@ TEST(CachingAllocator, GivesTheSmallestBlockOfTheStreamAndThePoolAndJoinsNeighbo
   ASSERT_TRUE(a.allocate(5, 100 * 1024, 0, {}));
   EXPECT_EQ(a.address_of(5), first) << "of two alike the lower";
   a.free(5);
-  a.free(2);  // between two that are free
+  a.free(2);  // between two free blocks
   ASSERT_TRUE(a.allocate(6, 250 * 1024, 0, {}));
   EXPECT_EQ(a.address_of(6), first);
   EXPECT_GT(third, first);
@@ -240,7 +240,7 @@ TEST(CachingAllocator, GivesBackAPrivatePoolOnlyWhenNobodyUsesIt) {
   EXPECT_EQ(card.used, 0u);
 }
 
-// The same rules, a list of blocks at a time and nothing remembered.
+// The same rules, on a plain list of blocks without cached state.
 class OnePage {
  public:
   OnePage(uint64_t max_split, uint64_t divisions) : max_split_(max_split), divisions_(divisions) {}

@@ -1,4 +1,4 @@
-// Which repository a recording's patches are of.
+// The repository that the patches of a recording apply to.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Two repositories and a folder in none; a recording whose program is /program/src/train.py.
+// Two repositories and a folder outside of both. The recorded program is /program/src/train.py.
 class SourceTrees : public ::testing::Test, protected testing::ProcessBuilder {
  protected:
   SourceTrees() : root_(fs::temp_directory_path() / ("tapelens_sources_" + std::to_string(getpid()))) {

@@ -147,7 +147,7 @@ TEST_F(Applying, TheClosingLineSaysWhatWasRewrittenAndWhatWasNotAndWhy) {
       "gradients are clipped (late-gradient, 1)\n");
   EXPECT_TRUE(here({"run", "--apply", "lossless", "--", "true"})
                   .err.starts_with("tapelens: nothing was rewritten: no process"));
-  // A process that cannot be rewritten says why itself: once is enough.
+  // A process that cannot be rewritten prints the reason itself, and no other message repeats it.
   EXPECT_EQ(here({"run", "--apply", "lossless", "--", TAPELENS_TEST_TRAINER, "--record-only"}).err,
             "err\ntapelens: this probe only records\n");
   const Outcome recorded = here({"record", "--apply", "lossless", "--", TAPELENS_TEST_TRAINER});

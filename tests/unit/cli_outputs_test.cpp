@@ -16,12 +16,12 @@ namespace fs = std::filesystem;
 const std::string kTapelens = TAPELENS_TEST_TREE "/bin/tapelens";
 const std::string kLetter = "a letter to a friend\n";
 
-// A command, the option that names its output, and a name for it that it does not have anyway.
+// A command, its output option, and a file name that is not the option's default.
 struct Case {
   Words command;
   std::string option = "-o";
-  bool is_stream = true;      // goes to standard output too
-  bool is_text_of_it = true;  // standard output has the same without the option
+  bool is_stream = true;      // can go to standard output
+  bool is_text_of_it = true;  // standard output is the same without the option
   std::vector<std::string> inputs = {"run.tapelens"};
 };
 
@@ -135,7 +135,7 @@ TEST_F(Outputs, OneKindDoesNotReplaceAnother) {
     const Case& one = cases[i];
     const Case& other = cases[(i + 1) % cases.size()];
     if (one.command == other.command || !is_fine(to(one, "out")) || fs::file_size(folder_ / "out") == 0) continue;
-    // A check of a budget and one of a baseline in the same format are of one kind, and so are two recordings.
+    // Checks of a budget and of a baseline in the same format have the same kind, and so do two recordings.
     const bool is_same = (one.command[0] == "check" && other.command[0] == "check" &&
                           one.command.back() == other.command.back() && one.option == other.option) ||
                          (one.command[0] == "seal" && other.command[0] == "import");

@@ -277,7 +277,7 @@ TEST(Budgets, WhatIsAboveFailsAndNamesWhatHoldsMost) {
   EXPECT_TRUE(judge(now, nullptr, with_budget("peak<=x", 10 * kMiB)).passed());
   const Verdict over = judge(now, nullptr, with_budget("peak<=x", 10 * kMiB - 1));
   ASSERT_EQ(over.failed(), 1u);
-  EXPECT_EQ(over.items[0].cause.where.line, 7u);  // rows are in the order that the snapshot has
+  EXPECT_EQ(over.items[0].cause.where.line, 7u);  // rows are in the order of the snapshot
   EXPECT_TRUE(judge(now, nullptr, with_budget("peak[Net.a]<=x", 4 * kMiB)).passed());
   EXPECT_FALSE(judge(now, nullptr, with_budget("peak[Net.b]<=x", 4 * kMiB)).passed());
 }

@@ -1,4 +1,4 @@
-// The session with CUPTI over a made-up one: functions with the same signatures, and records as it lays them out.
+// A session with a fake CUPTI: functions with the same signatures, and records in its layout.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,19 +20,19 @@ namespace {
 struct Fake {
   uint32_t version = 130200;
   Result subscribed = Result::success, registered = Result::success, enabled = Result::success;
-  uint32_t lacks = 0;  // a function of which it has no callbacks
+  uint32_t lacks = 0;  // a function without callbacks
   Callback callback = nullptr;
-  std::set<std::pair<Domain, uint32_t>> functions;  // of which callbacks are wanted
-  std::multiset<uint32_t> activities;               // kinds that are enabled
+  std::set<std::pair<Domain, uint32_t>> functions;  // functions with enabled callbacks
+  std::multiset<uint32_t> activities;               // enabled kinds
   const char* holder = "";
   size_t dropped = 0;
   uint64_t now = 1000;
-  size_t stride = sizeof(MemoryActivity);  // of its records
+  size_t stride = sizeof(MemoryActivity);  // bytes of a record
   RequestBuffer request = nullptr;
   CompleteBuffer complete = nullptr;
   int subscribers = 0, sources = 0, flushes = 0;
   uint32_t period = 0;
-  std::vector<uint8_t> waiting;  // records that are not given back yet
+  std::vector<uint8_t> waiting;  // records that were not delivered yet
 };
 Fake g_fake;
 std::mutex g_fake_lock;
@@ -221,7 +221,7 @@ TEST_F(CuptiSession, OtherKindsAndOperationsArePassedOver) {
   EXPECT_EQ(told_.all[0].address, 3U);
 }
 
-// Versions without the name of the library have shorter records, the first the shortest.
+// Versions without the library's name have shorter records. The first version has the shortest.
 TEST_F(CuptiSession, OlderVersionsHaveShorterRecords) {
   for (const size_t stride : {kShortest, kWithoutSource}) {
     g_fake = Fake();
@@ -385,13 +385,13 @@ TEST_F(CuptiSession, PoolsAreTrimmedAndDestroyed) {
   EXPECT_EQ(told_.pools[0].used, 40U);
   EXPECT_EQ(told_.pools[0].device, 1U);
   EXPECT_TRUE(told_.pools[1].is_destroyed);
-  // One that is cut ends the buffer.
+  // A truncated record ends the buffer.
   told_.pools.clear();
   give(std::span(records).first(sizeof(PoolActivity) + kWithUsed - 8));
   EXPECT_EQ(told_.pools.size(), 1U);
 }
 
-// Versions whose records have no source may lack what a pool has, too.
+// In versions whose records have no source, pool records may be incomplete too.
 TEST_F(CuptiSession, OfOlderVersionsPoolsAreNotKnown) {
   g_fake.stride = kShortest;
   Functions older = functions();
@@ -441,7 +441,7 @@ TEST_F(CuptiSession, PhysicalMemoryIsToldAsCallsSucceed) {
   const UnmapParameters unmap{0x9000, 4096};
   const uint64_t before = monotonic_ns();
   call(Domain::driver, kMemCreate, &create_on_host, 1);
-  call(Domain::driver, kMemCreate, &create, 2, 2);  // no memory
+  call(Domain::driver, kMemCreate, &create, 2, 2);  // fails: out of memory
   call(Domain::driver, kMemCreate, &create, 3);
   call(Domain::driver, kMemMap, &map, 4);
   call(Domain::driver, kMemRetain, &retain, 5);

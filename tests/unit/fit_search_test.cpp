@@ -1,4 +1,4 @@
-// The search for the largest size over runs that are made up: a program whose memory each test says.
+// The search for the largest size with synthetic runs: each test sets the memory of the program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -119,7 +119,7 @@ TEST(Fit, TheLargestIsBetweenOneRunThatFitsAndOneThatDoesNot) {
     EXPECT_EQ(size_of(largest(series)), wanted) << memory;
     EXPECT_EQ(size_of(too_large(series)), wanted == 64 ? 0 : wanted + 1) << memory;
     EXPECT_TRUE(is_settled(series)) << memory;
-    EXPECT_LE(series.points.size(), 6U) << memory;  // peaks on a line are followed
+    EXPECT_LE(series.points.size(), 6U) << memory;  // the search follows peaks on a line
   }
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 using namespace trace;
 
-// Fills every column of a table with `rows` values below `limit`; some columns are left out, and one may be wild.
+// Fills every column of a table with `rows` values below `limit`. Some columns are left out, and one may exceed the
+// limit.
 class Nonsense {
  public:
   Nonsense(SealedWriter& writer, uint32_t seed) : writer_(writer), random_(seed) {}
@@ -31,7 +32,7 @@ class Nonsense {
     if (below(60) == 0 && rows > 0) values[below(rows)] = static_cast<T>(random_());
     if (below(60) != 0) writer_.write_chunk(key, 0, values.data(), rows);
   }
-  // Times that do not fall, most of the time.
+  // Mostly non-decreasing times.
   template <class... Keys>
   void times(size_t rows, uint64_t from, const Keys&... keys) {
     const auto one = [&](const auto& key) {
@@ -158,7 +159,7 @@ TEST(Untrusted, FilesOfNonsenseAreRefusedOrReportedButNeverCrashAnything) {
       EXPECT_FALSE(markdown(*built, 5).empty());
     }
   }
-  // Both ways are taken, or the test shows nothing.
+  // Both outcomes must occur, or the test proves nothing.
   EXPECT_GT(reported, 50);
   EXPECT_GT(refused, 50);
 }

@@ -182,7 +182,7 @@ TEST(SavedForBackward, WhatKeepsACopyThatIsNotMadeKeepsItsSource) {
   EXPECT_EQ(saved(b, kCpu, &change), Bytes{0}) << "a parameter stays in any case";
 }
 
-// A graph releases a storage, and much later another saves the same storage: in between the program alone has it.
+// A graph releases a storage, and much later another graph saves it. In between only the program holds it.
 TEST(SavedForBackward, IsTakenOfEachSaveWhenABackwardBegins) {
   ProcessBuilder b;
   const NodeId first = b.node(1, "MulBackward0"), second = b.node(2, "MulBackward0");

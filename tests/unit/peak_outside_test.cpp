@@ -98,7 +98,7 @@ TEST(Outside, FreesOfWhatIsNotKnownAreCounted) {
   b.outside(kGiven, 0x1000, 100, "").outside(kTaken, 0x2000, 5, "a").outside(kTaken, 0x2000, 9, "a");
   const Loaded l(b);
   EXPECT_EQ(l.outside()->unmatched, 1U);
-  EXPECT_EQ(l.outside()->at_peak, Bytes{9});  // its free was dropped: an address is taken once
+  EXPECT_EQ(l.outside()->at_peak, Bytes{9});  // the free was lost: an address can be allocated only once
 }
 
 TEST(Outside, AddsUpToWhatIsInUseAtMost) {
@@ -129,15 +129,15 @@ using trace::VirtualChange;
 
 TEST(Outside, PhysicalMemoryLivesAsLongAsSomebodyRefersToIt) {
   SpoolBuilder b;
-  // NCCL's way: created, mapped; to free it the handle is looked up again, released twice, and unmapped.
+  // NCCL's order of calls: create, map; to free it, look up the handle again, release it twice, and unmap.
   b.physical({.change = VirtualChange::created, .handle = 7, .bytes = 300, .library = "/lib/libnccl.so.2"});
   b.physical({.change = VirtualChange::mapped, .handle = 7, .address = 0x10000});
   b.physical({.change = VirtualChange::retained, .handle = 7});
   b.physical({.change = VirtualChange::released, .handle = 7});
   b.physical({.change = VirtualChange::released, .handle = 7});
-  b.outside(kTaken, 0x5000, 11, "/lib/marker.so");  // while it is mapped
+  b.outside(kTaken, 0x5000, 11, "/lib/marker.so");  // while the handle is mapped
   b.physical({.change = VirtualChange::unmapped, .address = 0x10000, .bytes = 300});
-  // The handle is given again.
+  // The driver reuses the handle.
   b.physical({.change = VirtualChange::created, .handle = 7, .bytes = 40, .library = "/lib/libnccl.so.2"});
   const Loaded l(b);
   const auto outside = l.outside();
@@ -152,7 +152,7 @@ TEST(Outside, PhysicalMemoryLivesAsLongAsSomebodyRefersToIt) {
 }
 
 TEST(Outside, SeveralMappingsAreUndoneByOneCall) {
-  // All of three, or all but the last.
+  // One call unmaps all three mappings, or all but the last.
   for (const auto& [unmapped, left] : {std::pair{uint64_t{0x3000}, Bytes{0}}, {0x2000, Bytes{100}}}) {
     SpoolBuilder b;
     b.physical({.change = VirtualChange::created, .handle = 1, .bytes = 100});
@@ -185,7 +185,7 @@ TEST(Outside, PhysicalMemoryIsOfTheDeviceItWasMadeOn) {
   SpoolBuilder b;
   b.physical({.change = VirtualChange::created, .handle = 1, .bytes = 5, .device = "cuda:1"});
   b.physical({.change = VirtualChange::created, .handle = 2, .bytes = 70});
-  // Of handles that were there before nothing is known.
+  // Older handles are unknown.
   b.physical({.change = VirtualChange::released, .handle = 99});
   b.physical({.change = VirtualChange::mapped, .handle = 98, .address = 0x1000});
   b.physical({.change = VirtualChange::unmapped, .address = 0x1000, .bytes = 1});
@@ -201,7 +201,7 @@ TEST(Outside, TheFirstThatWasAskedForInAnOperatorNamesIt) {
   b.outside_call(3);  // in no operator
   b.enter("Net.fc", "Linear").op("aten::linear").op("aten::addmm").outside_call(4).end_op().end_op().leave();
   b.op("aten::mm").outside_call(5).outside_call(6).end_op();
-  // Told later, in another order.
+  // Recorded later, in another order.
   b.outside(kTaken, 0x3000, 1, "/lib/libcublas.so", "cuda:0", 0, OutsideMemory::device, 5);
   b.outside(kTaken, 0x1000, 1, "/lib/libcublas.so", "cuda:0", 1000, OutsideMemory::device, 3);
   b.outside(kTaken, 0x2000, 1, "/lib/libcublas.so", "cuda:0", 900, OutsideMemory::device, 4);

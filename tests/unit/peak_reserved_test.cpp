@@ -82,7 +82,7 @@ TEST(DeviceRequests, OfARunAreExactUnderEachSettingAndOnAFullCard) {
   }
 }
 
-// A small run that is as PyTorch's allocator does it; each of the tests below tells one thing otherwise.
+// A small run that PyTorch's allocator could make. Each test below changes one thing.
 struct Small {
   uint64_t second = kBase + 512, second_bytes = 1024, segment = 2 * kMiB;
   bool extra_segment = false, frees_used_segment = false, has_segment = true;

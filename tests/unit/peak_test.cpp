@@ -1,4 +1,4 @@
-// The peak, its holders, its groups, and the totals of saves, on processes made by hand.
+// The peak, its holders, its groups, and the totals of saves, on handmade processes.
 #include <gtest/gtest.h>
 
 #include "analyzer/model/attribution.h"
@@ -81,7 +81,7 @@ TEST(Peak, AtOneNanosecondFreesComeBeforeAllocations) {
   const AllocationId old = b.allocate(1, 100);
   b.free(5, old);
   const AllocationId fresh = b.allocate(5, 90);
-  b.free(5, fresh);  // made and freed within the nanosecond
+  b.free(5, fresh);  // allocated and freed within one nanosecond
   b.done();
   const auto peaks = device_peaks(b.process);
   EXPECT_EQ(peaks[0].peak, Bytes{100});
@@ -377,7 +377,7 @@ TEST(Groups, AModuleHasItsParametersAndWhatBelongsToThem) {
   ProcessBuilder b;
   for (const char* path : {"Net", "Net.fc", "Other", "Other.head", "Net.head"}) b.call(0, 9, b.module(path, "Module"));
   const AllocationId weight = b.allocate(1, 1000), state = b.allocate(2, 200), gradient = b.allocate(3, 30);
-  const AllocationId shared = b.allocate(4, 4);  // of which model, its name does not say
+  const AllocationId shared = b.allocate(4, 4);  // its name does not show the model
   b.role(5, weight, Role::parameter, "fc.weight");
   b.role(5, state, Role::optimizer_state, "exp_avg", weight);
   b.role(5, gradient, Role::gradient, "", weight);

@@ -109,7 +109,7 @@ TEST(Pickle, ReadsEachOpcodeThatPyTorchWrites) {
 TEST(Pickle, GivesBackWhatIsReferredTo) {
   EXPECT_EQ(read(pickled("](" + text("a") + put() + get(0) + get(0) + "e")), "['a' 'a' 'a' ");
   EXPECT_EQ(read(pickled(bytes({"](Nq\0Nr\1\0\0\0j\1\0\0\0e", 17}))), "[None None None ");
-  // A list that is named before it is filled, as Python does, and one that is named behind it, as C++ does.
+  // A list memoized before it is filled, as Python does, and one memoized after that, as C++ does.
   EXPECT_EQ(read(pickled("](]" + put() + "K\1a" + get(0) + "e")), "[[1  [1  ");
   EXPECT_EQ(read(pickled("](]K\1a" + put() + get(0) + "e")), "[[1  [1  ");
   EXPECT_EQ(read(pickled("](]" + put() + get(0) + "e")), "[[ [ ");
@@ -165,7 +165,7 @@ TEST(Pickle, RefusesWhatNoWriterWrites) {
 }
 
 TEST(Pickle, RefusesWhatGrowsWithoutEnd) {
-  // A list that holds itself, and one that changes after another list took it.
+  // A list that contains itself, and one that changes after another list contains it.
   EXPECT_EQ(read(pickled("]" + put() + get(0) + "a")), "6: a container that changes after it was referred to");
   EXPECT_EQ(read(pickled("](]" + put() + get(0) + "Nae")), "9: a container that changes after it was referred to");
   EXPECT_EQ(read(pickled(std::string(5000, '(') + "N")),

@@ -1,4 +1,4 @@
-// The ranks of a run together: summaries of real recordings, what is made of a thousand of them, and of damaged ones.
+// The ranks of a run together: summaries of real recordings, a thousand of them, and damaged ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Job merged(std::vector<Source> sources, const Options& options = {}) {
   return std::move(*job);
 }
 
-// As sealed files carry them.
+// In the form that sealed files have.
 Summary through_json(const Summary& summary) {
   const std::string json = summary_json(summary);
   EXPECT_LE(json.size(), 65536u);
@@ -91,7 +91,7 @@ TEST(Ranks, ThreeOddOnesOfAThousandAreFoundWithTheReason) {
   EXPECT_EQ(whole->of, Outlier::Of::peak);
   EXPECT_EQ(reason(*whole, By::category), "optimizer_state");
   EXPECT_EQ(reason(*whole, By::line), "train.py:70 main");
-  EXPECT_EQ(reason(*whole, By::module), "");  // forty have a fortieth each: none explains a tenth
+  EXPECT_EQ(reason(*whole, By::module), "");  // forty have a fortieth each: none reaches a tenth
 
   const Outlier* early = outlier_of(job, testing::kOutOfMemory);
   ASSERT_NE(early, nullptr);
@@ -296,7 +296,7 @@ TEST(Curves, OfHostileNumbersStaySmall) {
   EXPECT_EQ(*std::ranges::max_element(both.most), 2);
 }
 
-// ---- of recordings
+// ---- summaries of recordings
 
 void train(SpoolBuilder& b, int rank, uint64_t saved) {
   b.information("torch_version", "2.15.0").information("rank", std::to_string(rank)).information("world_size", "2");
@@ -345,7 +345,7 @@ TEST(Summary, SaysWhatTheRecordingSays) {
     for (const Sum& row : sums.rows) sum += row.bytes;
     EXPECT_EQ(sum, device.peak);
   }
-  EXPECT_EQ(device.by[1].rows[0].key, "operator");  // it is allocated then, and saved after
+  EXPECT_EQ(device.by[1].rows[0].key, "operator");  // allocated at that time, and saved later
   EXPECT_EQ(device.by[2].rows[0].key, "Net");
   EXPECT_EQ(device.by[3].rows[0].key, "train.py:12 Net.forward");
   // Three steps of 32 parts each, and the time after them. Each part is as high as the timeline there.
@@ -400,7 +400,7 @@ TEST(SealedSummary, IsReadWithoutTheColumnsAndOldFilesHaveNone) {
   EXPECT_TRUE(Recording::open(options.output));
 }
 
-// Every byte of a file is covered where the summary is looked for: header, directory, footer.
+// Every byte of the file that affects the search for the summary: header, directory, footer.
 TEST(SealedSummary, ADamagedFileIsNotRead) {
   TestFolder folder;
   {
@@ -429,7 +429,7 @@ TEST(SealedSummary, ADamagedFileIsNotRead) {
   }
 }
 
-// Columns of some ranks alone, and the summary of all.
+// The columns of some ranks, and the summaries of all.
 TEST(SealedSummary, RanksThatAreNotKeptLeaveTheirSummary) {
   TestFolder folder;
   {

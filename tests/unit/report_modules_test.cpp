@@ -155,7 +155,7 @@ TEST(Modules, TextMarkdownAndJson) {
   EXPECT_NE(testing::against_schema(schema, schema["properties"]["modules"], value["modules"], "$"), "");
 }
 
-// In 60 columns the largest kinds have a column, and the others one together.
+// With 60 columns of text, the largest kinds have their own column, and the others share one.
 TEST(Modules, ANarrowTerminalHasTheRestInOneColumn) {
   Style narrow;
   narrow.width = 60;

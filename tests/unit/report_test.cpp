@@ -121,7 +121,7 @@ TEST(Report, TextOfTwoRanksOfWhichOneWasKilled) {
   Report r = make(sealed.recording);
   ASSERT_EQ(r.processes.size(), 2u);
   ASSERT_EQ(r.recording.lost.size(), 2u);
-  r.recording.lost[1].pid = 102;  // both are spools of this very process
+  r.recording.lost[1].pid = 102;  // both are spools of this process
   EXPECT_FALSE(r.recording.complete);
   expect_golden("report_ranks.txt", text(r, {}));
 }
@@ -204,7 +204,7 @@ TEST(Report, ThatTheGpuWasSimulatedIsSaidFirst) {
   }
 }
 
-// A process that had `bytes` of a GPU of 80 GiB with 132 multiprocessors.
+// A process with `bytes` of a GPU of 80 GiB with 132 multiprocessors.
 void use_gpu(SpoolBuilder& b, uint64_t bytes) {
   b.information("simulated_gpu", "1 x NVIDIA H100").information("simulated_gpu_processors", "132");
   b.information("simulated_gpu_bytes", std::to_string(80ULL << 30));

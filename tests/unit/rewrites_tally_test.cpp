@@ -57,7 +57,7 @@ TEST(Tally, WhatFindsNoRoomIsCountedAsLeftOut) {
   for (size_t i = 0; i < kTallyRows + 3; ++i) tally.count("r" + std::to_string(i), Level::encoded, "", 0, 1, 0);
   EXPECT_EQ(file->rows, kTallyRows);
   EXPECT_EQ(file->left_out, 3U);
-  tally.count("r0", Level::encoded, "", 0, 1, 0);  // those that have a row keep it
+  tally.count("r0", Level::encoded, "", 0, 1, 0);  // names with a row keep it
   EXPECT_EQ(file->row[0].times, 2U);
   tally.count("r" + std::to_string(kTallyRows), Level::encoded, "", 0, 1, 0);
   EXPECT_EQ(file->left_out, 4U);

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// site-packages with a PyTorch of CUDA 13.2 as PyPI has it, made of stub libraries.
+// site-packages with a PyTorch of CUDA 13.2 as on PyPI, made of stub libraries.
 class Site {
  public:
   Site() {

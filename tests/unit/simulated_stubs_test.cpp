@@ -188,8 +188,8 @@ TEST(Exports, OfWhatIsNoLibraryAreRefusedWithItsName) {
   EXPECT_FALSE(read_exports(folder.path("")));
 }
 
-// Cut anywhere and damaged anywhere: an answer or a refusal, never a read outside of the file (AddressSanitizer's and
-// the kernel's to tell), and never without end.
+// Truncated or damaged anywhere: the reader answers or refuses. It never reads outside of the file (AddressSanitizer or
+// the kernel would detect that), and never loops forever.
 TEST(Exports, OfABrokenLibraryAreRefusedOrReadButNeverOutsideOfTheFile) {
   std::mt19937 random(3);
   const Folder folder;

@@ -16,7 +16,7 @@ struct Codec : ::testing::Test {
   ColumnEncoder encoder;
   ColumnDecoder decoder;
 
-  // Encodes, decodes and compares; gives the entry.
+  // Encodes, decodes and compares. Returns the entry.
   ChunkEntry round_trip(const std::vector<T>& values, Transform transform) {
     const Column<T> key(Table::operators, 0, transform, "test");
     ChunkEntry entry{};

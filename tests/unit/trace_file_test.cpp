@@ -18,7 +18,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A small recording with something in every table.
+// A small recording with rows in every table.
 std::string small_sealed_file() {
   SpoolBuilder b;
   const uint32_t stack = b.stack({b.frame("train.py", 3, "main")});
@@ -31,7 +31,7 @@ std::string small_sealed_file() {
   return read_file(b.folder() / "run.tapelens");
 }
 
-// A file in memory, quick to damage.
+// A file in memory, fast to damage.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes) : file_(memfd_create("damaged.tapelens", MFD_CLOEXEC)) {
@@ -43,7 +43,7 @@ class MemoryFile {
 
   void put(size_t at, char byte) { EXPECT_EQ(pwrite(file_, &byte, 1, static_cast<off_t>(at)), 1); }
   void cut(size_t bytes) { EXPECT_EQ(ftruncate(file_, static_cast<off_t>(bytes)), 0); }
-  // Why it does not open, without the path before it; empty if it does.
+  // The reason why it does not open, without the path; empty if it opens.
   std::string error() const {
     const std::string path = "/proc/self/fd/" + std::to_string(file_);
     auto recording = Recording::open(path);
@@ -206,7 +206,7 @@ TEST(SealedFile, OnAFullDiskIsAnErrorOfASmallFileWithASummaryToo) {
     if (!writer.open(folder / "run.tapelens")) _exit(1);
     const Status status =
         writer.finish("", 0, 0, {ProcessSummary{}}, [](const std::string&) { return std::string("{}"); });
-    setrlimit(RLIMIT_FSIZE, &was);  // the message goes to a file, too
+    setrlimit(RLIMIT_FSIZE, &was);  // standard error is a file, too
     if (!status) std::fprintf(stderr, "%s\n", status.error().message.c_str());
     _exit(status ? 2 : 0);
   };

@@ -46,7 +46,7 @@ class Outputs : public testing::Test {
   OutputOptions to(const std::string& name) { return {.path = folder_ / name, .kind = kNotes}; }
   std::string in(const std::string& name) { return folder_ / name; }
   size_t files() { return static_cast<size_t>(std::distance(fs::directory_iterator(folder_.path()), {})); }
-  // Refused before the work and after it, and nothing is changed.
+  // Refused before and after the work, without any change.
   void expect_refused(const OutputOptions& options, const std::string& why, ErrorKind kind = ErrorKind::usage) {
     const size_t before = files();
     for (const Status& status : {Output::check(options), write(options)}) {
@@ -326,7 +326,7 @@ TEST_F(Outputs, AFolderThatCannotBeWrittenIsSaidBeforeTheWork) {
   EXPECT_EXIT(as_user(), testing::ExitedWithCode(0), "");
 }
 
-// The program may write its own file there while it is recorded.
+// The program may write its own file to that path while it is recorded.
 TEST_F(Outputs, WhatIsThereWhenItIsFinishedIsAskedAgain) {
   {
     auto output = Output::open(to("a"));

@@ -11,7 +11,7 @@ namespace {
 
 class Killed : public ::testing::Test {
  protected:
-  // A spool of which steps were left out twice, with both files as they were before the second time and after it.
+  // A spool that was trimmed twice, with both files as before and after the second time.
   void SetUp() override {
     Program a(whole_, 7), b(ring_, 7);
     for (int i = 0; i < 300; ++i) a.step(), b.step();
@@ -93,7 +93,7 @@ TEST_F(Killed, ADamagedFileBesideItIsLeftOutAndSaid) {
 }
 
 TEST_F(Killed, AnOffsetThatIsNoRecordsIsRefused) {
-  // Every lane reaches four bytes too far, in blocks whose checksums are right.
+  // Every lane is four bytes too long, in blocks with right checksums.
   std::string forged = after_[1];
   for (size_t at = kSpoolHeaderBytes; at < forged.size(); at += kBlockBytes) {
     auto* header = reinterpret_cast<BlockHeader*>(forged.data() + at);

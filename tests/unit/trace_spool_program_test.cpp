@@ -70,7 +70,8 @@ TEST(SpoolFile, AnotherThreadMayCloseEveryDescriptorWhileItGrows) {
     std::thread closing([&] {
       while (!ends.load()) {
         syscall(SYS_close_range, 3, ~0U, 0);
-        // System calls: ThreadSanitizer takes a number that two threads have, one after the other, for a race.
+        // Raw system calls: ThreadSanitizer reports a race if two threads use one descriptor number one after the
+        // other.
         const long own = syscall(SYS_openat, AT_FDCWD, (folder / "own").c_str(), O_RDWR);
         char read[1];
         bad += own < 0 || syscall(SYS_pread64, own, read, 1, 99'999) != 1 || read[0] != 'c' ||
@@ -268,7 +269,7 @@ TEST(SpoolThreads, ThatComeAndGoAtTheSameTimeKeepTheirOwnRecords) {
       for (uint32_t round = 0; round < kRounds; ++round) {
         Lane lane;
         writer.attach(lane, w * kRounds + round);
-        // Some end within the block that they took over, some need further ones.
+        // Some threads end within their inherited block, some need further blocks.
         const uint64_t count = 1 + (w * kRounds + round) * 37 % 6000;
         for (uint64_t i = 0; i < count; ++i)
           lane.write(NamedEventRecord{

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = Difference::Kind;
 
-// One that has something in every member.
+// A verdict with a value in every member.
 Verdict full() {
   Verdict v;
   Difference d;

@@ -1,7 +1,7 @@
-// A program that trains nothing: writes the spool of two steps as a probe would, with the rewrites of three sites that
-// its settings ask for, and checksums. Options: `--wrong N` (site N changes a gradient where it is rewritten),
-// `--crash N` (it fails there), `--random` (every run has another loss), `--exit CODE`, `--lossy` (says that it lost
-// data), `--no-steps`, `--no-losses`, `--plain` (nothing is rewritten), `--record-only` (nor can be), `--no-room` (no
+// A program without training: writes the spool of two steps like a probe, with the rewrites of three sites that its
+// settings request, and checksums. Options: `--wrong N` (site N changes a gradient where it is rewritten), `--crash N`
+// (it fails there), `--random` (every run has another loss), `--exit CODE`, `--lossy` (reports lost data),
+// `--no-steps`, `--no-losses`, `--plain` (no rewrites), `--record-only` (rewriting is impossible), `--no-room` (no
 // spool can be written), `--print TEXT`. Writes "out" and "err".
 #include <unistd.h>
 

@@ -16,7 +16,7 @@
 
 namespace tapelens::versions::fake {
 
-// How many of them are there: nothing may be left in the end.
+// Counts its live objects: a test must end with none.
 struct Memory {
   explicit Memory(uint64_t number) : value(number) { ++alive; }
   Memory(const Memory& other) : value(other.value) { ++alive; }
@@ -144,7 +144,7 @@ class FakeHook final : public Hook {
   }
   ~FakeHook() { version_->remove(*this); }
 
-  // Whether the backward gets what was saved. Throws where it gets an error.
+  // Whether the backward gets the saved value. Throws if the backward would get an error.
   bool is_right() const {
     {
       const std::lock_guard guard(version_->lock());

@@ -18,7 +18,7 @@ FSTRING_END = {getattr(tokenize, name, None) for name in ("FSTRING_END", "TSTRIN
 
 
 def expected(text: str) -> list[str]:
-    """The statements of a file, as the program prints them."""
+    """The statements of a file in the format of the program."""
     lines = text.split("\n")
     statements, tokens, strings = [], [], []
 

@@ -18,7 +18,7 @@ inline bool has_type(const nlohmann::json& value, const std::string& type) {
   return false;
 }
 
-// The first thing that is wrong, "" if nothing is. Keywords that it does not know are errors of the schema.
+// The first error, or "" without errors. Unknown keywords are errors of the schema.
 inline std::string against_schema(const nlohmann::json& root, const nlohmann::json& schema, const nlohmann::json& value,
                                   const std::string& where) {
   for (const auto& [keyword, rule] : schema.items()) {

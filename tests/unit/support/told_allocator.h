@@ -1,4 +1,4 @@
-// Recordings of a CUDA device, told by the model of its allocator.
+// Recordings of a CUDA device, made by the model of its allocator.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ class Told : public allocator::Device {
     if (used_ + bytes > card_) return std::nullopt;
     used_ += bytes;
     const uint64_t address = next_;
-    next_ -= 100 * allocator::kMiB;  // lower and lower, as a real one may
+    next_ -= 100 * allocator::kMiB;  // descending, as real addresses may be
     b_.segment(trace::SegmentChange::allocated, address, bytes);
     return address;
   }
