@@ -1,6 +1,5 @@
-// tapelens-bench-advising [EVENTS]: how long the checks and the what-if replay take on one core, and how much memory
-// the whole of `tapelens advise` needs. The replay is asked without every second save, and without those of one node
-// type.
+// tapelens-bench-advising [EVENTS]: time of the checks and the what-if replay on one core, and memory of the whole of
+// `tapelens advise`. The replay removes every second save, and the saves of one node type.
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-"""What recording costs a program under torch.compile: to compile, and a compiled step.
+"""Overhead of recording under torch.compile: time to compile, and time of a compiled step.
 
     python bench/compiled.py [--binary build/release/bin/tapelens] [--rounds 7] [--only WORD] [--json OUT]
 
@@ -74,8 +74,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default=overhead.HERE.parent / "build/release/bin/tapelens", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", default="", help="of the rows those with this word: aot_eager, inductor, cold, cached, step")
-    parser.add_argument("--json", help="write the figures there too")
+    parser.add_argument("--only", default="", help="run only rows with this word: aot_eager, inductor, cold, cached, step")
+    parser.add_argument("--json", help="also write the figures to this file")
     args = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tapelens-bench-"))
     prefixes = {"bare": [], "bare again": [],

@@ -1,4 +1,4 @@
-"""What `tapelens export` takes for a made-up recording of ten million events: seconds, memory and bytes of each format,
+"""Cost of `tapelens export` for a synthetic recording of ten million events: seconds, memory and bytes of each format,
 beside those of `tapelens report`.
 
     scripts/build analyzer tapelens tapelens-synthetic

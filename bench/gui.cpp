@@ -1,6 +1,6 @@
-// tapelens-bench-gui [EVENTS...]: what the window costs. For each recording, by default of 1, 10 and 100 thousand and
-// 10 million events: the time to the first picture, frames of a scripted walk through the timeline at 1920x1080 on one
-// core (p50, p99, max), the time from a tick to the what-if curve, and the memory of all of it.
+// tapelens-bench-gui [EVENTS...]: cost of the window. For each recording, by default of 1, 10 and 100 thousand and 10
+// million events: the time to the first picture, frames of a scripted walk through the timeline at 1920x1080 on one
+// core (p50, p99, max), the time from a tick to the what-if curve, and the total memory.
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -68,7 +68,7 @@ class Paints : public QObject {
   }
 };
 
-// From what changes the picture to its last pixel, as the event loop does it.
+// Time from a change of the picture to its last pixel, with the event loop's work.
 template <class Change>
 double frame(QWidget& view, Change change) {
   Paints paints;

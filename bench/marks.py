@@ -1,4 +1,4 @@
-"""What tapelens.region and tapelens.step cost in a program that is not recorded, in microseconds a call.
+"""Overhead of tapelens.region and tapelens.step in a program without recording, in microseconds a call.
 
     python bench/marks.py
 """

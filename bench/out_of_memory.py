@@ -1,11 +1,11 @@
-"""GPT-2 medium of transformers, batch 16, on 24 GiB: what its recordings name to make it fit, and whether a run with that fits,
-on the simulated GPU.
+"""GPT-2 medium of transformers, batch 16, on 24 GiB, on the simulated GPU. Compares the changes that advise names to
+make it fit with runs of the changed program.
 
     python bench/out_of_memory.py [--binary build/release/bin/tapelens] [--gpu H100:24GiB] [--batch 16]
 
-First of the recording that ends out of memory, which has the run up to the request that failed; then of one of the whole
-run on a larger simulated GPU, as the first one advises. Ends with 1 if what is said of the whole run is wrong: what is
-named does not fit, or what is not named does.
+Reads two recordings: first the one that ends out of memory, which has the run up to the failed request; then one of the
+whole run on a larger simulated GPU, as the first one advises. Exit code 1 if the advice for the whole run is wrong: a
+named change does not fit, or an unnamed change does.
 """
 
 import argparse
@@ -44,7 +44,8 @@ class Program:
 
 
 def named_ways(program, advice):
-    """What is named, in words, how a run has it (None: this program has no option for it), and what is reserved then."""
+    """Each named change in words, a function that runs it (None: this program has no option for it), and the predicted
+    reserved peak."""
     findings = {finding["id"]: (number, finding) for number, finding in enumerate(advice["findings"], 1)}
     for way in advice["advice"]["allocator"]["fits"]["ways"]:
         fixed = [findings[one] for one in way["findings"]]

@@ -1,9 +1,9 @@
-"""What recording costs, beside the bare program and other profilers, in one run.
+"""Overhead of recording, beside the bare program and other profilers, in one run.
 
-Each way to run has one process that lives through the whole measurement; they take turns of a few steps, each alone
-on the machine, so that what disturbs it (heat, neighbours) disturbs all alike. A ratio is that of the medians of all
-steps; its spread is that of the ratios of the single rounds. Beside the wall clock stands the same ratio in CPU time,
-which neighbours on a shared machine disturb less. Needs PyTorch, torchvision; memray where it is installed.
+One process per configuration lives through the whole measurement. The processes take turns of a few steps, each alone
+on the machine, so that disturbances (heat, neighbours) affect all alike. A ratio is that of the medians of all steps;
+its spread is that of the ratios of the single rounds. The report also has the same ratio in CPU time, which neighbours
+on a shared machine disturb less. Needs PyTorch and torchvision; uses memray if installed.
 
     python bench/overhead.py [--binary build/release/bin/tapelens] [--rounds 15] [--json OUT]
 """
@@ -93,7 +93,7 @@ def take_turns(everyone, steps, rounds, warm_up=3):
 
 
 def measure(case, everyone, steps, rounds):
-    """What each of these ways costs, beside the first of them."""
+    """The overhead of each configuration against the first one."""
     take_turns(everyone, steps, rounds)
     bare = everyone[0]
     rows = []
@@ -120,7 +120,8 @@ def start_up(binary, folder, rounds):
 
 
 def bytes_an_event(binary, folder, steps=20):
-    """Of the transformer: the blocks of the spool, and the sealed file, over the events that `report` counts."""
+    """Bytes of the spool's blocks and of the sealed file, each divided by the events in `report`. The program is the
+    transformer."""
     target = folder / "size.tapelens"
     spools = pathlib.Path(f"{target}.spool")
     subprocess.run([str(binary), "record", "--quiet", "--keep-spool", "-o", str(target), "--", sys.executable,

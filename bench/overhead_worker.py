@@ -105,7 +105,7 @@ def resnet50_cuda():
 
 
 CASES = {case.__name__: case for case in (resnet18, transformer, compiled, aot_eager, tiny, gpt_cuda, resnet50_cuda)}
-# What torch.cuda.memory._record_memory_history() is asked for.
+# Arguments of torch.cuda.memory._record_memory_history().
 HISTORIES = {"history": {"context": None}, "history python": {"stacks": "python"}, "history all": {"stacks": "all"}}
 
 

@@ -1,6 +1,6 @@
-"""What `tapelens advise --apply` predicts against what the rewritten program needs: the peak, and the most that is kept for
-the backward when one begins, of programs recorded bare and recorded with --apply. A figure is right if it is 1 % off at most, or, where
-bounds are printed, between them or 1 % beside.
+"""Compares predictions of `tapelens advise --apply` with runs of the rewritten program: the peak, and the highest
+number of bytes kept for the backward when one begins, of programs recorded bare and recorded with --apply. A figure is
+right if it is 1 % off at most, or, where bounds are printed, between them or 1 % beside.
 
     python bench/predicted.py                   all of them
     python bench/predicted.py gpt resnet18-all

@@ -2,10 +2,10 @@
 
     python bench/programs.py [NAME...] [--apply lossless|bitwise] [--json FILE]
 
-Each program of bench/programs/ runs bare and rewritten: whether every loss, gradient and parameter is the same bits, and what
-became of the peak, of the most that is saved for a backward and of the time of a step (both runs are recorded). Nothing is
-installed: a program whose packages are missing is skipped, and a line says which they are. The exit code is 1 if a program
-differs or fails."""
+Runs each program of bench/programs/ bare and rewritten. Checks that every loss, gradient and parameter has the same
+bits, and compares the peak, the most bytes saved for a backward and the time of a step (both runs are recorded).
+Installs nothing: a program without its packages is skipped, and a line names the missing packages. The exit code is 1
+if a program differs or fails."""
 import argparse
 import importlib.metadata
 import json
@@ -17,7 +17,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TAPELENS = os.environ.get("TAPELENS_BINARY", str(ROOT / "build/release/bin/tapelens"))
-# What each program imports, as PyPI names it: the package that its model is from comes first.
+# Imports of each program by their names on PyPI. The package of the model comes first.
 PACKAGES = {
     "torchvision_deeplab": ["torchvision"],
     "torchvision_densenet": ["torchvision"],
@@ -75,7 +75,7 @@ def version(package):
 
 
 def verified(name, apply):
-    """The exit code of `tapelens verify`, its verdict if there is one, and what it said."""
+    """The exit code of `tapelens verify`, its verdict if it has one, and its messages."""
     with tempfile.TemporaryDirectory() as folder:
         verdict = pathlib.Path(folder, "verdict.json")
         done = subprocess.run([TAPELENS, "verify", "--apply", apply, "--format", "json", "-o", str(verdict), "--",

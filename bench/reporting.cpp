@@ -22,7 +22,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// One whole report in a process of its own, so that the memory is its own too. Answers its exit code.
+// Makes one report in a child process, so that the measured memory is only its own. Returns its exit code.
 int report(const std::string& path, double events) {
   auto begin = std::chrono::steady_clock::now();
   const auto recording = trace::Recording::open(path);

@@ -1,4 +1,4 @@
-"""What the rewrites do to memory and time, bit for bit the same: one table.
+"""Effect of the bit-identical rewrites on memory and time: one table.
 
     python bench/rewrites.py [NET...] [--rounds 5] [--memsave-torch PATH] [--json FILE]
 
@@ -29,7 +29,7 @@ def command(net, steps, *more):
 
 
 def verdict_of(options, program):
-    """What `tapelens verify` says of a program, with the same bits or with others."""
+    """The verdict of `tapelens verify` on a program, for bit-identical or other rewrites."""
     with tempfile.TemporaryDirectory() as folder:
         verdict = pathlib.Path(folder) / "verdict.json"
         done = subprocess.run([TAPELENS, "verify", *options, "--format", "json", "-o", verdict, "--", *program],
@@ -58,9 +58,9 @@ def timed(net, steps, rounds, worker=WORKER, mode="turns"):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("nets", nargs="*", default=NETS, metavar="NET", help=", ".join(NETS))
-    parser.add_argument("--steps", type=int, default=2, help="of a turn")
-    parser.add_argument("--rounds", type=int, default=5, help="of turns that are timed; 0: none")
-    parser.add_argument("--memsave-torch", metavar="PATH", help="a checkout of memsave_torch: its layers beside ours")
+    parser.add_argument("--steps", type=int, default=2, help="steps per turn")
+    parser.add_argument("--rounds", type=int, default=5, help="timed turns; 0: none")
+    parser.add_argument("--memsave-torch", metavar="PATH", help="also measure the layers of this checkout of memsave_torch")
     parser.add_argument("--json", help="the figures as a file")
     arguments = parser.parse_args()
     print(f"{'net':<24}{'level':<10}{'saved MB':>10}{'ratio':>8}{'peak MB':>10}{'ratio':>8}{'time':>8}{'cpu':>8}  same bits")

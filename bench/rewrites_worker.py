@@ -180,7 +180,7 @@ def on_cuda(step, trained, steps):
         seconds = time.perf_counter() - begin
     digest = hashlib.sha256(b"".join(p.detach().cpu().numpy().tobytes() for p in trained)).hexdigest()[:16]
     print(json.dumps({"saved": told[0], "peak": requested("peak") - before, "seconds": seconds, "digest": digest}), flush=True)
-    os._exit(0)  # the interpreter's end is no part of it
+    os._exit(0)  # leaves out the interpreter's shutdown
 
 
 def main():

@@ -1,4 +1,4 @@
-"""What the rewrites make of the programs that show one inefficiency each (tests/programs/cases/seeds.py), by `tapelens verify`.
+"""Results of the rewrites on programs with one inefficiency each (tests/programs/cases/seeds.py), by `tapelens verify`.
 
     python bench/seeds.py [NAME...]
 

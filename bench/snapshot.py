@@ -1,10 +1,11 @@
-"""How fast a memory snapshot of PyTorch becomes a recording, and in how much memory: a made-up one of some size is written, and
-imported by the tapelens that is given.
+"""Time and memory to import a memory snapshot of PyTorch. Writes a synthetic one of the given size, and imports it with
+the given tapelens.
 
     python bench/snapshot.py build/release/bin/tapelens [--bytes 1e9] [--depth 40] [--keep FILE]
 
-What is written is what Python's pickle would write of torch.cuda.memory._snapshot(), opcode by opcode, without having it in
-memory: a training loop of layers whose blocks come and go, on one device, with a stack for each entry. --depth 0: without."""
+The file has the bytes that Python's pickle would write for torch.cuda.memory._snapshot(), written opcode by opcode
+without the whole in memory. It is a training loop of layers whose blocks come and go, on one device, with a stack for
+each entry. --depth 0: without."""
 
 import argparse
 import os
@@ -22,7 +23,7 @@ KEYS = ("segments", "device_traces", "allocator_settings", "external_annotations
 
 
 class Writer:
-    """Python's pickler of protocol 4, for what a snapshot is made of."""
+    """Python's pickler of protocol 4, for the types in a snapshot."""
 
     FRAME = 64 << 10
 

@@ -1,7 +1,7 @@
 """States that are written very often, and then go: soak_chains.py WRITES SIDE [KIND...]. It knows nothing of Tapelens.
 
-Prints a line for each kind: a digest of the values, and after a backward that follows "end". soak.py runs this with a small
-stack and compares: whatever is kept for each write must be freed without recursion."""
+Prints a line for each kind: a digest of the values, and after a backward that follows "end". soak.py runs this with a
+small stack and compares: the memory kept for each write must be freed without recursion."""
 
 import copy
 import hashlib
@@ -153,7 +153,7 @@ def main():
         except Growth as growth:
             answer = growth
         print(name, answer, later_writes(side), "end", flush=True)
-    # What lives to the end of the process goes when the interpreter and the libraries do.
+    # Objects that live to the end of the process are freed with the interpreter and the libraries.
     for _ in range(writes):
         LEFT.mul_(0.9999)
     print("exit", digest(LEFT), flush=True)

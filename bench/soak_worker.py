@@ -77,7 +77,7 @@ def momentum(device):
 
 @program
 def weight_decay(device):
-    """Of a transformer, with its gradients clipped."""
+    """Weight decay of a transformer, with clipped gradients."""
     net, x, y, loss = transformer()
     net, x, y = net.to(device), x.to(device), y.to(device)
     optimizer = torch.optim.SGD(net.parameters(), 1e-3, momentum=0.9, weight_decay=1e-4, nesterov=True)
@@ -92,7 +92,7 @@ def weight_decay(device):
 
 @program
 def ema(device):
-    """A teacher that is averaged in place, and one whose values are made anew, as MoCo's code does."""
+    """A teacher that is averaged in place, and one whose values are replaced, as in MoCo's code."""
     train, net = training(mlp(), lambda p: torch.optim.SGD(p, 1e-3), device)
     teacher, key = (copy.deepcopy(net).requires_grad_(False) for _ in range(2))
 
@@ -152,7 +152,7 @@ def accumulation(device):
 
 @program
 def rnn_state(device):
-    """Truncated backpropagation: the state of a cell lives on, and an average is made anew in each step."""
+    """Truncated backpropagation: the state of a cell lives on, and each step computes a new average."""
     cell, head = nn.RNNCell(SIDE, SIDE).to(device), nn.Linear(SIDE, SIDE).to(device)
     x, y = torch.randn(112, SIDE, device=device), torch.randn(112, SIDE, device=device)
     optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], 1e-3, momentum=0.9)

@@ -1,13 +1,13 @@
-"""Whether a build of Tapelens is slower than another: what both cost, in turns in one run.
+"""Compares the speed of two builds of Tapelens, in turns in one run.
 
     python bench/two_builds.py OTHER/build/release [--build build/release] [--rounds 9] [--pairs 3] [--only WORD]
 
 Recording and rewriting: steps of the programs of overhead.py and rewrites.py, in pairs of processes, one of each build,
-that live through the rounds of the pair: how a process lies in memory decides some percent of small operators, so only
-several pairs tell a small difference. Reading, reporting and advising: the whole command, `tapelens-bench-*` on made-up
-recordings. A pair's ratio is that of its medians, this build to the other, by the wall clock and in CPU time, which
-neighbours on a shared machine disturb less; what is printed is the geometric mean of the pairs' ratios, and their
-least and greatest in CPU time. Build both with the benches."""
+that live through the rounds of the pair. The memory layout of a process changes small operators by some percent, so
+only several pairs show a small difference. Reading, reporting and advising: the whole command, `tapelens-bench-*` on
+synthetic recordings. A pair's ratio is that of its medians, this build to the other, by the wall clock and in CPU time,
+which neighbours on a shared machine disturb less. Prints the geometric mean of the pairs' ratios, and their least and
+greatest in CPU time. Build both with the benches."""
 import argparse
 import pathlib
 import resource
@@ -31,7 +31,7 @@ def cpu_of_children():
 
 
 def in_processes(case, prefixes, rounds, worker, mode):
-    """Of one pair of processes: of each prefix the (wall, CPU) times of each round."""
+    """The (wall, CPU) times of each round, for each prefix of one pair of processes."""
     ways = [overhead.Way(str(number), case, prefix, mode, worker) for number, prefix in enumerate(prefixes)]
     overhead.take_turns(ways, STEPS[case], rounds, warm_up=5)
     return [[tuple(statistics.median(step[clock] for step in turn) for clock in (overhead.WALL, overhead.CPU))
@@ -64,7 +64,7 @@ def main(folder):
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build/release")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--only", default="", help="of the lines those with this word")
+    parser.add_argument("--only", default="", help="run only lines with this word")
     arguments = parser.parse_args()
     builds = [build.resolve() / "bin" for build in (arguments.build, arguments.other)]
     print(f"{'':<34}{'wall':>8}{'CPU':>8}   pairs", flush=True)

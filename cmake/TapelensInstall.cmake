@@ -1,4 +1,4 @@
-# Where what is installed: a prefix, or the folders of a Python wheel. Gives
+# Folders of an installation: a prefix, or the folders of a Python wheel. Sets
 #   TAPELENS_LIBRARY_DIR    the preload library and the probes: one a minor, side by side
 #   TAPELENS_LIBRARY_PATH   the same, from the folder of the commands: an installed tree can be moved
 #   tapelens_installed_library_path(TARGET PATH...)   where TARGET looks for libraries once it is installed
@@ -21,15 +21,15 @@ if(TAPELENS_PROBES)
   install(DIRECTORY "${TAPELENS_PROBES}/" DESTINATION ${TAPELENS_LIBRARY_DIR} FILES_MATCHING PATTERN "probe-*")
 endif()
 
-# The old kind of path, which holds for what the libraries need in turn, too.
+# DT_RPATH, not DT_RUNPATH: it also applies to the dependencies of the libraries.
 function(tapelens_installed_library_path target)
   list(TRANSFORM ARGN PREPEND "$ORIGIN/")
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "${ARGN}")
   target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
 endfunction()
 
-# tapelens_bundle(TARGET): what it needs and manylinux does not promise, with the licenses. Symbolic links become files: a
-# wheel has none.
+# tapelens_bundle(TARGET): installs the dependencies of TARGET that manylinux does not provide, with their licenses.
+# Symbolic links become files, since a wheel cannot have links.
 function(tapelens_bundle target)
   tapelens_installed_library_path(${target} ${TAPELENS_LIBRARY_PATH})
   install(CODE "

@@ -3,11 +3,12 @@ include(TextHeader)
 # tapelens_library(NAME sources... [LINK libraries...] [PRIVATE libraries...]): one static library a folder,
 # with the project's warnings, the repository as include root.
 add_library(tapelens_options INTERFACE)
-# GCC 12 sees overlaps in std::string that are none (PR 105651).
+# GCC 12 reports overlaps in std::string that do not exist (PR 105651).
 target_compile_options(tapelens_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
 if(CMAKE_UNITY_BUILD)
-  # A local name that hides another file's is none where each file is compiled on its own: the preset dev.
+  # Local names may hide names of other files in a unity build. The preset dev compiles each file alone and has this
+  # warning.
   target_compile_options(tapelens_options INTERFACE -Wno-shadow -Wno-unused-function)
   # LibTorch's checks name the file that they are in.
   target_compile_options(tapelens_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
@@ -18,7 +19,7 @@ if(TAPELENS_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND TAPELENS_SANITIZE STREQUAL "address,undefined")
     set(_left_out -fno-sanitize=null,alignment)
   endif()
-  # Instrumented code confuses GCC's warnings (its manual says so): here they are no errors, in the other presets they are.
+  # Instrumented code confuses GCC's warnings (its manual says so). They are errors only in the other presets.
   target_compile_options(tapelens_options INTERFACE -fsanitize=${TAPELENS_SANITIZE} -fno-omit-frame-pointer
                                                    -fno-sanitize-recover=all -Wno-error ${_left_out})
   target_link_options(tapelens_options INTERFACE -fsanitize=${TAPELENS_SANITIZE})

@@ -83,7 +83,7 @@ target_compile_definitions(tapelens_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${_ab
 target_link_options(tapelens_torch INTERFACE -Wl,--unresolved-symbols=ignore-in-shared-libs)
 target_link_libraries(tapelens_torch INTERFACE tapelens_libtorch_cpu tapelens_libc10)
 
-# The headers of the CUDA that it was built for come with PyTorch, as packages of their own; or a toolkit has them.
+# The headers of PyTorch's CUDA version come with PyTorch, as separate packages, or from a toolkit.
 file(GLOB _found "${TAPELENS_TORCH_ROOT}/../nvidia/cu1*/include/cuda_runtime_api.h"
      "${TAPELENS_TORCH_ROOT}/../nvidia/cuda_runtime/include/cuda_runtime_api.h" "/usr/local/cuda/include/cuda_runtime_api.h")
 set(TAPELENS_CUDA_INCLUDE "")

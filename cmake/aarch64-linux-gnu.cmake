@@ -4,7 +4,7 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_ASM_COMPILER aarch64-linux-gnu-gcc)
-# What runs while it builds (tapelens_write_fits) runs here.
+# Runs programs of the build (tapelens_write_fits) on this machine.
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)
 # Python and headers without code (xxhash) are this machine's; libraries are not.
 set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)

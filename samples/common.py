@@ -1,4 +1,4 @@
-"""What the samples share: the command line, the seeds, and how a loss is printed (with every digit)."""
+"""Shared by the samples: the command line, the seeds, and printing of a loss (with every digit)."""
 
 import argparse
 
@@ -12,7 +12,7 @@ def parse(description, steps=3, **extra):
     parser.add_argument("--steps", type=int, default=steps)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1, help="threads of one operator; 0 leaves PyTorch's choice")
-    parser.add_argument("--device", default="cpu", help="where everything is made: cpu, cuda, cuda:1, ...")
+    parser.add_argument("--device", default="cpu", help="device of all tensors: cpu, cuda, cuda:1, ...")
     for name, default in extra.items():
         flag = "--" + name.replace("_", "-")
         if isinstance(default, bool):

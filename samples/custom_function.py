@@ -24,7 +24,7 @@ class Swish(torch.autograd.Function):
 
 
 class ClampedScale(torch.autograd.Function):
-    """Saves an input, an output and a tensor of its own, and returns two outputs."""
+    """Saves an input, an output and a new tensor, and returns two outputs."""
 
     @staticmethod
     def forward(ctx, x, scale):

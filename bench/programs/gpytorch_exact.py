@@ -1,4 +1,4 @@
-"""A Gaussian process: Cholesky, and custom functions of its own."""
+"""A Gaussian process: Cholesky, and custom autograd functions."""
 import gpytorch
 import torch
 

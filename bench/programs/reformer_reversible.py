@@ -1,4 +1,4 @@
-"""Reversible layers, which compute their inputs again in a backward of their own; hashed attention."""
+"""Reversible layers, which recompute their inputs in a custom backward; hashed attention."""
 import torch
 from reformer_pytorch import ReformerLM
 from torch.nn import functional as F

@@ -23,7 +23,7 @@ __version__ = "0.1.0"
 __all__ = ["Error", "Held", "Peak", "Process", "Recording", "Table", "Tables", "UsageError", "is_recorded",
            "log_scalars", "log_to_wandb", "open", "region", "scalars", "start", "step", "stop", "to_parquet"]
 
-#: With what they import, when they are wanted.
+# Loaded on first use, with their imports.
 _LATER = {"log_scalars": "tapelens._scalars", "log_to_wandb": "tapelens._scalars", "scalars": "tapelens._scalars", "to_parquet": "tapelens.parquet",
           "load_ipython_extension": "tapelens._ipython"}
 

@@ -1,4 +1,4 @@
-"""`python -m tapelens`: the command of this environment, whichever is first in PATH."""
+"""`python -m tapelens`: the command of this environment, even if PATH has another one first."""
 
 import os
 import sys

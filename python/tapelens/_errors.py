@@ -1,9 +1,9 @@
-"""What can go wrong, as exceptions with one sentence for the user."""
+"""Exceptions with one sentence for the user."""
 
 
 class Error(Exception):
-    """A recording that cannot be read, or a part of Tapelens that is not there. Its text is what the command line says."""
+    """A recording that cannot be read, or a missing part of Tapelens. Its text is the message of the command line."""
 
 
 class UsageError(Error, ValueError):
-    """What was asked for cannot be: a table, a column, a process, a device that the recording does not have."""
+    """A request for a table, a column, a process or a device that the recording does not have."""

@@ -13,7 +13,7 @@ from tapelens._errors import UsageError
 
 
 def mode_of_made(recording: str | os.PathLike[str]) -> int:
-    """Of a file that is made of a recording: who may read the one may read the other."""
+    """The mode of a file made from a recording: users who may read the recording may read the file."""
     try:
         return os.stat(recording).st_mode & 0o666 | 0o600
     except OSError:
@@ -21,8 +21,8 @@ def mode_of_made(recording: str | os.PathLike[str]) -> int:
 
 
 def check(file: pathlib.Path, what: str, is_ours: Callable[[pathlib.Path], bool], force: bool | None = None) -> None:
-    """Raises UsageError if `file` is not one that may be replaced. Makes and changes nothing. `force`: of --force; None:
-    there is no such option."""
+    """Raises UsageError if `file` is not one that may be replaced. Makes and changes nothing. `force`: of --force;
+    None: the caller has no such option."""
     try:
         facts = file.stat()
     except FileNotFoundError:
@@ -37,7 +37,7 @@ def check(file: pathlib.Path, what: str, is_ours: Callable[[pathlib.Path], bool]
 @contextlib.contextmanager
 def whole(file: pathlib.Path, what: str, is_ours: Callable[[pathlib.Path], bool], mode: int,
           force: bool | None = None) -> Iterator[pathlib.Path]:
-    """A file that is in its place when it is whole. `mode`: of a new one. A link is followed."""
+    """A file that appears in its place only when it is complete. `mode`: of a new file. Links are followed."""
     check(file, what, is_ours, force)
     target = file.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Where the command and the library are that belong to this package."""
+"""Finds the command and the library of this package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ABOVE = pathlib.Path(__file__).absolute().parents[1:6]
 def program() -> pathlib.Path:
     """The command line, `tapelens`; else that of PATH."""
     folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user"), *(f"{folder}/bin" for folder in _ABOVE)]
-    if _ABOVE[0].parent.name == "tapelens":  # of an installation: its own goes before the environment's
+    if _ABOVE[0].parent.name == "tapelens":  # in an installation, its command precedes the environment's
         folders = folders[2:] + folders[:2]
     for folder in folders:
         if os.access(found := os.path.join(folder, "tapelens"), os.X_OK):

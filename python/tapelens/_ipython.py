@@ -20,14 +20,14 @@ from tapelens._recording import Recording, open
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="%%tapelens", add_help=False)
     parser.add_argument("-o", "--output", metavar="FILE", help="keep the recording")
-    parser.add_argument("--force", action="store_true", help="replace FILE even if it is no recording")
-    parser.add_argument("--height", type=int, default=720, help="of the page, in pixels")
+    parser.add_argument("--force", action="store_true", help="replace FILE even if it is not a recording")
+    parser.add_argument("--height", type=int, default=720, help="height of the page, in pixels")
     parser.add_argument("--simulate-gpu", metavar="GPU", help="as of tapelens record")
     return parser
 
 
 def _frame(page: str, height: int) -> str:
-    """The page, which has scripts of its own, apart from the notebook's."""
+    """The page in a frame, which isolates its scripts from the notebook."""
     return (f'<div><iframe sandbox="allow-scripts allow-downloads" srcdoc="{html.escape(page)}" '
             f'style="width: 100%; height: {height}px; border: 0"></iframe></div>')
 

@@ -75,7 +75,7 @@ def taken(text: ctypes.c_void_p) -> str:
 
 
 def call(function, *arguments) -> None:
-    """Calls a function that ends with `char** error`; what failed is raised."""
+    """Calls a function that ends with `char** error`. Raises its error."""
     error = ctypes.c_void_p()
     status = function(*arguments, ctypes.byref(error))
     if status:

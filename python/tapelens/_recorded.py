@@ -30,22 +30,22 @@ def step() -> None:
 
 
 def start() -> None:
-    """What is to be recorded begins here: peaks before it are not looked at. With `tapelens record --marked` nothing but
-    allocations and frees is recorded before."""
+    """Begins the part of interest: the report ignores earlier peaks. With `tapelens record --marked`, only allocations
+    and frees are recorded before."""
     if _mark is not None:
         _mark(_START)
 
 
 def stop() -> None:
-    """The recording of this process ends here, for good; the program goes on."""
+    """Ends the recording of this process for the rest of the run. The program continues."""
     if _mark is not None:
         _mark(_STOP)
 
 
 class region:
-    """A part of the program by name, for a `with` statement or as a decorator of a function. The report says what was
-    alive when it began, and its peak. It is a `torch.profiler.record_function`, so PyTorch's profiler sees it too;
-    what is entered before the program has imported torch is not recorded."""
+    """A named part of the program, for a `with` statement or as a decorator of a function. The report has the live
+    bytes at its begin, and its peak. It is a `torch.profiler.record_function`, so PyTorch's profiler sees it too. A
+    region that begins before the program has imported torch is not recorded."""
 
     __slots__ = ("_open", "name")
 

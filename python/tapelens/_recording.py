@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class Table:
     """Rows of one kind, of all processes of a recording or of one.
 
-    It holds no data: whoever reads it (`pyarrow.table(t)`, `polars.DataFrame(t)`, `pandas.DataFrame.from_arrow(t)`,
-    DuckDB by its variable's name) gets a stream of batches that are made as they are read. Columns that the analysis
-    has in Arrow's form already are handed out without a copy.
+    It holds no data: a reader (`pyarrow.table(t)`, `polars.DataFrame(t)`, `pandas.DataFrame.from_arrow(t)`, DuckDB by
+    its variable's name) gets a stream of batches that are made as they are read. Columns that the analysis already has
+    in Arrow's form are passed on without a copy.
     """
 
     def __init__(self, recording: Recording, name: str, types: Mapping[str, str], process: int = -1,
@@ -64,7 +64,7 @@ class Table:
         return len(self) > 0
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Arrow's PyCapsule interface. A schema that is asked for is the reader's to cast to."""
+        """Arrow's PyCapsule interface. The reader casts to a requested schema."""
         return _library.capsule("stream", self._recording._handle(), self._selection())
 
     def __arrow_c_schema__(self) -> object:
@@ -150,7 +150,7 @@ class _HasTables:
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """A group of what was alive: "ReluBackward0.result" by field, "train.py:42 forward" by source."""
+    """A group of live allocations: "ReluBackward0.result" by field, "train.py:42 forward" by source."""
 
     key: str
     bytes: int
@@ -184,7 +184,7 @@ class Process(_HasTables):
     tables: Tables = dataclasses.field(repr=False)
 
     def peaks_between(self, begin_ns: int, end_ns: int, *, by: str = "field", top: int = 3) -> list[Peak]:
-        """What was alive on each device in [begin_ns, end_ns) of the recording's time, and who held its peak."""
+        """Live bytes on each device in [begin_ns, end_ns) of the recording's time, with the holders at the peak."""
         text = ctypes.c_void_p()
         _library.call(_library.library().tapelens_between, self.recording._handle(), self.index, begin_ns, end_ns,
                       by.encode(), top, ctypes.byref(text))
@@ -193,7 +193,7 @@ class Process(_HasTables):
 
 
 class Recording(_HasTables):
-    """What `tapelens.open()` returns."""
+    """A sealed recording: the result of `tapelens.open()`."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         library = _library.library()
@@ -225,7 +225,7 @@ class Recording(_HasTables):
 
     def report(self, format: str = "text", *, at: str | None = None, by: str | None = None, top: int | None = None,
                pid: int | None = None, device: str | None = None, width: int | None = None) -> str:
-        """What `tapelens report` writes, with its options: `report("html")`, `report(by="source", top=20)`."""
+        """The output of `tapelens report` with its options: `report("html")`, `report(by="source", top=20)`."""
 
         def encoded(word: str | None) -> bytes | None:
             return None if word is None else word.encode()
@@ -255,5 +255,5 @@ class Recording(_HasTables):
 
 
 def open(path: str | os.PathLike[str]) -> Recording:
-    """Opens a sealed recording. Raises `tapelens.Error` with a sentence if it is none, or is damaged."""
+    """Opens a sealed recording. Raises `tapelens.Error` with a sentence if the file is damaged or not a recording."""
     return Recording(path)

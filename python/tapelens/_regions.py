@@ -1,4 +1,4 @@
-"""Regions that begin in one function and end in another: what callbacks of trainers are told."""
+"""Regions that begin in one function and end in another, for callbacks of trainers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Regions:
         self._open.append(region(name).__enter__())
 
     def end(self, name: str) -> None:
-        """The innermost of that name, and what was left open in it; nothing if there is none."""
+        """Ends the innermost region of that name, and all open regions inside it. Does nothing if none is open."""
         if any(one.name == name for one in self._open):
             while self._end_innermost() != name:
                 pass

@@ -23,9 +23,9 @@ def _of_process(process: Process) -> Iterator[tuple[int, dict[str, float]]]:
 
 
 def scalars(recording: Recording | None = None, pid: int | None = None) -> dict[int, dict[str, float]]:
-    """By step: `memory/DEVICE/peak_bytes`, `.../saved_at_peak_bytes` (of the peak, what autograd had saved) and
-    `.../allocations`. Of a recording (of its first process, unless a pid is given); without one of what this process
-    has recorded by now, which is nothing where it is not recorded."""
+    """By step: `memory/DEVICE/peak_bytes`, `.../saved_at_peak_bytes` (bytes at the peak that autograd had saved) and
+    `.../allocations`. Reads a recording (its first process, unless a pid is given). Without one, reads the current
+    recording of this process; the result is empty if the process is not recorded."""
     if recording is None:
         if not is_recorded():
             return {}
@@ -61,8 +61,8 @@ def log_to_wandb(run: Any, recording: Recording | None = None) -> int:
 
         log_to_wandb(wandb.run)
 
-    The run's own step is past these steps by then, and what is logged at an earlier one is dropped. So they have an axis
-    of their own, `memory/step`."""
+    The run's own step is past these steps by then, and values for earlier steps are dropped. So they have a separate
+    axis, `memory/step`."""
     run.define_metric("memory/step", hidden=True)
     run.define_metric("memory/*", step_metric="memory/step")
     return log_scalars(lambda values, step: run.log({**values, "memory/step": step}), recording)

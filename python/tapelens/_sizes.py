@@ -8,7 +8,7 @@ _UNITS = {"": 1, "b": 1, **{f"{letter}{rest}": 1024**power for power, letter in 
 
 
 def parsed(text: object) -> int:
-    """Bytes of "2 GiB", "500MB", "1.5g", 4096; ValueError if it is no size."""
+    """Bytes of "2 GiB", "500MB", "1.5g", 4096; ValueError for other text."""
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", str(text).lower())
     if found is None or found[2] not in _UNITS:
         raise ValueError(f"{text!r} is not a size, like '2 GiB'")

@@ -1,4 +1,4 @@
-"""The recording of a process that still runs, read by itself: its spool, sealed as it is by now."""
+"""The recording of a running process, read by the process itself: its spool, sealed in its current state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def unrecorded_environment() -> dict[str, str]:
 
 
 def seal(file: pathlib.Path, force: bool = False) -> Recording | None:
-    """What this process and its children have recorded by now, in a file; None: nothing. Only where is_recorded()."""
+    """Seals the recording of this process and its children up to now to a file; None if it is empty. Only where
+    is_recorded()."""
     done = subprocess.run([_installed.program(), "seal", *["--force"] * force, os.environ["TAPELENS_SPOOL"], "-o", file],
                           capture_output=True, text=True, env=unrecorded_environment(), check=False)
     if done.returncode == 0:
@@ -34,7 +35,7 @@ def seal(file: pathlib.Path, force: bool = False) -> Recording | None:
 
 
 def has_spool() -> bool:
-    """Whether this process writes one. It does so from its first operator of LibTorch on."""
+    """Whether this process writes a spool. It does so from its first operator of LibTorch on."""
     return any(pathlib.Path(os.environ["TAPELENS_SPOOL"]).glob(f"{os.getpid()}-*.spool"))
 
 

@@ -59,7 +59,7 @@ def _by_duckdb() -> _Writer:
 
 
 def _writer() -> _Writer:
-    """What writes Parquet here."""
+    """The installed writer of Parquet."""
     for make in (_by_pyarrow, _by_duckdb):
         with contextlib.suppress(ImportError):
             return make()
@@ -148,13 +148,13 @@ def to_parquet(recording: Recording | str | os.PathLike[str], directory: str | o
             if columns[0] == "process":  # the folder says it
                 folder /= _folder("process", process.index)
                 table = table.select(*columns[1:])
-            elif process.index > 0:  # of all processes, written once
+            elif process.index > 0:  # a table of all processes: written once
                 continue
             file = folder / f"{name}{SUFFIX}"
             with _files.whole(file, "table", _is_table, mode, force) as part:
                 write(table, part)
             files.append(file)
-    # Views of all tables that there may be: of one without files DuckDB says so when it is asked.
+    # Views of all possible tables. For a table without files, DuckDB reports that on a query.
     with _files.whole(script, "views", _is_views, mode, force) as part:
         part.write_text(views(base, (recording.tables[name] for name in names)), encoding="utf-8")
     return [*files, script]
@@ -168,7 +168,7 @@ def _main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("files", nargs="+", metavar="FILE", help="a recording")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder; other runs in it stay")
     parser.add_argument("--force", action="store_true", help="replace files in it that are not of Tapelens, too")
-    parser.add_argument("--run", metavar="NAME", help="what the run is called; the name of its file if not given")
+    parser.add_argument("--run", metavar="NAME", help="name of the run; by default the name of its file")
     parser.add_argument("--tables", metavar="A,B", help="these tables only; all if not given")
     given = parser.parse_args(arguments)
     runs = [given.run or _run_of(file) for file in given.files]

@@ -185,7 +185,7 @@ def write_baseline(file: pathlib.Path, peaks: dict[str, dict[str, int]]) -> None
 
 
 def baseline_to_write(file: pathlib.Path) -> dict[str, dict[str, int]]:
-    """What the file has already; an error if it is one that may not be replaced."""
+    """The content of the file. Raises an error if the file may not be replaced."""
     try:
         _files.check(file, "baseline", lambda _: True)
     except Error as wrong:
@@ -204,7 +204,7 @@ class Run:
     peaks: list[Peak] = dataclasses.field(default_factory=list)
 
     def taken(self) -> dict[str, int]:
-        """By device: the most beside what was alive when the test began. Of devices that it used."""
+        """By used device: the peak minus the bytes that were alive when the test began."""
         taken: dict[str, int] = {}
         for peak in self.peaks:
             if peak.peak_bytes > peak.begin_live_bytes:
@@ -256,14 +256,14 @@ def why_unrecorded() -> str:
 
 
 class Noting:
-    """Of a process that runs tests: notes in each report when the test began and ended, and its limits."""
+    """In a process that runs tests: adds begin, end and limits of the test to each report."""
 
     def __init__(self, is_worker: bool) -> None:
         self.is_worker = is_worker
         self.begin_ns: dict[str, int] = {}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """A mark that says nothing is said before anything runs. A worker has nowhere to say it but the test's report."""
+        """Reports invalid marks before the first test runs. A worker can report them only in the test's report."""
         for item in items if not self.is_worker else []:
             limits_of(item)
 
@@ -294,7 +294,7 @@ class Noting:
 
 
 class Measuring:
-    """Of the process that has all reports of a session that is recorded."""
+    """In the process that has all reports of a recorded session."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -339,7 +339,7 @@ class Measuring:
         return (yield)
 
     def write(self, file: pathlib.Path) -> None:
-        """Of what was measured alone; what was not fails, since a later session would not be held to it."""
+        """Writes the tests that were measured alone. The others fail, since a later session could not check them."""
         unmeasured = [test for test in self.tests.values() if test.has_run and test.unmeasured()]
         write_baseline(file, {name: test.taken() for name, test in self.tests.items() if test not in unmeasured and test.runs})
         for test in unmeasured:

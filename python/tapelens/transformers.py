@@ -25,7 +25,7 @@ class TapelensCallback(TrainerCallback):
         self._regions.begin(self._epoch)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if control.should_evaluate:  # it comes next, and nobody is told of its begin
+        if control.should_evaluate:  # evaluation comes next, and transformers has no callback for its begin
             self._regions.begin("evaluation")
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

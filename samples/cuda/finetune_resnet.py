@@ -16,7 +16,7 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--image", type=int, default=224)
     parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--learn", nargs="+", default=["layer4"], metavar="STAGE", help="what learns beside the head")
+    parser.add_argument("--learn", nargs="+", default=["layer4"], metavar="STAGE", help="trained stages besides the head")
     args = parser.parse_args()
     torch.manual_seed(0)
 

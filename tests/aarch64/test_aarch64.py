@@ -1,5 +1,5 @@
-"""The C++ sample on aarch64, under QEMU's emulation of a processor, beside the same sample on this machine: scripts/try-aarch64
-builds both, and says where they are. What is recorded there is sealed and read here."""
+"""The C++ sample on aarch64, under QEMU's emulation of a processor, beside the same sample on this machine.
+scripts/try-aarch64 builds both and passes their paths. The aarch64 recording is sealed and read on this machine."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def run(*command, **variables):
 
 
 def emulated(program, *arguments, preload=True, page_bytes=None, **variables):
-    """QEMU is a program of this machine: what is preloaded is for the program that it runs."""
+    """QEMU is a program of this machine. The preload library is only for the emulated program."""
     pages = ("-p", page_bytes) if page_bytes else ()
     preloaded = ("-E", f"LD_PRELOAD={PRELOAD}") if preload else ()
     return run("qemu-aarch64", "-cpu", "neoverse-n1", "-L", SYSTEM, *pages, *preloaded, BUILD / "bin" / program,
@@ -129,7 +129,7 @@ def test_same_memory(there, here):
 
 
 def test_same_lines(there, here):
-    """Of the net. Which line of the trainer's loop a call returns to is the compiler's to say."""
+    """Compares lines of the net. The compiler decides to which line of the trainer's loop a call returns."""
     def lines(file):
         return {(one["bytes"], one["holders"][0]["node"], one["holders"][0]["field"], frame["line"], frame["function"])
                 for one in report(file)["peak"]["allocations"] for frame in one["stack"]
@@ -145,8 +145,8 @@ def test_the_process_ended_well(there):
 
 
 def test_pages_of_64_kib(there, tmp_path):
-    """Kernels for aarch64 may have them. QEMU maps what they would refuse to (the unit test trace.large_pages refuses it):
-    here the program is told of such pages, and its recording is to be the same."""
+    """Kernels for aarch64 may use such pages. QEMU maps addresses that these kernels refuse (the unit test
+    trace.large_pages refuses them): here the program only sees the page size, and its recording must be the same."""
     large, file = record(tmp_path, page_bytes=65536)
     assert large.stderr == ""
     assert report(file)["saves"] == report(there[1])["saves"]

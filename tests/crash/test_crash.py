@@ -1,5 +1,5 @@
-"""Programs that die in the middle of a backward, 50 times with `scripts/test --all`: what had ended before is in the
-recording, each time."""
+"""Programs that die in the middle of a backward, 50 times with `scripts/test --all`: the recording has every iteration
+that had ended before."""
 
 import contextlib
 import os
@@ -97,7 +97,7 @@ def test_segfaulted(number, target, tmp_path):
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(LIMITS))
 def test_out_of_address_space(number, target, tmp_path):
-    """`ulimit -v`: PyTorch throws when malloc fails, in whatever operator that is, and Python ends with a traceback."""
+    """`ulimit -v`: PyTorch throws in any operator when malloc fails, and Python ends with a traceback."""
     progress = tmp_path / "progress"
     limit = 4_500_000 + 50_000 * number  # KiB: libtorch alone maps several GiB
     shell = f'ulimit -v {limit} && exec "$0" "$@"'

@@ -1,4 +1,5 @@
-"""No room, no right to write, a limit: the program runs as if alone, and what is missing is said."""
+"""A full disk, missing write permission, a file size limit: the program runs as if alone, and a message reports the
+loss."""
 
 import contextlib
 import os
@@ -40,7 +41,8 @@ def test_the_last_of_a_disk_is_left_to_the_program(mebibytes, tmp_path):
         recorded = harness.record(program(tmp_path, 2500), target)
         assert (recorded.code, recorded.stdout) == (alone.code, alone.stdout)
         if not target.exists():
-            # The spool takes what it may of the disk, so that the sealed file finds no room either: that is said, with what to type.
+            # The spool fills the disk up to its limit, so the sealed file finds no room either: a message names the
+            # command to type.
             assert "tapelens seal" in recorded.stderr, recorded.stderr
             target = tmp_path / "elsewhere.tapelens"
             sealed = harness.bare([harness.BINARY, "seal", small / "run.tapelens.spool", "-o", target])

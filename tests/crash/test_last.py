@@ -1,5 +1,5 @@
-"""`tapelens record --last K`: the last steps are whole, what was alive before them is named, and disk and memory do not grow with
-the steps. Whoever is killed leaves what can be sealed."""
+"""`tapelens record --last K`: the last steps are whole, older live allocations have names, and disk and memory do not
+grow with the steps. A killed recorder leaves a spool that can be sealed."""
 
 import os
 import pathlib
@@ -50,7 +50,7 @@ class Watch(threading.Thread):
 
 
 def record(command, target, options=("--last", "3")):
-    """Ended; what it said, and what it took."""
+    """Runs the command to its end. Returns its messages and its use of disk and memory."""
     words = [str(c) for c in harness.recording(command, target, options, quiet=False)]
     with subprocess.Popen(words, env=harness.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         watch = Watch(process, target.with_name(target.name + ".spool"))
@@ -64,7 +64,7 @@ def steps_left_out(report):
 
 
 def check_last(report, first, last, whole=True):
-    """Steps `first` to `last` are there, whole, and what is alive from before is named."""
+    """Steps `first` to `last` exist and are whole, and older live allocations have names."""
     steps = report["steps"]
     assert [s["index"] for s in steps[:last - first + 1]] == list(range(first, last + 1))
     assert all(s["complete"] for s in steps[:last - first + 1])

@@ -1,4 +1,4 @@
-// Baselines: what is read can be compared with itself, and no sum of it overflows.
+// Baselines: a valid baseline can be compared with itself, and no sum overflows.
 #include "analyzer/compare/baseline.h"
 
 #include "analyzer/compare/comparison.h"

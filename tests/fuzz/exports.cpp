@@ -1,4 +1,5 @@
-// Shared libraries: what a damaged one exports is refused, or can be written as a stub library and read again.
+// Shared libraries: the reader refuses the exports of a damaged library, or they survive a round trip through a stub
+// library.
 #include "simulated/stubs/exports.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Files in memory for the harnesses: what is under test opens paths.
+// Files in memory for the harnesses: the code under test opens paths.
 #pragma once
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 
 namespace tapelens::fuzz {
 
-// What has to be true of every input. (A harness that returns -1 only keeps the input out of the corpus.)
+// Aborts if a property does not hold that must hold for every input. (A harness that returns -1 only keeps the input
+// out of the corpus.)
 inline void must(bool holds) {
   if (!holds) abort();
 }

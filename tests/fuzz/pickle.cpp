@@ -1,5 +1,5 @@
-// Memory snapshots of PyTorch: whatever is imported is a recording that opens whole, of which every table is sound, and
-// from which a report is made.
+// Memory snapshots of PyTorch: an imported snapshot is a recording that opens, has only sound tables, and gives a
+// report.
 #include "analyzer/model/load.h"
 #include "analyzer/report/report.h"
 #include "analyzer/snapshot/import.h"

@@ -1,4 +1,4 @@
-// Plans: whatever is read can be described and handed to the run.
+// Plans: each accepted plan can be described and passed to the run.
 #include "cli/plan_file.h"
 #include "rewrites/wire.h"
 #include "tests/fuzz/files.h"

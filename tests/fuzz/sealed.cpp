@@ -1,5 +1,5 @@
-// Sealed files whose checksums are right, with columns that are not: whatever opens is analysed, checked and rendered
-// in every format. The mutator changes values of columns, so that most inputs get past the directory.
+// Sealed files with right checksums and wrong columns: each file that opens is analysed, checked and rendered in every
+// format. The mutator changes values of columns, so that most inputs get past the directory.
 #include <algorithm>
 #include <random>
 

@@ -14,7 +14,7 @@ import hostile_pickles
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 HEADER, BLOCK, BLOCK_HEADER = 4096, 65536, 64
 
-# Each ends with a copy of its own spool: the recorder removes it when it has sealed it.
+# Each program ends with a copy of its spool, because the recorder removes the spool after sealing.
 COPY = "import os, shutil, sys; shutil.copytree(os.environ['TAPELENS_SPOOL'], sys.argv[1], dirs_exist_ok=True)"
 PROGRAMS = {
     "training": """
@@ -175,7 +175,7 @@ def made_up_ranks(tool):
             (CORPUS / "summary" / f"rank{rank}").write_bytes(summary_of((pathlib.Path(folder) / f"rank{rank}.tapelens").read_bytes()))
 
 
-# Nested as no file of ours is, or with sums that are no numbers.
+# Nested deeper than our own files, or with sums that are not numbers.
 DEEP = 70
 HOSTILE = {
     "plan/hostile-deep.json": '{"tapelens_plan": 1, "sites": ' + "[" * DEEP + "]" * DEEP + "}",

@@ -1,4 +1,4 @@
-// Settings, tapelens.toml: whatever is read ends, and without a stack that overflows.
+// Settings, tapelens.toml: reading terminates without a stack overflow.
 #include "cli/gate_settings.h"
 #include "tests/fuzz/files.h"
 

@@ -1,5 +1,4 @@
-// Spools whose blocks have right checksums and whose records are anything: what they are sealed to can be opened, and
-// no table of it is left out.
+// Spools whose blocks have right checksums and arbitrary records: the sealed result opens, and has every table.
 //
 // A seed is a spool without its empty space (tests/fuzz/seeds.py): for each block u8 lane, u8 flags (1: finished), u16
 // words of payload, then the payload.

@@ -1,5 +1,5 @@
-// Summaries that recordings carry, as `tapelens ranks` reads them: whatever is read can be written again as the same,
-// and laid beside others.
+// Summaries in recordings, as `tapelens ranks` reads them: an accepted summary survives a round trip and can be
+// compared with others.
 #include "analyzer/ranks/summary.h"
 
 #include "analyzer/ranks/renderings.h"

@@ -1,4 +1,4 @@
-// What the processes of a run tell of their rewrites: the begin of the file, what is not given is zero.
+// Counts of rewrites from the processes of a run. The input is the begin of the file; the missing rest is zero.
 #include "cli/tally.h"
 
 #include <algorithm>

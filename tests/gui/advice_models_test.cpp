@@ -1,4 +1,4 @@
-// What the page of findings shows and writes, without a window.
+// Content and exports of the page of findings, without a window.
 #include <gtest/gtest.h>
 
 #include <QAbstractItemModelTester>
@@ -111,7 +111,7 @@ TEST_F(Findings, AreSortedByWhatTheNumbersAre) {
   }
 }
 
-// The entry of what the rewrites do, which has several findings.
+// The entry of the rewrites, which has several findings.
 QModelIndex automatic(const FindingsTree& tree) {
   for (int row = 0; row < tree.rowCount(); ++row) {
     const QModelIndex of = tree.index(row, FindingsTree::number);

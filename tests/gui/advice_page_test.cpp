@@ -1,4 +1,4 @@
-// The page of findings as it is used: with the mouse and the keyboard.
+// The page of findings, used with the mouse and the keyboard.
 #include "gui/advice/advice_page.h"
 
 #include <gtest/gtest.h>
@@ -52,13 +52,13 @@ class OnAdvicePage : public ::testing::Test {
     return nullptr;
   }
   void click(const QString& text) const { QTest::mouseClick(button(text), Qt::LeftButton); }
-  // Of an entry; `below`: of one of its findings.
+  // The index of an entry, or of one of its findings (`below`).
   QModelIndex row(int at, int column = FindingsTree::title, int below = -1) const {
     const QModelIndex entry = view_->model()->index(at, below < 0 ? column : 0);
     return below < 0 ? entry : view_->model()->index(below, column, entry);
   }
   QString id(int at, int below = -1) const { return row(at, 0, below).data(FindingsTree::id_role).toString(); }
-  // The entry of what rewrites fix.
+  // The entry of the findings that rewrites fix.
   int automatic() const {
     for (int at = 0; at < view_->model()->rowCount(); ++at)
       if (row(at, FindingsTree::fixing).data() == "automatic") return at;
@@ -249,7 +249,7 @@ TEST_F(OnAdvicePage, APlanIsSavedAndItsCommandCopied) {
   click("Copy command");
   EXPECT_EQ(QApplication::clipboard()->text(),
             "tapelens verify --plan " + path + " -- python train.py --name 'two words'");
-  tick(automatic(), 0);  // the plan is not that of what is ticked any more
+  tick(automatic(), 0);  // the plan differs from the ticked entries now
   EXPECT_FALSE(button("Copy command")->isEnabled());
 }
 

@@ -1,4 +1,4 @@
-// A training program of two steps in which a rewrite could fix some of what is kept, a person something else.
+// A training program of two steps. Rewrites could fix some saves, and a person another problem.
 #pragma once
 
 #include <QString>
@@ -9,7 +9,8 @@ namespace tapelens::gui::testing {
 
 inline constexpr uint64_t kMiB = 1 << 20;
 
-// Three activations a step that a mask would do for, each at its own line; gradients that wait for the optimizer.
+// Three activations a step that a mask could replace, each at a different line, and gradients that wait for the
+// optimizer.
 class AdviceRecording {
  public:
   explicit AdviceRecording(const std::string& command = "python train.py --name 'two words'") {

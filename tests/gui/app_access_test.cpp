@@ -1,4 +1,4 @@
-// Whether everybody can use the window: without a mouse, with a screen reader, with weak eyes, on any screen.
+// Accessibility of the window: without a mouse, with a screen reader, with weak eyes, on any screen.
 #include <gtest/gtest.h>
 
 #include <QAbstractButton>
@@ -30,7 +30,7 @@ bool is_scrolled(const QWidget& widget) {
   return false;
 }
 
-// Of a training on a CPU, and of one on simulated GPUs, whose pages have more to show.
+// A training on a CPU, and one on simulated GPUs, whose pages show more.
 class Access : public testing::OnWindow, public ::testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {
@@ -48,7 +48,7 @@ class Access : public testing::OnWindow, public ::testing::WithParamInterface<bo
     }
     return all;
   }
-  // What of its words does not fit, on each page.
+  // Reports texts that do not fit, on each page.
   void expect_room() {
     for (const PageId page : testing::kAllPages) {
       show(page);
@@ -123,7 +123,7 @@ TEST_P(Access, TabReachesEveryControl) {
     }
     for (QWidget* widget : shown<QWidget>()) {
       if (!is_reached_by_tab(*widget)) continue;
-      // Of the names of the pages one is reached, and from there the others with the arrows.
+      // Tab reaches one of the page names, and arrow keys reach the others.
       const auto* made = qobject_cast<QAbstractButton*>(widget);
       const bool is_one_of = made != nullptr && made->group() != nullptr && made->group()->exclusive();
       EXPECT_TRUE(reached.contains(widget) || is_one_of)
@@ -193,7 +193,7 @@ TEST(Colors, WordsAreReadableOnEveryGround) {
     }
     EXPECT_GE(contrast(t.accent_text, t.accent), 4.5);
     for (const QColor& ground : {t.added, t.removed}) EXPECT_GE(contrast(t.text, ground), 4.5);
-    // Marks and curves: WCAG's 3:1 for what is not text.
+    // Marks and curves: WCAG requires 3:1 for graphics.
     for (const QColor& mark : {t.peak, t.what_if}) EXPECT_GE(contrast(mark, t.surface), 3);
   }
 }

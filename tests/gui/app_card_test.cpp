@@ -1,4 +1,4 @@
-// The card: what it says, and that it is one picture whatever is written.
+// The card: its texts, and one picture in every image format.
 #include <gtest/gtest.h>
 
 #include <QFile>

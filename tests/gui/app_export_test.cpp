@@ -1,4 +1,4 @@
-// What leaves the window: pictures, drawings, tables.
+// Exports of the window: pictures, drawings, tables.
 #include <gtest/gtest.h>
 
 #include <QFile>
@@ -89,7 +89,7 @@ TEST_F(Export, EveryPageAsAPicture) {
 
 TEST_F(Export, EveryPageAsADrawing) {
   for (const PageId id : testing::kAllPages) {
-    if (id == PageId::segments) open(device_.path());  // of a CPU there are none
+    if (id == PageId::segments) open(device_.path());  // a CPU has no segments
     show(id);
     Page& page = window_->page(id);
     EXPECT_EQ(testing::problem_of(export_page(page, path("page.svg"))), "");
@@ -146,7 +146,7 @@ TEST_F(Export, EveryTableIsReadAgainAsItWas) {
     ASSERT_GT(table.rowCount(), 0) << page.title().toStdString();
     EXPECT_EQ(testing::problem_of(export_page(page, path("table.csv"))), "");
     const Rows rows = read_csv(text_of("table.csv"));
-    QModelIndexList all;  // with what is below them
+    QModelIndexList all;  // with their children
     for (int row = 0; row < table.rowCount(); ++row) {
       const QModelIndex of = table.index(row, 0);
       all << of;

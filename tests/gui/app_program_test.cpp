@@ -1,4 +1,4 @@
-// tapelens-gui as a program: what it answers, and with which exit code.
+// tapelens-gui as a program: its messages and exit codes.
 #include <gtest/gtest.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>

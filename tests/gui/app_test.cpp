@@ -1,4 +1,4 @@
-// The window as it is used: opened, walked through and closed, with the mouse, the keyboard and files that are dropped.
+// The window in use: opened, walked through and closed, with the mouse, the keyboard and dropped files.
 #include <gtest/gtest.h>
 
 #include <QClipboard>
@@ -166,7 +166,7 @@ TEST_F(Window, OpeningCanBeCancelled) {
   EXPECT_EQ(opened.count(), 0);
   EXPECT_EQ(failed.count(), 0);
   EXPECT_EQ(session().document()->facts().path, small());
-  // And the same with what comes next in its stead.
+  // Another file that opens meanwhile replaces it in the same way.
   window_->open(big);
   open(other());
   EXPECT_EQ(opened.count(), 1);

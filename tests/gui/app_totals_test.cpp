@@ -1,4 +1,4 @@
-// What the window shows is what `tapelens report` says of the same file.
+// The window shows the same numbers as `tapelens report` on the same file.
 #include <gtest/gtest.h>
 
 #include <QFile>

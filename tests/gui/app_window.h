@@ -1,4 +1,4 @@
-// The whole window, with settings of its own.
+// The whole window, with separate settings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class OnWindow : public ::testing::Test {
     set_scheme(Scheme::light);
   }
 
-  // Another one in its stead, as the next start of the program has it. What was there is closed by its user.
+  // Replaces the window, as the next start of the program makes it. The user closed the old one.
   void make_window() {
     if (window_) window_->close();
     window_ = std::make_unique<MainWindow>(Scheme::light);
@@ -136,7 +136,7 @@ class OnWindow : public ::testing::Test {
   std::unique_ptr<MainWindow> window_;
 };
 
-// Empty: there is none.
+// Empty if no error occurred.
 inline QString problem_of(const trace::Status& status) { return status ? QString() : sentence(status.error()); }
 
 inline constexpr auto kAllPages = [] {

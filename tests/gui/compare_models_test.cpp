@@ -1,4 +1,4 @@
-// What two recordings have in common and what not, without a window.
+// Common and different parts of two recordings, without a window.
 #include <gtest/gtest.h>
 
 #include <QAbstractItemModelTester>

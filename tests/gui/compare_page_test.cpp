@@ -1,4 +1,4 @@
-// The page that compares two recordings, as it is used.
+// The page that compares two recordings, in use.
 #include "gui/compare/compare_page.h"
 
 #include <gtest/gtest.h>

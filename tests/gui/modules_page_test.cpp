@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
-// Two layers of one block, the upper with 1 MiB of parameters and 2 MiB saved, the lower with 3 and 4; what the script
-// itself holds is in no module.
+// Two layers of one block, the upper with 1 MiB of parameters and 2 MiB saved, the lower with 3 and 4. Tensors that the
+// script itself holds belong to no module.
 class OnModulesPage : public ::testing::Test {
  protected:
   void SetUp() override {

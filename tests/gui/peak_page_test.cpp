@@ -1,4 +1,4 @@
-// The peak page over a recording: what is chosen in one part is chosen in all, and in the session.
+// The peak page over a recording: a choice in one part applies to all parts, and to the session.
 #include "gui/peak/peak_page.h"
 
 #include <gtest/gtest.h>

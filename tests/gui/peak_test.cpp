@@ -1,4 +1,4 @@
-// The table of what was alive: texts, sorting, filtering.
+// The table of live allocations: texts, sorting, filtering.
 #include <gtest/gtest.h>
 
 #include <QAbstractItemModelTester>

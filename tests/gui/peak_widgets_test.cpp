@@ -122,7 +122,7 @@ TEST(IcicleOfMany, PaintsAHundredThousandGroupsAsFewPieces) {
   timer.start();
   view.grab();
   EXPECT_LT(timer.elapsed(), 500);
-  // All are less than a pixel: one piece, which zooms to what is around it and no further.
+  // All are narrower than a pixel: one piece, which zooms to its surroundings and no further.
   const QPoint place(400, view.sizeHint().height() / 8 + 5);
   QHelpEvent help(QEvent::ToolTip, place, view.viewport()->mapToGlobal(place));
   QApplication::sendEvent(view.viewport(), &help);

@@ -335,7 +335,7 @@ TEST(PictureBlocks, RectanglesContainTheLifeAndTheBytesAndNoneIsMissing) {
           EXPECT_TRUE(is_alive(p, rect.allocation, moment_of(static_cast<size_t>(rect.x0))));
         }
       });
-      // Whoever is alive at such a moment has been drawn.
+      // Each allocation alive at such a time has been drawn.
       for (size_t c = 0; c < columns.size(); c += Blocks::kShort) {
         const peak::Moment moment = moment_of(c);
         for (uint32_t id = 1; id <= p.allocations.rows(); ++id) {

@@ -140,7 +140,7 @@ TEST_F(MemoryMap, ItFitsAtFirstAndIsScrolledWhenItIsZoomed) {
   }
   EXPECT_GT(map().map()->rows(), 2 * rows);
   EXPECT_GT(map().verticalScrollBar()->maximum(), 0);
-  EXPECT_FALSE(map().rect_of(id).isEmpty()) << "what was under the cursor stays seen";
+  EXPECT_FALSE(map().rect_of(id).isEmpty()) << "the block under the cursor stays visible";
   for (int i = 0; i < 60; ++i) QTest::keyClick(&map(), Qt::Key_Plus);
   EXPECT_LT(map().map()->rows(), 100'000);
   QTest::keyClick(&map(), Qt::Key_F);

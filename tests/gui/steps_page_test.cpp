@@ -101,7 +101,7 @@ TEST_F(OnStepsPage, AClickSelectsAStep) {
   const QModelIndex row = view_->model()->index(2, StepsTable::peak);
   QTest::mouseClick(view_->viewport(), Qt::LeftButton, {}, view_->visualRect(row).center());
   EXPECT_EQ(session_.view().step, 2U);
-  EXPECT_EQ(session_.view().page, PageId::timeline);  // where it was: a click goes nowhere
+  EXPECT_EQ(session_.view().page, PageId::timeline);  // unchanged: a click does not change the page
   EXPECT_EQ(bars_->current(), 2);
   QTest::keyClick(view_, Qt::Key_Down);
   EXPECT_EQ(session_.view().step, 3U);

@@ -1,4 +1,4 @@
-// The steps as a table: what is counted, what stands out.
+// The steps as a table: counts and outliers.
 #include <gtest/gtest.h>
 
 #include <QAbstractItemModelTester>

@@ -1,4 +1,4 @@
-// The timeline of a device that tells of blocks, segments and requests that found no memory.
+// The timeline of a device with blocks, segments and failed requests.
 #include <gtest/gtest.h>
 
 #include <QTest>
@@ -78,7 +78,7 @@ TEST_F(OnDevice, TheLinesAreThoseOfTheAllocatorAndThereIsRoomForThem) {
   EXPECT_EQ(std::ranges::max(scene.reserved), memory.reserved_peak);
   EXPECT_GT(memory.active_peak, memory.allocated_peak) << "the recording has blocks that wait";
   EXPECT_EQ(memory.reserved.value.back(), static_cast<int64_t>(recording.reserved()));
-  // Painted, as far as something was reserved; the line of what is reserved is above everything.
+  // The painted area ends at the reserved bytes, whose line is above everything.
   const QRect& lane = view.lanes().curve;
   const QImage image = grabbed();
   EXPECT_GT(columns_with(image, lane, theme().reserved), lane.width() / 2);
@@ -108,7 +108,7 @@ TEST_F(OnDevice, ValuesAtAMomentAreToldInTheTipTheHintAndTheInspector) {
   EXPECT_TRUE(view.hint().contains(" reserved")) << view.hint().toStdString();
   const QString summary = page.findChild<QTextBrowser*>()->toPlainText();
   EXPECT_TRUE(summary.contains("reserved, in segments")) << summary.toStdString();
-  // Of an allocation its block.
+  // The facts of an allocation include its block.
   const AllocationId weight{2};
   const auto facts = facts_of(*session.document(), subject, weight, true);
   EXPECT_EQ(facts.block, "1.0 MiB at 0x7f1200000000, default stream");
@@ -204,7 +204,7 @@ TEST_F(OnDevice, OWalksAllRequestsInTheOrderOfTimeAndShiftOBack) {
   EXPECT_EQ(walked, (std::vector{times[1], times[0], times[0]}));
 }
 
-// Categories are told apart, also by who sees no colours, and each of a device's lines from what it lies on.
+// Categories differ for viewers who see no colours too, and each of a device's lines differs from its background.
 TEST(DeviceColors, CategoriesDifferInColorOrPattern) {
   for (const Scheme scheme : {Scheme::light, Scheme::dark}) {
     set_scheme(scheme);

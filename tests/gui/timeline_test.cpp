@@ -1,4 +1,4 @@
-// The timeline as it is painted, and under the mouse and the keyboard.
+// The timeline as painted, and its reactions to the mouse and the keyboard.
 #include <gtest/gtest.h>
 
 #include <QLabel>
@@ -125,7 +125,7 @@ TEST_F(OnTimeline, TheCurveReadBackFromThePictureIsTheModels) {
     next.by = static_cast<peak::By>(i % 7);
     next.at.reset();
     session.look(next);
-    // Without what is painted over it: the peak's mark and the cursor.
+    // Without the overlays: the peak's mark and the cursor.
     QImage image(view.size(), QImage::Format_RGB32);
     {
       ImageSurface surface(image);
@@ -320,7 +320,7 @@ TEST_F(OnTimeline, SearchHighlightsAndWalksWhatItFinds) {
   for (const uint8_t is_found : found.is_allocation) counted += is_found;
   EXPECT_EQ(counted, found.allocations);
   ASSERT_FALSE(found.biggest.empty());
-  // Its own curve: what of it was alive, counted one by one at the highest moment.
+  // Its own curve: its live bytes, counted one by one at the highest time.
   const Process& p = session.subject().of.process;
   const peak::Timeline& timeline = session.subject().timeline;
   Bytes sum, most;

@@ -50,7 +50,7 @@ static void remove_folder(void) {
   rmdir(folder);
 }
 
-/* Runs the program that calls LibTorch; what it wrote to both outputs. */
+/* Runs the program that calls LibTorch, and captures both of its outputs. */
 static int run(const char* built_probes, char* output, size_t size) {
   int ends[2], status = 0;
   must(pipe(ends) == 0, "pipe");
@@ -72,7 +72,7 @@ static int run(const char* built_probes, char* output, size_t size) {
   return status;
 }
 
-/* The program ends as without Tapelens, having said this: two parts of one line; or nothing. */
+/* The program ends as without Tapelens, and prints one line with these two parts, or nothing. */
 static void expect(const char* what, const char* built_probes, int is_loaded, const char* first, const char* second) {
   char output[4096];
   const int status = run(built_probes, output, sizeof output);

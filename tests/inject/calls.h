@@ -18,9 +18,9 @@ struct large { /* returned in memory: on aarch64 x8 says where */
  * first. */
 struct large all_in_memory(ARGUMENTS) __asm__("_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE");
 int64_t sum(ARGUMENTS) __asm__("_ZN2at16getStepCallbacksENS_11RecordScopeE");
-extern int times_asked; /* how often the preload library asked for the version */
+extern int times_asked; /* version requests by the preload library */
 
-/* What it takes for CPython and for the autograd engine. */
+/* State of the fake CPython and the fake autograd engine. */
 extern int python_finalizes;
 extern int threads_counted_off;
 void end_thread_as_python(void);

@@ -1,5 +1,5 @@
-/* Run with the preload library in front: what each of its stand-ins leads to, and that a call comes through the first
- * of them, which asks where to go, with every argument and its result; which threads it lets CPython end. */
+/* Run with the preload library: tests the target of each stand-in, the arguments and the result of a call through the
+ * first stand-in, which looks up its target, and the threads that CPython may end. */
 #define _GNU_SOURCE
 #include "profiler/inject/inject.h"
 
@@ -82,13 +82,13 @@ static void threads_of_the_engine_wait_while_python_finalizes(struct tapelens_in
 int main(void) {
   struct tapelens_inject_table* table = (struct tapelens_inject_table*)dlsym(RTLD_DEFAULT, "tapelens_inject");
   if (table == NULL || table->symbol_count != TAPELENS_symbol_count) {
-    fprintf(stderr, "the preload library is not there\n");
+    fprintf(stderr, "the preload library is missing\n");
     return 1;
   }
   EXPECT(dlsym(RTLD_DEFAULT, "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE") !=
          table->real(TAPELENS_step_callbacks_unless_empty));
 
-  expect_all(all_in_memory(VALUES)); /* by way of tapelens_resolve */
+  expect_all(all_in_memory(VALUES)); /* through tapelens_resolve */
   EXPECT(times_asked == 1);
   expect_all(all_in_memory(VALUES)); /* through the slot */
   EXPECT(times_asked == 1);
@@ -101,7 +101,7 @@ int main(void) {
   other.numbers[0] = 11;
   expect_all(other);
 
-  /* Of each name the stand-in goes through the slot of its own number: another one's would end the program. */
+  /* Each stand-in jumps through the slot of its own number: another slot would end the program. */
   static const char* const names[] = {
 #define X(name, symbol) symbol,
       TAPELENS_SYMBOLS(X)

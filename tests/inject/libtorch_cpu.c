@@ -1,4 +1,4 @@
-/* What the preload library takes for LibTorch. */
+/* A fake LibTorch for the preload library. */
 #include <pthread.h>
 #include <stddef.h>
 
@@ -6,7 +6,7 @@
 
 int times_asked = 0;
 
-/* Asked by the preload library in the first call: leaves no register of an argument as it was. */
+/* The preload library calls this in the first call. It overwrites every argument register. */
 uint64_t aoti_torch_abi_version(void) {
   ++times_asked;
 #if defined(__x86_64__)
@@ -28,7 +28,7 @@ uint64_t aoti_torch_abi_version(void) {
 #else
 #error "which registers have arguments?"
 #endif
-  return (uint64_t)255 << 56; /* a version that there is no probe for */
+  return (uint64_t)255 << 56; /* a version without a probe */
 }
 
 struct large all_in_memory(ARGUMENTS) {

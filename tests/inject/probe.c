@@ -1,4 +1,4 @@
-/* What the preload library takes for a probe: says that it was loaded. */
+/* A fake probe for the preload library: prints that it was loaded. */
 #include <unistd.h>
 
 __attribute__((constructor)) static void say(void) {

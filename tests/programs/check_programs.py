@@ -1,5 +1,5 @@
-"""The programs that show what each check finds and what it leaves alone: two in plugins/ID/README.md, the others in
-checks/ID.py. Collects them, records those of two checks at a time, and says what `tapelens advise` finds."""
+"""The programs with and without findings of each check: two in plugins/ID/README.md, the others in checks/ID.py.
+Collects them, records the programs of two checks at a time, and runs `tapelens advise` on them."""
 
 import concurrent.futures
 import dataclasses
@@ -24,11 +24,11 @@ JOBS = 2
 class Program:
     check: str
     name: str
-    command: tuple  # what follows `python`, after the program's own file if `text` is given
+    command: tuple  # arguments of `python`, after the program's own file if `text` is given
     is_positive: bool
-    text: str = ""  # of a page
+    text: str = ""  # the program's source, if a page has it
     properties: tuple = ()
-    fixed: tuple = ()  # a command
+    fixed: tuple = ()  # the command of the fixed program
     exit_code: int = 0
 
     @property
@@ -38,7 +38,7 @@ class Program:
 
 @dataclasses.dataclass
 class Outcome:
-    findings: list  # of the program's check
+    findings: list  # findings of the program's check
     peak: int
     fixed_peak: int | None
 

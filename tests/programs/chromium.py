@@ -37,7 +37,7 @@ def framed(page, folder, size):
 
 
 def run(page, folder, *options, size=(1280, 900)):
-    """What it prints, and what the page said on the console."""
+    """The output of chromium, and the page's messages on the console."""
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
                f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr", "--virtual-time-budget=20000",
                f"--window-size={size[0]},{size[1]}", *options, framed(page, folder, size).resolve().as_uri()]
@@ -46,7 +46,7 @@ def run(page, folder, *options, size=(1280, 900)):
 
 
 def act(page, folder, script, size=(1280, 900), options=()):
-    """`out` of the script as Python has it, and the document as it is then."""
+    """`out` of the script as a Python value, and the document at that time."""
     text = pathlib.Path(page).read_text(encoding="utf-8")
     nonce = re.search(r"'nonce-(\d+)'", text).group(1)
     acted = folder / "acted.html"

@@ -20,8 +20,8 @@ import harness
 ACTION = harness.ROOT / "action.yml"
 TEMPLATE = harness.ROOT / "ci/gitlab.yml"
 REPOSITORY_ID = 7
-# What asks GitHub's interface for artifacts, with its own filter, as `gh api` applies it: to one page after the other. A page
-# has two here; GitHub's have 100.
+# Asks GitHub's interface for artifacts, with its own filter, as `gh api` applies it: to one page after the other. A
+# page has two artifacts here; GitHub's pages have 100.
 GH = r"""#!/usr/bin/env bash
 set -euo pipefail
 [[ -n $GH_TOKEN && $1 == api ]]
@@ -87,7 +87,7 @@ class GithubRun:
     outputs: dict = dataclasses.field(default_factory=dict)
     summary: str = ""
     log: str = ""
-    sarif: str = ""  # what was uploaded to code scanning
+    sarif: str = ""  # the upload to code scanning
     uploaded: list = dataclasses.field(default_factory=list)
 
 
@@ -118,8 +118,8 @@ class Github:
         (self.store / "list.json").write_text(json.dumps({"artifacts": self.artifacts, "runs": self.events}), encoding="utf-8")
 
     def run(self, repository, number, event, branch, ref=None, sha=None, **inputs):
-        """The action in a workflow's run of that number, in the repository as it is checked out. `ref` and `sha` are the run's: by
-        default those of the branch, or of the merge of a pull request."""
+        """The action in a workflow's run of that number, in the checked-out repository. `ref` and `sha` are the run's:
+        by default those of the branch, or of the merge of a pull request."""
         action = yaml.safe_load(ACTION.read_text(encoding="utf-8"))
         done = GithubRun()
         checked_out = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repository, text=True, check=True, capture_output=True).stdout.strip()
@@ -147,7 +147,7 @@ class Github:
             script, output = self.folder / "step.sh", self.folder / "output"
             script.write_text(step["run"], encoding="utf-8")
             output.write_text("", encoding="utf-8")
-            assert step["shell"] == "bash" and "${{" not in step["run"]  # what an input holds is never part of a script
+            assert step["shell"] == "bash" and "${{" not in step["run"]  # an input's value is never part of a script
             own = {name: expression.filled(value) for name, value in step.get("env", {}).items()}
             place = repository / expression.filled(step.get("working-directory", "."))
             ended = subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", script], cwd=place, text=True, check=False,
@@ -188,7 +188,7 @@ class Gitlab:
     def __init__(self, folder, tools):
         self.folder, self.tools = folder, tools
         self.passed = {}  # (branch, job) -> the folder of artifacts of its newest run that passed
-        self.broken = None  # what the interface answers instead: a status, or a status and a place to look at
+        self.broken = None  # the interface's error response: a status, or a status and a Location
 
     def answer(self, path, token):
         """(status, headers, body)"""

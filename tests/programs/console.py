@@ -1,17 +1,17 @@
-"""The console blocks of README.md, CONTRIBUTING.md, docs/ and plugins/: what they show is what their commands print.
+"""The console blocks of README.md, CONTRIBUTING.md, docs/ and plugins/ show the output of their commands.
 
-    scripts/docs [PAGE...]           runs the commands and writes what they print into the pages, where it is something else
-    scripts/docs --check [PAGE...]   says what differs; tests/programs/test_pages.py does the same
+    scripts/docs [PAGE...]           runs the commands and writes their output into the pages, where it differs
+    scripts/docs --check [PAGE...]   prints the differences; tests/programs/test_pages.py does the same
 
-A console block is one between three backticks whose first line begins with "$ ". What a command prints follows it; lines of
-"..." stand for what is left out. It runs in a folder of its own, which has samples/ of the repository and is the same for the
+A console block is one between three backticks whose first line begins with "$ ". The output of a command follows it;
+lines of "..." stand for omitted lines. A block runs in a fresh folder with samples/ of the repository, shared by all
 blocks of a page. A comment before a block says otherwise:
 
     <!-- console: NAME -->            in a folder with the files of docs/programs/NAME, after its `prepare` was run there
     <!-- console, not run: REASON -->
 
-A recording of samples/ that several blocks make by the same command is made once. Times, and what else differs between runs, is not
-compared (same_in_every_run), and stays as it was where nothing else differs.
+Blocks that make a recording of samples/ by the same command share one run. The comparison ignores times and other
+values that differ between runs (same_in_every_run). Where only these differ, the page keeps its text.
 """
 
 import concurrent.futures
@@ -34,7 +34,7 @@ PROGRAMS = harness.ROOT / "docs/programs"
 REPOSITORY = "repository"  # the folder of blocks without a comment
 FENCE = re.compile(r"^(?P<fence>`{3,})\w*\n(?P<text>\$ .*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!-- console(?:: (?P<scene>[\w-]+)|, not run: (?P<reason>[^>]+)) -->\s*\Z")
-# Which kernels run is the processor's, unless it is said; with them goes their workspace.
+# Kernels and their workspace depend on the processor, unless these variables select them.
 # pytest cuts its summary to the width of the terminal only where CI and BUILD_NUMBER are not set.
 ENVIRONMENT = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "PYTHONDONTWRITEBYTECODE": "1", "CI": "", "BUILD_NUMBER": ""}
 LEFT_OUT = "..."
@@ -48,7 +48,7 @@ def pages():
 
 @dataclasses.dataclass
 class Command:
-    text: str  # as it is written, without "$ "
+    text: str  # without "$ "
     output: list  # lines
     space: int = 0  # empty lines before the next command
 
@@ -57,7 +57,7 @@ class Command:
 class Block:
     page: pathlib.Path
     line: int
-    begin: int  # of the text between the backticks
+    begin: int  # offset of the text between the backticks
     end: int
     commands: list
     scene: str = REPOSITORY
@@ -93,7 +93,7 @@ def blocks_of(page, text=None):
 
 
 def same_in_every_run(text):
-    """Without times, process ids, paths and what is ranked by time measured."""
+    """The text without times, process ids, paths, and rankings by measured time."""
     text = text.replace(str(harness.PYTHON), "python")
     text = re.sub(r"\b\d+(\.\d+)? ?(s|ms|us)\b", "TIME", text)
     text = re.sub(r"TIME( *\(?)[-+]\d+\.\d %", r"TIME\1CHANGE", text)
@@ -106,8 +106,8 @@ def same_in_every_run(text):
 
 
 def comparable(lines):
-    """The words of lines of a block: also without the last digits of a float and the sizes of files. Where lines are broken, and how
-    wide columns are, depends on how many digits a time has."""
+    """The words of a block's lines, without the last digits of a float and the sizes of files. Line breaks and widths
+    of columns depend on the number of digits in a time."""
     text = same_in_every_run("\n".join(lines))
     text = re.sub(r"-?\d+\.\d{6,}\b", "FLOAT", text)
     text = re.sub(r"\b\d\.\d+e[-+]\d\d\b", "FLOAT", text)
@@ -142,7 +142,7 @@ def is_shown(shown, printed):
 
 
 def renewed(shown, printed):
-    """What was printed, with the lines of before where only a time or the like is another."""
+    """The printed lines. A line that differs from its earlier text only in times or similar values keeps that text."""
     keys = [[" ".join(comparable([line])) for line in lines] for lines in (shown, printed)]
     out = list(printed)
     for block in difflib.SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks():
@@ -151,7 +151,7 @@ def renewed(shown, printed):
 
 
 def shortened(shown, printed):
-    """What was printed, left out where it was before: so many lines from the begin, so many from the end."""
+    """The printed lines with the same omission as before: as many lines at the begin, and as many at the end."""
     if LEFT_OUT not in shown or shown == [LEFT_OUT]:
         return printed
     first, last = shown.index(LEFT_OUT), shown[::-1].index(LEFT_OUT)
@@ -166,7 +166,7 @@ class Runner:
     def __init__(self, root):
         self.root = pathlib.Path(root)
         self.lock = threading.Lock()
-        self.once = {}  # what is done once -> its Future
+        self.once = {}  # key of a shared result -> its Future
         tools = self.root / "bin"
         tools.mkdir()
         (tools / "tapelens").symlink_to(harness.BINARY)
@@ -197,7 +197,7 @@ class Runner:
         return future.result()
 
     def prepared(self, scene, folder):
-        """A folder for the blocks of a page. What a recording says of files holds where they were: nothing of it is moved."""
+        """A folder for the blocks of a page. A recording has paths of files, so the folder is never moved."""
         folder.mkdir(parents=True)
         if scene != REPOSITORY:
             shutil.copytree(PROGRAMS / scene, folder, dirs_exist_ok=True)
@@ -219,7 +219,7 @@ class Runner:
         return code, lines
 
     def page(self, page, blocks):
-        """What each command of the blocks prints."""
+        """The output of each command of the blocks."""
         name = str(page.relative_to(harness.ROOT)).replace("/", "-")
         folders = {}
         for block in blocks:
@@ -242,7 +242,7 @@ def differences(page, runner):
 
 
 def rewritten(page, runner):
-    """The text of the page with what its commands print now, where that is something else."""
+    """The text of the page with the current output of its commands, where that differs."""
     text = page.read_text(encoding="utf-8")
     blocks = blocks_of(page, text)
     for block, command, printed in runner.page(page, [block for block in blocks if not block.reason]):

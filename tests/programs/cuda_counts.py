@@ -1,7 +1,7 @@
-"""What PyTorch's allocator counted of a program (cases/cuda_stats.py) beside what a recording of it says. For the tests on
-simulated GPUs (test_cuda.py) and for bench/on_gpu.py on real ones: needs nothing but Python."""
+"""Compares PyTorch's own counts of its allocator (cases/cuda_stats.py) with a recording. For the tests on simulated
+GPUs (test_cuda.py) and for bench/on_gpu.py on real ones. Needs only Python."""
 
-# What a recording's report says of a GPU, and what torch.cuda.memory_stats() calls it.
+# A report's figure of a GPU, and its name in torch.cuda.memory_stats().
 FIGURES = {
     "peak_bytes": "requested_bytes.all.peak",
     "allocated_peak_bytes": "allocated_bytes.all.peak",
@@ -22,7 +22,8 @@ SETTINGS = {
 
 
 def environment(setting, out, caches, fraction):
-    """Of a program that writes its counts to `out`, under one of SETTINGS; compilers keep theirs in the folder `caches`."""
+    """The environment of a program that writes its counts to `out`, under one of SETTINGS. Compilers use the folder
+    `caches`."""
     text = SETTINGS[setting]
     env = {"CUDA_STATS": str(out), "PYTORCH_CUDA_ALLOC_CONF": text, "PYTORCH_ALLOC_CONF": text,
            "TORCHINDUCTOR_CACHE_DIR": f"{caches}/inductor", "TRITON_CACHE_DIR": f"{caches}/triton"}
@@ -30,14 +31,14 @@ def environment(setting, out, caches, fraction):
 
 
 def of_gpus(report, pid):
-    """{number: what the recording says of that GPU}, of one process."""
+    """{number: the recording's figures of that GPU}, of one process."""
     process, = (process for process in report["processes"] if process["pid"] == pid)
     devices = {device["device"]: device for device in process["devices"]}
     return {int(name.removeprefix("cuda:")): figures for name, figures in devices.items() if name.startswith("cuda:")}
 
 
 def compared(counted, report):
-    """(what PyTorch counted, what was recorded) for each GPU; of one that was not used there is nothing to record."""
+    """(PyTorch's counts, recorded counts) for each GPU. An unused GPU has no record."""
     wanted = {number: {figure: counts[name] for figure, name in FIGURES.items()}
               for number, counts in enumerate(counted["devices"]) if counts["allocation.all.allocated"]}
     found = {number: {figure: figures.get(figure) for figure in FIGURES} for number, figures in of_gpus(report, counted["pid"]).items()}
@@ -45,8 +46,9 @@ def compared(counted, report):
 
 
 def named(events):
-    """PyTorch's history with ordinals for addresses and streams, as a recording has them: (action, which, bytes, stream). A block is
-    the number of its allocation, since addresses are used again; of a segment bytes and stream are enough."""
+    """PyTorch's history with ordinals for addresses and streams, as a recording has them: (action, which, bytes,
+    stream). A block is the number of its allocation, since addresses are reused. For a segment, bytes and stream are
+    enough."""
     blocks, streams, count, out = {}, {}, 0, []
     for action, address, size, stream in events:
         stream = streams.setdefault(stream, len(streams))
@@ -58,12 +60,12 @@ def named(events):
 
 
 def events_of(recording, pid, gpu):
-    """What a recording has of that GPU's allocator, as `named()` gives PyTorch's history. The only function here that knows in
-    which tables (docs/trace-format.md) a recording keeps CUDA's memory."""
+    """A recording's allocator events of that GPU, in the form of `named()`. The only function here that knows the
+    tables (docs/trace-format.md) of a recording with CUDA's memory."""
     device = recording.column("devices", "name").index(recording.strings().index(gpu)) + 1
     streams_of = dict(recording.rows("device_blocks", ["allocation", "stream"], pid))
     requests = dict(recording.rows("free_requests", ["allocation", "time"], pid))
-    blocks, events = {}, []  # events: time, what comes first at one time, and what named() gives
+    blocks, events = {}, []  # events: time, order at one time, and the arguments of named()
 
     for row, (time, of, size) in enumerate(recording.rows("allocations", ["time", "device", "bytes"], pid), 1):
         if of == device and row in streams_of:

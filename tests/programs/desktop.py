@@ -1,5 +1,5 @@
-"""A desktop of its own for a program with a window: an X server without a screen, a window manager, real keys and
-clicks. Used by test_window.py and tools/screenshots."""
+"""A private desktop for a program with a window: an X server without a screen, a window manager, real keys and clicks.
+Used by test_window.py and tools/screenshots."""
 
 import os
 import pathlib
@@ -26,7 +26,7 @@ class Desktop:
             self.display = f":{number.readline().strip()}"
         assert self.display != ":", self.said()
         config = pathlib.Path(self.folder.name) / "openbox.xml"
-        config.write_text('<openbox_config xmlns="http://openbox.org/3.4/rc"/>', encoding="utf-8")  # no keys of its own
+        config.write_text('<openbox_config xmlns="http://openbox.org/3.4/rc"/>', encoding="utf-8")  # no key bindings
         self._start(["openbox", "--config-file", config], env=self.environment())
         self.until(lambda: "window id" in self._ask("xprop", "-root", "_NET_SUPPORTING_WM_CHECK"), "a window manager")
 
@@ -54,7 +54,8 @@ class Desktop:
         return self.log.read()
 
     def environment(self):
-        """Of a program on this desktop: no other desktop's themes, dialogs, screens or settings."""
+        """The environment of a program on this desktop, without another desktop's themes, dialogs, screens or
+        settings."""
         kept = {k: v for k, v in os.environ.items()
                 if not k.startswith(("QT_", "XDG_", "DBUS_", "GTK_", "TAPELENS_", "SESSION_")) and k != "WAYLAND_DISPLAY"}
         return kept | {"DISPLAY": self.display, "XDG_CONFIG_HOME": f"{self.folder.name}/config",
@@ -100,13 +101,13 @@ class Desktop:
         self._ask("xdotool", "click", "1")
 
     def geometry(self, window):
-        """x, y, width, height of what the program draws, without the window manager's border."""
+        """x, y, width, height of the program's area, without the window manager's border."""
         said = self._ask("xwininfo", "-id", window)
         return tuple(int(re.search(rf"{name}: +(-?\d+)", said).group(1)) for name in
                      ("Absolute upper-left X", "Absolute upper-left Y", "Width", "Height"))
 
     def picture(self, window):
-        """What is on the screen where the window is: width, height, rows of BGRX."""
+        """The screen's pixels at the window: width, height, rows of BGRX."""
         data = (pathlib.Path(self.folder.name) / "Xvfb_screen0").read_bytes()  # an XWD file, see X11/XWDFile.h
         header = struct.unpack(">25I", data[:100])
         begin, stride = header[0] + 12 * header[19], header[12]

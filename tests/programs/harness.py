@@ -1,4 +1,4 @@
-"""Runs a command alone and under `tapelens record`, and reads reports. What the tests need is found through the
+"""Runs a command alone and under `tapelens record`, and reads reports. The tests find their binaries through the
 environment, which tests/programs/CMakeLists.txt sets: TAPELENS_BINARY, TAPELENS_TRAINER, TAPELENS_FAKE_TORCH."""
 
 import dataclasses
@@ -68,7 +68,7 @@ def record(command, target, options=(), quiet=True, **kwargs):
 
 @functools.lru_cache
 def validator(part=None):
-    """Of a report, or of what `$defs` of its schema calls `part`."""
+    """A validator for a report, or for the part of its schema named `part` in `$defs`."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     kind = jsonschema.validators.validator_for(schema)
     kind.check_schema(schema)
@@ -87,7 +87,7 @@ def report(target, options=()):
 
 
 def advise(target, options=()):
-    """What `tapelens advise` finds, as JSON; it is validated on the way."""
+    """The validated JSON of `tapelens advise`."""
     done = bare([BINARY, "advise", target, "--format", "json", *options])
     assert done.code == 0, f"advise ended with {done.code}: {done.stderr}"
     assert done.stderr == ""
@@ -97,7 +97,7 @@ def advise(target, options=()):
 
 
 def lost(value, allowed=()):
-    """What a recording lost, but for the kinds that the test expects."""
+    """The losses of a recording, except for the kinds that the test expects."""
     return [loss for loss in value["recording"]["lost"] if loss["kind"] not in allowed and loss["count"]]
 
 
@@ -118,7 +118,7 @@ def unexplained(report):
 
 
 def tally_rows(folder):
-    """What processes counted of their rewrites in TAPELENS_TALLY (trace/tally_file.h): rewrite, reason (None: applied),
+    """Counts of rewrites that processes wrote to TAPELENS_TALLY (trace/tally_file.h): rewrite, reason (None: applied),
     times, bytes, kept."""
     for file in sorted(pathlib.Path(folder).iterdir()):
         data = file.read_bytes()
@@ -146,7 +146,7 @@ def in_order(run):
 
 
 def nothing_differs(run, verdict):
-    """Everything was compared and is the same. Where no rewrite had anything to apply to, that proves nothing: no verdict."""
+    """All values were compared and are equal. If no rewrite applied, this proves nothing: no verdict."""
     applied = bool(verdict["applied"])
     assert (run.code, verdict["identical"]) == ((0, True) if applied else (5, False)), run.stderr + str(verdict)
     assert applied or verdict["why_nothing_applied"], verdict

@@ -1,5 +1,5 @@
-"""Memory snapshots that are made to crash, to hang, to be wrong or to need all memory: all(scale) are their names and bytes. Each
-grows with its scale, or is as it is. Opcode by opcode, since no pickler writes them."""
+"""Crafted memory snapshots that should crash the reader, hang it, mislead it or exhaust its memory: all(scale) has
+their names and bytes. Some grow with their scale. Written opcode by opcode, since no pickler writes them."""
 
 import os
 import pickle

@@ -16,7 +16,7 @@ import harness
 
 PROGRAM = harness.CASES / "opdb_kinds.py"
 BARE = "bare"
-# Whatever reads memory that nobody wrote differs between two bare runs.
+# Reads of uninitialized memory differ between two bare runs.
 PERTURBED = {"MALLOC_PERTURB_": "165"}
 
 
@@ -78,7 +78,7 @@ def compare(arguments, apply, folder=None):
         compared.ended = f"exit code {done.code} after {last}: {done.stderr[-500:]}"
     compared.differences = [(name, bare[name], rewritten[name]) for name in bare
                             if name not in left_out and name in rewritten and rewritten[name] != bare[name]]
-    # Some operators (lstsq) answer differently once in a few runs, whatever the run: a third one finds more of them.
+    # Some operators (lstsq) answer differently once in a few runs, of any kind: a third run finds more of them.
     if compared.differences:
         third, _ = answers(arguments, env=PERTURBED)
         unsteady = {name.split()[0] for name in (*changing, *(name for name in bare if third.get(name) != bare[name]))}

@@ -1,4 +1,4 @@
-"""What `tapelens advise --apply` says that rewrites will do to a program, and what they did."""
+"""Predictions of `tapelens advise --apply` for rewrites of a program, and their measured effect."""
 
 import dataclasses
 

@@ -43,7 +43,7 @@ def inflate(data, size):
 
 
 def values(width, transform, planes, encoding, rows, base, data):
-    """Of one chunk."""
+    """The values of one chunk."""
     stored = [plane for plane in range(width) if planes >> plane & 1]
     if encoding == 1:
         data = inflate(data, rows * len(stored))
@@ -78,7 +78,7 @@ class Recording:
             at += -(-length // 8) * 8
 
     def column(self, table, column, pid=None):
-        """Its values; of a table that each process has, those of `pid`."""
+        """The values of a column. `pid` selects the process for tables that each process has."""
         assert table in numbers(), f"{PAGE} has no table '{table}'"
         number, columns = numbers()[table]
         assert column in columns, f"{PAGE} has no column '{column}' of {table}"

@@ -85,7 +85,7 @@ def test_what_is_left_adds_up_to_the_peak(runs):
     advice = harness.advise(runs[0])["advice"]
     left = advice["peak_after_all_by_category"]
     assert [one["bytes"] for one in left] == sorted((one["bytes"] for one in left), reverse=True)
-    # What is there instead of what was fixed (masks, what is recomputed) is in none.
+    # No category has the replacements of fixed tensors (masks, recomputed tensors).
     assert 0.9 * advice["peak_after_all_bytes"] < sum(one["bytes"] for one in left) <= advice["peak_after_all_bytes"]
 
 

@@ -1,5 +1,6 @@
-"""The model of PyTorch's caching allocator, asked what a recorded program asked, does what PyTorch's allocator did: every segment and
-every block, under each of its settings. And what it says of settings that a run did not have is what a run with them reserves."""
+"""The model of PyTorch's caching allocator, with the requests of a recorded program, makes the same segments and blocks
+as PyTorch's allocator, under each of its settings. Its prediction for other settings equals the reserved bytes of a run
+with them."""
 
 import json
 
@@ -11,7 +12,7 @@ from cuda_counts import SETTINGS
 
 MIB = 1 << 20
 RANDOM = harness.CASES / "cuda_random.py"
-# More than the names that every test of CUDA runs under: what else PYTORCH_CUDA_ALLOC_CONF has of the allocator.
+# Further allocator settings of PYTORCH_CUDA_ALLOC_CONF, besides those of every CUDA test.
 CONFIGURED = {**{name: text for name, text in SETTINGS.items() if name != "async"},
               "mixed": "expandable_segments:True,max_split_size_mb:64,roundup_power2_divisions:[2:1,16:2,>:8]",
               "large": "large_segment_size_mb:40,max_split_size_mb:64,max_non_split_rounding_mb:50"}
@@ -89,7 +90,7 @@ def test_what_would_fit_fits_and_what_would_not_does_not(target, tmp_path):
     program = [RANDOM, 23, 2500, 3000]
     run(program, "", target, tmp_path)
     assert allocator(target, "--fits", "70GiB")["fits"]["failed"] is None
-    # Less than it reserves without any pressure: the allocator gives back what is cached before it gives up.
+    # Less than it reserves without pressure: the allocator frees its cache before it gives up.
     asked = ((card, allocator(target, "--fits", f"{card}MiB")["fits"]) for card in range(3900, 3500, -50))
     card, fits = next((card, fits) for card, fits in asked if fits["failed"] and settings_alone(fits))
     assert not fits["ran_out_of_memory"]

@@ -9,7 +9,7 @@ PROGRAM = harness.CASES / "budget.py"
 
 
 def budget(options, program, code=0, env=None):
-    """The JSON of a run of the command, and what it said."""
+    """The JSON of the command, and its messages."""
     command = [harness.BINARY, "budget", "--format", "json", *options, "--", harness.PYTHON, PROGRAM, *program]
     run = harness.bare(command, env=env, timeout=600)
     assert run.code == code, f"{run.code}:\n{run.stdout}{run.stderr}"
@@ -17,7 +17,7 @@ def budget(options, program, code=0, env=None):
 
 
 def saved_bare(*program):
-    """Bytes and number of what a compiled graph saves, by its node in a bare run that sets the budget itself."""
+    """Bytes and number of a compiled graph's saves, by its node in a bare run that sets the budget itself."""
     run = harness.bare([harness.PYTHON, PROGRAM, *program, "--saved"], check=True)
     return tuple(int(word) for word in run.stdout.split())
 

@@ -13,7 +13,7 @@ PROGRAMS = check_programs.collect()
 
 @pytest.fixture(scope="session")
 def pool(request):
-    """Only what is to be tested is recorded: `-k` has taken the rest away by now."""
+    """Records only the selected programs: `-k` has removed the others by now."""
     chosen = [item.callspec.params["program"] for item in request.session.items
               if getattr(item, "originalname", "") == "test_program"]
     pool = check_programs.Pool(chosen)

@@ -123,7 +123,7 @@ def test_a_pull_request_is_held_to_the_main_branch(repository, github):
     validate(json.loads(worse.sarif), schemas.SARIF)
     located = json.loads(worse.sarif)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert located["artifactLocation"]["uri"] == "training/train.py" and located["region"]["startLine"] == WORSE_LINE
-    assert worse.uploaded == ["memory"]  # what is worse is no baseline
+    assert worse.uploaded == ["memory"]  # a regression does not become the baseline
     kept = {path.name for path in (github.store / "2/memory").iterdir()}
     assert {"run.tapelens", "report.html", "check.md", "check.xml", "check.json", "baseline"} <= kept
 
@@ -197,7 +197,7 @@ def test_budgets_hold_on_main_too_and_on_a_gpu_that_is_not_there(repository, git
     done = checked(github, repository, 1, "push", "main", code=1, command=f"'{harness.PYTHON}' train.py cuda", simulate_gpu="H100:2GiB",
                    record_options="--stacks python --quiet", budgets="\nallocations<=5000\npeak@cuda:0<=1MiB\n")
     assert "peak@cuda:0<=1MiB of cuda:0: " in done.log and "(at most 1.0 MiB)" in done.summary
-    assert done.uploaded == ["memory", "memory-baseline"]  # what main needs is what branches are compared with
+    assert done.uploaded == ["memory", "memory-baseline"]  # main's own run is the baseline for branches
 
 
 def test_what_is_not_on_the_path_is_installed(repository, github, tools, tmp_path):
@@ -245,7 +245,7 @@ def test_gitlab_holds_a_merge_request_to_the_default_branch(repository, tools, t
     assert suite.find("testcase[@line]").get("file") == "training/train.py"
     repository.branch("harmless", test_gate.source_of("variable renamed"))
     assert "Passed: " in run(4, "merge_request_event", "harmless", 0)[0]
-    # What a merge request left, and what it has at that place itself, is no baseline.
+    # Files of a merge request, and files that it has at that place itself, are not a baseline.
     gitlab.passed = {branch: folder for branch, folder in gitlab.passed.items() if branch[0] != "main"}
     (repository.folder / "memory-check").mkdir(exist_ok=True)
     (repository.folder / "memory-check/baseline.json").write_text("{}", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What torch.compile's functions save: by the operator and the line of the program, as the partitioner's own graph has it."""
+"""Saves of torch.compile's functions: by the program's operator and line, as the partitioner's own graph has them."""
 
 import ast
 import collections
@@ -229,7 +229,7 @@ else:
 
 
 def alive_within(report):
-    """(kernel, line, function, bytes) of what the compiled function allocated and is alive at the peak."""
+    """(kernel, line, function, bytes) of the compiled function's allocations that are alive at the peak."""
     told = []
     for allocation in report["peak"]["allocations"]:
         if (allocation["operator"] or "").startswith("inductor::"):

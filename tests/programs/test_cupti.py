@@ -1,5 +1,6 @@
-"""Memory outside of PyTorch's allocator (`record --cupti`): what the recording says of a library that takes memory of the device
-itself is what the library's own caller counted, however CUPTI behaves, and where CUPTI refuses, the program is unharmed."""
+"""Memory outside of PyTorch's allocator (`record --cupti`): for a library that takes device memory itself, the
+recording equals the count of the library's caller, for any behaviour of CUPTI. If CUPTI refuses, the program is
+unharmed."""
 
 import json
 import os
@@ -15,7 +16,7 @@ GPU = ["--simulate-gpu", "H100:4GiB"]
 
 
 def run(target, tmp_path, how="", what="plain", options=("--cupti",), quiet=False, settings=""):
-    """What the program counted, its run, and the report."""
+    """The program's counts, its run, and the report."""
     counts = tmp_path / "counts.json"
     env = {"OUTSIDE_LIBRARY": LIBRARY, "OUTSIDE_COUNTS": str(counts), "TAPELENS_SIMULATED_CUPTI": how, "PYTORCH_CUDA_ALLOC_CONF": settings}
     program = "cuda_outside.py" if what in ("plain", "profiled") else "cuda_outside_ways.py"
@@ -45,7 +46,7 @@ def test_each_allocation_is_accounted_for(how, target, tmp_path):
     assert found["library"] == (None if how == "no_source" else LIBRARY)
     assert (found["bytes"], found["peak_bytes"], found["allocations"]) == (
         counted["at_peak"], counted["most"], counted["taken"])
-    # PyTorch's own segments are nobody else's.
+    # PyTorch's own segments belong to no other library.
     assert (outside["bytes"], outside["peak_bytes"]) == (counted["at_peak"], counted["most"])
     assert outside["host_peak_bytes"] == counted["pinned"]
     assert outside["until_ns"] is None
@@ -69,7 +70,7 @@ def test_physical_memory_is_accounted_for(how, settings, target, tmp_path):
     counted, done, report = run(target, tmp_path, how, "physical", settings=settings)
     outside = report["peak"]["outside"]
     found = of_library(report)
-    assert found["library"] == LIBRARY  # whoever made it is known by the stack
+    assert found["library"] == LIBRARY  # the stack shows the library that made it
     assert (found["bytes"], found["peak_bytes"], found["allocations"]) == (
         counted["at_peak"], counted["most"], counted["taken"])
     assert (outside["bytes"], outside["peak_bytes"]) == (counted["at_peak"], counted["most"])

@@ -1,4 +1,4 @@
-"""Whatever the pages, the window and the messages tell people to type is understood by the command line."""
+"""The command line understands every command in the pages, the window and the messages."""
 
 import functools
 import re
@@ -17,7 +17,7 @@ EXPECTED = 150  # that are found, about
 
 @functools.cache
 def options(command):
-    """What `tapelens COMMAND --help` names; None: there is no such command."""
+    """The options in `tapelens COMMAND --help`, or None for an unknown command."""
     done = harness.bare([harness.BINARY, command, "--help"])
     return set(re.findall(r"(?<![\w-])--?[a-z][-a-z]*", done.stdout)) if done.code == 0 else None
 

@@ -1,5 +1,5 @@
-"""`tapelens export`, read back by others' code: the classes of Perfetto's own schema, torch/cuda/_memory_viz.py, Python's
-sqlite3, and speedscope's file format as it is documented. Totals are the report's."""
+"""`tapelens export`, read back by other implementations: the classes of Perfetto's own schema,
+torch/cuda/_memory_viz.py, Python's sqlite3, and speedscope's documented file format. Totals equal the report's."""
 
 import json
 import pickle
@@ -208,7 +208,7 @@ def test_sqlite_answers_with_the_reports_numbers(exported):
         (one["index"], one["peak_bytes"], one["allocations"], one["allocated_bytes"]) for one in report["steps"]]
     assert {id for id, in rows("SELECT id FROM findings WHERE device = ?", device)} == {
         one["id"] for one in report["findings"]}
-    # What was alive at the peak follows from the lives alone.
+    # The set of live allocations at the peak follows from the lifetimes alone.
     (at, bytes_then), = rows("SELECT peak_ns, peak_bytes FROM devices WHERE device = ?", device)
     assert rows("SELECT sum(bytes) FROM allocations WHERE device = ? AND owned AND allocated_ns <= ?"
                 " AND coalesce(freed_ns, ?) > ?", device, at, at + 1, at) == [(bytes_then,)]

@@ -1,5 +1,5 @@
-"""`tapelens fit` on small programs and small simulated GPUs: what it says fits, fits when the program runs bare on that
-GPU, and one more does not."""
+"""`tapelens fit` on small programs and small simulated GPUs: the size that it finds fits when the program runs bare on
+that GPU, and one more does not."""
 
 import json
 import os

@@ -13,7 +13,7 @@ import test_fit
 PROGRAM = harness.CASES / "gated.py"
 SOURCE = PROGRAM.read_text(encoding="utf-8")
 
-# What is put for what; where nothing is left of a line, the line is gone.
+# The old text, its replacement, and the statement in the message. An empty replacement deletes the line.
 WORSE = {
     "stored activation": ("        return x + self.down(hidden)\n",
                           "        self.last = hidden\n        return x + self.down(hidden)\n", "self.last = hidden"),
@@ -72,7 +72,8 @@ def make(folder, name, on=CPU, source=None):
 
 
 class Recordings:
-    """Each is made once, two at a time: those that are wanted for certain from the start, the others when they are."""
+    """Makes each recording once, two at a time. Recordings that are certainly needed begin first, the others on
+    request."""
 
     def __init__(self, folder, wanted):
         self.folder = folder
@@ -122,7 +123,7 @@ def judge(recordings, case):
     first = check(target, "--baseline", baseline, code=1).splitlines()[0]
     statement = WORSE[name][2]
     lines = target.with_name("train.py").read_text(encoding="utf-8").splitlines()
-    if "removed" in name or "thawed" in name:  # what stands in its place now
+    if "removed" in name or "thawed" in name:  # the line in its place in the changed program
         line = SOURCE.splitlines().index(next(l for l in SOURCE.splitlines() if statement in l)) + 1
     else:
         line = next(number for number, l in enumerate(lines, 1) if statement in l)

@@ -1,4 +1,4 @@
-"""Who holds what at the peak, in programs where that is known (cases/truths.py)."""
+"""Holders at the peak, in programs with known holders (cases/truths.py)."""
 
 import functools
 import json
@@ -149,7 +149,7 @@ def test_recomputed_activations_are_of_the_module_and_line_that_recompute_them(p
     assert activation["operator"] == "aten::tanh" and activation["category"] == "recomputed"
     assert activation["module"].rsplit(".", 1)[-1] in ("Block", "1")
     assert line_of("tanh") in lines(activation)
-    # What the backward makes afterwards is of the node that makes it, and of no module that was called again.
+    # Later results of the backward belong to the node that makes them, not to a module that was called again.
     (holder,) = by_kind["gradient",]["holders"]
     assert holder["node"] == "AddmmBackward0"
 

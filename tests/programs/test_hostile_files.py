@@ -1,5 +1,5 @@
-"""Memory snapshots that nobody's PyTorch wrote: `tapelens import` refuses each in one line, or makes a recording of it that every
-command reads; its memory and its time grow as the file does."""
+"""Crafted memory snapshots: `tapelens import` refuses each in one line, or makes a recording that every command reads.
+Its memory and its time grow in proportion to the file."""
 
 import resource
 import subprocess

@@ -1,5 +1,6 @@
-"""Gradients taken in every odd way (cases/hostile_gradients.py): the same bits or the same error, recorded and rewritten, as
-alone. One process of each way runs all programs; one that dies is run anew from the program after it."""
+"""Gradients computed in unusual ways (cases/hostile_gradients.py): the same bits or the same error, recorded and
+rewritten, as alone. One process of each kind runs all programs. If it dies, another one continues with the next
+program."""
 
 import functools
 import json
@@ -11,7 +12,7 @@ from ways import WATCHED, command
 
 PROGRAM = harness.CASES / "hostile_gradients.py"
 EVERY_SIZE = ["--rewrite-min-bytes", "1", "--recompute-budget", "100%"]
-SHARED_CASES = 22  # of the reports that these programs grew from
+SHARED_CASES = 22  # programs in the reports that these tests began with
 
 
 def names():

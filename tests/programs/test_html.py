@@ -1,5 +1,5 @@
-"""The page of `tapelens report --format html` in a browser: it works from a file without a network, says what the other
-formats say, and what a recording names acts upon nothing."""
+"""The page of `tapelens report --format html` in a browser: it works from a file without a network, agrees with the
+other formats, and names of a recording cannot inject markup."""
 
 import json
 

@@ -5,8 +5,8 @@ import harness
 
 
 def entered(command, namespace):
-    """How many functions of a namespace the probe has, those that it enters, and what Tapelens says."""
-    # -O3 inlines many of them; what is left is entered in every recording.
+    """The number of the probe's functions in a namespace, the functions that it enters, and Tapelens' messages."""
+    # -O3 inlines many of them; every recording enters the remaining ones.
     script = harness.CASES / "entered_functions.py"
     run = harness.bare([*command, "gdb", "-nx", "-batch", "-x", script, "--args", harness.PYTHON, harness.CASES / "masks.py"],
                        env={"TAPELENS_TEST_NAMESPACE": namespace}, check=True)
@@ -21,7 +21,7 @@ def test_a_run_with_rewrites_enters_nothing_of_the_recording_and_the_other_way_r
     for own, other, asks in [(apply, "tapelens::record::", {"open"}), (record, "tapelens::rewrite::", {"settings", "start"})]:
         count, functions, _ = entered(own, other)
         assert count > 50
-        # These find that nothing of the kind is asked for.
+        # These functions find that their feature is not requested.
         assert {name.removeprefix(other).split("(")[0] for name in functions} == asks
     assert len(entered(record, "tapelens::record::")[1]) > 20
     _, functions, said = entered(apply, "tapelens::rewrite::")

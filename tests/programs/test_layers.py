@@ -44,7 +44,7 @@ def copied(tmp_path_factory):
 
 @pytest.fixture
 def tree(copied):
-    """Whatever a test writes is undone."""
+    """Restores each file that a test writes."""
     kept = {path: copied.text(path) for path in ("analyzer/model/text.h", "trace/CMakeLists.txt", PAGE)}
     yield copied
     for path, text in kept.items():

@@ -1,4 +1,4 @@
-"""What a recorded program says of itself: tapelens.region(), step(), start(), stop(); nothing in one that is not."""
+"""Marks of a recorded program: tapelens.region(), step(), start(), stop(). They have no effect without recording."""
 
 import functools
 
@@ -14,7 +14,7 @@ EVALUATION = 16384 * 512 * 4  # bytes of the hidden layer of the evaluation that
 
 @functools.cache
 def printed(how):
-    """What the program says for itself: that it is not recorded is the last word."""
+    """The program's own output: its second word says that it is not recorded."""
     run = harness.bare([harness.PYTHON, PROGRAM, how], env=ENVIRONMENT, check=True)
     assert run.stdout.split()[1] == "False" and run.stderr == ""
     return run.stdout.split()[0]

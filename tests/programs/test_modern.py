@@ -1,4 +1,4 @@
-"""Training as it is done today, one feature at a time: recording changes nothing and loses nothing, the saves are those that
+"""Modern training, one feature at a time: recording changes nothing and loses nothing, the saves are those that
 PyTorch's own hooks see, and the rewrites change no bit of a gradient."""
 
 import collections
@@ -22,7 +22,7 @@ class Feature:
     by_closure: int = 0  # gradients that are made inside of a step
     strided: bool = False  # nested tensors of the older layout are saved, too, of which the recording counts no logical bytes
     oracle: bool = True  # False: PyTorch runs no saved-tensor hooks around it
-    fields: tuple = ()  # whose saves are counted, if not all: a compiler's tracing saves fake tensors, which no hook sees
+    fields: tuple = ()  # the fields to count, if not all: a compiler's tracing saves fake tensors, which no hook sees
 
 
 def program(gradients, file, *arguments, **how):
@@ -37,7 +37,7 @@ def launched(gradients, file, *arguments, **how):
     return Feature(tuple(harness.torchrun(MODERN / file, *arguments)), gradients, processes=2, **how)
 
 
-COMPILED = ("PowBackward0.self",)  # and what the compiled function saves
+COMPILED = ("PowBackward0.self",)  # and the saves of the compiled function
 
 FEATURES = {
     "accumulation": program(18, "accumulation.py"),
@@ -92,7 +92,7 @@ def compiled(tmp_path_factory):
 
 @pytest.fixture
 def env(tmp_path, compiled):
-    """What the programs write of their own accord goes into folders of the tests."""
+    """The programs' own output files go into folders of the tests."""
     return {"PYTHONPATH": str(MODERN), "IPYTHONDIR": str(tmp_path / "ipython"),
             "JUPYTER_RUNTIME_DIR": str(tmp_path / "jupyter"), "HF_HOME": str(tmp_path / "hf"),
             "HF_HUB_OFFLINE": "1", "TORCHINDUCTOR_CACHE_DIR": str(compiled)}

@@ -23,8 +23,8 @@ def needs(*arguments):
 
 
 def by_field(table):
-    """(node, field, wanted) -> all its needs. With fewer operators fewer samples make such nodes, and what depends on the
-    values in all of them may be needed in every one of these."""
+    """(node, field, wanted) -> all its needs. With fewer operators fewer samples make such nodes, and a field that
+    depends on the values in all of them may be needed in every one of these."""
     found = {}
     for row in table["rows"]:
         need = {"depends": "needed"}.get(row["need"], row["need"])
@@ -68,7 +68,7 @@ def test_what_the_tables_say_of_themselves(path):
     assert counts["covered"] >= 0.98 * counts["operators"]
     assert len(never) >= 126 and len({row["node"] for row in never}) >= 56
     assert all(row["samples"] >= 8 for row in never)
-    # What a row depends on is recorded.
+    # The attributes that a row depends on are recorded.
     for row in never:
         assert set(row["when"]) <= set(table["attributes"].get(row["node"], ())), row
     # One row a line.

@@ -20,7 +20,7 @@ def names():
 
 @pytest.fixture(scope="module")
 def hooked(tmp_path_factory):
-    """What saved_tensors_hooks counts in one forward of each net, run bare."""
+    """Counts of saved_tensors_hooks in one forward of each net, run bare."""
     out = tmp_path_factory.mktemp("oracle") / "saves.json"
     harness.bare([harness.PYTHON, NETS_PY, "--saves", out], check=True, timeout=600)
     return json.loads(out.read_text())

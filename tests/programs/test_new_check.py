@@ -1,4 +1,4 @@
-"""scripts/new-check in a copy of the tree: what it writes compiles, and its programs give what they promise."""
+"""scripts/new-check in a copy of the tree: its files compile, and its programs give the promised findings."""
 
 import ast
 import os

@@ -19,7 +19,7 @@ PROGRAMS = {
     "custom_function": [harness.SAMPLES / "custom_function.py"],
     "dataloader": [harness.SAMPLES / "dataloader.py"],
 }
-# What people write with packages of PyPI: one program a file, well written.
+# Well-written programs with packages of PyPI, one program a file.
 PROGRAMS.update({program.stem: [program] for program in sorted((harness.HERE / "corpus").glob("*.py"))})
 
 
@@ -84,7 +84,7 @@ def test_a_training_that_is_cut_short_before_its_backward_is_no_finding(end, ste
     findings = [(f["check"], f["severity"]) for f in harness.advise(target)["findings"]]
     assert [finding for finding in findings if finding[1] != "info"] == []
     assert not any(check == "graph-without-backward" for check, _ in findings)
-    # What the variables of the loop hold from the step before is one, in later steps: it was made before.
+    # Tensors that the loop's variables hold from the step before are a finding in later steps only.
     assert step > 0 or not any(check == "idle-holder" for check, _ in findings)
 
 

@@ -1,5 +1,6 @@
-"""Programs that do unusual things to their own process: what they say, how they end and every byte of their files is as
-without Tapelens, and the recording opens and says what it lacks. One run alone and one recorded serve all of them."""
+"""Programs that do unusual things to their own process: their output, their end and every byte of their files are the
+same as without Tapelens, and the recording opens and lists its losses. One run alone and one recorded run serve all of
+them."""
 
 import json
 import os
@@ -12,7 +13,7 @@ import harness
 
 ODD = harness.CASES / "odd.py"
 NEEDS_ROOT = {"goes_into_a_chroot", "gives_up_root"}
-# What the recording of a program must say it lost; forked children, which are never recorded, aside.
+# The losses that a program's recording must report. Forked children, which are never recorded, are not listed.
 LOST = {
     "goes_into_a_chroot": {"unreachable"},
     "gives_up_root": {"unreachable"},

@@ -1,6 +1,6 @@
-"""PyTorch's operator database: the same gradients, bit for bit, or the same error, with every rewrite as without. Also
-where a program changes memory between forward and backward (cases/opdb_kinds.py). A sample by a fixed seed; whole with
-`scripts/test --all`."""
+"""PyTorch's operator database: the same gradients, bit for bit, or the same error, with every rewrite as without. This
+includes programs that change memory between forward and backward (cases/opdb_kinds.py). Runs a sample by a fixed seed;
+`scripts/test --all` runs all."""
 
 import pytest
 

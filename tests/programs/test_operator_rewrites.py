@@ -1,5 +1,5 @@
-"""The rewrites that come by name: of operators (expanded-save, trivial-concat) and of the optimizer (late-gradient).
-Programs run as they are and with the probe, in processes of their own; what they compute is compared."""
+"""The rewrites by name: of operators (expanded-save, trivial-concat) and of the optimizer (late-gradient). Programs run
+bare and with the probe, in separate processes; the results are compared."""
 
 import pathlib
 import struct
@@ -11,7 +11,7 @@ import harness
 
 
 def tally_rows(file):
-    """What trace/tally_file.h describes: rewrite, reason ('' if it was applied), times, bytes, kept."""
+    """Rows of trace/tally_file.h: rewrite, reason ('' if it was applied), times, bytes, kept."""
     magic, rows, _, _ = struct.unpack_from("<8sIIQ", file)
     assert magic == b"LSTALLY1"
     for row in range(rows):
@@ -20,7 +20,8 @@ def tally_rows(file):
 
 
 def rewritten(command, allow, folder, min_bytes=1):
-    """The command with the probe in it, and what it says it did: (rewrite, reason or None) -> (times, bytes, kept)."""
+    """Runs the command with the probe. Returns the run and its counts: (rewrite, reason or None) -> (times, bytes,
+    kept)."""
     folder.mkdir()
     run = harness.bare(command, env={"LD_PRELOAD": str(harness.INJECT), "TAPELENS_REWRITE": "1", "TAPELENS_ALLOW": allow,
                                      "TAPELENS_REWRITE_MIN_BYTES": str(min_bytes), "TAPELENS_TALLY": str(folder)})
@@ -88,7 +89,7 @@ def test_a_folded_matmul_is_the_same_but_for_rounding(tmp_path):
         for order in ("first", "second"):
             for (values, *stock_rest), (found, *got_rest) in zip(expected.get(order, []), got[name].get(order, [])):
                 close(values, found, (*name, order), rounding)
-                # The gradient of a side with strides of its own has those.
+                # The gradient of a side with special strides has these strides.
                 assert got_rest == stock_rest or name[0] in ("transposed", "permuted batch", "sliced"), (*name, order)
 
 
@@ -159,7 +160,7 @@ def test_every_optimizer_steps_to_the_same_bits_in_the_backward(tmp_path):
     assert run.stdout == bare.stdout
     assert not reasons(done)
     steps = len(run.stderr.splitlines())
-    # 7 parameters. Of the first optimizer the first step is observed; another is met in its first step, and the second is.
+    # 7 parameters. The first step of the first optimizer is observed. Of each other optimizer, the second step is.
     assert applied(done) == 7 * (steps - 2 * (steps // 6) + 1)
     assert run.stderr.splitlines()[-4:] == ["0"] * 4
 

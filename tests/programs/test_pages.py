@@ -23,7 +23,7 @@ def name_of(page):
 
 @pytest.fixture(scope="module")
 def printed(request, tmp_path_factory):
-    """What differs on each page, worked out two pages at a time."""
+    """The differences on each page, computed for two pages at a time."""
     chosen = {item.callspec.params["page"] for item in request.session.items
               if item.module is request.module and hasattr(item, "callspec")}
     runner = console.Runner(tmp_path_factory.mktemp("console"))

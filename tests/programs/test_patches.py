@@ -216,7 +216,7 @@ def test_one_bug_that_two_checks_find_is_one_patch(repository, tmp_path):
 
 
 def test_what_takes_gradients_where_the_recorded_run_never_came_is_not_put_under_no_grad(repository, tmp_path):
-    """Of the function's two ways the run goes one; under no_grad the other would fail."""
+    """The run takes one of the function's two branches; under no_grad the other would fail."""
     (repository / "src/train.py").write_text(HEAD + f"""
 
 def run(model, optimizer, x, train):
@@ -261,7 +261,7 @@ def test_python_is_asked_before_a_patch_is_written(python, repository, tmp_path)
 
 
 def replaced(text, replacements):
-    """What SARIF's replacements of whole lines make of a text."""
+    """The text after SARIF's replacements of whole lines."""
     lines = text.splitlines(keepends=True)
     for r in sorted(replacements, key=lambda r: -r["deletedRegion"]["startLine"]):
         region = r["deletedRegion"]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built wi
 
 
 def recorded(case, target, tmp_path):
-    """What PyTorch counted, the report about pinned memory, and its figures."""
+    """PyTorch's counts, the report about pinned memory, and its figures."""
     out = tmp_path / "stats.json"
     run = harness.record([harness.PYTHON, harness.CASES / "cuda_pinned.py", case], target, ["--simulate-gpu", "H100"],
                          env=environment("default", out, tmp_path, 1), timeout=120)

@@ -1,4 +1,4 @@
-"""What `tapelens advise --apply` predicts is what rewrites do, and they do the same in every run."""
+"""Rewrites have the effect that `tapelens advise --apply` predicts, and the same effect in every run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""pytest --tapelens: sessions as a user runs them, as processes of their own."""
+"""pytest --tapelens: sessions as a user runs them, as separate processes."""
 
 import json
 import re

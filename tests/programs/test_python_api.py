@@ -1,4 +1,4 @@
-"""`import tapelens`: tables are what the report says, whoever reads them; Parquet and the queries of docs/queries.md."""
+"""`import tapelens`: tables agree with the report in every reader; Parquet and the queries of docs/queries.md."""
 
 import gc
 import json
@@ -272,7 +272,7 @@ def test_queries_run_and_their_totals_are_the_reports(number, database, file, re
         assert sum(row["bytes"] for row in rows) == sum(
             one["bytes"] for each in reports for one in each["peak"]["by_category"] if one["name"] == "saved")
     elif number == 3:
-        assert 0 < sum(row["bytes"] for row in rows) <= peak  # what has no stack is in no line
+        assert 0 < sum(row["bytes"] for row in rows) <= peak  # allocations without a stack belong to no line
     elif number == 4:
         assert sum(row["bytes"] for row in rows) == peak
     elif number == 5:

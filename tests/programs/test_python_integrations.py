@@ -1,4 +1,4 @@
-"""Notebooks and trainers: what `%%tapelens` shows, which regions callbacks make, what they log."""
+"""Notebooks and trainers: the output of `%%tapelens`, and the regions and logs of callbacks."""
 
 import csv
 import json
@@ -73,7 +73,7 @@ def test_callbacks(callback, target, tmp_path):
 
 
 def records_of_wandb(folder):
-    """What an offline run of Weights & Biases wrote: a log as LevelDB has it, of protocol buffers."""
+    """Records of an offline run of Weights & Biases: a LevelDB log of protocol buffers."""
     from wandb.proto import wandb_internal_pb2
 
     (path,) = folder.glob("wandb/offline-run-*/*.wandb")

@@ -1,4 +1,4 @@
-"""Recordings of the ranks of a run, one file each or one for all: what `tapelens ranks` says of them."""
+"""Recordings of the ranks of a run, one file each or one for all: the output of `tapelens ranks`."""
 
 import json
 import socket
@@ -31,7 +31,7 @@ def test_each_rank_writes_its_own_file_and_the_one_that_keeps_more_and_dies_is_s
     assert peaks(said)[1] - peaks(said)[0] == KEPT
     assert {one["rank"]: one["exit_code"] for one in said["ended_badly"]}[1] == 3
     assert said["findings_unknown"] == 0
-    # What each file's report says; it is read from the columns, the summary is not.
+    # Compares with each file's report, which reads the columns and not the summary.
     for file, one in zip(files, said["ranks"], strict=True):
         peak = harness.report(file)["peak"]
         assert one["peak_bytes"] == peak["bytes"]

@@ -1,4 +1,4 @@
-"""Rewrites leave a program alone that does with memory what no operator tells, and whatever is thrown inside a rewrite."""
+"""Rewrites leave programs alone that change memory without an operator, and survive exceptions inside a rewrite."""
 
 import os
 
@@ -12,7 +12,7 @@ OPERATOR = os.environ.get("TAPELENS_OPERATOR_REWRITE", "")
 
 
 def both(function, *options):
-    """The program as it is, and with rewrites."""
+    """The bare run of the program, and the run with rewrites."""
     command = [harness.PYTHON, PROGRAM, function]
     bare = harness.bare(command)
     options = ["--apply", "bitwise", "--rewrite-min-bytes", "256", "--recompute-budget", "100%", *options]

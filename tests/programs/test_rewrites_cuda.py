@@ -22,7 +22,7 @@ def run(function, *options):
 
 
 def same(function, apply, *options):
-    """What the run with rewrites said; it printed what the bare program prints."""
+    """Messages of the run with rewrites. Its output equals the bare program's output."""
     bare, rewritten = run(function), run(function, "--apply", apply, *EAGER, *options)
     assert bare.stdout == rewritten.stdout
     assert bare.stdout.endswith("True\n"), "the gradients are all zero: nothing was compared"
@@ -59,8 +59,9 @@ def test_a_stand_in_of_nans_reaches_no_gradient():
     same("values", "lossless", "--poison")
 
 
-# What is saved less when the backward begins, and how much lower the peak is. Of what comes back in the backward there is then
-# what is kept of it besides: the bits of a mask, short indices. Each of the peaks is where one of them has come back.
+# The bytes saved less when the backward begins, and the reduction of the peak. A tensor that comes back in the backward
+# coexists with its encoding: the bits of a mask, or short indices. Each peak is at a time when one such tensor has come
+# back.
 FEWER = {
     ("frozen_convolutions", "lossless"): (3 * 4 * IMAGES, 3 * 4 * IMAGES),
     ("relus", "lossless"): (2 * (4 * IMAGES - IMAGES // 8), -IMAGES // 8),

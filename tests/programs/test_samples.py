@@ -47,7 +47,7 @@ def test_a_sample_prints_the_same_and_its_saves_are_those_of_the_hooks(name, tar
     expected = json.loads(out.read_text())
     saves = report["saves"]
     assert saves["unattributed"] == 0
-    # What the program's own hooks take (checkpoint) is a save, of which the node holds no storage.
+    # Tensors that the program's own hooks take (checkpoint) are saves whose node holds no storage.
     assert (saves["count"], saves["logical_bytes"]) == (expected["count"] + expected["hidden"],
                                                         expected["logical_bytes"] + expected["hidden_bytes"])
     assert (expected["hidden"] > 0) == (name == "custom_function")

@@ -1,8 +1,8 @@
 """Programs with one bug each, as people write it (seeded/): the advice names the line that fixes it, what a patch or a fix by
 hand leaves of the peak is what was predicted, and no patch is offered of a file that is another one now.
 
-A line that ends in `# bug` is one that may be named. `# fixed: CODE` behind a line is what stands in its place when the bug is fixed
-by hand; where the advice has a patch there is none.
+A line that ends in `# bug` may be named. `# fixed: CODE` behind a line is its replacement when the bug is fixed by
+hand. It is absent where the advice has a patch.
 """
 
 import concurrent.futures
@@ -19,7 +19,7 @@ import harness
 FOLDER = harness.HERE / "seeded"
 FORK_EACH = harness.CASES / "fork_each.py"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
-# Of what trains nothing there is nothing to compare.
+# Programs without training have no gradients to compare.
 TRAINS_NOTHING = {"growing_concatenation", "transformers_embeddings"}
 
 
@@ -40,8 +40,8 @@ class Outcome:
     repository: Path
     target: Path
     pid: int
-    entry: dict  # of those that name the line among the first two: the one that lowers the peak most
-    findings: list  # of that entry
+    entry: dict  # among the first two entries: the one that names the line and lowers the peak most
+    findings: list  # findings of that entry
     named: list  # the lines that the first two entries name
     patch: str
     peak: int
@@ -50,7 +50,7 @@ class Outcome:
 
 
 def record(programs, target):
-    """Runs files, each in a process of its own. By file: pid and peak."""
+    """Runs files, each in a separate process. By file: pid and peak."""
     run = harness.record([harness.PYTHON, FORK_EACH, json.dumps([[str(p)] for p in programs])], target, timeout=900)
     assert run.code == 0, run.stdout + run.stderr
     said = [json.loads(line) for line in run.stdout.splitlines() if line.startswith('{"pid"')]

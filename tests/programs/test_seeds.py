@@ -1,5 +1,5 @@
-"""What was met in the wild (cases/seeds.py), scaled: where the bytes are, which of them nobody needed, what the peak is
-without them. The bytes follow from the shapes."""
+"""Inefficiencies of published programs (cases/seeds.py), scaled down: the place of the bytes, the unneeded bytes, and
+the peak without them. The bytes follow from the shapes."""
 
 import functools
 
@@ -51,8 +51,8 @@ def test_a_frozen_stack_grows_with_its_depth_and_need_not(advice_of):
 def test_every_keeper_gives_up_in_a_block_of_conv_norm_and_relu(advice_of):
     report = advice_of("block_stack", 6)
     before, after = peaks(report)
-    # What is left: the batch that the first convolution saved, and what runs in its backward: the gradient of its
-    # output, that of the convolution after it, and a transposed copy.
+    # The rest: the batch that the first convolution saved, and the tensors of its backward: the gradient of its output,
+    # that of the convolution after it, and a transposed copy.
     assert before > 49 * MIB
     assert after < 17 * MIB
     checks = {f["check"] for f in report["findings"] if f["retained_at_peak_with_all_bytes"] > 0 or
@@ -70,7 +70,7 @@ def saved(categories):
 def test_a_resnet_with_its_first_layer_trained(advice_of):
     report = advice_of("resnet_first_layer", 2)
     left = report["advice"]["peak_after_all_by_category"]
-    # What the first convolution saved, and next to nothing else: measured with the saves taken away by hand, x.032.
+    # The first convolution's save, and next to nothing else: x.032, measured with the saves removed by hand.
     assert saved(left) < 0.035 * saved(report["peak"]["by_category"])
     assert saved(left) == 2 * 3 * 224 * 224 * 4
     before, after = peaks(report)
@@ -90,7 +90,7 @@ def test_the_jacobian_of_one_chunk_is_copied_whole(advice_of):
     alone = advice_of("jacobian_of_one_chunk", 8, 64, 512, 1)
     (finding,) = of_check(alone, "trivial-concat")
     assert (finding["bytes"], finding["occurrences"], finding["operator"]) == (jacobian, 2, "aten::cat")
-    # Inside of the Jacobian of the big layer the peak falls by nearly the whole copy: what is left is its mean.
+    # Inside of the Jacobian of the big layer the peak falls by nearly the whole copy: only its mean is left.
     assert finding["peak_before_bytes"] - finding["peak_after_bytes"] == pytest.approx(jacobian - jacobian / 8, rel=0.01)
     # In the Jacobian of all parameters it moves to the moment when the chunk itself is made.
     whole = advice_of("jacobian_of_one_chunk", 8, 64, 512, 0)

@@ -1,5 +1,5 @@
-"""CUDA programs on a GPU that is not there: PyTorch's own counts are compared with sizes that are worked out here, and with
-figures that people printed on real GPUs."""
+"""CUDA programs on a simulated GPU: compares PyTorch's own counts with sizes computed here, and with figures that users
+printed on real GPUs."""
 
 import json
 import pathlib
@@ -27,14 +27,14 @@ def command(options, *program):
 
 
 def simulated(name, gpu="H100", options=(), env=None, timeout=300):
-    """What a case prints on that GPU."""
+    """The output of a case on that GPU."""
     run = harness.bare(command(["--simulate-gpu", gpu, *options], harness.PYTHON, CUDA, name), env=env, timeout=timeout)
     assert run.code == 0, f"{name} ended with {run.code}:\n{run.stdout}{run.stderr}"
     return json.loads(run.stdout.splitlines()[-1])[name]
 
 
 def rounded(size):
-    """Of a block of PyTorch's allocator."""
+    """The size of a block of PyTorch's allocator."""
     return -(-size // 512) * 512
 
 
@@ -185,7 +185,7 @@ print(every - free == torch.cuda.memory_reserved())
 
 
 def test_what_is_outside_of_pytorch_is_estimated_and_in_no_figure(target):
-    """The GPU has all of its memory for PyTorch: what `mem_get_info` says is no estimate."""
+    """PyTorch may use all memory of the GPU: `mem_get_info` does not include the estimate."""
     run = harness.record([harness.PYTHON, "-c", COMMUNICATORS], target, ["--simulate-gpu", "H100:4GiB"])
     assert (run.code, run.stdout) == (0, "True\n"), run.stderr
     report = harness.report(target)

@@ -1,5 +1,5 @@
-"""Values on a GPU that is not there: what small tensors hold is what the CPU computes, and where a program reads what
-nobody computed is in the recording."""
+"""Values on a simulated GPU: small tensors hold the values that the CPU computes, and the recording has each read of an
+unknown value."""
 
 import json
 import re
@@ -13,7 +13,7 @@ CASES = harness.CASES / "cuda_values.py"
 
 
 def simulated(name, options=(), env=None):
-    """What a case prints on an H100."""
+    """The output of a case on an H100."""
     run = harness.bare(command(["--simulate-gpu", "H100", *options], harness.PYTHON, CASES, name), env=env)
     assert run.code == 0, f"{name} ended with {run.code}:\n{run.stdout}{run.stderr}"
     assert run.stderr == "", "carrying out is nothing that a program hears of"

@@ -1,5 +1,5 @@
-"""What Tapelens keeps does not grow with the steps of a program: bench/soak.py in its quick form, whose worker knows nothing of
-Tapelens. The whole form has 10,000 steps of each program in a process of its own."""
+"""Memory that Tapelens keeps does not grow with the steps of a program: bench/soak.py in its quick form, whose worker
+does not use Tapelens. The whole form has 10,000 steps of each program in a separate process."""
 
 import functools
 import sys

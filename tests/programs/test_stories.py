@@ -1,6 +1,6 @@
-"""What `report` and `advise` say of programs as people write them (stories/), word for word, against tests/golden/programs/.
+"""The output of `report` and `advise` for typical programs (stories/), word for word, against tests/golden/programs/.
 
-    TAPELENS_UPDATE_GOLDEN=1 python -m pytest tests/programs/test_stories.py   writes what they say now
+    TAPELENS_UPDATE_GOLDEN=1 python -m pytest tests/programs/test_stories.py   writes the current output
 """
 
 import concurrent.futures

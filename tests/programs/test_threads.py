@@ -26,7 +26,7 @@ def test_recordings_of_threads_that_copy_can_be_read(target):
         program = [harness.PYTHON, harness.CASES / "copying_threads.py", str(threads), str(rounds)]
         _, report = harness.record_and_report(program, target, timeout=300)
         assert report["recording"]["lost"] == []
-        # That a clone is of its input, and of which part of it, is read from what each operator was given.
+        # The source of a clone, and the cloned part of it, follow from the operator's inputs.
         found = harness.advise(target, ["--check", "trivial-concat", "--min-bytes", "1024"])["findings"]
         assert sum(finding["occurrences"] for finding in found) == 3 * threads * rounds
         target.unlink()

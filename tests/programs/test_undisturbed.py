@@ -1,4 +1,4 @@
-"""Whatever is run under `tapelens record` says, does and ends as it does alone."""
+"""Under `tapelens record`, a program has the same output, effects and exit code as alone."""
 
 import json
 import os

@@ -14,7 +14,7 @@ SMALL = ["--rewrite-min-bytes", "1KiB"]
 
 
 def verify(options, command, tmp_path):
-    """The run of verify, its verdict, and what the program printed."""
+    """The run of verify, its verdict, and the program's output."""
     verdict = tmp_path / "verdict.json"
     run = harness.bare([harness.BINARY, "verify", "--format", "json", "-o", verdict, *options, "--", *command])
     return run, json.loads(verdict.read_text()) if verdict.exists() else None
@@ -164,7 +164,8 @@ def test_sums_in_another_order_are_measured_against_float64(dtype, rounding, tmp
 
 
 def float64_errors():
-    """What verify has to find of the bare program: its first gradients, and those of the same program in float64."""
+    """The expected numbers of verify for the bare program: its first gradients, and those of the same program in
+    float64."""
     program = """
 import sys, json, torch
 from torch.nn import functional as F

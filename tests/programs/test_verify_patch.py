@@ -77,7 +77,7 @@ def verify(cwd, patch, command, tmp_path, env=None):
     return run, json.loads(verdict.read_text()) if verdict.exists() else None
 
 
-# Where the program is, from where it is started, and how.
+# The program's place, the start folder, and the arguments of Python.
 WAYS = {
     "script": ("train.py", ".", ["train.py"], None),
     "below": ("src/train.py", "src", ["train.py"], None),
@@ -252,7 +252,7 @@ def test_an_inference_program_is_compared_by_what_it_prints(repository, tmp_path
     other = patch.replace("+@torch.no_grad()", "+torch.manual_seed(1)")
     run, verdict = verify(repository, other, script, tmp_path)
     assert run.code == 1 and verdict["first_difference"]["kind"] == "output" and verdict["first_difference"]["line"] == 1
-    # What it prints differs by itself; it fails with the patch alone; and it prints nothing.
+    # The output differs by itself; the program fails with the patch alone; the program prints nothing.
     put(repository, {"infer.py": INFERENCE.replace('"of", __file__', "__import__('time').time_ns()")})
     run, verdict = verify(repository, patch, script, tmp_path)
     assert run.code == 5 and not verdict["deterministic"] and verdict["first_difference"]["line"] == 4

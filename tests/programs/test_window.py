@@ -14,8 +14,8 @@ TABS = 41  # the middle of the row with the pages' names, in pixels from above
 
 
 def body(picture):
-    """What a page shows, without the menus, the tabs and the arrows, as a digest: a set of pictures that is not the
-    expected one would be compared byte by byte for its message, which takes a quarter of an hour."""
+    """A digest of a page's picture, without the menus, the tabs and the arrows. pytest compares two different pictures
+    byte by byte for its message, which takes a quarter of an hour."""
     width, _, rows = picture
     return hashlib.sha256(rows[4 * width * (TABS + 20):]).hexdigest()
 

@@ -1,5 +1,5 @@
-"""Who holds what where tensors are more than they seem (cases/wrapped.py): sharded, nested, packed, bucketed, kept by checkpointing or
-on ctx. The oracle: the program's own sizes of what its parameters consist of, and PyTorch's hooks on what saves consist of."""
+"""Holders of wrapped tensors (cases/wrapped.py): sharded, nested, packed, bucketed, kept by checkpointing or on ctx.
+The oracle: the program's own sizes of its parameters' parts, and PyTorch's hooks on the parts of saves."""
 
 import collections
 import functools
@@ -11,7 +11,7 @@ import harness
 
 PROGRAM = harness.CASES / "wrapped.py"
 ENV = {"PYTHONPATH": str(harness.HERE / "modern")}
-# What takes part in the peak of each, and must be told apart from what the program itself holds.
+# Holders in the peak of each case, to distinguish from the program's own references.
 HELD_BY = {
     "fsdp2": {"parameter", "gradient", "optimizer_state", "saved", "communication"},
     "tensor_parallel": {"parameter", "gradient", "optimizer_state", "saved"},
@@ -77,7 +77,7 @@ def test_every_byte_has_a_holder_and_every_parameter_its_name(case, recorded):
         assert sum(parameters.values()) == sum(truth.values())
     if case == "ddp":
         assert {h["name"] for h in holders(report, "communication")} == {"DDP bucket"}
-    if case == "ddp_views":  # whose gradients live in its buckets
+    if case == "ddp_views":  # its buckets hold the gradients
         assert holders(report, "communication") == []
         assert set(named(peak, "gradient")) >= set(truth)
 

@@ -1,4 +1,4 @@
-"""Two threads train, each with a network of its own, and every backward runs on a third: what scripts/threads runs under
+"""Two threads train separate networks, and every backward runs on a third thread. scripts/threads runs this under
 ThreadSanitizer."""
 
 import threading

@@ -1,4 +1,5 @@
-// What an allocator's settings are worth and what would make a run fit, of a small recording whose answers are known.
+// Advice on allocator settings, and on settings that would make a run fit. The recording is small and the answers are
+// known.
 #include <gtest/gtest.h>
 
 #include "analyzer/advise/advice.h"
@@ -16,7 +17,7 @@ using trace::SpoolBuilder;
 
 Bytes mib(int64_t count) { return Bytes{count << 20}; }
 
-// Three allocations of 30 MiB that are alive together; a finding for each of the first two, which it never makes.
+// Three allocations of 30 MiB that are alive together. Each of the first two has a finding that removes it.
 struct Three {
   explicit Three(uint64_t card = allocator::kNoLimit, bool is_told_wrong = false) {
     SpoolBuilder b;
@@ -65,7 +66,7 @@ TEST(AllocatorAdvice, SaysWhatIsReservedWithTheFindingsFixedAndUnderOtherSetting
   EXPECT_FALSE(advice.fits.has_value());
   ASSERT_FALSE(advice.tried.empty());
   for (const SettingTried& one : advice.tried) {
-    // Pages of 20 MiB; a sixteenth and an eighth of 16 MiB are what 30 MiB are a multiple of.
+    // Pages have 20 MiB. 30 MiB are a multiple of a sixteenth and of an eighth of 16 MiB.
     EXPECT_EQ(one.reserved_peak, mib(one.settings == "expandable_segments:True" ? 100 : 90)) << one.settings;
   }
   EXPECT_EQ(advice.better(), nullptr);
@@ -116,7 +117,7 @@ TEST(AllocatorAdvice, NamesRewritesThatAreEnoughByTheWorseOfTheirBounds) {
     EXPECT_TRUE(way.findings.empty());
     EXPECT_EQ(way.reserved_peak, mib(60));
   }
-  EXPECT_EQ(named, std::vector<std::string>{"--apply bitwise"}) << "lossless may leave it as it is";
+  EXPECT_EQ(named, std::vector<std::string>{"--apply bitwise"}) << "lossless may have no effect";
   EXPECT_EQ(fits.steps_before, 0u);
 }
 

@@ -1,4 +1,4 @@
-// The runner of checks: groups, fingerprints, scores, order, and what is refused.
+// The runner of checks: groups, fingerprints, scores, order, refused arguments.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -16,7 +16,7 @@ using namespace check;
 using testing::kCpu;
 using testing::ProcessBuilder;
 
-// Finds every save of one field ("*": of any), and has a few bytes there instead of each; what it does is set from
+// Finds every save of one field ("*" matches any field) and replaces each by a few bytes. Tests set the behaviour from
 // outside.
 struct Behaviour {
   std::string field = "result";
@@ -114,14 +114,14 @@ struct Layers : ProcessBuilder {
   std::vector<AllocationId> made_;
 };
 
-// A recording's advice with what the replay needs to take any of it away.
+// The advice for a recording, with the changes that the replay needs to remove any part of the advice.
 class Replayed {
  public:
   Replayed(const ProcessBuilder& of, Checks& checks, const Wanted& wanted = {})
       : analysis_(of.process, of.text),
         device_(analysis_, kCpu),
         advice(advise::advise(device_, checks, wanted, {}, &changes)) {}
-  // The peak without what these checks found.
+  // The peak without the findings of these checks.
   Bytes peak_without(const std::vector<std::string>& checks) const {
     std::vector<const Change*> ticked;
     for (const std::string& check : checks) {
@@ -173,7 +173,7 @@ TEST_F(Advise, RepeatedLayersAreOneFinding) {
   EXPECT_EQ(finding.evidence[0].kept_by, std::vector<std::string>{"ConvolutionBackward0.input"});
 }
 
-// What a check found out of one process, it must not take for another's.
+// A check must not use the facts of one process for another process.
 TEST_F(Advise, EachRunHasACheckOfItsOwn) {
   for (int process = 0; process < 2; ++process) {
     const Advice advice = layers.advise(checks);
@@ -194,7 +194,7 @@ TEST_F(Advise, WhatOneOfTwoKeepersGivesUpCountsOnlyWithTheOther) {
   }
 }
 
-// Relu keeps its result longer than conv does, whatever conv saves.
+// Relu keeps its result longer than conv does, no matter which tensors conv saves.
 TEST_F(Advise, WhatFreesNothingEvenWithAllOthersIsNoFinding) {
   EXPECT_TRUE(layers.advise(checks, {{"test-b"}, {}, {}}).findings.empty());
 }
@@ -219,7 +219,7 @@ TEST_F(Advise, AFailingCheckIsRefusedInOneLineAndTheRestGoesOn) {
   }
 }
 
-// Each entry is there once, in the order of what to do first; what is left after the last is the headline.
+// Each entry appears once, in the order of priority. The headline is the peak that is left after the last entry.
 TEST_F(Advise, EntriesAddUpToThePeakWithoutAll) {
   g_first = {.field = "result", .severity = Severity::info};
   g_second = {.field = "input", .severity = Severity::error};

@@ -1,4 +1,4 @@
-// Which findings to fix together: against all sets of them, on random processes.
+// The best set of findings to fix together, compared with all sets, on random processes.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,7 +18,7 @@ using testing::kCpu;
 using testing::ProcessBuilder;
 using testing::Random;
 
-// A forward whose operators save some of what they read and made, and a backward that releases it.
+// A forward whose operators save some of their inputs and results, and a backward that releases the saves.
 struct Recorded : ProcessBuilder {
   std::vector<AllocationId> all;
   std::vector<SaveId> saves;
@@ -27,7 +27,7 @@ struct Recorded : ProcessBuilder {
   explicit Recorded(Random& random) {
     int64_t now = 10;
     std::vector<NodeId> nodes;
-    std::map<uint32_t, uint32_t> first_saver;  // by allocation: place of its node
+    std::map<uint32_t, uint32_t> first_saver;  // node's index, by allocation
     for (uint32_t i = 0; i < 8 + random.upto(25); ++i, now += 10) {
       std::vector<AllocationId> tensors;
       for (uint32_t k = 0; k < random.upto(3) && !all.empty(); ++k) {
@@ -63,7 +63,7 @@ struct Recorded : ProcessBuilder {
     done();
   }
 
-  // What a check could emit: saves that go, with something there instead; copies; tensors that end sooner.
+  // A change that a check could emit: removed saves with a replacement, copies, tensors that end earlier.
   WhatIf change(Random& random) const {
     WhatIf change;
     for (const SaveId save : saves) {
@@ -120,7 +120,7 @@ TEST(Together, NoSetOfFindingsHasALowerPeak) {
       for (size_t i = 0; i < has.size(); ++i) has[i] = (set >> i & 1) != 0;
       EXPECT_LE(lowest.outcome.peak, together.of(has).outcome.peak) << set;
     }
-    // Each that is left out would raise it.
+    // Adding any finding that is not in the set would raise the peak.
     for (size_t i = 0; i < has.size(); ++i) {
       has = lowest.has;
       if (has[i]) continue;
@@ -130,7 +130,7 @@ TEST(Together, NoSetOfFindingsHasALowerPeak) {
     }
     lower_than_all += lowest.outcome.peak < all.outcome.peak ? 1 : 0;
   }
-  // Or nothing was tested.
+  // The loops must have tested such sets.
   EXPECT_GT(not_all, 50U);
   EXPECT_GT(lower_than_all, 50U);
 }

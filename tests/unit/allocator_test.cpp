@@ -1,5 +1,5 @@
-// The model of PyTorch's caching allocator: cases worked out by hand, a model of a page that shares no code with it,
-// and what has to hold whatever is asked.
+// The model of PyTorch's caching allocator: cases computed by hand, a reference model of one page that shares no code
+// with it, and invariants under random requests.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace tapelens::allocator {
 namespace {
 
-// A card that hands out addresses from the bottom up, and notes what is asked of it.
+// A card that returns addresses in ascending order and records each request.
 class Card : public Device {
  public:
   explicit Card(uint64_t bytes = kNoLimit) : bytes_(bytes) {}
@@ -43,7 +43,7 @@ class Card : public Device {
 
   uint64_t used = 0;
   std::vector<uint64_t> allocated, freed;
-  std::map<uint64_t, bool> pages;  // that are mapped
+  std::map<uint64_t, bool> pages;  // mapped bytes
 
  private:
   const uint64_t bytes_;
@@ -92,7 +92,7 @@ TEST(AllocatorSettings, HaveTheOrderOfTheVersionOfPyTorch) {
   for (const char* none : {"", "2", "2.", "main"}) EXPECT_EQ(order_of(none), std::nullopt) << none;
 }
 
-// Hands out addresses from the top down.
+// Returns addresses in descending order.
 struct Descending : Card {
   std::optional<uint64_t> allocate(uint64_t bytes) override {
     return Card::allocate(bytes) ? std::optional(top -= bytes) : std::nullopt;
@@ -144,7 +144,7 @@ TEST(CachingAllocator, GivesTheSmallestBlockOfTheStreamAndThePoolAndJoinsNeighbo
   ASSERT_TRUE(a.allocate(5, 100 * 1024, 0, {}));
   EXPECT_EQ(a.address_of(5), first) << "of two alike the lower";
   a.free(5);
-  a.free(2);  // between two that are free
+  a.free(2);  // between two free blocks
   ASSERT_TRUE(a.allocate(6, 250 * 1024, 0, {}));
   EXPECT_EQ(a.address_of(6), first);
   EXPECT_GT(third, first);
@@ -161,7 +161,7 @@ TEST(CachingAllocator, WaitsForStreamsOnlyWhereItHasNoMemory) {
   EXPECT_FALSE(a.is_cached(20 * kMiB, 0, {}));
   ASSERT_TRUE(a.allocate(2, 20 * kMiB, 0, {}));
   EXPECT_EQ(card.freed, (std::vector<uint64_t>{20 * kMiB}));
-  a.free(1);  // is told later
+  a.free(1);  // the notification comes later
   EXPECT_EQ(a.reserved(), 20 * kMiB);
   EXPECT_FALSE(a.allocate(3, 512, 0, {}));
   EXPECT_EQ(a.bytes_of(2), 20 * kMiB);
@@ -178,7 +178,7 @@ TEST(CachingAllocator, DoesNotSplitWhatIsTooLarge) {
   EXPECT_EQ(card.used, 210 * kMiB) << "not of the large ones";
   ASSERT_TRUE(a.allocate(4, 75 * kMiB, 0, {}));
   EXPECT_EQ(a.bytes_of(4), 80 * kMiB) << "whole, since it is not much larger";
-  // 110 MiB are not there: of the cached large ones as many are given back as it needs.
+  // 110 MiB are missing. The allocator frees only as many large cached segments as the request needs.
   EXPECT_FALSE(a.allocate(5, 200 * kMiB, 0, {}));
   EXPECT_EQ(card.freed, (std::vector<uint64_t>{100 * kMiB}));
 }
@@ -240,7 +240,7 @@ TEST(CachingAllocator, GivesBackAPrivatePoolOnlyWhenNobodyUsesIt) {
   EXPECT_EQ(card.used, 0u);
 }
 
-// The same rules, a list of blocks at a time and nothing remembered.
+// The same rules, on a plain list of blocks without cached state.
 class OnePage {
  public:
   OnePage(uint64_t max_split, uint64_t divisions) : max_split_(max_split), divisions_(divisions) {}
@@ -323,7 +323,8 @@ class OnePage {
   uint64_t next_ = 1 << 20;
 };
 
-// What holds of any state: blocks tile their segments, cached neighbours are joined, and the sum is what is reserved.
+// Invariants of any state: blocks tile their segments, cached neighbours are joined, and the sizes sum to the reserved
+// bytes.
 void expect_sound(const CachingAllocator& a, const Card& card) {
   uint64_t sum = 0, end = 0;
   for (const CachingAllocator::Segment& segment : a.segments()) {
@@ -419,7 +420,7 @@ TEST(CachingAllocator, StaysSoundWhateverIsAsked) {
   }
 }
 
-// What has the segments of another answers as the other does from then on.
+// An allocator that adopts the segments of another one answers like the other one from then on.
 TEST(CachingAllocator, GoesOnFromWhatItAdopted) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);

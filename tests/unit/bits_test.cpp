@@ -1,5 +1,5 @@
-// Bits of tensors against loops that look at one element at a time: profiler/bits. Vectors are exactly as long as they
-// have to be, so that AddressSanitizer sees what is read or written beside them.
+// Bits of tensors, compared with loops over single elements: profiler/bits. Vectors have exactly the needed length, so
+// that AddressSanitizer detects accesses outside of them.
 #include "profiler/bits/bits.h"
 
 #include <gtest/gtest.h>
@@ -119,7 +119,7 @@ void two_words_come_back() {
     std::vector<W> back(count);
     spread(bits.data(), count, zero, one, back.data());
     ASSERT_EQ(back, values);
-    // Both the same: there is one value only.
+    // With two equal values, every element must have that value.
     ASSERT_TRUE(pack_equal(std::vector<W>(count, one).data(), count, one, one, bits.data()));
     for (size_t at = 0; at < count; at += count < 70 ? 1 : 41) {
       const W before = std::exchange(values[at], static_cast<W>(zero ^ 1));

@@ -1,4 +1,4 @@
-// What a recording says of a run with an activation memory budget, from spools that are made up.
+// Reads the results of a run with an activation memory budget from synthetic spools.
 #include <gtest/gtest.h>
 
 #include "analyzer/budget/reading.h"
@@ -21,7 +21,7 @@ Reading read(const TestFolder& folder) {
 }
 
 // Steps of a compiled graph that keeps its weight, `mebibytes` twice and 1 MiB, beside a node of an eager operator.
-// They begin at `times` (ns), and the last ends at the last of them.
+// They begin at `times` (ns) except the last time, which ends the last step.
 void train(SpoolBuilder& spool, uint64_t mebibytes, const std::vector<uint64_t>& times,
            std::string_view device = "cpu") {
   spool.op("aten::empty").alloc(kWeight, 8 * kMiB, device).end_op();
@@ -57,7 +57,7 @@ TEST(BudgetReading, WhatCompiledGraphsKeepIsOfDistinctStoragesWithoutParameters)
   EXPECT_EQ(reading.peak_step, 0U);
   EXPECT_EQ(reading.later_peak, reading.peak);
   EXPECT_EQ(reading.steps, 4U);
-  // Of 100, 300 and 120 us: the first step is not among them.
+  // The median of 100, 300 and 120 us. The first step does not count.
   EXPECT_EQ(reading.step_ns, 120'000);
   EXPECT_EQ(reading.least_step_ns, 100'000);
   EXPECT_EQ(reading.most_step_ns, 300'000);
@@ -87,7 +87,7 @@ TEST(BudgetReading, EveryProcessThatCompilesMustHaveTheBudget) {
   second.finish();
   const Reading reading = read(folder);
   EXPECT_FALSE(reading.is_set);
-  EXPECT_EQ(reading.kept.bytes.value, 33 * int64_t{kMiB}) << "of the process with the higher peak";
+  EXPECT_EQ(reading.kept.bytes.value, 33 * int64_t{kMiB}) << "the process with the higher peak";
 }
 
 TEST(BudgetReading, AGpuCountsBeforeTheHostAndASimulatedOneHasNoTime) {

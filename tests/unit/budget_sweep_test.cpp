@@ -1,4 +1,4 @@
-// Runs at several budgets, made up: which are run, where the knee is, what is said and written.
+// The sweep over budgets with synthetic runs: its choice of runs, the knee, messages and files.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-// A compiled program whose peak is so many MiB.
+// A compiled program with a peak of this many MiB.
 Point at(double budget, int64_t mebibytes, int64_t kept = 10) {
   Point point;
   point.budget = budget;

@@ -1,5 +1,5 @@
-// libtapelens: what its streams hold is what the recording has, readers may take and release as they like, and a file
-// that nobody vouches for is an error or tables that can be read.
+// libtapelens: streams have the same content as the recording, readers may take and release arrays in any order, and an
+// untrusted file is an error or yields readable tables.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -47,7 +47,7 @@ Opened open(const std::string& path, std::string* error = nullptr) {
   return Opened(recording);
 }
 
-// A column of all batches: numbers, or texts; null: nothing.
+// A column of all batches: numbers or texts; null: no values.
 struct Values {
   std::vector<std::optional<int64_t>> numbers;
   std::vector<std::optional<std::string>> texts;
@@ -107,7 +107,7 @@ void read_column(const ArrowSchema& schema, const ArrowArray& array, Values& int
   }
 }
 
-// All that a stream gives, released on the way.
+// All batches of a stream, released in between.
 Table read(ArrowArrayStream& stream) {
   Table table;
   ArrowSchema schema{};
@@ -174,7 +174,7 @@ TEST_F(CApi, EachTableHasAsManyRowsAsItSays) {
     char* error = nullptr;
     ASSERT_EQ(tapelens_rows(recording.get(), &selection, &rows, &error), TAPELENS_OK) << taken(error);
     const Table table = read(recording, name.c_str());
-    if (rows == 0) continue;  // no batch says which columns there are
+    if (rows == 0) continue;  // no batch shows the columns
     for (const auto& [column, values] : table) {
       EXPECT_EQ(values.numbers.size() + values.texts.size(), rows) << name << "." << column;
     }
@@ -275,7 +275,7 @@ TEST_F(CApi, ReportsAreThoseOfTheCommandLine) {
   }
 }
 
-// What CPython does with a capsule, as far as it matters here.
+// The part of CPython's capsule handling that the test needs.
 struct FakeCapsule {
   void* pointer;
   std::string name;
@@ -337,7 +337,7 @@ TEST_F(CApi, ADamagedFileIsAnErrorWithASentence) {
   EXPECT_FALSE(error.empty());
 }
 
-// Behind right checksums: every value of a chunk may be anything.
+// With right checksums, every value of a chunk may be arbitrary.
 TEST_F(CApi, AHostileFileGivesTablesThatCanBeReadOrAnError) {
   const std::string whole = file_of(path());
   const tapelens::trace::TestFolder folder;

@@ -1,4 +1,5 @@
-// What a program would have done next is not known where it was cut short: made since the last step, and alive then.
+// If a program is cut short, its next actions are unknown. This concerns tensors that were made since the last step and
+// are still alive then.
 #include <gtest/gtest.h>
 
 #include "analyzer/check/interruptions.h"
@@ -52,9 +53,9 @@ TEST(Interruptions, ARequestThatFoundTheDeviceFullIsOneAlsoIfTheProgramWentOn) {
   b.process.summary.exit_code = 0;
   const Interruptions full(b.process);
   EXPECT_TRUE(full.cut({t(120), t(160)}));
-  EXPECT_FALSE(full.cut({t(120), t(140)}));  // gone before
-  EXPECT_FALSE(full.cut({t(50), t(160)}));   // of the step before
-  EXPECT_FALSE(full.cut({t(155), t(160)}));  // made after it
+  EXPECT_FALSE(full.cut({t(120), t(140)}));  // freed before the request failed
+  EXPECT_FALSE(full.cut({t(50), t(160)}));   // made in the step before
+  EXPECT_FALSE(full.cut({t(155), t(160)}));  // made after the request failed
 }
 
 TEST(Interruptions, WhatIsAliveWhenARecordingEndsWithAStepMayBeUsedInTheNext) {

@@ -1,4 +1,4 @@
-// The forms of statements that are fixed, and the diffs that say so.
+// The supported forms of statements, and the diffs that fix them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -116,7 +116,7 @@ TEST(AllPatches, WhatChangesTheSameLinesIsLeftOut) {
   advice.findings.push_back(with_patch("2", edit({4, 1, {"4.0\n"}})));
   advice.findings.push_back(with_patch("3", edit({4, 1, {"four\n"}})));
   advice.findings.push_back(with_patch("4", edit({2, 0, {"new\n"}})));
-  advice.findings.emplace_back();  // it has none
+  advice.findings.emplace_back();  // a finding without a patch
   advice.findings.push_back(with_patch("6", {"x.py", {{1, "other\n"}}, {{1, 1, {"y\n"}}}}));
   const report::CombinedPatch all = report::combined_patch(advice);
   EXPECT_EQ(unified_diff(all.files),
@@ -126,7 +126,7 @@ TEST(AllPatches, WhatChangesTheSameLinesIsLeftOut) {
   EXPECT_NE(all.left_out[1].find("finding 6"), std::string::npos);
 }
 
-// A file of a repository, and a recording whose operators stand at its lines.
+// A file of a repository, and a recording with operators at its lines.
 class Patching : public ::testing::Test, protected ProcessBuilder {
  protected:
   Patching() : root_(std::filesystem::temp_directory_path() / ("tapelens_patch_" + std::to_string(getpid()))) {
@@ -134,7 +134,7 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
   }
   ~Patching() override { std::filesystem::remove_all(root_); }
 
-  // An operator of a step of the program, called at a line; innermost first where several are given.
+  // An operator in a step of the program, called at a line. Several lines are ordered from the innermost.
   NodeId at(std::initializer_list<std::pair<uint32_t, std::string_view>> lines, bool is_free, std::string_view name) {
     std::vector<FrameId> frames;
     for (const auto& [line, function] : lines) frames.push_back(frame((root_ / "train.py").string(), line, function));
@@ -150,7 +150,7 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
     at({{line, function}}, is_free, name);
     return stack_;
   }
-  // What `ask` answers about the program.
+  // The answer of `ask` about the program.
   template <class Ask>
   auto asked(const std::string& program, Ask ask) {
     std::ofstream(root_ / "train.py", std::ios::binary) << program;
@@ -168,7 +168,7 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
         peak,    "",   nullptr,          &sources,          std::nullopt};
     return ask(context);
   }
-  // The changed lines of it.
+  // The changed lines of the program.
   template <class Ask>
   std::string changed(const std::string& program, Ask ask) {
     std::string lines;
@@ -195,7 +195,7 @@ class Patching : public ::testing::Test, protected ProcessBuilder {
   StackId stack_{};
   std::set<uint32_t> free_;
   int64_t time_ = 10;
-  bool is_recorded_ = true;  // what the file held
+  bool is_recorded_ = true;  // whether the recording has the source file's content
 };
 
 TEST_F(Patching, AFileThatMayNotBeTheOneThatRanIsLeftAlone) {

@@ -1,4 +1,4 @@
-// Which repository a recording's patches are of.
+// The repository that the patches of a recording apply to.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Two repositories and a folder in none; a recording whose program is /program/src/train.py.
+// Two repositories and a folder outside of both. The recorded program is /program/src/train.py.
 class SourceTrees : public ::testing::Test, protected testing::ProcessBuilder {
  protected:
   SourceTrees() : root_(fs::temp_directory_path() / ("tapelens_sources_" + std::to_string(getpid()))) {
@@ -27,7 +27,8 @@ class SourceTrees : public ::testing::Test, protected testing::ProcessBuilder {
   }
   ~SourceTrees() override { fs::remove_all(root_); }
 
-  // The tree for one who stands in `current`, and what the program is called there; its root below root_.
+  // The source tree for the working directory `current`, and the program's path in the tree. The root is relative to
+  // root_.
   std::string tree(const fs::path& recording, const fs::path& current) {
     const SourceTree found = source_tree_of(text, source_trees(recording, root_ / current));
     return found.root.lexically_relative(root_).string() + ": " +
@@ -76,7 +77,7 @@ TEST_F(SourceTrees, AFileThatHoldsSomethingElseNowIsToldFromOneThatIsNotKnown) {
   const auto write = [&](const std::string& content) { std::ofstream(file) << content; };
   EXPECT_FALSE(has_changed(text, file, here)) << "it is not there";
   write(program);
-  EXPECT_FALSE(has_changed(text, file, here)) << "what it held was not recorded";
+  EXPECT_FALSE(has_changed(text, file, here)) << "its content was not recorded";
   text.sources = {{string(file), program.size(), trace::checksum_of(program.data(), program.size())}};
   done();
   EXPECT_FALSE(has_changed(text, file, here));

@@ -15,7 +15,7 @@ using nlohmann::json;
 const std::string kTapelens = TAPELENS_TEST_TREE "/bin/tapelens", kPlugins = TAPELENS_TEST_PLUGINS "/";
 constexpr uint64_t kMiB = 1 << 20;
 
-// The lines of a text that begin so.
+// The lines of a text with this prefix.
 size_t lines_with(const std::string& text, const std::string& beginning) {
   std::istringstream lines(text);
   size_t count = 0;
@@ -139,7 +139,7 @@ TEST_F(Advising, FailOnIsExitCode1WhenAFindingIsAsGrave) {
   EXPECT_EQ(with_sample({"--fail-on", "warning"}).exit_code, 0);
   const Outcome grave = with_sample({"--fail-on", "info"});
   EXPECT_EQ(grave.exit_code, 1);
-  EXPECT_NE(grave.out, "");  // the findings are written all the same
+  EXPECT_NE(grave.out, "");  // the findings are written nevertheless
   EXPECT_NE(grave.err.find("1 finding is of severity info or higher"), std::string::npos) << grave.err;
 }
 

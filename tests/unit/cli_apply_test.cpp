@@ -1,4 +1,4 @@
-// `--apply` of record and run: what the command is told, what is refused, and the closing line.
+// `--apply` of record and run: the settings that the command receives, refused arguments, and the closing line.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -147,7 +147,7 @@ TEST_F(Applying, TheClosingLineSaysWhatWasRewrittenAndWhatWasNotAndWhy) {
       "gradients are clipped (late-gradient, 1)\n");
   EXPECT_TRUE(here({"run", "--apply", "lossless", "--", "true"})
                   .err.starts_with("tapelens: nothing was rewritten: no process"));
-  // A process that cannot be rewritten says why itself: once is enough.
+  // A process that cannot be rewritten prints the reason itself, and no other message repeats it.
   EXPECT_EQ(here({"run", "--apply", "lossless", "--", TAPELENS_TEST_TRAINER, "--record-only"}).err,
             "err\ntapelens: this probe only records\n");
   const Outcome recorded = here({"record", "--apply", "lossless", "--", TAPELENS_TEST_TRAINER});

@@ -1,4 +1,4 @@
-// What `tapelens budget` says before it runs anything. Nothing here has PyTorch.
+// Messages of `tapelens budget` before its first run. The tests do not need PyTorch.
 #include <gtest/gtest.h>
 
 #include "tests/unit/support/cli_usage.h"

@@ -1,4 +1,4 @@
-// `tapelens export` as a program: where it writes, what it replaces, its exit codes.
+// `tapelens export` as a program: its output paths, replaced files, exit codes.
 #include <gtest/gtest.h>
 
 #include "tests/unit/support/cli_process.h"

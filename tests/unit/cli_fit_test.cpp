@@ -1,5 +1,5 @@
-// What `tapelens fit` says before it runs anything, and how the command line runs a command that it may end. Nothing
-// here has PyTorch.
+// Messages of `tapelens fit` before its first run, and the command line's control over a command that it may end. The
+// tests do not need PyTorch.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -52,7 +52,7 @@ TEST(Fit, TimesHaveUnits) {
   }
 }
 
-// Each in a process of its own: a command that is watched over changes what this one is to others.
+// Each test runs in a child process: supervision of a command changes the attributes of the supervising process.
 template <class Body>
 void in_a_child(Body body) {
   const pid_t child = fork();
@@ -81,7 +81,7 @@ TEST(Watched, ACommandThatEndsByItselfHasItsExitCode) {
 TEST(Watched, WhatItStartedEndsWithIt) {
   const TemporaryFolder folder;
   const std::string file = folder / "pids";
-  // A handler that would run, a child in a session of its own, and a child of that.
+  // A handler that would run, a child in another session, and a grandchild.
   const std::string script = "trap 'echo handled >> " + file + "' TERM INT HUP; echo $$ >> " + file +
                              "; setsid sh -c 'echo $$ >> " + file + "; sleep 600 & echo $! >> " + file +
                              "; wait' & sleep 600";

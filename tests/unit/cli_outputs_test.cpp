@@ -1,4 +1,4 @@
-// Every command that writes a file: what it replaces, what it refuses, where it streams, and the mode of what it makes.
+// Every command that writes a file: replaced files, refused paths, streams, and the mode of new files.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -16,12 +16,12 @@ namespace fs = std::filesystem;
 const std::string kTapelens = TAPELENS_TEST_TREE "/bin/tapelens";
 const std::string kLetter = "a letter to a friend\n";
 
-// A command, the option that names its output, and a name for it that it does not have anyway.
+// A command, its output option, and a file name that is not the option's default.
 struct Case {
   Words command;
   std::string option = "-o";
-  bool is_stream = true;      // goes to standard output too
-  bool is_text_of_it = true;  // standard output has the same without the option
+  bool is_stream = true;      // can go to standard output
+  bool is_text_of_it = true;  // standard output is the same without the option
   std::vector<std::string> inputs = {"run.tapelens"};
 };
 
@@ -43,7 +43,7 @@ std::vector<Case> all_cases() {
   }
   for (const char* format : {"text", "json", "markdown", "sarif", "junit", "github"}) {
     cases.push_back({{"check", "run.tapelens", "--budget", "peak<=1MiB", "--format", format}});
-    if (std::string(format) == "github") continue;  // of what passes it has not a word
+    if (std::string(format) == "github") continue;  // the format has no output for limits that hold
     cases.push_back({{"check", "run.tapelens", "--baseline", "memory.json", "--format", format},
                      "-o",
                      true,
@@ -102,7 +102,7 @@ class Outputs : public testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return here(words);
   }
-  // Of a command whose own verdict may be 1.
+  // True for a command whose verdict may be exit code 1.
   static bool is_fine(const Outcome& outcome) { return outcome.exit_code == 0 || outcome.exit_code == 1; }
   void expect_refused(const Outcome& outcome, const std::string& why, const std::string& what) {
     EXPECT_EQ(outcome.exit_code, 2) << what << ": " << outcome.err;
@@ -135,7 +135,7 @@ TEST_F(Outputs, OneKindDoesNotReplaceAnother) {
     const Case& one = cases[i];
     const Case& other = cases[(i + 1) % cases.size()];
     if (one.command == other.command || !is_fine(to(one, "out")) || fs::file_size(folder_ / "out") == 0) continue;
-    // A check of a budget and one of a baseline in the same format are of one kind, and so are two recordings.
+    // Checks of a budget and of a baseline in the same format have the same kind, and so do two recordings.
     const bool is_same = (one.command[0] == "check" && other.command[0] == "check" &&
                           one.command.back() == other.command.back() && one.option == other.option) ||
                          (one.command[0] == "seal" && other.command[0] == "import");

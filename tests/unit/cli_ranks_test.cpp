@@ -1,4 +1,4 @@
-// `tapelens ranks`, and how recordings of ranks are made: patterns of -o, --ranks, the summary in each file.
+// `tapelens ranks`, and recordings of ranks: patterns of -o, --ranks, the summary in each file.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ class RanksOfAJob : public testing::Test {
     setting.environment = std::move(environment);
     return run(words, setting);
   }
-  // As torchrun --no-python starts it: one recording a rank.
+  // One recording for each rank, as with torchrun --no-python.
   Outcome record(int rank, const Words& options, const Words& arguments = {}) {
     Words words = {kTapelens, "record"};
     words.insert(words.end(), options.begin(), options.end());

@@ -1,4 +1,4 @@
-// `tapelens record` around commands that know nothing of it: everything is as without it.
+// `tapelens record` around commands that do not use it: they behave as without it.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The binary beside a preload library that does nothing, in a tree of its own (CMake made it).
+// The binary beside a preload library without functions, in a separate tree that CMake made.
 Words record(const Words& command, const Words& options = {}) {
   Words words = {TAPELENS_TEST_TREE "/bin/tapelens", "record"};
   words.insert(words.end(), options.begin(), options.end());
@@ -191,7 +191,7 @@ TEST_F(Record, WithoutAPreloadLibraryTheCommandRunsUnrecorded) {
 TEST_F(Record, DispositionsAndMaskOfTheCommandAreThoseOfTheBareOne) {
   const Words command = {"grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"};
   EXPECT_EQ(run_here(record(command, {"--quiet"})).out, run_here(command).out);
-  // With some ignored from the start, as under nohup or in the background of a script.
+  // With some signals ignored from the start, as under nohup or in the background of a script.
   const std::string ignoring = "trap '' HUP INT CHLD TERM; exec ";
   const std::string bare = "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status";
   EXPECT_EQ(run_here(shell(ignoring + TAPELENS_TEST_TREE "/bin/tapelens record --quiet -- " + bare)).out,

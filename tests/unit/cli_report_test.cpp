@@ -1,4 +1,4 @@
-// `tapelens report` as a program: its exit codes, its one line of error, and where it writes.
+// `tapelens report` as a program: its exit codes, its one line of error, and its output paths.
 #include <gtest/gtest.h>
 
 #include "tests/unit/support/cli_process.h"
@@ -76,7 +76,7 @@ TEST_F(Reporting, FailAboveIsExitCode1OnlyWhenThePeakIsGreater) {
   EXPECT_EQ(report({"--fail-above", "3MiB"}).exit_code, 0);
   const Outcome above = report({"--fail-above", "3145727"});
   EXPECT_EQ(above.exit_code, 1);
-  EXPECT_NE(above.out, "");  // the report is written all the same
+  EXPECT_NE(above.out, "");  // the report is written nevertheless
   EXPECT_NE(above.err.find("is above"), std::string::npos) << above.err;
 }
 
@@ -84,7 +84,7 @@ TEST_F(Reporting, StrictIsExitCode4WhenDataWasLostAndWinsOverTheGate) {
   EXPECT_EQ(report({"--strict"}).exit_code, 0);
   here({"record", "--quiet", "--", TAPELENS_TEST_WRITER, "--die"});
   EXPECT_EQ(report({"--strict", "--fail-above", "1"}).exit_code, 4);
-  // What was recorded is above, which is certain; or not, which says nothing of the rest.
+  // A recorded peak above the limit is certain. A recorded peak below it is inconclusive, because data was lost.
   EXPECT_EQ(report({"--fail-above", "1"}).exit_code, 1);
   const Outcome below = report({"--fail-above", "8GiB"});
   EXPECT_EQ(below.exit_code, 4);

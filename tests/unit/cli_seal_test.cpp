@@ -1,4 +1,4 @@
-// From a spool to a file: the closing line of `record`, what becomes of the spools, and `tapelens seal`.
+// From a spool to a file: the closing line of `record`, the fate of the spools, and `tapelens seal`.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ const std::string kTapelens = TAPELENS_TEST_TREE "/bin/tapelens";
 
 class Sealing : public testing::Test {
  protected:
-  // Records the program that writes a spool as a probe would.
+  // Records the program that writes a spool like a probe.
   Outcome record(const Words& options, const Words& arguments = {}) {
     Words words = {kTapelens, "record"};
     words.insert(words.end(), options.begin(), options.end());

@@ -1,5 +1,5 @@
-// GPUs that are not there, as far as the command line knows of them: which there are, how one is asked for, and what is
-// said where there can be none. Nothing here has PyTorch.
+// Simulated GPUs on the command line: the list of cards, the syntax of a request, and errors on machines without
+// support. The tests do not need PyTorch.
 #include <gtest/gtest.h>
 
 #include "simulated/cards/cards.h"

@@ -1,4 +1,4 @@
-// What the command line says when asked, and when it does not understand.
+// Help texts of the command line, and errors for wrong arguments.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -153,7 +153,7 @@ TEST(Doctor, AProgramThatDoesNotExistWillNotWork) {
 }
 
 TEST(Doctor, APythonWithoutPyTorchWillNotWorkAndIsToldHow) {
-  // -S and -I leave no site-packages: an interpreter wherever it is, and surely no PyTorch.
+  // -S and -I hide all site-packages: this interpreter certainly has no PyTorch.
   const TemporaryFolder folder;
   write_file(folder / "python-bare", "#!/bin/sh\nexec python3 -I -S \"$@\"\n", true);
   const Outcome outcome = tapelens({"doctor", "--", (folder / "python-bare").string()});

@@ -1,4 +1,4 @@
-// `tapelens verify` around a program that only writes what a probe would write: every verdict and its exit code.
+// `tapelens verify` around a program that only writes the records of a probe: every verdict and its exit code.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

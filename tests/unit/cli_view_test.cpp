@@ -1,4 +1,5 @@
-// `tapelens view`: what it checks itself, which window it starts, and what that is told. The window is a script here.
+// `tapelens view`: the arguments that it checks, the window that it starts, and the window's arguments. The window is a
+// shell script here.
 #include <gtest/gtest.h>
 
 #include "tests/unit/support/cli_process.h"
@@ -8,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A tree of its own with a copy of the binary, so that nothing of the build's is beside it.
+// A separate tree with a copy of the binary, without other files of the build beside it.
 class View : public testing::Test {
  protected:
   void SetUp() override {
@@ -19,7 +20,7 @@ class View : public testing::Test {
     write_file(folder_ / "work/run.tapelens", "");
     write_file(folder_ / "work/two words.tapelens", "");
   }
-  // Says which it is and what it was told, a line a word.
+  // Prints its folder and its arguments, one a line.
   void put_window(const std::string& where) {
     write_file(folder_ / where / "tapelens-gui", "#!/bin/sh\nprintf '%s\\n' " + where + " \"$@\"\nexit 7\n", true);
   }
@@ -84,7 +85,7 @@ TEST_F(View, WhatCannotBeReadIsSaidBeforeAnyWindowOpens) {
   expect_refused(view({"."}), 3, ".: cannot be read: Is a directory");
 }
 
-// What values may be is the window's to say: tests/gui/app_program_test.cpp.
+// The window checks the values of options: tests/gui/app_program_test.cpp.
 TEST_F(View, WhatItDoesNotKnowIsAUsageError) {
   put_window("bin");
   expect_refused(view({"a", "b", "c"}), 2, "unexpected argument 'c'");

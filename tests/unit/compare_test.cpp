@@ -1,4 +1,4 @@
-// What two runs have in common and what not: groups, rows that are matched, lines that changed, budgets, the verdict.
+// Comparison of two runs: groups, matched rows, changed lines, budgets, the verdict.
 #include <gtest/gtest.h>
 
 #include "analyzer/compare/baseline.h"
@@ -163,9 +163,9 @@ TEST(ChangedLines, WhatMovedOrIsCalledOtherwiseCannotMatter) {
            {"a = 1\n", "# What it is.\n\na = 1\n"}}) {
     for (const ChangedLine& line : changed_lines(before, after)) EXPECT_FALSE(line.can_matter()) << after;
   }
-  // What the file does not define is another thing, not another name.
+  // A name that the file does not define refers to another thing. This is not a rename.
   EXPECT_EQ(said("y = F.relu(x)\n", "y = F.gelu(x)\n"), Said{"changed 1 y = F.gelu(x)"});
-  // Two names that become one are no rename.
+  // Two names that become one name are not a rename.
   EXPECT_EQ(said("a = 1\nb = 2\nf(a, b)\n", "a = 1\nb = 2\nf(a, a)\n"), Said{"changed 3 f(a, a)"});
 }
 
@@ -277,7 +277,7 @@ TEST(Budgets, WhatIsAboveFailsAndNamesWhatHoldsMost) {
   EXPECT_TRUE(judge(now, nullptr, with_budget("peak<=x", 10 * kMiB)).passed());
   const Verdict over = judge(now, nullptr, with_budget("peak<=x", 10 * kMiB - 1));
   ASSERT_EQ(over.failed(), 1u);
-  EXPECT_EQ(over.items[0].cause.where.line, 7u);  // rows are in the order that the snapshot has
+  EXPECT_EQ(over.items[0].cause.where.line, 7u);  // rows are in the order of the snapshot
   EXPECT_TRUE(judge(now, nullptr, with_budget("peak[Net.a]<=x", 4 * kMiB)).passed());
   EXPECT_FALSE(judge(now, nullptr, with_budget("peak[Net.b]<=x", 4 * kMiB)).passed());
 }
@@ -303,7 +303,7 @@ TEST(Budgets, OfAMetricThatARunDoesNotHaveFail) {
     ASSERT_EQ(verdict.failed(), 1u) << text;
     EXPECT_EQ(verdict.items[0].message, why);
   }
-  // Of one GPU it is known and of another it is not.
+  // The reserved bytes are known for one GPU and unknown for the other.
   Snapshot gpus = run({row("result", "Net.a", 7, 4)});
   for (const char* name : {"cuda:0", "cuda:1"}) {
     gpus.processes[0].devices.push_back(gpus.processes[0].devices[0]);
@@ -364,7 +364,7 @@ TEST(Gate, MoreThanTheToleranceFails) {
   EXPECT_TRUE(judge(made.b, &made, limits).passed());
   limits.tolerance = 0.009;
   const Verdict verdict = judge(made.b, &made, limits);
-  EXPECT_EQ(verdict.failed(), 2u);  // the peak, and what is saved
+  EXPECT_EQ(verdict.failed(), 2u);  // the peak and the saved bytes
   EXPECT_EQ(verdict.items[0].name, "peak of cpu");
   EXPECT_EQ(verdict.items[0].module, "Net.a");
   EXPECT_EQ(verdict.items[0].field, "ReluBackward0.result");

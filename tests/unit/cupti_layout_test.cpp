@@ -1,4 +1,4 @@
-// What of CUPTI is declared by ourselves, against the headers of a CUPTI where the build has some.
+// Our declarations of CUPTI, compared with CUPTI's headers if the build has them.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -101,7 +101,7 @@ TEST(CuptiLayout, OfFunctionsOfVirtualMemory) {
   EXPECT_EQ(offsetof(RetainParameters, handle), offsetof(cuMemRetainAllocationHandle_params, handle));
 }
 
-// What calls are asked for, by the names that are beside their numbers in calls.cpp.
+// The callbacks that enable_calls() requests. calls.cpp has their names beside their numbers.
 std::set<std::pair<Domain, uint32_t>> g_asked;
 
 TEST(CuptiLayout, OfFunctionsThatAreToldOf) {

@@ -1,4 +1,4 @@
-// The session with CUPTI over a made-up one: functions with the same signatures, and records as it lays them out.
+// A session with a fake CUPTI: functions with the same signatures, and records in its layout.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,23 +16,23 @@
 namespace tapelens::cupti {
 namespace {
 
-// What the made-up CUPTI is asked to do, and what it was asked.
+// The fake CUPTI: its behaviour, and the calls that it received.
 struct Fake {
   uint32_t version = 130200;
   Result subscribed = Result::success, registered = Result::success, enabled = Result::success;
-  uint32_t lacks = 0;  // a function of which it has no callbacks
+  uint32_t lacks = 0;  // a function without callbacks
   Callback callback = nullptr;
-  std::set<std::pair<Domain, uint32_t>> functions;  // of which callbacks are wanted
-  std::multiset<uint32_t> activities;               // kinds that are enabled
+  std::set<std::pair<Domain, uint32_t>> functions;  // functions with enabled callbacks
+  std::multiset<uint32_t> activities;               // enabled kinds
   const char* holder = "";
   size_t dropped = 0;
   uint64_t now = 1000;
-  size_t stride = sizeof(MemoryActivity);  // of its records
+  size_t stride = sizeof(MemoryActivity);  // bytes of a record
   RequestBuffer request = nullptr;
   CompleteBuffer complete = nullptr;
   int subscribers = 0, sources = 0, flushes = 0;
   uint32_t period = 0;
-  std::vector<uint8_t> waiting;  // records that are not given back yet
+  std::vector<uint8_t> waiting;  // records that were not delivered yet
 };
 Fake g_fake;
 std::mutex g_fake_lock;
@@ -221,7 +221,7 @@ TEST_F(CuptiSession, OtherKindsAndOperationsArePassedOver) {
   EXPECT_EQ(told_.all[0].address, 3U);
 }
 
-// Versions without the name of the library have shorter records, the first the shortest.
+// Versions without the library's name have shorter records. The first version has the shortest.
 TEST_F(CuptiSession, OlderVersionsHaveShorterRecords) {
   for (const size_t stride : {kShortest, kWithoutSource}) {
     g_fake = Fake();
@@ -284,7 +284,7 @@ TEST_F(CuptiSession, GivingWayLeavesCuptiAsItWas) {
   EXPECT_GT(g_fake.period, 0U);
   append(g_fake.waiting, memory(Operation::allocation, 5, 5));
   EXPECT_TRUE(give_way());
-  EXPECT_EQ(told_.all.size(), 1U);  // what waited is told
+  EXPECT_EQ(told_.all.size(), 1U);  // the waiting record was delivered
   EXPECT_EQ(g_fake.subscribers, 0);
   EXPECT_TRUE(g_fake.activities.empty());
   EXPECT_TRUE(g_fake.functions.empty());
@@ -293,7 +293,7 @@ TEST_F(CuptiSession, GivingWayLeavesCuptiAsItWas) {
   EXPECT_FALSE(give_way());
   std::vector<uint8_t> late;
   append(late, memory(Operation::allocation, 6, 6));
-  give(late);  // a buffer that CUPTI still had: it is freed, and nothing is told
+  give(late);  // a buffer that CUPTI still had: freed without a notification
   EXPECT_EQ(told_.all.size(), 1U);
 }
 
@@ -344,7 +344,7 @@ TEST_F(CuptiSession, WhatPoolsHaveIsToldWithEachActivity) {
   ASSERT_EQ(begin(functions(), told_), "");
   std::vector<uint8_t> records;
   append(records, in_pool(MemoryKind::device, 0xa, 1000, 64));
-  append(records, in_pool(MemoryKind::pinned, 0xb, 1000, 64));  // of the host
+  append(records, in_pool(MemoryKind::pinned, 0xb, 1000, 64));  // host memory
   MemoryActivity imported = in_pool(MemoryKind::device, 0xc, 1000, 64);
   imported.pool.type = 2;  // another process has it
   append(records, imported);
@@ -385,13 +385,13 @@ TEST_F(CuptiSession, PoolsAreTrimmedAndDestroyed) {
   EXPECT_EQ(told_.pools[0].used, 40U);
   EXPECT_EQ(told_.pools[0].device, 1U);
   EXPECT_TRUE(told_.pools[1].is_destroyed);
-  // One that is cut ends the buffer.
+  // A truncated record ends the buffer.
   told_.pools.clear();
   give(std::span(records).first(sizeof(PoolActivity) + kWithUsed - 8));
   EXPECT_EQ(told_.pools.size(), 1U);
 }
 
-// Versions whose records have no source may lack what a pool has, too.
+// In versions whose records have no source, pool records may be incomplete too.
 TEST_F(CuptiSession, OfOlderVersionsPoolsAreNotKnown) {
   g_fake.stride = kShortest;
   Functions older = functions();
@@ -407,7 +407,7 @@ TEST_F(CuptiSession, OfOlderVersionsPoolsAreNotKnown) {
 
 // ---- callbacks
 
-// A call of CUDA from its begin to its end, as CUPTI tells of it.
+// A CUDA call from begin to end, as CUPTI reports it.
 void call(Domain domain, uint32_t function, const void* parameters, uint32_t number, int result = 0) {
   uint64_t between = 0;
   CallbackData data{};
@@ -423,9 +423,9 @@ void call(Domain domain, uint32_t function, const void* parameters, uint32_t num
 
 TEST_F(CuptiSession, CallsAreToldOnTheirThreadAsTheyBegin) {
   ASSERT_EQ(begin(functions(), told_), "");
-  call(Domain::runtime, 20, nullptr, 5);  // cudaMalloc: what it handed out is an activity
+  call(Domain::runtime, 20, nullptr, 5);  // the cudaMalloc of function 20: an activity record has its memory
   call(Domain::driver, 243, nullptr, 5);
-  call(Domain::runtime, kMemCreate, nullptr, 6);  // the runtime has numbers of its own
+  call(Domain::runtime, kMemCreate, nullptr, 6);  // the runtime API has a separate numbering
   EXPECT_EQ(told_.calls, (std::vector<uint32_t>{5, 5, 6}));
   EXPECT_TRUE(told_.physical.empty());
 }
@@ -441,7 +441,7 @@ TEST_F(CuptiSession, PhysicalMemoryIsToldAsCallsSucceed) {
   const UnmapParameters unmap{0x9000, 4096};
   const uint64_t before = monotonic_ns();
   call(Domain::driver, kMemCreate, &create_on_host, 1);
-  call(Domain::driver, kMemCreate, &create, 2, 2);  // no memory
+  call(Domain::driver, kMemCreate, &create, 2, 2);  // fails: out of memory
   call(Domain::driver, kMemCreate, &create, 3);
   call(Domain::driver, kMemMap, &map, 4);
   call(Domain::driver, kMemRetain, &retain, 5);
@@ -455,7 +455,7 @@ TEST_F(CuptiSession, PhysicalMemoryIsToldAsCallsSucceed) {
   EXPECT_EQ(all[0].bytes, 4096U);
   EXPECT_EQ(all[0].device, 2U);
   EXPECT_EQ(all[0].call, 3U);
-  EXPECT_EQ(all[0].library, "");  // there is no library of CUDA's on the stack
+  EXPECT_EQ(all[0].library, "");  // no CUDA library is on the stack
   EXPECT_EQ(all[1].change, Change::mapped);
   EXPECT_EQ(all[1].handle, handle);
   EXPECT_EQ(all[1].address, 0x9000U);

@@ -1,4 +1,4 @@
-// Exports of small recordings, read back: what they say adds up to what the report says.
+// Exports small recordings, reads them back, and compares the sums with the report.
 #include "analyzer/export/export.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ trace::Recording opened(const std::string& path) {
   return std::move(*recording);
 }
 
-// What is written; fails the test if it is not.
+// The exported content. The test fails if the export fails.
 std::string exported(const trace::Recording& recording, std::string_view to, const Wanted& wanted = {}) {
   const TestFolder folder;
   const std::string path = folder / "out";
@@ -60,7 +60,7 @@ report::Report reported(const trace::Recording& recording) {
   return std::move(*built);
 }
 
-// A module, a file, a function and a parameter that are named to do harm.
+// A module, a file, a function and a parameter with malicious names.
 trace::Recording hostile(SpoolBuilder& b) {
   const std::string evil = "\x1b[2J\n\xff\xc3</script>\"'; DROP TABLE saves; --\xe2\x80\xae";
   b.enter(evil, evil).op(evil, {}, b.stack({b.frame(evil, 7, evil)})).alloc(0x10, 4096);
@@ -97,7 +97,7 @@ struct Trace {
     }
   }
 
-  // In the order of time on each track, as the reader sorts them.
+  // Ordered by time on each track, as the reader sorts them.
   std::map<uint64_t, std::vector<const perfetto::TracePacket*>> by_track() const {
     std::map<uint64_t, std::vector<const perfetto::TracePacket*>> all;
     for (const auto& packet : packets) {
@@ -191,7 +191,7 @@ json snapshot(const trace::Recording& recording, const Wanted& wanted = {}) {
   return testing::PickleReader(exported(recording, "snapshot", wanted)).read();
 }
 
-// The most bytes of blocks that were not given back to the device's allocator.
+// The highest sum of blocks that were not returned to the device's allocator.
 int64_t most_active(const json& trace) {
   int64_t now = 0, most = 0;
   std::map<uint64_t, int64_t> alive;

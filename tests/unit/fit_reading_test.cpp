@@ -1,4 +1,4 @@
-// What a recording says of whether its run fitted, from spools that are made up.
+// Reads from synthetic spools whether a run fits.
 #include <gtest/gtest.h>
 
 #include "analyzer/fit/reading.h"
@@ -13,7 +13,7 @@ using trace::TestFolder;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-// A training process: a segment, and in each step one block of so many MiB.
+// A training process with one segment, and one block of this many MiB in each step.
 void train(SpoolBuilder& spool, const std::vector<uint64_t>& mebibytes, uint64_t reserved) {
   spool.segment(SegmentChange::allocated, 0x10000000, reserved * kMiB);
   for (const uint64_t block : mebibytes) {

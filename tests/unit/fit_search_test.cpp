@@ -1,4 +1,4 @@
-// The search for the largest size over runs that are made up: a program whose memory each test says.
+// The search for the largest size with synthetic runs: each test sets the memory of the program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,9 +30,9 @@ class Program : public Runs {
   std::function<int64_t(uint64_t)> mebibytes = [](uint64_t size) { return 100 + 10 * static_cast<int64_t>(size); };
   std::set<uint64_t> failing, slow;
   size_t interrupted_after = SIZE_MAX;
-  double usable = 1;      // of the memory: the rest is in holes that no block fits into
-  std::string rewritten;  // of runs that are to be rewritten, which then need half
-  std::string reads;      // of runs that fail: Point::value_reads
+  double usable = 1;      // fraction of the memory; the rest is in holes that are too small for any block
+  std::string rewritten;  // the rewrite of runs that then need half the memory
+  std::string reads;      // Point::value_reads of failing runs
 
   std::vector<uint64_t> run_sizes;
 
@@ -119,7 +119,7 @@ TEST(Fit, TheLargestIsBetweenOneRunThatFitsAndOneThatDoesNot) {
     EXPECT_EQ(size_of(largest(series)), wanted) << memory;
     EXPECT_EQ(size_of(too_large(series)), wanted == 64 ? 0 : wanted + 1) << memory;
     EXPECT_TRUE(is_settled(series)) << memory;
-    EXPECT_LE(series.points.size(), 6U) << memory;  // peaks on a line are followed
+    EXPECT_LE(series.points.size(), 6U) << memory;  // the search follows peaks on a line
   }
 }
 

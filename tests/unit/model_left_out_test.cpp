@@ -1,4 +1,5 @@
-// Tables that contradict themselves or one another: each is left out, the rest is read, and every report says so.
+// Tables that contradict themselves or one another: loading leaves them out and reads the rest, and every report lists
+// them.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -17,7 +18,7 @@ namespace {
 
 using namespace trace;
 
-// Two operators, each with two inputs; something in every table that another refers to.
+// Two operators, each with two inputs. Every table that another one refers to has rows.
 testing::SealedParts sound_recording() {
   SpoolBuilder b;
   const uint32_t stack = b.stack({b.frame("train.py", 3, "main")});
@@ -172,7 +173,7 @@ TEST(LeftOut, AColumnThatCannotBeDecodedTakesItsTableWithIt) {
 TEST(LeftOut, AFileThatSaysItHasMoreRowsThanSuchAFileCanHoldIsRefused) {
   const TestFolder folder;
   testing::SealedParts parts = sound_recording();
-  // A column of one value throughout takes no bytes but those of its entry: 48 for 65536 rows.
+  // A column with one constant value needs only its entry: 48 bytes for 65536 rows.
   testing::SealedParts::Chunk same;
   same.entry.table = static_cast<uint8_t>(Table::checksums);
   same.entry.width = 8;

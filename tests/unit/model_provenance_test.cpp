@@ -1,4 +1,4 @@
-// Who called, made, read, copied and wrote what.
+// Provenance of tensors: calls, creation, reads, copies, writes.
 #include <gtest/gtest.h>
 
 #include "analyzer/model/provenance.h"
@@ -121,7 +121,7 @@ TEST(Provenance, WritesAreWhatTheSchemaSays) {
   EXPECT_FALSE(provenance.writes(add, y));
   EXPECT_TRUE(provenance.writes(out, y));
   EXPECT_TRUE(provenance.is_written(x, {Time{0}, Time{11}}));
-  EXPECT_TRUE(provenance.is_written(x, {Time{11}, kNever}));  // it is open then
+  EXPECT_TRUE(provenance.is_written(x, {Time{11}, kNever}));  // it is open at that time
   EXPECT_FALSE(provenance.is_written(x, {Time{20}, kNever}));
   EXPECT_TRUE(provenance.is_written(y, {Time{11}, kNever}));
 }

@@ -1,4 +1,4 @@
-// Looking times up near where the last one was found, against a search of all of them.
+// Lookups of times near the last result, compared with a search of all times.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ TEST(SortedTimes, FindsWhatASearchOfAllFinds) {
     std::vector<int64_t> all;
     int64_t now = 0;
     for (size_t i = 0; i < rows; ++i) {
-      now += random() % 4 == 0 ? 1 + random() % 1000 : 0;  // many of one time
+      now += random() % 4 == 0 ? 1 + random() % 1000 : 0;  // many equal times
       times.push_back(now);
       all.push_back(now);
     }

@@ -1,4 +1,4 @@
-// The model: what is derived from the columns of a process.
+// Columns that the model derives from the columns of a process.
 #include <gtest/gtest.h>
 
 #include "analyzer/model/attribution.h"
@@ -226,7 +226,7 @@ TEST(Steps, AnOptimizerStepThatNeverEndedIsNoBorder) {
 
 using Borders = std::vector<std::pair<int64_t, int64_t>>;
 
-// Three times forward, backward and an update by hand, which makes no node.
+// Three times forward, backward and a manual update, which makes no node.
 ProcessBuilder own_updates(uint8_t flags) {
   ProcessBuilder b;
   for (const int64_t at : {100, 200, 300}) {
@@ -361,7 +361,7 @@ TEST(Phases, WhatAClosureRunsInAnOptimizerStepIsForwardAndBackward) {
             (std::vector<Interval>{{Time{10}, Time{20}}, {Time{40}, Time{50}}, {Time{70}, Time{90}}}));
 }
 
-// The phases at the middles of the tens from 0 on.
+// The phases in the middle of each ten, from 0 on.
 std::string phases_of(const Process& process, int tens) {
   const auto steps = find_steps(process);
   const Phases phases(process, steps);

@@ -1,5 +1,5 @@
-// Sealed files whose checksums are right and whose content is nonsense: loading says what is wrong, and whatever it
-// lets through can be analysed and rendered without reading outside of a column.
+// Sealed files with correct checksums and nonsensical content. Loading reports the error, or analysis and rendering of
+// the result stay within the bounds of the columns.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -13,7 +13,8 @@ namespace {
 
 using namespace trace;
 
-// Fills every column of a table with `rows` values below `limit`; some columns are left out, and one may be wild.
+// Fills every column of a table with `rows` values below `limit`. Some columns are left out, and one may exceed the
+// limit.
 class Nonsense {
  public:
   Nonsense(SealedWriter& writer, uint32_t seed) : writer_(writer), random_(seed) {}
@@ -31,7 +32,7 @@ class Nonsense {
     if (below(60) == 0 && rows > 0) values[below(rows)] = static_cast<T>(random_());
     if (below(60) != 0) writer_.write_chunk(key, 0, values.data(), rows);
   }
-  // Times that do not fall, most of the time.
+  // Mostly non-decreasing times.
   template <class... Keys>
   void times(size_t rows, uint64_t from, const Keys&... keys) {
     const auto one = [&](const auto& key) {
@@ -58,7 +59,7 @@ void write_nonsense(const std::string& path, uint32_t seed) {
   Nonsense n(writer, seed);
   constexpr size_t kRows = 12;
   constexpr uint64_t kId = kRows + 1;
-  // What is shared is right, so that most of the files get past it.
+  // Shared tables are valid, so that loading gets past them in most files.
   n.put(column<table::StringBytes>.byte, {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'});
   n.put(column<table::Strings>.bytes, std::vector<uint32_t>(kRows, 1));
   n.table(kRows, kId, column<table::Frames>.file, column<table::Frames>.function, column<table::Frames>.line);
@@ -158,7 +159,7 @@ TEST(Untrusted, FilesOfNonsenseAreRefusedOrReportedButNeverCrashAnything) {
       EXPECT_FALSE(markdown(*built, 5).empty());
     }
   }
-  // Both ways are taken, or the test shows nothing.
+  // Both outcomes must occur, or the test proves nothing.
   EXPECT_GT(reported, 50);
   EXPECT_GT(refused, 50);
 }

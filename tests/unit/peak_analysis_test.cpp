@@ -1,5 +1,5 @@
-// What is worked out of a process once: that every part is what it is when it is made alone, that it is made once, by
-// whichever thread asks first, and the bytes kept for the backward.
+// Cached results of a process: each part equals the part computed alone, and is computed once, by the first thread that
+// requests it. Also the bytes kept for the backward.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -155,7 +155,7 @@ TEST(SavedForBackward, TheRewrittenRunMeasuresWhatWasPredictedOfTheBareOne) {
   rewritten.process.frees.time.raw[1] = 110;
   rewritten.done();
   EXPECT_EQ(saved(rewritten), Bytes{10});
-  EXPECT_EQ(saved(rewritten, kCuda), Bytes{0}) << "what is kept instead is on the device of what was taken";
+  EXPECT_EQ(saved(rewritten, kCuda), Bytes{0}) << "the replacement is on the device of the saved tensor";
 }
 
 TEST(SavedForBackward, WhatKeepsACopyThatIsNotMadeKeepsItsSource) {
@@ -182,7 +182,7 @@ TEST(SavedForBackward, WhatKeepsACopyThatIsNotMadeKeepsItsSource) {
   EXPECT_EQ(saved(b, kCpu, &change), Bytes{0}) << "a parameter stays in any case";
 }
 
-// A graph releases a storage, and much later another saves the same storage: in between the program alone has it.
+// A graph releases a storage, and much later another graph saves it. In between only the program holds it.
 TEST(SavedForBackward, IsTakenOfEachSaveWhenABackwardBegins) {
   ProcessBuilder b;
   const NodeId first = b.node(1, "MulBackward0"), second = b.node(2, "MulBackward0");

@@ -1,4 +1,4 @@
-// Blocks and segments of a device, from the spool to the curves.
+// Blocks and segments of a device, from the spool to its curves.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using trace::SegmentChange;
 using trace::SpoolBuilder;
 
 struct Loaded {
-  // A process that ran no operator is no training.
+  // A process without operators does not count as a training.
   explicit Loaded(SpoolBuilder& b) : sealed(b.op("aten::empty").end_op().seal_all()) {
     text = load_text(sealed.recording);
     process = load_process(sealed.recording, text, trace::ProcessIndex{0});
@@ -50,7 +50,7 @@ TEST(DeviceMemory, CountsBlocksUntilTheProgramGivesThemBackAndUntilNoStreamUsesT
   EXPECT_EQ(memory.active_peak, Bytes{2048});
   EXPECT_EQ(memory.reserved_peak, Bytes{5096});
   EXPECT_EQ(memory.segments, 2u);
-  // Alive are the requested bytes until no stream uses them.
+  // The requested bytes count as alive until no stream uses them.
   ASSERT_EQ(device_peaks(l.process).size(), 1u);
   EXPECT_EQ(device_peaks(l.process)[0].peak, Bytes{1600});
   EXPECT_EQ(memory.allocated.at(Time{0}), 0);
@@ -123,7 +123,7 @@ TEST(Segments, AreWhatIsReservedAtAMomentWithItsBlocksAndItsHoles) {
   EXPECT_TRUE(segments[0].blocks[1].waits);
   EXPECT_EQ(segments[0].used, Bytes{0x400});
   EXPECT_EQ(segments[0].largest_hole, Bytes{0x600}) << "behind the last block";
-  // Pieces of one stream that touch are one segment.
+  // Adjacent pieces of one stream are one segment.
   EXPECT_EQ(segments[1].bytes, Bytes{0x4000});
   EXPECT_TRUE(segments[1].is_expandable);
   EXPECT_EQ(segments[1].largest_hole, Bytes{0x1000});
@@ -153,14 +153,14 @@ TEST(Segments, HaveTheirLargestHoleAtEachRequestThatFoundNoMemory) {
   const Loaded l(b);
   EXPECT_EQ(largest_holes_out_of_memory(l.process, l.device("cuda:0")),
             (std::vector<Bytes>{Bytes{0}, Bytes{0x2000}, Bytes{0x2000}, Bytes{0x4000}, Bytes{0}}));
-  // As of any moment.
+  // The segments at any time.
   const model::OutOfMemory& all = l.process.out_of_memory;
   EXPECT_EQ(
       segments_at(l.process, l.device("cuda:0"), moment_at(l.process, all.time[OutOfMemoryId{2}]))[0].largest_hole,
       Bytes{0x2000});
 }
 
-// Against counts that are kept beside, as PyTorch keeps them.
+// Compares with separate counters, which work like PyTorch's.
 TEST(DeviceMemory, AddsUpWhateverTheOrder) {
   for (uint32_t seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);

@@ -1,4 +1,4 @@
-// Memory outside of PyTorch's allocator, from the spool to what a report says of it.
+// Memory outside of PyTorch's allocator, from the spool to the report.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,10 +65,10 @@ TEST(Outside, IsByLibraryThenAndAtMost) {
 
 TEST(Outside, SegmentsOfPyTorchAreNot) {
   SpoolBuilder b;
-  // The driver's allocation is told before the segment, after it, and late; an address is used again by others.
+  // The driver's allocation arrives before the segment, after it, or late. A later allocation reuses an address.
   b.outside(kTaken, 0x100000, 4096, "/lib/libc10_cuda.so").segment(SegmentChange::allocated, 0x100000, 4096);
   b.segment(SegmentChange::allocated, 0x200000, 8192).outside(kTaken, 0x200000, 8192, "/lib/libc10_cuda.so");
-  // Pieces of an expandable segment: whatever lies in one.
+  // Allocations inside mapped pieces of an expandable segment.
   b.segment(SegmentChange::mapped, 0x800000, 0x4000).outside(kTaken, 0x801000, 0x1000, "");
   for (int i = 0; i < 50; ++i) b.op("aten::relu").end_op();
   b.segment(SegmentChange::freed, 0x100000, 4096).outside(kGiven, 0x100000, 4096, "");
@@ -98,7 +98,7 @@ TEST(Outside, FreesOfWhatIsNotKnownAreCounted) {
   b.outside(kGiven, 0x1000, 100, "").outside(kTaken, 0x2000, 5, "a").outside(kTaken, 0x2000, 9, "a");
   const Loaded l(b);
   EXPECT_EQ(l.outside()->unmatched, 1U);
-  EXPECT_EQ(l.outside()->at_peak, Bytes{9});  // its free was dropped: an address is taken once
+  EXPECT_EQ(l.outside()->at_peak, Bytes{9});  // the free was lost: an address can be allocated only once
 }
 
 TEST(Outside, AddsUpToWhatIsInUseAtMost) {
@@ -129,15 +129,15 @@ using trace::VirtualChange;
 
 TEST(Outside, PhysicalMemoryLivesAsLongAsSomebodyRefersToIt) {
   SpoolBuilder b;
-  // NCCL's way: created, mapped; to free it the handle is looked up again, released twice, and unmapped.
+  // NCCL's order of calls: create, map; to free it, look up the handle again, release it twice, and unmap.
   b.physical({.change = VirtualChange::created, .handle = 7, .bytes = 300, .library = "/lib/libnccl.so.2"});
   b.physical({.change = VirtualChange::mapped, .handle = 7, .address = 0x10000});
   b.physical({.change = VirtualChange::retained, .handle = 7});
   b.physical({.change = VirtualChange::released, .handle = 7});
   b.physical({.change = VirtualChange::released, .handle = 7});
-  b.outside(kTaken, 0x5000, 11, "/lib/marker.so");  // while it is mapped
+  b.outside(kTaken, 0x5000, 11, "/lib/marker.so");  // while the handle is mapped
   b.physical({.change = VirtualChange::unmapped, .address = 0x10000, .bytes = 300});
-  // The handle is given again.
+  // The driver reuses the handle.
   b.physical({.change = VirtualChange::created, .handle = 7, .bytes = 40, .library = "/lib/libnccl.so.2"});
   const Loaded l(b);
   const auto outside = l.outside();
@@ -152,7 +152,7 @@ TEST(Outside, PhysicalMemoryLivesAsLongAsSomebodyRefersToIt) {
 }
 
 TEST(Outside, SeveralMappingsAreUndoneByOneCall) {
-  // All of three, or all but the last.
+  // One call unmaps all three mappings, or all but the last.
   for (const auto& [unmapped, left] : {std::pair{uint64_t{0x3000}, Bytes{0}}, {0x2000, Bytes{100}}}) {
     SpoolBuilder b;
     b.physical({.change = VirtualChange::created, .handle = 1, .bytes = 100});
@@ -170,7 +170,7 @@ TEST(Outside, PhysicalMemoryOfPyTorchsExpandableSegmentsIsNot) {
   b.physical({.change = VirtualChange::created, .handle = 1, .bytes = 0x200000, .library = "/lib/libc10_cuda.so"});
   b.physical({.change = VirtualChange::mapped, .handle = 1, .address = 0x800000});
   b.segment(SegmentChange::mapped, 0x800000, 0x400000);
-  // Somebody else's, beside it, and one that is mapped nowhere.
+  // A mapped and an unmapped allocation of another library.
   b.physical({.change = VirtualChange::created, .handle = 2, .bytes = 50, .library = "/lib/libnccl.so.2"});
   b.physical({.change = VirtualChange::mapped, .handle = 2, .address = 0xc00000});
   b.physical({.change = VirtualChange::created, .handle = 3, .bytes = 6, .library = "/lib/libnccl.so.2"});
@@ -185,7 +185,7 @@ TEST(Outside, PhysicalMemoryIsOfTheDeviceItWasMadeOn) {
   SpoolBuilder b;
   b.physical({.change = VirtualChange::created, .handle = 1, .bytes = 5, .device = "cuda:1"});
   b.physical({.change = VirtualChange::created, .handle = 2, .bytes = 70});
-  // Of handles that were there before nothing is known.
+  // Older handles are unknown.
   b.physical({.change = VirtualChange::released, .handle = 99});
   b.physical({.change = VirtualChange::mapped, .handle = 98, .address = 0x1000});
   b.physical({.change = VirtualChange::unmapped, .address = 0x1000, .bytes = 1});
@@ -194,14 +194,14 @@ TEST(Outside, PhysicalMemoryIsOfTheDeviceItWasMadeOn) {
   EXPECT_EQ(l.outside(kNever, "cuda:1")->peak, Bytes{5});
 }
 
-// ---- whence
+// ---- origin of an allocation
 
 TEST(Outside, TheFirstThatWasAskedForInAnOperatorNamesIt) {
   SpoolBuilder b;
   b.outside_call(3);  // in no operator
   b.enter("Net.fc", "Linear").op("aten::linear").op("aten::addmm").outside_call(4).end_op().end_op().leave();
   b.op("aten::mm").outside_call(5).outside_call(6).end_op();
-  // Told later, in another order.
+  // Recorded later, in another order.
   b.outside(kTaken, 0x3000, 1, "/lib/libcublas.so", "cuda:0", 0, OutsideMemory::device, 5);
   b.outside(kTaken, 0x1000, 1, "/lib/libcublas.so", "cuda:0", 1000, OutsideMemory::device, 3);
   b.outside(kTaken, 0x2000, 1, "/lib/libcublas.so", "cuda:0", 900, OutsideMemory::device, 4);
@@ -252,7 +252,7 @@ TEST(Outside, WithoutPoolsNothingIsSaidOfThem) {
   EXPECT_FALSE(Loaded(b).outside()->pools);
 }
 
-// Whatever the order in which they are told, each with its age: what it would be in order.
+// Events in any order, each with its age, give the result of the events in order of time.
 TEST(Outside, TheOrderInWhichItIsToldDoesNotMatter) {
   std::mt19937 random(3);
   for (int round = 0; round < 100; ++round) {
@@ -283,7 +283,7 @@ TEST(Outside, TheOrderInWhichItIsToldDoesNotMatter) {
     for (int i = 0; i < 100; ++i) b.op("aten::relu").end_op();
     const uint64_t begin = b.now();
     for (size_t place = 0; place < told.size(); ++place) {
-      // All happened before any was told, at moments 0, 1, 2, ... before `begin`.
+      // All events happened before the first was recorded, at times 0, 1, 2, ... before `begin`.
       const Happened& one = all[told[place]];
       const uint64_t age = b.now() - begin + (all.size() - told[place]);
       b.outside(one.change, one.address, one.bytes, "a", "cuda:0", age);

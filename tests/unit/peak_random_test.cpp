@@ -1,4 +1,4 @@
-// Random processes against an oracle that recomputes everything from nothing at each event.
+// Random processes, compared with an oracle that recomputes everything at each event.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Random make(uint32_t seed) {
   const int count = 50 + upto(1500);
   for (int i = 0; i < count; ++i) {
     now += 1 + upto(3);
-    // Grows and shrinks in waves, so that the peak is somewhere inside.
+    // Grows and shrinks in waves, so that the peak is somewhere in the middle.
     const bool grow = upto(100) < ((i / 100) % 2 == 0 ? 70 : 35);
     if (grow || live.empty()) {
       const Origin origin = upto(20) == 0 ? Origin::foreign : Origin::allocator;
@@ -71,7 +71,7 @@ bool on(const Process& p, uint32_t id, DeviceId device) {
          p.allocations.origin[AllocationId{id}] == Origin::allocator;
 }
 
-// What is alive after the first `count` events.
+// Allocations alive after the first `count` events.
 std::set<uint32_t> alive(const Random& r, size_t count, DeviceId device) {
   std::set<uint32_t> out;
   for (size_t i = 0; i < count; ++i) {

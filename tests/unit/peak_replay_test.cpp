@@ -1,4 +1,5 @@
-// What-if: allocations end with their last keeper, each counts once, and the curve is what a naive recount says.
+// Replays of what-if changes: allocations end with their last holder, each counts once, and the curve equals a naive
+// recount.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -73,13 +74,13 @@ TEST(Replay, LetsGoOnlyWhenEveryKeeperIsGone) {
   const World world(chain);
   EXPECT_TRUE(world.lifetimes.ends_with_save(chain.y));
   EXPECT_FALSE(world.lifetimes.ends_with_save(chain.z));
-  // Relu's save is released last: without conv's the end is the recorded one.
+  // Relu's save is released last, so removing conv's save does not change the end.
   EXPECT_EQ(world.without(WhatIf{{chain.by_conv}, {}, {}, {}}).peak, Bytes{750});
-  // Without relu's it ends with conv's.
+  // Without relu's save, y ends with conv's save.
   const auto relu = world.without(WhatIf{{chain.by_relu}, {}, {}, {}});
   EXPECT_EQ(relu.end(chain.process, chain.y), Time{110});
   EXPECT_EQ(relu.peak, Bytes{750});
-  // Without both after its last use, which is the convolution.
+  // Without both saves, y ends after its last use, the convolution.
   const auto both = world.without(WhatIf{{chain.by_relu}, {}, {}, {}}, WhatIf{{chain.by_conv}, {}, {}, {}});
   EXPECT_EQ(both.end(chain.process, chain.y), Time{60});
   EXPECT_EQ(both.peak, Bytes{700});
@@ -98,7 +99,7 @@ TEST(Replay, ThePeakSetIsWhatIsAliveThen) {
   ASSERT_EQ(set.members.size(), 3U);
   EXPECT_EQ(set.members[0].allocation, chain.z);
   EXPECT_EQ(set.members[1].allocation, chain.y);
-  // The convolution that reads it, not the saves that are gone.
+  // The holder is the convolution that reads y, not the removed saves.
   ASSERT_EQ(set.members[1].holders, 1U);
   EXPECT_EQ(set.holders_of(set.members[1])[0].kind, HolderKind::op);
   // One of the two saves stays.
@@ -123,9 +124,9 @@ TEST(Replay, WhatIsThereInsteadCountsWhereItIsInsteadOfSomething) {
   const World world(chain);
   const WhatIf::Extra mask{chain.y, {Time{28}, Time{130}}, Bytes{7}};
   EXPECT_EQ(world.without(WhatIf{{chain.by_relu, chain.by_conv}, {}, {}, {mask}}).peak, Bytes{707});
-  // The conv keeps y: there is no mask beside it.
+  // The conv keeps y, so no mask is added.
   EXPECT_EQ(world.without(WhatIf{{chain.by_conv}, {}, {}, {mask}}).peak, Bytes{750});
-  // In an interval without an event it is there beside what is.
+  // In an interval without an event, the extra bytes add to the live bytes.
   EXPECT_EQ(world.without(WhatIf{{}, {}, {}, {{{}, {Time{106}, Time{107}}, Bytes{9}}}}).peak, Bytes{759});
 }
 
@@ -137,7 +138,7 @@ TEST(Replay, WhatSomethingIsMadeOfStays) {
   const auto outcome = world.without(change);
   EXPECT_EQ(outcome.end(chain.process, chain.y), Time{115});
   EXPECT_EQ(outcome.peak, Bytes{750});
-  // Not longer than it was there.
+  // Not longer than the recorded lifetime.
   change.keeps[0].until = Time{1000};
   EXPECT_EQ(world.without(change).end(chain.process, chain.y), chain.process.freed(chain.y));
 }
@@ -147,7 +148,7 @@ TEST(Replay, AProgramThatLetsGoEarlier) {
   const World world(chain);
   EXPECT_EQ(world.without(WhatIf{{}, {{chain.z, Time{70}}}, {}, {}}).peak, Bytes{700});
   EXPECT_EQ(world.without(WhatIf{{}, {{chain.z, Time{0}}}, {}, {}}).peak, Bytes{350});
-  // It never keeps longer.
+  // The replay never extends a lifetime.
   EXPECT_EQ(world.without(WhatIf{{}, {{chain.gradient, Time{1000}}}, {}, {}}).peak, Bytes{750});
 }
 
@@ -166,7 +167,7 @@ TEST(Replay, ModulesHoldWhatTheyWereGiven) {
   b.free(111, y);
   b.done();
   const World world(b);
-  // The frame that called `a` has it until `a` returns; that of M made it itself.
+  // The caller's frame of `a` holds it until `a` returns. M's frame made it itself.
   EXPECT_EQ(world.without(WhatIf{{save}, {}, {}, {}}).end(b.process, y), Time{70});
 }
 
@@ -202,7 +203,7 @@ TEST(Replay, RolesStayWhoeverSavesThem) {
   EXPECT_EQ(world.without(WhatIf{{save}, {}, {}, {}}).peak, Bytes{110});
 }
 
-// ---- random processes against a recount from nothing
+// ---- random processes, compared with a full recount
 
 struct Random {
   ProcessBuilder b;
@@ -219,7 +220,7 @@ void make(Random& r, uint32_t seed) {
   std::vector<AllocationId> all;
   std::vector<SaveId> saves;
   std::vector<NodeId> nodes;
-  std::map<uint32_t, std::vector<uint32_t>> nodes_of;  // by allocation: numbers in `nodes`
+  std::map<uint32_t, std::vector<uint32_t>> nodes_of;  // numbers in `nodes`, by allocation
   const uint32_t count = 20 + upto(600);
   for (uint32_t i = 0; i < count; ++i) {
     std::vector<AllocationId> inputs;
@@ -269,7 +270,7 @@ void make(Random& r, uint32_t seed) {
   b.done();
 }
 
-// The end by the words of replay.h, from the builder's rows alone.
+// The end by the definition in replay.h, from the builder's rows alone.
 Time naive_end(const Process& p, const WhatIf& change, AllocationId id) {
   const Time freed = p.freed(id);
   Time last_release{-1}, kept{-1};
@@ -306,8 +307,8 @@ TEST(Replay, IsWhatARecountSays) {
     const Process& p = r.b.process;
     const World world(r.b);
     const auto outcome = world.without(r.change);
-    // Every moment at which anything begins or ends, and what is alive then. Ends come before begins; what is there
-    // instead is there beside what was alive when it came.
+    // Checks the live bytes at every begin and end. Ends come before begins. Extra bytes add to the bytes that were
+    // alive when they began.
     std::map<int64_t, int64_t> most_at;
     std::vector<std::pair<int64_t, int64_t>> steps;
     for (uint32_t row = 1; row <= p.allocations.rows(); ++row) {
@@ -336,8 +337,8 @@ TEST(Replay, IsWhatARecountSays) {
         if (other.when.contains(extra.when.begin)) live += other.bytes.value;
       most = std::max(most, live);
     }
-    // The replay knows moments only at events: an extra is beside all that was alive at the event before it, which may
-    // have ended in between. It may say a little more, never less.
+    // The replay has times only at events. It counts an extra beside all allocations alive at the event before it,
+    // which may have ended in between. So its peak may be a little higher, never lower.
     EXPECT_GE(outcome.peak.value, most);
     WhatIf plain = r.change;
     plain.extras.clear();

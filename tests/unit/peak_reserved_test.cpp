@@ -1,4 +1,5 @@
-// Requests of a recording on the model of the allocator: what is exact, what is not, and what other settings reserve.
+// Replays a recording's requests on the allocator model: exact results, inexact results, and reserved bytes under other
+// settings.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,7 +82,7 @@ TEST(DeviceRequests, OfARunAreExactUnderEachSettingAndOnAFullCard) {
   }
 }
 
-// A small run that is as PyTorch's allocator does it; each of the tests below tells one thing otherwise.
+// A small run that PyTorch's allocator could make. Each test below changes one thing.
 struct Small {
   uint64_t second = kBase + 512, second_bytes = 1024, segment = 2 * kMiB;
   bool extra_segment = false, frees_used_segment = false, has_segment = true;
@@ -99,7 +100,7 @@ struct Small {
   }
 };
 
-// Gives back what is cached, and reserves a larger segment: before the operator that asks, or within it.
+// Frees cached segments and reserves a larger one, before the operator or within it.
 DeviceRequests given_back(const char* op, bool is_within) {
   SpoolBuilder b;
   const auto gives_back = [&] { b.segment(SegmentChange::freed, kBase, 40 * kMiB); };

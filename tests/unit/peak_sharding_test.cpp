@@ -1,4 +1,4 @@
-// How DTensors are spread, from what the recorder told of each; what it did not tell so is left out.
+// Placements of DTensors as the recorder wrote them. Malformed entries are ignored.
 #include <gtest/gtest.h>
 
 #include "analyzer/peak/analysis.h"
@@ -29,7 +29,7 @@ TEST(Shardings, ParametersThatAreSpreadAlikeAreTogether) {
   EXPECT_EQ(all[1].parameters, (std::vector<std::string>{"up.weight", "down\tweight"}));
   EXPECT_EQ(all[1].here, Bytes{150});
   EXPECT_EQ(all[1].all, Bytes{600});
-  EXPECT_EQ(mesh_coordinate(Analysis(b.process, b.text)), "dp=1 tp=3") << "of the mesh with the most dimensions";
+  EXPECT_EQ(mesh_coordinate(Analysis(b.process, b.text)), "dp=1 tp=3") << "the mesh with the most dimensions";
 }
 
 TEST(Shardings, WhatIsNotAsItShouldBeIsLeftOut) {

@@ -1,4 +1,4 @@
-// The peak, its holders, its groups, and the totals of saves, on processes made by hand.
+// The peak, its holders, its groups, and the totals of saves, on handmade processes.
 #include <gtest/gtest.h>
 
 #include "analyzer/model/attribution.h"
@@ -81,7 +81,7 @@ TEST(Peak, AtOneNanosecondFreesComeBeforeAllocations) {
   const AllocationId old = b.allocate(1, 100);
   b.free(5, old);
   const AllocationId fresh = b.allocate(5, 90);
-  b.free(5, fresh);  // made and freed within the nanosecond
+  b.free(5, fresh);  // allocated and freed within one nanosecond
   b.done();
   const auto peaks = device_peaks(b.process);
   EXPECT_EQ(peaks[0].peak, Bytes{100});
@@ -97,7 +97,7 @@ TEST(Peak, AMomentWithinANanosecondHoldsExactlyWhatItsSumCounted) {
   b.allocate(5, 150);
   b.done();
   const PeakSet set = set_at_peak(b);
-  // a is freed before c is made: the rows cannot be told apart by their times.
+  // All events have the same time, so times cannot order the rows.
   EXPECT_EQ(set.bytes, device_peaks(b.process)[0].peak);
 }
 
@@ -230,7 +230,7 @@ TEST(Communication, IsToldByTheOperatorOrByTheInnermostFramesOfPyTorch) {
   EXPECT_EQ(traffic_of({{torch + "distributed/pipelining/stage.py", "_make_tensor_from_meta"}}), "pipeline");
   EXPECT_EQ(traffic_of({{fsdp, "f"}}, "_c10d_functional::all_reduce"), "all-reduce");
   EXPECT_EQ(traffic_of({{fsdp, "f"}}, "c10d::send"), "collective");
-  // The module's own, though DDP or FSDP called it; what FSDP does besides.
+  // Calls of the module's own code below DDP or FSDP, and other work of FSDP.
   EXPECT_EQ(traffic_of({{linear, "Linear.forward"}, {ddp, "DistributedDataParallel._pre_forward"}}), "");
   EXPECT_EQ(traffic_of({{ddp, "DistributedDataParallel.forward"}}), "");
   EXPECT_EQ(traffic_of({{fsdp, "cast"}, {"/home/train.py", "all_gather_everything"}}), "");
@@ -377,7 +377,7 @@ TEST(Groups, AModuleHasItsParametersAndWhatBelongsToThem) {
   ProcessBuilder b;
   for (const char* path : {"Net", "Net.fc", "Other", "Other.head", "Net.head"}) b.call(0, 9, b.module(path, "Module"));
   const AllocationId weight = b.allocate(1, 1000), state = b.allocate(2, 200), gradient = b.allocate(3, 30);
-  const AllocationId shared = b.allocate(4, 4);  // of which model, its name does not say
+  const AllocationId shared = b.allocate(4, 4);  // its name does not show the model
   b.role(5, weight, Role::parameter, "fc.weight");
   b.role(5, state, Role::optimizer_state, "exp_avg", weight);
   b.role(5, gradient, Role::gradient, "", weight);

@@ -1,4 +1,4 @@
-// The reader of pickles: what it makes of what Python and PyTorch write, and what it refuses.
+// The pickle reader: values that Python and PyTorch write, and refused input.
 #include <gtest/gtest.h>
 
 #include "analyzer/pickle/machine.h"
@@ -63,7 +63,7 @@ class Printer : public Maker {
   std::vector<std::string> kept_;
 };
 
-// What was read, or "offset: why not".
+// The values, or "offset: reason" for refused input.
 std::string read(const std::string& bytes) {
   const trace::TestFolder folder;
   testing::write_file(folder / "p", bytes);
@@ -109,7 +109,7 @@ TEST(Pickle, ReadsEachOpcodeThatPyTorchWrites) {
 TEST(Pickle, GivesBackWhatIsReferredTo) {
   EXPECT_EQ(read(pickled("](" + text("a") + put() + get(0) + get(0) + "e")), "['a' 'a' 'a' ");
   EXPECT_EQ(read(pickled(bytes({"](Nq\0Nr\1\0\0\0j\1\0\0\0e", 17}))), "[None None None ");
-  // A list that is named before it is filled, as Python does, and one that is named behind it, as C++ does.
+  // A list memoized before it is filled, as Python does, and one memoized after that, as C++ does.
   EXPECT_EQ(read(pickled("](]" + put() + "K\1a" + get(0) + "e")), "[[1  [1  ");
   EXPECT_EQ(read(pickled("](]K\1a" + put() + get(0) + "e")), "[[1  [1  ");
   EXPECT_EQ(read(pickled("](]" + put() + get(0) + "e")), "[[ [ ");
@@ -165,14 +165,14 @@ TEST(Pickle, RefusesWhatNoWriterWrites) {
 }
 
 TEST(Pickle, RefusesWhatGrowsWithoutEnd) {
-  // A list that holds itself, and one that changes after another list took it.
+  // A list that contains itself, and one that changes after another list contains it.
   EXPECT_EQ(read(pickled("]" + put() + get(0) + "a")), "6: a container that changes after it was referred to");
   EXPECT_EQ(read(pickled("](]" + put() + get(0) + "Nae")), "9: a container that changes after it was referred to");
   EXPECT_EQ(read(pickled(std::string(5000, '(') + "N")),
             "1002: containers within containers, more than a thousand deep");
   const std::string many(3 << 20, 'N');
   EXPECT_EQ(read(pickled("(" + many + "t")), "1048579: more values at once than a file of this size can be about");
-  // A bomb: each list has the one before it ten times. What is referred to is not made again.
+  // A bomb: each list has ten references to the list before it. A reference does not copy its value.
   std::string bomb = "]" + put();
   for (uint8_t i = 0; i < 100; ++i) {
     bomb += "](";

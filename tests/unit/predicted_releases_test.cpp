@@ -1,5 +1,5 @@
-// What recomputable-save is predicted to release in a recording, against what profiler/versions releases when the same
-// program runs: random programs, carried out by both.
+// Compares the predicted releases of recomputable-save with the releases of profiler/versions. Both process the same
+// random programs.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -27,7 +27,7 @@ using testing::Random;
 constexpr uint64_t kLeast = uint64_t{64} << 10;
 constexpr uint32_t kSteps = 3;
 
-// One step of a program: parameters, then a line of operators, each of which makes a tensor or writes one in place.
+// One step of a program: parameters, then a sequence of operators, each of which makes a tensor or writes one in place.
 struct Program {
   struct Tensor {
     uint64_t bytes = 0;
@@ -60,7 +60,7 @@ struct Program {
     for (uint32_t i = 0; i < parameters; ++i) {
       tensors.push_back({.bytes = random.one_of(3) ? 256 : kLeast << random.upto(3), .is_parameter = true});
     }
-    std::set<uint32_t> saved;  // they are not written any more
+    std::set<uint32_t> saved;  // never written again
     for (uint32_t i = 0; i < most_calls; ++i) {
       Call call{
           .name = kNames[random.upto(std::size(kNames))], .result = 0, .is_in_place = false, .read = {}, .saves = {}};
@@ -81,7 +81,7 @@ struct Program {
       }
       std::vector<uint32_t> candidates = call.read;
       if (!call.is_in_place) candidates.push_back(call.result);
-      if (call.is_in_place) candidates.front() = call.result;  // what it holds behind the call
+      if (call.is_in_place) candidates.front() = call.result;  // the operator saves its first input after the write
       for (const uint32_t tensor : candidates) {
         if (random.one_of(2)) continue;
         call.saves.push_back({tensor, !plans || random.one_of(2)});
@@ -97,10 +97,10 @@ struct Program {
   }
 };
 
-// In the order in which they go: step, tensor.
+// In the order of release: step, tensor.
 using Releases = std::vector<std::pair<uint32_t, uint32_t>>;
 
-// The program as Tapelens records it.
+// The program in Tapelens' records.
 class Recorded : public testing::ProcessBuilder, private AppliedRewrites {
  public:
   explicit Recorded(const Program& program) : program_(program), at_(program.tensors.size()) {
@@ -115,7 +115,7 @@ class Recorded : public testing::ProcessBuilder, private AppliedRewrites {
       for (uint32_t i = 0; i < program.calls.size(); ++i) run(step, i);
       run_backward();
       now_ += 10;
-      op(now_, now_ + 5, "aten::zeros");  // something is done before the variables go
+      op(now_, now_ + 5, "aten::zeros");  // another operator runs before the variables are dropped
       now_ += 6;
       for (uint32_t tensor = 0; tensor < program.tensors.size(); ++tensor) {
         if (!program.tensors[tensor].is_parameter && program.tensors[tensor].outlives_backward)
@@ -151,7 +151,7 @@ class Recorded : public testing::ProcessBuilder, private AppliedRewrites {
  private:
   bool takes(std::string_view rewrite, SaveId save) const override {
     if (rewrite != plugins::recomputable_save::kRewrite.id) return false;
-    // That of any save on the storage will do.
+    // The rewrite applies to the storage if any save of the storage allows it.
     for (uint32_t row = 1; row <= process.saves.rows(); ++row) {
       if (process.saves.allocation[SaveId{row}] == process.saves.allocation[save] && is_allowed_.at(row)) return true;
     }
@@ -213,7 +213,7 @@ class Recorded : public testing::ProcessBuilder, private AppliedRewrites {
   int64_t now_ = 10;
 };
 
-// The program as it runs with rewrites.
+// The program with rewrites.
 class Rewritten {
  public:
   explicit Rewritten(const Program& program)
@@ -350,7 +350,7 @@ class Rewritten {
   const Program& program_;
   recompute::Budget budget_;
   fake::Rules rules_;
-  std::vector<Variable> held_;  // by the program's variables
+  std::vector<Variable> held_;  // held by the program's variables
   std::set<const fake::FakeVersion*> can_be_made_;
   std::vector<Waiting> waiting_;
   std::vector<Node> nodes_;

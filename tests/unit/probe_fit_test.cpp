@@ -1,4 +1,4 @@
-// Which builds of PyTorch a probe's list takes, and which it refuses.
+// The builds of PyTorch that a probe's list accepts or refuses.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -107,7 +107,7 @@ TEST_F(ProbeFit, ReadsNoHeaderThatIsNoFile) {
   EXPECT_EQ(fit(), TAPELENS_FIT_UNKNOWN);
 }
 
-// ---- of the folder of built probes
+// ---- the folder of built probes
 
 class BuiltProbe : public ProbeFit {
  protected:
@@ -126,7 +126,7 @@ class BuiltProbe : public ProbeFit {
     path_.resize(path_.find('\0'));
     return answer;
   }
-  // What is there with these permissions is refused, by its path.
+  // Expects an error with the path while the file has these permissions.
   void expect_refused(const fs::path& path, unsigned mode) {
     const fs::perms before = fs::status(path).permissions();
     fs::permissions(path, fs::perms(mode));
@@ -161,7 +161,7 @@ TEST_F(BuiltProbe, IsRefusedIfOthersCanChangeItOrAFolderOfIt) {
     expect_refused(cache(), mode | 0711);
     expect_refused(folder_, mode | 0711);
   }
-  fs::permissions(folder_, fs::perms(01777));  // as /tmp: others cannot replace what is not theirs
+  fs::permissions(folder_, fs::perms(01777));  // as in /tmp: users cannot replace files of others
   EXPECT_EQ(found(), TAPELENS_BUILT_FOUND);
 }
 

@@ -1,4 +1,4 @@
-// The ranks of a run together: summaries of real recordings, what is made of a thousand of them, and of damaged ones.
+// The ranks of a run together: summaries of real recordings, a thousand of them, and damaged ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Job merged(std::vector<Source> sources, const Options& options = {}) {
   return std::move(*job);
 }
 
-// As sealed files carry them.
+// In the form that sealed files have.
 Summary through_json(const Summary& summary) {
   const std::string json = summary_json(summary);
   EXPECT_LE(json.size(), 65536u);
@@ -91,7 +91,7 @@ TEST(Ranks, ThreeOddOnesOfAThousandAreFoundWithTheReason) {
   EXPECT_EQ(whole->of, Outlier::Of::peak);
   EXPECT_EQ(reason(*whole, By::category), "optimizer_state");
   EXPECT_EQ(reason(*whole, By::line), "train.py:70 main");
-  EXPECT_EQ(reason(*whole, By::module), "");  // forty have a fortieth each: none explains a tenth
+  EXPECT_EQ(reason(*whole, By::module), "");  // forty have a fortieth each: none reaches a tenth
 
   const Outlier* early = outlier_of(job, testing::kOutOfMemory);
   ASSERT_NE(early, nullptr);
@@ -115,7 +115,7 @@ TEST(Ranks, ThreeOddOnesOfAThousandAreFoundWithTheReason) {
   }
 }
 
-// Ordinary runs differ by what a loader has ready, not by what stands out.
+// Ordinary runs differ by the memory of the data loader. This is not an outlier.
 TEST(Ranks, NoneStandsOutWhereNoneIsOdd) {
   const Job job = merged(sources_of(MadeUpRanks(32), 32));
   EXPECT_TRUE(job.outliers.empty());
@@ -150,7 +150,7 @@ TEST(Ranks, ARankThatWasStartedAgainIsComparedOnce) {
   const Job job = merged(std::move(sources));
   ASSERT_EQ(job.ranks.size(), 8u);
   EXPECT_EQ(job.ranks[3].file, "again");
-  ASSERT_EQ(job.ended_badly.size(), 1u);  // the first one is told all the same
+  ASSERT_EQ(job.ended_badly.size(), 1u);  // the failed first run of the rank is still reported
   EXPECT_EQ(job.ended_badly[0].first.file, "rank3");
   EXPECT_EQ(job.remarks.size(), 1u);
 }
@@ -167,7 +167,7 @@ TEST(Ranks, TheFirstThatDiedComesFirst) {
   EXPECT_EQ(job.ended_badly.front().first.summary.rank, 5);
 }
 
-// Another device type may be asked for; one that is not there is an error that names what is.
+// The caller can choose another device type. The error for an absent type lists the device types of the recordings.
 TEST(Ranks, TheTypeOfDeviceCanBeChosen) {
   std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
   for (Source& source : sources) {
@@ -197,7 +197,7 @@ TEST(Ranks, FilesThatCannotBeReadAreNamedAndLeftOut) {
   EXPECT_EQ(nothing.error().message, "a: bad");
 }
 
-// What other checks found is not told as what these would find.
+// Findings of another version of Tapelens do not count for this version's checks.
 TEST(Ranks, FindingsOfAnotherVersionAreNotTakenForOurs) {
   std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
   sources[1].summary->tapelens = "0.9";
@@ -230,7 +230,7 @@ TEST(Summary, ComesBackAsItWasWritten) {
   EXPECT_EQ(read.processes[0].last_out_of_memory->source, "train.py:88 loss");
 }
 
-// Long names, many rows, several processes: what is left out is counted, and sums stay.
+// Long names, many rows, several processes: the summary counts the rows that it leaves out and keeps the sums.
 TEST(Summary, IsNeverLargerThanItMayBe) {
   Summary made = MadeUpRanks(1024).of(1);
   RankSummary one = made.processes[0];
@@ -296,7 +296,7 @@ TEST(Curves, OfHostileNumbersStaySmall) {
   EXPECT_EQ(*std::ranges::max_element(both.most), 2);
 }
 
-// ---- of recordings
+// ---- summaries of recordings
 
 void train(SpoolBuilder& b, int rank, uint64_t saved) {
   b.information("torch_version", "2.15.0").information("rank", std::to_string(rank)).information("world_size", "2");
@@ -345,10 +345,10 @@ TEST(Summary, SaysWhatTheRecordingSays) {
     for (const Sum& row : sums.rows) sum += row.bytes;
     EXPECT_EQ(sum, device.peak);
   }
-  EXPECT_EQ(device.by[1].rows[0].key, "operator");  // it is allocated then, and saved after
+  EXPECT_EQ(device.by[1].rows[0].key, "operator");  // allocated at that time, and saved later
   EXPECT_EQ(device.by[2].rows[0].key, "Net");
   EXPECT_EQ(device.by[3].rows[0].key, "train.py:12 Net.forward");
-  // Three steps in 32 parts each, and what is behind them: each as high as the timeline is there.
+  // Three steps of 32 parts each, and the time after them. Each part is as high as the timeline there.
   EXPECT_EQ(device.curve.exponent, 5);
   EXPECT_EQ(*std::ranges::max_element(device.curve.most), device.peak.value);
   const model::Text text = model::load_text(sealed.recording);
@@ -393,14 +393,14 @@ TEST(SealedSummary, IsReadWithoutTheColumnsAndOldFilesHaveNone) {
   const auto none = trace::read_summary(options.output);
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->empty());
-  // One that is too large is none, and the file is whole.
+  // A summary that is too large is left out, and the file is complete.
   options.summarize = [](const std::string&) { return std::string(65537, 'x'); };
   ASSERT_TRUE(trace::seal(options));
   EXPECT_TRUE(trace::read_summary(options.output)->empty());
   EXPECT_TRUE(Recording::open(options.output));
 }
 
-// Every byte of a file is covered where the summary is looked for: header, directory, footer.
+// Every byte of the file that affects the search for the summary: header, directory, footer.
 TEST(SealedSummary, ADamagedFileIsNotRead) {
   TestFolder folder;
   {
@@ -429,7 +429,7 @@ TEST(SealedSummary, ADamagedFileIsNotRead) {
   }
 }
 
-// Columns of some ranks alone, and the summary of all.
+// The columns of some ranks, and the summaries of all.
 TEST(SealedSummary, RanksThatAreNotKeptLeaveTheirSummary) {
   TestFolder folder;
   {

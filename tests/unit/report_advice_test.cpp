@@ -1,4 +1,4 @@
-// What `tapelens advise` says: golden texts of one piece of advice in every format, and what the formats must hold.
+// Output of `tapelens advise`: golden texts of one advice in every format, and invariants of the formats.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -130,7 +130,7 @@ TEST(Sarif, NamesFilesAsTheRepositoryDoes) {
   EXPECT_EQ(place["artifactLocation"]["uri"], "net/layers.py");
   EXPECT_EQ(place["artifactLocation"]["uriBaseId"], "%SRCROOT%");
   EXPECT_EQ(place["region"]["startLine"], 12);
-  // What is of the whole run is at the program: the outermost file of the repository.
+  // A finding about the whole run is located at the program: the outermost file of the repository.
   EXPECT_EQ(results[2]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "train%20one.py");
 }
 

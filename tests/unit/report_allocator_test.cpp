@@ -1,4 +1,4 @@
-// What is said of a device's allocator, in every format.
+// The report on a device's allocator, in every format.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

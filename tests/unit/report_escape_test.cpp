@@ -1,4 +1,4 @@
-// What a recording names acts upon nothing where it is shown.
+// Names of a recording cannot inject control sequences or markup into the output.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

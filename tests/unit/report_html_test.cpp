@@ -1,4 +1,4 @@
-// The page: what it shows adds up, what a recording names acts upon nothing in it, and it has a size.
+// The HTML page: its sums are right, names of a recording cannot inject markup, and its size is bounded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,14 +31,14 @@ size_t count_of(const std::string& text, const std::string& what) {
   return count;
 }
 
-// What the script of a page reads.
+// The JSON that the page's script reads.
 json data_of(const std::string& page) {
   const std::string begin = "<script type=\"application/json\" id=\"data\">";
   const size_t at = page.find(begin) + begin.size();
   return json::parse(page.substr(at, page.find("</script>", at) - at));
 }
 
-// A step of one module, whose name and file are given.
+// A step of one module with the given name and file.
 Report small_report(const std::string& name, const Options& options) {
   trace::SpoolBuilder b;
   b.op("aten::empty", {}, b.stack({b.frame("/home/me/" + name, 5, name)})).alloc(0x1000, 4096).end_op();
@@ -109,7 +109,7 @@ TEST(Html, WhatIsAliveAddsUpToThePeakWhateverIsLeftOut) {
 
 TEST(Html, APageOfAnyRecordingHasAtMostTwoMegabytes) {
   Report r = small_report("Net", pictured());
-  // As bad as it gets: every name is another one, long, and needs escapes.
+  // The worst case: all names are distinct, long, and need escapes.
   const Allocation one = r.peak.allocations.front();
   for (uint32_t i = 0; i < 6000; ++i) {
     Allocation more = one;
@@ -209,7 +209,7 @@ TEST(Overview, OfManyEventsWhatIsLeastAndMostBetweenPointsIsThere) {
     most = std::max(most, sum_of(point));
   }
   EXPECT_EQ(most, device.largest().bytes.value);
-  // Between two points nothing is beyond what the two before and the two after them reach.
+  // Between two points, values stay within the range of the two points before and the two after.
   for (size_t i = 2; i + 2 < overview.points.size(); ++i) {
     int64_t low = INT64_MAX, high = 0;
     for (size_t at = i - 2; at <= i + 2; ++at) {
@@ -224,7 +224,7 @@ TEST(Overview, OfManyEventsWhatIsLeastAndMostBetweenPointsIsThere) {
   }
 }
 
-// A result that a save alone keeps to the peak.
+// A result that only a save keeps until the peak.
 TEST(Overview, AWhatIfSaysWhatItFreesAndHowTheCurveFalls) {
   ProcessBuilder b;
   const OperatorId exp = b.op(10, 20, "aten::exp");

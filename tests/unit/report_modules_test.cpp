@@ -1,4 +1,4 @@
-// The tables of modules: what each holds at the peak of each phase.
+// The tables of modules: memory of each module at the peak of each phase.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -87,7 +87,7 @@ TEST(Modules, EachPhaseHasItsPeakAndEachRowItsColumns) {
   EXPECT_EQ(mib(row_of(optimizer, "Net.block.up"), HolderKind::save), 0);
 }
 
-// Whatever the depth and however many rows are shown, nothing is counted twice or left out.
+// At any depth and with any number of rows, each byte counts exactly once.
 TEST(Modules, RowsAndColumnsSumToWhatWasAlive) {
   for (const std::optional<unsigned> depth : {std::optional<unsigned>(), {0U}, {1U}, {2U}, {9U}}) {
     for (const std::optional<size_t> top : {std::optional<size_t>(), {size_t{0}}, {size_t{1}}}) {
@@ -155,7 +155,7 @@ TEST(Modules, TextMarkdownAndJson) {
   EXPECT_NE(testing::against_schema(schema, schema["properties"]["modules"], value["modules"], "$"), "");
 }
 
-// In 60 columns the largest kinds have a column, and the others one together.
+// With 60 columns of text, the largest kinds have their own column, and the others share one.
 TEST(Modules, ANarrowTerminalHasTheRestInOneColumn) {
   Style narrow;
   narrow.width = 60;

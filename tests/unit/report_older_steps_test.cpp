@@ -1,4 +1,4 @@
-// Reports of recordings whose older steps were left out: numbers of steps, peaks, findings, what is said of it.
+// Reports of recordings without their older steps: step numbers, peaks, findings, and the notice about it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ TEST(ReportOfOlderSteps, WhereThePeakWasAmongThemIsSaidAndIsNoLoss) {
   EXPECT_TRUE(r.recording.complete);
   EXPECT_EQ(report_of(recorded(3, 1)).recording.lost.front().what,
             "steps 0 to 1 were left out (tapelens record --last); what was alive after them is named")
-      << "the peak is in what was kept";
+      << "the peak is in a kept step";
   const auto schema =
       nlohmann::json::parse(testing::file_text(std::string(TAPELENS_GOLDEN_DIR) + "/../../docs/report.schema.json"));
   const auto value = nlohmann::json::parse(json(r));

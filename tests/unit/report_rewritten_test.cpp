@@ -1,4 +1,4 @@
-// What a report says of rewrites.
+// The section about rewrites in a report.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ namespace {
 using testing::ProcessBuilder;
 using namespace model;
 
-// Two steps: what relu saves is rewritten in both, at one line, and a gradient is not.
+// Two steps: a rewrite changes the saves of relu in both, at one line. Another operator's gradient is not rewritten.
 trace::Recording two_steps() {
   trace::SpoolBuilder b;
   const uint32_t line = b.stack({b.frame("/home/me/train.py", 12, "Net.forward")});

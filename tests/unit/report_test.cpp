@@ -1,5 +1,4 @@
-// The report: what it says of small recordings, as texts that anyone can read in tests/golden, and as JSON that follows
-// docs/report.schema.json.
+// Reports of small recordings, as readable texts in tests/golden, and as JSON that follows docs/report.schema.json.
 #include "analyzer/report/report.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +63,7 @@ Report make(const Recording& recording, const Options& options = {}) {
   if (!built) throw std::runtime_error(built.error().message);
   Report& r = *built;
   r.advice = testing::sample_advice();
-  // What differs from run to run.
+  // Values that differ from run to run.
   r.recording.file = "run.tapelens";
   r.recording.file_bytes = 4096;
   r.peak.pid = 101;
@@ -122,7 +121,7 @@ TEST(Report, TextOfTwoRanksOfWhichOneWasKilled) {
   Report r = make(sealed.recording);
   ASSERT_EQ(r.processes.size(), 2u);
   ASSERT_EQ(r.recording.lost.size(), 2u);
-  r.recording.lost[1].pid = 102;  // both are spools of this very process
+  r.recording.lost[1].pid = 102;  // both are spools of this process
   EXPECT_FALSE(r.recording.complete);
   expect_golden("report_ranks.txt", text(r, {}));
 }
@@ -205,7 +204,7 @@ TEST(Report, ThatTheGpuWasSimulatedIsSaidFirst) {
   }
 }
 
-// A process that had `bytes` of a GPU of 80 GiB with 132 multiprocessors.
+// A process with `bytes` of a GPU of 80 GiB with 132 multiprocessors.
 void use_gpu(SpoolBuilder& b, uint64_t bytes) {
   b.information("simulated_gpu", "1 x NVIDIA H100").information("simulated_gpu_processors", "132");
   b.information("simulated_gpu_bytes", std::to_string(80ULL << 30));

@@ -1,4 +1,4 @@
-// What a run is to have rewritten, and how the probe is told: rewrites/.
+// The rewrites that a run requests, and their encoding for the probe: rewrites/.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -72,7 +72,7 @@ class WireEnvironment : public testing::Test {
     for (const auto& [name, value] : environment_of({}, "")) unsetenv(name.c_str());
     unlink(sites_.c_str());
   }
-  // As a child would read it.
+  // As a child process reads it.
   Settings read(const Settings& settings) {
     std::ofstream(sites_) << flat(settings.sites);
     for (const auto& [name, value] : environment_of(settings, sites_)) {

@@ -1,4 +1,4 @@
-// What may be computed again, and when it is worth it: rewrites/recompute.
+// Operators that may be recomputed, and the decision about it: rewrites/recompute.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ TEST(Recompute, ProductsCostTheirMultiplications) {
   EXPECT_EQ(cost_of("aten::mm", {{96, 128}, {128, 256}}), 2 * matrix);
   EXPECT_EQ(cost_of("aten::addmm", {{256}, {48, 128}, {128, 256}}), matrix);
   EXPECT_EQ(cost_of("aten::bmm", {{2, 48, 128}, {2, 128, 256}}), 2 * matrix);
-  // A convolution by 1 x 1 is a product of matrices.
+  // A 1 x 1 convolution is a matrix product.
   EXPECT_EQ(cost_of("aten::convolution", {{1, 128, 6, 8}, {256, 128, 1, 1}}), matrix);
 }
 
@@ -53,11 +53,11 @@ TEST(Recompute, SizesThatAreNoneCostNothing) {
 
 TEST(Recompute, WhatIsNewIsAllowedUntilTheBackwardEnds) {
   Budget budget(0.1);
-  budget.ran(1000);  // of which a tenth of three times is 300
+  budget.ran(1000);  // the budget is a tenth of three times the cost: 300
   EXPECT_TRUE(budget.allows(1, 100, 200));
   EXPECT_TRUE(budget.allows(2, 400, 200));
   budget.backward_ended();
-  // Twice the bytes for the same cost: there is only enough for one.
+  // Twice the bytes for the same cost: the budget is enough for one only.
   EXPECT_FALSE(budget.allows(1, 100, 200));
   EXPECT_TRUE(budget.allows(2, 400, 200));
 }
@@ -74,7 +74,7 @@ TEST(Recompute, WhatComesLaterGetsWhatIsLeft) {
   budget.ran(1000);
   budget.backward_ended();
   EXPECT_EQ(step(), (std::array{true, true, true}));
-  // The first was decided before the second was known.
+  // The first decision came before the second candidate was known.
   EXPECT_EQ(step(), (std::array{true, false, true}));
   EXPECT_EQ(step(), (std::array{true, false, true}));
 }
@@ -169,7 +169,7 @@ TEST(Budget, ACandidateThatIsNotMetAnyMoreIsDecidedAnew) {
   Budget budget(0.1);
   EXPECT_TRUE(budget.allows(1, 100, 200));
   budget.backward_ended();
-  EXPECT_FALSE(budget.allows(1, 100, 200));  // nothing ran that it could be a share of
+  EXPECT_FALSE(budget.allows(1, 100, 200));  // nothing ran, so the budget is zero
   for (uint32_t i = 0; i <= 2 * Budget::kForgotten; ++i) {
     EXPECT_EQ(budget.allows(2, 100, 0), true);
     budget.backward_ended();

@@ -1,4 +1,4 @@
-// What is counted of a run's rewrites, from several threads and while somebody reads it: rewrites/tally.h.
+// Counters of a run's rewrites: several threads write while another one reads: rewrites/tally.h.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -57,7 +57,7 @@ TEST(Tally, WhatFindsNoRoomIsCountedAsLeftOut) {
   for (size_t i = 0; i < kTallyRows + 3; ++i) tally.count("r" + std::to_string(i), Level::encoded, "", 0, 1, 0);
   EXPECT_EQ(file->rows, kTallyRows);
   EXPECT_EQ(file->left_out, 3U);
-  tally.count("r0", Level::encoded, "", 0, 1, 0);  // those that have a row keep it
+  tally.count("r0", Level::encoded, "", 0, 1, 0);  // names with a row keep it
   EXPECT_EQ(file->row[0].times, 2U);
   tally.count("r" + std::to_string(kTallyRows), Level::encoded, "", 0, 1, 0);
   EXPECT_EQ(file->left_out, 4U);

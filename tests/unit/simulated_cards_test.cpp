@@ -1,4 +1,4 @@
-// Which GPUs there are, how they are asked for, and how the device's library is told.
+// The list of simulated GPUs, the syntax of a request, and the settings for the simulated driver.
 #include <gtest/gtest.h>
 
 #include <cstring>

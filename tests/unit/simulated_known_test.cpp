@@ -1,4 +1,4 @@
-// Which bytes of a simulated GPU are known: asked of the library as the probe asks it.
+// Known bytes of a simulated GPU, queried from the library as the probe does.
 #ifdef TAPELENS_GPU_LIBRARY
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace tapelens::simulated {
 namespace {
 
 constexpr size_t kLarge = kKeptBytes + 1;
-size_t g_read = 0;             // bytes of the last copy of unknown ones
-bool g_program_reads = false;  // the answer to it
+size_t g_read = 0;             // bytes of the last copy that read unknown bytes
+bool g_program_reads = false;  // what the callback answers
 
 struct Library {
   Library() {
@@ -113,7 +113,7 @@ TEST_F(Known, ALargeCopyToTheHostIsZeroAndUnknown) {
   EXPECT_EQ(read(0, kLarge), kLarge);
 }
 
-// Each death test is a process of its own, with a file of its own.
+// Each death test runs in a child process and writes a separate file.
 TEST_F(Known, AProcessThatReadUnknownValuesAndFailedHasAFile) {
   const test::TemporaryFolder folder;
   setenv(TAPELENS_SIMULATED_READS, folder.path().c_str(), 1);

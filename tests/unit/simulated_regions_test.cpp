@@ -1,4 +1,4 @@
-// Which memory the tensors of a call share.
+// The memory that the tensors of a call share.
 #include <gtest/gtest.h>
 
 #include "profiler/simulated/regions.h"

@@ -1,5 +1,5 @@
-// Before a run: the CUDA of a PyTorch is told from its files, and stand-ins have every name that the installed
-// libraries have, but for those of the device's library.
+// Preparation of a run: the CUDA version follows from PyTorch's files, and the stand-ins export every name of the
+// installed libraries except the names of the simulated driver.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// site-packages with a PyTorch of CUDA 13.2 as PyPI has it, made of stub libraries.
+// site-packages with a PyTorch of CUDA 13.2 as on PyPI, made of stub libraries.
 class Site {
  public:
   Site() {

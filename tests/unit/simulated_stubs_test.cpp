@@ -1,5 +1,5 @@
-// Libraries of nothing but names: what is written can be read again, loaded by the loader and linked against, and a
-// file that is broken is refused.
+// Stub libraries that have only names: the reader, the loader and the linker accept the output, and the reader refuses
+// a broken file.
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ class Folder {
   fs::path path_;
 };
 
-// What a command prints; it has to succeed.
+// The output of a command, which must succeed.
 std::string output_of(const std::string& command) {
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   std::string text;
@@ -188,8 +188,8 @@ TEST(Exports, OfWhatIsNoLibraryAreRefusedWithItsName) {
   EXPECT_FALSE(read_exports(folder.path("")));
 }
 
-// Cut anywhere and damaged anywhere: an answer or a refusal, never a read outside of the file (AddressSanitizer's and
-// the kernel's to tell), and never without end.
+// Truncated or damaged anywhere: the reader answers or refuses. It never reads outside of the file (AddressSanitizer or
+// the kernel would detect that), and never loops forever.
 TEST(Exports, OfABrokenLibraryAreRefusedOrReadButNeverOutsideOfTheFile) {
   std::mt19937 random(3);
   const Folder folder;

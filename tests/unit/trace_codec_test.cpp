@@ -1,4 +1,4 @@
-// Columns come out of their chunks as they went in, whatever is in them.
+// Columns survive a round trip through their chunks, with any values.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -16,7 +16,7 @@ struct Codec : ::testing::Test {
   ColumnEncoder encoder;
   ColumnDecoder decoder;
 
-  // Encodes, decodes and compares; gives the entry.
+  // Encodes, decodes and compares. Returns the entry.
   ChunkEntry round_trip(const std::vector<T>& values, Transform transform) {
     const Column<T> key(Table::operators, 0, transform, "test");
     ChunkEntry entry{};

@@ -1,4 +1,4 @@
-// A sealed file: what opens can be read, and what was changed by a single bit does not open.
+// Sealed files: a file that opens is readable, and a file with one changed bit does not open.
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -18,7 +18,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A small recording with something in every table.
+// A small recording with rows in every table.
 std::string small_sealed_file() {
   SpoolBuilder b;
   const uint32_t stack = b.stack({b.frame("train.py", 3, "main")});
@@ -31,7 +31,7 @@ std::string small_sealed_file() {
   return read_file(b.folder() / "run.tapelens");
 }
 
-// A file in memory, quick to damage.
+// A file in memory, fast to damage.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes) : file_(memfd_create("damaged.tapelens", MFD_CLOEXEC)) {
@@ -43,7 +43,7 @@ class MemoryFile {
 
   void put(size_t at, char byte) { EXPECT_EQ(pwrite(file_, &byte, 1, static_cast<off_t>(at)), 1); }
   void cut(size_t bytes) { EXPECT_EQ(ftruncate(file_, static_cast<off_t>(bytes)), 0); }
-  // Why it does not open, without the path before it; empty if it does.
+  // The reason why it does not open, without the path; empty if it opens.
   std::string error() const {
     const std::string path = "/proc/self/fd/" + std::to_string(file_);
     auto recording = Recording::open(path);
@@ -108,7 +108,7 @@ TEST(SealedFile, ThatNeedsANewerReaderIsRefusedByVersion) {
   std::string bytes = small_sealed_file();
   SealedHeader header{};
   std::memcpy(&header, bytes.data(), sizeof(header));
-  header.version = 9;  // alone it is no reason to refuse
+  header.version = 9;  // the version alone does not cause an error
   header.checksum = checksum_of(&header, offsetof(SealedHeader, checksum));
   std::memcpy(bytes.data(), &header, sizeof(header));
   EXPECT_EQ(error_of(bytes), "");
@@ -193,7 +193,7 @@ TEST(SealedFile, OnAFullDiskIsAnError) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-// What fits into the writer's buffer is written before the summary is made, and again at the end.
+// The writer flushes its buffer before it makes the summary, and again at the end.
 TEST(SealedFile, OnAFullDiskIsAnErrorOfASmallFileWithASummaryToo) {
   const TestFolder folder;
   const auto fill_up = [&] {
@@ -206,7 +206,7 @@ TEST(SealedFile, OnAFullDiskIsAnErrorOfASmallFileWithASummaryToo) {
     if (!writer.open(folder / "run.tapelens")) _exit(1);
     const Status status =
         writer.finish("", 0, 0, {ProcessSummary{}}, [](const std::string&) { return std::string("{}"); });
-    setrlimit(RLIMIT_FSIZE, &was);  // the message goes to a file, too
+    setrlimit(RLIMIT_FSIZE, &was);  // standard error is a file, too
     if (!status) std::fprintf(stderr, "%s\n", status.error().message.c_str());
     _exit(status ? 2 : 0);
   };

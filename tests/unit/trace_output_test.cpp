@@ -1,4 +1,4 @@
-// Output: what a command writes destroys nothing.
+// Output: a command does not destroy existing files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -46,7 +46,7 @@ class Outputs : public testing::Test {
   OutputOptions to(const std::string& name) { return {.path = folder_ / name, .kind = kNotes}; }
   std::string in(const std::string& name) { return folder_ / name; }
   size_t files() { return static_cast<size_t>(std::distance(fs::directory_iterator(folder_.path()), {})); }
-  // Refused before the work and after it, and nothing is changed.
+  // Refused before and after the work, without any change.
   void expect_refused(const OutputOptions& options, const std::string& why, ErrorKind kind = ErrorKind::usage) {
     const size_t before = files();
     for (const Status& status : {Output::check(options), write(options)}) {
@@ -135,7 +135,7 @@ TEST_F(Outputs, ALinkIsFollowed) {
   fs::create_directory(in("d"));
   fs::create_symlink("d/real", in("link"));
   fs::create_symlink("link", in("other"));
-  EXPECT_TRUE(write(to("other"))) << "the file at its end is not there yet";
+  EXPECT_TRUE(write(to("other"))) << "the file at the end of the link does not exist yet";
   EXPECT_TRUE(write(to("link"), "newer"));
   EXPECT_TRUE(fs::is_symlink(in("link")));
   EXPECT_EQ(content(in("d/real")), "newer\nWritten by a test\n");
@@ -224,7 +224,7 @@ TEST_F(Outputs, AFifoWithoutAReaderIsSaidWhereTheBytesAreNowhereElse) {
   EXPECT_EQ(files(), 1u);
 }
 
-// A descriptor is written where it stands: what others wrote into its file stays.
+// The output begins at the descriptor's position, and the earlier content of its file stays.
 TEST_F(Outputs, ADescriptorIsWrittenAndItsFileNotReplaced) {
   put(in("log"), "before\n");
   const int file = open(in("log").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -326,7 +326,7 @@ TEST_F(Outputs, AFolderThatCannotBeWrittenIsSaidBeforeTheWork) {
   EXPECT_EXIT(as_user(), testing::ExitedWithCode(0), "");
 }
 
-// The program may write its own file there while it is recorded.
+// The program may write its own file to that path while it is recorded.
 TEST_F(Outputs, WhatIsThereWhenItIsFinishedIsAskedAgain) {
   {
     auto output = Output::open(to("a"));

@@ -1,5 +1,5 @@
-// What the tests of a spool whose older steps are left out share: a program that makes steps of everything, and what a
-// recording says, to compare two of them.
+// Shared by the tests of spools without their older steps: a program whose steps have every kind of event, and the
+// content of a recording in a comparable form.
 #pragma once
 
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ using testing::Random;
 
 // ---- a program that makes steps of everything -----------------------------------------------------------------------
 
-// Two threads whose calls cross the ends of steps; what lives long, what is kept by mistake, what is freed late.
+// Two threads whose calls cross the ends of steps, with long-lived, leaked and late-freed tensors.
 class Program {
  public:
   Program(SpoolBuilder& b, uint32_t seed) : b_(b), random_(seed) {
@@ -123,7 +123,7 @@ class Program {
     if (!has_state_) b_.role(Role::optimizer_state, "momentum", 0x77, 1000, 1);
     has_state_ = true;
     b_.end_range().end_optimizer();
-    if (random_.one_of(3)) b_.optimizer("Adam#2").end_optimizer();  // is no border
+    if (random_.one_of(3)) b_.optimizer("Adam#2").end_optimizer();  // does not end a step
     for (const uint64_t gradient : gradients_) drop(gradient);
     gradients_.clear();
   }
@@ -151,7 +151,7 @@ class Program {
 
 // ---- what a recording says, without its ids -------------------------------------------------------------------------
 
-// Each row as a sentence: whatever it names is said by its time, of which every event has one of its own.
+// Each row as a sentence. Other rows are named by their times, because every event has a distinct time.
 struct Said {
   std::multiset<std::string> before, after;  // a moment
 };
@@ -212,7 +212,7 @@ class Rows {
       std::string given;
       for (uint32_t k = 0; k < count[i]; ++k) given += std::to_string(allocations_[inputs[input++]]) + ",";
       if (operators_[i] <= moment_) {
-        EXPECT_EQ(operators_[i] <= moment_ && is_ring() ? count[i] : 0, 0) << "what it was given is not known any more";
+        EXPECT_EQ(operators_[i] <= moment_ && is_ring() ? count[i] : 0, 0) << "its inputs are unknown now";
         given.clear();
       }
       say(operators_[i], "op", operators_[i], strings_[name[i]], stack(stacks[i]), calls_[call[i]],
@@ -319,7 +319,7 @@ class Rows {
   Said said_;
 };
 
-// Of the allocations and nodes that are alive at a moment, whatever is said of them.
+// The rows about the allocations and nodes that are alive at a moment.
 inline std::set<std::string> alive(const Recording& r, uint64_t moment) {
   std::set<uint64_t> living;
   const auto add = [&](const auto& times, const auto& of, const auto& ends, auto is_end) {

@@ -1,4 +1,4 @@
-// Whoever leaves older steps of a spool out is killed in the middle of it, and files of theirs that nobody vouches for.
+// A process that trims older steps of a spool is killed in the middle, or its files are corrupt.
 #include <fstream>
 
 #include "tests/unit/trace_ring.h"
@@ -7,11 +7,11 @@
 namespace tapelens::trace {
 namespace {
 
-// ---- whoever leaves out is killed -----------------------------------------------------------------------------------
+// ---- killed while it trims ------------------------------------------------------------------------------------------
 
 class Killed : public ::testing::Test {
  protected:
-  // A spool of which steps were left out twice, with both files as they were before the second time and after it.
+  // A spool that was trimmed twice, with both files as before and after the second time.
   void SetUp() override {
     Program a(whole_, 7), b(ring_, 7);
     for (int i = 0; i < 300; ++i) a.step(), b.step();
@@ -73,7 +73,7 @@ TEST_F(Killed, AndTheNextOneGoesOn) {
   expect_the_end(seal_folder(ring_.folder()).recording, "295");
 }
 
-// ---- what nobody vouches for ----------------------------------------------------------------------------------------
+// ---- corrupt files --------------------------------------------------------------------------------------------------
 
 TEST_F(Killed, ADamagedFileBesideItIsLeftOutAndSaid) {
   Random random(5);
@@ -85,7 +85,7 @@ TEST_F(Killed, ADamagedFileBesideItIsLeftOutAndSaid) {
       const size_t used = std::min<size_t>(damaged.size(), i % 3 == 1 ? 700 : damaged.size());
       damaged[random.upto(static_cast<uint32_t>(used))] ^= static_cast<char>(1 + random.upto(255));
     }
-    const Recording r = sealed_with(after_[0], damaged);  // it can be sealed, whatever it holds
+    const Recording r = sealed_with(after_[0], damaged);  // sealing succeeds with any content
     if (information(r, "steps_left_out").empty()) {
       EXPECT_GT(lost(r, Loss::torn_block), 0U);
     }
@@ -93,7 +93,7 @@ TEST_F(Killed, ADamagedFileBesideItIsLeftOutAndSaid) {
 }
 
 TEST_F(Killed, AnOffsetThatIsNoRecordsIsRefused) {
-  // Every lane reaches four bytes too far, in blocks whose checksums are right.
+  // Every lane is four bytes too long, in blocks with right checksums.
   std::string forged = after_[1];
   for (size_t at = kSpoolHeaderBytes; at < forged.size(); at += kBlockBytes) {
     auto* header = reinterpret_cast<BlockHeader*>(forged.data() + at);

@@ -1,4 +1,4 @@
-// A spool whose older steps are left out while it is written, against the same spool as a whole.
+// A spool that is trimmed while it is written, compared with the whole spool.
 #include "tests/unit/trace_ring.h"
 
 #include <filesystem>
@@ -80,7 +80,7 @@ TEST(Ring, WhatWasAliveIsNamed) {
   b.enter("Net", "Net").op("aten::empty", {}, stack).alloc(0x10, 64).end_op().leave();
   b.role(Role::parameter, "weight", 0x10, 64);
   b.op("aten::zeros_like", {0x10}, stack).alloc(0x20, 64).end_op();
-  b.role(Role::optimizer_state, "exp_avg", 0x20, 64, 0x10).free(0x10);  // the parameter itself is gone
+  b.role(Role::optimizer_state, "exp_avg", 0x20, 64, 0x10).free(0x10);  // the parameter itself has been freed
   for (int step = 0; step < 5; ++step) b.op("aten::mm").end_op().optimizer("SGD").end_optimizer();
   leave_out(b.path(), 2);
   const Recording r = b.seal();

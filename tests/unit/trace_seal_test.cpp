@@ -1,4 +1,4 @@
-// What the sealer makes of the events of a process: every rule by which addresses become ids.
+// The sealer's result for the events of a process: every rule that turns addresses into ids.
 #include <numeric>
 
 #include "testing/trace_builder.h"
@@ -45,7 +45,7 @@ TEST(Seal, WhatAnOperatorWritesAndWhatACopyWasGiven) {
   b.op("aten::mul", {0x10, 0x20}, 0, SpoolBuilder::kNone, 0, 2).end_op();
   const uint32_t layout = b.layout("float32", 4, {2, 3}, {3, 1});
   b.op("aten::cat", {0x10, 0x20}).views({{layout, 0, 0}, {layout, 0, 5}}).end_op();
-  // Views of another number than the inputs are not those of this operator.
+  // If the number of views differs from the number of inputs, the views do not belong to the operator.
   b.op("aten::clone", {0x10}).views({{layout, 0, 0}, {layout, 0, 5}}).end_op();
   const Recording r = b.seal();
   EXPECT_EQ(r.column(column<table::Operators>.written), (Values<uint32_t>{0, 2, 0, 0}));
@@ -167,7 +167,7 @@ TEST(Seal, ANodeHasItsOperatorTypeFlagsAndEdges) {
 TEST(Seal, ANodeHasItsAttributesAndOnlyEdgesThatLeadNowhereKnownAreUnseen) {
   SpoolBuilder b;
   b.op("aten::native_batch_norm").node("NativeBatchNormBackward0", 0xb, {{0, 0}}, 5, 0, "training=False").end_op();
-  // The flag is the sealer's to give.
+  // Only the sealer sets this flag.
   b.op("aten::mul").node("MulBackward0", 0xc, {{0xb, 0}, {0, 0}}, 6, kNodeHasUnseenEdges).end_op();
   const Recording r = b.seal();
   EXPECT_EQ(strings_of(r)[r.column(column<table::Nodes>.attributes)[1]], "training=False");
@@ -209,7 +209,7 @@ TEST(Seal, ReleasesNameTheNodeAndAfterItsDeathTheAddressIsFree) {
   EXPECT_EQ(r.column(column<table::NodeReleases>.of), (Values<uint32_t>{0, 1, 1}));
   EXPECT_EQ(r.column(column<table::NodeReleases>.flags), (Values<uint8_t>{0, 0, kNodeDied}));
   EXPECT_EQ(r.rows(Table::nodes, {}), 2U);
-  EXPECT_TRUE(losses_of(r).empty()) << "the death of a node that was never told is no loss";
+  EXPECT_TRUE(losses_of(r).empty()) << "the death of an unrecorded node does not count as a loss";
 }
 
 TEST(Seal, ASaveOfACompiledFunctionHasTheStackOfItsLineAndOthersHaveNone) {
@@ -272,7 +272,7 @@ TEST(Seal, WhatIsHeldHasItsNodeAllocationAndWhatFor) {
   const Recording r = b.seal();
   EXPECT_EQ(r.column(column<table::Held>.time)[1], 640U);
   EXPECT_EQ(r.column(column<table::Held>.node), (Values<uint32_t>{0, 1, 0}));
-  EXPECT_EQ(r.column(column<table::Held>.allocation), (Values<uint32_t>{0, 1, 2})) << "what was freed is not held";
+  EXPECT_EQ(r.column(column<table::Held>.allocation), (Values<uint32_t>{0, 1, 2})) << "freed allocations are not held";
   EXPECT_EQ(r.column(column<table::Held>.by), (Values<uint8_t>{0, 1, 3}));
   EXPECT_EQ(strings_of(r)[r.column(column<table::Held>.field)[1]], "input");
   EXPECT_TRUE(losses_of(r).empty());

@@ -1,4 +1,4 @@
-// What a spool must leave alone: the files, descriptors, memory and threads of the program, and its end.
+// A spool must not change the program's files, descriptors, memory, threads or exit.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -70,7 +70,8 @@ TEST(SpoolFile, AnotherThreadMayCloseEveryDescriptorWhileItGrows) {
     std::thread closing([&] {
       while (!ends.load()) {
         syscall(SYS_close_range, 3, ~0U, 0);
-        // System calls: ThreadSanitizer takes a number that two threads have, one after the other, for a race.
+        // Raw system calls: ThreadSanitizer reports a race if two threads use one descriptor number one after the
+        // other.
         const long own = syscall(SYS_openat, AT_FDCWD, (folder / "own").c_str(), O_RDWR);
         char read[1];
         bad += own < 0 || syscall(SYS_pread64, own, read, 1, 99'999) != 1 || read[0] != 'c' ||
@@ -84,13 +85,14 @@ TEST(SpoolFile, AnotherThreadMayCloseEveryDescriptorWhileItGrows) {
     writer.finish();
     const SpoolReader spool = read_spool(folder / "1.spool");
     const uint64_t counted = lost(spool, Loss::unreachable) + lost(spool, Loss::no_descriptor);
-    // A number that is opened anew while the thread closes may be taken from it, which a file that is not there shows.
+    // If a descriptor number is opened again while the thread closes it, the thread can close the new file. A missing
+    // file shows that.
     return spool.events() == written && written + counted == tried && spool.torn_blocks() == 0 && bad <= 2;
   });
   EXPECT_EQ(file_text(folder / "own"), content);
 }
 
-// Writes until the file cannot grow; true if that is counted as what it is, and `other` is as it was.
+// Writes until the file cannot grow. True if the loss is counted by its cause and `other` is unchanged.
 bool is_out_of_reach(const std::string& path, const std::string& other, const std::function<bool()>& lose_it) {
   SpoolWriter writer;
   if (writer.open(path.c_str(), {}) != 0) return false;
@@ -267,7 +269,7 @@ TEST(SpoolThreads, ThatComeAndGoAtTheSameTimeKeepTheirOwnRecords) {
       for (uint32_t round = 0; round < kRounds; ++round) {
         Lane lane;
         writer.attach(lane, w * kRounds + round);
-        // Some end within the block that they took over, some need further ones.
+        // Some threads end within their inherited block, some need further blocks.
         const uint64_t count = 1 + (w * kRounds + round) * 37 % 6000;
         for (uint64_t i = 0; i < count; ++i)
           lane.write(NamedEventRecord{

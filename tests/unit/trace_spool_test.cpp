@@ -1,4 +1,4 @@
-// The spool as a program lives with it: threads, limits, full disks, children, death.
+// A spool in a running program: threads, limits, full disks, children, death.
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -33,7 +33,7 @@ TEST(Spool, FourThreadsThatWriteWhileItIsReadLoseNothing) {
       lane.finish();
     });
   }
-  // What was committed before the spool was opened is in it, at any moment.
+  // A spool contains every event that was committed before it was opened.
   for (int round = 0; round < 10; ++round) {
     uint64_t before = 0;
     for (const auto& count : committed) before += count.load(std::memory_order_acquire);
@@ -119,7 +119,7 @@ TEST(Spool, WritesAfterItsEndReachNoFileAndDoNoHarm) {
   EXPECT_EQ(read_spool(b.path()).events(), 2U);
 }
 
-// Fills a spool until it stops; true if everything that was written is in it and the rest was counted as `kind`.
+// Fills a spool until it stops. True if it has every written event and counts the rest as `kind`.
 bool fills_up(const std::string& path, Loss kind) {
   SpoolWriter writer;
   if (const int error = writer.open(path.c_str(), {}); error != 0) {
@@ -141,7 +141,7 @@ bool fills_up(const std::string& path, Loss kind) {
 
 TEST(Spool, TheReserveOfADiskStopsTheRecordingAndNotTheProgram) {
   const TestFolder folder;
-  // A mount needs rights that not every machine gives.
+  // Mounting needs privileges that not every machine grants.
   if (mount("tapelens-test", folder.path().c_str(), "tmpfs", 0, "size=20m") != 0)
     GTEST_SKIP() << "no tmpfs can be mounted: " << std::strerror(errno);
   in_child([&] { return fills_up(folder / "1.spool", Loss::disk_reserve); });
@@ -155,13 +155,14 @@ TEST(Spool, AFileSizeLimitStopsTheRecordingWithoutItsSignal) {
   const TestFolder folder;
   in_child([&] {
     const struct rlimit limit { 20 << 20, 20 << 20 };
-    signal(SIGXFSZ, SIG_DFL);  // would kill
+    signal(SIGXFSZ, SIG_DFL);  // the default action kills the process
     return setrlimit(RLIMIT_FSIZE, &limit) == 0 && fills_up(folder / "1.spool", Loss::file_size_limit);
   });
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need terabytes of addresses
-// Opens a spool, leaves the process `room` bytes of addresses, and writes; true if it then stopped as `stops` says.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers need terabytes of addresses
+// Opens a spool, leaves the process `room` bytes of addresses, and writes. True if the spool then stopped as `stops`
+// expects.
 bool with_addresses(const std::string& path, rlim_t room, bool stops) {
   SpoolWriter writer;
   if (writer.open(path.c_str(), {}) != 0) return false;
@@ -173,7 +174,7 @@ bool with_addresses(const std::string& path, rlim_t room, bool stops) {
   const rlim_t most = pages * 4096 + room;
   const struct rlimit limit { most, most };
   if (setrlimit(RLIMIT_AS, &limit) != 0) return false;
-  // A thread that has not finished its block keeps the blocks around it mapped.
+  // A thread with an unfinished block keeps the blocks around it mapped.
   Lane idle;
   writer.attach(idle, 2);
   if (stops) idle.write(event_at(1));
@@ -203,7 +204,7 @@ TEST(Spool, AForkedChildIsCountedAndWritesNothing) {
   b.op("x");
   in_child([&] {
     b.writer().abandon_in_child();
-    // What an inherited lane still writes stays in the child.
+    // Events that an inherited lane writes do not leave the child.
     for (int i = 0; i < 10'000; ++i) b.op("in the child");
     b.writer().count(Loss::truncated_text);
     b.finish();

@@ -1,4 +1,5 @@
-// What the tests of spools share: reading one back, events to fill one with, a child to change a process in.
+// Shared by the tests of spools: a reader, events to fill a spool, and a child process for tests that change process
+// state.
 #pragma once
 
 #include <sys/wait.h>
@@ -21,7 +22,7 @@ inline SpoolReader read_spool(const std::string& path) {
 
 inline uint64_t lost(const SpoolReader& spool, Loss kind) { return spool.facts().lost[static_cast<size_t>(kind)]; }
 
-// Runs a part of a test that changes the process in a child; the test fails unless it exits with 0.
+// Runs a part of a test in a child, since it changes the process. The test fails unless the child exits with 0.
 template <class Body>
 void in_child(Body body) {
   const pid_t child = fork();

@@ -1,4 +1,4 @@
-// How the sealer brings the threads of a process together.
+// Merging of a process's threads in the sealer.
 #include "testing/trace_builder.h"
 #include "tests/unit/trace_values.h"
 

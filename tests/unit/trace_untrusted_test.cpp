@@ -1,4 +1,4 @@
-// Spools and recordings of several processes, of dead ones, and of nobody in particular: the sealer never crashes.
+// Spools and recordings of several processes, of dead ones, and with random content: the sealer never crashes.
 #include <dlfcn.h>
 #include <sys/stat.h>
 
@@ -17,7 +17,7 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
-  std::filesystem::remove(path);  // to write a file over costs some file systems a flush to the disk
+  std::filesystem::remove(path);  // overwriting a file costs a flush to the disk on some file systems
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
@@ -111,7 +111,7 @@ TEST(SealOfProcesses, ForkedChildrenAreALoss) {
   EXPECT_EQ(lost(seal_folder(folder).summary, Loss::forked_child), 3U);
 }
 
-// The checksums of its blocks stay right: they are those of the records.
+// The blocks' checksums stay right, since they cover only the records.
 void set_version(const SpoolBuilder& b, uint16_t major, uint16_t minor) {
   std::fstream file(b.path(), std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(offsetof(SpoolHeader, minor));
@@ -195,7 +195,7 @@ TEST(SealOfProcesses, HolesOfASpoolAreNotRead) {
   SpoolBuilder b(folder, "1.spool");
   b.op("x").end_op().finish();
 #if defined(__SANITIZE_THREAD__)
-  constexpr uint64_t kBytes = uint64_t{1} << 36;  // ThreadSanitizer has not always room for a mapping of more
+  constexpr uint64_t kBytes = uint64_t{1} << 36;  // ThreadSanitizer does not always have room for a larger mapping
 #else
   constexpr uint64_t kBytes = uint64_t{1} << 40;
 #endif
@@ -236,7 +236,7 @@ TEST(SealOfProcesses, AMissingBlockClosesWhatWasOpenOnItsThread) {
   b.op("outer");
   while (std::filesystem::file_size(b.path()) > 0 && b.now() < 40'000) b.op("x").end_op();  // more than one block
   b.end_op().op("after").end_op().finish();
-  // The first block is damaged: the begin of "outer" is gone with it.
+  // The first block is damaged and with it the begin of "outer".
   std::fstream file(b.path(), std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(kSpoolHeaderBytes + kBlockHeaderBytes + 200);
   file.put('\x7f');
@@ -247,7 +247,7 @@ TEST(SealOfProcesses, AMissingBlockClosesWhatWasOpenOnItsThread) {
   for (const uint32_t parent : sealed.recording.column(column<table::Operators>.parent)) EXPECT_EQ(parent, 0U);
 }
 
-// A spool with every kind of record in it, cut to the bytes that hold something.
+// A spool with every kind of record, without its empty space.
 std::string varied_spool(const TestFolder& folder) {
   SpoolBuilder b(folder, "original");
   const uint32_t stack = b.stack({b.frame("train.py", 3, "main"), b.frame("lib.py", 9, "call")});
@@ -272,18 +272,18 @@ TEST(UntrustedSpool, ThousandsOfMutationsNeverCrashTheSealer) {
   const std::string original = varied_spool(source);
   std::mt19937_64 random(2026);
   int sealed = 0;
-  // Blocks begin at multiples of kBlockBytes; damage goes where something is.
+  // Blocks begin at multiples of kBlockBytes. Only nonzero bytes are damaged.
   std::vector<size_t> places;
   for (size_t i = 0; i < original.size(); ++i)
     if (original[i] != 0) places.push_back(i);
   for (int round = 0; round < 1500; ++round) {
     std::string bytes = original;
-    // Checksums would stop most damage at the door: say of every block that it was not finished.
+    // Checksums would reject most damage, so most blocks are marked as unfinished.
     for (size_t at = kSpoolHeaderBytes; at + kBlockBytes <= bytes.size(); at += kBlockBytes)
       if (random() % 8 != 0) bytes[at + offsetof(BlockHeader, finished)] = 0;
     for (uint64_t changes = 1 + random() % 6; changes > 0; --changes) {
       const size_t at = places[random() % places.size()] + random() % 3;
-      if (at < 8 || at >= bytes.size()) continue;  // the magic is tested by itself
+      if (at < 8 || at >= bytes.size()) continue;  // another test covers the magic
       switch (random() % 4) {
         case 0:
           bytes[at] = static_cast<char>(random());
@@ -344,7 +344,7 @@ TEST(TickClock, AShortRecordingIsMeasuredByTheClockOfTheSealer) {
   EXPECT_EQ(clock.ns(300), 100U);
 }
 
-// A function of this program, for its own stack to be read by.
+// A function of this program whose stack is read.
 extern "C" __attribute__((noinline)) void* tapelens_test_here() { return __builtin_return_address(0); }
 
 TEST(SealOfProcesses, NativeStacksAreNamedByTheSymbolsOfTheirFiles) {
@@ -353,7 +353,7 @@ TEST(SealOfProcesses, NativeStacksAreNamedByTheSymbolsOfTheirFiles) {
   Dl_info program{}, libc{};
   void* here = tapelens_test_here();
   ASSERT_NE(dladdr(here, &program), 0);
-  // Not &fopen, which a sanitizer may have put something else before.
+  // Not &fopen, which a sanitizer may have replaced.
   void* loaded = dlopen("libc.so.6", RTLD_NOLOAD | RTLD_LAZY);
   ASSERT_NE(loaded, nullptr);
   void* function = dlsym(loaded, "getppid");

@@ -1,4 +1,4 @@
-// What tests of sealed recordings compare: losses by kind, strings by id.
+// Values that the tests of sealed recordings compare: losses by kind, strings by id.
 #pragma once
 
 #include <map>

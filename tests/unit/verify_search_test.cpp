@@ -1,4 +1,4 @@
-// From runs to the verdict, on runs that are made up: a program of which each rewrite does what a test says.
+// From synthetic runs to the verdict: each test sets the effect of every rewrite on the program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,19 +36,19 @@ Run::Process process(int32_t rank, uint64_t gradient = 7) {
   return made;
 }
 
-// A program with sites at some lines, of which some are wrong. What is applied is what Settings select of them.
+// A program with sites at some lines, of which some are wrong. Settings select the sites to apply.
 class Program : public Runs {
  public:
   std::vector<rewrites::Site> sites{site("unneeded-save", 1), site("wide-save", 2), site("wide-save", 3),
                                     site("wide-save", 4), site("expanded-save", 5)};
   std::map<std::string, int> levels{{"unneeded-save", 0}, {"wide-save", 1}, {"expanded-save", 3}};
   std::set<uint32_t> wrong;     // lines of sites that change the second step's gradient
-  std::set<uint32_t> crashing;  // and the exit code
+  std::set<uint32_t> crashing;  // lines of sites that change the exit code
   bool is_random = false;
-  Run bare_run;                               // without checksums: as every run is, but for what the above change
+  Run bare_run;                               // without checksums; every run equals it except for the changes above
   std::map<std::string, trace::Error> fails;  // by name of the run
   std::string values_of_bare, values_of_rewritten;
-  std::optional<Run> patched_run;  // as the bare one if there is none
+  std::optional<Run> patched_run;  // equals the bare run if empty
 
   std::vector<std::string> names, told;
 
@@ -117,7 +117,7 @@ TEST(Verify, WhyNothingWasAppliedIsSaid) {
   EXPECT_EQ(verdict->why_nothing_applied, "this probe only records");
 }
 
-// What torch.autograd.grad returns, call by call.
+// The gradients that torch.autograd.grad returns, call by call.
 Run::Process returning(const std::vector<std::pair<std::string, uint64_t>>& gradients) {
   Run::Process made;
   for (const auto& [name, value] : gradients) made.checksums.push_back({0, ChecksumOf::returned_gradient, name, value});
@@ -141,11 +141,11 @@ TEST(Compare, ReturnedGradientsAreComparedInTheirOrder) {
     EXPECT_EQ(difference->kind, Difference::Kind::returned_gradient);
   }
   EXPECT_EQ(compare(bare, other)->rewritten, "undefined");
-  // Which of several threads called first is chance.
+  // The order of calls from several threads is random.
   bare.processes[0].has_threads = true;
   other.processes = {returning({{"input 0", 3}, {"input 1", 4}, {"input 0", 1}, {"input 1", 2}})};
   EXPECT_FALSE(compare(bare, other));
-  // Cut off by --steps they are not compared, and so not counted.
+  // Steps cut off by --steps are not compared, and so not counted.
   bare.is_cut = true;
   EXPECT_EQ(comparable(bare).returned_gradients, 0U);
 }
@@ -259,7 +259,7 @@ TEST(Verify, WhatAddsInAnotherOrderIsMeasuredWhereAllElseIsTheSame) {
   ASSERT_TRUE(verdict && verdict->rounding);
   EXPECT_EQ(verdict->rounding->unknown, "values can be had of one process of Python with an optimizer");
   EXPECT_EQ(program.names, (Names{"bare", "rewritten", "bare-again", "search-1", "values-bare", "values-rewritten"}));
-  // Not if something else differs as well: then that is what is searched for.
+  // Not if another value differs as well: then the search looks for that difference.
   program.wrong = {3, 5};
   const auto other = verify(program, settings);
   ASSERT_TRUE(other);
@@ -353,7 +353,7 @@ TEST(Compare, RanksSayWhichProcessIsWhich) {
   EXPECT_TRUE(compare(bare, other));
 }
 
-// As profiler/record/float64.py writes it.
+// The format of profiler/record/float64.py.
 void write_values(const std::string& path, const std::vector<std::pair<std::string, std::vector<double>>>& gradients,
                   const std::map<std::string, std::vector<double>>& exact) {
   std::ofstream file(path, std::ios::binary);

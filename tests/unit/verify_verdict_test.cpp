@@ -1,4 +1,4 @@
-// The verdict as JSON, there and back, and what is refused; its sentences.
+// The verdict as JSON in both directions, refused input, and the verdict's sentences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 using Kind = Difference::Kind;
 
-// One that has something in every member.
+// A verdict with a value in every member.
 Verdict full() {
   Verdict v;
   Difference d;

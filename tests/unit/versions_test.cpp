@@ -1,4 +1,4 @@
-// When storage versions are released and how they come back: profiler/versions.
+// Release and restoration of storage versions: profiler/versions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class Versions : public testing::Test {
     made.version->set_rematerialization(std::move(call));
     return made;
   }
-  // `of` is written by an operator that reads what it held.
+  // An operator writes `of` and reads its old content.
   void write_by(recompute::Cheap op, Tensor& of) {
     auto call = std::make_unique<FakeCall>(op, true);
     call->read(of.version);
@@ -205,7 +205,7 @@ TEST_F(Versions, AChainOfReleasedVersionsComesBackOneThroughTheOther) {
   }
   row.clear();
   while (!saved.empty()) {
-    saved.erase(saved.begin());  // in the other order than a backward: what the later ones read stays
+    saved.erase(saved.begin());  // the reverse of a backward's order: saves that later hooks read stay
     for (const auto& hook : saved) EXPECT_TRUE(hook->is_right());
   }
 }
@@ -375,7 +375,7 @@ TEST_F(Versions, AnActivationThatWasWrittenInPlaceIsStillMadeOfWhatItWasMadeOf) 
   EXPECT_TRUE(saved->is_right());
 }
 
-// Each version owns the one before it: as deep as no stack is.
+// Each version owns the one before it: recursive destruction would overflow the stack.
 TEST_F(Versions, ALongRowOfVersionsThatAllLivedIsFreed) {
   std::vector<Tensor> all = {tensor(7)};
   for (int i = 0; i < 300'000; ++i) all.push_back(made_by(kMul, {&all.back()}));
@@ -414,7 +414,7 @@ TEST_F(Versions, WhatTheSameCallsMadeIsForgottenWhenItIsGone) {
   EXPECT_EQ(FakeVersion::alive, 1);
 }
 
-// ---- memory that is written by something that PyTorch does not know of
+// ---- writes that PyTorch does not know of
 
 TEST_F(Versions, AStorageWhoseAddressIsKnownStaysAndIsNoSource) {
   Tensor x = tensor(7), y = made_by(kRelu, {&x});
@@ -470,7 +470,7 @@ TEST_F(Versions, AParameterThatWasWrittenUnseenBeforeTheReleaseKeepsWhatReadsIt)
   EXPECT_EQ(y.version->reasons, std::vector<std::string>{"recomputed it has other bits"});
 }
 
-// A program that does anything, at random; what was saved when is the model that everything is compared with.
+// Random programs of all operations. A model of the saved values predicts every result.
 class RandomProgram : public Versions {
  protected:
   void run(uint32_t seed, bool with_failures) {
@@ -572,7 +572,7 @@ class RandomProgram : public Versions {
     add(std::move(result));
   }
 
-  // False: the host could not keep what was there, so it is not known what the storage holds now.
+  // False: the host could not keep the old content, so the content of the storage is unknown now.
   bool try_write(Tensor& of, uint64_t value) {
     bool is_kept = true;
     try {
@@ -589,7 +589,7 @@ class RandomProgram : public Versions {
   }
 
   void write_somehow() {
-    // LibTorch refuses to read a save that was written: programs do not write what they saved.
+    // LibTorch refuses to read a save after a write: programs do not write tensors that they saved.
     Tensor& of = any();
     if (of.version->hooks() > 0) return;
     if (!small_.empty() && pick(2) == 0) {
@@ -641,7 +641,7 @@ class RandomProgram : public Versions {
     try {
       EXPECT_TRUE(hook.is_right());
     } catch (const std::exception& error) {
-      EXPECT_TRUE(has_failed_) << error.what();  // an error is right where memory ran out
+      EXPECT_TRUE(has_failed_) << error.what();  // an error is right after a failed allocation
     }
   }
   void check() {
@@ -651,7 +651,7 @@ class RandomProgram : public Versions {
   std::mt19937 random_;
   std::vector<Tensor> tensors_;
   std::vector<std::unique_ptr<FakeHook>> saved_;
-  std::vector<FakeVersionPtr> versions_;  // that have hooks
+  std::vector<FakeVersionPtr> versions_;  // tensors with hooks
   std::vector<StoragePtr> small_;
   bool may_fail_ = false, has_failed_ = false;
 };

@@ -1,5 +1,5 @@
-// Two training threads and a backward on a third: what they do to storage versions that they share. ThreadSanitizer
-// sees a version that is looked at without its lock.
+// Two training threads and a backward on a third thread use shared storage versions. ThreadSanitizer detects an access
+// to a version without its lock.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -104,7 +104,7 @@ class Threads : public testing::Test {
 
   Rules rules_;
   std::vector<Tensor> parameters_;
-  uint64_t wrong_ = 0, released_ = 0;  // of the thread that runs the backward
+  uint64_t wrong_ = 0, released_ = 0;  // written by the thread that runs the backward
   std::vector<std::string> errors_;
 };
 

@@ -8,7 +8,7 @@ import sysconfig
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PIP = [os.environ.get("TAPELENS_WHEEL_PIP", ROOT / "build/wheel-tools/bin/pip"), "--disable-pip-version-check", "--quiet"]
-SITE_PACKAGES = pathlib.Path(sysconfig.get_path("purelib"))  # of the interpreter that runs the tests
+SITE_PACKAGES = pathlib.Path(sysconfig.get_path("purelib"))  # packages of the interpreter that runs the tests
 
 
 def wheel():
@@ -17,8 +17,8 @@ def wheel():
 
 
 def torch_of(release):
-    """A folder with torch and nvidia in it: PyTorch's wheel, with the CUDA libraries of the tests' own PyTorch, which have
-    the same major version. What is pure Python is the tests' own too."""
+    """A folder with torch and nvidia in it: PyTorch's wheel, with the CUDA libraries of the tests' own PyTorch, which
+    have the same major version. Pure Python packages are the tests' own too."""
     folder = ROOT / f"build/wheel-torch/{release}"
     if not (folder / "nvidia").exists():
         subprocess.run([*PIP, "install", "--no-deps", "--target", folder, f"torch=={release}"], check=True)
@@ -39,7 +39,7 @@ class Environment:
         subprocess.run([*PIP, "--python", self.python, "install", "--no-deps", "--no-index", wheel()], check=True)
 
     def run(self, *command, path="", check=True, **variables):
-        """`path`: what else is in PATH."""
+        """`path`: further folders in PATH."""
         kept = {name: value for name, value in os.environ.items() if name in ("HOME", "LANG", "TMPDIR")}
         kept |= {"PATH": f"{self.bin}:{path}", "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(self.folder / "cache")}
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=kept | variables,

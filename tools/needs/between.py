@@ -20,7 +20,7 @@ def key(row):
 def main(older, newer, release, output):
     tables = [read(older), read(newer)]
     never = [{key(row): row for row in table["rows"] if row["need"] == "never"} for table in tables]
-    # Samples are of the newer minor alone, operators those that both have: between them there are no others.
+    # The samples are those of the newer minor, the operators those of both.
     rows = [row | {"operators": [one for one in row["operators"] if one in never[0][name]["operators"]]}
             for name, row in never[1].items() if name in never[0]]
     nodes = {row["node"] for row in rows}

@@ -1,5 +1,5 @@
 """The experiment on one operator: every saved field of every node that its samples make, for every subset of inputs
-that want a gradient, with every stand-in. Runs in a process of its own, since some kernels crash on stand-ins."""
+that require a gradient, with every stand-in. Runs in a separate process, since some kernels crash on stand-ins."""
 
 import collections
 import dataclasses
@@ -14,12 +14,12 @@ import standins
 
 # Outcomes. WEAK: no difference, but all gradients are zeros, in which many a difference would not show.
 NEVER, WEAK, SECOND_ORDER, NEEDED = "never", "weak", "second_order", "needed"
-ANSWERS = [NEVER, SECOND_ORDER, NEEDED]  # of a child, by its exit code
+ANSWERS = [NEVER, SECOND_ORDER, NEEDED]  # exit codes of a child
 
 
 @dataclasses.dataclass(frozen=True)
 class Key:
-    """What a row of the table is made of, and what may have to split it."""
+    """The key of a table row, and the attributes that may split it."""
 
     node: str
     field: str
@@ -33,12 +33,12 @@ class Settings:
     dtype: torch.dtype
     seeds: tuple
     samples: int  # of each operator and seed, evenly spread over those that it has
-    seconds: float  # of each operator; what was left out then is counted
-    guards: int = 1  # how often a row's field is put on a page that nobody may read, in each operator
+    seconds: float  # of each operator; skipped samples after that are counted
+    guards: int = 1  # trials per operator and row with the field on an unreadable page
 
 
 class Evidence:
-    """What was seen of an operator: counts of outcomes, and which fields a kernel read."""
+    """Observations of an operator: counts of outcomes, and the fields that a kernel read."""
 
     def __init__(self):
         self.outcomes = collections.defaultdict(collections.Counter)  # Key -> outcome -> samples
@@ -61,7 +61,7 @@ def spread(items, most, number):
 
 
 class Experiment:
-    """`isolated`: every stand-in in a process of its own, for an operator that has crashed on one."""
+    """`isolated`: runs every stand-in in a separate process, for an operator that has crashed on one."""
 
     def __init__(self, operator, settings, isolated):
         self.operator = operator
@@ -146,10 +146,10 @@ class Experiment:
             return None
 
     def trial(self, forward, index, key, tensors, first, second):
-        """None if no stand-in differs from what there was: an index that can only be 0."""
+        """None if no stand-in differs from the saved value: an index that can only be 0."""
         outcome = None
-        # A kernel that believes a wrong index writes where it should not, and whatever runs in that process afterwards
-        # may go wrong. So these run in processes that are not used again.
+        # A kernel that uses a wrong index writes to wrong addresses, and later work in that process may fail. So these
+        # trials run in processes that are not used again.
         isolated = self.isolated or not all(t.is_floating_point() or t.is_complex() for t in tensors)
         for name in dict.fromkeys(name for t in tensors for name in standins.fills_of(t)):
             make = lambda tensor, name=name: standins.fills_of(tensor).get(name, standins.other)(tensor)
@@ -167,7 +167,7 @@ class Experiment:
         try:
             if graph.first_order(*self.replaced(forward, index, field, make)).first != first:
                 return NEEDED
-        except Exception:  # whatever the kernel says of the values: it looked at them
+        except Exception:  # any error of the kernel about values: it has read them
             return NEEDED
         try:
             if second is not None and graph.second_order(*self.replaced(forward, index, field, make)) != second:
@@ -194,7 +194,7 @@ class Experiment:
         return outputs, inputs
 
     def guard(self, forward, index, key):
-        """Does a kernel read the field, though nothing comes of it? Asked in a process that may die of it."""
+        """Whether a kernel reads the field without an effect on the result. Tested in a process that may crash."""
         row = (key.node, key.field, key.wanted, key.attributes)
         if self.evidence.read[row] or self.guards[row] >= self.settings.guards:
             return
@@ -212,7 +212,7 @@ class Experiment:
 
 
 def limit_child():
-    """It may die of what it is given, or never come to an end."""
+    """Limits a child, which may crash on a stand-in, or never end."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 

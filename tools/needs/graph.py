@@ -84,7 +84,8 @@ class Gradients:
     plain: tuple  # tensors
 
     def tell(self):
-        """What a change could show in: NOTHING (all is empty or NaN), ZEROS, or VALUES."""
+        """The strongest kind of values in the gradients, which could show a change: NOTHING (all is empty or NaN),
+        ZEROS, or VALUES."""
         most = NOTHING
         for gradient in self.plain:
             if gradient is not None and gradient.numel():
@@ -102,7 +103,7 @@ def first_order(outputs, inputs):
 
 
 def second_order(outputs, inputs):
-    """The gradients again with a graph of their own, and theirs, also with respect to what came from above."""
+    """The gradients again with a graph, and second-order gradients, also with respect to the incoming gradients."""
     above = [v.requires_grad_() for v in _vectors(outputs, 2)]
     first = _gradient(outputs, inputs, above, create_graph=True)
     bits = [_bits(g) for g in first]
@@ -157,11 +158,11 @@ def fields_of(node):
 
 
 def attributes_of(node, fields):
-    """What may tell apart whether a field is needed: booleans, integers, text, and whether something is there at all."""
+    """Attributes that may decide whether a field is needed: booleans, integers, text, and presence."""
     found = {}
     for name in _names_of(node)[1]:
         value = getattr(node, "_saved_" + name)
-        if isinstance(value, int) and value >= 1 << 63:  # what Python is told of a negative one
+        if isinstance(value, int) and value >= 1 << 63:  # Python's value of a negative integer
             value -= 1 << 64
         if value is None or isinstance(value, (bool, int, str)):
             found[name] = value
@@ -178,5 +179,5 @@ def replace(node, field, make):
             saved.register_hooks(lambda tensor: make(tensor.detach()), lambda stand_in: stand_in)
         except RuntimeError as error:
             if "uninitialized" in str(error) or "None" in str(error) or "undefined" in str(error):
-                continue  # an optional tensor of a list that is not there
+                continue  # an absent optional tensor of a list
             raise

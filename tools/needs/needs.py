@@ -24,7 +24,7 @@ import pool  # noqa: E402
 import table  # noqa: E402
 from experiment import Settings  # noqa: E402
 
-# What a table is made of: dtype, seeds of the samples, samples of each operator and seed.
+# Runs for a table: dtype, seeds of the samples, samples of each operator and seed.
 RUNS = [("float32", (0, 1), 16), ("float64", (2,), 8), ("bfloat16", (3,), 8), ("complex64", (4,), 6)]
 SECONDS = 300  # for one operator
 
@@ -35,7 +35,7 @@ def differentiable(dtype, only):
 
 
 class Counts:
-    """What the header says of the operators."""
+    """Counts of operators for the table's header."""
 
     def __init__(self):
         self.operators = self.covered = self.samples = self.runs = self.crashes = 0
@@ -144,8 +144,8 @@ def main():
     parser.add_argument("--seed", type=int, default=101, help="of --check (default: %(default)s)")
     parser.add_argument("--dtype", default="float32", choices=["float32", "float64", "bfloat16", "complex64"])
     parser.add_argument("--samples", type=int, default=10, help="of each operator, of --check (default: %(default)s)")
-    parser.add_argument("--keep", metavar="FILE", help="what was seen, for --again")
-    parser.add_argument("--again", metavar="FILE", help="makes the rows of what was kept, without the experiment")
+    parser.add_argument("--keep", metavar="FILE", help="keep the observations for --again")
+    parser.add_argument("--again", metavar="FILE", help="make the rows of kept observations, without the experiment")
     parser.add_argument("--only", type=lambda text: set(text.split(",")), help="operators, with commas between them")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Runs the experiment on many operators: each in a process of its own, a few at a time."""
+"""Runs the experiment on many operators, each in a separate process, a few at a time."""
 
 import faulthandler
 import os
@@ -35,7 +35,7 @@ class Running:
         try:
             run = experiment.Experiment(self.operator, self.settings, self.isolated)
             answer = run.run(lambda: time.monotonic() > end).result()
-        except BaseException as error:  # told to the parent, whatever it is
+        except BaseException as error:  # passed to the parent, of any type
             answer = {"failure": type(error).__name__, "traceback": traceback.format_exc()}
         with os.fdopen(writer, "wb") as file:
             pickle.dump(answer, file)

@@ -1,5 +1,5 @@
-"""What is put in the place of a saved tensor: tensors of the same sizes, strides and dtype with other values, or on a
-page that nobody may write to, or on one that nobody may even read."""
+"""Stand-ins for a saved tensor: tensors of the same sizes, strides and dtype with other values, or on a read-only page,
+or on an unreadable page."""
 
 import ctypes
 import mmap
@@ -23,7 +23,7 @@ def _elements(tensor):
 
 
 def _like(tensor, flat):
-    """The values of a flat tensor, with the sizes and strides of another: also where its elements overlap."""
+    """The values of a flat tensor, with the sizes and strides of another tensor, even if its elements overlap."""
     return torch.as_strided(flat, tensor.size(), tensor.stride())
 
 
@@ -48,18 +48,18 @@ def _mapped(tensor, protection):
 
 
 def nan(tensor):
-    """All NaN, in both parts of a complex number: whoever reads it and uses it shows it."""
+    """All NaN, in both parts of a complex number: a gradient that uses it becomes NaN."""
     value = complex(float("nan"), float("nan")) if tensor.is_complex() else float("nan")
     return _like(tensor, torch.full((_elements(tensor),), value, dtype=tensor.dtype))
 
 
 def zero_page(tensor):
-    """Zeros that nobody may write to: what a profiler would put there to save the memory."""
+    """Read-only zeros, as a profiler would map them to save the memory."""
     return _mapped(tensor, mmap.PROT_READ)
 
 
 def other(tensor):
-    """Other values that are as valid: of an index in the range of what there was, since kernels do not check it."""
+    """Other valid values: an index stays in the range of the original values, since kernels do not check it."""
     elements = _elements(tensor)
     generator = torch.Generator().manual_seed(elements)
     if tensor.dtype == torch.bool:
@@ -93,7 +93,7 @@ def fills_of(tensor):
     if tensor.is_floating_point() or tensor.is_complex():
         return {"nan": nan, "other": other, "zero_page": zero_page}
     fills = {"other": other, "reversed": reversed_order}
-    # Zero is not everywhere a valid index or size: where it was none, `other` has to do.
+    # Zero is not always a valid index or size: `other` replaces it there.
     if tensor.dtype == torch.bool or int(tensor.min()) <= 0 <= int(tensor.max()):
         fills["zero_page"] = zero_page
     return fills

@@ -1,4 +1,5 @@
-"""Makes rows of what was seen: which field is needed when which gradients are wanted, and which attributes decide."""
+"""Makes rows from the observations: the fields needed for each set of wanted gradients, and the attributes that
+decide."""
 
 import collections
 import itertools
@@ -7,11 +8,11 @@ import json
 from experiment import NEEDED, NEVER, SECOND_ORDER, WEAK
 
 FORMAT = 1
-DEPENDS = "depends"  # on values, or on what no attribute says
+DEPENDS = "depends"  # depends on values, or on properties without an attribute
 MOST_OPERATORS = 5  # named in a row
 MOST_SPLITS = 3  # attributes that may decide together
 LEAST_SAMPLES = 2  # on each side of a split
-LEAST_NEVER = 8  # samples for a "never": what fewer say may be their values
+LEAST_NEVER = 8  # samples for a "never": fewer samples may share their values by chance
 MOST_INTEGERS = 6  # values of an integer that may be a kind of something; of more, or of a dimension, it is a place
 
 
@@ -20,7 +21,7 @@ def _settings():
 
 
 class Evidence:
-    """Of all operators together: (node, field, wanted) -> attributes -> outcome -> samples."""
+    """Observations of all operators together: (node, field, wanted) -> attributes -> outcome -> samples."""
 
     def __init__(self):
         self.seen = collections.defaultdict(_settings)
@@ -60,7 +61,7 @@ class Evidence:
 
 
 class Group:
-    """What was seen with one setting of a node's attributes, or with several that make no difference."""
+    """Observations with one setting of a node's attributes, or with several equivalent settings."""
 
     def __init__(self, attributes):
         self.attributes = attributes
@@ -76,7 +77,7 @@ class Group:
         return self
 
     def strong(self):
-        """Gradients that are all zeros tell something only where there are no others."""
+        """Gradients that are all zeros count only if all samples have such gradients."""
         counted = {k: n for k, n in self.outcomes.items() if k != WEAK}
         return counted or {NEVER: self.outcomes[WEAK]}
 
@@ -84,7 +85,8 @@ class Group:
         return sum(self.strong().values())
 
     def need(self):
-        """The one need of all samples; None if they differ. What double backward needs anywhere, it may need."""
+        """The one need of all samples; None if they differ. If double backward needs the field in any sample, the need
+        is "second_order"."""
         kinds = set(self.strong())
         if kinds == {NEVER, SECOND_ORDER}:
             return SECOND_ORDER
@@ -92,7 +94,7 @@ class Group:
 
 
 def _candidates(groups):
-    """Attributes that may decide, with what they cost: booleans and presence, then text, then small integers."""
+    """Attributes that may decide, with their costs: booleans and presence, then text, then small integers."""
     names = set.intersection(*(set(g.attributes) for g in groups))
     found = {}
     for name in sorted(names):
@@ -145,7 +147,7 @@ def split(groups):
 
 
 def _kinds(groups):
-    """What attributes can be, of booleans, presence and text: name -> values; None: who knows."""
+    """Possible values of booleans, presence and text: name -> values; None: unknown."""
     found = collections.defaultdict(set)
     for group in groups:
         for name, value in group.attributes.items():
@@ -175,7 +177,8 @@ def _certain(part, field, groups, alike):
 
 def rows(evidence):
     by_row = evidence.groups()
-    # Which tensors are saved depends on the wanted gradients: so what can be is asked of nodes that want the same ones.
+    # The saved tensors depend on the wanted gradients, so only nodes with the same wanted gradients show the possible
+    # values.
     alike = collections.defaultdict(list)
     for (node, _, wanted), groups in by_row.items():
         alike[node, wanted] += groups
@@ -192,7 +195,7 @@ def rows(evidence):
 
 
 def attributes_of(table_rows):
-    """What a recording has to say of a node for its rows of "never" to be told apart."""
+    """Attributes of a node that a recording must have to select its rows of "never"."""
     found = collections.defaultdict(set)
     for row in table_rows:
         if row["need"] == NEVER:
@@ -201,7 +204,7 @@ def attributes_of(table_rows):
 
 
 def contradictions(table_rows, evidence):
-    """Rows of "never" of which the evidence shows a need, and what showed it."""
+    """Rows of "never" for which the evidence shows a need, with that evidence."""
     by_field = collections.defaultdict(list)
     for row in table_rows:
         if row["need"] == NEVER:

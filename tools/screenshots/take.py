@@ -1,6 +1,6 @@
-"""take.py RECORDING OTHER GPU RANK FOLDER: the pictures of docs/gui.md, of the real window on a desktop of its own. OTHER is
-what RECORDING is compared with, GPU is of a training on one, RANK lies in a folder of a run's ranks. scripts/screenshots makes all
-of them."""
+"""take.py RECORDING OTHER GPU RANK FOLDER: takes the pictures of docs/gui.md, of the real window on a private desktop.
+The comparison page compares RECORDING with OTHER, GPU is of a training on one, RANK lies in a folder of a run's ranks.
+scripts/screenshots makes all of them."""
 
 import pathlib
 import subprocess
@@ -17,8 +17,8 @@ LARGEST = 120_000  # bytes of a picture in the repository
 
 
 def reduced(picture):
-    """With a palette of the 256 colours that there is most of, exactly as they are. A word in a colour means something:
-    what is far from grey counts more than the many shades of letters."""
+    """With a palette of the 256 most frequent colours, exactly as they are. A coloured word carries meaning: colours
+    far from grey have more weight than the many shades of letters."""
     def weight(entry):
         count, color = entry
         return count * (1 + max(color) - min(color))

@@ -1,7 +1,8 @@
 """For MkDocs: brings pages into the site that lie elsewhere in the repository, and makes links between files links between pages.
 
-Each fact has one home, so nothing is copied: the README is the front page, the page of a check is that of its plugin. Links in
-pages are those of the repository, so that they work there as well; one to a file that is no page becomes its name."""
+Each fact has one home, so nothing is copied: the README is the front page, and the page of a check is that of its
+plugin. Pages use links of the repository, so that the links work there as well. A link to a file without a page becomes
+its name."""
 
 import pathlib
 import posixpath
@@ -41,7 +42,7 @@ def on_files(files, config):
 
 
 def target_in_site(link, source, page):
-    """Where a link of the repository leads in the site; None: to no file of it."""
+    """The target in the site of a repository link; None if the site has no such file."""
     path, _, anchor = link.partition("#")
     target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     if target in PAGES:

@@ -1,6 +1,6 @@
-"""endless.py PROGRESS HOW [ITERATIONS]: trains in marked iterations and notes each step of its way in PROGRESS, with
-plain write() calls: what is in there when it dies has happened, and what it says has ended must be in the recording.
-HOW: wait (to be killed), abort, segfault, grow (until memory ends)."""
+"""endless.py PROGRESS HOW [ITERATIONS]: trains in marked iterations and logs each step in PROGRESS with plain write()
+calls. Each logged event has happened when the program dies, and each iteration logged as ended must be in the
+recording. HOW: wait (to be killed), abort, segfault, grow (until memory ends)."""
 
 import ctypes
 import os
@@ -14,8 +14,8 @@ from torch.autograd.profiler import record_function
 
 
 def dies(how):
-    """A thread of its own ends the process at a random moment, with the backward of the main thread under way."""
-    delay = random.uniform(0.02, 0.6)  # seeded by the system: another moment in each run
+    """A separate thread ends the process at a random time during the main thread's backward."""
+    delay = random.uniform(0.02, 0.6)  # seeded by the system: another time in each run
     def end():
         time.sleep(delay)
         if how == "abort":

@@ -1,5 +1,5 @@
 // A training on two GPUs as their allocators see it: blocks in segments of two streams, some that wait for a stream,
-// and at the end a request that finds no memory. What is allocated where is kept beside, for tests to compare with.
+// and at the end a request that finds no memory. Records the place of each allocation, for tests to compare with.
 #pragma once
 
 #include <QString>
@@ -50,7 +50,7 @@ class DeviceRecording {
     return b_->stack({b_->frame(program(), number, function), b_->frame(program(), 40, "main")});
   }
 
-  // First fit, else a segment more: 2 MiB for what is small, 20 MiB and more for the rest.
+  // First fit, else another segment: 2 MiB for small blocks, at least 20 MiB for others.
   uint64_t take(uint64_t bytes, uint64_t stream = 0) {
     const uint64_t rounded = (bytes + 511) / 512 * 512;
     const bool is_small = rounded <= kMega;

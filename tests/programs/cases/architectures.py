@@ -269,7 +269,7 @@ def vae_autocast():
 
 @program
 def vae_linear_autocast():
-    """Fully connected, of wide layers: most of what autocast casts are weights."""
+    """Fully connected with wide layers: most tensors that autocast casts are weights."""
     encoder = nn.Sequential(nn.Linear(784, 400), nn.ReLU(), nn.Linear(400, 400), nn.ELU(), nn.Linear(400, 64))
     decoder = nn.Sequential(nn.Linear(32, 400), nn.ReLU(), nn.Linear(400, 400), nn.LeakyReLU(0.1), nn.Linear(400, 784))
     x = torch.rand(256, 784)

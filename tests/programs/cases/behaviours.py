@@ -1,5 +1,5 @@
-"""What autograd does besides one forward and one backward. Each function returns tensors or raises; one JSON line for each
-with a digest of their bits, or with the error. With and without rewrites the lines must be the same."""
+"""Autograd features besides one forward and one backward. Each function returns tensors or raises. One JSON line for
+each has a digest of their bits, or the error. With and without rewrites the lines must be the same."""
 import copy
 import gc
 import hashlib

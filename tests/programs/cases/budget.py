@@ -1,4 +1,4 @@
-"""Programs for `tapelens budget`: a backend of torch.compile ("none": nothing is compiled), and what else is asked for."""
+"""Programs for `tapelens budget`, with a backend of torch.compile ("none": no compilation) and other options."""
 
 import argparse
 
@@ -11,8 +11,8 @@ parser.add_argument("--budget", type=float, help="that the program sets itself")
 parser.add_argument("--device", default="cpu")
 parser.add_argument("--rows", type=int, default=2048)
 parser.add_argument("--layers", type=int, default=6)
-parser.add_argument("--linear", action="store_true", help="layers of which Inductor makes no C++ to compile")
-parser.add_argument("--saved", action="store_true", help="print the bytes of what a graph saves, and how many that are")
+parser.add_argument("--linear", action="store_true", help="layers without C++ code for Inductor to compile")
+parser.add_argument("--saved", action="store_true", help="print the bytes and the number of a graph's saves")
 args = parser.parse_args()
 torch.manual_seed(0)
 

@@ -12,7 +12,7 @@ ready = threading.Barrier(THREADS)
 
 
 def collate(items):
-    """What a loader's thread does with the items of a batch."""
+    """Batches items as a loader's thread does."""
     return torch.stack([torch.cat([item, item]) for item in items])
 
 

@@ -1,4 +1,4 @@
-"""torch.compile on CUDA: forward, backward and an optimizer step of what Inductor made, and its CUDA graphs."""
+"""torch.compile on CUDA: forward, backward and an optimizer step of Inductor's code, and its CUDA graphs."""
 
 import torch
 

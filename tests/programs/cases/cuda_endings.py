@@ -1,5 +1,5 @@
-"""Short CUDA programs that end right after a backward, each in a way of its own: `cuda_endings.py NAME`. Each prints
-"done"; endings.py has the exit codes.
+"""Short CUDA programs that end right after a backward in different ways: `cuda_endings.py NAME`. Each prints "done";
+endings.py has the exit codes.
 
 The main thread keeps the interpreter's lock from its last backward to its end: the engine's device thread, which drops
 the rest of that backward, mostly asks for the lock when the interpreter already finalizes."""

@@ -1,6 +1,6 @@
-"""Threads that begin to use CUDA at the same moment: which of them the allocator's watch begins in, and what the others do
-meanwhile, is chance. The first argument: `warm` (an operator ran on the CPU before), `cold` (the first operators of the process
-are those of the threads) or `older` (memory was handed out before any operator, and is given back meanwhile)."""
+"""Threads that begin to use CUDA at the same moment. Chance decides in which thread the allocator's watch begins, and how
+far the other threads are then. The first argument: `warm` (an operator ran on the CPU before), `cold` (the threads run
+the first operators of the process) or `older` (blocks were allocated before any operator, and are freed meanwhile)."""
 
 import sys
 import threading
@@ -40,7 +40,7 @@ def main(how):
         thread.start()
     for thread in threads:
         thread.join()
-    # Larger than everything before: peaks are of now, whatever came before the watch.
+    # Larger than all earlier allocations: the peaks are then of now, not of a time before the watch.
     kept.append([torch.empty(200 * MIB + 1, dtype=torch.uint8, device=f"cuda:{gpu}") for gpu in (0, 1)])
     cuda_stats.end()
 

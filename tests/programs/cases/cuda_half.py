@@ -1,5 +1,5 @@
-"""Takes half of the GPU, and a GiB that is not PyTorch's, beside what its libraries take. Writes with the counts of cuda_stats.py what
-the driver says is in use: `before`, other than its own first segment (CUDA's context, other processes), and `used`, when most was."""
+"""Takes half of the GPU, and one GiB outside of PyTorch. Adds the memory in use by the driver's count to the counts of
+cuda_stats.py: `before`, other than its own first segment (CUDA's context, other processes), and `used`, at the highest use."""
 
 import ctypes
 import time

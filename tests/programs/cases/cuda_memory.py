@@ -1,4 +1,4 @@
-"""What programs do with CUDA's memory beside training: streams, pools, graphs, pinned memory, threads, several GPUs, a full
+"""Uses of CUDA memory besides training: streams, pools, graphs, pinned memory, threads, several GPUs, a full
 GPU."""
 
 import sys
@@ -40,7 +40,7 @@ def recorded_streams():
 
 @case
 def pools_of_streams():
-    """A block that is free for one stream is none for another."""
+    """A block that is free for one stream is not free for another."""
     streams = [torch.cuda.Stream() for _ in range(3)]
     for size in (0.1, 12, 25):
         for stream in streams:
@@ -130,7 +130,7 @@ def threads():
 
 @case
 def many_sizes():
-    """Splits and joins, of small and of large pools; what nobody used for long is collected where that is asked for."""
+    """Splits and joins, in small and large pools. Garbage collection of long unused blocks, if its setting is on."""
     source = torch.Generator().manual_seed(3)
     kept = {}
     for number in range(600):
@@ -166,7 +166,7 @@ def several_gpus():
 
 @case
 def full_gpu():
-    """Out of memory, caught and survived: what the allocator tries before it gives up, and what it has then."""
+    """Out of memory, caught and survived: the allocator's attempts before it gives up, and its state then."""
     held = []
     try:
         while True:

@@ -1,7 +1,7 @@
 """A program with a library that takes memory of the device itself (cpp/outside_cuda.c, OUTSIDE_LIBRARY). At its end it writes
 to OUTSIDE_COUNTS what the library had taken, by its own count: the reading of the recording shares nothing with it.
 
-The first argument: what else the program does. `profiled`: torch.profiler begins half way."""
+The first argument selects a further activity of the program. `profiled`: torch.profiler begins half way."""
 
 import ctypes
 import json
@@ -63,9 +63,9 @@ for number in range(40):
             step(number)
         print(len(profiler.key_averages()) > 0)
 
-big = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")  # the peak of PyTorch's: with what is held now
+big = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")  # PyTorch's peak, with the allocations of now
 at_peak = live
-for _ in range(300):  # what is in use is asked at operators
+for _ in range(300):  # operators query the memory in use
     big[:1].add_(1)
 free, total = torch.cuda.mem_get_info()
 print("done")

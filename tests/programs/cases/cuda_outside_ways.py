@@ -1,6 +1,6 @@
-"""The other ways in which a library takes memory of the device itself (cpp/outside_cuda.c), one for each first argument: `physical`
-(cuMemCreate), `pools` (cudaMallocAsync), `inside` (within operators, of a module and of a backward). At its end it writes to OUTSIDE_COUNTS
-what the library had by its own count, and of pools what CUDA says."""
+"""Other calls by which a library takes device memory itself (cpp/outside_cuda.c), selected by the first argument:
+`physical` (cuMemCreate), `pools` (cudaMallocAsync), `inside` (within operators, of a module and of a backward). At its
+end it writes the library's own count to OUTSIDE_COUNTS, and CUDA's count for pools."""
 
 import ctypes
 import json
@@ -82,7 +82,7 @@ def pools():
         if number % 20 == 19:
             assert library.outside_trim(chosen.choice(both), 0) == 0
     assert library.outside_keep(both[0], 1 << 40) == 0
-    while held[5:]:  # what they keep is known by what they hand out and take back
+    while held[5:]:  # a pool's size follows from its allocations and frees
         memory, size = held.pop()
         assert library.outside_give_back_async(memory) == 0
         count(-size)
@@ -120,8 +120,8 @@ def inside():
 
 
 more = {"physical": physical, "pools": pools, "inside": inside}[sys.argv[1]]()
-big = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")  # the peak of PyTorch's: with what is held now
-for _ in range(300):  # what is in use is asked at operators
+big = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")  # PyTorch's peak, with the allocations of now
+for _ in range(300):  # operators query the memory in use
     big[:1].add_(1)
 free, total = torch.cuda.mem_get_info()
 print("done")

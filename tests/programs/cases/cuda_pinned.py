@@ -32,7 +32,7 @@ def mixed():
     kept = [by_a_function()]
     for batch in torch.utils.data.DataLoader(Numbers(), batch_size=2, pin_memory=True):
         batch.to("cuda", non_blocking=True).sum()
-    kept.append(batch)  # what is freed last stays active until PyTorch looks whether the copy is done
+    kept.append(batch)  # the last freed block stays active until PyTorch polls the end of the copy
     copies = []
     for _ in range(2):
         thread = threading.Thread(target=copied, args=(copies,))

@@ -1,6 +1,6 @@
-"""cuda_rewrites.py FUNCTION: programs whose saved tensors are rewritten on CUDA. Each prints what its gradients are, by the bit,
-or one line of JSON: what PyTorch's allocator counted at the begin of a backward, and at its peak, above what was there
-before the step."""
+"""cuda_rewrites.py FUNCTION: programs whose saved tensors are rewritten on CUDA. Each prints a digest of its gradients,
+or one line of JSON: the bytes of PyTorch's allocator at the begin of a backward and at its peak, above those before the
+step."""
 
 import hashlib
 import json
@@ -35,8 +35,8 @@ def trained(net, x, steps=3):
 
 
 class Branches(nn.Module):
-    """What is kept as bits, as small integers, as nothing, made again, or found twice: of tensors that a simulated GPU has
-    values of."""
+    """Saves that become bits, small integers, nothing, a recomputation or a shared copy. A simulated GPU computes the
+    values of these tensors."""
 
     def __init__(self):
         super().__init__()
@@ -68,7 +68,7 @@ def autocast():
         with torch.autocast("cuda", torch.bfloat16):
             loss = net(x).float().square().mean()
         with torch.no_grad():
-            net.up.weight += 0.125  # of the copies that were saved nothing may change
+            net.up.weight += 0.125  # must not change the saved copies
         loss.backward()
         tell(net, loss)
         optimizer.step()
@@ -105,7 +105,7 @@ def side_stream():
 
 
 def two_streams():
-    """What one stream has made another one reads, and it is saved on both."""
+    """One stream reads the result of another one, and it is saved on both."""
     torch.manual_seed(0)
     net, x, side = Branches().cuda(), torch.randn(SIDE, SIDE).cuda(), torch.cuda.Stream()
     for _ in range(3):
@@ -152,7 +152,7 @@ def requested(what):
 
 
 def measured(forward):
-    """Three steps: what is saved when the backward begins, and the peak, of the last."""
+    """The last of three steps: bytes saved at the begin of the backward, and the peak."""
     for _ in range(3):
         torch.cuda.reset_peak_memory_stats()
         before, saved = requested("current"), []
@@ -198,7 +198,7 @@ def dropped(order=lambda x: x):
 
 
 def dropped_transposed():
-    """The memory of the result is in another order than that of what would be recomputed."""
+    """The result's memory is in another order than a recomputed result would be."""
     dropped(lambda x: x.transpose(1, 2))
 
 

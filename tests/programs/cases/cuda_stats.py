@@ -1,5 +1,5 @@
-"""What the cuda_*.py programs share. At its end each writes PyTorch's own counts of its allocator to the file that CUDA_STATS
-names: the process and, for each GPU, torch.cuda.memory_stats(). Peaks are of the whole process: nothing here resets them."""
+"""Shared by the cuda_*.py programs. At its end each writes PyTorch's own counts of its allocator to the file that CUDA_STATS
+names: the process and, for each GPU, torch.cuda.memory_stats(). Peaks are of the whole process, because no program resets them."""
 
 import json
 import os

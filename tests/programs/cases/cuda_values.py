@@ -1,4 +1,4 @@
-"""Programs on a simulated GPU that go by values, one case by its name: what it prints is JSON."""
+"""Programs on a simulated GPU that depend on values, one case by its name. Each prints JSON."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def case(function):
 
 @case
 def small():
-    """Operators on small tensors: name -> what they made. The same is asked of the CPU."""
+    """Operators on small tensors: name -> result. The test compares with the CPU's results."""
     a = torch.arange(10, device=D)
     b = a.float() * 2 + 1
     c = torch.zeros(5, device=D)
@@ -58,7 +58,7 @@ def small():
 
 @case
 def unknown():
-    """What comes of a large tensor: it reads as zero, and what is computed of that is finite."""
+    """Reads of a large tensor give zero, and results computed from it are finite."""
     total = torch.ones(1 << 20, device=D).sum()
     return {"sum": total.item(), "finite": bool(torch.isfinite(total)), "log": total.log().item(), "ratio": (1 / total).item(),
             "nan": bool((total / total).isnan()), "random": torch.rand(3, device=D).tolist()}
@@ -66,7 +66,7 @@ def unknown():
 
 @case
 def undisturbed():
-    """The generator of the CPU, and the bytes that PyTorch's allocator handed out, whatever is carried out."""
+    """The state of the CPU's generator and the allocator's bytes do not depend on executed operators."""
     torch.manual_seed(1)
     before = torch.get_rng_state()
     net = [torch.ones(64, 64, device=D, requires_grad=True) for _ in range(3)]
@@ -193,4 +193,4 @@ def places():
 
 if __name__ == "__main__":
     print(json.dumps({name: CASES[name]() for name in sys.argv[1:]}), flush=True)
-    os._exit(0)  # threads of NCCL's process group wait for ranks that are not there
+    os._exit(0)  # threads of NCCL's process group wait for ranks that do not exist

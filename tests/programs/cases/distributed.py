@@ -16,7 +16,7 @@ WORLD, STEPS, BATCH, WIDTH = 2, 3, 64, 256
 
 
 class Gated(nn.Module):
-    """A product with a parameter: its gradient asks for what a cheap operator makes again of the parameter."""
+    """A product with a parameter. Its gradient needs a tensor that a cheap operator recomputes from the parameter."""
 
     def __init__(self):
         super().__init__()

@@ -63,7 +63,7 @@ def grows():
 
 
 def leaves():
-    """Something that would run on: in a session of its own, as torchrun starts its workers."""
+    """A process that would run on: in another session, as torchrun starts its workers."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
     with open(args.leave, "w", encoding="utf-8") as file:
         file.write(f"{os.getpid()} {child.pid}")

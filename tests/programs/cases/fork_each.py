@@ -1,5 +1,5 @@
-"""Runs programs one after another, each in a child of its own, so that PyTorch is imported once for all of them: nothing is
-recorded of a process before its first operator. Prints a line of JSON for each: its pid and its exit code.
+"""Runs programs one after another, each in a child process, so that PyTorch is imported once for all of them: recording
+of a process begins with its first operator. Prints a line of JSON for each: its pid and its exit code.
 
     fork_each.py '[[FILE, ARGUMENT...], ...]'
 """
@@ -33,7 +33,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     chosen = child_to_run()
     if chosen is not None:
-        # What the program prints is not what the parent says.
+        # The program's output must not mix with the parent's output.
         os.dup2(2, 1)
         sys.argv = chosen
         sys.path[0] = os.path.dirname(chosen[0])

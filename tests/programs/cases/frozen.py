@@ -1,4 +1,4 @@
-"""A trained convolution before frozen ones, whose inputs nobody needs: they are kept for the backward all the same.
+"""A trained convolution before frozen ones. No gradient needs the inputs of the frozen ones, but autograd saves them.
 
     python frozen.py LAYERS [STEPS]
 """

@@ -1,4 +1,4 @@
-"""A small program for CI: what `tapelens check` is tried on. The first argument is its device."""
+"""A small program for tests of `tapelens check`. The first argument is its device."""
 
 import sys
 

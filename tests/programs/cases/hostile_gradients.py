@@ -1,8 +1,8 @@
 """Gradients taken in ways that a rewrite could get wrong: hostile_gradients.py [NAME...]
 
-Each program runs several times, for Tapelens compares in the first step and decides then, and prints one JSON line: its name, and
-for each round a digest of what it returned, or the text of the error that it raised. The lines are the same with whatever runs
-the program. It knows nothing of Tapelens."""
+Each program runs several times, because Tapelens compares in the first step and decides then. It prints one JSON line:
+its name, and for each round a digest of the result, or the text of the raised error. The lines are the same with and
+without Tapelens, which the program does not use."""
 
 import contextlib
 import copy
@@ -82,7 +82,7 @@ def text_of(error):
 
 
 def cheap(w):
-    """What is saved here can be made again from w: the operators are cheap, and so are those whose results they read."""
+    """The saves can be recomputed from w: the operators are cheap, and so are the operators of their inputs."""
     x = torch.relu(w @ w)
     y = x * 2
     return x, y, (y * y).sum()
@@ -424,7 +424,7 @@ def data_of_a_leaf_is_replaced_and_the_old_one_is_written(change):
 
 
 def alias_by_set(when):
-    """set_alias.py: the same storage, with a version counter of its own."""
+    """set_alias.py: the same storage with a separate version counter."""
     def run(change):
         w = square()
         x, y, loss = cheap(w)
@@ -533,7 +533,7 @@ def written_by(take, order, target):
     return run
 
 
-# PyTorch before 2.15 tells nobody of these (docs/rewrites.md).
+# PyTorch before 2.15 has no notification of these (docs/rewrites.md).
 UNTOLD = {by_address, by_frombuffer, by_memmove} if torch.__version__ < "2.15" else set()
 for take in (by_dlpack, by_numpy, by_asarray, by_numpys_dlpack, by_address, by_frombuffer, by_storage, by_typed_storage, by_set, by_memmove,
              by_ctypes_of_numpy, by_shared_memory):
@@ -856,7 +856,7 @@ def accumulated_without_zeroing():
     return answers + gradients(model)
 
 
-# ---- checkpoints and hooks on what is saved
+# ---- checkpoints and hooks on saves
 
 @case
 def checkpoints_inside_of_checkpoints():
@@ -1417,7 +1417,7 @@ def modes_see_the_operators_of_the_program_alone():
     del x, y
     with Counts() as counts:
         loss.backward()
-    # PyTorch detaches what a saved-tensor hook gives back: docs/rewrites.md says so.
+    # PyTorch detaches the result of a saved-tensor hook: docs/rewrites.md has this limit.
     return [w.grad, " ".join(name for name in counts.seen if name != "aten.detach.default")]
 
 
@@ -1886,7 +1886,7 @@ def a_very_deep_graph_is_dropped():
 
 @case
 def a_very_long_loop_without_gradients():
-    """chain_crash.py, deep_state.py: what is written very often, then goes."""
+    """chain_crash.py, deep_state.py: a tensor is written very often, then freed."""
     state, w = torch.ones(4, 4), leaf(4, 4)
     with torch.no_grad():
         for _ in range(30_000):

@@ -1,5 +1,5 @@
-"""Trainings for late-gradient: late_gradients.py FUNCTION. What they compute goes to standard output, how many gradients
-were there after each backward to standard error."""
+"""Trainings for late-gradient: late_gradients.py FUNCTION. They print results to standard output, and the number of
+live gradients after each backward to standard error."""
 import hashlib
 import sys
 
@@ -296,7 +296,7 @@ def lbfgs():
 
 
 def parameter_saved_elsewhere():
-    """What is left of the backward reads the weight after its gradient is there: it was saved without a graph."""
+    """The rest of the backward reads the weight after its gradient exists: it was saved without a graph."""
     model = make()
     weight = model[3].weight
     optimizer = sgd(model)
@@ -338,7 +338,7 @@ def autocast_around_the_backward():
 
 
 def accumulated_later():
-    """Nobody can know: the fourth step is made of two backwards."""
+    """Unpredictable: the fourth step consists of two backwards."""
     model = make()
     optimizer = sgd(model)
     train(optimizer, model, steps=3)
@@ -349,7 +349,7 @@ def accumulated_later():
 
 
 def another_optimizer_later():
-    """Nobody can know, either, while the first one is still there."""
+    """Unpredictable as well, while the first optimizer still exists."""
     model = make()
     first = sgd(model)
     train(first, model, steps=3)

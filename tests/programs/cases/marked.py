@@ -26,7 +26,7 @@ def evaluate(net, count):
 def main():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256))
-    evaluate(net, 16384)  # the largest of all: what --marked and start() leave out
+    evaluate(net, 16384)  # the largest of all, left out by --marked and start()
     tapelens.start() if HOW == "window" else None
     total = 0.0
     for number in range(STEPS):

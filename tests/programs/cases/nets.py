@@ -60,7 +60,7 @@ def transformer(model, config, *, labels="labels", length=16, **options):
 
 
 def total(output):
-    """A scalar from whatever a net returns: a tensor, or a tuple with auxiliary heads."""
+    """A scalar from the output of any net: a tensor, or a tuple with auxiliary heads."""
     if isinstance(output, torch.Tensor):
         return output.square().mean()
     return sum(part.square().mean() for part in output if isinstance(part, torch.Tensor))

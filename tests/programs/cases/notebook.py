@@ -1,4 +1,4 @@
-"""What a notebook does with %%tapelens, in IPython's own shell: notebook.py."""
+"""Cells of a notebook with %%tapelens, run in IPython's own shell: notebook.py."""
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output

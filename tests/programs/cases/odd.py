@@ -1,6 +1,6 @@
-"""Programs that do unusual things to their own process while they train. Each runs in a child of its own (PyTorch is
-imported once, and nothing is recorded of a process before its first operator), in a folder of its own, with its output
-in files there. Prints a line of JSON for each: its name, its pid and its status.
+"""Programs that do unusual things to their own process while they train. Each runs in a child process (PyTorch is
+imported once, and recording begins with the first operator), in a separate folder that also gets its output files.
+Prints a line of JSON for each: its name, its pid and its status.
 
     odd.py FOLDER [NAME...]
 """
@@ -53,7 +53,7 @@ def many(operators=A_CHUNK):
 
 
 def own_files(count, name="own"):
-    """Opened one after another, so that they get whatever numbers are free."""
+    """Opened one after another, so that they get the free numbers."""
     files = []
     for number in range(count):
         file = os.open(f"{name}{number}", os.O_RDWR | os.O_CREAT, 0o600)

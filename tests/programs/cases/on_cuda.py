@@ -1,4 +1,4 @@
-"""Training on CUDA, one case by its name: what it prints is JSON, mostly PyTorch's own counts of its allocator."""
+"""Training on CUDA, one case by its name. Each prints JSON, mostly PyTorch's own counts of its allocator."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def card():
 
 @case
 def products():
-    """Three ways of the same product, and what each leaves allocated."""
+    """The same product in three forms, and the bytes that each leaves allocated."""
     x = torch.empty(8192, 512).requires_grad_().cuda()
     w = torch.empty(8, 64, 64).cuda()
     out = torch.matmul(x.view(8192, 8, 1, 64), w)
@@ -83,7 +83,7 @@ def segments():
 
 @case
 def values():
-    """What stays of small tensors, and what a new one holds."""
+    """Values that remain of small tensors, and values of a new one."""
     small = torch.arange(16384, dtype=torch.float32)
     pinned = torch.arange(100, pin_memory=True)
     dirty = torch.tensor([1.0, 2.0, 3.0]).cuda()
@@ -158,10 +158,10 @@ def devices():
 
 @case
 def shared():
-    """What another process may not have: CUDA's own error."""
+    """CUDA's own error for memory that another process cannot open."""
     try:
         torch.ones(4, device="cuda").untyped_storage()._share_cuda_()
-    except RuntimeError as error:  # of the runtime, or of the driver
+    except RuntimeError as error:  # raised by the runtime or the driver
         return str(error).splitlines()[0]
     return None
 
@@ -192,7 +192,7 @@ def networks():
 
 @case
 def attention():
-    """The peak of each implementation: what it adds to its inputs is what distinguishes them."""
+    """The peak of each implementation: they differ by the memory beyond their inputs."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     peaks = {}
     for name in ("FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "MATH"):
@@ -275,4 +275,4 @@ def compiled():
 
 if __name__ == "__main__":
     print(json.dumps({name: CASES[name]() for name in sys.argv[1:]}), flush=True)
-    os._exit(0)  # threads of NCCL's process group wait for ranks that are not there
+    os._exit(0)  # threads of NCCL's process group wait for ranks that do not exist

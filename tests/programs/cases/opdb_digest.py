@@ -32,7 +32,7 @@ def masks(count):
 
 
 def gradients(op, sample, wanted):
-    """What the backward of one sample gives; a string if it raises."""
+    """The gradients of one sample; a string if the backward raises."""
     torch.manual_seed(0)
     leaves, taken = [], iter(wanted)
 
@@ -54,7 +54,7 @@ def gradients(op, sample, wanted):
         outs = [t for t in tree_flatten(out)[0] if isinstance(t, torch.Tensor) and t.requires_grad]
         if not outs:
             return "no gradient", None
-        outs, out = [t * 1 for t in outs], None  # nobody but the graph has the results
+        outs, out = [t * 1 for t in outs], None  # only the graph holds the results
         generator = torch.Generator().manual_seed(1)
         seeds = [torch.randn(t.shape, generator=generator).to(t.dtype) for t in outs]
         first = torch.autograd.grad(outs, leaves, seeds, create_graph=True, allow_unused=True)

@@ -27,11 +27,11 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_flatten, tree_map
 
 warnings.simplefilter("ignore")
-SAMPLED_RUNS = 14  # of an operator
-# All samples have the kinds that were there before; what is changed in between is tried with so many.
+SAMPLED_RUNS = 14  # samples per operator
+# All samples run with the earlier kinds. This many also run with changes between forward and backward.
 CHANGED_SAMPLES = 4
 KINDS = ["plain", "chained", "in_place", "nan", "twice", "retained", "double"]
-# These take memory that is not initialized, have no gradients of their own, or print addresses.
+# These use uninitialized memory, have no gradients, or print addresses.
 LEFT_OUT = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_"}
 
 # PyTorch's own kernels read outside of their tensors where the grid is not finite.
@@ -155,7 +155,7 @@ class Graph:
     def release(self):
         self.given.clear()
         self.out.clear()
-        torch.zeros(1)  # whatever happens when an operator begins has happened
+        torch.zeros(1)  # runs the work that is deferred to the next operator
 
     def seeds(self):
         generator = torch.Generator().manual_seed(1)
@@ -174,7 +174,7 @@ def attempt(function):
     """A digest, or the text of the error."""
     try:
         return function()
-    except Exception as error:  # whichever an operator raises
+    except Exception as error:  # an operator may raise any exception
         return text_of(error)
 
 
@@ -187,7 +187,7 @@ def changed(op, sample, subset, kind):
         if not graph.finals:
             return "no gradient"
         answers.append(graph.values)
-        # Once each: what is written twice proves no more, and an input may be the result.
+        # Once each: a second write proves no more, and an input may be the result.
         own = {id(t): t for t in {"leaf": graph.leaves, "input": graph.given, "output": graph.out}[target]}.values()
         if change:
             writes = [attempt(lambda t=t: WRITERS[writer](t)) for t in own]
@@ -251,7 +251,7 @@ def samples_of(op, dtype, number):
 
 
 def cases(op, number, everything, seed):
-    """Of one operator: type, number of the sample, sample, subset, kind."""
+    """The cases of one operator: type, number of the sample, sample, subset, kind."""
     pick = random.Random(f"{seed} {op.formatted_name}")
     for dtype in dtypes(op, everything):
         taken = samples_of(op, dtype, number)

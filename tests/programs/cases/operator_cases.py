@@ -1,4 +1,4 @@
-"""What operators give that a rewrite may replace: results, gradients, and all that a program could see of them.
+"""Results of operators that a rewrite may replace: values, gradients, and all that a program could see of them.
 
     operator_cases.py FUNCTION FILE    runs one and saves a dictionary, to be compared with that of another run
 """
@@ -147,7 +147,7 @@ def concats():
 
 
 def writes(join):
-    """Who writes into one of both must not be seen in the other."""
+    """A write into one of both must not be visible in the other."""
     results = {}
 
     def kept(name, *tensors):
@@ -221,7 +221,7 @@ class Mode(torch.utils._python_dispatch.TorchDispatchMode):
 
 
 class Wrapped(torch.Tensor):
-    """A subclass whose operators are told."""
+    """A subclass that sees each of its operators."""
     names = []
 
     @staticmethod

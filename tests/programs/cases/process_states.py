@@ -1,6 +1,6 @@
 """Processes in odd states that train: process_states.py NAME, in a folder that may be written. It knows nothing of Tapelens.
 
-Each prints what it computes. Output, exit code and files are the same with whatever runs the program."""
+Each prints its results. Output, exit code and files are the same with and without Tapelens."""
 
 import atexit
 import contextlib

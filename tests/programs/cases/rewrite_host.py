@@ -55,7 +55,7 @@ def freed_for_good():
         print(loss.item().hex(), digest(weight.grad, x.grad, weight))
 
 
-# Before 2.15 LibTorch moves what is shared when its address is asked for, and no one else can step in: docs/rewrites.md.
+# Before 2.15, LibTorch moves shared memory on a request for its address, without a hook: docs/rewrites.md.
 WRITES = [lambda w: w.add_(1)]
 if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15):
     WRITES.append(lambda w: ctypes.memset(w.data_ptr(), 0, 4))
@@ -98,7 +98,7 @@ def collectives():
 
 
 def shared():
-    """With a process of its own that writes it: what is read in the backward is what a bare program reads."""
+    """Another process writes the parameter: the backward reads the same values as in a bare program."""
     weight = torch.nn.Parameter(torch.randn(SIDE, SIDE).share_memory_())
     x = torch.randn(SIDE, SIDE, requires_grad=True)
     for _ in range(2):

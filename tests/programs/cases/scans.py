@@ -57,7 +57,7 @@ def product():
 
 
 def changed_before_the_backward():
-    """What the backward reads is the weight as it was."""
+    """The backward reads the weight before the change."""
     weight = weight_of(WIDTH, WIDTH)
 
     def body(carry, x):
@@ -130,7 +130,7 @@ def bias():
 
 
 def of_another_pytorch():
-    """A policy that nobody knows yet."""
+    """A policy that does not exist yet."""
     module = sys.modules["torch._higher_order_ops.scan"]
     policies = {policy.name: policy.value for policy in module.ScanForwardIntermediatesHandlingPolicy}
     module.ScanForwardIntermediatesHandlingPolicy = enum.Enum("Policies", {**policies, "RECOMPUTE": 4})

@@ -1,5 +1,5 @@
-"""trainings.py NAME: a net of torchvision, timm or transformers, trained for three steps and evaluated once, in the way
-that its documentation shows: nothing in here is for nothing."""
+"""trainings.py NAME: a net of torchvision, timm or transformers, trained for three steps and evaluated once, as its
+documentation shows. Every statement here has a purpose."""
 
 import sys
 

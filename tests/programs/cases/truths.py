@@ -1,5 +1,5 @@
-"""truths.py CASE: programs where it is known who holds each tensor at the peak. Every tensor has a size of its own,
-so that the tests find it by its bytes; `spike` makes the peak fall where the case wants it."""
+"""truths.py CASE: programs with a known holder of each tensor at the peak. Every tensor has a different size, so that
+the tests find it by its bytes; `spike` sets the time of the peak."""
 
 import sys
 
@@ -34,7 +34,7 @@ def kept_and_saved():
 
 
 def saved_only():
-    """Intermediate results that nobody but a node refers to."""
+    """Intermediate results with no reference except in a node."""
     w = torch.ones(1021, 32, requires_grad=True)
     loss = w.exp().sin().cos().sum()
     spike()
@@ -86,7 +86,7 @@ class Spiky(torch.autograd.Function):
 
 
 def branches():
-    """Two branches from one result; of all this the caller keeps the loss alone."""
+    """Two branches from one result. The caller keeps only the loss."""
     w = torch.ones(1061, 8, requires_grad=True)
     x = w * 1
     waits = x.exp().tan()
@@ -186,13 +186,13 @@ def nested_state():
     optimizer = Factors([w])
     for _ in range(3):
         (w * 2).sum().backward()
-        optimizer.step()  # makes them anew
+        optimizer.step()  # creates the factors again
     spike()
     return optimizer
 
 
 def closure(at):
-    """The peak is inside a step of an optimizer, in the forward or after the backward of what it calls."""
+    """The peak is inside a step of an optimizer, in the forward or after the backward of its closure."""
     def run():
         net = Mlp()
         optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
@@ -226,7 +226,7 @@ def raises():
 
 
 def hooked():
-    """What hooks of the program make in a backward: on a tensor, on a node, after a gradient was accumulated."""
+    """Tensors that the program's hooks make in a backward: on a tensor, on a node, after a gradient was accumulated."""
     w, x, made = torch.ones(32, 32, requires_grad=True), torch.ones(5, 32, requires_grad=True), []
 
     def step(parameter):

@@ -1,4 +1,4 @@
-"""Tensors that variables have in different ways, each of a size of its own; prints them by what is to be said of them."""
+"""Tensors that variables hold in different ways, each with a different size. Prints them by their expected description."""
 
 import gc
 import signal
@@ -46,7 +46,7 @@ def endless():
 
 
 class Watched:
-    """Nobody but the program asks for this."""
+    """Only the program may read its attributes."""
 
     asked = 0
 
@@ -112,7 +112,7 @@ def interrupted(steps):
 
 
 def without_an_optimizer(steps, looks):
-    """Steps of its own, in which PyTorch knows of no optimizer; a handler of signals raises while variables are looked for."""
+    """Custom steps without an optimizer that PyTorch knows. A signal handler raises while Tapelens searches the variables."""
     raised = caught = 0
 
     def handler(number, frame):

@@ -1,5 +1,5 @@
-"""verified_together.py threads|tasks|processes [tanh]: two small models of one kind are trained at once, each with data of its own;
-which of them comes first is chance. Prints the losses of each."""
+"""verified_together.py threads|tasks|processes [tanh]: two small models of one kind train at once on different data, in
+random order. Prints the losses of each."""
 
 import asyncio
 import multiprocessing
@@ -26,7 +26,7 @@ def build(seed):
 
 def step(net, optimizer, generator):
     out = net(torch.randn(32, 64, generator=generator))
-    if TANH:  # whose result nothing but its own node saves
+    if TANH:  # only its node saves the result
         out = out.sum(1)
     loss = out.square().mean()
     optimizer.zero_grad()

@@ -1,5 +1,5 @@
-"""wrapped.py CASE: programs of today whose tensors are more than they seem (sharded, nested, packed, bucketed, kept by
-checkpointing). What the parameters of a rank are in bytes, by name, and how DTensors are spread, is written to $TRUTH.RANK, if set."""
+"""wrapped.py CASE: programs whose tensors wrap others (sharded, nested, packed, bucketed, kept by checkpointing). The
+bytes of each parameter of a rank, by name, and the placements of DTensors go to $TRUTH.RANK, if set."""
 
 import functools
 import json
@@ -62,7 +62,7 @@ def stack():
 
 
 class Called(nn.Sequential):
-    """The same, whose blocks are called in a way of their own."""
+    """The same, with a custom call of its blocks."""
 
     def __init__(self, call):
         super().__init__(*stack())
@@ -154,7 +154,7 @@ def save_on_cpu():
 
 
 def offloaded():
-    """Hooks that keep what they pack in a table of their own, as libraries that offload do."""
+    """Hooks that keep packed tensors in a private table, as offloading libraries do."""
     net, table = stack(), {}
 
     def pack(tensor):

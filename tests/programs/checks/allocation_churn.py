@@ -43,7 +43,7 @@ def two_sizes():
 # Gradients of the state, and of the weight.
 @positive(bytes=4 * 256 * 512 + 4 * 512 * 512, severity="info")
 def recurrent_backward():
-    """A small cell, many times: what backward allocates for it."""
+    """A small cell, many times: the allocations of its backward."""
     torch.manual_seed(0)
     weight = nn.Parameter(torch.randn(512, 512) / 32)
     optimizer = torch.optim.SGD([weight], lr=0.1)

@@ -1,4 +1,4 @@
-"""What a program of this folder says of itself: which finding `tapelens advise` must have of it, or that it has none.
+"""A program of this folder declares the finding that `tapelens advise` must report for it, or that it must report none.
 
     python FILE FUNCTION    runs one; the file ends with main()
 """
@@ -18,7 +18,7 @@ def positive(*, bytes, fixed=None, exit_code=0, **properties):  # pylint: disabl
 
 
 def negative(function=None, *, exit_code=0):
-    """No finding of the file's check. `exit_code`: of a program that does not end by itself: 137 if it is killed."""
+    """No finding of the file's check. `exit_code` is for programs that do not exit by themselves: 137 if killed."""
     decorate = mark({"kind": "negative", "properties": {}, "fixed": None, "exit_code": exit_code})
     return decorate if function is None else decorate(function)
 

@@ -12,7 +12,7 @@ SAVED = 4 * WIDTH * BATCH  # bytes of one activation of a block's own width
 
 
 class Block(nn.Module):
-    """Widens, and narrows again: what is saved within is four times what goes in."""
+    """Widens, and narrows again: the saves inside are four times as large as the input."""
 
     def __init__(self):
         super().__init__()
@@ -92,7 +92,7 @@ def gated_fixed():
     train(Gated, checkpointed=True)
 
 
-# What the norm makes and its two statistics, both halves of `up`, sigmoid's result and the product.
+# The norm's result and its two statistics, both halves of `up`, sigmoid's result and the product.
 @positive(bytes=BLOCKS * (5 * SAVED + 2 * 4 * BATCH), severity="info", fixed="gated_fixed")
 def gated():
     train(Gated)
@@ -105,7 +105,7 @@ def checkpointed():
 
 @negative
 def called_once():
-    """What one call frees it needs again, all at once."""
+    """One call needs all the freed tensors again at once."""
     torch.manual_seed(0)
     model = nn.Sequential(Block(), nn.Linear(WIDTH, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

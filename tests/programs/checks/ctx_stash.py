@@ -20,7 +20,7 @@ class Masked(torch.autograd.Function):
 
 
 class Saving(torch.autograd.Function):
-    """What it has on ctx is saved as well; the rest is no tensor, or small."""
+    """The tensors on ctx are saved as well; the other attributes are small or not tensors."""
 
     @staticmethod
     def forward(ctx, x):

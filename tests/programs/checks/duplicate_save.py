@@ -161,7 +161,7 @@ def scan_over_matrices(matrices, carry, inputs):
 
 @negative
 def scan_over_an_input():
-    """What is scanned over is not stacked again: scan sees that it has it already."""
+    """The scanned tensor is not stacked again: scan detects that it already has it."""
     recurrence(scan_over_matrices)
 
 
@@ -197,7 +197,7 @@ def loop_with_the_same_weight():
 
 @negative
 def activation_in_place_between_two_layers():
-    """What the in-place operator copies for its gradient is the tensor before it was written."""
+    """The in-place operator copies its input, as it was before the write, for its gradient."""
     torch.manual_seed(0)
     first, second = nn.Conv1d(64, 64, 3), nn.Conv1d(64, 64, 3)
     x = torch.randn(16, 64, 256)

@@ -147,7 +147,7 @@ def trained_only():
 
 @negative
 def gradient_of_a_part():
-    """backward(inputs=...) goes no further than it must; what it passes by is no graph without a backward."""
+    """backward(inputs=...) goes no further than it must. The graph outside of that path is not one without a backward."""
     model, optimizer = make()
     for _ in range(2):
         inputs, labels = batch()
@@ -158,7 +158,7 @@ def gradient_of_a_part():
 
 @negative(exit_code=137)
 def stopped_between_forward_and_backward():
-    """Killed: what would have come is not known."""
+    """Killed: the program's next actions are unknown."""
     import os
     import signal
     model, optimizer = make()

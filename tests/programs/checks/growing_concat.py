@@ -10,7 +10,7 @@ PARTS, ROWS, WIDTH = 8, 256, 256
 
 
 def outputs(join):
-    """A network is evaluated batch by batch, and what it says is collected."""
+    """A network is evaluated batch by batch, and the outputs are collected."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, WIDTH), nn.Tanh())
     with torch.no_grad():
@@ -101,7 +101,7 @@ def dense_block():
 
 @negative
 def two_concatenations():
-    """A skip connection, and what it skipped from."""
+    """A skip connection, and its source."""
     torch.manual_seed(0)
     first, second = nn.Conv2d(16, 8, 3, padding=1), nn.Conv2d(24, 8, 3, padding=1)
     x = torch.randn(8, 8, 32, 32)

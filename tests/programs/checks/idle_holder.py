@@ -1,4 +1,4 @@
-"""Tensors that the program holds for nothing, and ones that it needs again."""
+"""Tensors that the program keeps without using them, and tensors that it needs again."""
 
 import torch
 import torch.distributed as dist
@@ -58,7 +58,7 @@ def samples_fixed():
     samples(lambda rows: float(rows.mean()))
 
 
-# Each of them is too small to matter. The last one is not there any more at the peak of the others.
+# Each of them is too small to matter. The last one is already freed at the peak of the others.
 @positive(bytes=59 * 4 * 8 * CLASSES, severity="warning", fixed="samples_fixed")
 def samples_of_outputs():
     samples(lambda rows: rows.clone())

@@ -41,7 +41,7 @@ def fused(query, key, value):
 
 
 def mixture(query, key, value):
-    """No attention: what is normalised are weights of the values' own, not products with keys."""
+    """Not attention: softmax normalises the values' own weights, not products with keys."""
     return torch.sin(query @ torch.ones(query.shape[-1], key.shape[-2])).softmax(-1) @ value
 
 

@@ -13,7 +13,7 @@ def directly(function, *inputs):
 
 
 def again(function, *inputs):
-    """What the function saves is recomputed in the backward."""
+    """The backward recomputes the function's saves."""
     return checkpoint(function, *inputs, use_reentrant=False)
 
 
@@ -107,7 +107,7 @@ def fixed_convolutions():
     convolutions(again)
 
 
-# ReLU of a batch normalisation, two operators from what the normalisation keeps.
+# ReLU of a batch normalisation, two operators after the normalisation's saves.
 @positive(bytes=4 * 1048576, occurrences=8, severity="info", fixed="fixed_convolutions")
 def relu_of_batch_norm():
     convolutions(directly)

@@ -8,7 +8,7 @@ from cases import main, negative, positive
 
 WIDTH, BATCH = 256, 1024
 SAVED = 4 * WIDTH * BATCH  # bytes of one activation
-LOSS = 4 * BATCH * 10 + 4  # what cross_entropy saves of its own
+LOSS = 4 * BATCH * 10 + 4  # saves of cross_entropy
 
 
 def make():
@@ -77,7 +77,7 @@ def two_losses_fixed():
     episode(each)
 
 
-# Two are told, but nobody is blamed.
+# Two graphs in the finding, but without a cause.
 @positive(bytes=4 * SAVED + LOSS, severity="info", fixed="two_losses_fixed")
 def two_losses():
     def together(model, batches):
@@ -93,7 +93,7 @@ def backward_for_each():
 
 @negative
 def siamese():
-    """Two graphs that meet in the loss, which is no sum of two."""
+    """Two graphs that meet in the loss, which is not a sum of two losses."""
     def together(model, batches):
         one, other = model(batches[0][0]), model(batches[1][0])
         F.cosine_embedding_loss(one, other, torch.ones(BATCH)).backward()

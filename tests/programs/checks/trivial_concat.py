@@ -1,4 +1,4 @@
-"""trivial-concat: concatenations of one tensor, clones that nobody changes."""
+"""trivial-concat: concatenations of one tensor, unchanged clones."""
 
 import torch
 from torch import nn
@@ -87,8 +87,8 @@ def fixed_jacobian():
     jacobian_of_weight(only_if_several)
 
 
-# 8 x 256 x 576 floats; AlexNet's own layer, 4096 x 9216, is 1.125 GiB. What its author never knew: the peak does not
-# move, since the backward that makes the one chunk needs more than the chunk and its copy.
+# 8 x 256 x 576 floats; AlexNet's own layer, 4096 x 9216, is 1.125 GiB. The fix does not lower the peak: the backward
+# that makes the one chunk needs more than the chunk and its copy.
 @positive(bytes=4718592, occurrences=1, severity="info", fixed="fixed_jacobian")
 def jacobian_in_one_chunk():
     jacobian_of_weight(torch.cat)
@@ -124,7 +124,7 @@ def clone_that_is_changed():
 
 @negative
 def weights_kept_for_later():
-    """A snapshot before the last step: what changes the weights may come after the end of the recording."""
+    """A snapshot before the last step: the weights may change after the end of the recording."""
     torch.manual_seed(0)
     model, x = nn.Linear(512, 1024), torch.randn(64, 512)
     trained(lambda: model(x).square().mean(), model.parameters())

@@ -1,4 +1,4 @@
-"""unneeded-save: fields that autograd saves for gradients that nobody wants."""
+"""unneeded-save: fields that autograd saves for gradients that the program never requests."""
 
 import torch
 from torch import nn
@@ -75,7 +75,7 @@ def convolution_with_a_trained_bias():
 
 
 def normalised(mode):
-    """A batch normalisation with frozen weights, behind a layer that is trained. What tells is an attribute of its node."""
+    """A batch normalisation with frozen weights, behind a trained layer. An attribute of its node shows the mode."""
     torch.manual_seed(0)
     first, norm = nn.Conv2d(3, 16, 3, padding=1), frozen(nn.BatchNorm2d(16))
     norm.train(mode)

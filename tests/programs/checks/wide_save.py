@@ -90,7 +90,7 @@ def fixed_relu():
     frozen(BitRelu.apply)
 
 
-# Six results of 2 MiB, a 32nd of which would do. The last is kept by the loss's square as well.
+# Six results of 2 MiB, where a 32nd is enough. The loss's square keeps the last one as well.
 @positive(bytes=5 * (2097152 - 65536), occurrences=10, severity="info", fixed="fixed_relu")
 def relu_of_frozen_layers():
     frozen(F.relu)

@@ -1,4 +1,4 @@
-"""Mixed precision and a schedule with accelerate; validated with what was gathered."""
+"""Mixed precision and a schedule with accelerate; validated on gathered outputs."""
 import torch
 from accelerate import Accelerator
 from torch import nn

@@ -1,4 +1,4 @@
-"""A vision transformer with what timm has for its training: optimizer, schedule, mixup, soft targets."""
+"""A vision transformer with timm's tools for its training: optimizer, schedule, mixup, soft targets."""
 import timm
 import torch
 from timm.data import Mixup

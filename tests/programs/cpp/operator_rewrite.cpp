@@ -1,4 +1,4 @@
-// A rewrite of an operator as a third party writes one: square as a product, where the program is asked to have it.
+// A rewrite of an operator as a third party writes one: computes square as a product, if the program enables it.
 #include <ATen/ATen.h>
 
 #include "profiler/rewrite/operators.h"

@@ -81,7 +81,7 @@ address outside_create(size_t bytes) {
 
 enum { RELEASE_THRESHOLD = 4, RESERVED = 5, USED = 7 }; /* cudaMemPoolAttr */
 
-void* outside_pool(int number) { /* 0: that of the device, 1: one of its own */
+void* outside_pool(int number) { /* 0: the device's pool, 1: a private pool */
   static void* own = NULL;
   void* pool = NULL;
   if (number == 0) {

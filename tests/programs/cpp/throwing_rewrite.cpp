@@ -1,5 +1,5 @@
-// A rewrite of a third party that throws wherever it is called. The program must not notice; only where its own
-// encoding cannot be decoded any more there is no tensor to go on with.
+// A third party's rewrite that throws in every call. The program must not notice. The only exception is an encoding
+// that the rewrite can no longer decode: no tensor is left to continue with.
 #include <c10/util/Exception.h>
 
 #include <stdexcept>

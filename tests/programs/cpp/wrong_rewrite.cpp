@@ -1,5 +1,5 @@
-// Rewrites of a third party that are wrong: they say that what tanh and sigmoid save can be had from nothing. verify
-// must find it, whatever they say of themselves.
+// Wrong rewrites of a third party: they claim that the saves of tanh and sigmoid need no data. verify must detect them,
+// despite their claims.
 #include <ATen/ops/zeros.h>
 
 #include "profiler/rewrite/rewrite.h"

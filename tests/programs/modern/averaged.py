@@ -1,4 +1,4 @@
-"""Averages of the weights: an exponential one each step, a stochastic one at the end, with its batch norms made anew."""
+"""Averages of the weights: an exponential one each step, a stochastic one at the end, with recomputed batch norms."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""What the programs of this folder share: the seed, how a loss is printed (with every digit), what the run ended with."""
+"""Shared by the programs of this folder: the seed, printing of a loss with every digit, the final state of the run."""
 
 import hashlib
 import os

@@ -1,6 +1,6 @@
-"""The oracle: what PyTorch's own saved-tensor hooks see in a thread, and the gradients that its optimizers step with.
-Written to FOLDER/PID.json when the process ends. Hooks of the program itself (checkpoint, save_on_cpu) hide their saves from
-the outer ones; those are counted where they are pushed."""
+"""The oracle: a thread's saves, by PyTorch's own saved-tensor hooks, and the gradients that its optimizers step with.
+Written to FOLDER/PID.json when the process ends. Hooks of the program itself (checkpoint, save_on_cpu) hide their saves
+from the outer ones; those are counted where they are pushed."""
 
 import atexit
 import json

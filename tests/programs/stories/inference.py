@@ -1,4 +1,4 @@
-"""A classifier that is asked for batch after batch, with gradients on."""
+"""A classifier that processes batch after batch, with gradients on."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-// Runs the built `tapelens`, or anything else, from a test and says what came of it.
+// Runs the built `tapelens`, or another command, from a test and returns its outcome.
 #pragma once
 
 #include <sys/types.h>
@@ -26,7 +26,7 @@ struct Setting {
 using Words = std::vector<std::string>;
 Outcome run(const Words& command, const Setting& setting = {});
 
-// A folder that is removed with the object.
+// A folder that the destructor removes.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -40,7 +40,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// Waits until `happened`, at most ten seconds; says whether it did.
+// Waits until `happened`, at most ten seconds. Returns whether it did.
 bool eventually(const std::function<bool()>& happened);
 
 void write_file(const std::filesystem::path& path, const std::string& text, bool executable = false);

@@ -1,7 +1,7 @@
-// A program that trains nothing: writes the spool of two steps as a probe would, with the rewrites of three sites that
-// its settings ask for, and checksums. Options: `--wrong N` (site N changes a gradient where it is rewritten),
-// `--crash N` (it fails there), `--random` (every run has another loss), `--exit CODE`, `--lossy` (says that it lost
-// data), `--no-steps`, `--no-losses`, `--plain` (nothing is rewritten), `--record-only` (nor can be), `--no-room` (no
+// A program without training: writes the spool of two steps like a probe, with the rewrites of three sites that its
+// settings request, and checksums. Options: `--wrong N` (site N changes a gradient where it is rewritten), `--crash N`
+// (it fails there), `--random` (every run has another loss), `--exit CODE`, `--lossy` (reports lost data),
+// `--no-steps`, `--no-losses`, `--plain` (no rewrites), `--record-only` (rewriting is impossible), `--no-room` (no
 // spool can be written), `--print TEXT`. Writes "out" and "err".
 #include <unistd.h>
 
@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
       spool.checksum(ChecksumOf::gradient_left_out, "", step, 0);
       spool.checksum(ChecksumOf::parameter_left_out, "", step, 0);
     }
-    if (given(argc, argv, "--two")) {  // of two models of one kind the one or the other came first
+    if (given(argc, argv, "--two")) {  // two models of the same kind, in either order
       const bool is_first = setting("TAPELENS_REWRITE").empty();
       const uint64_t other = is_wrong && step == 1 ? 32 : 31;
       spool.checksum(ChecksumOf::gradient, is_first ? "bias" : "bias#2", step, 30);

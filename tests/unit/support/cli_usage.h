@@ -1,4 +1,4 @@
-// How commands that run a command are tried, and how wrong usage is told.
+// Helpers for commands that run a command, and for their usage errors.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
     while (access(begun.c_str(), F_OK) != 0) usleep(1000);
     return 0;
   }
-  // What the test reads ends with the command, not with the child.
+  // The test's pipes end with the command, not with the child.
   if (how == "--linger") {
     for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(file);
   }
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   if (how == "--linger") {
     const std::string begun = std::string(argv[2]) + ".begun";
     std::fclose(std::fopen(begun.c_str(), "w"));
-    // Until the test says so, or is gone with its folder.
+    // Until the test creates the file, or has removed its folder.
     while (access(argv[2], F_OK) != 0 && access(begun.c_str(), F_OK) == 0) usleep(1000);
   }
   lane.finish();

@@ -1,6 +1,6 @@
 // Storages, saved-tensor hooks and operators without LibTorch, for the tests of profiler/versions. A storage holds one
-// number instead of bytes; what an operator makes is a hash of what it reads. A clone shares memory with its storage
-// and no write separates them: whoever does not copy before a write reads the wrong number.
+// number instead of bytes, and an operator's result is a hash of its inputs. A clone shares memory with its storage and
+// no write separates them: code that does not copy before a write reads the wrong number.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace tapelens::versions::fake {
 
-// How many of them are there: nothing may be left in the end.
+// Counts its live objects: a test must end with none.
 struct Memory {
   explicit Memory(uint64_t number) : value(number) { ++alive; }
   Memory(const Memory& other) : value(other.value) { ++alive; }
@@ -56,7 +56,7 @@ inline Memory& memory_of(const ValuesPtr& values) { return *static_cast<const Fa
 
 constexpr uint64_t hashed(uint64_t hash, uint64_t value) { return recompute::mixed(hash + 1, value) ^ (hash >> 7); }
 
-// What the host asks of the rest of the process.
+// Answers of the rest of the process to the host's questions.
 struct Rules {
   std::function<bool(uint64_t site, uint64_t bytes, uint64_t cost)> is_worth;  // empty: always
   std::function<bool()> copy_fails;                                            // empty: never
@@ -73,9 +73,9 @@ class FakeVersion final : public Version {
 
   std::vector<std::string> reasons;  // why it was not released; with its lock held
   int failures = 0;
-  std::string name;  // of the operator of the node that saved it first
+  std::string name;  // operator of the node that saved it first
   bool gives_other_bits = false;
-  bool compares = false, trusts = false;  // that operators give the same bits again
+  bool compares = false, trusts = false;  // whether operators give the same bits again
 
  private:
   bool has_values() const override { return !storage_.expired() && counter_->load() == at_; }
@@ -144,7 +144,7 @@ class FakeHook final : public Hook {
   }
   ~FakeHook() { version_->remove(*this); }
 
-  // Whether the backward gets what was saved. Throws where it gets an error.
+  // Whether the backward gets the saved value. Throws if the backward would get an error.
   bool is_right() const {
     {
       const std::lock_guard guard(version_->lock());
@@ -184,7 +184,7 @@ class FakeHook final : public Hook {
   const uint64_t saved_;
 };
 
-// A call of the operator with this number; what it reads besides versions are numbers in memory of the program's.
+// A call of the operator with this number. Its other inputs are numbers in the program's memory.
 class FakeCall final : public Rematerialization {
  public:
   FakeCall(recompute::Cheap op, bool is_in_place) : op_(op), is_in_place_(is_in_place) {}
@@ -228,7 +228,7 @@ class FakeCall final : public Rematerialization {
   }
   uint64_t bytes = 1 << 20;  // of its result
 
-  // What it makes of what the versions hold now, as the program runs it.
+  // The result for the current values of the versions, computed as the program does.
   uint64_t first_result(const std::vector<StoragePtr>& storages) const {
     std::vector<Input> inputs;
     for (const StoragePtr& storage : storages) inputs.push_back({values_of(storage->memory, 0, true)});

@@ -1,4 +1,4 @@
-// Texts that anyone can read in tests/golden. TAPELENS_UPDATE_GOLDEN=1 writes them anew.
+// Readable texts in tests/golden. TAPELENS_UPDATE_GOLDEN=1 rewrites them.
 #pragma once
 
 #include <gtest/gtest.h>

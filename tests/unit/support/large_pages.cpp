@@ -1,5 +1,5 @@
-// Linked into a program, gives it a kernel with pages of 64 KiB, as there are for aarch64: what does not begin at a
-// page cannot be mapped or unmapped, and what is mapped takes whole pages.
+// Linked into a program, simulates a kernel with pages of 64 KiB, as on aarch64. Mappings must begin at a page, and
+// they occupy whole pages.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,4 @@
-// Reads the pickles that an export writes, for the tests: into JSON, opcode by opcode, knowing nothing of who wrote
-// them.
+// Reads the pickles of an export into JSON, for the tests, opcode by opcode and without knowledge of the exporter.
 #pragma once
 
 #include <cstdint>

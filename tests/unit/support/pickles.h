@@ -1,4 +1,4 @@
-// Pickles made up opcode by opcode, in protocol 4: pickled(dict({{"a", number(1)}, {"b", list({text("x")})}})).
+// Makes pickles opcode by opcode, in protocol 4: pickled(dict({{"a", number(1)}, {"b", list({text("x")})}})).
 #pragma once
 
 #include <cstdint>

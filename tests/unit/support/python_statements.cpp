@@ -1,5 +1,6 @@
-// Prints what PythonSource makes of Python files, for comparing it with Python's own tokenize (python_statements.py):
-// for each file its name, or "refused" and its name, and for each statement its tokens as LINE:KIND:BYTES.
+// Prints the statements that PythonSource finds in Python files, to compare with Python's own tokenize
+// (python_statements.py): for each file its name, or "refused" and its name, and for each statement its tokens as
+// LINE:KIND:BYTES.
 #include <cstdio>
 #include <fstream>
 #include <iterator>

@@ -1,6 +1,6 @@
 """Compares PythonSource with Python's own tokenize: python_statements.py PROGRAM [FILES OR FOLDERS...]
 
-If none is given: the modules of the standard library that are no packages. Files that Python itself cannot compile are
+If none is given: the modules of the standard library that are not packages. Files that Python itself cannot compile are
 left out. Exit code 1 if one of the others reads differently.
 """
 
@@ -18,7 +18,7 @@ FSTRING_END = {getattr(tokenize, name, None) for name in ("FSTRING_END", "TSTRIN
 
 
 def expected(text: str) -> list[str]:
-    """The statements of a file, as the program prints them."""
+    """The statements of a file in the format of the program."""
     lines = text.split("\n")
     statements, tokens, strings = [], [], []
 

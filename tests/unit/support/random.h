@@ -1,4 +1,4 @@
-// Small random numbers for random programs: the same ones for a seed on every machine.
+// Small random numbers for random programs. A seed gives the same numbers on every machine.
 #pragma once
 
 #include <cstdint>

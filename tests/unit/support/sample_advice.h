@@ -1,4 +1,4 @@
-// Advice that a small recording could have had: one finding of each kind that is rendered in its own way.
+// Sample advice: one finding of each kind that has its own rendering.
 #pragma once
 
 #include "analyzer/advise/advice.h"

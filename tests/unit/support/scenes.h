@@ -1,4 +1,4 @@
-// Small recordings in which each column of the schema matters to somebody: what checks_columns_test.cpp changes.
+// Small recordings that use every column of the schema. checks_columns_test.cpp changes the columns.
 #pragma once
 
 #include <fstream>
@@ -18,7 +18,7 @@ using trace::SpoolBuilder;
 
 inline constexpr uint64_t kMiB = 1 << 20;
 
-// A sealed recording of one process, beside the source file that it names.
+// A sealed recording of one process, beside its source file.
 class Scene {
  public:
   explicit Scene(std::string name) : name_(std::move(name)) {}
@@ -33,10 +33,10 @@ class Scene {
     const std::string text = kProgram;
     std::ofstream(program()) << text;
     b.source(program(), text.size(), trace::checksum_of(text.data(), text.size()));
-    write(b, *this);  // finishes or kills it
+    write(b, *this);  // finishes or kills the process
     seal_folder(folder_);
   }
-  // The stack of a line of the program that main() called.
+  // The stack of a program line in a function that main() called.
   uint32_t at(SpoolBuilder& b, uint32_t line, std::string_view function) const {
     return b.stack({b.frame(program(), line, function), b.frame(program(), 14, "main")});
   }
@@ -92,7 +92,7 @@ struct Training {
       b.end_range().free(base + 60).thread(1);
     }
     validate(0x80000);
-    b.op("aten::empty").end_op();  // the program went on behind it
+    b.op("aten::empty").end_op();  // the program continued after it
     b.loss(trace::Loss::disk_full, 3).loss(trace::Loss::truncated_text, 2);
     b.kill();
   }
@@ -120,13 +120,13 @@ struct Training {
     drop(base);
     b.op("aten::mm", {base + 61, base + 62}).alloc(base + 8, 8 * kMiB).node("MmBackward0", base + 9, {{base + 64, 0}});
     b.save(base + 9, "self", base + 61, 8 * kMiB, rows).end_op();
-    // What is kept outside of saves.
+    // Tensors that live outside of saves.
     b.op("aten::gt").alloc(base + 70, 2 * kMiB).alloc(base + 71, 2 * kMiB).end_op();
     b.held(trace::HeldBy::context, "mask", base + 70, 2 * kMiB, base + 9);
     b.held(trace::HeldBy::checkpointing, "aten.mm", base + 71, 2 * kMiB).leave();
   }
 
-  // A dropout whose noise is used again, so that it goes as late as the result that is made of it.
+  // A dropout whose noise is used again. The noise lives as long as the result made from it.
   void drop(uint64_t base) {
     b.op("aten::dropout", {base + 6}).op("aten::bernoulli_").alloc(base + 62, 8 * kMiB).end_op();
     b.op("aten::mul", {base + 6, base + 62}).alloc(base + 61, 8 * kMiB);
@@ -164,7 +164,7 @@ struct Training {
     b.checksum(ChecksumOf::parameter, "up.weight", step, 0xdef + step, 5).free(base + 42);
   }
 
-  // Of this nothing is differentiated.
+  // Nothing here needs a gradient.
   void validate(uint64_t base) {
     b.enter("Net", "Net").op("aten::exp", {kInput}, scene.at(b, 9, "validate")).alloc(base, 8 * kMiB);
     b.node("ExpBackward0", base + 1).save(base + 1, "result", base, 8 * kMiB, rows).end_op();
@@ -267,7 +267,7 @@ inline void write_device(SpoolBuilder& b, const Scene& scene) {
       .physical({.change = VirtualChange::released, .handle = 0x77})
       .physical({.change = VirtualChange::released, .handle = 0x78})
       .physical({.change = VirtualChange::unmapped, .address = 0x50000000, .bytes = 2 * kMiB, .age_ns = 1});
-  // Told late: before what was told before.
+  // A late event: it happened before the events above.
   b.physical({VirtualChange::created, 0x79, 0, kMiB, 1000, 43, cutlass, gpu});
   b.pool(0x9000, 64 * kMiB, 60 * kMiB).pool(0x9000, 32 * kMiB, 5 * kMiB, 1000).pool(0xa000, 32 * kMiB, kMiB);
   b.pool(0xa000, 0, 0, 0, trace::PoolChange::destroyed);
@@ -287,7 +287,7 @@ inline void write_device(SpoolBuilder& b, const Scene& scene) {
   b.finish();
 }
 
-// The smallest first: what one of them shows is not looked for in the others.
+// The smallest scene first. A column that one scene covers is not tested again in the others.
 inline std::vector<std::unique_ptr<const Scene>> scenes() {
   std::vector<std::unique_ptr<const Scene>> all;
   const auto add = [&](std::string name, auto write) {

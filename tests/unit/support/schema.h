@@ -1,5 +1,5 @@
 // Checks a JSON value against the part of JSON Schema that docs/report.schema.json uses. The end-to-end tests validate
-// real reports with a full validator; this keeps schema and code together where there is no Python.
+// real reports with a full validator. This check keeps schema and code consistent without Python.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ inline bool has_type(const nlohmann::json& value, const std::string& type) {
   return false;
 }
 
-// The first thing that is wrong, "" if nothing is. Keywords that it does not know are errors of the schema.
+// The first error, or "" without errors. Unknown keywords are errors of the schema.
 inline std::string against_schema(const nlohmann::json& root, const nlohmann::json& schema, const nlohmann::json& value,
                                   const std::string& where) {
   for (const auto& [keyword, rule] : schema.items()) {

@@ -1,4 +1,4 @@
-// Recordings of a CUDA device, told by the model of its allocator.
+// Recordings of a CUDA device, made by the model of its allocator.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace tapelens::testing {
 
 constexpr uint64_t kBase = 0x7000'0000'0000;
 
-// What PyTorch's allocator tells of a run, told of the model of it: a device that notes what it is asked for.
+// Writes the events of PyTorch's allocator for requests of the allocator model: a device that records each request.
 class Told : public allocator::Device {
  public:
   explicit Told(trace::SpoolBuilder& b, uint64_t card = allocator::kNoLimit) : b_(b), card_(card) {}
@@ -18,7 +18,7 @@ class Told : public allocator::Device {
     if (used_ + bytes > card_) return std::nullopt;
     used_ += bytes;
     const uint64_t address = next_;
-    next_ -= 100 * allocator::kMiB;  // lower and lower, as a real one may
+    next_ -= 100 * allocator::kMiB;  // descending, as real addresses may be
     b_.segment(trace::SegmentChange::allocated, address, bytes);
     return address;
   }

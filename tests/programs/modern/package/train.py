@@ -1,4 +1,4 @@
-"""Runs the source of a training loop that it writes itself: a file name that is no file, and functions made by exec."""
+"""Runs the source of a training loop that it writes itself: a name without a file, and functions made by exec."""
 
 import sys
 

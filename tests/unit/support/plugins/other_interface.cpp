@@ -1,4 +1,4 @@
-// Built for an interface that this Tapelens does not have. Nothing behind the version may be looked at.
+// Built for an interface that this Tapelens does not have. The loader must read only the version.
 #include "analyzer/check/check.h"
 
 using tapelens::check::Plugin;

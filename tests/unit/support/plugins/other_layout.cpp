@@ -1,4 +1,4 @@
-// The same interface, compiled so that what is handed over is laid out in another way.
+// The same interface, compiled with another layout of its structures.
 #include "analyzer/check/check.h"
 
 using tapelens::check::Plugin;

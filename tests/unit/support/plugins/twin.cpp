@@ -1,4 +1,4 @@
-// A check that is called as one of Tapelens' own.
+// A check with the same name as one of Tapelens' own.
 #include "analyzer/check/check.h"
 
 namespace {
