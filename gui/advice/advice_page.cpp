@@ -127,7 +127,7 @@ QWidget* AdvicePage::make_head() {
   save_ = new QPushButton(tr("Save &plan\u2026"));
   copy_ = new QPushButton(tr("&Copy command"));
   open_ = new QPushButton(tr("Open verify res&ult\u2026"));
-  open_->setToolTip(tr("What tapelens verify --format json -o FILE wrote"));
+  open_->setToolTip(tr("Open the output of tapelens verify --format json -o FILE"));
   for (QPushButton* button : {save_, copy_, open_}) row->addWidget(button, 0, Qt::AlignTop);
   connect(save_, &QPushButton::clicked, this, &AdvicePage::ask_plan);
   connect(open_, &QPushButton::clicked, this, &AdvicePage::ask_verify);

@@ -172,7 +172,7 @@ QWidget* ComparePage::make_bar() {
   step_->setAccessibleName(tr("What is compared"));
   label(tr("&Moment"), step_);
   by_ = new QComboBox;
-  by_->setAccessibleName(tr("What the bytes are grouped by"));
+  by_->setAccessibleName(tr("The key that groups the bytes"));
   for (const peak::By by :
        {peak::By::field, peak::By::node, peak::By::module, peak::By::source, peak::By::op, peak::By::category}) {
     by_->addItem(peak::by_name(by), static_cast<int>(by));
@@ -215,7 +215,7 @@ void ComparePage::show_recordings() {
   if (is_opening) {
     message = tr("Opening");
   } else if (is_open) {
-    message = tr("Compare %1 with another recording: what is new, increased, decreased and removed.\nDrop it "
+    message = tr("Compare %1 with another recording: groups that are new, increased, decreased or removed.\nDrop it "
                  "here, or choose it.")
                   .arg(file_name(*session_.document()));
   }

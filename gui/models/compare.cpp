@@ -147,7 +147,7 @@ QVariant CompareTable::headerData(int section, Qt::Orientation orientation, int 
   struct Head {
     const char *name, *tip;
   };
-  static constexpr Head kHeads[kColumns] = {{"Group", "What the bytes are grouped by."},
+  static constexpr Head kHeads[kColumns] = {{"Group", "The key that groups the bytes."},
                                             {"Difference", "B less A: what B holds more."},
                                             {"Change", "New: it is in B alone. Removed: in A alone."},
                                             {"A", "Bytes in the recording that is open."},

@@ -297,7 +297,8 @@ QVariant FindingsTree::headerData(int section, Qt::Orientation orientation, int 
       {"Where", "The line to edit, and the module."},
       {"What", "Which memory is avoidable."},
       {"Change",
-       "Of the peak, with all entries above fixed as well; of an alternative, and of one group of several, alone."},
+       "Change of the peak with all entries above fixed too. For an alternative, and for one group of several: fixed "
+       "alone."},
       {"Peak then", "With it and all entries above it fixed; with an alternative alone."},
       {"Fix", "Automatic: a rewrite fixes it while the program runs, without a change of the program."},
       {"Holds", "The most that it holds at one moment. It need not be at the peak."},

@@ -21,7 +21,7 @@ struct Heading {
 };
 constexpr std::array<Heading, PeakTable::kColumns> kHeadings = {{
     {"Bytes", "Requested bytes of the allocation"},
-    {"What", "What the allocation is: its main holder"},
+    {"What", "The main holder of the allocation"},
     {"Category", "The category that its bytes are counted in"},
     {"Shape", "Layout of the tensor as the first save saw it"},
     {"Source", "The innermost line of the program's own code that it was made at"},

@@ -34,7 +34,7 @@ trace::Status save_file(const QString& path, const trace::OutputKind& kind, cons
   if (auto may = may_save(path, kind, saving); !may) return may;
   QBuffer bytes;
   if (!bytes.open(QIODevice::WriteOnly) || !write(bytes)) {
-    return failure(QString("%1: cannot be written: there is no memory for it").arg(path));
+    return failure(QString("%1: cannot be written: out of memory").arg(path));
   }
   return save_text(path, kind, saving, bytes.data().toStdString());
 }

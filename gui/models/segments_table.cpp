@@ -108,11 +108,11 @@ QVariant SegmentsTable::headerData(int section, Qt::Orientation orientation, int
     const char *name, *tip;
   };
   static constexpr Head kHeads[kColumns] = {
-      {"Address", "Where it begins on the device."},
-      {"Size", "What the allocator has of the device."},
+      {"Address", "Address of the segment on the device."},
+      {"Size", "Bytes that the allocator reserved for the segment."},
       {"Allocated", "Blocks that the program holds."},
-      {"Waiting", "Blocks that the program gave back, and that another stream still uses."},
-      {"Unused", "What could be given out, if it is in large enough pieces."},
+      {"Waiting", "Blocks that the program freed, and that another stream still uses."},
+      {"Unused", "Free bytes, usable if the pieces are large enough."},
       {"Largest hole", "The longest piece without a block."},
       {"Blocks", "How many."},
       {"Stream and pool", "Whom blocks of it may be given to."}};

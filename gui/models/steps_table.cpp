@@ -19,8 +19,8 @@ struct Heading {
 constexpr std::array<Heading, StepsTable::kColumns> kHeadings = {{
     {"Step", "Its number, from 0; it ends with a step of the optimizer"},
     {"Peak", "The most that was alive at one moment of the step"},
-    {"Live bytes", "What was alive over the step, from left to right; all steps have the same scale"},
-    {"Live at start", "What was alive just before the step: if it grows, something is kept from step to step"},
+    {"Live bytes", "Live bytes during the step, from left to right; all steps have the same scale"},
+    {"Live at start", "Live bytes just before the step: growth means that memory is kept from step to step"},
     {"Allocations", "How many allocations the step made"},
     {"In backward", "How many of the allocations were made while a backward ran"},
     {"Allocated", "Bytes of all allocations that the step made, freed or not"},

@@ -262,7 +262,7 @@ void SegmentsPage::show_allocation() {
   what_->setVisible(a != nullptr);
   facts_->setVisible(a != nullptr);
   if (a == nullptr) {
-    source_->show_stack({}, id == 0 ? tr("Click a block: what it is, and the line that made it.")
+    source_->show_stack({}, id == 0 ? tr("Click a block to see the allocation and the line that made it.")
                                     : tr("The selected allocation was not alive at this moment."));
     return;
   }

@@ -84,7 +84,7 @@ QString html_of(const AllocationFacts& f, const Subject& subject, Time duration,
       fact(QObject::tr("freed"), f.is_freed ? link(f.life.end) : QObject::tr("never, in %1").arg(time_words(duration)));
   html += fact(QObject::tr("lived"), time_words(Time{f.life.end.ns - f.life.begin.ns}).toHtmlEscaped());
   html += "</table>" + covered_by(subject, f.id) + stack_of(f);
-  if (!has_relations) return html + "<p>" + QObject::tr("Who saved and used it is being worked out.") + "</p>";
+  if (!has_relations) return html + "<p>" + QObject::tr("Computing its saves and uses\u2026") + "</p>";
 
   html += heading(QObject::tr("Saved for the backward"));
   if (f.saves.empty()) html += "<p style='margin:0'>" + QObject::tr("by no node") + "</p>";
@@ -145,7 +145,7 @@ QString device_summary(const Session& session) {
   if (subject.lines) {
     const peak::DeviceMemory& memory = subject.lines->memory;
     const Time at = subject.device.when.time;
-    html += heading(QObject::tr("What the allocator of %1 held then").arg(subject.label)) +
+    html += heading(QObject::tr("Memory of the allocator of %1 at that time").arg(subject.label)) +
             "<table width='100%' cellspacing=0 cellpadding=1>";
     html += row(QObject::tr("allocated, in blocks"), unbroken(bytes_words(Bytes{memory.allocated.at(at)})));
     if (const int64_t waiting = memory.waiting.at(at); waiting > 0)
@@ -222,8 +222,8 @@ QString summary_of(const Session& session) {
                                 .arg(bytes_words(after), QString::fromStdString(report::fixed_text(advice)))
                           : QObject::tr("All findings (%1): the peak stays as it is").arg(advice.findings.size());
   html += "</table><p style='margin:4px 0'><a href='page:advice'>" + all.toHtmlEscaped() + "</a></p>";
-  return html +
-         remark(QObject::tr("Click a block: what it is, who kept it, who used it, and when backward released it."));
+  return html + remark(QObject::tr(
+                    "Click a block to see the allocation, its saves and uses, and its release by the backward."));
 }
 
 }  // namespace
