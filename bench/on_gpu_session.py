@@ -156,8 +156,11 @@ class Session:
         self.left_out = 0
         with tempfile.TemporaryDirectory(prefix="tapelens-part-") as folder:
             begin = time.monotonic()
-            code = self.watched(part, min(part.limit * self.args.limits, left), pathlib.Path(folder))
-            self.keep(part, pathlib.Path(folder), outcome(part, code, self.args.simulated), time.monotonic() - begin)
+            said = "interrupted"
+            try:
+                said = outcome(part, self.watched(part, min(part.limit * self.args.limits, left), pathlib.Path(folder)), self.args.simulated)
+            finally:
+                self.keep(part, pathlib.Path(folder), said, time.monotonic() - begin)
 
     def command(self, part, limit, folder):
         gpu, quick = self.args.simulated, self.args.quick
