@@ -34,11 +34,11 @@ import tables  # noqa: E402
 
 # The program after CASES, what it needs, and which part of a GPU of 80 GB or more garbage collection may have.
 RECORDED = {
-    "samples": (["cuda_samples.py", ROOT / "samples"], (), 0.001),
+    "samples": (["cuda_samples.py", ROOT / "samples"], (), 0.002),
     "memory": (["cuda_memory.py"], (), 0.01),
     "examples": (["cuda_examples.py"], ("torchvision", "transformers"), 0.04),
     "models": (["cuda_models.py"], ("torchvision", "timm", "transformers"), 0.01),
-    "compiled": (["cuda_compiled.py"], ("triton",), 0.001),
+    "compiled": (["cuda_compiled.py"], ("triton",), 0.002),
     "sequence": (["cuda_sequence.py"], (), 0.02),
 }
 COMPARED = {
