@@ -1,37 +1,44 @@
-"""The parts of on_gpu.sh: `counts`, `cupti`, `peaks`. Each prints a Markdown table and ends with 1 if something in it is wrong.
+"""The parts of on_gpu.sh that read recordings or run programs of on_gpu_programs.py. Each prints a Markdown table, writes its
+figures to --json, and ends with 1 if something is wrong:
 
-    counts   programs are recorded on the GPU of this machine: the recording's figures against what PyTorch counted, its events against
-             PyTorch's own history, and the replay of the allocator (`tapelens advise`) against both
-    cupti    a program with `record --cupti`: what PyTorch reserved, what CUPTI told of the rest, and CUDA's context, against NVML
-    peaks    programs run bare on that GPU and on a simulated one of its kind: what PyTorch counted, side by side
+    beside        a simulated GPU where a real driver is: no file of the driver is used, and a recording has PyTorch's counts
+    context       CUDA's context by NVML, from the import of torch to the first kernels of its libraries
+    communicator  a communicator of NCCL of one rank, by NVML
+    order         which of the cached blocks of one size PyTorch gives out first, and the replay of that
+    workspaces    the workspaces of cuDNN, of fifty convolutions in three dtypes, from PyTorch's history
+    attention     saved by each implementation of attention, real and simulated
+    counts        recordings against PyTorch's counts and its own history, and the replay of the allocator against both
+    snapshots     PyTorch's own snapshots of programs, kept, imported and replayed
+    cupti         a program with `record --cupti`: what PyTorch reserved, what CUPTI told of the rest, and CUDA's context, against NVML
+    peaks         programs run bare on that GPU and on a simulated one of its kind: what PyTorch counted, side by side
 
-With --simulate-gpu `counts` and `cupti` run on a simulated GPU: that tests this script, and proves nothing of a real one.
+With --simulate-gpu they run on a simulated GPU: that tests this script, and proves nothing of a real one.
 Needs Python and PyTorch, and for some programs torchvision, timm, transformers; what is not installed is left out, by name."""
 
 import argparse
-import importlib.util
+import gzip
 import json
 import os
 import pathlib
-import subprocess
+import pickle
+import shutil
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-CASES = ROOT / "tests/programs/cases"
-sys.path.insert(0, str(ROOT / "tests/programs"))
+import on_gpu_measures
+from on_gpu_base import CASES, PROGRAMS, ROOT, Failed, Table, at_once, bare, lines, missing, no_time, on_simulated, read, record, run
 
-import cuda_counts  # noqa: E402
+import cuda_counts  # noqa: E402  of tests/programs
 import tables  # noqa: E402
 
 # The program after CASES, what it needs, and which part of a GPU of 80 GB or more garbage collection may have.
 RECORDED = {
-    "samples": (["cuda_samples.py", ROOT / "samples"], (), 0.001),
+    "samples": (["cuda_samples.py", ROOT / "samples"], (), 0.002),
     "memory": (["cuda_memory.py"], (), 0.01),
     "examples": (["cuda_examples.py"], ("torchvision", "transformers"), 0.04),
     "models": (["cuda_models.py"], ("torchvision", "timm", "transformers"), 0.01),
-    "compiled": (["cuda_compiled.py"], ("triton",), 0.001),
+    "compiled": (["cuda_compiled.py"], ("triton",), 0.002),
     "sequence": (["cuda_sequence.py"], (), 0.02),
 }
 COMPARED = {
@@ -48,153 +55,247 @@ COMPARED = {
 }
 
 
-def missing(packages):
-    return [name for name in packages if importlib.util.find_spec(name) is None]
+POOLS = ("streams, pools, graphs",)  # programs with private pools
+QUICK = {"RECORDED": ("memory", "sequence"), "COMPARED": ("an MLP, AdamW",), "SETTINGS": ("default",)}
+# Takes all of the GPU, so nothing else runs on it then.
+ALONE = ("sequence",)
 
 
-def run(command, env):
-    """None, or the last thing it said."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env={**os.environ, **env}, timeout=300, check=False)
-    if done.returncode == 0:
-        return None
-    return f"exit code {done.returncode}: {(done.stderr or done.stdout).strip().splitlines()[-1:]}"
+def chosen(args, what):
+    everything = {"RECORDED": RECORDED, "COMPARED": COMPARED, "SETTINGS": cuda_counts.SETTINGS}[what]
+    return {name: everything[name] for name in (QUICK[what] if args.quick else everything)}
 
 
-def record(args):
-    return [args.binary, "record", "--quiet", *(["--simulate-gpu", args.simulate_gpu] if args.simulate_gpu else [])]
+def counts(args):
+    asked = [(setting, name) for setting in chosen(args, "SETTINGS") if setting != "async"  # PyTorch counts little of cudaMallocAsync
+             for name in chosen(args, "RECORDED") if name not in ALONE or setting in ("default", "expandable")]
+    table = Table(args, "program", "setting", "PyTorch's counts in the recording", "replay of the allocator")
+    work = lambda item, folder: counted(args, folder, *item)
+    together = [item for item in asked if item[1] not in ALONE]
+    for items in ([item for item in asked if item[1] in ALONE], together):
+        for setting, name, said, replay, fine in at_once(args if items is together else argparse.Namespace(jobs=1), work, items):
+            table.row(name, setting, said, replay, fine=fine, program=name, setting=setting, counts=said, replay=replay)
+    return table.wrong
 
 
-def read(args, command, target, *options):
-    """A recording's report, or the advice about it."""
-    done = subprocess.run([args.binary, command, target, "--format", "json", *options], check=True, capture_output=True)
-    return json.loads(done.stdout)
-
-
-def counts(args, folder, deadline):
-    print("| program | setting | PyTorch's counts in the recording | replay of the allocator |\n| --- | --- | --- | --- |")
-    wrong = 0
-    for setting in cuda_counts.SETTINGS:
-        for name, (program, packages, fraction) in RECORDED.items():
-            if setting == "async" or (name == "sequence" and setting not in ("default", "expandable")):
-                continue  # PyTorch counts little of cudaMallocAsync
-            replay = ""
-            said = missing(packages) and f"left out: no {', '.join(missing(packages))}"
-            if not said and time.monotonic() > deadline:
-                said = "left out: no time was left"
-            if not said:
-                said, fine, counted = recorded(args, folder, name, program, setting, fraction)
-                wrong += not fine
-                if counted is not None:
-                    replay, fine = replayed(args, folder, counted)
-                    wrong += not fine
-            print(f"| {name} | {setting} | {said} | {replay} |", flush=True)
-    return wrong
+def counted(args, folder, setting, name):
+    """One row of `counts`."""
+    program, packages, fraction = RECORDED[name]
+    left_out = missing(packages) or no_time(args)
+    if left_out:
+        return setting, name, left_out, "", True
+    try:
+        said, fine, found = recorded(args, folder, name, program, setting, fraction)
+        replay, replays = replayed(args, folder / "run.tapelens", found["devices"])
+    except Failed as failed:
+        return setting, name, failed.args[0], "", False
+    if args.keep and not (fine and replays):
+        shutil.copy(folder / "run.tapelens", args.keep / f"{setting}-{name}.tapelens")
+    return setting, name, said, replay, fine and replays
 
 
 def recorded(args, folder, name, program, setting, fraction):
     """What to say of one program under one setting, whether it is as it should be, and what PyTorch counted."""
     out, target = folder / "counts.json", folder / "run.tapelens"
-    failed = run([*record(args), "-o", target, "--", sys.executable, CASES / program[0], *program[1:]],
-                 cuda_counts.environment(setting, out, folder / "caches", fraction))
-    if failed:
-        return failed, False, None
-    counted = json.loads(out.read_text(encoding="utf-8"))
+    run(args, [*record(args), "-o", target, "--", sys.executable, CASES / program[0], *program[1:]],
+        cuda_counts.environment(setting, out, args.caches, fraction))
+    found = json.loads(out.read_text(encoding="utf-8"))
     if name == "sequence":
-        wanted = cuda_counts.named(counted["traces"][0])
-        difference = cuda_counts.first_difference(cuda_counts.events_of(tables.Recording(target), counted["pid"], "cuda:0"), wanted)
-        return difference or f"the same {len(wanted)} events", difference is None, counted
-    report = read(args, "report", target)
+        wanted = cuda_counts.named(found["traces"][0])
+        difference = cuda_counts.first_difference(cuda_counts.events_of(tables.Recording(target), found["pid"], "cuda:0"), wanted)
+        return difference or f"the same {len(wanted)} events", difference is None, found
+    said, fine = same_counts(found, read(args, "report", target))
+    return said, fine, found
+
+
+def same_counts(counted, report):
     wanted, found = cuda_counts.compared(counted, report)
     if found == wanted:
-        return "equal: " + ", ".join(f"{figure} {value}" for figure, value in wanted[0].items()), True, counted
+        return "equal: " + ", ".join(f"{figure} {value}" for figure, value in wanted[0].items()), True
     return "DIFFERENT: " + "; ".join(f"cuda:{gpu} {figure}: PyTorch {value}, recording {found.get(gpu, {}).get(figure)}"
                                      for gpu, figures in wanted.items() for figure, value in figures.items()
-                                     if found.get(gpu, {}).get(figure) != value), False, counted
+                                     if found.get(gpu, {}).get(figure) != value), False
 
 
-def replayed(args, folder, counted):
+def replayed(args, target, devices):
     """What to say of the replay: each block and segment where the real allocator had it, and its peak of what is reserved."""
     events = 0
-    for number, counts in enumerate(counted["devices"]):
-        if not counts["allocation.all.allocated"]:
+    for number, counts_of in enumerate(devices):
+        if not counts_of["allocation.all.allocated"]:
             continue
-        found = read(args, "advise", folder / "run.tapelens", "--device", f"cuda:{number}")["advice"]["allocator"]
+        found = read(args, "advise", target, "--device", f"cuda:{number}")["advice"]["allocator"]
         if found is None:
             return f"cuda:{number}: NO REPLAY", False
         if found["replay_differs"] is not None:
             return f"cuda:{number} DIFFERENT: {found['replay_differs']}", False
-        if found["reserved_peak_before_bytes"] != counts["reserved_bytes.all.peak"]:
+        if found["reserved_peak_before_bytes"] != counts_of["reserved_bytes.all.peak"]:
             return f"cuda:{number} DIFFERENT: reserved {found['reserved_peak_before_bytes']}", False
         events += found["compared_events"]
     return f"the same {events} events", True
 
 
-def cupti(args, folder, _deadline):
+def beside(args):
+    """The real GPU, and on the same machine a simulated one of another kind and memory."""
+    table = Table(args, "program", "GPU", "bytes", "files of the driver", "devices", "")
+    try:
+        real = None
+        if not args.simulate_gpu:
+            real, = lines(bare(args), "where")
+            show_where(table, "bare", real, bool(real["devices"]), "")
+        found, = lines(on_simulated(args, "L4:7GiB"), "where")
+        wrong = [what for what, is_wrong in {
+            "another GPU": (found["name"], found["bytes"]) != ("NVIDIA L4", 7 << 30), "a device is open": found["devices"],
+            "the real driver is loaded": real and set(map(os.path.realpath, found["driver"])) & set(map(os.path.realpath, real["driver"]))}.items()
+            if is_wrong]
+        show_where(table, "--simulate-gpu L4:7GiB", found, not wrong, ", ".join(wrong))
+        with tempfile.TemporaryDirectory(prefix="tapelens-bench-") as folder:
+            simulated = argparse.Namespace(**{**vars(args), "simulate_gpu": "H100:24GiB"})
+            said, fine, _ = recorded(simulated, pathlib.Path(folder), "memory", RECORDED["memory"][0], "default", 1)
+            table.row("record --simulate-gpu H100:24GiB", "", "", "", "", said, fine=fine, counts=said)
+    except (Failed, ValueError) as failed:
+        table.row(failed, "", "", "", "", "", fine=False)
+    return table.wrong
+
+
+def show_where(table, how, found, fine, wrong):
+    table.row(how, found["name"], found["bytes"], ", ".join(found["driver"]), ", ".join(found["devices"]), wrong or "as it should be", fine=fine,
+              how=how, **found)
+
+
+def order(args):
+    """tests/programs/cases/cuda_order.py: before PyTorch 2.12 the lowest of the cached blocks, then that of the oldest segment."""
+    import torch
+    wanted = "address" if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 12) else "age"
+    table = Table(args, "program", "found", "wanted")
+    with tempfile.TemporaryDirectory(prefix="tapelens-bench-") as folder:
+        out, target = (pathlib.Path(folder) / name for name in ("counts.json", "run.tapelens"))
+        try:
+            found = run(args, [*bare(args), CASES / "cuda_order.py"]).split()[0]
+            table.row("three blocks of one size", found, wanted, fine=found == wanted, order=found, wanted=wanted)
+            run(args, [*record(args), "-o", target, "--", sys.executable, CASES / "cuda_order.py", "many"], {"CUDA_STATS": str(out)})
+            replay, fine = replayed(args, target, json.loads(out.read_text(encoding="utf-8"))["devices"])
+            table.row("600 blocks of four sizes, replayed", replay, "the same", fine=fine, replay=replay)
+        except Failed as failed:
+            table.row(failed, "", "", fine=False)
+    return table.wrong
+
+
+def snapshots(args):
+    """The snapshot of each program is kept as `torch.cuda.memory._dump_snapshot()` wrote it, to be replayed elsewhere."""
+    table = Table(args, "program", "KiB, compressed", "imported and replayed")
+    for name, size, said, fine in at_once(args, lambda item, folder: snapshot(args, folder, *item), list(chosen(args, "COMPARED").items())):
+        table.row(name, size >> 10, said, fine=fine, program=name, bytes=size, replay=said)
+    return table.wrong
+
+
+def snapshot(args, folder, name, program):
+    arguments, packages = program
+    left_out = missing(packages) or no_time(args)
+    if left_out:
+        return name, 0, left_out, True
+    file, target = folder / "snapshot.pickle", folder / "run.tapelens"
+    size = 0
+    try:
+        run(args, [*bare(args), PROGRAMS, "snapshot", file, CASES / arguments[0], *arguments[1:]],
+            cuda_counts.environment("default", folder / "counts.json", args.caches, 1))
+        content = gzip.compress(file.read_bytes())
+        size = len(content)
+        if args.keep:
+            kept = "".join(letter if letter.isalnum() else "_" for letter in name)
+            (args.keep / f"{kept}.pickle.gz").write_bytes(content)
+        run(args, [args.binary, "import", file, "-o", target])
+        said, fine = replayed(args, target, json.loads((folder / "counts.json").read_text(encoding="utf-8"))["devices"])
+        if not fine and name in POOLS and not names_pools(file):
+            return name, size, f"{said}; this PyTorch's history does not name private pools", True
+    except Failed as failed:
+        return name, size, failed.args[0], False
+    return name, size, said, fine
+
+
+def names_pools(file):
+    """Whether the entries of a snapshot's history have the pool of a block, as PyTorch 2.11 does not write it."""
+    with file.open("rb") as opened:
+        return any("pool_id" in entry for trace in pickle.load(opened)["device_traces"] for entry in trace)
+
+
+def cupti(args):
     """NVML's figure is of the whole device. What neither PyTorch nor CUPTI tells of is CUDA's context and other processes: the program
     measures that itself before it begins. The rest has to add up to 1 % of what is in use."""
-    out, target = folder / "counts.json", folder / "run.tapelens"
-    failed = run([*record(args), "--cupti", "-o", target, "--", sys.executable, CASES / "cuda_half.py"],
-                 cuda_counts.environment("default", out, folder / "caches", 1))
-    if failed:
-        print(failed)
-        return 1
-    counted = json.loads(out.read_text(encoding="utf-8"))
-    outside = read(args, "report", target, "--device", "cuda:0")["peak"]["outside"]
+    with tempfile.TemporaryDirectory(prefix="tapelens-bench-") as folder:
+        out, target = (pathlib.Path(folder) / name for name in ("counts.json", "run.tapelens"))
+        try:
+            run(args, [*record(args), "--cupti", "-o", target, "--", sys.executable, CASES / "cuda_half.py"],
+                cuda_counts.environment("default", out, args.caches, 1))
+            outside = read(args, "report", target, "--device", "cuda:0")["peak"]["outside"]
+        except Failed as failed:
+            print(failed)
+            return 1
+        counted_bytes = json.loads(out.read_text(encoding="utf-8"))
     if outside is None or outside["device_use"] is None:
         print("DIFFERENT: the recording has nothing of CUPTI or NVML")
         return 1
     use = outside["device_use"]
     told = use["reserved_bytes"] + use["outside_bytes"]
-    rows = {"in use, by NVML, beside what the program asked of the driver": (use["used_bytes"], counted["used"]),
-            "PyTorch's and CUPTI's, with what was in use before, beside NVML's": (told + counted["before"], use["used_bytes"])}
-    print("| bytes | found | wanted | difference |\n| --- | --- | --- | --- |")
-    wrong = 0
+    rows = {"in use, by NVML, beside what the program asked of the driver": (use["used_bytes"], counted_bytes["used"]),
+            "PyTorch's and CUPTI's, with what was in use before, beside NVML's": (told + counted_bytes["before"], use["used_bytes"])}
+    table = Table(args, "bytes", "found", "wanted", "difference")
     for name, (found, wanted) in rows.items():
-        wrong += abs(found - wanted) > wanted / 100
-        print(f"| {name} | {found} | {wanted} | {found / wanted - 1:+.3%} |")
-    print(f"\nCUPTI told of {use['outside_bytes']} bytes outside of PyTorch, in use before were {counted['before']}.")
-    return wrong
+        table.row(name, found, wanted, f"{found / wanted - 1:+.3%}", fine=abs(found - wanted) <= wanted / 100, what=name, found=found, wanted=wanted)
+    print(f"\nCUPTI told of {use['outside_bytes']} bytes outside of PyTorch, in use before were {counted_bytes['before']}.")
+    return table.wrong
 
 
-def peaks(args, folder, deadline):
-    print(f"Simulated: {args.gpu}. Bytes; the difference is that of the simulated GPU.\n")
-    print("| program | requested, real | simulated | | allocated, real | simulated | | reserved, real | simulated | |")
-    print("| --- |" + " --- |" * 9)
-    wrong = 0
-    for name, (program, packages) in COMPARED.items():
-        if missing(packages) or time.monotonic() > deadline:
-            print(f"| {name} | left out: {'no ' + ', '.join(missing(packages)) if missing(packages) else 'no time was left'} |")
-            continue
-        cells = {}
-        for where, prefix in {"real": [], "simulated": [args.binary, "run", "--simulate-gpu", args.gpu, "--"]}.items():
-            out = folder / f"{where}.json"
-            failed = run([*prefix, sys.executable, CASES / program[0], *program[1:]],
-                         cuda_counts.environment("default", out, folder / "caches", 1))
-            if failed:
-                print(f"| {name} | {where}: {failed} |", flush=True)
-                wrong += 1
-                break
-            cells[where] = json.loads(out.read_text(encoding="utf-8"))["devices"][0]
-        else:
-            row = []
-            for kind in ("requested", "allocated", "reserved"):
-                real, simulated = (cells[where][f"{kind}_bytes.all.peak"] for where in ("real", "simulated"))
-                row += [f"{real}", f"{simulated}", f"{simulated / real - 1:+.2%}" if simulated != real else "="]
-            print(f"| {name} | {' | '.join(row)} |", flush=True)
-    return wrong
+def peaks(args):
+    simulated = args.simulate_gpu or args.gpu
+    print(f"Simulated: {simulated}. Bytes; the difference is that of the simulated GPU.\n")
+    table = Table(args, "program", *[f"{kind}, {where}" if where else "" for kind in ("requested", "allocated", "reserved")
+                                     for where in ("real", "simulated", "")])
+    for name, said, cells in at_once(args, lambda item, folder: peaks_of(args, folder, simulated, *item), list(chosen(args, "COMPARED").items())):
+        row = [said] if cells is None else []
+        for kind in ("requested", "allocated", "reserved") if cells else ():
+            real, other = (cells[where][f"{kind}_bytes.all.peak"] for where in ("real", "simulated"))
+            row += [real, other, f"{other / real - 1:+.2%}" if other != real else "="]
+        table.row(name, *row, fine=cells is not None or said.startswith("left out"), program=name, said=said, counts=cells)
+    return table.wrong
+
+
+def peaks_of(args, folder, simulated, name, program):
+    """(name, what to say, PyTorch's counts by where it ran)."""
+    arguments, packages = program
+    left_out = missing(packages) or no_time(args)
+    if left_out:
+        return name, left_out, None
+    cells = {}
+    for where, prefix in {"real": bare(args), "simulated": on_simulated(args, simulated)}.items():
+        out = folder / f"{where}.json"
+        try:
+            run(args, [*prefix, CASES / arguments[0], *arguments[1:]], cuda_counts.environment("default", out, args.caches, 1))
+        except Failed as failed:
+            return name, f"{where}: {failed}", None
+        cells[where] = json.loads(out.read_text(encoding="utf-8"))["devices"][0]
+    return name, "", cells
+
+
+PARTS = {part.__name__: part for part in (
+    beside, on_gpu_measures.context, on_gpu_measures.communicator, order, on_gpu_measures.workspaces, on_gpu_measures.attention,
+    counts, snapshots, cupti, peaks)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["counts", "cupti", "peaks"])
+    parser.add_argument("part", choices=list(PARTS))
     parser.add_argument("--binary", default=ROOT / "build/release/bin/tapelens")
     parser.add_argument("--gpu", default="H200", help="of `tapelens gpus`: the kind that is here")
-    parser.add_argument("--simulate-gpu", metavar="GPU", help="run `counts` and `cupti` on a simulated one")
+    parser.add_argument("--simulate-gpu", metavar="GPU", help="run on a simulated one")
     parser.add_argument("--seconds", type=float, default=300, help="after so many no other program is begun")
+    parser.add_argument("--jobs", type=int, default=min(4, max(1, (os.cpu_count() or 1) // 2)), help="programs at once")
+    parser.add_argument("--quick", action="store_true", help="one small program")
+    parser.add_argument("--json", help="the figures as a file")
+    parser.add_argument("--keep", type=pathlib.Path, help="an existing folder for snapshots, and for recordings that differ")
     args = parser.parse_args()
-    part = {"counts": counts, "cupti": cupti, "peaks": peaks}[args.part]
-    with tempfile.TemporaryDirectory(prefix="tapelens-bench-") as folder:
-        sys.exit(1 if part(args, pathlib.Path(folder), time.monotonic() + args.seconds) else 0)
+    args.deadline = time.monotonic() + args.seconds
+    with tempfile.TemporaryDirectory(prefix="tapelens-caches-") as args.caches:
+        sys.exit(1 if PARTS[args.part](args) else 0)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import json
 import pathlib
 import shutil
 import tempfile
+import time
 
 import overhead
 
@@ -44,19 +45,24 @@ def main():
     parser.add_argument("--real", action="store_true", help="simulate none")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="after so many no other case is begun")
     parser.add_argument("--json", help="write the figures there too")
     args = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tapelens-bench-"))
     try:
         rows = []
         overhead.table_head()
+        begin = time.monotonic()
         for case in args.cases:
+            if time.monotonic() - begin > args.seconds:
+                print(f"{case:13} left out: no time was left")
+                continue
             for row in overhead.measure(case, ways(case, args.binary, folder, None if args.real else args.gpu), STEPS, args.rounds):
                 overhead.show(row)
                 rows.append(row)
-        if args.json:
-            figures = {"simulated": None if args.real else args.gpu, "steps": rows}
-            pathlib.Path(args.json).write_text(json.dumps(figures, indent=1), encoding="utf-8")
+            if args.json:
+                figures = {"simulated": None if args.real else args.gpu, "steps": rows}
+                pathlib.Path(args.json).write_text(json.dumps(figures, indent=1), encoding="utf-8")
     finally:
         shutil.rmtree(folder)
 

@@ -148,12 +148,3 @@ def test_the_reader_of_tables_reads_what_the_report_says(target):
         live += size
         peak = max(peak, live)
     assert peak == device["peak_bytes"]
-
-
-def test_without_a_gpu_the_script_for_real_ones_says_so_in_one_line(tmp_path):
-    run = harness.bare([harness.ROOT / "bench/on_gpu.sh"],
-                       env={"TAPELENS_BINARY": str(harness.BINARY), "PYTHON": harness.PYTHON, "RESULTS": str(tmp_path),
-                            "CUDA_VISIBLE_DEVICES": ""})
-    assert (run.code, run.stdout, list(tmp_path.iterdir())) == (2, "", [])
-    line, = run.stderr.splitlines()
-    assert "sees no GPU here" in line

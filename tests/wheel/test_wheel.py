@@ -71,6 +71,14 @@ def test_records_as_it_is_installed(release, here, tmp_path):
     assert rewritten.stdout == bare.stdout
 
 
+def test_the_script_for_machines_with_a_gpu_runs_from_it(here, tmp_path):
+    if here.run("python", "-c", "import torch; print(torch.version.cuda)").stdout.strip() == "None":
+        pytest.skip("this PyTorch is built without CUDA")
+    done = here.run(ROOT / "bench/on_gpu.sh", "first", wheel(), "--simulated", "H100", "--quick", "--parts", "order", path="/usr/bin:/bin",
+                    PYTHON=str(here.python), RESULTS=str(tmp_path))
+    assert "| order | passed |" in done.stdout, done.stdout
+
+
 def test_python_knows_its_command(here):
     version = here.run("tapelens", "--version").stdout
     assert here.run("python", "-m", "tapelens", "--version").stdout == version
