@@ -39,6 +39,7 @@ using ChecksumId = Id<struct ChecksumTag>;
 using ValueReadId = Id<struct ValueReadTag>;
 using ModuleCallId = Id<struct ModuleCallTag>;
 using DeviceBlockId = Id<struct DeviceBlockTag>;
+using ImportedFactsId = Id<struct ImportedFactsTag>;
 using FreeRequestId = Id<struct FreeRequestTag>;
 using SegmentEventId = Id<struct SegmentEventTag>;
 using OutsideEventId = Id<struct OutsideEventTag>;
@@ -72,6 +73,12 @@ struct Bytes {
 
 // What a storage is to the training run, as far as the program says so.
 enum class Role : uint8_t { none = 0, parameter = 1, buffer = 2, gradient = 3, optimizer_state = 4 };
+
+// What the stack of an imported allocation shows: the program was in a backward, in an optimizer's step, or in a call
+// of a module outside of both. Numbers are in files.
+enum class ImportedPhase : uint8_t { unknown = 0, forward = 1, backward = 2, optimizer = 3 };
+// What an imported allocation is, where its life and its stacks show it. saved: for a backward.
+enum class ImportedRole : uint8_t { unknown = 0, parameter = 1, gradient = 2, optimizer_state = 3, saved = 4 };
 
 // Where an allocation came from. `foreign` memory was never asked of a LibTorch allocator (from_blob,
 // mmap, made before the recording began): it can be held, but is in no device's sum.

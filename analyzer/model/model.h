@@ -24,6 +24,9 @@ using trace::EvaluationId;
 using trace::FreeId;
 using trace::FreeRequestId;
 using trace::HeldId;
+using trace::ImportedFactsId;
+using trace::ImportedPhase;
+using trace::ImportedRole;
 using trace::kNever;
 using trace::LayoutId;
 using trace::Loss;
@@ -72,6 +75,11 @@ using Frees = LoadedTable<trace::table::Frees>;
 // Of an allocator of a device's own, in the order of their allocations.
 struct DeviceBlocks : LoadedTable<trace::table::DeviceBlocks> {
   DeviceBlockId of(AllocationId allocation) const;  // none: of no such allocator
+};
+
+// Of an imported process, in the order of allocations.
+struct ImportedFacts : LoadedTable<trace::table::ImportedFacts> {
+  ImportedFactsId of(AllocationId allocation) const;  // none: nothing is known
 };
 
 using FreeRequests = LoadedTable<trace::table::FreeRequests>;
@@ -199,6 +207,7 @@ struct Process {
   Saves saves;
   Held held;
   Variables variables;
+  ImportedFacts imported_facts;
   Releases releases;
   Evaluations evaluations;
   Roles roles;
@@ -226,7 +235,7 @@ struct Process {
         visit(module_calls);
     visit(device_blocks), visit(free_requests), visit(segment_events), visit(out_of_memory);
     visit(value_reads), visit(outside_events), visit(device_usage);
-    visit(virtual_memory), visit(memory_pools);
+    visit(virtual_memory), visit(memory_pools), visit(imported_facts);
   }
 
   // kNever while it is alive at the end of the recording.

@@ -28,6 +28,7 @@ uint32_t step_index_at(const std::vector<Step>& steps, Time time);
 
 enum class Phase : uint8_t { other, forward, backward, optimizer, evaluation };
 const char* phase_name(Phase phase);
+Phase phase_of(ImportedPhase phase);
 
 // Intervals that do not overlap, in the order of time: the union of those given.
 std::vector<Interval> merged(std::vector<Interval> intervals);
