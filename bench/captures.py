@@ -4,7 +4,8 @@
     python bench/captures.py build/release/bin/tapelens FOLDER      files that torch.cuda.memory._dump_snapshot() wrote, .pickle or .pickle.xz
 
 For each device of each file: whether the peak of requested bytes and that of segments are what follows from the file alone,
-backwards from what there is at its end; how many events the model of the allocator replays, and where it differs. Exit code 1
+backwards from what there is at its end; how many events the model of the allocator replays, and where it differs; of how many
+allocations that are alive at the peak the operator, the phase, the node and the category are known. Exit code 1
 where a file is refused or a peak is another one. What does not replay is no failure: a snapshot may be of anything.
 """
 
@@ -47,8 +48,26 @@ def asked(binary, *words):
     return json.loads(done.stdout)
 
 
+def known(report):
+    """Of the allocations that are alive at the peak: how many there are, and of how many something is known."""
+    counts = dict.fromkeys(("all", "operator", "phase", "node", "category"), 0)
+    for allocation in report["peak"]["allocations"]:
+        imported = allocation.get("imported") or {}
+        counts["all"] += 1
+        counts["operator"] += bool(allocation["operator"])
+        counts["phase"] += bool(imported.get("phase"))
+        counts["node"] += bool(imported.get("node"))
+        counts["category"] += allocation["category"] != "unknown"
+    return counts
+
+
+def known_text(counts):
+    named = [f"{counts.get(key, 0):,} {key}" for key in ("operator", "phase", "node", "category")]
+    return f"of {counts.get('all', 0):,} allocations at the peak: {', '.join(named)}"
+
+
 def compare(binary, file, folder):
-    """Rows of (device, words of what is wrong, events that were replayed, why no more)."""
+    """Rows of (device, words of what is wrong, events that were replayed, why no more, what is known, titles of findings)."""
     path = pathlib.Path(folder) / file.name.removesuffix(".xz")
     path.write_bytes(lzma.decompress(file.read_bytes()) if file.suffix == ".xz" else file.read_bytes())
     with path.open("rb") as opened:
@@ -56,18 +75,21 @@ def compare(binary, file, folder):
     target = path.with_suffix(".tapelens")
     done = subprocess.run([binary, "import", path, "-o", target, "--force"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        return [("", done.stderr.strip(), 0, "")]
+        return [("", done.stderr.strip(), 0, "", {}, [])]
     rows = []
     devices = {segment["device"] for segment in snapshot["segments"]} | {i for i, t in enumerate(snapshot.get("device_traces") or []) if t}
     for device in sorted(devices):
         requested, reserved = peaks(snapshot, device)
         if requested == 0:
             continue
-        advice = asked(binary, "advise", target, "--device", f"cuda:{device}")["advice"]
+        advised = asked(binary, "advise", target, "--device", f"cuda:{device}")
+        advice = advised["advice"]
         allocator = advice["allocator"]
         found = advice["peak_before_bytes"], allocator["reserved_peak_before_bytes"]
         wrong = "" if found == (requested, reserved) else f"peaks {found}, the file says {(requested, reserved)}"
-        rows.append((f"cuda:{device}", wrong, allocator["compared_events"], allocator["replay_differs"] or ""))
+        facts = known(asked(binary, "report", target, "--device", f"cuda:{device}"))
+        rows.append((f"cuda:{device}", wrong, allocator["compared_events"], allocator["replay_differs"] or "", facts,
+                     [finding["title"] for finding in advised["findings"]]))
     return rows
 
 
@@ -80,13 +102,19 @@ def main():
     if not files:
         sys.exit(f"{options.folder} has no .pickle or .pickle.xz")
     devices = replayed = failed = 0
+    totals = {}
     for file in files:
         with tempfile.TemporaryDirectory() as folder:
             rows = compare(options.binary, file, folder)
-        for device, wrong, events, differs in rows:
+        for device, wrong, events, differs, facts, found in rows:
+            for key, count in facts.items():
+                totals[key] = totals.get(key, 0) + count
             devices, replayed, failed = devices + bool(device), replayed + bool(device and not differs), failed + bool(wrong)
             print(f"{file.name:<28} {device:<8} {wrong or 'peaks ok'}; {events:,} events replayed" + (f", then: {differs}" if differs else ""))
+            if facts:
+                print(f"{'':<38}{known_text(facts)}" + "".join(f"; found: {title}" for title in found))
     print(f"{len(files)} files, {devices} devices: {replayed} replayed whole, {failed} refused or with another peak")
+    print(f"all of them: {known_text(totals)}")
     return 1 if failed else 0
 
 

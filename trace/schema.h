@@ -66,6 +66,7 @@ enum class Table : uint8_t {
   memory_pools = 63,
   held = 70,
   variables = 72,
+  imported_facts = 80,
 };
 inline constexpr uint8_t kFirstTableOfProcess = 20;
 
@@ -433,6 +434,22 @@ struct Variables {
   Of<Plain<2, "name", StringId>> name;  // with its location: "history[3] in train.py:61"
 };
 
+// Of an imported allocation: what the frames of its stack say, in C++ too, which the stack itself no longer has; what
+// it is, and how that is known. Only of those of which something is known.
+template <template <class> class Of>
+struct ImportedFacts {
+  static constexpr Table kTable = Table::imported_facts;
+  static constexpr const char* kName = "imported_facts";
+  using Id = ImportedFactsId;
+  Of<Delta<0, "allocation", AllocationId>> allocation;
+  Of<Plain<1, "operator", StringId>> op;    // innermost
+  Of<Plain<2, "called", StringId>> called;  // outermost of those between the allocation and the first frame of Python
+  Of<Plain<3, "node", StringId>> node;      // type of the node under evaluation
+  Of<Plain<4, "phase", ImportedPhase>> phase;
+  Of<Plain<5, "role", ImportedRole>> role;
+  Of<Plain<6, "evidence", StringId>> evidence;  // of the role
+};
+
 template <template <class> class Of>
 struct Evaluations {
   static constexpr Table kTable = Table::evaluations;
@@ -608,7 +625,7 @@ using ProcessTableList =
               table::ModuleCallEnds, table::OptimizerSteps, table::Ranges, table::Losses, table::InputViews,
               table::Rewrites, table::Checksums, table::Sources, table::DeviceBlocks, table::FreeRequests,
               table::SegmentEvents, table::OutOfMemory, table::ValueReads, table::OutsideEvents, table::DeviceUsage,
-              table::VirtualMemory, table::MemoryPools, table::Held, table::Variables>;
+              table::VirtualMemory, table::MemoryPools, table::Held, table::Variables, table::ImportedFacts>;
 
 template <class Visit>
 constexpr void for_each_table(Visit&& visit) {

@@ -73,6 +73,12 @@ struct Bytes {
 // The role of a storage in the training run, as far as the program declares one.
 enum class Role : uint8_t { none = 0, parameter = 1, buffer = 2, gradient = 3, optimizer_state = 4 };
 
+// The phase that the stack of an imported allocation shows: a backward, an optimizer's step, or a module's call outside
+// of both. The numbers are in files.
+enum class ImportedPhase : uint8_t { unknown = 0, forward = 1, backward = 2, optimizer = 3 };
+// The role of an imported allocation, as its lifetime and its stacks prove it. saved: for a backward.
+enum class ImportedRole : uint8_t { unknown = 0, parameter = 1, gradient = 2, optimizer_state = 3, saved = 4 };
+
 // The source of an allocation. No watched allocator allocated `foreign` memory (from_blob, mmap, memory older than the
 // recording). It can be held, but no device's sum includes it.
 enum class Origin : uint8_t { allocator = 0, foreign = 1 };

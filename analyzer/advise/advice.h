@@ -110,12 +110,13 @@ struct Advice {
   Time peak_after_all_time;
   // Who holds that peak, the most bytes first; what is there instead of a finding's bytes is in none.
   std::vector<Remaining> left;
-  std::vector<Finding> findings;     // in the order of the entries
-  std::vector<Entry> entries;        // in the order in which to do them
-  std::vector<std::string> refused;  // one line for each check that failed, and why
-  std::vector<std::string> checks;   // ids of those that ran
-  check::SourceTree sources;         // that of Wanted::sources that the patches are of
-  std::vector<std::string> changed;  // the user's files that findings name, changed since: their lines may be off
+  std::vector<Finding> findings;        // in the order of the entries
+  std::vector<Entry> entries;           // in the order in which to do them
+  std::vector<std::string> refused;     // one line for each check that failed, and why
+  std::vector<std::string> checks;      // ids of those that ran
+  std::vector<std::string> not_looked;  // and of those that need what an imported recording does not have
+  check::SourceTree sources;            // that of Wanted::sources that the patches are of
+  std::vector<std::string> changed;     // the user's files that findings name, changed since: their lines may be off
   // If rewrites were applied: then findings are theirs, and peak_after_all is with them.
   std::optional<Prediction> predicted;
   // Of a device whose allocator tells of segments; whoever wants it asks allocator_advice() for it.

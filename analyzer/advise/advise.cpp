@@ -142,6 +142,10 @@ class Advisor {
       const CheckInfo info = entry.check->info();
       tell(info.id, 0.5 * static_cast<double>(done++) / static_cast<double>(checks.entries().size()));
       if (!is_wanted(wanted_, info.id) || (chosen_ && !chosen_->wants(info.id))) continue;
+      if (context_.process.is_imported && !info.reads_imported) {
+        advice_.not_looked.emplace_back(info.id);
+        continue;
+      }
       Groups groups = chosen_ ? Groups(context_, places_, *chosen_, info.id) : Groups(context_, places_);
       if (auto why = refusal(entry, [&] {
             checks_.push_back(entry.for_a_run());

@@ -72,7 +72,7 @@ class Holders {
       kept.insert(peak::field_text(p, c_.text, p.saves.node[save], p.saves.field[save]));
     }
     out.insert(out.end(), kept.begin(), kept.end());
-    if (out.empty() && !c_.lifetimes.ends_with_save(allocation)) out.emplace_back("program");
+    if (out.empty() && !c_.process.is_imported && !c_.lifetimes.ends_with_save(allocation)) out.emplace_back("program");
     return out;
   }
 

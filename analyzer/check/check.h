@@ -56,6 +56,9 @@ struct CheckInfo {
   uint32_t precedence = 10;
   // Level of the rewrite of the same id that fixes what it finds (profiler/rewrite/rewrite.h); -1: there is none.
   int rewrite_level = -1;
+  // Blocks, stacks and ImportedFacts are enough for it. Others do not look at what was imported from a snapshot: where
+  // operators, saves and steps are missing, they would take what is not known for what did not happen.
+  bool reads_imported = false;
 };
 
 // Which rewrites a run is to have, and where.
@@ -221,7 +224,7 @@ constexpr uint64_t interface_layout() {
 struct CheckInterface {
   using Made = Check;  // owned by the caller
   // Raised with every change of this file or of what it includes that a compiled check would notice.
-  static constexpr uint32_t kVersion = 6;
+  static constexpr uint32_t kVersion = 7;
   using BuiltFor = uint64_t;
   static constexpr BuiltFor kBuiltFor = interface_layout();
 };

@@ -247,7 +247,8 @@ trace::Result<Comparison> compare(Snapshot a, Snapshot b, const FindText& text_o
 
 std::string holder_text(const Row& row) {
   if (row.kind == peak::HolderKind::save) {
-    return model::field_name(row.node, row.field);
+    const bool is_known = !row.node.empty() || !row.field.empty();  // not of an imported recording
+    return is_known ? model::field_name(row.node, row.field) : peak::category_name(row.kind);
   }
   report::Holder holder;
   holder.kind = row.kind;

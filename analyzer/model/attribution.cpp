@@ -111,6 +111,10 @@ StringId kernel_of(const Process& p, const Text& text, AllocationId allocation) 
 
 StringId operator_name_of(const Process& p, const Text& text, AllocationId allocation) {
   if (const StringId kernel = kernel_of(p, text, allocation)) return kernel;
+  if (const ImportedFactsId facts = p.imported_facts.of(allocation)) {
+    const StringId imported = p.imported_facts.op[facts];
+    return imported ? imported : p.imported_facts.node[facts];
+  }
   const OperatorId op = p.allocations.op[allocation];
   if (op && !is_engine_operator(text, p.operators.name[op])) return p.operators.name[op];
   const StringId type = p.nodes.type[p.evaluations.node[p.allocations.evaluation[allocation]]];
@@ -119,6 +123,10 @@ StringId operator_name_of(const Process& p, const Text& text, AllocationId alloc
 
 StringId called_name_of(const Process& p, const Text& text, AllocationId allocation) {
   if (const StringId kernel = kernel_of(p, text, allocation)) return kernel;
+  if (const ImportedFactsId facts = p.imported_facts.of(allocation)) {
+    const StringId imported = p.imported_facts.called[facts];
+    return imported ? imported : p.imported_facts.node[facts];
+  }
   OperatorId op = p.allocations.op[allocation];
   const Operators& o = p.operators;
   for (OperatorId around = op; (around = o.parent[around]);) {

@@ -140,11 +140,17 @@ void join_held(Process& p) {
 
 }  // namespace
 
-DeviceBlockId DeviceBlocks::of(AllocationId id) const {
-  const auto found = std::lower_bound(allocation.raw.begin() + 1, allocation.raw.end(), id.value);
-  const bool is_it = id && found != allocation.raw.end() && *found == id.value;
-  return is_it ? DeviceBlockId{static_cast<uint32_t>(found - allocation.raw.begin())} : DeviceBlockId{};
+namespace {
+// The row of an allocation in a column that has them in their order; 0: none.
+uint32_t row_of(const std::vector<uint32_t>& allocations, AllocationId id) {
+  const auto found = std::lower_bound(allocations.begin() + 1, allocations.end(), id.value);
+  const bool is_it = id && found != allocations.end() && *found == id.value;
+  return is_it ? static_cast<uint32_t>(found - allocations.begin()) : 0;
 }
+}  // namespace
+
+DeviceBlockId DeviceBlocks::of(AllocationId id) const { return DeviceBlockId{row_of(allocation.raw, id)}; }
+ImportedFactsId ImportedFacts::of(AllocationId id) const { return ImportedFactsId{row_of(allocation.raw, id)}; }
 
 bool Rewrites::applied(RewriteId row) const { return (flags[row] & trace::kRewriteSkipped) == 0; }
 int Rewrites::level(RewriteId row) const { return flags[row] & trace::kRewriteLevel; }

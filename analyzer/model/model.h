@@ -24,6 +24,9 @@ using trace::EvaluationId;
 using trace::FreeId;
 using trace::FreeRequestId;
 using trace::HeldId;
+using trace::ImportedFactsId;
+using trace::ImportedPhase;
+using trace::ImportedRole;
 using trace::kNever;
 using trace::LayoutId;
 using trace::Loss;
@@ -71,6 +74,11 @@ using Frees = LoadedTable<trace::table::Frees>;
 // Blocks of the allocators that belong to a device, in the order of their allocations.
 struct DeviceBlocks : LoadedTable<trace::table::DeviceBlocks> {
   DeviceBlockId of(AllocationId allocation) const;  // none: the allocator has no blocks
+};
+
+// Of an imported process, in the order of allocations.
+struct ImportedFacts : LoadedTable<trace::table::ImportedFacts> {
+  ImportedFactsId of(AllocationId allocation) const;  // none: nothing is known
 };
 
 using FreeRequests = LoadedTable<trace::table::FreeRequests>;
@@ -198,6 +206,7 @@ struct Process {
   Saves saves;
   Held held;
   Variables variables;
+  ImportedFacts imported_facts;
   Releases releases;
   Evaluations evaluations;
   Roles roles;
@@ -225,7 +234,7 @@ struct Process {
         visit(module_calls);
     visit(device_blocks), visit(free_requests), visit(segment_events), visit(out_of_memory);
     visit(value_reads), visit(outside_events), visit(device_usage);
-    visit(virtual_memory), visit(memory_pools);
+    visit(virtual_memory), visit(memory_pools), visit(imported_facts);
   }
 
   // The time of the free; kNever if the allocation was alive when the recording ended.

@@ -135,6 +135,20 @@ uint32_t step_index_at(const std::vector<Step>& steps, Time time) {
   return time < first.when.begin && first.index > 0 ? first.index - 1 : step_at(steps, time).index;
 }
 
+Phase phase_of(ImportedPhase phase) {
+  switch (phase) {
+    case ImportedPhase::forward:
+      return Phase::forward;
+    case ImportedPhase::backward:
+      return Phase::backward;
+    case ImportedPhase::optimizer:
+      return Phase::optimizer;
+    case ImportedPhase::unknown:
+      break;
+  }
+  return Phase::other;
+}
+
 const char* phase_name(Phase phase) {
   switch (phase) {
     case Phase::forward:

@@ -28,6 +28,7 @@ uint32_t step_index_at(const std::vector<Step>& steps, Time time);
 
 enum class Phase : uint8_t { other, forward, backward, optimizer, evaluation };
 const char* phase_name(Phase phase);
+Phase phase_of(ImportedPhase phase);
 
 // The union of the intervals, without overlaps, in the order of time.
 std::vector<Interval> merged(std::vector<Interval> intervals);

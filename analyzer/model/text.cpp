@@ -48,6 +48,10 @@ bool is_python_standard_library(std::string_view file, bool is_of_windows) {
 
 }  // namespace
 
+bool is_installed_frame(std::string_view file) {
+  return contains(file, "\\") ? is_installed(with_slashes(file)) : is_installed(file);
+}
+
 bool is_python_frame(std::string_view file) { return file.ends_with(".py") || file.starts_with('<'); }
 
 bool is_library_frame(std::string_view file, std::string_view function) {
@@ -77,8 +81,7 @@ bool is_library_frame(std::string_view file, std::string_view function) {
 
 bool is_own_frame(const Text& text, FrameId frame) {
   const std::string_view file = text.string(text.frame_file[frame]);
-  const bool is_of_package = contains(file, "\\") ? is_installed(with_slashes(file)) : is_installed(file);
-  return !is_of_package && !is_library_frame(file, text.string(text.frame_function[frame]));
+  return !is_installed_frame(file) && !is_library_frame(file, text.string(text.frame_function[frame]));
 }
 
 FrameId own_frame(const Text& text, StackId stack) {

@@ -71,6 +71,10 @@ class Longest {
           break;
       }
     }
+    if (p_.is_imported) {
+      const Holder imported = imported_holder(p_, id);
+      if (imported.kind != HolderKind::unknown) return imported;
+    }
     if (const HeldId held{held_[id.value]}) return held_by(p_, held);
     if (const SaveId save{save_[id.value]}) return {HolderKind::save, p_.saves.node[save], p_.saves.field[save]};
     if (const Traffic traffic = communication_.of(id); traffic != Traffic::none)

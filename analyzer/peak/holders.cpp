@@ -78,6 +78,25 @@ Holder held_by(const Process& process, HeldId row) {
   return {kind, held.node[row], held.field[row]};
 }
 
+Holder imported_holder(const Process& process, AllocationId allocation) {
+  const model::ImportedFacts& facts = process.imported_facts;
+  const model::ImportedFactsId row = facts.of(allocation);
+  if (!row) return {HolderKind::unknown};
+  switch (facts.role[row]) {
+    case model::ImportedRole::parameter:
+      return {HolderKind::parameter};
+    case model::ImportedRole::gradient:
+      return {HolderKind::gradient};
+    case model::ImportedRole::optimizer_state:
+      return {HolderKind::optimizer_state};
+    case model::ImportedRole::saved:
+      return {HolderKind::save};
+    case model::ImportedRole::unknown:
+      break;
+  }
+  return {HolderKind::unknown};
+}
+
 namespace {
 
 // Holders while they are found, table by table; brought into the order of members at the end.
@@ -103,6 +122,7 @@ class Finder {
     find_waiting();
     find_saves();
     find_roles();
+    find_imported();
     find_held();
     find_operators();
     find_communication();
@@ -172,6 +192,16 @@ class Finder {
       } else {
         add(AllocationId{parameter}, {HolderKind::parameter});
       }
+    }
+  }
+
+  // Before communication, which its frames show as well: these are of what a module, a backward or an optimizer made.
+  void find_imported() {
+    for (uint32_t i = 0; p_.is_imported && i < set_.members.size(); ++i) {
+      const AllocationId allocation = set_.members[i].allocation;
+      if (slot_[allocation.value] == kNone) continue;
+      const Holder holder = imported_holder(p_, allocation);
+      if (holder.kind != HolderKind::unknown) found_.push_back({i, holder});
     }
   }
 

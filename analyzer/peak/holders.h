@@ -59,6 +59,9 @@ std::string without_numbers(std::string_view variable);
 // What a row of what is kept outside of saves makes of its allocation.
 Holder held_by(const Process& process, HeldId row);
 
+// As its life and its stacks show; else unknown.
+Holder imported_holder(const Process& process, AllocationId allocation);
+
 // The holder that says what an allocation is: a weight that is saved as well is a weight, since it stays without the
 // save; else the first.
 const Holder& main_holder(std::span<const Holder> holders);

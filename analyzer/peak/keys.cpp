@@ -22,9 +22,11 @@ Keys::Keys(const Process& process, const Text& text, const std::vector<Step>& st
 uint64_t Keys::key(AllocationId allocation, const Holder& holder) {
   switch (by_) {
     case By::field:
-      if (holder.kind != HolderKind::save) return kind_key(holder.kind);
+      if (holder.kind != HolderKind::save || p_.is_imported) return kind_key(holder.kind);
       return uint64_t{p_.nodes.type[holder.node].value} << 32 | holder.field.value;
     case By::node:
+      if (const auto facts = p_.imported_facts.of(allocation); facts && p_.imported_facts.node[facts])
+        return p_.imported_facts.node[facts].value;
       return holder.node ? p_.nodes.type[holder.node].value : kind_key(holder.kind);
     case By::module:
       if (const ModuleId module = modules_->of(allocation)) return module.value;

@@ -1,7 +1,10 @@
 #include "analyzer/peak/memory_before.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace tapelens::peak {
 namespace {
@@ -71,29 +74,42 @@ bool is_small(const Segment& segment, const allocator::Settings& settings) {
   return segment.size % settings.large_segment_size != 0;
 }
 
+// Expandable segments of one pool of one stream share a range of addresses.
+using RangeOwner = std::tuple<uint64_t, allocator::PoolId, bool>;  // stream, pool, whether it is of small blocks
+
+// Where memory is mapped for each of them, by address.
+std::map<RangeOwner, std::vector<uint64_t>> mapped_addresses(const Process& p, DeviceId device,
+                                                             const allocator::Settings& settings) {
+  const SegmentEvents& events = p.segment_events;
+  std::map<RangeOwner, std::vector<uint64_t>> mapped;
+  for (const SegmentEventId row : events.ids()) {
+    if (events.device[row] != device || events.change[row] != SegmentChange::mapped) continue;
+    const bool is_small = static_cast<uint64_t>(events.bytes[row].value) % settings.large_segment_size != 0;
+    mapped[{events.stream[row], pool_of(events, row), is_small}].push_back(events.address[row]);
+  }
+  for (auto& [owner, addresses] : mapped) std::ranges::sort(addresses);
+  return mapped;
+}
+
 // Where the addresses of expandable segments begin: at the lowest that is or becomes mapped.
 void find_bases(const Process& p, DeviceId device, const allocator::Settings& settings, std::vector<Segment>& all) {
-  const SegmentEvents& events = p.segment_events;
-  for (size_t i = 0; i < all.size(); ++i) {
-    Segment& one = all[i];
+  if (std::ranges::none_of(all, &Segment::is_expandable)) return;
+  const auto mapped = mapped_addresses(p, device, settings);
+  std::map<RangeOwner, uint64_t> last;  // the highest base so far
+  for (Segment& one : all) {
     if (!one.is_expandable) continue;
-    const auto before = std::ranges::find_if(all.begin(), all.begin() + static_cast<int64_t>(i), [&](const Segment& s) {
-      return s.is_expandable && s.stream == one.stream && s.pool == one.pool && s.is_small == one.is_small &&
-             one.address - s.base < kExpandableAddresses;
-    });
-    if (before != all.begin() + static_cast<int64_t>(i)) {
-      one.base = before->base;
-      continue;
-    }
-    one.base = one.address;
-    for (const SegmentEventId row : events.ids()) {
-      if (events.device[row] != device || events.change[row] != SegmentChange::mapped) continue;
-      const bool is_large = static_cast<uint64_t>(events.bytes[row].value) % settings.large_segment_size == 0;
-      if (events.stream[row] == one.stream && pool_of(events, row) == one.pool && is_large != one.is_small &&
-          events.address[row] < one.base && one.address - events.address[row] < kExpandableAddresses) {
-        one.base = events.address[row];
+    const RangeOwner owner{one.stream, one.pool, one.is_small};
+    const auto [base, is_first] = last.try_emplace(owner, one.address);
+    if (is_first || one.address - base->second >= kExpandableAddresses) {
+      base->second = one.address;
+      const auto addresses = mapped.find(owner);
+      if (addresses != mapped.end()) {
+        const uint64_t reach = one.address - std::min(one.address, kExpandableAddresses - 1);
+        const auto lowest = std::ranges::lower_bound(addresses->second, reach);
+        if (lowest != addresses->second.end()) base->second = std::min(one.address, *lowest);
       }
     }
+    one.base = base->second;
   }
   // Those of one range follow each other.
   std::ranges::stable_sort(all, {}, [](const Segment& s) { return s.is_expandable ? s.base : s.address; });

@@ -455,6 +455,10 @@ void add_findings(Page& page, const Report& r) {
 }
 
 void add_gaps(Page& page, const Report& r) {
+  if (const std::string text = not_looked_text(*r.advice); !text.empty()) {
+    page.heading("Checks that did not look");
+    page.paragraph("  ", text);
+  }
   if (!r.advice->refused.empty()) {
     page.heading("Checks that failed");
     for (const std::string& refused : r.advice->refused) page.paragraph("! ", refused, Paint::yellow);

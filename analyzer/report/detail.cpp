@@ -44,6 +44,11 @@ std::vector<Frame> frames_of(const Text& text, model::StackId stack) {
   return frames;
 }
 
+std::string phase_text(model::ImportedPhase phase) {
+  const model::Phase known = model::phase_of(phase);
+  return known == model::Phase::other ? "" : phase_name(known);
+}
+
 Allocation describe(const Process& p, const Text& text, const std::vector<model::Step>& steps, const peak::PeakSet& set,
                     const peak::Member& member, const std::unordered_map<uint32_t, StringId>& names,
                     const model::ParameterModules& modules) {
@@ -62,6 +67,11 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
   const model::DeviceBlocks& b = p.device_blocks;
   if (const auto row = b.of(id))
     out.block = {b.rounded[row], b.address[row], b.stream[row], b.graph_pool[row], b.user_pool[row]};
+  if (const model::ImportedFactsId row = p.imported_facts.of(id)) {
+    const model::ImportedFacts& facts = p.imported_facts;
+    out.imported = {phase_text(facts.phase[row]), std::string(text.string(facts.node[row])),
+                    std::string(text.string(facts.evidence[row]))};
+  }
   const auto holders = set.holders_of(member);
   out.category = peak::main_holder(holders).kind;
   if (holders.front().layout) out.layout = layout_text(text, holders.front().layout);
@@ -71,6 +81,8 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
     h.node = text.string(p.nodes.type[holder.node]);
     h.field = text.string(holder.field);
     h.name = name_of(text, holder);
+    const bool is_of_role = p.is_imported && holder.kind == peak::imported_holder(p, id).kind;
+    if (is_of_role && out.imported) h.evidence = out.imported->evidence;
     if (const auto name = names.find(holder.parameter.value); name != names.end())
       h.parameter = text.string(name->second);
     if (holder.kind == peak::HolderKind::save) h.saves = holder.count;
@@ -89,6 +101,7 @@ const Holder& main_holder(const Allocation& allocation) {
 }
 
 std::string holder_text(const Holder& h) {
+  if (!h.evidence.empty()) return std::string(category_name(h.kind)) + ": " + h.evidence;
   switch (h.kind) {
     case peak::HolderKind::save:
       return model::field_name(h.node, h.field) + (h.saves > 1 ? " x" + std::to_string(h.saves) : "");
@@ -262,6 +275,8 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
   const auto last = std::ranges::max_element(set.members, {}, &peak::Member::allocation);
   if (last != set.members.end() && process.allocations.time[last->allocation] == out.time) {
     out.op = text.string(called_name_of(process, text, last->allocation));
+    if (const auto row = process.imported_facts.of(last->allocation))
+      out.phase = model::phase_of(process.imported_facts.phase[row]);
     if (const model::FrameId frame = own_frame(text, stack_of(process, text, last->allocation));
         frame && is_own_frame(text, frame)) {
       out.source = peak::frame_text(text, frame);

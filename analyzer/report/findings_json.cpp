@@ -156,6 +156,7 @@ void add_advice(Json& object, const Report& r) {
                       {"entries", std::move(entries)},
                       {"next", std::move(next)},
                       {"checks", advice.checks},
+                      {"not_looked", advice.not_looked},
                       {"refused", advice.refused},
                       {"changed_sources", advice.changed}};
   if (const auto& predicted = advice.predicted) {

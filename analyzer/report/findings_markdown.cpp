@@ -150,6 +150,8 @@ std::string advice_markdown(const Report& r, size_t rows) {
   out += remaining_markdown(advice);
   out += allocator_markdown(r);
   if (const std::string changed = changed_text(advice); !changed.empty()) out += "\n> " + cell(changed) + "\n";
+  if (const std::string text = not_looked_text(advice); !text.empty())
+    out += "\n> **Not looked:** " + cell(text) + "\n";
   for (const std::string& refused : advice.refused) out += "\n> **Not checked:** " + cell(refused) + "\n";
   for (const Lost& lost : r.recording.lost) {
     if (lost.is_data) out += "\n> **Not complete:** " + cell(lost.what) + "\n";

@@ -236,17 +236,20 @@ Json allocation_json(const Allocation& a) {
              {"graph_pool", b->graph_pool},
              {"user_pool", b->user_pool}};
   }
-  return {{"id", a.id},
-          {"bytes", a.bytes.value},
-          {"block", std::move(block)},
-          {"time_ns", a.time.ns},
-          {"step", a.step},
-          {"category", category_name(a.category)},
-          {"operator", a.op},
-          {"module", a.module},
-          {"layout", a.layout},
-          {"stack", stack_json(a.stack)},
-          {"holders", std::move(holders)}};
+  Json out = {{"id", a.id},
+              {"bytes", a.bytes.value},
+              {"block", std::move(block)},
+              {"time_ns", a.time.ns},
+              {"step", a.step},
+              {"category", category_name(a.category)},
+              {"operator", a.op},
+              {"module", a.module},
+              {"layout", a.layout},
+              {"stack", stack_json(a.stack)},
+              {"holders", std::move(holders)}};
+  if (const auto& imported = a.imported)
+    out["imported"] = {{"phase", imported->phase}, {"node", imported->node}, {"evidence", imported->evidence}};
+  return out;
 }
 
 Json peak_json(const Report& report) {

@@ -141,12 +141,22 @@ std::string simulated_text(const RecordingFacts& facts) {
          "depends on values may differ on a real one.";
 }
 
+std::string not_looked_text(const advise::Advice& advice) {
+  if (advice.not_looked.empty()) return {};
+  std::string text = plural(advice.not_looked.size(), "check needs", "checks need") +
+                     " operators, saves or steps, which a snapshot does not have: ";
+  for (size_t i = 0; i < advice.not_looked.size(); ++i) text += (i > 0 ? ", " : "") + advice.not_looked[i];
+  return text + ". Record the program itself for them: tapelens record -- COMMAND";
+}
+
 std::string imported_text(const RecordingFacts& facts) {
   if (facts.imported_from.empty()) return {};
   std::string text =
       "Imported from " + facts.imported_from +
-      ": it has blocks, segments and stacks. Operators, autograd nodes, saves and modules are not in it: "
-      "what holds memory is not known, and checks that need them find nothing.";
+      ": it has blocks, segments and stacks, and of operators, nodes and phases what the stacks show. Saves, modules "
+      "and "
+      "steps are not in it: what holds memory is not known unless its life and its stacks show it, and checks that "
+      "need more do not look.";
   if (!facts.imported_history) text += " It has no history: the peak is what was there when it was taken.";
   if (facts.imported_older > 0) {
     text += " " + plural(facts.imported_older, "allocation is", "allocations are") + " older than the history: when " +

@@ -50,7 +50,8 @@ void add_allocations(std::string& out, const Report& r, size_t rows) {
   for (size_t i = 0; i < shown; ++i) {
     const Allocation& a = r.peak.allocations[i];
     const Holder& h = main_holder(a);
-    const std::string holder = h.kind == peak::HolderKind::save
+    const std::string holder = !h.evidence.empty() ? cell(holder_text(h))
+                               : h.kind == peak::HolderKind::save
                                    ? code(model::field_name(h.node, h.field))
                                    : cell(std::string(kind_name(h.kind))) + (h.name.empty() ? "" : " " + code(h.name));
     out += "| " + bytes_text(a.bytes) + " | " + holder + " | " + cell(a.layout) + " | " + code(a.op) + " | " +

@@ -54,7 +54,10 @@ std::string when_text(const Report& r) {
   }
   std::string when = time_text(p.time) + " after the start, ";
   if (!r.recording.imported_from.empty()) {
-    when.erase(when.size() - 2);  // steps and phases are not known
+    when.erase(when.size() - 2);  // steps are not known
+    if (p.phase == model::Phase::optimizer) when += ", in an optimizer step";
+    if (p.phase != model::Phase::optimizer && p.phase != model::Phase::other)
+      when += ", in a " + std::string(phase_name(p.phase));
   } else if (p.is_behind_steps) {
     const std::string behind = "after the last step, " + std::to_string(p.step - 1);
     when += p.phase == model::Phase::other ? behind : "in the " + std::string(phase_name(p.phase)) + " " + behind;

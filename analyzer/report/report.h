@@ -145,8 +145,9 @@ struct ProcessFacts {
 struct Holder {
   peak::HolderKind kind{};
   std::string node, field, name;
-  std::string parameter;  // of a gradient or an optimizer state: its parameter's name
-  uint32_t saves = 0;     // of this node type and field on this allocation
+  std::string parameter;      // of a gradient or an optimizer state: its parameter's name
+  uint32_t saves = 0;         // of this node type and field on this allocation
+  std::string evidence = {};  // of an imported recording: what shows the kind
 };
 
 struct Allocation {
@@ -168,6 +169,11 @@ struct Allocation {
     uint32_t graph_pool = 0, user_pool = 0;
   };
   std::optional<Block> block;
+  // Of an imported recording; empty: not known.
+  struct Imported {
+    std::string phase, node, evidence;
+  };
+  std::optional<Imported> imported;
 };
 
 // The holder that the allocation's category is named after.

@@ -208,6 +208,12 @@ void add_outside(Page& page, const Report& r) {
   for (const std::string& sentence : sentences) page.paragraph("  ", sentence);
 }
 
+// "a backward of MulBackward0"
+std::string imported_phase(const Allocation::Imported& of) {
+  if (of.phase == "optimizer") return "an optimizer step";
+  return "a " + of.phase + (of.node.empty() ? "" : " of " + of.node);
+}
+
 void add_allocations(Page& page, const Report& r) {
   const auto& all = r.peak.allocations;
   if (all.empty()) return;
@@ -223,6 +229,7 @@ void add_allocations(Page& page, const Report& r) {
               page.paint(paint_of(a.category), fit(holder, room)) + (layout > 0 && same_line ? "  " + a.layout : ""));
     std::string from = a.op.empty() ? "(no operator)" : a.op;
     if (!a.module.empty()) from += " in " + a.module;
+    if (a.imported && !a.imported->phase.empty()) from += " in " + imported_phase(*a.imported);
     if (!a.source.empty()) from += ", " + a.source;
     if (a.step != r.peak.step) from += ", since " + since_text(r, a.step);
     if (layout > 0 && !same_line) page.line(std::string(15, ' ') + a.layout);

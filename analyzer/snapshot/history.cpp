@@ -50,7 +50,7 @@ class Follower {
         }
       } else if (known == nullptr) {
         out_.before.push_back(
-            {event.address, event.bytes, 0, s_.streams[event.stream], s_.pools[event.pool], {}, false});
+            {event.address, event.bytes, 0, s_.streams[event.stream], s_.pools[event.pool], 0, false});
         at_.insert(event.address, kFreed);
       } else {
         out_.unmatched += *known == kFreed;
@@ -72,7 +72,7 @@ class Follower {
         const Block& block = s_.blocks[segment.blocks.first + i];
         if (!block.is_active || block.address == 0) continue;
         const Held held{block.address, block.requested, block.bytes,     segment.stream,
-                        segment.pool,  block.stack,     block.is_pending};
+                        segment.pool,  block.call,      block.is_pending};
         const uint64_t* known = at_.find(block.address);
         if (known == nullptr) {
           older.push_back(held);
@@ -120,7 +120,7 @@ class Follower {
     }
     for (size_t i = 0; i < older.size(); ++i) {
       (is_later[i] ? out_.later : out_.before).push_back(older[i]);
-      out_.dropped += !is_later[i] && older[i].stack && out_.has_history;
+      out_.dropped += !is_later[i] && s_.calls[older[i].call].stack && out_.has_history;
     }
   }
 

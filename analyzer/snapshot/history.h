@@ -16,7 +16,7 @@ struct Held {
   uint64_t bytes = 0;  // of the block; 0: not known
   uint64_t stream = 0;
   PoolId pool;
-  StackId stack;
+  uint32_t call = 0;  // in Snapshot::calls
   bool is_pending = false;
 };
 

@@ -7,6 +7,7 @@
 #include "analyzer/model/text.h"
 #include "analyzer/pickle/malformed.h"
 #include "analyzer/snapshot/native_frames.h"
+#include "analyzer/snapshot/operators.h"
 
 namespace tapelens::snapshot {
 
@@ -75,6 +76,7 @@ enum Word : uint64_t {
   kNotApplicable,
 };
 
+constexpr std::string_view kAccumulateGrad = "torch::autograd::AccumulateGrad";
 constexpr uint32_t kFrameKindBit = 32;  // of the payload of a frame
 // Sizes and times beyond these are no snapshot's, and their sums are no numbers of 63 bits.
 constexpr uint64_t kMostBytes = uint64_t{1} << 52;
@@ -156,6 +158,7 @@ SnapshotMaker::SnapshotMaker(Snapshot& snapshot, trace::SharedTables& shared) : 
   streams_[0] = 0;
   pools_[PoolId{}] = 0;
   notes_[Note{}] = 0;
+  calls_[Call{}] = 0;
 }
 
 bool SnapshotMaker::is_snapshot(const Value& value) { return is(value, Made::snapshot); }
@@ -245,6 +248,7 @@ Value SnapshotMaker::make_stack(const Value& before, std::span<const Value> item
   if (before.kind == Kind::empty_list) {
     intern_open_stack();
     open_stack_.clear();
+    open_facts_ = {};
     has_open_stack_ = true;
     stacks_.emplace_back();
   } else if (!is(before, Made::stack)) {
@@ -257,15 +261,17 @@ Value SnapshotMaker::make_stack(const Value& before, std::span<const Value> item
       has_open_stack_ = false;
       return made(Made::other, 0);
     }
-    open_stack_.add(trace::FrameId{static_cast<uint32_t>(item.payload)},
-                    static_cast<FrameKind>(item.payload >> kFrameKindBit));
+    const trace::FrameId frame{static_cast<uint32_t>(item.payload)};
+    open_stack_.add(frame, static_cast<FrameKind>(item.payload >> kFrameKindBit));
+    const FrameNote& note = frame_notes_[frame.value];
+    open_facts_.add(note.sign, note.name, note.accumulates);
   }
   return made(Made::stack, stacks_.size() - 1);
 }
 
 void SnapshotMaker::intern_open_stack() {
   if (!std::exchange(has_open_stack_, false)) return;
-  stacks_.back() = shared_.stack(open_stack_.kept());
+  stacks_.back() = call_number({shared_.stack(open_stack_.kept()), open_facts_.facts()});
   snapshot_.cut_stacks += open_stack_.is_cut();
 }
 
@@ -302,23 +308,47 @@ FrameKind SnapshotMaker::kind_of(std::optional<uint64_t> file, std::optional<uin
   return is_library ? FrameKind::library : FrameKind::native;
 }
 
+void SnapshotMaker::note_frame(trace::FrameId frame, std::optional<uint64_t> file, std::optional<uint64_t> name) {
+  if (frame.value >= frame_notes_.size()) frame_notes_.resize(frame.value + 1);
+  FrameNote& note = frame_notes_[frame.value];
+  if (note.is_known || !file || !name) return;
+  const std::string& function = *texts_[*name];
+  note = {true, sign_of(*texts_[*file], function), {}, false};
+  const std::string said = note.sign == FrameSign::op     ? operator_of(function)
+                           : note.sign == FrameSign::node ? node_of(function)
+                                                          : std::string();
+  if (!said.empty()) note.name = shared_.string(said);
+  note.accumulates = said == kAccumulateGrad;
+}
+
 Value SnapshotMaker::make_frame(const Fields& fields) {
   const auto file = fields.text(Key::filename), name = fields.text(Key::name);
   const uint32_t known = file && has_line(*texts_[*file]) ? fields.line() : 0;
   const trace::FrameId frame =
       shared_.frame(file ? shared_text(*file) : StringId{}, name ? shared_text(*name) : StringId{}, known);
+  note_frame(frame, file, name);
   return made(Made::frame, frame.value | static_cast<uint64_t>(kind_of(file, name)) << kFrameKindBit);
 }
 
+uint32_t SnapshotMaker::call_number(const Call& call) {
+  const auto [at, is_new] = calls_.try_emplace(call, static_cast<uint32_t>(snapshot_.calls.size()));
+  if (is_new) snapshot_.calls.push_back(call);
+  return at->second;
+}
+
 // In a backward PyTorch runs no Python; newer versions say where the forward was.
-StackId SnapshotMaker::stack_of(const Fields& fields) {
+uint32_t SnapshotMaker::call_of(const Fields& fields) {
   for (const Key key : {Key::frames, Key::forward_frames}) {
     const Value* value = fields[key];
     if (value == nullptr || !is(*value, Made::stack)) continue;
     if (value->payload == stacks_.size() - 1) intern_open_stack();
-    return stacks_[value->payload];
+    const uint32_t call = stacks_[value->payload];
+    if (key == Key::frames) return call;
+    StackFacts facts;
+    facts.phase = trace::ImportedPhase::backward;
+    return call_number({snapshot_.calls[call].stack, facts});
   }
-  return {};
+  return 0;
 }
 
 Action SnapshotMaker::action_of(uint64_t text) const {
@@ -362,7 +392,7 @@ Value SnapshotMaker::make_event(const Fields& fields) {
     if (event.action < Action::snapshot) Fields::check_region(event.address, event.bytes);
   }
   event.time_us = fields.time();
-  event.stack = stack_of(fields);
+  event.call = call_of(fields);
   if (fields.has(Key::stream)) event.stream = stream_of(fields.address(Key::stream));
   event.note = note_of(fields);
   const Value* pool = fields[Key::pool_id];
@@ -379,7 +409,7 @@ Value SnapshotMaker::make_block(const Fields& fields) {
   if (fields.has(Key::address)) block.address = fields.address(Key::address);
   block.bytes = fields.bytes(Key::size);
   block.requested = fields.has(Key::requested_size) ? fields.bytes(Key::requested_size) : block.bytes;
-  block.stack = stack_of(fields);
+  block.call = call_of(fields);
   const auto state = fields.text(Key::state);
   block.is_pending = state && (*state == kActivePendingFree || *state == kActiveAwaitingFree);
   block.is_active = block.is_pending || (state && *state == kActiveAllocated);

@@ -96,6 +96,7 @@ class SnapshotMaker : public pickle::Maker {
   static Made list_of(Made item);
 
   FrameKind kind_of(std::optional<uint64_t> file, std::optional<uint64_t> name) const;
+  void note_frame(trace::FrameId frame, std::optional<uint64_t> file, std::optional<uint64_t> name);
   pickle::Value make_frame(const Fields& fields);
   pickle::Value make_stack(const pickle::Value& before, std::span<const pickle::Value> items);
   pickle::Value make_event(const Fields& fields);
@@ -108,7 +109,8 @@ class SnapshotMaker : public pickle::Maker {
 
   Range take(const pickle::Value* list, Made what);
   void intern_open_stack();
-  StackId stack_of(const Fields& fields);
+  uint32_t call_of(const Fields& fields);
+  uint32_t call_number(const Call& call);
   uint32_t stream_of(uint64_t stream);
   uint32_t pool_place(const PoolId& pool);
   uint32_t note_of(const Fields& fields);
@@ -124,9 +126,18 @@ class SnapshotMaker : public pickle::Maker {
   std::vector<List> lists_;
   std::vector<std::vector<Range>> traces_;
   // A list of frames may grow by one frame at a time, so it is interned once: when it is used, or when another begins.
-  FrameList open_stack_;  // the last of stacks_, if it is not interned yet
+  FrameList open_stack_;    // the last of stacks_, if it is not interned yet
+  StackReader open_facts_;  // of it
   bool has_open_stack_ = false;
-  std::vector<StackId> stacks_;
+  std::vector<uint32_t> stacks_;  // in Snapshot::calls
+  struct FrameNote {
+    bool is_known = false;
+    FrameSign sign{};
+    StringId name;
+    bool accumulates = false;
+  };
+  std::vector<FrameNote> frame_notes_;  // by FrameId
+  std::map<Call, uint32_t> calls_;
   std::map<uint64_t, uint32_t> streams_;
   std::map<PoolId, uint32_t> pools_;
   std::map<Note, uint32_t> notes_;

@@ -21,7 +21,7 @@ Bytes bytes_of(uint64_t bytes) { return {static_cast<int64_t>(bytes)}; }
 
 ProcessWriter::ProcessWriter(const Snapshot& snapshot, const std::vector<DeviceHistory>& histories,
                              trace::ProcessSinks& tables, trace::SharedTables& shared)
-    : s_(snapshot), tables_(tables) {
+    : s_(snapshot), tables_(tables), roles_(snapshot), shared_(shared) {
   const allocator::Settings settings = allocator::parse_settings(snapshot.settings).settings;
   for (const DeviceHistory& history : histories) {
     Device& device = *devices_.emplace_back(std::make_unique<Device>(history, settings));
@@ -52,6 +52,7 @@ void ProcessWriter::run(const std::function<void(double)>& progress) {
   ordered_until_ = last_;
   for (const auto& device : devices_) end(*device);
   ranges_.write(tables_);
+  roles_.write(tables_, shared_);
 }
 
 // The device whose next event is the earliest; null: there is none.
@@ -104,9 +105,9 @@ void ProcessWriter::begin(Device& device) {
 void ProcessWriter::end(Device& device) {
   const DeviceHistory& history = device.history;
   for (const Held& held : history.before) {
-    if (held.is_pending) request_free(device, held.address);  // if no entry of the history said when
+    if (held.is_pending) request_free(device, held.address, 0);  // if no entry of the history said when
   }
-  for (const uint64_t address : history.gone) free(device, address);
+  for (const uint64_t address : history.gone) free(device, address, 0);
   for (const Piece& piece : history.pieces_gone) {
     change(device, piece.is_expandable ? SegmentChange::unmapped : SegmentChange::freed, piece);
   }
@@ -115,7 +116,7 @@ void ProcessWriter::end(Device& device) {
   }
   for (const Held& held : history.later) {
     allocate(device, held);
-    if (held.is_pending) request_free(device, held.address);
+    if (held.is_pending) request_free(device, held.address, 0);
   }
 }
 
@@ -134,11 +135,11 @@ void ProcessWriter::event(Device& device, size_t number) {
       const uint64_t next = number + 1;
       const bool is_completed = next < all.first + all.count && s_.events[next].action == Action::free_completed &&
                                 s_.events[next].address == event.address;
-      if (!is_completed) request_free(device, event.address);
+      if (!is_completed) request_free(device, event.address, event.call);
       return;
     }
     case Action::free_completed:
-      return free(device, event.address);
+      return free(device, event.address, event.call);
     case Action::segment_alloc:
       return change(device, SegmentChange::allocated, piece);
     case Action::segment_free:
@@ -161,7 +162,7 @@ void ProcessWriter::event(Device& device, size_t number) {
 }
 
 Held ProcessWriter::held_of(Device& device, const Event& event, uint64_t number) {
-  Held held{event.address, event.bytes, 0, s_.streams[event.stream], s_.pools[event.pool], event.stack, false};
+  Held held{event.address, event.bytes, 0, s_.streams[event.stream], s_.pools[event.pool], event.call, false};
   const std::vector<KnownBlock>& known = device.history.known;
   // A snapshot that contradicts itself may have two blocks of one allocation: the first counts.
   while (device.next_known < known.size() && known[device.next_known].event < number) ++device.next_known;
@@ -172,7 +173,7 @@ Held ProcessWriter::held_of(Device& device, const Event& event, uint64_t number)
 
 void ProcessWriter::allocate(Device& device, const Held& held) {
   if (held.address == 0) return;
-  if (device.live.find(held.address) != nullptr) free(device, held.address);
+  if (device.live.find(held.address) != nullptr) free(device, held.address, 0);
   const uint64_t bytes = !device.has_segments ? held.requested
                          : held.bytes > 0     ? held.bytes
                                               : device.sizes.bytes_of(held.address, held.requested, device.pieces);
@@ -182,8 +183,9 @@ void ProcessWriter::allocate(Device& device, const Held& held) {
                                                                    .origin = trace::Origin::allocator,
                                                                    .op = {},
                                                                    .evaluation = {},
-                                                                   .stack = held.stack,
+                                                                   .stack = s_.calls[held.call].stack,
                                                                    .module_call = {}});
+  roles_.allocated(id, held.call);
   device.live.insert(held.address, {id, held.requested, bytes, false});
   device.requested += held.requested;
   device.peak = std::max(device.peak, device.requested);
@@ -201,16 +203,19 @@ void ProcessWriter::allocate(Device& device, const Held& held) {
                                      .user_pool = pool.user});
 }
 
-void ProcessWriter::request_free(Device& device, uint64_t address) {
+void ProcessWriter::request_free(Device& device, uint64_t address, uint32_t call) {
   Live* live = address == 0 ? nullptr : device.live.find(address);
-  if (live == nullptr || std::exchange(live->is_waiting, true) || !device.has_segments) return;
+  if (live == nullptr || std::exchange(live->is_waiting, true)) return;
+  roles_.given_back(live->id, call);
+  if (!device.has_segments) return;
   device.allocated -= live->bytes;
   tables_.push<table::FreeRequests>({.of = live->id, .time = last_});
 }
 
-void ProcessWriter::free(Device& device, uint64_t address) {
+void ProcessWriter::free(Device& device, uint64_t address, uint32_t call) {
   const Live* live = address == 0 ? nullptr : device.live.find(address);
   if (live == nullptr) return;  // history.h counts it
+  roles_.given_back(live->id, call);
   tables_.push<table::Frees>({.of = live->id, .time = last_});
   device.requested -= live->requested;
   if (device.has_segments) {
@@ -251,7 +256,7 @@ void ProcessWriter::full(Device& device, const Event& event) {
                                     .reserved = bytes_of(device.reserved),
                                     .free = event.address,
                                     .op = {},
-                                    .stack = event.stack,
+                                    .stack = s_.calls[event.call].stack,
                                     .module_call = {}});
 }
 

@@ -7,6 +7,7 @@
 #include "analyzer/snapshot/block_sizes.h"
 #include "analyzer/snapshot/history.h"
 #include "analyzer/snapshot/ranges.h"
+#include "analyzer/snapshot/roles.h"
 #include "trace/address_map.h"
 #include "trace/process_sealer.h"
 #include "trace/shared_tables.h"
@@ -53,8 +54,9 @@ class ProcessWriter {
   void end(Device& device);
   void event(Device& device, size_t number);
   void allocate(Device& device, const Held& held);
-  void request_free(Device& device, uint64_t address);
-  void free(Device& device, uint64_t address);
+  // `call`: where the program gives it back, in Snapshot::calls.
+  void request_free(Device& device, uint64_t address, uint32_t call);
+  void free(Device& device, uint64_t address, uint32_t call);
   void change(Device& device, trace::SegmentChange change, const Piece& piece);
   void full(Device& device, const Event& event);
   Held held_of(Device& device, const Event& event, uint64_t number);
@@ -66,6 +68,8 @@ class ProcessWriter {
   trace::ProcessSinks& tables_;
   std::vector<std::unique_ptr<Device>> devices_;
   Ranges ranges_;
+  RoleFinder roles_;
+  trace::SharedTables& shared_;
   size_t next_annotation_ = 0;
   int64_t begin_us_ = 0;
   trace::Time last_, ordered_until_;

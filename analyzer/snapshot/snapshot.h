@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/allocator/caching_allocator.h"
+#include "analyzer/snapshot/stack_facts.h"
 #include "trace/result.h"
 #include "trace/shared_tables.h"
 #include "trace/types.h"
@@ -33,12 +34,19 @@ enum class Action : uint8_t {
   unknown,
 };
 
-// Millions of them: streams, pools and notes are places in lists of the Snapshot.
+// A stack as it is kept, and what all of its frames say: many stacks that differ in C++ are one in Python.
+struct Call {
+  StackId stack;
+  StackFacts facts;
+  friend auto operator<=>(const Call&, const Call&) = default;
+};
+
+// Millions of them: calls, streams, pools and notes are places in lists of the Snapshot.
 struct Event {
   uint64_t address = 0;  // oom: what the device has left
   uint64_t bytes = 0;    // as asked for, of segments what they have
   int64_t time_us = 0;   // since 1970; 0: older versions of PyTorch do not say
-  StackId stack;
+  uint32_t call = 0;
   uint32_t stream = 0;
   uint32_t note = 0;
   static constexpr uint32_t kMostPools = (1U << 28) - 1;
@@ -49,9 +57,9 @@ static_assert(sizeof(Event) == 40);
 
 struct Block {
   uint64_t address = 0;
-  uint64_t bytes = 0;      // of the block
-  uint64_t requested = 0;  // of them
-  StackId stack;
+  uint64_t bytes = 0;       // of the block
+  uint64_t requested = 0;   // of them
+  uint32_t call = 0;        // in Snapshot::calls
   bool is_active = false;   // else it is cached
   bool is_pending = false;  // the program gave it back, and streams still use it
 };
@@ -105,6 +113,7 @@ struct Snapshot {
   std::vector<Range> traces;  // of each device: of `events`
   Range host_trace;           // of pinned memory
   std::vector<Annotation> annotations;
+  std::vector<Call> calls{Call{}};
   std::vector<uint64_t> streams{0};
   std::vector<PoolId> pools{PoolId{}};
   std::vector<Note> notes{Note{}};

@@ -34,7 +34,7 @@ std::string key_words(const Allocation& a, peak::By by) {
   const bool is_save = holder.kind == peak::HolderKind::save;
   switch (by) {
     case peak::By::field:
-      if (!is_save) return category_name(holder.kind);
+      if (!is_save || !holder.evidence.empty()) return category_name(holder.kind);
       return model::field_name(holder.node, holder.field);
     case peak::By::node:
       if (!holder.node.empty()) return holder.node;

@@ -6,6 +6,7 @@
 
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/patch_maker.h"
+#include "plugins/late-gradient/imported.h"
 #include "plugins/late-gradient/waits.h"
 #include "plugins/late-gradient/zeroed.h"
 
@@ -32,13 +33,15 @@ class LateGradient final : public Check {
                 "forward runs. A parameter that is stepped as soon as its gradient is there (an optimizer in "
                 "Tensor.register_post_accumulate_grad_hook) needs one gradient at a time. Where something needs "
                 "all gradients at once, a norm to clip them by, nothing is found.",
-            .options = kOptions};
+            .options = kOptions,
+            .reads_imported = true};
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {
     const Process& p = context.process;
-    const Waits waits(context);
     const int64_t least = context.peak.bytes.value / 100 * options.number("min-percent");
+    if (p.is_imported) return add_imported(context, least, sink);
+    const Waits waits(context);
     for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
       if (p.roles.kind[RoleId{row}] == Role::optimizer_state) states_.push_back(RoleId{row});
     }
@@ -65,6 +68,7 @@ class LateGradient final : public Check {
     Description d;
     d.severity = Severity::info;
     d.fix.is_small = group.variant == kSpent || group.variant == kZeroed;
+    if (context.process.is_imported) return describe_imported(group, at);
     if (group.variant == kSpent) {
       d.title = "gradients stay allocated after optimizer.step()";
       d.message = bytes_text(group.bytes) + " of gradients are not read again after the step" + at +
@@ -92,6 +96,34 @@ class LateGradient final : public Check {
   }
 
  private:
+  // Who reads a gradient is in no snapshot.
+  static Description describe_imported(const Group& group, const std::string& at) {
+    Description d;
+    d.severity = Severity::info;
+    d.is_proved = false;
+    d.title = "gradients stay allocated after optimizer.step()";
+    d.message = bytes_text(group.bytes) + " of gradients that the step" + at +
+                " had stay allocated through the next forward, and are freed before the next backward. The snapshot "
+                "does not show whether anything reads them meanwhile.";
+    d.fix.text = "if nothing reads p.grad after the step, call optimizer.zero_grad() right after optimizer.step()";
+    return d;
+  }
+
+  static void add_imported(const Context& context, int64_t least, Sink& sink) {
+    const Process& p = context.process;
+    const std::vector<SpentGradient> all = spent_gradients(context);
+    std::map<AllocationId, Bytes> by_step;
+    for (const SpentGradient& one : all) by_step[one.in_step] += p.allocations.bytes[one.gradient];
+    for (const SpentGradient& one : all) {
+      if (by_step[one.in_step].value < least) continue;
+      const Time freed = p.freed(one.gradient);
+      peak::WhatIf change;
+      change.ends.push_back({one.gradient, Time{one.forward.ns - 1}});
+      const Place place{{}, {}, {}, {}, place_of(context, one.in_step).stack};
+      sink.add({place, one.gradient, p.allocations.bytes[one.gradient], {one.forward, freed}}, change, kSpent);
+    }
+  }
+
   struct Sizes {
     Bytes total, largest;
   };
