@@ -118,7 +118,7 @@ class Walk {
 class Pieces {
  public:
   void add(const SegmentAt& piece) {
-    remove(piece.address, piece.bytes.value);  // what a damaged recording says twice
+    remove(piece.address, piece.bytes.value);  // a damaged recording may repeat an event
     pieces_[piece.address] = piece;
   }
 

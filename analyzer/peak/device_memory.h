@@ -1,10 +1,9 @@
-// What PyTorch's allocator of a device held beside the bytes that were asked for: the blocks that it gave out for them,
-// those that other streams still used after the program had given them back, and the segments that it had of the
-// device.
+// Memory that PyTorch's allocator of a device held besides the requested bytes. It consists of the blocks around those
+// bytes, freed blocks that other streams still used, and segments of the device.
 //
-// PyTorch's own words (torch.cuda.memory_stats): *allocated* are blocks from their allocation until the program gives
-// them back, *active* until no stream uses them any more, *reserved* are segments. What Tapelens counts as alive are
-// the requested bytes of active blocks (requested_bytes).
+// The terms are those of torch.cuda.memory_stats. A block is *allocated* from its allocation until the program frees
+// it. It is *active* until no stream uses it any more. Segments are *reserved*. Tapelens counts the requested bytes of
+// active blocks as alive (requested_bytes).
 #pragma once
 
 #include <cstdint>
@@ -28,10 +27,10 @@ struct DeviceMemory {
   Bytes allocated_peak, active_peak, reserved_peak;
   uint64_t segments = 0;  // that were allocated; expandable ones are not
 };
-// Of a device that tells of no blocks: nothing.
+// Empty if the device's allocator reports no blocks.
 DeviceMemory device_memory(const Process& process, DeviceId device);
 bool has_blocks(const Process& process, DeviceId device);
-// False: what it reserved is not known (an allocator that tells of blocks alone).
+// False: the reserved bytes are unknown, because the allocator reports only blocks.
 bool has_segments(const Process& process, DeviceId device);
 
 struct BlockAt {

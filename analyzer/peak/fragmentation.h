@@ -25,7 +25,7 @@ struct Fragmentation {
   std::vector<Pin> pins;
 };
 
-// `set` and `segments`: of one moment. At most so many pins.
+// `set` and `segments` describe the same moment. The result has at most `most_pins` pins.
 Fragmentation fragmentation(const Process& process, const Text& text, const PeakSet& set,
                             std::span<const SegmentAt> segments, size_t most_pins);
 

@@ -1,5 +1,5 @@
-// What frames are called where several of them are shown: two files of the same name must not look like one place, so
-// their folders are shown until they differ.
+// Names of frames in a list of several. Two files of the same name must not look like one place, so their names include
+// folders until they differ.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ namespace tapelens::peak {
 // when that ended, the backward it was made in, the program. So an operator's inputs are not the operator's, and the
 // sums at the peak may differ from those of `tapelens report`, which says who held an allocation at that moment.
 struct Grouping {
-  // Groups with a colour of their own; the last one is the rest. By::category has all of HolderKind and no rest.
+  // Groups with their own colour; the last group is the rest. By::category has every HolderKind and no rest.
   static constexpr uint8_t kNamed = 9;
   static constexpr uint8_t kRest = kNamed;
   static constexpr uint8_t kGroups = std::max<size_t>(kNamed + 1, kHolderKinds);
@@ -26,7 +26,7 @@ struct Grouping {
   std::vector<uint8_t> stacked;    // the groups of which there are allocations, from the bottom of the stack up
 };
 
-// `peak`: what has most there is named first.
+// The groups with the most bytes in `peak` get names.
 Grouping group(const Process& process, const Text& text, const std::vector<Step>& steps, const PeakSet& peak, By by);
 
 }  // namespace tapelens::peak

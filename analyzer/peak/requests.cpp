@@ -16,12 +16,12 @@ constexpr uint32_t kMostLearned = 2000;
 
 bool gives_back(SegmentChange change) { return change == SegmentChange::freed || change == SegmentChange::unmapped; }
 
-// Gives what the recorded device gave, and notes the first request that it was not asked for then.
+// Answers as the recorded device did, and notes the first request that the recorded device did not get.
 class RecordedDevice : public allocator::Device {
  public:
   explicit RecordedDevice(const SegmentEvents& events) : events_(events) {}
 
-  // What happened until the next request.
+  // `rows`: the events until the next request.
   void begin(std::span<SegmentEventId> rows) { rows_ = rows; }
   std::span<const SegmentEventId> left() const { return rows_; }
   bool differs() const { return differs_; }
@@ -117,7 +117,7 @@ class Comparison {
   }
 
   uint32_t learned() const { return learned_; }
-  // What there was before, the oldest first by what was learned.
+  // The segments from before the first request, the oldest first, as far as the events tell their age.
   std::vector<CachingAllocator::Segment> before() const {
     std::vector<CachingAllocator::Segment> all = out_.before;
     std::ranges::stable_sort(all, {}, [&](const auto& one) { return allocator_.age_of(one.address); });
@@ -174,9 +174,9 @@ class Comparison {
     if (allocator_.allocate(p_.allocations.rows() + 1, bytes, 0, {})) differs("a request was served that failed");
   }
 
-  // Segments that were given back before a block was: because the program emptied the cache, or, with no block cached
-  // for it, by the allocator for this very request. The second is known by what is left, not all was given back; or by
-  // when it was: within the operator that asked, where no program is.
+  // Segments may be freed before a block because the program emptied the cache. Or the allocator frees them for this
+  // very request, if it has no cached block for it. Two facts show the second case: some segments stay, or the free
+  // happens inside the operator of the request, where the program cannot run.
   void before_request(AllocationId id, uint64_t stream, PoolId pool) {
     if (waiting_.empty() || !gives_back(p_.segment_events.change[waiting_[0]])) return;
     const auto bytes = static_cast<uint64_t>(p_.allocations.bytes[id].value);

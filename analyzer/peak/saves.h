@@ -1,4 +1,4 @@
-// What autograd saved over the whole recording, released or not: the figures to hold against
+// The tensors that autograd saved in the whole recording, released or not. The figures are comparable to those of
 // torch.autograd.graph.saved_tensors_hooks.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the driver handed out, to whomever: from when to when, where, and who asked (`tapelens record --cupti`).
+// Allocations of the driver for any library: lifetime, address and requester (`tapelens record --cupti`).
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct Taken {
   model::OperatorId op;     // that ran on the thread that asked; none: none, or not known
 };
 
-// Of one device, whenever it was told; in no order. `unmatched` is raised by frees of what is not known.
+// All allocations of one device, in no order. `unmatched` counts frees without a known allocation.
 std::vector<Taken> taken_of(const model::Process& process, model::DeviceId device, uint64_t& unmatched);
 
-// What the pools of a device (cudaMallocAsync) had, a change for each time that it was told and was another.
+// A change of the memory of a device's pools (cudaMallocAsync); equal records in a row are left out.
 struct PoolChange {
   int64_t time;              // ns
   int64_t reserved, unused;  // bytes more than before, or less; `unused` is a part of `reserved`

@@ -13,7 +13,7 @@ using namespace model;
 
 // A point between two events of a process. Times alone cannot say it: several events may fall into one nanosecond.
 struct Moment {
-  Time time;                     // of the last event before it
+  Time time;                     // time of the last event before it
   AllocationId last_allocation;  // it and all before it have happened
   FreeId last_free;              // likewise
 
@@ -40,7 +40,7 @@ struct DevicePeak {
 // Frees come before allocations of the same nanosecond, as far as the freed memory was there.
 std::vector<DevicePeak> device_peaks(const Process& process);
 
-// One device's curve, to be asked for any interval.
+// One device's curve. Answers questions about any interval.
 class Timeline {
  public:
   Timeline(const Process& process, DeviceId device);
@@ -60,10 +60,11 @@ class Timeline {
     uint64_t allocations = 0;
     Bytes bytes;
   };
-  // What was allocated in [begin, end), freed or not.
+  // Allocations in [begin, end), freed or not.
   Totals allocated(Interval interval) const;
 
-  // The curve as rows, one each event of this device, from 0; what was live after it; blocks with their largest.
+  // The curve as rows from 0: one for each event of this device, with the bytes live after it. Blocks of rows store
+  // their maximum.
   static constexpr uint32_t kBlock = 64;
   uint32_t events() const { return static_cast<uint32_t>(live_.size()); }
   Bytes live_after(uint32_t event) const { return Bytes{live_[event]}; }
@@ -82,7 +83,7 @@ class Timeline {
   uint32_t most_after(uint32_t first, uint32_t last) const;
   Moment moment_after(uint32_t event) const { return moment(event + 1); }
   Moment moment_after_first(uint32_t events) const { return moment(events); }
-  // events() if it is none of this device's. `from`: as above.
+  // events() if the allocation is not on this device. `from`: as above.
   uint32_t event_of(AllocationId allocation, uint32_t from = 0) const {
     return find(last_allocation_, allocation.value, 1, from);
   }
@@ -91,7 +92,7 @@ class Timeline {
  private:
   struct Block {
     int64_t most;          // live after any of its events
-    uint32_t allocations;  // of all blocks before it
+    uint32_t allocations;  // allocations of all blocks before it
     int64_t bytes;         // likewise
   };
   uint32_t find(const std::vector<uint32_t>& last, uint32_t row, uint8_t is_allocation, uint32_t from) const;
