@@ -21,13 +21,13 @@ std::string count_text(uint64_t count);                                         
 std::string plural(uint64_t count, std::string_view one, std::string_view many);  // "1 save", "1,204 saves"
 std::string percent_text(model::Bytes part, model::Bytes whole);                  // "65.5 %"
 
-// A bar of eighths of a cell, at most `cells` wide; at least a sliver of what is not zero.
+// A bar of eighths of a cell, at most `cells` wide. A fraction above zero shows at least one eighth.
 std::string bar(double fraction, unsigned cells);
 // One character a value, from the lowest to the highest of them; longer series are folded (each cell the largest of
 // its values) to `cells`.
 std::string sparkline(const std::vector<int64_t>& values, unsigned cells);
 
-unsigned columns(std::string_view utf8);  // code points: what a terminal needs for the text that we print
+unsigned columns(std::string_view utf8);  // code points: the cells that our text takes in a terminal
 // Cut in the middle with "…" if it is longer: both ends of a path say something.
 std::string fit(std::string_view utf8, unsigned width);
 std::string pad_right(std::string_view utf8, unsigned width);

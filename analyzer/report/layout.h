@@ -14,7 +14,7 @@ enum class Paint : uint8_t { plain, bold, dim, red, green, yellow, blue, magenta
 // The paint of a category's bars, the same everywhere.
 Paint paint_of(peak::HolderKind kind);
 
-// What a category is called in text: "saved for backward".
+// The name of a category in text: "saved for backward".
 const char* label(peak::HolderKind kind);
 
 // A group's key, as text calls it where the group is a category.

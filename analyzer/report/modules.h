@@ -1,4 +1,4 @@
-// Which module holds how much of what, at the peak of each phase.
+// The bytes that each module holds of each category, at the peak of each phase.
 #pragma once
 
 #include <array>
@@ -52,9 +52,9 @@ std::string_view module_at(std::string_view path, std::optional<unsigned> depth)
 // The kinds of which some table has bytes: parameters, gradients and other roles first, then what is saved or kept for
 // the backward otherwise, then the rest.
 std::vector<peak::HolderKind> columns_of(const std::vector<ModuleTable>& tables);
-// What a column is headed with: "parameters", "saved", "temporaries".
+// The heading of a column: "parameters", "saved", "temporaries".
 std::string heading(peak::HolderKind kind);
-// Of a column of figures under that heading, in characters of a terminal.
+// The width of a column of figures under that heading, in characters of a terminal.
 unsigned column_width(std::string_view heading);
 // "Forward: at most 61.0 MiB, in step 2".
 std::string title_text(const ModuleTable& table);
