@@ -61,7 +61,7 @@ peak::WhatIf EarlyReleases::change(std::span<const SaveId> saves, Time at) {
     latest_first.assign(all.begin(), all.end());
     std::ranges::stable_sort(latest_first, std::ranges::greater(), [&](SaveId save) { return s.released[save]; });
   }
-  // What they kept until then is there until then, under another name.
+  // Other holders keep the allocation until then.
   Time otherwise = context_.lifetimes.program_end(allocation);
   const auto other = std::ranges::find_if(
       latest_first, [&](SaveId save) { return !std::ranges::binary_search(change.without, save); });

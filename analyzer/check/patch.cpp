@@ -79,7 +79,7 @@ std::string unified_diff(const FileEdit& file) {
     return first == end;
   };
   std::string out = "--- " + quoted("a/", path) + "\n+++ " + quoted("b/", path) + "\n";
-  int64_t shift = 0;  // of the new lines against the old ones
+  int64_t shift = 0;  // new line number minus old one
   for (size_t i = 0; i < edits.size();) {
     size_t end = i + 1;
     while (end < edits.size() && edits[end].first <= edits[end - 1].end() + 2 * kContext &&

@@ -18,7 +18,8 @@ bool imports_torch(const PythonSource& source) {
   });
 }
 
-// Whether what is to be under torch.no_grad() takes gradients itself, be it where the recorded run never came.
+// Whether code that torch.no_grad() would cover computes gradients itself, even in branches that the recorded run
+// skipped.
 bool takes_gradients(const Token* begin, const Token* end) {
   for (const Token* token = begin; token + 1 < end; ++token) {
     if (token->kind != Token::Kind::name) continue;
@@ -109,7 +110,7 @@ FileEdits PatchMaker::decorated(const Spot& spot) const {
     if (is(*begin, "class") || is(*begin, "async")) return {};
     if (!is(*begin, "def")) continue;
     if (!is(begin[1], name)) return {};
-    // The graph of what a generator gives out is made while others run.
+    // The graph of a generator's values is made while other functions run.
     const Token* const end = source.end(source.statements()[source.block_end(header) - 1]);
     for (const Token* token = begin; token < end; ++token) {
       if (is(*token, "yield") || is(*token, "await")) return {};
@@ -249,7 +250,7 @@ FileEdits PatchMaker::no_grad_argument(StackId stack, const FreeCalls& calls) co
     std::string line(source.line(call.front().line));
     line.replace(static_cast<size_t>(call.front().text.data() - source.line(call.front().line).data()),
                  text_of(call).size(), name);
-    // A variable of its own would hold it longer than the call did.
+    // Without `del`, the new variable would hold the value longer than the call did.
     std::vector<Edit> all{
         {here.first,
          0,

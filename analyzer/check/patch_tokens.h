@@ -45,7 +45,7 @@ inline int depth_change(const Token& token) {
   return c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
 }
 
-// The bracket that closes the one at `open`; what is given has all brackets closed.
+// The bracket that closes the one at `open`. All brackets of `tokens` must be closed.
 inline size_t closing(Tokens tokens, size_t open) {
   int depth = 0;
   for (size_t i = open; i < tokens.size(); ++i) {
@@ -55,7 +55,7 @@ inline size_t closing(Tokens tokens, size_t open) {
   return tokens.size();
 }
 
-// The first such token outside of all brackets; size(): there is none.
+// The first such token outside of all brackets; size(): none.
 inline size_t find_outside(Tokens tokens, std::string_view text, size_t from = 0) {
   int depth = 0;
   for (size_t i = from; i < tokens.size(); ++i) {

@@ -101,7 +101,7 @@ bool PythonLexer::take_token(Token::Kind& kind, std::string& brackets, int depth
   return take_operator(brackets);
 }
 
-// "1_000", ".5e-3j", "0xff": what stands behind it may be a name, as in "1if x else 2".
+// "1_000", ".5e-3j", "0xff". A name may follow without a space: "1if x else 2".
 void PythonLexer::take_number() {
   const auto take_digits = [&] {
     while (is_digit(peek()) || peek() == '_') ++at_;
@@ -160,7 +160,7 @@ bool PythonLexer::take_string(std::string_view prefix, int depth) {
                    false, depth);
 }
 
-// A backslash and what it stands before: a line break too.
+// A backslash and its next character, also a line break.
 bool PythonLexer::take_escape() {
   ++at_;
   if (peek() == '\r' && peek(1) == '\n') ++at_;
@@ -186,7 +186,7 @@ bool PythonLexer::take_text(const Literal& literal, bool is_format_spec, int dep
     } else if (c == '\\' && literal.has_fields && (peek(1) == '{' || peek(1) == '}')) {
       ++at_;  // it escapes no brace
     } else if (c == '\\' && literal.has_fields && !literal.is_raw && peek(1) == 'N' && peek(2) == '{') {
-      at_ = text_.find_first_of("}\n\"'", at_);  // "\N{BULLET}" is no field
+      at_ = text_.find_first_of("}\n\"'", at_);  // "\N{BULLET}" is not a field
       if (peek() != '}') return false;
       ++at_;
     } else if (c == '\\') {

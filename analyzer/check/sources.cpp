@@ -12,9 +12,9 @@ namespace tapelens::check {
 
 namespace {
 
-constexpr uintmax_t kMostBytes = 8 << 20;  // of a source file that somebody wrote
+constexpr uintmax_t kMostBytes = 8 << 20;  // more than any handwritten source file
 
-// Not what somebody writes and has in a repository, even if a virtual environment lies in its folder.
+// Excludes installed libraries, even if the repository contains a virtual environment.
 bool is_library(std::string_view file) {
   for (const std::string_view part : {"/site-packages/", "/dist-packages/", "/lib/python3"}) {
     if (file.find(part) != std::string_view::npos) return true;

@@ -1,4 +1,4 @@
-// Where the program's own files are, for whoever reads or names them.
+// Finds the program's own files.
 #pragma once
 
 #include <filesystem>
@@ -14,9 +14,9 @@ struct Text;
 
 namespace tapelens::check {
 
-// What is below `root` is the program's repository, and named relative to it; everything else is somebody else's.
+// Files below `root` belong to the program's repository and have names relative to it. All other files are foreign.
 struct SourceTree {
-  std::filesystem::path root;    // of the repository
+  std::filesystem::path root;    // the repository's root
   std::filesystem::path folder;  // that relative names of the recording begin at
 };
 
@@ -27,7 +27,7 @@ SourceTree source_tree_at(const std::filesystem::path& folder);
 // stands in and types `git apply` in; if it has not the program's files, the repository that the recording lies in.
 // Folders that are in no repository come last, and that of the recording only if the user stands in none.
 std::vector<SourceTree> source_trees(const std::filesystem::path& recording, const std::filesystem::path& current);
-// For a command, or a window: where it was started.
+// For a command, or a window: `current` is its working directory.
 std::vector<SourceTree> source_trees(const std::filesystem::path& recording);
 // The first that has a file of the recording's stacks; if none has, the first. `trees`: not empty.
 const SourceTree& source_tree_of(const model::Text& text, std::span<const SourceTree> trees);

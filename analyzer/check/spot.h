@@ -18,7 +18,7 @@ struct Spot {
   const Statement& here() const { return source.statements()[statement]; }
 };
 
-// None: the file is not there, is another one now, or there are several statements in that line.
+// None: the file does not exist or has changed, or the line has several statements.
 std::optional<Spot> spot_of(const Context& context, FrameId frame);
 
 }  // namespace tapelens::check
