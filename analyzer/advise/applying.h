@@ -1,4 +1,4 @@
-// Which rewrites a run is to have (`tapelens advise --apply`), and what of a finding they would do.
+// The rewrites of a run (`tapelens advise --apply`), and the part of a finding that they change.
 #pragma once
 
 #include <cstdint>

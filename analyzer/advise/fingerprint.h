@@ -1,5 +1,5 @@
-// What makes two occurrences the same finding, and two findings of two runs the same: check, operator, node and field,
-// module path and line of source; no addresses, no order, no sizes.
+// The identity of findings: equal for two occurrences of one finding, and for one finding of two runs. It consists of
+// check, operator, node, field, module path and source line. Addresses, order and sizes are not part of it.
 #pragma once
 
 #include <string>

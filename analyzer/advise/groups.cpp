@@ -29,7 +29,7 @@ bool is_of_compiler(const Context& context, const peak::WhatIf& change) {
 
 void Groups::add(const Occurrence& occurrence, const peak::WhatIf& change, uint32_t variant) {
   if (occurrence.allocation && context_.process.allocations.device[occurrence.allocation] != context_.device) return;
-  // What became of it in steps that were left out is not known.
+  // The recording left out older steps, so the later life of memory from those steps is unknown.
   const Time older = context_.process.older.until;
   if (occurrence.when.begin < older) return;
   if (occurrence.allocation && context_.process.allocations.time[occurrence.allocation] < older) return;

@@ -1,5 +1,5 @@
-// The rewrites that a run could be started with, and what each would change of a recorded one: the prediction of
-// `tapelens advise --apply`, as changes that the allocator's replay takes.
+// The available rewrites of a run, and the changes that each makes to a recorded run. The prediction of `tapelens
+// advise --apply` uses them, in the form that the allocator's replay takes.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct RewrittenRun {
   std::vector<Change> changes, longest;
 };
 
-// What changes nothing is left out. Levels first; then of Tapelens's own rewrites each whose effect is predicted.
+// Omits rewrites without effect. Levels come first, then each of Tapelens's own rewrites with a predicted effect.
 std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted);
 
 }  // namespace tapelens::advise
