@@ -10,7 +10,7 @@ namespace tapelens::plugins {
 // All of them. They are registered as a third party's would be; one that is refused is a mistake of the build.
 advise::Checks builtin_checks();
 
-// The README.md of a check of these, in Markdown; empty: there is no such check.
+// The README.md of a built-in check, in Markdown; empty: no such check.
 std::string_view page(std::string_view check);
 
 }  // namespace tapelens::plugins

@@ -23,7 +23,7 @@ class Repeats {
  private:
   bool add_joined(AllocationId buffer, std::vector<Found>& found) const;
   bool add_filled(AllocationId buffer, const NameSet& filling, std::vector<Found>& found) const;
-  // What a filling operator wrote: none if it is no copy of anything.
+  // The source of a filling operator's output; none if the output is not a copy.
   View written(OperatorId op) const;
   // Whether the parts are one view again and again, or all of a tensor in the order of its memory.
   bool is_one_tensor(std::span<const View> parts) const;

@@ -1,4 +1,4 @@
-// Copies that repeat a smaller tensor: what a broadcast matmul makes of its inputs, expand() made contiguous.
+// Copies that repeat a smaller tensor: the expanded inputs of a broadcast matmul, and expand() made contiguous.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr std::array kOptions = {
     Option{"min-ratio", "2", "how many times bigger than what it repeats a copy must be"},
 };
 
-// What made the copy: PyTorch, inside a product that needs none, or the program, which may need it.
+// The maker of the copy: PyTorch, inside a product that does not need it, or the program, which may need it.
 enum Variant : uint32_t { kInProduct = 0, kAskedFor = 1 };
 
 class ExpandedSave final : public Check {

@@ -1,5 +1,5 @@
-// matmul of tensors whose batch dimensions differ, without the copies that repeat one for the other: what only the left
-// side has becomes rows, what only the right side has becomes columns, and one bmm of the rest does it.
+// matmul of tensors with different batch dimensions, without copies that repeat one for the other. Batch dimensions of
+// only the left side become rows, those of only the right side become columns. One bmm computes the product.
 #include <ATen/ATen.h>
 #include <ATen/TensorUtils.h>
 #include <c10/core/impl/PythonDispatcherTLS.h>
@@ -92,7 +92,7 @@ DimVector chosen(const DimVector& sizes, const DimVector& places) {
   return some;
 }
 
-// A side with all dimensions of the product, in another order, and what it becomes for bmm.
+// A side with all dimensions of the product in the order for bmm, and its shape for bmm.
 struct Side {
   Tensor tensor;
   DimVector sizes, strides;  // in that order
@@ -128,7 +128,7 @@ Side arranged(const Tensor& tensor, const DimVector& batch, const DimVector& ord
 
 struct Fold {
   Side left, right;
-  DimVector order;  // of the product's dimensions, as bmm makes them
+  DimVector order;  // the product's dimensions in the order of bmm's result
   DimVector out;    // its sizes, as the program is to see them
   bool in_order;    // the program's order already
   uint64_t saves;   // bytes of copies that are not made
@@ -156,8 +156,8 @@ Fold plan(const Tensor& a, const Tensor& b, const Batch& batch) {
   return fold;
 }
 
-// The gradient of what as_strided() makes has the strides of its input, as it would have after LibTorch's matmul. That
-// of a permuted view has the view's, and the program may call view() on it.
+// The gradient through as_strided() has the strides of its input, as in LibTorch's matmul. The gradient through a
+// permuted view would have the strides of that view, and the program may call view() on it.
 Tensor for_bmm(const Side& side) {
   return (side.in_order ? side.tensor : side.tensor.as_strided(side.sizes, side.strides)).reshape(side.reshaped);
 }
@@ -178,8 +178,8 @@ bool may_fold(const Tensor& a, const Tensor& b) {
          a.numel() != 0 && b.numel() != 0 && is_plain_moment();
 }
 
-// LibTorch's way. While torch.compile traces with symbolic sizes, operators are resolved in Python, which has a matmul
-// of its own: a kernel of ours must not hide that one.
+// LibTorch's matmul. While torch.compile traces with symbolic sizes, Python resolves the operators and has a separate
+// matmul. Our kernel must not hide that one.
 Tensor stock_matmul(c10::DispatchKeySet keys, const Tensor& a, const Tensor& b) {
   static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::matmul", "");
   if (auto* interpreter = c10::impl::PythonDispatcherTLS::get_state();
@@ -198,7 +198,7 @@ std::optional<Fold> fold_of(const Tensor& a, const Tensor& b) {
   if (!may_fold(a, b) || !pair_up(a, b, batch)) return std::nullopt;
   Fold fold = plan(a, b, batch);
   const uint64_t least = settings().min_bytes;
-  // To put the result in order takes a second one for a moment: not where that is more than what the copies were.
+  // Reordering the result takes a second result for a moment. That must not exceed the bytes of the copies.
   const uint64_t extra = fold.in_order ? 0 : bytes_of(a, product(fold.out));
   if (fold.saves < least || fold.saves < extra || !applies_here(kRewrite, kSite.operator_name)) return std::nullopt;
   applied(kRewrite.id, kRewrite.level, kSite, fold.saves + fold.kept, fold.kept);

@@ -1,5 +1,6 @@
-// The optimizer in the backward: what rewrite.py asks of LibTorch. It sees Python's optimizers;
-// here is seen what operators read between the backward and the step, and whether a parameter may change already.
+// Steps the optimizer in the backward: the functions of LibTorch that rewrite.py needs. rewrite.py observes Python's
+// optimizers. This file observes the reads of operators between the backward and the step, and decides whether a
+// parameter may change early.
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
@@ -67,7 +68,7 @@ void look_at(Watches& w, const at::Tensor& tensor, bool in_backward) {
   }
 }
 
-// What an operator reads was not seen: no optimizer that is observed is stepped early.
+// The reads of an operator were not observed, so no observed optimizer may step early.
 void nothing_is_known() {
   Watches& w = watches();
   const std::lock_guard guard(w.lock);
@@ -107,8 +108,8 @@ void watch(int number, const at::TensorBase& tensor, bool is_gradient) {
 
 // ---- may a parameter be stepped now, in the backward
 
-// The parameter is that of its hook: its Python object and its AccumulateGrad hold it. Who else does, or holds its
-// memory, saved it and may still read it in this backward.
+// The Python object of the parameter and its AccumulateGrad hold the parameter. Any other holder of it or of its memory
+// saved it, and may still read it in this backward.
 constexpr uint32_t kHoldersOfParameter = 2;
 
 const char* reason_against(c10::TensorImpl* impl) {
@@ -181,7 +182,7 @@ PyObject* accumulated(PyObject*, PyObject* arguments) {  // number, parameter
   return python_none();
 }
 
-// The optimizer's own step: begins, ends. After it the parameters are anybody's to read again.
+// Begin and end of the optimizer's own step. After the step any code may read the parameters again.
 PyObject* window(PyObject*, PyObject* arguments) {  // number, 1 or 0
   Watches& w = watches();
   const std::lock_guard guard(w.lock);

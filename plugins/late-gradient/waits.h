@@ -1,4 +1,4 @@
-// How long each gradient waited for its optimizer step, and what the step needed besides.
+// Measures how long each gradient waits for its optimizer step, and the other memory that the step needs.
 #pragma once
 
 #include <vector>
@@ -15,10 +15,10 @@ struct Wait {
   size_t step = 0;          // index into Process::optimizer_steps
 };
 
-// What a step allocated: temporaries, and state that is made when a parameter is stepped first.
+// The allocations of a step: temporaries, and the state that the first step of a parameter makes.
 struct StepMemory {
   std::vector<AllocationId> temporaries;
-  Bytes most;  // of the temporaries, at one moment
+  Bytes most;  // peak of the temporaries
 };
 
 class Waits {

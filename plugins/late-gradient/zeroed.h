@@ -10,8 +10,8 @@ namespace tapelens::check {
 struct Zeroed {
   AllocationId gradient;
   OperatorId op;  // that zeroed it first
-  // From each zeroing to the end of the accumulation after it, when nobody reads it. The last may go to the end of its
-  // life.
+  // Intervals without a read: from each zeroing to the end of the next accumulation. The last interval may end with the
+  // gradient's life.
   std::vector<Interval> idle;
 };
 

@@ -1,4 +1,4 @@
-// Attention written out: scores, mask, softmax and dropout as tensors of their own.
+// Attention without a fused operator: scores, mask, softmax and dropout are separate tensors.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -18,9 +18,9 @@ constexpr std::array kOptions = {
 
 // Everything of the size of the scores between the two products.
 struct Attention {
-  std::vector<AllocationId> tensors;  // scores first; the softmax's result and what is made of it
+  std::vector<AllocationId> tensors;  // scores first, then the softmax's result and its derived tensors
   AllocationId softmax;
-  std::vector<NodeId> nodes;  // whose evaluations make gradients of that size
+  std::vector<NodeId> nodes;  // evaluations of these nodes make gradients of that size
 };
 
 class Finder {
@@ -97,8 +97,8 @@ class Finder {
     return false;
   }
 
-  // From the softmax's result on, to a product that saves it or what dropout and casts made of it. Each operator is
-  // looked at once.
+  // Walks from the softmax's result, over dropout and casts, to a product that saves one of the results. Visits each
+  // operator once.
   bool add_results(AllocationId softmax, Time since, Attention& found) const {
     constexpr int kMostSteps = 4;
     struct Result {
@@ -142,7 +142,7 @@ class Finder {
     return {};
   }
 
-  // What an operator left behind that is as big.
+  // The allocations of the same size that an operator made and left alive.
   std::vector<AllocationId> made_in(OperatorId op, Bytes bytes) const {
     const auto& times = p_.allocations.time.raw;
     const auto begin = static_cast<uint64_t>(p_.operators.begin[op].ns);

@@ -1,6 +1,7 @@
-// What the rewrite recomputable-save releases in a run, predicted: the decisions of profiler/versions,
-// taken from a recording, by the rules of rewrites/recompute that both go by. A content is what a storage holds between
-// two writes. One that cheap operators make again of others that stay is released as soon as the program releases it.
+// Predicts the releases of the rewrite recomputable-save in a run. It makes the decisions of profiler/versions from a
+// recording, by the shared rules of rewrites/recompute. A version is the content of a storage between two writes. The
+// rewrite releases a version with the program's own release, if cheap operators can recompute it from versions that
+// stay.
 #pragma once
 
 #include <map>
@@ -39,7 +40,7 @@ class Recomputed {
   std::vector<Found> all();
 
  private:
-  // What an allocation holds after so many writes.
+  // An allocation's content after `number` writes.
   struct Version {
     AllocationId allocation;
     uint32_t number = 0;
@@ -47,7 +48,7 @@ class Recomputed {
   };
   struct Recipe {
     OperatorId op;
-    bool is_same = false;      // its one source, as it is
+    bool is_same = false;      // equals its only source
     bool is_in_place = false;  // the first source is recomputed and overwritten
     std::vector<Version> sources{};
     std::vector<AllocationId> small{};  // too small to be followed: copied once the recipe is to be kept
@@ -58,12 +59,12 @@ class Recomputed {
     std::vector<OperatorId> writers;
     std::vector<std::optional<Recipe>> recipes;  // one more than writes
   };
-  // What recipes have come to count on.
+  // A version that recipes read.
   struct Counted {
     recompute::Dependents dependents;
     bool is_held = false;     // by a copy-on-write clone
     bool is_secured = false;  // its own recipe is
-    // When the program writes it while recipes count on it: it is copied first.
+    // The time of the program's write while recipes still need the version. The host copies the version first.
     Time copied = kNever;
     bool is_copy_told = false;  // in a Found
     bool is_there(Time at) const { return is_held || copied < at; }
@@ -93,13 +94,13 @@ class Recomputed {
   bool is_in_backward(OperatorId op) const;
   void read_products();
   uint32_t version_at(AllocationId allocation, Time time) const;
-  const Recipe* recipe(const Version& version) const;  // null: there is none
+  const Recipe* recipe(const Version& version) const;  // null: no recipe
   // What a recipe reads beside its sources, and whether it is as it was.
   Bytes small_bytes(const Recipe& recipe) const;
   bool has_small_sources(const Version& version, Time at) const;
 
   bool is_unneeded(SaveId save) const;
-  bool is_held(SaveId save, bool has_recipe) const;  // by a save that can be rewritten
+  bool is_held(SaveId save, bool has_recipe) const;  // by saves within the rewrite's reach
   bool is_kept_anyway(AllocationId allocation, Time at) const;
   bool is_alive(const Version& version, Time at) const;
   bool has_holds(const Version& version, Time at) const;
@@ -108,12 +109,12 @@ class Recomputed {
   bool is_there_later(const Version& version) const;
   Time asked_at(AllocationId allocation) const;
   void settle(AllocationId allocation, Time at, std::vector<Found>& found);
-  // `operators`: of the longest chain that reads it. `until`: when what counts on it goes.
+  // `operators`: length of the longest chain that reads it. `until`: release of the last version that needs it.
   void secure(const Version& version, uint32_t operators, Time at, Time until);
   // When it is written next.
   Time written(const Version& version) const;
   bool budget_allows(uint64_t candidate, uint64_t bytes, uint64_t cost, Time at);
-  // What it takes in the backward, when all is decided.
+  // The memory that its recomputation takes in the backward, after all decisions.
   Made make(const Version& version, Found& found, bool is_own);
 
   const Context& context_;

@@ -1,4 +1,5 @@
-// What a backward computes in the graphs of earlier steps, and on the way to them: all that a detached tensor spares.
+// Finds the computation of a backward in the graphs of earlier steps, and on the way to them. A detached tensor avoids
+// it.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// What torch's scan stacks although it is the same in every iteration: rewrite.py keeps it once.
-// Here it learns which tensors it may touch, and is counted.
+// rewrite.py keeps one copy of tensors that torch's scan stacks although they are equal in every iteration. This file
+// decides which tensors rewrite.py may change, and counts the sites.
 #include <ATen/record_function.h>
 
 #include "plugins/scan-save/rewrite.py.h"

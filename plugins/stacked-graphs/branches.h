@@ -8,7 +8,7 @@
 
 namespace tapelens::check {
 
-// A graph that could have had a backward of its own: it shares no node with the others but the parameters' leaves.
+// A graph that a separate backward could evaluate: it shares only the parameters' leaves with the others.
 struct Branch {
   NodeId loss;       // its root
   Time first, last;  // when its nodes were made
@@ -20,8 +20,8 @@ class Branches {
  public:
   Branches(const Context& context, const Graphs& graphs);
 
-  // In the order in which they were made. `first` to `end`: the evaluations of the backward. The roots of the sum are
-  // found from its first one. Empty: the loss is no sum, or of one graph.
+  // Branches in order of their creation. `first` to `end`: the evaluations of the backward, which begin at the root of
+  // the sum. Empty: the loss is not a sum, or the sum has one graph.
   std::vector<Branch> of(uint32_t first, uint32_t end);
 
  private:
@@ -36,7 +36,7 @@ class Branches {
   std::vector<uint8_t> kind_;       // by StringId, of node types
   std::vector<uint32_t> owner_;     // by node: 1 + its branch, in the backward that is looked at
   std::vector<uint8_t> is_open_;    // by node: evaluated in the backward that is looked at, and not met yet
-  std::vector<uint32_t> next_big_;  // by allocation: itself or the first one after it that is no list of scalars
+  std::vector<uint32_t> next_big_;  // by allocation: itself, or else the next one that is larger than a list of scalars
 };
 
 }  // namespace tapelens::check

@@ -17,14 +17,15 @@ using plugins::trivial_concat::kRewrite;
 
 using at::Tensor;
 
-// Copy-on-write sees what PyTorch writes. That nobody writes past PyTorch: numpy() marks the storage as one of a fixed
-// size for as long as it lives; an export by DLPack keeps the tensor or a view of it. Inside a graph it would have to
-// be of a detached alias, made before and written after: that is what this rewrite takes for granted.
+// Copy-on-write sees only writes by PyTorch. Writes that bypass PyTorch must be excluded. numpy() marks the storage as
+// one of a fixed size for as long as the storage lives. An export by DLPack keeps the tensor or a view of it. Inside a
+// graph, the export would need a detached alias, made before the copy and written after it. This rewrite assumes that
+// the program has no such alias.
 bool is_written_by_nobody_else(const Tensor& tensor) {
   if (!tensor.storage().resizable()) return false;
   if (!tensor.is_leaf()) return true;
-  // The caller's list and the one who has it: no view, no alias, no export. The only view of something that nobody has
-  // any more (what a batched gradient gives) is as good.
+  // The caller's list and the owner hold the tensor: no view, no alias, no export. Equally safe is the only view of a
+  // base without another holder, such as a batched gradient.
   if (tensor.use_count() > 2) return false;
   return tensor.storage().use_count() == (tensor.is_view() && tensor._base().use_count() == 1 ? 2U : 1U);
 }
@@ -39,7 +40,8 @@ bool can_share(const Tensor& tensor) {
   return c10::impl::cow::is_cow_data_ptr(storage.data_ptr()) || c10::impl::cow::has_simple_data_ptr(storage);
 }
 
-// Strides as a new tensor of this format has them: where a dimension is 1, others would do as well, and be seen.
+// Strides equal those of a new tensor of this format. In a dimension of size 1 other strides are equivalent, but
+// visible.
 bool has_strides_of(const Tensor& tensor, at::MemoryFormat format) {
   const at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
   switch (format) {
@@ -115,7 +117,7 @@ Tensor stack(c10::DispatchKeySet keys, at::TensorList tensors, int64_t dim) {
     if (shares) {
       at::DimVector sizes(tensor.sizes());
       sizes.insert(sizes.begin() + (dim < 0 ? dim + tensor.dim() + 1 : dim), 1);
-      // No view for autograd, as the result of stack is none.
+      // Not a view for autograd, because the result of stack is not a view.
       return at::_unsafe_view(shared(tensor, "aten::stack"), sizes);
     }
   }

@@ -22,7 +22,7 @@ struct Need {
   uint64_t wanted;             // bit i: the gradient along edge i is wanted; kAnyWanted: of nodes with lists of inputs
   std::string_view when;       // "training=False": attributes that the node must have, as the recording spells them
   bool on_cuda;                // it holds for the kernels of CUDA, too (cuda.json)
-  uint32_t samples;            // of the experiment
+  uint32_t samples;            // number of samples in the experiment
   std::string_view operators;  // of PyTorch's tests that made such nodes
 };
 
@@ -33,7 +33,7 @@ struct NeedsOfMinor {
 extern const NeedsOfMinor kNeedsOfMinors[];
 extern const size_t kMinors;
 
-// Of a version like "2.15.0+cpu"; none: that minor was not measured.
+// `torch_version`: "2.15.0+cpu"; none: that minor version was not measured.
 std::optional<std::span<const Need>> needs_of(std::string_view torch_version);
 
 // The rows of one field of one type of node.

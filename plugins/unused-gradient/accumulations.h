@@ -1,4 +1,4 @@
-// What became of each gradient that a backward added to a parameter's: whether anything read it.
+// Finds whether any operator read a gradient that a backward added to a parameter's gradient.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ class Accumulations {
  public:
   explicit Accumulations(const Context& context);
 
-  // Whether an evaluation of a leaf (AccumulateGrad) was avoidable: nothing read the gradient before it was zeroed or
-  // freed. Of one that is not known to be: false.
+  // Whether an evaluation of a leaf (AccumulateGrad) was avoidable: no operator read the gradient before it was zeroed
+  // or freed. False if unknown.
   bool is_unused(EvaluationId evaluation) const { return unused_[evaluation.value]; }
   // Whether anything ever read a gradient that was held there.
   bool is_ever_used(AllocationId gradient) const { return used_[gradient.value]; }

@@ -53,7 +53,8 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
     }
     case other_indices: {
       if (!is_predicted || is_blind || !longs_.has(dtype)) return std::nullopt;
-      // The values are not recorded. They point into one dimension: of what was sorted that is one of their own.
+      // The recording has no values. Indices point into one dimension of the input. After a sort, the indices have a
+      // dimension of the same size.
       const auto sizes = context_.text.sizes(s.layout[save]);
       const bool is_short = std::ranges::all_of(sizes, [](uint64_t size) { return size <= uint64_t{1} << 15; });
       return Form{kIndices, Bytes{count * (is_short ? 2 : 4)}, true};
@@ -72,7 +73,7 @@ bool Narrow::is_of_dropout(SaveId noise) const {
   return dropouts_.has(p.operators.name[called]) && context_.provenance.maker(p.saves.allocation[noise]) == called;
 }
 
-// Elements that an index may point to: of the last dimensions of what was pooled. 0: not known.
+// The number of elements that an index may point to: the last dimensions of the pooled tensor. 0: unknown.
 uint64_t Narrow::plane_of(SaveId indices, size_t dimensions) const {
   const Saves& s = context_.process.saves;
   const NodeId node = s.node[indices];

@@ -19,7 +19,7 @@ class Narrow {
     Bytes bytes;    // that are enough
     bool is_exact;  // the content itself comes back from it
   };
-  // None: it is not one of these. Where rewrites are predicted, only what the rewrite takes.
+  // None: the save has none of these forms. In a prediction, only forms that the rewrite supports.
   std::optional<Form> of(SaveId save) const;
 
  private:
@@ -29,7 +29,8 @@ class Narrow {
 
   const Context& context_;
   NameSet made_in_place_, result_, self_, dropouts_, floats_, bools_, longs_;
-  mutable std::unordered_map<uint64_t, plugins::wide_save::Kind> by_field_;  // type and field of a save; of one thread
+  mutable std::unordered_map<uint64_t, plugins::wide_save::Kind> by_field_;  // by type and field of a save; used by one
+                                                                             // thread
 };
 
 }  // namespace tapelens::check

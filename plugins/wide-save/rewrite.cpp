@@ -43,8 +43,9 @@ std::optional<double> number(const std::optional<at::Scalar>& scalar) {
   return scalar ? std::optional(number(*scalar)) : std::nullopt;
 }
 
-// What the backward of each of kMasks asks of an element. What CUDA's kernels make of a NaN is read off their source
-// (aten/src/ATen/native/cuda/Activation*Kernel.cu); that of clamp is made of comparisons on every device.
+// The condition on an element that the backward of each of kMasks reads. The results of CUDA's kernels for NaN come
+// from their source (aten/src/ATen/native/cuda/Activation*Kernel.cu). The backward of clamp uses comparisons on every
+// device.
 struct Asked {
   std::string_view type;
   Interval (*interval)(const Save& save);
@@ -109,7 +110,7 @@ class Masks final : public Rewrite {
   }
 };
 
-// What dropout multiplies with, 0 or one other number; masks of where and masked_fill.
+// The factors of dropout, which are 0 or one other number; masks of where and masked_fill.
 class TwoValues final : public Rewrite {
  public:
   RewriteInfo info() const override { return kRewrite; }
@@ -144,7 +145,7 @@ class Indices final : public Rewrite {
   }
 
  private:
-  // What an index of a pool is less than: the gradient of what was pooled has its sizes. 0: not known.
+  // The exclusive upper bound of a pool's indices, from the sizes of the pooled tensor's gradient. 0: unknown.
   static int64_t plane_of(const Save& save) {
     const auto pool = std::ranges::find(kPools, save.type, &Pool::type);
     if (pool == kPools.end()) return 0;

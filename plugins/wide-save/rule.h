@@ -24,7 +24,7 @@ inline constexpr std::array kMasks = {
     Field{"ClampBackward1", "self"},    Field{"ClampMinBackward0", "self"},  Field{"ClampMaxBackward0", "self"},
 };
 
-// Nodes whose `result1` are places in what they pooled: in its last dimensions, so many.
+// Nodes whose `result1` has positions in the last `dimensions` dimensions of the pooled tensor.
 struct Pool {
   std::string_view type;
   size_t dimensions;
@@ -39,9 +39,9 @@ enum class Kind : uint8_t {
   none,
   mask,           // kMasks, where its elements are floating point
   noise,          // 0 or one other number, where a dropout made it
-  bools,          // where its elements are bools
+  bools,          // elements are bools
   pool_indices,   // kPools
-  other_indices,  // of whatever was sorted, selected or gathered, where its elements are int64
+  other_indices,  // int64 indices from sorting, selecting or gathering
 };
 constexpr Kind kind_of(std::string_view type, std::string_view field) {
   if (std::ranges::any_of(kMasks, [&](const Field& of) { return of.type == type && of.name == field; })) {
