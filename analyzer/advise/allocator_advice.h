@@ -33,40 +33,40 @@ struct SettingTried {
 
 // Changes with which all requests find memory. Each of them is necessary.
 struct Way {
-  std::vector<size_t> findings;  // places in Advice::findings, in their order
-  std::string settings;          // as in SettingTried; empty: as the program had them
-  Bytes reserved_peak;           // with rewrites: at most
+  std::vector<size_t> findings;  // indices into Advice::findings, ascending
+  std::string settings;          // as in SettingTried; empty: unchanged
+  Bytes reserved_peak;           // with rewrites: an upper bound
   std::string rewrites;          // options of `tapelens run`: "--apply lossless"; empty: none
 
   size_t changes() const { return findings.size() + (settings.empty() ? 0 : 1) + (rewrites.empty() ? 0 : 1); }
 };
 
 struct Fits {
-  Bytes card;  // that segments may have
-  // The first request that would find no memory as things are; none: it fits.
+  Bytes card;  // capacity for segments
+  // The first request that finds no memory without changes; none: the recording fits.
   struct Failure {
     Time time;
     Bytes bytes, reserved;  // the block's size; the bytes of all segments then
   };
   std::optional<Failure> failed;
-  std::vector<Way> ways;  // the fewest changes first; empty: nothing that was tried is enough
+  std::vector<Way> ways;  // the fewest changes first; empty: no tried change is enough
   // The recording itself ran out of memory there; the program's later requests are unknown.
   bool ends_out_of_memory = false;
-  uint64_t steps_before = 0;  // that were whole when it did
+  uint64_t steps_before = 0;  // completed steps before that
 };
 
 struct AllocatorAdvice {
-  std::string settings;       // that the program had; empty: none
+  std::string settings;       // the program's settings; empty: none
   std::string differs;        // the reason why figures are missing; empty: the figures are valid
-  uint64_t compared = 0;      // events that the replay did as recorded
+  uint64_t compared = 0;      // events that equal the recording in the replay
   std::optional<Bytes> card;  // capacity for segments in the recorded run, if known
   Bytes reserved_before;
   Bytes reserved_after_all;         // with the findings fixed that Advice::peak_after_all excludes
-  std::vector<SettingTried> tried;  // the lowest first; of alike ones the least change
+  std::vector<SettingTried> tried;  // the lowest first; among equal ones the smallest change first
   std::optional<Fits> fits;
 
   bool is_known() const { return differs.empty(); }
-  // The settings with which less is reserved than before, by a hundredth at least; null: none of those that were tried.
+  // The settings that reserve at least 1 % less than before; null: none of the tried ones.
   const SettingTried* better() const;
 };
 

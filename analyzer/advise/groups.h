@@ -1,4 +1,4 @@
-// Gathers what one check emits, by place.
+// Groups the occurrences of one check by place.
 #pragma once
 
 #include <unordered_map>
@@ -16,7 +16,7 @@ struct FoundGroup {
   Places::Key key;
   std::vector<check::Occurrence> occurrences;
   peak::WhatIf change;  // sum over all occurrences
-  Bytes bytes;          // as Group says
+  Bytes bytes;          // as in Group
 };
 
 class Groups final : public check::Sink {
@@ -43,7 +43,7 @@ class Groups final : public check::Sink {
 // a remaining save of an allocation, the extra memory in its place is not needed either.
 peak::WhatIf share(const Process& process, const peak::WhatIf& change, std::vector<uint8_t>& claimed);
 
-// The most that occurrences hold at one moment, each allocation counted once.
+// The maximum bytes of the occurrences at one moment, each allocation counted once.
 Bytes most_at_once(const std::vector<check::Occurrence>& occurrences);
 
 }  // namespace tapelens::advise

@@ -12,7 +12,7 @@ namespace tapelens::advise {
 
 struct RewrittenRun {
   std::string options;  // of `tapelens run`: "--apply lossless", "--allow wide-save"
-  // All of them together, by each of the bounds on when variables released what is saved as well (peak::Analysis).
+  // All rewrites together, for each of the two bounds on the variables' release of saved tensors (peak::Analysis).
   std::vector<Change> changes, longest;
 };
 

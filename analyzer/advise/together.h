@@ -13,7 +13,7 @@ namespace tapelens::advise {
 
 using namespace model;
 
-// Changes of which those that drop the same saves share them in their order here.
+// A set of changes. Changes that drop the same saves share them, in their order here.
 class Together {
  public:
   Together(const Process& process, const peak::Replay& replay, std::vector<const peak::WhatIf*> changes);

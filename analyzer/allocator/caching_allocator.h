@@ -33,7 +33,7 @@ class Device {
   // A segment, or none: out of memory.
   virtual std::optional<uint64_t> allocate(uint64_t bytes) = 0;
   virtual void free(uint64_t address, uint64_t bytes) = 0;
-  // Addresses for an expandable segment, as many as kExpandableAddresses; nothing is reserved by it.
+  // Addresses for an expandable segment, as many as kExpandableAddresses. This reserves no memory.
   virtual uint64_t reserve_addresses() = 0;
   // False: out of memory.
   virtual bool map(uint64_t address, uint64_t bytes) = 0;
@@ -57,10 +57,10 @@ class CachingAllocator {
 
   // False: out of memory, after the allocator freed the cached segments.
   bool allocate(Number number, uint64_t bytes, uint64_t stream, PoolId pool);
-  // Whether a cached block would be found for it.
+  // Whether a cached block is large enough for the request.
   bool is_cached(uint64_t bytes, uint64_t stream, PoolId pool);
   void free(Number number);
-  // The program gave it back, and other streams still use it: until free(), or until the allocator waits for them.
+  // The program freed the block, and other streams still use it: until free(), or until the allocator waits for them.
   void request_free(Number number);
 
   // torch.cuda.empty_cache(): waits for the streams, then frees the cached segments.
@@ -89,17 +89,18 @@ class CachingAllocator {
     uint64_t address, size, stream;
     PoolId pool;
     bool is_small, is_expandable;
-    std::vector<Block> blocks;  // all of it
+    std::vector<Block> blocks;  // cover the whole segment
     uint64_t base = 0;          // expandable segments: start of the address range that contains it
   };
   std::vector<Segment> segments() const;
   // Adds existing segments, the oldest first, before the first allocation. Two cached blocks must not touch. Pieces of
   // one address range must be in the order of addresses.
   void adopt(std::span<const Segment> segments);
-  // The ages of adopted segments may be wrong. PyTorch gave out the cached block at `given`, the model would give out
-  // another of the same size: the segment of `given` becomes the older one. False: ages do not explain the difference.
+  // The ages of adopted segments may be wrong. If PyTorch chose the cached block at `given`, and the model would choose
+  // another one of the same size, the segment of `given` becomes the older one. False: ages do not explain the
+  // difference.
   bool learn_age(uint64_t bytes, uint64_t stream, PoolId pool, uint64_t given);
-  // How old the adopted segment is that begins there: 1 the oldest.
+  // The age of the adopted segment that begins at `address`; 1 is the oldest.
   uint32_t age_of(uint64_t address) const { return ages_[adopted_.at(address)]; }
 
  private:
@@ -107,16 +108,16 @@ class CachingAllocator {
   struct Piece {
     uint64_t address = 0, size = 0, stream = 0;
     int64_t age_base = 0;
-    Index before = 0, after = 0;  // in its segment
+    Index before = 0, after = 0;  // neighbours in the segment
     uint32_t pool = 0;
-    uint32_t segment = 0;  // its number
+    uint32_t segment = 0;  // the segment's number
     Number number = 0;
     bool is_used = false, is_mapped = true, is_expandable = false;
   };
-  // Cached blocks in the order in which they are looked through.
+  // Cached blocks in search order.
   struct Key {
     uint64_t stream, size;
-    uint32_t age;  // of its segment: older ones first; 0 where addresses decide
+    uint32_t age;  // the segment's age, older first; 0 if addresses decide
     uint64_t address;
     Index block = 0;
     auto operator<=>(const Key&) const = default;
@@ -182,15 +183,15 @@ class CachingAllocator {
   const uint64_t allowed_;
   std::pmr::unsynchronized_pool_resource memory_;
   std::vector<Piece> blocks_;  // 0: none
-  Index unused_ = 0;           // deleted ones, linked by `after`
+  Index unused_ = 0;           // deleted blocks, linked by `after`
   std::vector<Index> block_of_;
   std::vector<Number> waiting_;
-  std::vector<Pool> pools_;  // small and large by turns; first those that are not private
+  std::vector<Pool> pools_;  // small and large alternate; the pools that are not private come first
   std::map<PoolId, uint32_t> pool_numbers_;
   std::set<uint64_t> expandable_;         // starts of the address ranges of expandable segments
-  std::vector<uint32_t> ages_{0};         // by the number of a segment
-  uint32_t adopted_ages_ = 0;             // the oldest are theirs
-  std::map<uint64_t, uint32_t> adopted_;  // numbers of the segments that there were, by address
+  std::vector<uint32_t> ages_{0};         // by segment number
+  uint32_t adopted_ages_ = 0;             // number of the adopted segments' ages, which are the oldest
+  std::map<uint64_t, uint32_t> adopted_;  // numbers of the adopted segments, by address
   uint64_t reserved_ = 0, reserved_peak_ = 0;
 };
 

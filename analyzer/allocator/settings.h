@@ -15,22 +15,22 @@ namespace tapelens::allocator {
 inline constexpr uint64_t kMiB = uint64_t{1} << 20;
 inline constexpr uint64_t kNoLimit = UINT64_MAX;
 
-// Of cached blocks of one size, which is given out first: that of the oldest segment (PyTorch from 2.12 on,
-// pytorch#183591), or that at the lowest address. No setting, but what the version of PyTorch does.
+// The first choice among cached blocks of one size: the block of the oldest segment (PyTorch from 2.12 on,
+// pytorch#183591), or the block at the lowest address. Only the version of PyTorch decides.
 enum class Order : uint8_t { by_age, by_address };
-// "2.15.0+cu130"; none: it says no version.
+// "2.15.0+cu130"; none: the text has no version.
 std::optional<Order> order_of(std::string_view torch_version);
 
 struct Settings {
   Order order = Order::by_age;
   bool expandable_segments = false;
-  uint64_t max_split_size = kNoLimit;            // blocks of so many bytes and more are not split
+  uint64_t max_split_size = kNoLimit;            // larger or equal blocks are not split
   uint64_t max_non_split_rounding = 20 * kMiB;   // most unused bytes of such a block for a request
-  uint64_t large_segment_size = 20 * kMiB;       // of segments for requests between 1 and 10 MiB
+  uint64_t large_segment_size = 20 * kMiB;       // size of segments for requests between 1 and 10 MiB
   double garbage_collection_threshold = 0;       // fraction of the process's limit; 0: never
-  std::array<uint64_t, 16> roundup_divisions{};  // of each power of two, from 1 MiB on; 0: multiples of 512 bytes
+  std::array<uint64_t, 16> roundup_divisions{};  // for each power of two, from 1 MiB on; 0: multiples of 512 bytes
 
-  // The divisions for requests of so many bytes.
+  // The divisions for requests of `bytes` bytes.
   uint64_t divisions_of(uint64_t bytes) const;
   bool operator==(const Settings&) const = default;
 };

@@ -18,7 +18,7 @@ struct Reference {
   };
   Kind kind{};
   EditLine line;
-  std::string name;  // "logits", "self.seen"; empty: the statement gives several
+  std::string name;  // "logits", "self.seen"; empty: the statement assigns several
   // Of a variable: the only call that gets it, callback.on_end(loss). The code of that call is not analyzed.
   EditLine passed{};
 
@@ -26,8 +26,8 @@ struct Reference {
   EditLine kept_for_long() const { return kind == Kind::variable ? passed : line; }
 };
 
-// `made`: the operator that made the tensor, its module and stack. None: the source is not known, or the statement may
-// give something else.
+// `made`: the operator that made the tensor, its module and stack. None: the source is unknown, or the statement may
+// yield another tensor.
 std::optional<Reference> reference_of(const Context& context, const Place& made);
 
 }  // namespace tapelens::check

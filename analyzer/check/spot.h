@@ -1,4 +1,4 @@
-// The statement that a frame of the recording stands at, in a file of the repository that still is what ran.
+// The statement of a recorded frame, in a file of the repository that has not changed since the recording.
 #pragma once
 
 #include <optional>

@@ -67,16 +67,15 @@ class Analysis {
   std::string_view information(std::string_view key) const;
   // All values of a key that the recorder may have noted several times, in order of time.
   std::vector<std::string_view> all_information(std::string_view key) const;
-  // Likewise, of a number of bytes; allocator::kNoLimit: nothing.
+  // The same for a number of bytes; allocator::kNoLimit: none.
   uint64_t bytes_noted(std::string_view key) const;
-  // Likewise, how many there are of something; 0: nothing.
+  // The same for a count; 0: none.
   uint64_t count_noted(std::string_view key) const;
-  // The memory that a device has in all, as its driver says, the simulated one or, of the CPU, the system; none: not
-  // known.
+  // The total memory of a simulated GPU, or of the system for the CPU. None: unknown.
   std::optional<Bytes> memory_of(DeviceId device) const;
-  // The begin of the first step that was watched as a whole (`tapelens record --steps`): before it only memory was, so
-  // that nothing there has a holder, and peaks are looked for from here on. Or the end of the steps that were left out,
-  // or where the program said that what it wants begins (tapelens.start()).
+  // The begin of the part with holders and peaks. This is the begin of the first step that `tapelens record --steps`
+  // recorded as a whole, because earlier memory has no holders. Or it is the end of omitted steps, or the program's
+  // call of tapelens.start().
   Time since() const;
 
  private:

@@ -36,8 +36,8 @@ class DeviceEvents {
   const Process& p_;
   const DeviceId device_;
   std::vector<uint32_t> block_of_;  // by allocation
-  std::vector<bool> is_asked_;      // likewise: the program gave it back
-  // The next row of each table that is of this device.
+  std::vector<bool> is_asked_;      // by allocation: the program freed it
+  // The next row of each table for this device.
   uint32_t block_ = 1, request_ = 1, free_ = 1, segment_ = 1, failure_ = 1;
 };
 

@@ -13,7 +13,7 @@
 
 namespace tapelens::peak {
 
-// Values that hold from their times on; before the first one 0. Several of one time: the last holds.
+// Each value holds from its time on; 0 before the first time. Of several values at one time, the last holds.
 struct StepCurve {
   SortedTimes time;
   std::vector<int64_t> value;
@@ -25,7 +25,7 @@ struct StepCurve {
 struct DeviceMemory {
   StepCurve allocated, waiting, reserved;  // bytes; active is allocated and waiting
   Bytes allocated_peak, active_peak, reserved_peak;
-  uint64_t segments = 0;  // that were allocated; expandable ones are not
+  uint64_t segments = 0;  // number of allocated segments, without expandable ones
 };
 // Empty if the device's allocator reports no blocks.
 DeviceMemory device_memory(const Process& process, DeviceId device);
@@ -37,7 +37,7 @@ struct BlockAt {
   AllocationId allocation;
   uint64_t address = 0;
   Bytes rounded;
-  bool waits = false;  // free as far as the program is concerned
+  bool waits = false;  // freed by the program, still used by a stream
 };
 
 // Memory of the device that is in one piece.

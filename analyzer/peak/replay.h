@@ -1,8 +1,8 @@
-// What-if: the live bytes of a device had some holders not been there.
+// Predicts the live bytes of a device without some of the holders.
 //
-// An allocation ends when its last holder releases it. Holders are its saves, until each is released, and the program:
-// its last use by an operator, and the frames of the module calls that it was handed through. That the program held on
-// to it longer is known when it was freed at another moment than the release of a save; then that moment stands.
+// An allocation ends when its last holder releases it. Holders are its saves, until each is released, and the program.
+// The program holds it until its last use by an operator, and while frames of module calls that got it exist. A free at
+// another moment than the release of a save shows that the program held it until then.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct WhatIf {
     AllocationId copy, source;
   };
   std::vector<Alias> aliases;
-  // Bytes that are there instead, as long as said, if `instead_of` ends earlier than it did (none: in any case): masks,
-  // recomputed tensors, a preallocated buffer.
+  // Extra bytes during `when`, if `instead_of` ends earlier than recorded (none: always). Examples are masks,
+  // recomputed tensors, and a preallocated buffer.
   struct Extra {
     AllocationId instead_of;
     Interval when;
@@ -52,14 +52,14 @@ struct WhatIf {
   bool empty() const { return without.empty() && ends.empty() && aliases.empty() && extras.empty(); }
 };
 
-// When the program itself released each allocation, found out once for a process.
+// The time at which the program itself released each allocation. Computed once for a process.
 class Lifetimes {
  public:
   Lifetimes(const Process& process, const Provenance& provenance);
-  // A recording cannot tell when the program released an allocation that a save held to its end. Without this text, the
-  // release is assumed after the last use. With it, the release is assumed at the return of the module call that made
-  // and used the allocation, or else at the next backward: the variables of functions hold tensors that long.
-  // torch.nn.Sequential passes on its one variable.
+  // A recording cannot tell when the program released an allocation that a save held to its end. The constructor above
+  // assumes the release after the last use. This one assumes that variables of functions hold tensors longer: until the
+  // return of the module call that made and used the allocation, or else until the next backward. torch.nn.Sequential
+  // passes on its one variable.
   Lifetimes(const Process& process, const Provenance& provenance, const Text& held_by_variables);
 
   // The end without any save. Not after the recorded end.
@@ -83,7 +83,8 @@ class Lifetimes {
   std::vector<uint8_t> ends_with_save_;
 };
 
-// Reads a Timeline and changes nothing of it: cheap to make, and asked as often as a finding is ticked.
+// Reads a Timeline without changing it. Construction is cheap, so that callers can predict again for each selection of
+// findings.
 class Replay {
  public:
   // The peak is the highest point from `since` on; allocations that are alive at `since` count.
@@ -94,13 +95,14 @@ class Replay {
     Bytes peak;           // the peak of the changed curve
     Moment when;          // its first such moment
     Bytes most_retained;  // the largest difference between the curves at one moment
-    // The changed lives, by allocation id: [birth, end) now. An end at or before the birth: never made.
+    // Changed lifetimes by allocation id: [birth, end). An end at or before the birth: never made.
     struct Changed {
       AllocationId allocation;
       Time end;
     };
     std::vector<Changed> changed;
-    // The curve's difference: from this event of the timeline on, it is lower by so much (negative: higher).
+    // The difference of the curves: from this event of the timeline on, the curve is lower by this value (negative:
+    // higher).
     struct Lower {
       uint32_t event;
       int64_t bytes;

@@ -32,11 +32,11 @@ struct DeviceRequests {
   std::vector<allocator::CachingAllocator::Segment> before;  // segments from before the first request; empty for a
                                                              // recording of a program
   std::vector<Request> all;
-  std::vector<allocator::PoolId> pools;  // that the program emptied, one an entry
+  std::vector<allocator::PoolId> pools;  // the pools that the program emptied, one entry for each time
   allocator::Settings settings;
   uint64_t allowed = allocator::kNoLimit;  // the process's memory limit on the device
 
-  // Why the model differs from the recording, in words; empty: it does not. `all` is not whole if it does.
+  // The difference between the model and the recording, as text; empty: none. With a difference, `all` is incomplete.
   std::string differs;
   bool is_exact() const { return differs.empty(); }
   uint64_t compared = 0;  // blocks and segment events
@@ -45,7 +45,7 @@ struct DeviceRequests {
 // The facts of the program's run that decide the allocator's answers.
 struct AllocatorNoted {
   std::string_view settings;               // PYTORCH_CUDA_ALLOC_CONF
-  std::string_view torch_version;          // empty: not known, and both orders of cached blocks are tried
+  std::string_view torch_version;          // empty: unknown; then the replay tries both orders of cached blocks
   uint64_t allowed = allocator::kNoLimit;  // as in DeviceRequests
   Time until = kNever;                     // the order of events is unknown from then on
 };

@@ -12,18 +12,18 @@ namespace tapelens::peak {
 
 struct ReservedSettings {
   allocator::Settings settings;
-  uint64_t card = allocator::kNoLimit;     // bytes that segments can have
+  uint64_t card = allocator::kNoLimit;     // capacity for segments in bytes
   uint64_t allowed = allocator::kNoLimit;  // as in DeviceRequests
 };
 
 struct ReservedOutcome {
   Bytes peak;
   Time when;  // its first moment
-  // The first request that found no memory. If it had found some in the recording, the replay ends there.
+  // The first request that found no memory. If that request succeeded in the recording, the replay ends there.
   struct Failure {
     Request request;
     Bytes bytes;     // the block's size
-    Bytes reserved;  // after all that could be given back was
+    Bytes reserved;  // after the allocator freed all cached segments
   };
   std::optional<Failure> failed;
   // Requests that failed in the recording and succeed here. The program's use of that memory is unknown, so they are

@@ -31,8 +31,8 @@ struct RewrittenTotal {
 
 struct Rewritten {
   std::vector<RewrittenTotal> applied, skipped;  // the largest first
-  std::vector<RewrittenSite> sites;              // applied ones first, in the order in which they came
-  RewrittenTotal all;                            // that were applied
+  std::vector<RewrittenSite> sites;              // applied ones first, in recorded order
+  RewrittenTotal all;                            // sum of the applied ones
 
   bool any() const { return !sites.empty(); }
 };

@@ -11,7 +11,7 @@ namespace tapelens::report {
 
 // `set`: the allocations alive at the selected moment.
 Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, const Options& options);
-// `set`: likewise.
+// `set`: the allocations alive at the selected moment.
 std::vector<ModuleTable> describe_modules(const peak::DeviceAnalysis& device, const peak::PeakSet& set,
                                           const Options& options);
 std::vector<OutOfMemory> describe_out_of_memory(const model::Process& process, const model::Text& text);

@@ -8,7 +8,7 @@
 
 namespace tapelens::report {
 
-// "PYTORCH_CUDA_ALLOC_CONF=...": as a shell takes it.
+// "PYTORCH_CUDA_ALLOC_CONF=...", quoted for a shell.
 std::string allocator_environment(const std::string& settings);
 
 // "PYTORCH_CUDA_ALLOC_CONF=... and --apply lossless", "findings 1, 4 and 5 fixed",

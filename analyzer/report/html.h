@@ -1,5 +1,5 @@
-// The report as one HTML page, which needs no other file and no network: html/ has its skeleton, style and script,
-// html_data.cpp what it shows.
+// The report as one HTML page, which needs no other file and no network. html/ has its skeleton, style and script;
+// html_data.cpp makes its data.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline constexpr size_t kMostPageBytes = size_t{2} << 20;
 // Limits on the parts of a recording in a page. The page counts the omitted parts.
 struct PageLimits {
   size_t blocks = 4000;   // allocations alive at the moment
-  size_t findings = 100;  // with all that is known of each
+  size_t findings = 100;  // with all facts of each
   size_t what_ifs = kMostWhatIfs;
   unsigned columns = 400;  // width of a name
 
@@ -23,7 +23,7 @@ struct PageLimits {
   PageLimits half() const { return {blocks / 2, findings / 2, what_ifs / 2, columns > 100 ? columns / 2 : columns}; }
 };
 
-// Wants Report::overview.
+// Requires Report::overview.
 Json page_data(const Report& report, const PageLimits& limits, std::string_view version);
 // Has at most kMostPageBytes for any recording.
 std::string html_page(const Report& report, std::string_view version);

@@ -15,7 +15,7 @@
 namespace tapelens::report {
 
 struct ModuleRow {
-  std::string module;  // "(outside of modules)": of none
+  std::string module;  // "(outside of modules)": no module
   model::Bytes bytes;
   uint64_t allocations = 0;
   std::array<model::Bytes, peak::kHolderKinds> by_kind{};  // sum to `bytes`
@@ -33,11 +33,11 @@ struct ModuleRow {
   }
 };
 
-// One moment: that at which most was alive in a phase, or the one that the report is about.
+// One moment: the peak of a phase, or the report's moment.
 struct ModuleTable {
   model::Phase phase{};
-  bool is_chosen = false;  // the moment that the report is about
-  model::Bytes bytes;      // alive then
+  bool is_chosen = false;  // this is the report's moment
+  model::Bytes bytes;      // live bytes
   peak::Moment when;
   uint32_t step = 0;
   std::vector<peak::Category> by_category;
