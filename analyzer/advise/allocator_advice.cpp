@@ -46,13 +46,13 @@ uint64_t steps_before(const std::vector<Step>& steps, Time time) {
   return static_cast<uint64_t>(std::ranges::count_if(steps, [&](const Step& step) { return step.when.end <= time; }));
 }
 
-// Changes of which those that drop the same saves share them in the order of their places.
+// A set of changes. Changes that drop the same saves share them in the order of their places.
 class Sharing {
  public:
   Sharing(const Process& process, const peak::Replay& replay, std::span<const Change> changes)
       : place_(changes.size()), together_(process, replay, in_order(changes)) {}
 
-  // With those of them; places in `changes`.
+  // The changes at these indices of `changes`.
   Together::Set of(std::span<const size_t> chosen) const {
     std::vector<bool> has(place_.size());
     for (const size_t one : chosen) has[place_[one]] = true;
@@ -141,7 +141,7 @@ class Trying {
   const Sharing sharing_;
 };
 
-// One finding that is enough, or some of which none can be left out; those that lower the peak most are tried first.
+// One finding that is enough, or several that are all necessary. Findings that lower the peak most are tried first.
 // `base`: an alternative that is fixed as well.
 std::optional<Way> few(const Trying& trying, std::optional<size_t> base, const std::string& settings, uint64_t card) {
   std::vector<size_t> all = trying.all();
@@ -232,7 +232,7 @@ Fits find_fits(const Trying& trying, const AllocatorAdvice& advice, uint64_t car
   std::optional<Way> alone = few(trying, std::nullopt, advice.settings, card);
   if (alone) alone->settings.clear();
   tell(0.7);
-  // A setting beside findings where no setting is enough, and that takes fewer of them.
+  // If no setting alone is enough, a setting may reduce the number of necessary findings.
   const bool is_worth_it = !has_setting && !advice.tried.empty() && (!alone || alone->findings.size() > 1);
   std::optional<Way> both;
   if (is_worth_it) both = few(trying, std::nullopt, advice.tried.front().settings, card);

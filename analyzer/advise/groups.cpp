@@ -17,7 +17,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// Whether it takes something from a node that nothing can be taken from.
+// Whether the change drops a save of a compiled node, whose saves cannot be dropped.
 bool is_of_compiler(const Context& context, const peak::WhatIf& change) {
   const Process& p = context.process;
   return std::ranges::any_of(change.without, [&](SaveId save) {

@@ -61,8 +61,8 @@ Together::Set Together::of(const std::vector<bool>& has) const {
   return set;
 }
 
-// Branch and bound. A branch of the search has changes that are in, that are out, and that are open; its bound is the
-// peak with the open ones' gains and without their costs, which no set of the branch goes below.
+// Branch and bound. In a branch of the search, each change is in, out or open. The bound of a branch is the peak with
+// the gains of the open changes and without their costs. No set of the branch has a lower peak.
 class Together::Search {
  public:
   Search(const Together& of, Set all) : of_(of), best_(std::move(all)) {
@@ -160,7 +160,7 @@ class Together::Search {
     return of_.replay_.without(pointers(shares)).peak;
   }
 
-  // The open one that has most there instead at the peak of the branch; then any that has something at some time; then
+  // The open change with the most extra memory at the peak of the branch; else one with extra memory at any time; else
   // any.
   std::optional<size_t> most_costly(const Branch& branch) const {
     std::optional<size_t> found;

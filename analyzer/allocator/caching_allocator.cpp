@@ -15,7 +15,7 @@ constexpr uint64_t kSegmentMultiple = 2 * kMiB;
 
 uint64_t up_to_multiple(uint64_t bytes, uint64_t of) { return (bytes + of - 1) / of * of; }
 
-// Up to the next of so many equal parts between two powers of two.
+// Rounds up to a multiple of 1/`divisions` of the power of two below.
 uint64_t up_to_division(uint64_t bytes, uint64_t divisions) {
   if (std::has_single_bit(bytes)) return bytes;
   const uint64_t power = std::bit_floor(bytes);
@@ -203,7 +203,7 @@ void CachingAllocator::give_out(Number number, Index block, uint64_t size) {
 
 void CachingAllocator::free(Number number) {
   const Index block = block_of_[number];
-  if (block == 0) return;  // the allocator waited for it and has it already
+  if (block == 0) return;  // the allocator waited for it and freed it already
   block_of_[number] = 0;
   free_block(block);
 }

@@ -16,12 +16,12 @@ void add_line(std::string& out, char sign, std::string_view line) {
   if (!line.ends_with('\n')) out += "\n\\ No newline at end of file\n";
 }
 
-// "12,5"; a range without lines is named by the line before it.
+// "12,5". A range without lines has the number of the line before it.
 std::string range(uint32_t first, uint32_t count) {
   return std::to_string(count == 0 ? first : first + 1) + (count == 1 ? "" : "," + std::to_string(count));
 }
 
-// As git quotes what is not plain.
+// Quotes unusual characters as git does.
 std::string quoted(std::string_view prefix, std::string_view path) {
   const std::string name = std::string(prefix) + std::string(path);
   const auto is_special = [](char c) {

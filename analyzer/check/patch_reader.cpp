@@ -1,4 +1,4 @@
-// A unified diff as edits, and a file with them. Nothing is guessed: a hunk is where it says, and says what is there.
+// Reads a unified diff as edits, and applies edits to a file. A hunk must match its place exactly.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 using trace::Error;
 using trace::Result;
 
-// With their line breaks.
+// Lines with their line breaks.
 std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -90,7 +90,7 @@ std::optional<std::string> path_of(std::string_view text) {
 }
 
 struct Hunk {
-  uint32_t first = 0, removed = 0, added = 0;  // lines of the old file from `first`, from 0, and of the new one
+  uint32_t first = 0, removed = 0, added = 0;  // old lines from `first` (from 0), and the number of new lines
 };
 std::optional<Hunk> hunk_of(std::string_view text) {
   if (!take(text, "@@ -")) return std::nullopt;

@@ -19,7 +19,7 @@ Tokens tokens_of(const Spot& spot, size_t statement) {
 
 std::string_view last_part(std::string_view path) { return path.substr(path.find_last_of(".:") + 1); }
 
-// The call that an expression ends in, "c" of a.b().c(): its name. Empty: it ends in none.
+// The name of the call at the end of an expression: "c" for a.b().c(). Empty: the expression does not end in a call.
 std::string_view last_called(Tokens value) {
   for (size_t i = 1; i < value.size(); ++i) {
     const bool is_last = is(value[i], "(") && closing(value, i) + 1 == value.size();
@@ -94,7 +94,7 @@ std::vector<Tokens> parts(Tokens value) {
   return found;
 }
 
-// Whether a statement is a call that the tensor is handed to, and that may keep it.
+// Whether a statement is a call that gets the tensor and may keep it.
 template <class IsTensor>
 bool is_passed(Tokens tokens, IsTensor is_tensor) {
   const size_t name = dotted(tokens, 0);

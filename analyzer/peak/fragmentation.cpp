@@ -31,7 +31,7 @@ std::map<Asker, int64_t> smallest_blocks(const Process& p, DeviceId device) {
   return smallest;
 }
 
-// Pieces of a segment that are smaller.
+// Sum of a segment's free pieces that are smaller than `bytes`.
 int64_t pieces_below(const SegmentAt& segment, int64_t bytes) {
   int64_t sum = 0;
   uint64_t end = segment.address;

@@ -79,7 +79,7 @@ class Finder {
     return end;
   }
 
-  // The end of the call in which an allocation was made and, until `used`, handed on.
+  // The return of the innermost call that made the allocation and lasts until `used`.
   Time variable_end(AllocationId id, Time used, const Text& text) const {
     ModuleCallId call = p_.allocations.module_call[id];
     while (call && p_.module_calls.end[call] < used) call = p_.module_calls.parent[call];

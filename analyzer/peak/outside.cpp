@@ -15,7 +15,7 @@ using model::OutsideChange;
 using model::OutsideEventId;
 using model::OutsideMemory;
 
-// A segment of PyTorch's, or a piece of an expandable one.
+// A segment of PyTorch, or a piece of an expandable one.
 struct OwnSegment {
   int64_t begin, end;
   uint64_t address, past;
@@ -56,7 +56,7 @@ class Segments {
 
   bool has(const Taken& taken) const {
     if (taken.address == 0) return false;  // physical memory that is nowhere
-    // Those that begin at its address or before it: they hold it if they reach that far.
+    // Candidates begin at or before its address; a candidate must contain the address.
     for (auto at = by_address_.upper_bound(taken.address); at != by_address_.begin();) {
       --at;
       const OwnSegment& s = at->second;

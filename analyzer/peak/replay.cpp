@@ -7,7 +7,7 @@ namespace tapelens::peak {
 
 namespace {
 
-// The lives of the allocations that some change touches.
+// The lifetimes of the allocations that the changes affect.
 class Lives {
  public:
   Lives(const Lifetimes& lifetimes, std::span<const WhatIf* const> changes)
@@ -109,17 +109,17 @@ class Lives {
 // The changes of the curve, in the order of events.
 class Steps {
  public:
-  // `changes`: how many are expected.
+  // `changes`: the expected number.
   Steps(const Timeline& timeline, size_t changes) : timeline_(timeline) { steps_.reserve(2 * changes); }
 
-  // [from, to): lower by so much.
+  // Lowers the curve in [from, to) by `bytes`.
   void lower(uint32_t from, uint32_t to, int64_t bytes) {
     if (from >= to || bytes == 0) return;
     steps_.push_back({from, bytes});
     if (to < timeline_.events()) steps_.push_back({to, -bytes});
   }
 
-  // Running sums, one each event that has a step.
+  // Running sums, one for each event with a step.
   std::vector<Replay::Outcome::Lower> sums() {
     std::ranges::sort(steps_, {}, &Replay::Outcome::Lower::event);
     std::vector<Replay::Outcome::Lower> out;
@@ -141,8 +141,8 @@ class Steps {
   std::vector<Replay::Outcome::Lower> steps_;
 };
 
-// The largest value of the lowered curve after any event from `first` on: whole blocks where nothing changes within,
-// event by event elsewhere.
+// The largest value of the lowered curve after any event from `first` on. Skips through whole blocks without a change,
+// and checks the events of other blocks.
 void find_peak(const Timeline& timeline, uint32_t first, Replay::Outcome& outcome) {
   const auto& lower = outcome.lower;
   int64_t best = 0, by = 0;

@@ -27,7 +27,7 @@ class RecordedDevice : public allocator::Device {
   bool differs() const { return differs_; }
 
   std::optional<uint64_t> allocate(uint64_t bytes) override {
-    // It had no memory where the allocator gave some back, or gave up.
+    // The device refused a request when the allocator freed segments, or ran out of memory.
     if (rows_.empty() || gives_back(events_.change[rows_[0]])) return std::nullopt;
     const SegmentEventId row = take(0);
     differs_ |= events_.change[row] != SegmentChange::allocated || bytes_of(row) != bytes;
@@ -57,7 +57,7 @@ class RecordedDevice : public allocator::Device {
     rows_ = rows_.subspan(1);
     return row;
   }
-  // In which order the segments of one moment are given back makes no difference.
+  // The order of frees within one moment has no effect.
   void given_back(SegmentChange change, uint64_t address, uint64_t bytes) {
     for (size_t place = 0; place < rows_.size() && gives_back(events_.change[rows_[place]]); ++place) {
       const SegmentEventId row = rows_[place];
@@ -75,7 +75,7 @@ class RecordedDevice : public allocator::Device {
 
 class Comparison {
  public:
-  // `most_learned`: how many facts it may learn of the ages of segments that there were before.
+  // `most_learned`: the most facts to learn about the ages of segments from before the first request.
   Comparison(const Process& process, const Text& text, DeviceId device, Time until, DeviceRequests& out,
              uint32_t most_learned)
       : p_(process),
@@ -184,8 +184,8 @@ class Comparison {
     if (allocator_.is_cached(bytes, stream, pool) || !is_by_allocator) give_back_whole_pools();
   }
 
-  // Whether all of it was given back after the innermost operator around the request had begun. Of PyTorch's own alone:
-  // another's may be a function of the program, which empties the cache as it likes.
+  // Whether all these segments were freed after the begin of the innermost operator around the request. Only for
+  // PyTorch's own operators: another operator may be a function of the program that empties the cache.
   bool is_within_operator(AllocationId id) const {
     const OperatorId op = p_.allocations.op[id];
     return op && text_.string(p_.operators.name[op]).starts_with("aten::") &&
@@ -271,7 +271,7 @@ DeviceRequests device_requests(const Process& process, const Text& text, DeviceI
     Comparison learning(process, text, device, noted.until, out, out.before.empty() ? 0 : kMostLearned);
     learning.run();
     if (learning.learned() == 0) return out;
-    // The ages that explain all of it have to be one order from the begin on.
+    // All learned ages must form one order from the begin on.
     DeviceRequests again = none;
     again.settings.order = order;
     again.before = learning.before();

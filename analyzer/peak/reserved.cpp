@@ -11,8 +11,8 @@ namespace {
 using allocator::CachingAllocator;
 using allocator::PoolId;
 
-// A card of so many bytes. A segment lies where the next recorded one of its size did, as long as nothing is there, for
-// addresses may decide which cached block is given out; else below all others.
+// A card with a number of bytes. A segment gets the address of the next recorded segment of its size, if that range is
+// free, because addresses may decide which cached block is chosen. Otherwise it lies below all others.
 class Card : public allocator::Device {
  public:
   Card(uint64_t bytes, const SegmentEvents& events, DeviceId device) : bytes_(bytes) {
@@ -83,7 +83,7 @@ struct Moved {
   Time time;
   uint32_t number = 0;  // the allocator's number of the block
   bool is_made = false;
-  uint32_t row = 0;  // made: the allocation that it is there instead of; else that it is
+  uint32_t row = 0;  // if made: the allocation that it replaces; else the changed allocation
   uint64_t bytes = 0;
 };
 

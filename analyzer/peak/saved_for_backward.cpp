@@ -56,7 +56,7 @@ class Summing {
     }
   }
 
-  // And those that are predicted.
+  // Adds the predicted ones.
   void add_extras(const Replayed& predicted) {
     for (const WhatIf* change : predicted.changes) {
       for (const WhatIf::Extra& extra : change->extras) {

@@ -9,8 +9,8 @@
 namespace tapelens::report {
 namespace {
 
-// Contexts in which no kernel was loaded yet took 107 MiB of a GPU of 34 multiprocessors, 426 of one of 142, 555 of
-// one of 188.
+// Measured contexts without a loaded kernel: 107 MiB on a GPU with 34 multiprocessors, 426 MiB with 142, 555 MiB with
+// 188.
 constexpr int64_t kContextOfProcessor = int64_t{3} << 20;
 // A communicator of GPUs in one machine took 0.5 to 2 GB, depending on links, channels and algorithms. A communicator
 // of a single rank has no connections.

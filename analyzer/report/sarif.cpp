@@ -1,5 +1,5 @@
-// Findings as SARIF 2.1.0, as GitHub code scanning takes it: one rule a check, one result a finding, each at a file of
-// the repository.
+// Findings as SARIF 2.1.0 for GitHub code scanning: one rule for each check, one result for each finding, each at a
+// file of the repository.
 #include "analyzer/report/sarif.h"
 
 #include <algorithm>
@@ -108,7 +108,7 @@ std::string sarif(const Report& report, const std::vector<Rule>& rules, const So
     Json where = location_of(f, tree);
     if (where.is_null()) where = program;
     if (where.is_null()) {
-      // Nothing of the program is in this repository: said, but at no line.
+      // The repository has no file of the program, so the finding becomes a notification without a line.
       notifications.push_back(sarif_notification(f.check + ": " + message_of(f), level_of(f.severity)));
       continue;
     }
