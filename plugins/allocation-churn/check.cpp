@@ -1,4 +1,4 @@
-// Lines that allocate and free memory of one size again and again within a step, where one buffer is enough.
+// Lines that repeatedly allocate and free memory of one size within a step, where one buffer is enough.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -115,7 +115,7 @@ class AllocationChurn final : public Check {
     return known;
   }
 
-  // As many buffers as were alive at one time would have served all.
+  // The number of buffers alive together is enough for all allocations.
   void emit(const Context& context, std::map<Key, Run>& runs, uint64_t most, Sink& sink) {
     const Process& p = context.process;
     for (auto& [key, run] : runs) {
@@ -159,7 +159,7 @@ class AllocationChurn final : public Check {
     }
   }
 
-  // The three with the most.
+  // The three operators with the most bytes.
   static std::string listed(const Context& context, const std::map<StringId, uint64_t>& operators, uint64_t steps) {
     std::vector<std::pair<StringId, uint64_t>> most(operators.begin(), operators.end());
     std::ranges::stable_sort(most, std::greater(), &std::pair<StringId, uint64_t>::second);

@@ -15,20 +15,20 @@ class Calls {
 
   // The bytes of the call's allocations that are alive at the peak.
   Bytes at_peak(ModuleCallId call) const { return Bytes{at_peak_[call.value]}; }
-  // When its part of the backward begins: then a checkpoint runs its forward again. kNever: it has none.
+  // The begin of the call's part of the backward, at which a checkpoint runs the forward again. kNever: none.
   Time backward(ModuleCallId call) const { return Time{backward_[call.value]}; }
 
   struct Saved {
     ModuleCallId call;
     AllocationId allocation;
-    Time last;      // when it was last saved
+    Time last;      // time of the last save
     Time released;  // by its last save
   };
   // The saves of the wanted calls, sorted by call. `wanted`: by ModuleCallId.
   std::vector<Saved> saved(const std::vector<bool>& wanted) const;
 
  private:
-  // Calls fn(call) for each call that would keep the allocation no longer.
+  // Calls fn(call) for each call whose checkpoint would free the allocation.
   template <class Fn>
   void each_call(AllocationId allocation, Fn fn) const;
   ModuleCallId common(ModuleCallId a, ModuleCallId b) const;

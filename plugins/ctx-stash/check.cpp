@@ -1,4 +1,4 @@
-// Tensors that custom functions keep on ctx itself, where neither autograd nor its hooks know of them.
+// Tensors that custom functions keep on ctx itself, unknown to autograd and its hooks.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ class CtxStash final : public Check {
   }
 
  private:
-  // By node with something on its ctx: the end of its evaluation in a backward that releases the graph.
+  // By node with an attribute on its ctx: the end of its evaluation in a backward that releases the graph.
   static std::unordered_map<uint32_t, int64_t> releases(const Process& p) {
     std::unordered_map<uint32_t, int64_t> ends;
     for (uint32_t row = 1; row <= p.held.rows(); ++row) ends.emplace(p.held.node.raw[row], -1);

@@ -85,7 +85,9 @@ bool Repeats::add_filled(AllocationId buffer, const NameSet& filling, std::vecto
   const OperatorId maker = context_.provenance.maker(buffer);
   for (const OperatorId op : context_.provenance.uses(buffer)) {
     if (!context_.provenance.writes(op, buffer)) continue;
-    if (context_.provenance.called(op) == maker) continue;  // torch.zeros(): all of it is written again
+    if (context_.provenance.called(op) == maker)
+      continue;  // torch.zeros() fills the buffer, and the parts overwrite
+                 // it
     if (!filling.has(p.operators.name[op]) || origins.size() == most_parts_) return false;
     const View part = written(op);
     if (!part.allocation || !part.layout) return false;

@@ -101,7 +101,7 @@ class ExpandedSave final : public Check {
   }
 
  private:
-  // The gradient of an expanded input is made as big as the copy, then summed up.
+  // The gradient of an expanded input has the size of the copy before it is summed up.
   class Gradients {
    public:
     explicit Gradients(const Context& context) : context_(context) {}
@@ -109,7 +109,7 @@ class ExpandedSave final : public Check {
     void drop(OperatorId called, Bytes bytes, Bytes distinct, peak::WhatIf& change) {
       const Process& p = context_.process;
       if (evaluations_.empty()) evaluations_ = last_evaluations(p);
-      // Nodes that the operators inside of the product made.
+      // Nodes of the operators inside the product.
       for (OperatorId op = called; op.value <= p.operators.rows() && p.operators.begin[op] <= p.operators.end[called];
            ++op.value) {
         if (context_.provenance.called(op) != called) continue;
@@ -137,7 +137,7 @@ class ExpandedSave final : public Check {
     }
 
     const Context& context_;
-    std::vector<EvaluationId> evaluations_;  // by node, the last one
+    std::vector<EvaluationId> evaluations_;  // by node: its last evaluation
   };
 };
 

@@ -21,10 +21,10 @@ constexpr RewriteSite kSite = {.operator_name = "aten::matmul"};
 using at::DimVector;
 using at::Tensor;
 
-// The batch dimensions of both sides and of the product, aligned: 1 where a side has none.
+// The aligned batch dimensions of both sides and of the product: 1 where a side has none.
 struct Batch {
   DimVector left, right, out;
-  // Places in the above. Common: both sides have it, or it is 1.
+  // Indices into them. Common: both sides have the dimension, or its size is 1.
   DimVector common, of_left, of_right;
 };
 
@@ -41,7 +41,7 @@ DimVector aligned(const Tensor& tensor, int64_t dimensions) {
   return sizes;
 }
 
-// False: they do not fit, which LibTorch says better, or nothing is repeated.
+// False: the sizes do not fit, for which LibTorch has a better error, or no dimension is repeated.
 bool pair_up(const Tensor& a, const Tensor& b, Batch& batch) {
   const int64_t dimensions = std::max(a.dim(), b.dim()) - 2;
   batch.left = aligned(a, dimensions);
@@ -59,13 +59,14 @@ uint64_t bytes_of(const Tensor& tensor, int64_t elements) {
   return static_cast<uint64_t>(elements) * tensor.element_size();
 }
 
-// The bytes that reshape() copies of a tensor of these sizes and strides to give it the other sizes.
+// The bytes that reshape() copies for these sizes, strides and new sizes.
 uint64_t copied(const Tensor& tensor, const DimVector& sizes, const DimVector& strides, const DimVector& reshaped) {
   const bool is_view = at::detail::computeStride(sizes, strides, reshaped).has_value();
   return is_view ? 0 : bytes_of(tensor, product(sizes));
 }
 
-// Those that LibTorch's own matmul copies: it expands a side to all of the batch, and makes three dimensions of that.
+// The bytes that LibTorch's own matmul copies: it expands a side to the whole batch, and flattens it to three
+// dimensions.
 uint64_t copied_by_expansion(const Tensor& tensor, const Batch& batch) {
   const auto dimensions = static_cast<int64_t>(batch.out.size());
   DimVector sizes = batch.out, strides(dimensions, 0);
@@ -95,13 +96,13 @@ DimVector chosen(const DimVector& sizes, const DimVector& places) {
 // A side with all dimensions of the product in the order for bmm, and its shape for bmm.
 struct Side {
   Tensor tensor;
-  DimVector sizes, strides;  // in that order
+  DimVector sizes, strides;  // in the order for bmm
   DimVector reshaped;
   uint64_t copied;
-  bool in_order;  // its own
+  bool in_order;  // the tensor's own order
 };
 
-// Do the dimensions that are more than 1 already stand in order?
+// Whether the dimensions larger than 1 are already in order.
 bool is_sorted(const DimVector& order, const DimVector& sizes) {
   int64_t last = -1;
   for (const int64_t place : order) {
@@ -129,14 +130,14 @@ Side arranged(const Tensor& tensor, const DimVector& batch, const DimVector& ord
 struct Fold {
   Side left, right;
   DimVector order;  // the product's dimensions in the order of bmm's result
-  DimVector out;    // its sizes, as the program is to see them
+  DimVector out;    // the result's sizes in the program's order
   bool in_order;    // the program's order already
-  uint64_t saves;   // bytes of copies that are not made
-  uint64_t kept;    // bytes of copies that are
+  uint64_t saves;   // bytes of avoided copies
+  uint64_t kept;    // bytes of remaining copies
 };
 
 Fold plan(const Tensor& a, const Tensor& b, const Batch& batch) {
-  const auto rows = static_cast<int64_t>(batch.out.size()), columns = rows + 1;  // places behind the batch's
+  const auto rows = static_cast<int64_t>(batch.out.size()), columns = rows + 1;  // dimensions after the batch
   const int64_t n = a.size(-2), k = a.size(-1), m = b.size(-1);
   const int64_t common = product(batch.out, batch.common);
   const DimVector row{rows}, column{columns};
@@ -164,7 +165,7 @@ Tensor for_bmm(const Side& side) {
 
 Tensor run(const Fold& fold) {
   const Tensor made = at::bmm(for_bmm(fold.left), for_bmm(fold.right));
-  // No view, and with the strides that LibTorch's would have: the program may call view() on it, or change it in place.
+  // Not a view, and with the strides of LibTorch's result: the program may call view() on it, or change it in place.
   if (fold.in_order) return at::_unsafe_view(made, fold.out);
   DimVector back(fold.order.size());
   for (size_t i = 0; i < fold.order.size(); ++i) back[fold.order[i]] = static_cast<int64_t>(i);
@@ -192,7 +193,7 @@ Tensor stock_matmul(c10::DispatchKeySet keys, const Tensor& a, const Tensor& b) 
   return typed.redispatch(stock(keys), a, b);
 }
 
-// Nothing where LibTorch's own way is the better or the only one.
+// Empty if LibTorch's own matmul is better or the only choice.
 std::optional<Fold> fold_of(const Tensor& a, const Tensor& b) {
   Batch batch;
   if (!may_fold(a, b) || !pair_up(a, b, batch)) return std::nullopt;

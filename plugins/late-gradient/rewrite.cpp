@@ -33,12 +33,12 @@ using cpython::PyMethodDef;
 using cpython::PyObject;
 using cpython::Python;
 
-// ---- what is watched while the steps of an optimizer are observed
+// ---- state while the steps of an optimizer are observed
 
 struct Watched {
-  c10::weak_intrusive_ptr<c10::StorageImpl> storage;  // keeps its address from becoming another's
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;  // keeps the address from being reused
   int watch;
-  bool is_gradient;  // else a parameter whose gradient is there and whose step is still to come
+  bool is_gradient;  // else a parameter with a complete gradient whose step is still to come
 };
 struct Watches {
   std::mutex lock;
@@ -59,7 +59,7 @@ const c10::StorageImpl* storage_of(const at::TensorBase& tensor) {
 void look_at(Watches& w, const at::Tensor& tensor, bool in_backward) {
   const auto at = w.storages.find(storage_of(tensor));
   if (at == w.storages.end() || w.stepping[at->second.watch]) return;
-  // In the backward only hooks could read a gradient that is there. It may share its memory with others that are not.
+  // In the backward, only hooks could read a complete gradient. It may share its memory with incomplete ones.
   if (at->second.is_gradient && in_backward) return;
   std::string& seen = w.seen[at->second.watch];
   if (seen.empty()) {
@@ -106,7 +106,7 @@ void watch(int number, const at::TensorBase& tensor, bool is_gradient) {
                     number, is_gradient});
 }
 
-// ---- may a parameter be stepped now, in the backward
+// ---- whether a parameter may be stepped now, in the backward
 
 // The Python object of the parameter and its AccumulateGrad hold the parameter. Any other holder of it or of its memory
 // saved it, and may still read it in this backward.
@@ -124,7 +124,7 @@ const char* reason_against(c10::TensorImpl* impl) {
   if (!gradient.storage().resizable()) return "something else reads the gradients";  // through numpy
   const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(parameter);
   if (accumulator && !accumulator->post_hooks().empty()) return "the program has hooks of its own on gradients";
-  if (parameter.use_count() > kHoldersOfParameter + 1 || parameter.storage().use_count() > 1) {  // and we
+  if (parameter.use_count() > kHoldersOfParameter + 1 || parameter.storage().use_count() > 1) {  // and this function
     return "the rest of the backward may still read the parameter";
   }
   return nullptr;
@@ -248,7 +248,7 @@ PyMethodDef g_functions[] = {
     {"tapelens_late_broken", guarded<broken>, cpython::kMethO, nullptr},
 };
 
-// ---- the first backward brings it in: by then the program has its optimizers
+// ---- the first backward installs rewrite.py: by then the program has its optimizers
 
 constinit PythonPart g_part = {.id = kRewrite.id,
                                .level = kRewrite.level,

@@ -83,7 +83,7 @@ std::vector<Zeroed> zeroed_gradients(const Context& context) {
       if (looking.has(p.operators.name[op])) continue;
       const Time begin = p.operators.begin[op];
       if (is_idle) {
-        // Accumulated since, or read although it is nothing but zeros.
+        // The gradient was accumulated since then, or an operator reads the zeros.
         const auto next = first_after(p, evaluations->second, zeroed.idle.back().begin);
         if (next == evaluations->second.all.end() || p.evaluations.begin[*next] > begin) {
           fits = zeroing.has(p.operators.name[op]);

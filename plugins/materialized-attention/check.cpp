@@ -16,7 +16,7 @@ constexpr std::array kOptions = {
     Option{"min-bytes", "64KiB", "softmaxes of less are not looked at"},
 };
 
-// Everything of the size of the scores between the two products.
+// All tensors of the scores' size between the two products.
 struct Attention {
   std::vector<AllocationId> tensors;  // scores first, then the softmax's result and its derived tensors
   AllocationId softmax;
@@ -49,7 +49,7 @@ class Finder {
   }
 
  private:
-  // The innermost operator around an allocation that is one of a set.
+  // The innermost operator of a set around an allocation.
   OperatorId maker(AllocationId allocation, const NameSet& names) const {
     const OperatorId outermost = context_.provenance.maker(allocation);
     for (OperatorId op = p_.allocations.op[allocation]; op; op = p_.operators.parent[op]) {
@@ -104,7 +104,7 @@ class Finder {
     struct Result {
       AllocationId tensor;
       Time since;
-      size_t made_of;  // its place among the results
+      size_t made_of;  // its index in `results`
       OperatorId made_by;
       int steps;
     };
@@ -234,7 +234,7 @@ class MaterializedAttention final : public Check {
     }
   }
 
-  // A float for each row of scores.
+  // One float for each row of scores.
   static Bytes rows(const Context& context, NodeId softmax) {
     for (const SaveId save : saves_of(context, softmax)) {
       const auto sizes = context.text.sizes(context.process.saves.layout[save]);

@@ -8,7 +8,7 @@ namespace tapelens::check {
 
 namespace {
 
-// A scalar, a vector of means: kept for next to nothing.
+// Scalars and vectors of means: their memory is negligible.
 bool is_small_beside(Bytes input, Bytes result) { return input.value <= 4096 || input.value * 256 < result.value; }
 
 }  // namespace
@@ -94,7 +94,7 @@ Recipes::Recipe Recipes::read(AllocationId allocation) {
   for (const OperatorId op : context_.provenance.uses(allocation)) {
     if (p.operators.begin[op] < p.operators.end[maker] || !context_.provenance.writes(op, allocation)) continue;
     if (!cheap_[p.operators.name[op].value]) return {};
-    // Without other inputs there is nothing more to be kept.
+    // Without other inputs the recipe needs no more memory.
     const bool has_others = std::ranges::any_of(
         context_.provenance.inputs(op), [&](uint32_t input) { return input != 0 && input != allocation.value; });
     if (has_others && !add_inputs_of(op, allocation, recipe)) return {};

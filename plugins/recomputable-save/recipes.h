@@ -1,4 +1,4 @@
-// Which tensors a few cheap operators recompute from tensors that are held for another reason.
+// Finds tensors that a few cheap operators recompute from tensors that stay alive for another reason.
 #pragma once
 
 #include <unordered_map>
@@ -16,9 +16,9 @@ class Recipes {
   // Call read() in the order of allocations: the sources of a tensor come before it.
   struct Recipe {
     uint32_t operators = 0;             // number in a row; 0: no recipe
-    Time until;                         // until then all that it needs is there and unchanged
-    OperatorId last;                    // the operator that makes the tensor, of the cheap ones
-    std::vector<AllocationId> sources;  // that are held for another reason, at the beginning of the row
+    Time until;                         // its inputs exist unchanged until then
+    OperatorId last;                    // the cheap operator that makes the tensor
+    std::vector<AllocationId> sources;  // the inputs of the chain, which other holders keep
   };
   // Reads the allocation's history, and stores it for tensors that are made from it.
   Recipe read(AllocationId allocation);
@@ -37,8 +37,8 @@ class Recipes {
   const std::vector<recompute::Cheap> cheap_;  // by StringId
   uint32_t most_;
   std::vector<int64_t> kept_until_, recipe_until_;                   // by allocation
-  std::vector<uint8_t> operators_;                                   // by allocation: of its recipe
-  std::unordered_map<uint32_t, std::vector<AllocationId>> sources_;  // by allocation, likewise
+  std::vector<uint8_t> operators_;                                   // by allocation: number of operators in its recipe
+  std::unordered_map<uint32_t, std::vector<AllocationId>> sources_;  // by allocation: sources of its recipe
 };
 
 }  // namespace tapelens::check

@@ -101,13 +101,13 @@ std::optional<Recomputed::Recipe> Recomputed::recipe_of(OperatorId op, Allocatio
     const size_t before = recipe.sources.size() + recipe.small.size();
     for (const NodeId node : context_.provenance.nodes(op)) {
       for (const SaveId save : saves_of(context_, node)) {
-        if (p.saves.allocation[save] == result) return std::nullopt;  // the mask itself: nothing makes it again
+        if (p.saves.allocation[save] == result) return std::nullopt;  // the mask itself cannot be recomputed
         add(p.saves.allocation[save]);
       }
     }
     if (recipe.sources.size() + recipe.small.size() == before) return std::nullopt;
   }
-  // In place in a part of a tensor it makes the rest of it no more.
+  // An in-place operator on a part of a tensor does not recompute the rest.
   if (is_in_place && !is_whole(op, result)) return std::nullopt;
   if (inputs.empty() || (is_in_place && (recipe.sources.empty() || recipe.sources.front().allocation != result))) {
     return std::nullopt;
@@ -165,7 +165,7 @@ void Recomputed::read_writes(AllocationId allocation) {
   const OperatorId made = history.maker ? history.maker : context_.process.allocations.op[allocation];
   Time done = made ? o.end[made] : context_.process.allocations.time[allocation];
   for (const OperatorId op : context_.provenance.writers(allocation)) {
-    if (o.begin[op] < done) continue;  // inside of one that counts
+    if (o.begin[op] < done) continue;  // inside an operator that counts
     history.writes.push_back(o.begin[op]);
     history.writers.push_back(op);
     if (cheap_[o.name[op].value]) done = o.end[op];
@@ -179,7 +179,7 @@ void Recomputed::read_recipes(AllocationId allocation) {
   const auto ran = [&](OperatorId op) {
     if (p.allocations.bytes[allocation] < context_.applied->min_bytes() || is_in_backward(op)) return;
     for (OperatorId outer = o.parent[op]; outer; outer = o.parent[outer]) {
-      if (cheap_[o.name[outer].value]) return;  // that one counts
+      if (cheap_[o.name[outer].value]) return;  // the outer operator counts
     }
     ran_.push_back({o.end[op], cheap_[o.name[op].value].cost * number(p.allocations.bytes[allocation])});
   };
@@ -254,7 +254,7 @@ bool Recomputed::has_small_sources(const Version& version, Time at) const {
                               [&](AllocationId source) { return contents_.first_write(source, read, at) < at; });
 }
 
-// ---- what is there
+// ---- live versions
 
 bool Recomputed::is_unneeded(SaveId save) const {
   return unneeded_.of(save) != nullptr && context_.applied->takes(plugins::unneeded_save::kRewrite.id, save);
@@ -275,7 +275,7 @@ bool Recomputed::is_kept_anyway(AllocationId allocation, Time at) const {
   if (!saves.empty()) first = std::min(first, p.saves.time[saves.front()]);
   if (first > at) return false;
   if (trained_.contains(allocation.value)) return true;
-  // It lived through a backward.
+  // It stays alive through a backward.
   const auto ended = std::ranges::lower_bound(backward_ends_, first.ns);
   if (ended != backward_ends_.end() && *ended <= at.ns) return true;
   const bool has_recipe = recipe({allocation, version_at(allocation, at)}) != nullptr;
@@ -306,7 +306,7 @@ bool Recomputed::is_there(const Version& version, Time at) const {
   return is_alive(version, at) && (is_kept_anyway(version.allocation, at) || has_holds(version, at));
 }
 
-// The contents of a recording at one moment, as recompute::can_be_made() looks at them.
+// The versions of a recording at one moment, in the form that recompute::can_be_made() reads.
 struct Recomputed::View {
   const Recomputed& recomputed;
   Time at;
@@ -332,16 +332,16 @@ struct Recomputed::View {
   }
 };
 
-// ---- what goes
+// ---- releases
 
-// The host looks at what waits when an operator that the program calls begins, and around backwards.
+// The host settles waiting allocations when the program calls an operator, and around backwards.
 Time Recomputed::asked_at(AllocationId allocation) const {
   const Time end = context_.lifetimes.program_end(allocation);
   const auto asked = std::ranges::lower_bound(asked_, end.ns);
   return asked != asked_.end() ? Time{*asked} : end;
 }
 
-// As recompute::pin_source() looks at what is pinned at one moment.
+// The pinned versions at one moment, in the form that recompute::pin_source() reads.
 struct Recomputed::Pinning {
   Recomputed& recomputed;
   Time at, until;
@@ -376,7 +376,7 @@ void Recomputed::secure(const Version& version, uint32_t operators, Time at, Tim
   const Recipe* how = recipe(version);
   if (how == nullptr || std::exchange(counted_[version].is_secured, true)) return;
   const Pinning pinning{*this, at, until};
-  uint64_t copied = 0;  // Found::small counts it, for all that is recomputed
+  uint64_t copied = 0;  // part of Found::small, for all recomputed versions
   for (const Version& source : how->sources)
     recompute::pin_source(pinning, source, number(context_.process.allocations.bytes[version.allocation]), operators,
                           copied);

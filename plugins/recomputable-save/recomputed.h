@@ -20,23 +20,23 @@ namespace tapelens::check {
 
 class Recomputed {
  public:
-  explicit Recomputed(const Context& context);  // that has `applied`
+  explicit Recomputed(const Context& context);  // requires Context::applied
 
   struct Found {
     AllocationId allocation;
-    std::vector<SaveId> saves;          // that are released with it
-    OperatorId last;                    // that makes it again
-    uint32_t operators = 0;             // that have to run for that
-    std::vector<AllocationId> sources;  // that have to stay
-    Bytes small{};                      // of copies of small sources
+    std::vector<SaveId> saves;          // saves that are released with it
+    OperatorId last;                    // operator that recomputes it
+    uint32_t operators = 0;             // number of operators that must run
+    std::vector<AllocationId> sources;  // allocations that must stay
+    Bytes small{};                      // bytes of copies of small sources
     struct Copy {
       Time since;
       Bytes bytes;
     };
-    std::vector<Copy> copies{};  // of sources that the program wrote in the meantime
-    Bytes most{};                // live at one moment while it is made, itself among it
+    std::vector<Copy> copies{};  // copies of sources that the program overwrites
+    Bytes most{};                // most live bytes during the recomputation, with the result
   };
-  // In the order in which they go. To be called once.
+  // In the order of their release. Call once.
   std::vector<Found> all();
 
  private:
@@ -51,10 +51,10 @@ class Recomputed {
     bool is_same = false;      // equals its only source
     bool is_in_place = false;  // the first source is recomputed and overwritten
     std::vector<Version> sources{};
-    std::vector<AllocationId> small{};  // too small to be followed: copied once the recipe is to be kept
+    std::vector<AllocationId> small{};  // too small to follow: copied when the recipe is kept
   };
   struct History {
-    OperatorId maker;  // a cheap one
+    OperatorId maker;  // the cheap operator that made it; none: not cheap
     std::vector<Time> writes;
     std::vector<OperatorId> writers;
     std::vector<std::optional<Recipe>> recipes;  // one more than writes
@@ -63,10 +63,10 @@ class Recomputed {
   struct Counted {
     recompute::Dependents dependents;
     bool is_held = false;     // by a copy-on-write clone
-    bool is_secured = false;  // its own recipe is
+    bool is_secured = false;  // its own recipe is secured
     // The time of the program's write while recipes still need the version. The host copies the version first.
     Time copied = kNever;
-    bool is_copy_told = false;  // in a Found
+    bool is_copy_told = false;  // a Found has the copy
     bool is_there(Time at) const { return is_held || copied < at; }
   };
   struct Made {
@@ -95,7 +95,7 @@ class Recomputed {
   void read_products();
   uint32_t version_at(AllocationId allocation, Time time) const;
   const Recipe* recipe(const Version& version) const;  // null: no recipe
-  // What a recipe reads beside its sources, and whether it is as it was.
+  // The bytes of a recipe's small sources, and whether they are unchanged.
   Bytes small_bytes(const Recipe& recipe) const;
   bool has_small_sources(const Version& version, Time at) const;
 
@@ -111,7 +111,7 @@ class Recomputed {
   void settle(AllocationId allocation, Time at, std::vector<Found>& found);
   // `operators`: length of the longest chain that reads it. `until`: release of the last version that needs it.
   void secure(const Version& version, uint32_t operators, Time at, Time until);
-  // When it is written next.
+  // The time of its next write.
   Time written(const Version& version) const;
   bool budget_allows(uint64_t candidate, uint64_t bytes, uint64_t cost, Time at);
   // The memory that its recomputation takes in the backward, after all decisions.
@@ -125,9 +125,9 @@ class Recomputed {
   const std::vector<recompute::Cheap> cheap_;        // by StringId
   std::vector<Interval> backwards_;                  // merged
   std::vector<int64_t> backward_ends_;               // sorted
-  std::vector<int64_t> asked_;                       // when the host looks at what waits; sorted
+  std::vector<int64_t> asked_;                       // times at which the host settles waiting allocations; sorted
   std::unordered_map<uint32_t, History> histories_;  // by allocation
-  std::unordered_set<uint32_t> trained_;             // allocations of parameters that want a gradient
+  std::unordered_set<uint32_t> trained_;             // allocations of parameters that require a gradient
   std::unordered_map<uint32_t, Gone> gone_;          // by allocation
   std::map<Version, Counted> counted_;
   std::map<std::pair<Version, LayoutId>, std::vector<Cast>> casts_;

@@ -9,7 +9,7 @@
 
 namespace tapelens::check {
 
-// `born`: by node, the place of its step. Gradients of parameters are not among them: they are there in any case.
+// `born`: by node, the index of its step. Excludes gradients of parameters, which exist in any case.
 std::vector<AllocationId> made_for_the_past(const Context& context, const Graphs& graphs,
                                             const std::vector<uint32_t>& born);
 

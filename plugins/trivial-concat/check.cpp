@@ -33,7 +33,7 @@ class TrivialConcat final : public Check {
     for (const AllocationId copy : context.allocations(least)) {
       if (contents.is_of_backward(copy)) continue;
       const OperatorId called = context.provenance.maker(copy);
-      if (!contents.is_called_copy(called)) continue;  // a part of other operators: their business
+      if (!contents.is_called_copy(called)) continue;  // a part of another operator
       const Copied copied = contents.copied(copy);
       if (!contents.has_source_layout(copy, copied)) continue;
       const View source = copied.parts[0];
@@ -78,7 +78,7 @@ class TrivialConcat final : public Check {
                           const Copied& copied) {
     const Process& p = context.process;
     if (p.allocations.device[source.allocation] != context.device) return false;
-    // A snapshot of weights is there for the next step, which may come after the recording. Inside a graph it is not.
+    // A snapshot of weights may be for the next step, which may come after the recording. A copy inside a graph is not.
     const auto saves = context.provenance.saves(copy);
     if (contents.has_role(copy)) return false;
     if (contents.has_role(source.allocation) && saves.empty()) return false;

@@ -1,5 +1,5 @@
-// cat and stack of a single tensor share its memory until one of both is written: copy-on-write instead of a copy. With
-// them go hstack, vstack, dstack and column_stack, which call them.
+// cat and stack of a single tensor share its memory by copy-on-write instead of copying it. So do hstack, vstack,
+// dstack and column_stack, which call them.
 #include <ATen/ATen.h>
 #include <c10/core/impl/COW.h>
 
@@ -30,8 +30,8 @@ bool is_written_by_nobody_else(const Tensor& tensor) {
   return tensor.storage().use_count() == (tensor.is_view() && tensor._base().use_count() == 1 ? 2U : 1U);
 }
 
-// Is the tensor all of its storage, and can that be shared? LibTorch's copy-on-write has no gradient for complex
-// numbers.
+// Whether the tensor fills its storage, and the storage can be shared. LibTorch's copy-on-write has no gradient for
+// complex numbers.
 bool can_share(const Tensor& tensor) {
   if (!is_plain_on_cpu(tensor) || tensor.is_complex() || tensor.numel() == 0 || tensor.storage_offset() != 0)
     return false;
@@ -54,13 +54,13 @@ bool has_strides_of(const Tensor& tensor, at::MemoryFormat format) {
   }
 }
 
-// torch.empty(0), which every concatenation leaves out.
+// torch.empty(0), which every concatenation ignores.
 bool is_left_out(const Tensor& tensor, const Tensor& of) {
   return is_plain_on_cpu(tensor) && tensor.dim() == 1 && tensor.numel() == 0 &&
          tensor.scalar_type() == of.scalar_type() && !tensor.requires_grad();
 }
 
-// The only tensor that gives the result anything, or null.
+// The only tensor that the concatenation does not ignore, or null.
 const Tensor* single(const at::ITensorListRef& tensors) {
   const Tensor* found = nullptr;
   for (const Tensor& tensor : tensors) {
@@ -80,7 +80,7 @@ Tensor shared(const Tensor& tensor, std::string_view operator_name) {
   return at::_lazy_clone(tensor);
 }
 
-// Whether nothing was thrown and the answer is yes.
+// True only if `question` returns true and does not throw.
 template <class Question>
 bool is_sure(std::string_view operator_name, Question question) {
   bool answer = false;
@@ -92,7 +92,7 @@ Tensor cat(c10::DispatchKeySet keys, const at::ITensorListRef& tensors, int64_t 
   const Tensor* tensor = nullptr;
   const bool shares = is_plain_moment() && is_sure("aten::cat", [&] {
                         tensor = single(tensors);
-                        // A tensor that is left out still makes the result contiguous.
+                        // An ignored tensor still makes the result contiguous.
                         return tensor != nullptr && dim >= -tensor->dim() && dim < tensor->dim() &&
                                can_share(*tensor) &&
                                has_strides_of(*tensor, tensors.size() == 1 ? tensor->suggest_memory_format()

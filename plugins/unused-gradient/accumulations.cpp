@@ -21,7 +21,7 @@ Accumulations::Accumulations(const Context& context) {
   unused_.assign(p.evaluations.rows() + 1, false);
   used_.assign(p.allocations.rows() + 1, false);
   for (const OptimizerStep& step : p.optimizer_steps) {
-    // A step may make its gradients itself, by a closure.
+    // A step with a closure may make its gradients itself.
     if (step.when.end != kNever) last_step_ = std::max(last_step_, step.when.end);
   }
   if (last_step_ == Time{}) return;  // no optimizer uses these gradients
@@ -34,7 +34,7 @@ Accumulations::Accumulations(const Context& context) {
     zeroes_[id] = name == "aten::zero_" || name == "aten::_foreach_zero_";
     adds_[id] = name == "aten::add_" || name == "aten::add";
     moves_[id] = name == "aten::to";
-    // Module.cpu() asks of each gradient whether it may be put where it was.
+    // Module.cpu() checks each gradient's type for an exchange in place.
     looks_[id] = name == "aten::detach" || name == "aten::detach_" || name == "aten::_has_compatible_shallow_copy_type";
   }
   // The program may read gradients of other tensors (an input's saliency) without operators.
@@ -76,13 +76,13 @@ bool Accumulations::is_read_after(const Context& context, AllocationId gradient,
     // A hook of the leaf that steps immediately runs within the evaluation, before the role's row.
     if (p.operators.begin[op] < made && within != evaluation) continue;
     const uint32_t name = p.operators.name[op].value;
-    if (looks_[name] != 0) continue;  // how the leaf takes the gradient over, and zero_grad() clears one
+    if (looks_[name] != 0) continue;                       // the leaf takes the gradient over, or zero_grad() clears it
     if (moves_[name] != 0 && !calls_any(p, op)) continue;  // module.cpu() of a tensor on the CPU
     if (within && adds_[name] != 0 && p.nodes.parameter[p.evaluations.node[within]]) continue;
     if (zeroes_[name] != 0) return false;
     return true;
   }
-  // The program may have been going to read it.
+  // The program might have read it after the recording.
   return p.freed(gradient) == kNever && made >= last_step_;
 }
 

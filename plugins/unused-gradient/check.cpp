@@ -90,7 +90,7 @@ class UnusedGradient final : public Check {
   // here.
   void find_nested(const Process& p) {
     has_backward_.assign(p.nodes.rows() + 1, false);
-    std::vector<EvaluationId> open;  // that began before the backward and may have ended, innermost last
+    std::vector<EvaluationId> open;  // began before the backward and may have ended, innermost last
     uint32_t next = 1;
     Time until{0};
     for (const Interval& backward : p.backwards) {
@@ -103,7 +103,7 @@ class UnusedGradient final : public Check {
     }
   }
 
-  // One backward: evaluations [first, end). A node is evaluated after all that lead to it.
+  // One backward: evaluations [first, end). A node is evaluated after all nodes that lead to it.
   void follow(const Process& p, const Graphs& graphs, const Accumulations& accumulations, uint32_t first,
               uint32_t end) {
     bool any = false;
@@ -199,7 +199,7 @@ class UnusedGradient final : public Check {
     }
   }
 
-  // A gradient made by a node that is needed, and read by none that is.
+  // A gradient that a necessary node made and no necessary node reads.
   bool is_for_nothing(const Context& context, AllocationId gradient) const {
     const Process& p = context.process;
     bool any = false;
@@ -213,12 +213,12 @@ class UnusedGradient final : public Check {
   }
 
   std::vector<uint32_t> entry_;                // 0, or for a node that was useless in a backward: place of the detach
-  std::vector<bool> is_needed_;                // by node: some backward had a use for it
-  std::vector<bool> is_led_to_;                // by node that was useless: one that was not leads to it
+  std::vector<bool> is_needed_;                // by node: some backward needed it
+  std::vector<bool> is_led_to_;                // by useless node: a useful node leads to it
   std::vector<bool> has_backward_;             // by node
   std::vector<uint32_t> entry_of_evaluation_;  // by evaluation that was useless
-  std::vector<uint32_t> leads_into_;           // by evaluation that was not, of a node that leads to one that was
-  std::vector<uint8_t> leads_;                 // by node, in the backward that is looked at
+  std::vector<uint32_t> leads_into_;  // by useful evaluation whose node leads to a useless one: entry_ of that one
+  std::vector<uint8_t> leads_;        // by node, in the current backward
 };
 
 }  // namespace

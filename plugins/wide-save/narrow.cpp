@@ -32,7 +32,7 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
   const Bytes as_bits{(count + 7) / 8};
   const bool is_predicted = context_.applied != nullptr;
   if (is_predicted && !is_dense(context_.text, s.layout[save])) return std::nullopt;
-  // To look at values on a GPU would be to wait for it: there the rewrite takes what needs no look.
+  // Reading values of a GPU would wait for the GPU. There the rewrite handles only forms that need no values.
   const bool is_blind = is_predicted && context_.is_on_cuda();
   using enum plugins::wide_save::Kind;
   switch (kind_of(type, field)) {
@@ -62,7 +62,7 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
     case none:
       break;
   }
-  // Made in place they keep their result: a mask is enough, but the rewrite leaves those alone.
+  // In-place operators keep their result. A mask is enough, but the rewrite leaves these saves unchanged.
   if (!is_predicted && made_in_place_.has(type) && result_.has(field)) return Form{kMask, as_bits, false};
   return std::nullopt;
 }

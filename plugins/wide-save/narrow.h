@@ -1,4 +1,4 @@
-// For which saves a bit an element, or a smaller integer, is enough.
+// Finds saves for which one bit for each element, or a smaller integer, is enough.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ class Narrow {
   enum Kind : uint32_t { kMask = 0, kNoise = 1, kIndices = 2 };
   struct Form {
     Kind kind;
-    Bytes bytes;    // that are enough
-    bool is_exact;  // the content itself comes back from it
+    Bytes bytes;    // sufficient bytes
+    bool is_exact;  // restores the content exactly
   };
   // None: the save has none of these forms. In a prediction, only forms that the rewrite supports.
   std::optional<Form> of(SaveId save) const;

@@ -1,4 +1,4 @@
-// Saves of which a bit an element, or a narrower integer, gives the same gradients.
+// Saves that give the same gradients with one bit for each element, or with a narrower integer.
 #include "profiler/rewrite/rewrite.h"
 
 #include <torch/csrc/autograd/generated/Functions.h>
@@ -25,7 +25,7 @@ const Node& as(const Save& save) {
   return static_cast<const Node&>(save.node);
 }
 
-// Open: the gradient passes between the bounds. `inside` must be neither of them.
+// An open interval: the gradient passes between the bounds. `inside` must be neither of them.
 Interval open(double low, double high) { return {low, high, false, low + (high - low) / 2, high, true}; }
 
 Interval clamped(std::optional<double> low, std::optional<double> high) {
@@ -57,7 +57,7 @@ constexpr std::array kAsked = {
           [](const Save&) {
             return Interval{0, kInfinity, false, 1, -1};
           }},
-    // In place it is the result that is kept: positive where its input was, if the slope is not negative.
+    // An in-place operator keeps its result, which is positive where its input was, if the slope is not negative.
     Asked{"LeakyReluBackward1",
           [](const Save& s) {
             return number(as<generated::LeakyReluBackward1>(s).negative_slope) >= 0
@@ -121,7 +121,9 @@ class TwoValues final : public Rewrite {
   }
   bool matches(const Save& save) const override {
     if (!save.tensor.is_non_overlapping_and_dense()) return false;
-    if (save.tensor.is_cuda() && save.tensor.scalar_type() != at::kBool) return false;  // to look would be to wait
+    if (save.tensor.is_cuda() && save.tensor.scalar_type() != at::kBool)
+      return false;  // reading the values would wait
+                     // for the GPU
     return save.type == "MulBackward0" ? save.outer_operator.find("dropout") != std::string_view::npos
                                        : save.tensor.scalar_type() == at::kBool;
   }
