@@ -1,4 +1,4 @@
-// Tapelens' own checks: one folder each beside this file, listed in CMakeLists.txt.
+// Tapelens's own checks: one folder each beside this file, listed in CMakeLists.txt.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,10 @@
 
 namespace tapelens::plugins {
 
-// All of them. They are registered as a third party's would be; one that is refused is a mistake of the build.
+// All built-in checks. They register as third-party checks do; a refusal is an error of the build.
 advise::Checks builtin_checks();
 
-// The README.md of a check of these, in Markdown; empty: there is no such check.
+// The README.md of a built-in check, in Markdown; empty: no such check.
 std::string_view page(std::string_view check);
 
 }  // namespace tapelens::plugins

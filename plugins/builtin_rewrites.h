@@ -1,4 +1,4 @@
-// Tapelens' own rewrites: the rewrite.cpp of each folder that has one, listed in CMakeLists.txt. Part of the probe.
+// Tapelens's own rewrites: the rewrite.cpp of each folder, listed in CMakeLists.txt. Part of the probe.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tapelens::plugins {
 
-// All of them. They are registered as a third party's would be.
+// All built-in rewrites. They register as third-party rewrites do.
 std::span<const rewrite::RewriteEntry> builtin_rewrites();
 
 }  // namespace tapelens::plugins

@@ -13,16 +13,16 @@ namespace {
 
 using allocator::kNoLimit;
 
-// What is tried, what is most often of use first.
+// The settings to try, the most often useful first.
 constexpr std::string_view kSettings[] = {"expandable_segments:True",    "max_split_size_mb:128",
                                           "max_split_size_mb:512",       "roundup_power2_divisions:8",
                                           "roundup_power2_divisions:16", "garbage_collection_threshold:0.8"};
-// Of a recording with more findings, those that lower the peak most.
+// Of more findings, only those that lower the peak most.
 constexpr size_t kMostFindings = 24;
 
 Bytes bytes_of(uint64_t bytes) { return Bytes{static_cast<int64_t>(bytes)}; }
 
-// What segments can have: what they had when there was no more, or, where that never was, what the device has.
+// The capacity for segments: the bytes at an out of memory error, or else the device's memory.
 uint64_t card_of(const peak::Analysis& analysis, DeviceId device) {
   const OutOfMemory& all = analysis.process().out_of_memory;
   uint64_t card = kNoLimit;
@@ -46,13 +46,13 @@ uint64_t steps_before(const std::vector<Step>& steps, Time time) {
   return static_cast<uint64_t>(std::ranges::count_if(steps, [&](const Step& step) { return step.when.end <= time; }));
 }
 
-// Changes of which those that drop the same saves share them in the order of their places.
+// A set of changes. Changes that drop the same saves share them in the order of their places.
 class Sharing {
  public:
   Sharing(const Process& process, const peak::Replay& replay, std::span<const Change> changes)
       : place_(changes.size()), together_(process, replay, in_order(changes)) {}
 
-  // With those of them; places in `changes`.
+  // The changes at these indices of `changes`.
   Together::Set of(std::span<const size_t> chosen) const {
     std::vector<bool> has(place_.size());
     for (const size_t one : chosen) has[place_[one]] = true;
@@ -94,7 +94,7 @@ class Trying {
     return replay(sharing_.of(findings), settings, card);
   }
 
-  // With rewrites: the worse of what may be.
+  // With rewrites: the higher peak of the two bounds on variables' lifetimes.
   peak::ReservedOutcome with(const RewrittenRun& rewritten, const std::string& settings, uint64_t card) const {
     peak::ReservedOutcome least = replay(Sharing(p_, replay_, rewritten.changes).all(), settings, card);
     if (least.failed) return least;
@@ -102,7 +102,7 @@ class Trying {
     return most.failed || most.peak > least.peak ? most : least;
   }
 
-  // What Advice::peak_after_all is without.
+  // The findings that Advice::peak_after_all excludes from the peak.
   std::vector<size_t> all() const {
     std::vector<size_t> fixed;
     for (size_t i = 0; i < advice_.findings.size(); ++i) {
@@ -141,7 +141,7 @@ class Trying {
   const Sharing sharing_;
 };
 
-// One finding that is enough, or some of which none can be left out; those that lower the peak most are tried first.
+// One finding that is enough, or several that are all necessary. Findings that lower the peak most are tried first.
 // `base`: an alternative that is fixed as well.
 std::optional<Way> few(const Trying& trying, std::optional<size_t> base, const std::string& settings, uint64_t card) {
   std::vector<size_t> all = trying.all();
@@ -157,7 +157,8 @@ std::optional<Way> few(const Trying& trying, std::optional<size_t> base, const s
   for (const size_t one : all) {
     if (auto alone = way({one})) return alone;
   }
-  // What helps least is left out first, until no more can be. Of two both are needed: each alone was not enough.
+  // Leaves out the least effective findings first, while the rest is enough. Two are both necessary, because neither
+  // was enough alone.
   for (size_t place = all.size(); place-- > 0 && all.size() > 2;) {
     std::vector<size_t> others = all;
     others.erase(others.begin() + static_cast<int64_t>(place));
@@ -170,7 +171,7 @@ std::optional<Way> few(const Trying& trying, std::optional<size_t> base, const s
   return found;
 }
 
-// Each level and each single rewrite that is enough; where none is, with the setting that does most.
+// Each level and each single rewrite that is enough; if none is, the same with the most effective setting.
 void add_rewrites(const Trying& trying, const std::vector<RewrittenRun>& runs, const AllocatorAdvice& advice,
                   uint64_t card, std::vector<Way>& ways) {
   const bool has_setting = !ways.empty();
@@ -189,8 +190,8 @@ void add_rewrites(const Trying& trying, const std::vector<RewrittenRun>& runs, c
   if (!has_setting && !advice.tried.empty()) add(advice.tried.front().settings, true);
 }
 
-// Of alternatives that are enough alone the one that does least, and the one that leaves most; where none is, the one
-// that does most with the fewest other findings.
+// Among the alternatives that are enough alone, the least effective one and the one with the lowest peak. If none is
+// enough, the most effective one with the fewest other findings.
 void add_alternatives(const Trying& trying, const AllocatorAdvice& advice, uint64_t card, std::vector<Way>& ways) {
   const std::vector<size_t> all = trying.alternatives();
   std::vector<Way> enough;
@@ -231,7 +232,7 @@ Fits find_fits(const Trying& trying, const AllocatorAdvice& advice, uint64_t car
   std::optional<Way> alone = few(trying, std::nullopt, advice.settings, card);
   if (alone) alone->settings.clear();
   tell(0.7);
-  // A setting beside findings where no setting is enough, and that takes fewer of them.
+  // If no setting alone is enough, a setting may reduce the number of necessary findings.
   const bool is_worth_it = !has_setting && !advice.tried.empty() && (!alone || alone->findings.size() > 1);
   std::optional<Way> both;
   if (is_worth_it) both = few(trying, std::nullopt, advice.tried.front().settings, card);
@@ -292,7 +293,7 @@ std::optional<AllocatorAdvice> allocator_advice(const peak::DeviceAnalysis& devi
   out.reserved_after_all = trying.run(trying.all(), out.settings, card).peak;
   for (const std::string_view one : kSettings) {
     if (progress) progress("allocator", static_cast<double>(out.tried.size() + 1) / (std::size(kSettings) + 1));
-    // Without what the process may have there is nothing to collect by.
+    // The threshold of garbage collection is a fraction of the process's limit.
     const bool collects = one.starts_with("garbage");
     if (collects && requests.allowed == kNoLimit) continue;
     const std::string settings = with_setting(out.settings, one);

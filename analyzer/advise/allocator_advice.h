@@ -1,6 +1,6 @@
-// What a device's allocator would reserve with findings fixed and under other settings, and what would make a recording
-// fit into so many bytes: by the replay of what the program asked of it, and only where that replay does with the
-// recorded requests exactly what was recorded (peak/requests.h).
+// Predicts a device's reserved bytes with findings fixed and under other settings, and finds changes that make a
+// recording fit into a number of bytes. It replays the program's requests to the allocator. The replay of the unchanged
+// requests must equal the recording exactly (peak/requests.h).
 #pragma once
 
 #include <cstdint>
@@ -25,51 +25,52 @@ struct RewrittenRun;
 
 // A value of PYTORCH_CUDA_ALLOC_CONF.
 struct SettingTried {
-  std::string settings;  // all of it, with what the program had: "max_split_size_mb:64,expandable_segments:True"
-  Bytes reserved_peak;   // of what is served
+  std::string settings;  // the whole value, with the program's own settings:
+                         // "max_split_size_mb:64,expandable_segments:True"
+  Bytes reserved_peak;   // counts requests that found memory
   bool is_served = true;
 };
 
-// What makes all requests find memory. Nothing of it can be left out.
+// Changes with which all requests find memory. Each of them is necessary.
 struct Way {
-  std::vector<size_t> findings;  // places in Advice::findings, in their order
-  std::string settings;          // as in SettingTried; empty: as the program had them
-  Bytes reserved_peak;           // with rewrites: at most
+  std::vector<size_t> findings;  // indices into Advice::findings, ascending
+  std::string settings;          // as in SettingTried; empty: unchanged
+  Bytes reserved_peak;           // with rewrites: an upper bound
   std::string rewrites;          // options of `tapelens run`: "--apply lossless"; empty: none
 
   size_t changes() const { return findings.size() + (settings.empty() ? 0 : 1) + (rewrites.empty() ? 0 : 1); }
 };
 
 struct Fits {
-  Bytes card;  // that segments may have
-  // The first request that would find no memory as things are; none: it fits.
+  Bytes card;  // capacity for segments
+  // The first request that finds no memory without changes; none: the recording fits.
   struct Failure {
     Time time;
-    Bytes bytes, reserved;  // of the block; of segments then
+    Bytes bytes, reserved;  // the block's size; the bytes of all segments then
   };
   std::optional<Failure> failed;
-  std::vector<Way> ways;  // the fewest changes first; empty: nothing that was tried is enough
-  // The recording itself ran out of memory there: what the program asks for after it is not known.
+  std::vector<Way> ways;  // the fewest changes first; empty: no tried change is enough
+  // The recording itself ran out of memory there; the program's later requests are unknown.
   bool ends_out_of_memory = false;
-  uint64_t steps_before = 0;  // that were whole when it did
+  uint64_t steps_before = 0;  // completed steps before that
 };
 
 struct AllocatorAdvice {
-  std::string settings;       // that the program had; empty: none
-  std::string differs;        // why there are no figures; empty: there are
-  uint64_t compared = 0;      // events that the replay did as recorded
-  std::optional<Bytes> card;  // what segments could have in the recorded run, if known
+  std::string settings;       // the program's settings; empty: none
+  std::string differs;        // the reason why figures are missing; empty: the figures are valid
+  uint64_t compared = 0;      // events that equal the recording in the replay
+  std::optional<Bytes> card;  // capacity for segments in the recorded run, if known
   Bytes reserved_before;
-  Bytes reserved_after_all;         // with what Advice::peak_after_all is without
-  std::vector<SettingTried> tried;  // the lowest first; of alike ones the least change
+  Bytes reserved_after_all;         // with the findings fixed that Advice::peak_after_all excludes
+  std::vector<SettingTried> tried;  // the lowest first; among equal ones the smallest change first
   std::optional<Fits> fits;
 
   bool is_known() const { return differs.empty(); }
-  // The settings with which less is reserved than before, by a hundredth at least; null: none of those that were tried.
+  // The settings that reserve at least 1 % less than before; null: none of the tried ones.
   const SettingTried* better() const;
 };
 
-// What it does to segments: "expandable_segments:True" in the place of what was said of that before.
+// Sets a key: "expandable_segments:True" replaces any other value of this key.
 std::string with_setting(std::string_view settings, std::string_view key_and_value);
 
 struct AllocatorWanted {
@@ -77,10 +78,10 @@ struct AllocatorWanted {
       fits{};  // the bytes of a card to fit into; none: asked only where the recording ran out of memory
 };
 
-// What rewrites would change, asked for only where something has to fit (rewritten_run.h); may be empty.
+// The changes of the rewrites (rewritten_run.h). Called only if a recording has to fit; may be empty.
 using RewrittenRuns = std::function<std::vector<RewrittenRun>()>;
 
-// None: of a device whose allocator tells of no segments.
+// None: the device's allocator reports no segments.
 std::optional<AllocatorAdvice> allocator_advice(const peak::DeviceAnalysis& device, const Advice& advice,
                                                 std::span<const Change> changes, const AllocatorWanted& wanted,
                                                 const RewrittenRuns& rewritten,

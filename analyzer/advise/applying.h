@@ -1,4 +1,4 @@
-// Which rewrites a run is to have (`tapelens advise --apply`), and what of a finding they would do.
+// The rewrites of a run (`tapelens advise --apply`), and the part of a finding that they change.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ namespace tapelens::advise {
 using namespace model;
 
 struct Applying : rewrites::Selection {
-  std::string name;  // as the user gave it: "lossless", "plan.json"
+  std::string name;  // the user's text: "lossless", "plan.json"
 };
 
-// Remembers what it answered for a place.
+// Caches the answer for each place.
 class Chosen final : public check::AppliedRewrites {
  public:
-  // Each check with a level stands for the rewrite of its id.
+  // A check with a level represents the rewrite with its id.
   Chosen(const check::Context& context, const Applying& applying, const Checks& checks);
 
-  // False: it is applied nowhere.
+  // False: it applies at no place.
   bool wants(std::string_view rewrite) const;
   bool takes(std::string_view rewrite, SaveId save) const override;
   Bytes min_bytes() const override { return Bytes{static_cast<int64_t>(applying_.min_bytes)}; }
   double recompute_budget() const override { return applying_.recompute_budget; }
-  // Whether an occurrence of a check is something that its rewrite does.
+  // Whether the check's rewrite covers an occurrence.
   bool takes(std::string_view rewrite, const check::Occurrence& occurrence, const peak::WhatIf& change) const;
 
  private:

@@ -21,7 +21,7 @@ class Checks {
     const check::Plugin* plugin;
     uint32_t index;  // in the plugin
 
-    // For one run of a process and a device: what it finds out on the way is of no other.
+    // For one run of a process and a device. The object's state must not reach another run.
     std::unique_ptr<check::Check> for_a_run() const { return std::unique_ptr<check::Check>(plugin->make(index)); }
   };
 

@@ -48,7 +48,7 @@ class Holders {
     for (uint32_t row = 1; row <= held.rows(); ++row) held_.emplace(held.allocation.raw[row], model::HeldId{row});
   }
 
-  // Who keeps the occurrence's allocation besides the save that it is about.
+  // The holders of the occurrence's allocation besides its own save.
   std::vector<std::string> of(const Occurrence& occurrence) const {
     std::vector<std::string> out;
     const AllocationId allocation = occurrence.allocation;

@@ -1,4 +1,4 @@
-// The facts about a group that are the same for every check: where it is, in which steps, what it holds, who else does.
+// Facts about a group that every check needs: its place, its steps, its bytes, and their other holders.
 #pragma once
 
 #include "analyzer/advise/advice.h"
@@ -6,7 +6,7 @@
 
 namespace tapelens::advise {
 
-// In words; empty if there is none.
+// A frame as text; empty without a frame.
 Frame frame_of(const Text& text, FrameId frame);
 
 // `edit`: the line to be edited; none: the biggest occurrence's own.

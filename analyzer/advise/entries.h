@@ -1,5 +1,5 @@
-// From findings to what to do about them: one entry a cause, in the order in which to do them, each with the peak that
-// is left then.
+// Makes entries from findings: one entry for each cause, in the order in which to fix them. Each entry has the
+// remaining peak.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace tapelens::advise {
 
-// Less than this share of the peak is no reason to change a program.
+// A smaller share of the peak does not justify a change of a program.
 inline constexpr double kSignificant = 0.01;
 
-// Puts findings, and their changes at the same places, into the order of the entries that they become. `are_applied`:
-// they are those of applied rewrites, which are one entry whatever their fixes.
+// Sorts findings, and their changes at the same indices, by the entries that they become. `are_applied`: they come from
+// applied rewrites, which form one entry with any fixes.
 std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay, bool are_applied,
                               std::vector<Finding>& findings, std::vector<Change>& changes);
 
-// Who holds what is alive then: the peak with all findings fixed, or any other set.
+// The holders of the allocations in `left`: the peak with all findings fixed, or any other set.
 std::vector<Remaining> remaining_of(const Process& process, const Text& text, const std::vector<Step>& steps,
                                     const peak::PeakSet& left);
 

@@ -28,7 +28,7 @@ std::string path_pattern(std::string_view path) {
     const size_t dot = std::min(path.find('.'), path.size());
     const std::string_view part = path.substr(0, dot);
     path.remove_prefix(std::min(dot + 1, path.size()));
-    // "layer1", "0": what is left without the digits at its end.
+    // Removes the digits at the end: "layer1", "0".
     const size_t name = part.find_last_not_of("0123456789") + 1;
     if (!out.empty()) out += '.';
     out += part.substr(0, name);

@@ -1,5 +1,5 @@
-// What makes two occurrences the same finding, and two findings of two runs the same: check, operator, node and field,
-// module path and line of source; no addresses, no order, no sizes.
+// The identity of findings: equal for two occurrences of one finding, and for one finding of two runs. It consists of
+// check, operator, node, field, module path and source line. Addresses, order and sizes are not part of it.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ namespace tapelens::advise {
 
 using namespace model;
 
-// A module path without the numbers of repeated layers: "ResNet.layer*.*.conv*" of "ResNet.layer1.0.conv2".
+// A module path without the numbers of repeated layers: "ResNet.layer*.*.conv*" for "ResNet.layer1.0.conv2".
 std::string path_pattern(std::string_view path);
 
-// Numbers the places of one process: equal numbers are the same place.
+// Numbers the places of one process. Equal numbers mean the same place.
 class Places {
  public:
   explicit Places(const check::Context& context);
@@ -38,8 +38,8 @@ class Places {
 
  private:
   const check::Context& context_;
-  std::vector<uint32_t> source_of_;   // by stack; UINT32_MAX: not asked yet
-  std::vector<uint32_t> pattern_of_;  // by module, likewise
+  std::vector<uint32_t> source_of_;   // by stack; UINT32_MAX: not computed yet
+  std::vector<uint32_t> pattern_of_;  // by module; UINT32_MAX: not computed yet
   std::vector<std::string> patterns_;
   std::unordered_map<std::string, uint32_t> numbers_;
 };

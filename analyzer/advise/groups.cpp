@@ -17,7 +17,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// Whether it takes something from a node that nothing can be taken from.
+// Whether the change drops a save of a compiled node, whose saves cannot be dropped.
 bool is_of_compiler(const Context& context, const peak::WhatIf& change) {
   const Process& p = context.process;
   return std::ranges::any_of(change.without, [&](SaveId save) {
@@ -29,7 +29,7 @@ bool is_of_compiler(const Context& context, const peak::WhatIf& change) {
 
 void Groups::add(const Occurrence& occurrence, const peak::WhatIf& change, uint32_t variant) {
   if (occurrence.allocation && context_.process.allocations.device[occurrence.allocation] != context_.device) return;
-  // What became of it in steps that were left out is not known.
+  // The recording left out older steps, so the later life of memory from those steps is unknown.
   const Time older = context_.process.older.until;
   if (occurrence.when.begin < older) return;
   if (occurrence.allocation && context_.process.allocations.time[occurrence.allocation] < older) return;

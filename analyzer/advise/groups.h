@@ -1,4 +1,4 @@
-// Gathers what one check emits, by place.
+// Groups the occurrences of one check by place.
 #pragma once
 
 #include <unordered_map>
@@ -15,18 +15,18 @@ using namespace model;
 struct FoundGroup {
   Places::Key key;
   std::vector<check::Occurrence> occurrences;
-  peak::WhatIf change;  // of all of them
-  Bytes bytes;          // as Group says
+  peak::WhatIf change;  // sum over all occurrences
+  Bytes bytes;          // as in Group
 };
 
 class Groups final : public check::Sink {
  public:
   Groups(const check::Context& context, Places& places) : context_(context), places_(places) {}
-  // Of what is found only what the rewrite does where it is applied.
+  // Keeps only the occurrences that the rewrite changes at its sites.
   Groups(const check::Context& context, Places& places, const Chosen& chosen, std::string_view rewrite)
       : context_(context), places_(places), chosen_(&chosen), rewrite_(rewrite) {}
 
-  // What is on another device than the one that is looked at is left out.
+  // Ignores occurrences on devices other than the selected one.
   void add(const check::Occurrence& occurrence, const peak::WhatIf& change, uint32_t variant) override;
   std::vector<FoundGroup> take();
 
@@ -39,11 +39,11 @@ class Groups final : public check::Sink {
   std::vector<FoundGroup> groups_;
 };
 
-// What is left of a change when others have dropped some of its saves already; adds its own to those that are claimed
-// (by SaveId). What is there instead of an allocation of which nothing is left to drop is not needed either.
+// Reduces a change to the saves that earlier changes have not dropped. Adds its saves to `claimed` (by SaveId). Without
+// a remaining save of an allocation, the extra memory in its place is not needed either.
 peak::WhatIf share(const Process& process, const peak::WhatIf& change, std::vector<uint8_t>& claimed);
 
-// The most that occurrences hold at one moment, each allocation counted once.
+// The maximum bytes of the occurrences at one moment, each allocation counted once.
 Bytes most_at_once(const std::vector<check::Occurrence>& occurrences);
 
 }  // namespace tapelens::advise

@@ -1,5 +1,5 @@
-// The rewrites that a run could be started with, and what each would change of a recorded one: the prediction of
-// `tapelens advise --apply`, as changes that the allocator's replay takes.
+// The available rewrites of a run, and the changes that each makes to a recorded run. The prediction of `tapelens
+// advise --apply` uses them, in the form that the allocator's replay takes.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@ namespace tapelens::advise {
 
 struct RewrittenRun {
   std::string options;  // of `tapelens run`: "--apply lossless", "--allow wide-save"
-  // All of them together, by each of the bounds on when variables released what is saved as well (peak::Analysis).
+  // All rewrites together, for each of the two bounds on the variables' release of saved tensors (peak::Analysis).
   std::vector<Change> changes, longest;
 };
 
-// What changes nothing is left out. Levels first; then of Tapelens's own rewrites each whose effect is predicted.
+// Omits rewrites without effect. Levels come first, then each of Tapelens's own rewrites with a predicted effect.
 std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted);
 
 }  // namespace tapelens::advise

@@ -19,7 +19,7 @@ using peak::WhatIf;
 
 bool costs(const WhatIf& change) { return !change.extras.empty() || !change.keeps.empty() || !change.aliases.empty(); }
 
-// What a change takes away, without what is there instead: the peak with it is no higher than with the change.
+// A change without the memory that it adds. The peak with this part is at most the peak with the whole change.
 WhatIf gain_of(const Process& process, const WhatIf& change) {
   WhatIf gain;
   gain.without = change.without;
@@ -61,8 +61,8 @@ Together::Set Together::of(const std::vector<bool>& has) const {
   return set;
 }
 
-// Branch and bound. A branch of the search has changes that are in, that are out, and that are open; its bound is the
-// peak with the open ones' gains and without their costs, which no set of the branch goes below.
+// Branch and bound. In a branch of the search, each change is in, out or open. The bound of a branch is the peak with
+// the gains of the open changes and without their costs. No set of the branch has a lower peak.
 class Together::Search {
  public:
   Search(const Together& of, Set all) : of_(of), best_(std::move(all)) {
@@ -100,7 +100,7 @@ class Together::Search {
   struct Branch {
     std::vector<State> states;  // by change
     Bytes bound;
-    Time when;  // of the peak with all that is not out
+    Time when;  // the time of the peak with all changes that are open or in
   };
   struct Later {
     bool operator()(const Branch& a, const Branch& b) const { return a.bound > b.bound; }
@@ -122,7 +122,7 @@ class Together::Search {
     return when;
   }
 
-  // What lowers the peak most alone comes first; what does not lower it any more is left out.
+  // Adds changes in the order of their effect alone; omits those that do not lower the peak further.
   void try_one_after_another(std::span<const Bytes> alone) {
     std::vector<size_t> order(alone.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -147,7 +147,7 @@ class Together::Search {
       changes.push_back(is_in.back() ? of_.changes_[i] : &gains_[i]);
     }
     std::vector<WhatIf> shares = shares_of(of_.process_, changes);
-    // What is there instead of something is there for certain only if that goes without any of the open ones.
+    // Extra memory is certain only if the changes in `in` alone remove the allocation that it replaces.
     ++replays_;
     const Replay::Outcome certain = of_.replay_.without(pointers(shares_of(of_.process_, in)));
     for (size_t i = 0; i < shares.size(); ++i) {
@@ -160,7 +160,7 @@ class Together::Search {
     return of_.replay_.without(pointers(shares)).peak;
   }
 
-  // The open one that has most there instead at the peak of the branch; then any that has something at some time; then
+  // The open change with the most extra memory at the peak of the branch; else one with extra memory at any time; else
   // any.
   std::optional<size_t> most_costly(const Branch& branch) const {
     std::optional<size_t> found;

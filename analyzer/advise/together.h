@@ -1,5 +1,5 @@
-// Which findings to fix together. More is not always lower: what one has there instead (a mask, a tensor that is
-// computed again, a buffer) may stand where another has taken the rest of the peak away.
+// Chooses the findings to fix together. More findings do not always give a lower peak: the extra memory of one (a mask,
+// a recomputed tensor, a buffer) may fall where another has removed the rest of the peak.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace tapelens::advise {
 
 using namespace model;
 
-// Changes of which those that drop the same saves share them in their order here.
+// A set of changes. Changes that drop the same saves share them, in their order here.
 class Together {
  public:
   Together(const Process& process, const peak::Replay& replay, std::vector<const peak::WhatIf*> changes);
 
   struct Set {
     std::vector<bool> has;             // by change
-    std::vector<peak::WhatIf> shares;  // of those that it has
+    std::vector<peak::WhatIf> shares;  // one for each change in the set
     peak::Replay::Outcome outcome;
 
     std::vector<const peak::WhatIf*> changes() const;
@@ -28,10 +28,10 @@ class Together {
   Set of(const std::vector<bool>& has) const;
   Set all() const { return of(std::vector<bool>(changes_.size(), true)); }
 
-  // The set of the lowest peak, with all others that do not make it higher. `alone`: the peak with each change alone.
-  // Sets that cannot be lower than what is known are left out, so that nearly always every set is accounted for; of a
-  // recording where that would take more replays than kMostReplays, it is the lowest set that was met: never higher
-  // than that of all, of none, or of any change alone.
+  // The set with the lowest peak, plus all other changes that do not raise it. `alone`: the peak with each change
+  // alone. The search skips sets whose bound is not below the best peak, so it nearly always covers every set. It stops
+  // after kMostReplays replays with the best set so far. That peak is never higher than with all changes, with none, or
+  // with any single change.
   Set lowest(std::span<const Bytes> alone, Set all) const;
   static constexpr uint32_t kMostReplays = 1000;
 

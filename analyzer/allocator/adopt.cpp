@@ -20,7 +20,7 @@ void CachingAllocator::adopt(std::span<const Segment> segments) {
   adopted_ages_ = static_cast<uint32_t>(ages_.size()) - 1;
 }
 
-// The last of its blocks. `before`: the block in front of it, of the same range of addresses.
+// Returns the segment's last block. `before`: the previous block in the same range of addresses.
 CachingAllocator::Index CachingAllocator::adopt_blocks(const Segment& segment, uint32_t number, Index before) {
   adopted_[segment.address] = number;
   for (const Block& block : segment.blocks) {

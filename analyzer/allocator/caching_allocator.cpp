@@ -1,4 +1,4 @@
-// Requests and blocks. Expandable segments: expandable.cpp; what is given back to the device: release.cpp.
+// Requests and blocks. expandable.cpp handles expandable segments; release.cpp frees segments.
 #include "analyzer/allocator/caching_allocator.h"
 
 #include <algorithm>
@@ -9,13 +9,13 @@ namespace {
 
 constexpr uint64_t kBlock = 512;              // sizes are multiples of it
 constexpr uint64_t kLargestSmall = kMiB;      // requests up to here are of the small pool
-constexpr uint64_t kSmallSegment = 2 * kMiB;  // whose segments are of this size
-constexpr uint64_t kOwnSegment = 10 * kMiB;   // requests from here on get a segment of their own size
+constexpr uint64_t kSmallSegment = 2 * kMiB;  // size of the segments for small blocks
+constexpr uint64_t kOwnSegment = 10 * kMiB;   // least size of a request that gets a separate segment
 constexpr uint64_t kSegmentMultiple = 2 * kMiB;
 
 uint64_t up_to_multiple(uint64_t bytes, uint64_t of) { return (bytes + of - 1) / of * of; }
 
-// Up to the next of so many equal parts between two powers of two.
+// Rounds up to a multiple of 1/`divisions` of the power of two below.
 uint64_t up_to_division(uint64_t bytes, uint64_t divisions) {
   if (std::has_single_bit(bytes)) return bytes;
   const uint64_t power = std::bit_floor(bytes);
@@ -85,7 +85,7 @@ bool CachingAllocator::is_cached(uint64_t bytes, uint64_t stream, PoolId pool) {
   return best_fit(asked) != pools_[asked.pool].cached.end();
 }
 
-// The smallest that is large enough, the first in their order; end() if there is none that may be given out.
+// The first cached block in the pool's order that is large enough; end() if none may be given out.
 CachingAllocator::Keys::iterator CachingAllocator::best_fit(const Request& request) {
   Keys& cached = pools_[request.pool].cached;
   const auto none = cached.end();
@@ -203,7 +203,7 @@ void CachingAllocator::give_out(Number number, Index block, uint64_t size) {
 
 void CachingAllocator::free(Number number) {
   const Index block = block_of_[number];
-  if (block == 0) return;  // the allocator waited for it and has it already
+  if (block == 0) return;  // the allocator waited for it and freed it already
   block_of_[number] = 0;
   free_block(block);
 }
@@ -248,7 +248,7 @@ void CachingAllocator::changed(int64_t bytes) {
 std::vector<CachingAllocator::Segment> CachingAllocator::segments() const {
   std::vector<Segment> all;
   for (const Piece& first : blocks_) {
-    // The first of a mapped piece; what is deleted has no size.
+    // Starts at the first block of each mapped piece. Deleted blocks have size 0.
     if (first.size == 0 || !first.is_mapped || (first.before != 0 && blocks_[first.before].is_mapped)) continue;
     const Pool& pool = pools_[first.pool];
     Segment segment{first.address, 0, first.stream, pool.id, pool.is_small, first.is_expandable, {}};

@@ -1,4 +1,4 @@
-// Segments that grow: a range of addresses of which pages are mapped as they are needed.
+// Expandable segments: a range of addresses whose pages are mapped on demand.
 #include <algorithm>
 
 #include "analyzer/allocator/caching_allocator.h"

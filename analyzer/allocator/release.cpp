@@ -1,4 +1,4 @@
-// What the allocator gives back to the device: when asked to, when it collects garbage, and when there is no memory.
+// Frees segments: on the program's request, in garbage collection, and when memory runs out.
 #include <algorithm>
 
 #include "analyzer/allocator/caching_allocator.h"
@@ -109,7 +109,7 @@ bool CachingAllocator::release_for(const Request& request) {
   return released >= size;
 }
 
-// All that nobody has a block of, after waiting for the streams that still use what the program gave back.
+// Frees all segments without a live block. First waits for the streams that still use freed blocks.
 void CachingAllocator::release_cached() {
   for (const Number number : waiting_) free(number);
   waiting_.clear();

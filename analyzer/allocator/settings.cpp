@@ -12,7 +12,8 @@ namespace {
 constexpr int kFirstPower = 20;                              // 1 MiB
 constexpr std::pair<uint32_t, uint32_t> kFirstByAge{2, 12};  // version of PyTorch
 
-// Of memory of the host, of how the device is asked, or of what the process may have, which CachingAllocator is told.
+// Keys about host memory, about how to allocate from the device, or about the process's limit, which is a parameter of
+// CachingAllocator.
 bool changes_nothing(std::string_view key) {
   return key.starts_with("pinned_") || key.starts_with("release_lock_on_") || key == "backend" ||
          key == "expandable_segments_handle_type" || key == "per_process_memory_fraction";
@@ -61,7 +62,7 @@ bool read(const std::string& word, bool& value) {
 // "[256:1,512:2,>:4]": up to 256 MiB 1, from 512 on 2, above that 4.
 bool read_list(const std::vector<std::string>& words, Settings& settings) {
   auto& of = settings.roundup_divisions;
-  size_t next = 0;  // where ">" begins
+  size_t next = 0;  // first index of `of` that ">" fills
   for (size_t at = 0; at < words.size(); at += 4) {
     uint64_t divisions = 0;
     if (at + 2 >= words.size() || words[at + 1] != ":" || !read(words[at + 2], divisions)) return false;

@@ -1,4 +1,4 @@
-// What PYTORCH_CUDA_ALLOC_CONF says of how the caching allocator gives out memory.
+// Parses the settings in PYTORCH_CUDA_ALLOC_CONF that decide how the caching allocator chooses blocks.
 //
 // https://pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf
 #pragma once
@@ -15,30 +15,30 @@ namespace tapelens::allocator {
 inline constexpr uint64_t kMiB = uint64_t{1} << 20;
 inline constexpr uint64_t kNoLimit = UINT64_MAX;
 
-// Of cached blocks of one size, which is given out first: that of the oldest segment (PyTorch from 2.12 on,
-// pytorch#183591), or that at the lowest address. No setting, but what the version of PyTorch does.
+// The first choice among cached blocks of one size: the block of the oldest segment (PyTorch from 2.12 on,
+// pytorch#183591), or the block at the lowest address. Only the version of PyTorch decides.
 enum class Order : uint8_t { by_age, by_address };
-// "2.15.0+cu130"; none: it says no version.
+// "2.15.0+cu130"; none: the text has no version.
 std::optional<Order> order_of(std::string_view torch_version);
 
 struct Settings {
   Order order = Order::by_age;
   bool expandable_segments = false;
-  uint64_t max_split_size = kNoLimit;            // blocks of so many bytes and more are not split
-  uint64_t max_non_split_rounding = 20 * kMiB;   // by how much such a block may be larger than what it is given out for
-  uint64_t large_segment_size = 20 * kMiB;       // of segments for requests between 1 and 10 MiB
-  double garbage_collection_threshold = 0;       // a part of what the process may have; 0: never
-  std::array<uint64_t, 16> roundup_divisions{};  // of each power of two, from 1 MiB on; 0: multiples of 512 bytes
+  uint64_t max_split_size = kNoLimit;            // larger or equal blocks are not split
+  uint64_t max_non_split_rounding = 20 * kMiB;   // most unused bytes of such a block for a request
+  uint64_t large_segment_size = 20 * kMiB;       // size of segments for requests between 1 and 10 MiB
+  double garbage_collection_threshold = 0;       // fraction of the process's limit; 0: never
+  std::array<uint64_t, 16> roundup_divisions{};  // for each power of two, from 1 MiB on; 0: multiples of 512 bytes
 
-  // The divisions for requests of so many bytes.
+  // The divisions for requests of `bytes` bytes.
   uint64_t divisions_of(uint64_t bytes) const;
   bool operator==(const Settings&) const = default;
 };
 
-// Keys that are about pinned memory and the like change nothing of it and are skipped.
+// The parser skips keys without effect on the choice of blocks, such as those about pinned memory.
 struct ParsedSettings {
   Settings settings;
-  std::vector<std::string> unknown;  // keys that are not modelled, and what could not be read
+  std::vector<std::string> unknown;  // keys outside the model, and unreadable text
 };
 ParsedSettings parse_settings(std::string_view text);
 

@@ -30,7 +30,7 @@ struct Reading {
   Bytes peak;          // requested bytes
   model::Phase phase{};
   uint32_t peak_step = 0;  // the first step with it
-  Bytes later_peak;        // of the steps after the first, which compiles; 0: none
+  Bytes later_peak;        // without the first step, which compiles; 0: no such step
   uint64_t steps = 0;      // completed ones
   // Median, shortest and longest step, without the first, which compiles. 0 without such steps, and on a simulated GPU,
   // whose kernels take no time.

@@ -42,7 +42,7 @@ Copied Contents::copied(AllocationId allocation, uint32_t most_parts) const {
       continue;
     }
     Copied found{op, o.end[op], {}};
-    // What is freed before its end is scratch memory.
+    // Scratch memory is freed before the operator ends.
     if (context_.process.freed(allocation) <= found.since) return {};
     const auto inputs = context_.provenance.inputs(op);
     const auto layouts = context_.provenance.input_layouts(op);
@@ -68,7 +68,8 @@ bool Contents::has_source_layout(AllocationId copy, const Copied& copied) const 
   if (p.allocations.bytes[copy] != context_.text.layout_bytes[layout]) return false;
   const StringId op = p.operators.name[copied.op];
   if (concatenating_.has(op)) return is_row_major(context_.text, layout);
-  // A format that was asked for (channels_last) is made with aten::empty; the source's own with empty_strided.
+  // PyTorch allocates a requested format (channels_last) with aten::empty, and the source's own format with
+  // empty_strided.
   if (strided_.has(p.operators.name[p.allocations.op[copy]])) return is_dense(context_.text, layout);
   const size_t rank = context_.text.sizes(layout).size();
   return is_row_major(context_.text, layout) && rank != 4 && rank != 5;
@@ -163,7 +164,7 @@ bool is_dense(const Text& text, LayoutId layout) {
 std::vector<SaveId> saves_of(const Context& context, NodeId node) {
   const Saves& s = context.process.saves;
   const auto since = static_cast<uint64_t>(context.process.nodes.time[node].ns);
-  // Nodes of one operator are told together, before their saves or each before its own.
+  // The recording has the nodes of one operator together before their saves, or each node before its own saves.
   constexpr uint32_t kMostBetween = 64;
   std::vector<SaveId> found;
   auto row =

@@ -1,5 +1,4 @@
-// Where the content of an allocation came from, and who keeps it: what the checks of copies and of saves have in
-// common.
+// The origin and the holders of an allocation's content: common functions of the checks of copies and of saves.
 #pragma once
 
 #include <initializer_list>
@@ -29,32 +28,32 @@ struct View {
   friend bool operator==(const View&, const View&) = default;
 };
 
-// An allocation made of other content without any arithmetic. Of a concatenation: one part each input.
+// A copy of other content without arithmetic. A concatenation has one part for each input.
 struct Copied {
   OperatorId op;            // the innermost operator that copies: aten::clone, aten::_to_copy, aten::cat, ...
   Time since;               // its end: from here on copy and source have the same content until one is written
-  std::vector<View> parts;  // inputs without elements left out; empty: it is no copy, or what was read is not known
+  std::vector<View> parts;  // without inputs of 0 elements; empty: not a copy, or its source is unknown
 };
 
 class Contents {
  public:
   explicit Contents(const Context& context);
 
-  // Only for what the copying operator leaves behind, not for its scratch memory. Concatenations of more than
-  // `most_parts` are no copies.
+  // Only for the output of the copying operator, not for its scratch memory. A concatenation of more than `most_parts`
+  // does not count as a copy.
   Copied copied(AllocationId allocation, uint32_t most_parts = 1) const;
 
   // Whether a copy has the very strides of its source, so that the source itself, or a view of it, could stand for it.
   bool has_source_layout(AllocationId copy, const Copied& copied) const;
 
-  // The first source of a view: of a copy that is read whole, what it is a copy of, and so on, as far as neither is
-  // written before `until`.
+  // The first source of a view. Follows copies that the view reads as a whole to their sources, while neither copy nor
+  // source is written before `until`.
   View origin(View view, Time until) const;
 
-  // A parameter, a buffer, a gradient or optimizer state: it lives and changes for reasons of its own.
+  // A parameter, a buffer, a gradient or optimizer state: its lifetime and its writes do not depend on the copy.
   bool has_role(AllocationId allocation) const { return has_role_[allocation.value] != 0; }
 
-  // Made by a backward itself. What a custom function does in its backward is the program's doing.
+  // Made by a backward itself. The backward of a custom function belongs to the program.
   bool is_of_backward(AllocationId allocation) const;
   bool is_of_backward(OperatorId op) const;
 
@@ -80,7 +79,7 @@ bool is_dense(const Text& text, LayoutId layout);
 bool is_row_major(const Text& text, LayoutId layout);
 uint64_t elements(const Text& text, LayoutId layout);
 
-// What a node saved: its saves follow one another in their table, shortly after the node.
+// The saves of a node. They follow one another in their table, shortly after the node.
 std::vector<SaveId> saves_of(const Context& context, NodeId node);
 
 // By NodeId: the node's last evaluation, if it was evaluated.

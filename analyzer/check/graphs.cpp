@@ -8,7 +8,7 @@ namespace tapelens::check {
 
 Graphs::Graphs(const Process& p, const Text& text)
     : flags_(p.nodes.rows() + 1, 0), died_(p.nodes.rows() + 1, kNever.ns) {
-  // Looked up once: a stand-in has the flag of a custom node, and this name.
+  // A stand-in has the flag of a custom node and this name.
   std::vector<uint8_t> is_stand_in(text.string_begin.size(), 0);
   for (uint32_t id = 1; id + 1 < text.string_begin.size(); ++id) {
     is_stand_in[id] = text.string(StringId{id}) == "SavedTensor";
@@ -61,12 +61,12 @@ peak::WhatIf EarlyReleases::change(std::span<const SaveId> saves, Time at) {
     latest_first.assign(all.begin(), all.end());
     std::ranges::stable_sort(latest_first, std::ranges::greater(), [&](SaveId save) { return s.released[save]; });
   }
-  // What they kept until then is there until then, under another name.
+  // The saves keep the memory until `at`. It counts as extra memory after the other holders release the allocation.
   Time otherwise = context_.lifetimes.program_end(allocation);
   const auto other = std::ranges::find_if(
       latest_first, [&](SaveId save) { return !std::ranges::binary_search(change.without, save); });
   if (other != latest_first.end()) otherwise = std::max(otherwise, s.released[*other]);
-  // It comes when the allocation goes, and an extra is there one event before its begin.
+  // The extra begins with the free of the allocation. The replay adds an extra one event before its begin.
   const uint32_t gone = context_.timeline.first_at_or_after(otherwise);
   if (otherwise < at && gone < context_.timeline.events()) {
     const Time begin{context_.timeline.moment_after(gone).time.ns + 1};

@@ -1,4 +1,4 @@
-// What checks that look at whole autograd graphs, not at single saves, have in common.
+// Common functions of checks of whole autograd graphs.
 #pragma once
 
 #include <unordered_map>
@@ -19,8 +19,8 @@ class Graphs {
   bool is_evaluated(NodeId node) const { return (flags_[node.value] & kEvaluated) != 0; }
   // kNever: it is alive at the end of the recording.
   Time died(NodeId node) const { return Time{died_[node.value]}; }
-  // By node: whether it is an inner one that was not evaluated, and not passed by. Where a backward came near and went
-  // no further, it had its reasons (inputs=, a gradient that was not asked for).
+  // By node: whether it is an inner node that is neither evaluated nor reachable from an evaluated node. A backward
+  // stops before a reachable node because of inputs=, or because the program did not request that gradient.
   std::vector<bool> never_differentiated(const Process& process) const;
 
  private:

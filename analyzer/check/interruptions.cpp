@@ -8,7 +8,7 @@ using namespace model;
 
 namespace {
 
-// When the last step of an optimizer before `time` had ended; 0: there was none.
+// The end of the last optimizer step before `time`; 0: none.
 Time last_step(const Process& p, Time time) {
   Time last{0};
   for (const OptimizerStep& step : p.optimizer_steps) {
@@ -24,8 +24,8 @@ Interruptions::Interruptions(const Process& p) {
     const Time time = p.out_of_memory.time[request];
     all_.push_back({{last_step(p, time), time}, time});
   }
-  // An exception keeps what its frames refer to until it is handled, which is after the last operator. A recording that
-  // ends with a step may be of some steps only: what lives then may be used in the next.
+  // An exception keeps the variables of its frames until the program handles it, which is after the last operator. A
+  // recording that ends with a step may contain only some steps. The program may use its live memory in the next step.
   const Time last_operator = p.operators.rows() == 0 ? Time{0} : p.operators.begin[OperatorId{p.operators.rows()}];
   const Time last = last_step(p, kNever);
   if (last > last_operator) {

@@ -1,5 +1,5 @@
-// Where the program was cut short in what it was doing, so that what it would have done next is not known: a request
-// that found a device out of memory, an exception that nobody caught, a signal, the end of the recorded steps.
+// The times at which the program was interrupted, so that its next actions are unknown: a request that found a device
+// out of memory, an uncaught exception, a signal, the end of the recorded steps.
 #pragma once
 
 #include <vector>
@@ -12,13 +12,13 @@ class Interruptions {
  public:
   explicit Interruptions(const model::Process& process);
 
-  // Whether what was made and died then was cut short: made since the last step before an interruption, and alive at
-  // it. That nobody used it afterwards says nothing then.
+  // Whether an interruption cut the use of memory with this lifetime short: made since the last step before the
+  // interruption, and alive at it. Then the lack of later uses proves nothing.
   bool cut(model::Interval life) const;
 
  private:
   struct Interruption {
-    model::Interval making;  // what was made then
+    model::Interval making;  // birth of the affected memory
     model::Time alive;       // and lived then
   };
   std::vector<Interruption> all_;

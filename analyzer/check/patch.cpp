@@ -16,12 +16,12 @@ void add_line(std::string& out, char sign, std::string_view line) {
   if (!line.ends_with('\n')) out += "\n\\ No newline at end of file\n";
 }
 
-// "12,5"; a range without lines is named by the line before it.
+// "12,5". A range without lines has the number of the line before it.
 std::string range(uint32_t first, uint32_t count) {
   return std::to_string(count == 0 ? first : first + 1) + (count == 1 ? "" : "," + std::to_string(count));
 }
 
-// As git quotes what is not plain.
+// Quotes unusual characters as git does.
 std::string quoted(std::string_view prefix, std::string_view path) {
   const std::string name = std::string(prefix) + std::string(path);
   const auto is_special = [](char c) {
@@ -79,7 +79,7 @@ std::string unified_diff(const FileEdit& file) {
     return first == end;
   };
   std::string out = "--- " + quoted("a/", path) + "\n+++ " + quoted("b/", path) + "\n";
-  int64_t shift = 0;  // of the new lines against the old ones
+  int64_t shift = 0;  // new line number minus old one
   for (size_t i = 0; i < edits.size();) {
     size_t end = i + 1;
     while (end < edits.size() && edits[end].first <= edits[end - 1].end() + 2 * kContext &&

@@ -22,10 +22,10 @@ struct Edit {
   friend bool operator==(const Edit&, const Edit&) = default;
 };
 
-// What is changed in one file. Edits are in the order of lines and do not overlap.
+// The changes of one file. Edits are in the order of lines and do not overlap.
 struct FileEdit {
   std::string path;                       // below the root of the repository
-  std::map<uint32_t, std::string> lines;  // of the file as it is: those that go, and around each edit those of a diff
+  std::map<uint32_t, std::string> lines;  // the current removed lines, and a diff's context of each edit
   std::vector<Edit> edits;
 };
 
@@ -41,8 +41,8 @@ std::string unified_diff(std::span<const FileEdit> files);
 // A file of such a diff: signed as `git format-patch` signs, which git apply and patch(1) leave out.
 trace::OutputKind patch_kind();
 
-// What a unified diff changes, as git and `diff -u` write it. An error: the first line of it that cannot be followed. A
-// file that is deleted, renamed or binary is one, and so is a path that leads out of the repository.
+// Reads a unified diff of git or `diff -u`. An error names the first line that is invalid. Deleted, renamed and binary
+// files are errors, and also paths outside the repository.
 trace::Result<FileEdits> read_unified_diff(std::string_view diff);
 // The file with its edits, which fit exactly or not at all; the error names the first line that is another one.
 trace::Result<std::string> applied(const FileEdit& file, std::string_view content);

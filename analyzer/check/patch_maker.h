@@ -1,6 +1,6 @@
-// Patches of the program's own source, where a statement has exactly a form that is known: what a check cannot
-// rewrite, but a person would fix with one line. Everything here answers without an edit if it has any doubt: then the
-// check's sentence has to do.
+// Makes patches of the program's own source for statements of an exact known form. A check cannot rewrite these
+// statements, but a person fixes them with one line. In doubt each function returns no edit; then the finding has only
+// the check's sentence.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace tapelens::check {
 
-// Where torch.no_grad() would go: of graphs that no backward wants.
+// Finds the calls that torch.no_grad() may cover: those whose graphs no backward needs.
 class FreeCalls {
  public:
   // Whether no gradient is wanted of a node.
@@ -51,7 +51,7 @@ class PatchMaker {
   FrameId carrying_frame(StackId stack) const;
   // A function, a loop or a statement around the innermost frame, all of whose nodes are free: under torch.no_grad().
   FileEdits no_grad(StackId stack, const FreeCalls& calls) const;
-  // judge(make(z)), where all nodes of the inner call are free and none of the outer one: what the inner call makes,
+  // judge(make(z)), where all nodes of the inner call are free and no node of the outer call is. Moves the inner call
   // under torch.no_grad() before the statement.
   FileEdits no_grad_argument(StackId stack, const FreeCalls& calls) const;
   // optimizer.zero_grad(set_to_none=False)
@@ -64,7 +64,7 @@ class PatchMaker {
   };
   std::optional<Carrying> carrying(StackId stack) const;
   std::optional<Spot> spot(FrameId frame) const { return spot_of(context_, frame); }
-  std::optional<Spot> spot(StackId stack) const;  // of the frame that is shown
+  std::optional<Spot> spot(StackId stack) const;  // that of the frame that reports show
   static FileEdits edits(const Spot& spot, std::vector<Edit> edits);
 
   bool is_needed(const Spot& spot, size_t first, size_t end, const std::vector<uint8_t>& needed) const;

@@ -1,4 +1,4 @@
-// Patches around what needs no graph: torch.no_grad() on a function, around a loop or a statement.
+// Patches with torch.no_grad() for code that needs no graph: on a function, or around a loop or a statement.
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +18,8 @@ bool imports_torch(const PythonSource& source) {
   });
 }
 
-// Whether what is to be under torch.no_grad() takes gradients itself, be it where the recorded run never came.
+// Whether code that torch.no_grad() would cover computes gradients itself, even in branches that the recorded run
+// skipped.
 bool takes_gradients(const Token* begin, const Token* end) {
   for (const Token* token = begin; token + 1 < end; ++token) {
     if (token->kind != Token::Kind::name) continue;
@@ -35,8 +36,8 @@ bool is_module_call(const Text& text, FrameId frame) {
   return text.string(text.frame_function[frame]) == "Module._call_impl";
 }
 
-// outer(inner(...)...), once, in a statement with no other calls that is evaluated once from left to right: the inner
-// call. Empty: it is another.
+// The inner call of outer(inner(...)...). The statement has it once, has no other calls, and evaluates once from left
+// to right. Empty: the statement has another form.
 Tokens argument_call(Tokens tokens) {
   size_t calls = 0;
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -109,7 +110,7 @@ FileEdits PatchMaker::decorated(const Spot& spot) const {
     if (is(*begin, "class") || is(*begin, "async")) return {};
     if (!is(*begin, "def")) continue;
     if (!is(begin[1], name)) return {};
-    // The graph of what a generator gives out is made while others run.
+    // The graph of a generator's values is made while other functions run.
     const Token* const end = source.end(source.statements()[source.block_end(header) - 1]);
     for (const Token* token = begin; token < end; ++token) {
       if (is(*token, "yield") || is(*token, "await")) return {};
@@ -187,7 +188,7 @@ FileEdits PatchMaker::no_grad(StackId stack, const FreeCalls& calls) const {
   if (context_.sources == nullptr) return {};
   const std::vector<uint8_t>& needed = calls.needed();
   const auto frames = context_.text.stack(stack);
-  // The outermost function, else the outermost statement, of which all is free.
+  // The outermost function whose nodes are all free, else the outermost such statement.
   for (const bool functions : {true, false}) {
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
       if (functions && (context_.text.string(context_.text.frame_function[*frame]).starts_with('<') ||
@@ -229,7 +230,7 @@ bool PatchMaker::takes_turns(FrameId frame, const FreeCalls& calls) const {
 FileEdits PatchMaker::no_grad_argument(StackId stack, const FreeCalls& calls) const {
   if (context_.sources == nullptr) return {};
   const std::vector<uint8_t>& needed = calls.needed();
-  // The innermost statement that has both.
+  // The innermost statement with both calls.
   for (const FrameId frame : context_.text.stack(stack)) {
     const auto at = spot(frame);
     if (!at || !is_needed(*at, at->statement, at->statement + 1, needed)) continue;
@@ -249,7 +250,7 @@ FileEdits PatchMaker::no_grad_argument(StackId stack, const FreeCalls& calls) co
     std::string line(source.line(call.front().line));
     line.replace(static_cast<size_t>(call.front().text.data() - source.line(call.front().line).data()),
                  text_of(call).size(), name);
-    // A variable of its own would hold it longer than the call did.
+    // Without `del`, the new variable would hold the value longer than the call did.
     std::vector<Edit> all{
         {here.first,
          0,

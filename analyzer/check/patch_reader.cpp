@@ -1,4 +1,4 @@
-// A unified diff as edits, and a file with them. Nothing is guessed: a hunk is where it says, and says what is there.
+// Reads a unified diff as edits, and applies edits to a file. A hunk must match its place exactly.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 using trace::Error;
 using trace::Result;
 
-// With their line breaks.
+// Lines with their line breaks.
 std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -44,7 +44,7 @@ std::optional<uint32_t> take_number(std::string_view& text) {
   return number;
 }
 
-// What `quoted()` of patch.cpp writes, and git: "a/\303\244 b.py".
+// Decodes the output of `quoted()` in patch.cpp, and of git: "a/\303\244 b.py".
 std::optional<std::string> unquoted(std::string_view text) {
   constexpr std::string_view kLetters = "abtnvfr", kMeant = "\a\b\t\n\v\f\r";
   std::string out;
@@ -73,13 +73,13 @@ std::optional<std::string> unquoted(std::string_view text) {
   return std::nullopt;
 }
 
-// The path of "--- a/src/train.py\t2026-01-01"; "/dev/null" of a file that is not there.
+// The path of "--- a/src/train.py\t2026-01-01"; "/dev/null" if the file does not exist.
 std::optional<std::string> path_of(std::string_view text) {
   std::optional<std::string> path =
       text.starts_with('"') ? unquoted(text)
                             : std::optional<std::string>(text.substr(0, std::min(text.find('\t'), text.size())));
   if (!path || *path == "/dev/null") return path;
-  const size_t slash = path->find('/');  // behind "a" or "b", whatever they are called
+  const size_t slash = path->find('/');  // after "a" or "b", or another prefix
   if (slash == std::string::npos) return std::nullopt;
   path->erase(0, slash + 1);
   const auto normal = std::filesystem::path(*path).lexically_normal();
@@ -90,7 +90,7 @@ std::optional<std::string> path_of(std::string_view text) {
 }
 
 struct Hunk {
-  uint32_t first = 0, removed = 0, added = 0;  // lines of the old file from `first`, from 0, and of the new one
+  uint32_t first = 0, removed = 0, added = 0;  // old lines from `first` (from 0), and the number of new lines
 };
 std::optional<Hunk> hunk_of(std::string_view text) {
   if (!take(text, "@@ -")) return std::nullopt;
@@ -125,7 +125,7 @@ class Reader {
         for (const char* other : {"rename ", "copy ", "GIT binary patch", "Binary files "}) {
           if (line.starts_with(other)) why_ = "only text is changed, and under its name";
         }
-        if (why_.empty()) ++at_;  // what stands between files is for people
+        if (why_.empty()) ++at_;  // text between files has no meaning
       }
     }
     if (!why_.empty()) return Error{"line " + std::to_string(at_ + 1) + ": " + why_};
@@ -173,7 +173,7 @@ class Reader {
       std::string_view text = lines_[at_];
       const char sign = text.front();
       text.remove_prefix(1);
-      if (sign == '\\') {  // "\ No newline at end of file": of the line before
+      if (sign == '\\') {  // "\ No newline at end of file": about the line before
         if (last == nullptr || !last->ends_with('\n')) break;
         last->pop_back();
         ++at_;

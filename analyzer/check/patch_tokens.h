@@ -1,4 +1,4 @@
-// Tokens and lines of Python source, as patches look at them and change them.
+// Functions for patches on tokens and lines of Python source.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline bool is(const Token& token, std::string_view text) {
   return token.text == text && token.kind != Token::Kind::string;
 }
 
-// "self.total": how many tokens from `at` on are one; 0: none.
+// The number of tokens from `at` on that form a dotted name, "self.total"; 0: none.
 inline size_t dotted(Tokens tokens, size_t at) {
   if (at >= tokens.size() || tokens[at].kind != Token::Kind::name) return 0;
   size_t count = 1;
@@ -45,7 +45,7 @@ inline int depth_change(const Token& token) {
   return c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
 }
 
-// The bracket that closes the one at `open`; what is given has all brackets closed.
+// The bracket that closes the one at `open`. All brackets of `tokens` must be closed.
 inline size_t closing(Tokens tokens, size_t open) {
   int depth = 0;
   for (size_t i = open; i < tokens.size(); ++i) {
@@ -55,7 +55,7 @@ inline size_t closing(Tokens tokens, size_t open) {
   return tokens.size();
 }
 
-// The first such token outside of all brackets; size(): there is none.
+// The first such token outside of all brackets; size(): none.
 inline size_t find_outside(Tokens tokens, std::string_view text, size_t from = 0) {
   int depth = 0;
   for (size_t i = from; i < tokens.size(); ++i) {
@@ -69,13 +69,13 @@ inline bool mentions(Tokens tokens, std::string_view name) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     const bool is_attribute = i > 0 && is(tokens[i - 1], ".");
     if (tokens[i].kind == Token::Kind::name && tokens[i].text == name && !is_attribute) return true;
-    // An f-string may.
+    // An f-string may contain the name.
     if (tokens[i].kind == Token::Kind::string && tokens[i].text.find(name) != std::string_view::npos) return true;
   }
   return false;
 }
 
-// A line with something put in behind a token.
+// A line with text inserted after a token.
 inline Edit put_behind(const PythonSource& source, const Token& token, std::string_view what) {
   const std::string_view line = source.line(token.line);
   const auto column = static_cast<size_t>(token.text.data() + token.text.size() - line.data());
@@ -83,7 +83,7 @@ inline Edit put_behind(const PythonSource& source, const Token& token, std::stri
   return {token.line, 1, {changed.insert(column, what)}};
 }
 
-// New lines behind a line.
+// New lines after a line.
 inline Edit put_after(const PythonSource& source, uint32_t line, const std::vector<std::string>& texts) {
   Edit edit{line + 1, 0, {}};
   if (!source.line(line).ends_with('\n'))

@@ -46,13 +46,13 @@ PythonLexer::Found PythonLexer::next(Token& token) {
     if (brackets_.empty()) return Found::newline;
   }
   token = {Token::Kind::op, {}, line_, at_};
-  // A lone one stands in the fields of strings only.
+  // A single "!" occurs only in the fields of strings.
   if (!take_token(token.kind, brackets_, 0)) return Found::error;
   token.text = text_.substr(token.offset, at_ - token.offset);
   return token.text == "!" ? Found::error : Found::token;
 }
 
-// White space, comments and lines that go on; false: a backslash or a carriage return before no line break.
+// Skips white space, comments and line continuations. False: a backslash or a carriage return without a line break.
 bool PythonLexer::take_blank() {
   for (; at_ < text_.size(); ++at_) {
     switch (text_[at_]) {
@@ -101,7 +101,7 @@ bool PythonLexer::take_token(Token::Kind& kind, std::string& brackets, int depth
   return take_operator(brackets);
 }
 
-// "1_000", ".5e-3j", "0xff": what stands behind it may be a name, as in "1if x else 2".
+// "1_000", ".5e-3j", "0xff". A name may follow without a space: "1if x else 2".
 void PythonLexer::take_number() {
   const auto take_digits = [&] {
     while (is_digit(peek()) || peek() == '_') ++at_;
@@ -149,7 +149,7 @@ bool PythonLexer::take_operator(std::string& brackets) {
   return true;
 }
 
-// From its first quote to behind its last.
+// From the first quote to the end of the last one.
 bool PythonLexer::take_string(std::string_view prefix, int depth) {
   if (depth > kDeepest) return false;
   const char quote = text_[at_];
@@ -160,7 +160,7 @@ bool PythonLexer::take_string(std::string_view prefix, int depth) {
                    false, depth);
 }
 
-// A backslash and what it stands before: a line break too.
+// A backslash and its next character, also a line break.
 bool PythonLexer::take_escape() {
   ++at_;
   if (peek() == '\r' && peek(1) == '\n') ++at_;
@@ -170,7 +170,8 @@ bool PythonLexer::take_escape() {
   return true;
 }
 
-// The text of a string to behind its quotes; that of a format specification to behind the brace that ends its field.
+// The text of a string up to the end of its quotes, or a format specification up to the end of the brace that closes
+// its field.
 bool PythonLexer::take_text(const Literal& literal, bool is_format_spec, int depth) {
   while (at_ < text_.size()) {
     const char c = text_[at_];
@@ -186,7 +187,7 @@ bool PythonLexer::take_text(const Literal& literal, bool is_format_spec, int dep
     } else if (c == '\\' && literal.has_fields && (peek(1) == '{' || peek(1) == '}')) {
       ++at_;  // it escapes no brace
     } else if (c == '\\' && literal.has_fields && !literal.is_raw && peek(1) == 'N' && peek(2) == '{') {
-      at_ = text_.find_first_of("}\n\"'", at_);  // "\N{BULLET}" is no field
+      at_ = text_.find_first_of("}\n\"'", at_);  // "\N{BULLET}" is not a field
       if (peek() != '}') return false;
       ++at_;
     } else if (c == '\\') {
@@ -206,7 +207,7 @@ bool PythonLexer::take_text(const Literal& literal, bool is_format_spec, int dep
   return false;
 }
 
-// A field of a string, from behind its brace to behind the one that ends it.
+// A field of a string, from the end of its opening brace to the end of its closing brace.
 bool PythonLexer::take_field(const Literal& literal, int depth) {
   if (depth > kDeepest) return false;
   std::string brackets;

@@ -1,6 +1,6 @@
-// Tokens of Python, 3.8 to 3.14, as far as statements are matched with them. A string is one token, an f-string or a
-// t-string too, with all that stands in its fields: since 3.12 (PEP 701) these hold its own quotes, comments and
-// line breaks. What was valid before 3.12 reads the same.
+// Tokens of Python 3.8 to 3.14, as far as matching statements needs them. A string is one token. So is an f-string or a
+// t-string with all its fields: since 3.12 (PEP 701) these may contain the string's own quotes, comments and line
+// breaks. Text that was valid before 3.12 yields the same tokens.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class PythonLexer {
 
   enum class Found : uint8_t {
     token,
-    newline,  // that ends a logical line: in brackets, and after a backslash, there is none
+    newline,  // ends a logical line; absent in brackets and after a backslash
     end,
     error,  // brackets or quotes do not match, or a character that Python has no use for: no more can be read
   };

@@ -1,5 +1,5 @@
-// A Python file as lines, tokens and statements: as much of the language as matching a statement exactly needs. What it
-// does not understand it refuses as a whole.
+// A Python file as lines, tokens and statements, as far as exact matching of statements needs them. The parser rejects
+// a whole file if it does not understand a part.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tapelens::check {
 
-// A logical line: what stands in brackets, or after a backslash, goes on in the next line.
+// A logical line. An open bracket or a backslash continues it in the next line.
 struct Statement {
   uint32_t first, last;     // lines, from 0
   std::string_view indent;  // the white space before it
@@ -40,11 +40,11 @@ class PythonSource {
   const Token* end(const Statement& statement) const { return tokens_.data() + statement.token_end; }
   const std::vector<Token>& tokens() const { return tokens_; }
 
-  // Of a statement that ends in a colon: the first statement behind its block.
+  // The first statement after the block of `header`, a statement that ends in a colon.
   size_t block_end(size_t header) const;
   // The header whose block a statement is in; statements().size(): it is in none, or tabs and spaces are mixed.
   size_t header_of(size_t statement) const;
-  bool is_header(size_t statement) const;  // with its block in lines of its own
+  bool is_header(size_t statement) const;  // with its block in separate lines
   // Whether a string or a bracket of these lines goes over several, so that they cannot be indented line by line.
   bool has_long_string(uint32_t first, uint32_t last) const;
 

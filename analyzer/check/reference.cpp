@@ -19,7 +19,7 @@ Tokens tokens_of(const Spot& spot, size_t statement) {
 
 std::string_view last_part(std::string_view path) { return path.substr(path.find_last_of(".:") + 1); }
 
-// The call that an expression ends in, "c" of a.b().c(): its name. Empty: it ends in none.
+// The name of the call at the end of an expression: "c" for a.b().c(). Empty: the expression does not end in a call.
 std::string_view last_called(Tokens value) {
   for (size_t i = 1; i < value.size(); ++i) {
     const bool is_last = is(value[i], "(") && closing(value, i) + 1 == value.size();
@@ -35,13 +35,13 @@ bool has_call(Tokens tokens) {
   return false;
 }
 
-// What is known of how a statement came to the tensor: the function that it called on the way, none for the operator
-// itself; the operator, and the module that it ran in.
+// The call through which a statement got the tensor: the function, empty for the operator itself; the operator; and its
+// module.
 struct Way {
   std::string_view function, op, module;
 };
 
-// Whether an expression's value is the tensor: the call that it ends in is the one on the way, or there is no other.
+// Whether an expression's value is the tensor: its last call is that call, or it has no other call.
 bool is_value(Tokens value, const Way& way) {
   const std::string_view name = last_called(value);
   if (name.empty()) return false;
@@ -51,7 +51,7 @@ bool is_value(Tokens value, const Way& way) {
   return way.function.ends_with("call_impl") ? name == last_part(way.module) : name == last_part(way.function);
 }
 
-// list.append(value): the list; and what is put in.
+// list.append(value): returns the list, and sets `value`.
 Tokens collector(Tokens tokens, Tokens& value) {
   const size_t name = dotted(tokens, 0);
   if (name < 3 || name == tokens.size() || !is(tokens[name], "(") || closing(tokens, name) + 1 != tokens.size()) {
@@ -94,7 +94,7 @@ std::vector<Tokens> parts(Tokens value) {
   return found;
 }
 
-// Whether a statement is a call that the tensor is handed to, and that may keep it.
+// Whether a statement is a call that gets the tensor and may keep it.
 template <class IsTensor>
 bool is_passed(Tokens tokens, IsTensor is_tensor) {
   const size_t name = dotted(tokens, 0);
@@ -106,12 +106,12 @@ bool is_passed(Tokens tokens, IsTensor is_tensor) {
   return std::ranges::any_of(parts(tokens.subspan(name)), is_tensor);
 }
 
-// What is done with a variable behind a statement, in the same function.
+// The later use of a variable in the same function.
 struct Fate {
   std::optional<Reference> kept;
   EditLine passed;
   size_t returned = 0;  // the statement; 0: it is not
-  size_t part = 0;      // of what is returned
+  size_t part = 0;      // index in the returned tuple
 };
 
 Fate fate_of(const Spot& spot, const std::vector<std::string_view>& names) {
@@ -130,7 +130,7 @@ Fate fate_of(const Spot& spot, const std::vector<std::string_view>& names) {
   int times_passed = 0;
   for (size_t i = spot.statement + 1; i < end && !fate.kept; ++i) {
     const Tokens tokens = tokens_of(spot, i);
-    if (is(tokens.front(), "def") || is(tokens.front(), "class")) {  // names of its own
+    if (is(tokens.front(), "def") || is(tokens.front(), "class")) {  // a separate scope of names
       if (spot.source.is_header(i)) i = spot.source.block_end(i) - 1;
       continue;
     }
@@ -153,7 +153,7 @@ Fate fate_of(const Spot& spot, const std::vector<std::string_view>& names) {
     }
     const size_t equals = find_outside(tokens, "=");
     if (equals == tokens.size() && is_passed(tokens, is_any)) {
-      // To several: nobody knows which of them keeps it.
+      // With several calls, the one that keeps it is unknown.
       fate.passed = times_passed++ == 0 ? line : EditLine{};
     }
     if (equals == tokens.size() || equals == 0) continue;
@@ -176,7 +176,7 @@ std::optional<Reference> reference_of(const Context& context, const Place& made)
           made.module ? text.string(text.module_path[made.module]) : ""};
   bool is_returned = false;  // by the frame before
   EditLine returned;
-  size_t part = 0;  // of what is returned
+  size_t part = 0;  // index in the returned tuple
   for (size_t i = 0; i < frames.size(); ++i) {
     const FrameId frame = frames[i];
     way.function = i > 0 ? text.string(text.frame_function[frames[i - 1]]) : "";
@@ -197,7 +197,7 @@ std::optional<Reference> reference_of(const Context& context, const Place& made)
       const auto all = parts(tokens.subspan(1));
       const auto given = std::ranges::find_if(all, [&](Tokens one) { return is_value(one, way); });
       if (given == all.end()) return std::nullopt;
-      // return f(x): of what f returned, the same part.
+      // return f(x): the same part of the result of f.
       if (all.size() > 1) part = static_cast<size_t>(given - all.begin());
       is_returned = true;
       returned = here;

@@ -1,5 +1,5 @@
-// Where the program keeps a tensor, read off its source: from the statement that made it, through the name that it is
-// given there and the functions that return it, to the statement that keeps it.
+// Finds the place that keeps a tensor in the program's source: from the statement that made it, through its name there
+// and the functions that return it, to the statement that keeps it.
 #pragma once
 
 #include <optional>
@@ -14,20 +14,20 @@ struct Reference {
     variable,   // logits = model(x)
     collected,  // seen.append(hidden)
     attribute,  // self.hidden = hidden, cache[key] = hidden
-    returned,   // to a caller that is none of the user's own files
+    returned,   // to a caller outside the user's own files
   };
   Kind kind{};
   EditLine line;
-  std::string name;  // "logits", "self.seen"; empty: the statement gives several
-  // Of a variable: the one call that it is handed to, callback.on_end(loss). What that does with it is not looked at.
+  std::string name;  // "logits", "self.seen"; empty: the statement assigns several
+  // Of a variable: the only call that gets it, callback.on_end(loss). The code of that call is not analyzed.
   EditLine passed{};
 
-  // Where what outlives a step is kept: a variable would have the next one by then.
+  // The place that keeps a tensor beyond a step. By then a variable would have the value of the next step.
   EditLine kept_for_long() const { return kind == Kind::variable ? passed : line; }
 };
 
-// `made`: the operator that made the tensor, its module and stack. None: the source is not known, or the statement may
-// give something else.
+// `made`: the operator that made the tensor, its module and stack. None: the source is unknown, or the statement may
+// yield another tensor.
 std::optional<Reference> reference_of(const Context& context, const Place& made);
 
 }  // namespace tapelens::check

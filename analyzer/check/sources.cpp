@@ -12,9 +12,9 @@ namespace tapelens::check {
 
 namespace {
 
-constexpr uintmax_t kMostBytes = 8 << 20;  // of a source file that somebody wrote
+constexpr uintmax_t kMostBytes = 8 << 20;  // more than any handwritten source file
 
-// Not what somebody writes and has in a repository, even if a virtual environment lies in its folder.
+// Excludes installed libraries, even if the repository contains a virtual environment.
 bool is_library(std::string_view file) {
   for (const std::string_view part : {"/site-packages/", "/dist-packages/", "/lib/python3"}) {
     if (file.find(part) != std::string_view::npos) return true;
@@ -27,7 +27,7 @@ bool is_repository(const SourceTree& tree) {
   return std::filesystem::exists(tree.root / ".git", error);
 }
 
-// A relative name says not where it is: there has to be such a file.
+// A relative name may belong to another tree, so the file must exist.
 bool has_file(const SourceTree& tree, std::string_view file) {
   std::error_code error;
   return !in_repository(file, tree).empty() &&
@@ -38,7 +38,7 @@ std::optional<std::string> python_file(std::string_view file, const SourceTree& 
   const std::string path = in_repository(file, tree);
   if (!path.ends_with(".py")) return std::nullopt;
   const std::filesystem::path there = tree.root / path;
-  // A link may lead out of the repository, where git applies nothing.
+  // A link may lead outside the repository, where git applies no patch.
   std::error_code error;
   if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(there, error))) return std::nullopt;
   auto content = trace::read_regular_file(there, kMostBytes);
@@ -87,7 +87,7 @@ const SourceTree& source_tree_of(const model::Text& text, std::span<const Source
 
 std::optional<std::string> recorded_source(const model::Text& text, std::string_view file, const SourceTree& tree) {
   auto content = python_file(file, tree);
-  // Lines of another version of the file are not those that ran.
+  // Line numbers of another version of the file may differ.
   if (content && !is_as_recorded(text, file, *content)) content.reset();
   return content;
 }

@@ -1,4 +1,4 @@
-// Where the program's own files are, for whoever reads or names them.
+// Finds the program's own files.
 #pragma once
 
 #include <filesystem>
@@ -14,32 +14,33 @@ struct Text;
 
 namespace tapelens::check {
 
-// What is below `root` is the program's repository, and named relative to it; everything else is somebody else's.
+// Files below `root` belong to the program's repository and have names relative to it. All other files are foreign.
 struct SourceTree {
-  std::filesystem::path root;    // of the repository
-  std::filesystem::path folder;  // that relative names of the recording begin at
+  std::filesystem::path root;    // the repository's root
+  std::filesystem::path folder;  // base of the recording's relative names
 };
 
-// The repository that a folder is in; the folder itself if it is in none. Relative names begin at the folder.
+// The repository that contains a folder; the folder itself if none does. Relative names begin at the folder.
 SourceTree source_tree_at(const std::filesystem::path& folder);
 
-// The trees that the program of a recording may be of, the best first. That of `current`, the folder that the user
-// stands in and types `git apply` in; if it has not the program's files, the repository that the recording lies in.
-// Folders that are in no repository come last, and that of the recording only if the user stands in none.
+// The possible trees of a recording's program, the best first. The tree of `current` comes first, because the user
+// types `git apply` there. If it does not have the program's files, the repository of the recording comes first.
+// Folders outside repositories come last. The recording's folder is among them only if `current` is outside every
+// repository.
 std::vector<SourceTree> source_trees(const std::filesystem::path& recording, const std::filesystem::path& current);
-// For a command, or a window: where it was started.
+// For a command, or a window: `current` is its working directory.
 std::vector<SourceTree> source_trees(const std::filesystem::path& recording);
-// The first that has a file of the recording's stacks; if none has, the first. `trees`: not empty.
+// The first tree with a file of the recording's stacks; if none has one, the first tree. `trees`: not empty.
 const SourceTree& source_tree_of(const model::Text& text, std::span<const SourceTree> trees);
 
-// The file as the repository names it, "src/train.py"; empty if it is not of the repository, or in an installed
+// The repository's name of a file, "src/train.py"; empty if the file is outside the repository or in an installed
 // library.
 std::string in_repository(std::string_view file, const SourceTree& tree);
 
-// A Python file of the repository, if it still holds what the recorded program was read from: nothing after it changed.
+// A Python file of the repository, if it has not changed since the recording.
 std::optional<std::string> recorded_source(const model::Text& text, std::string_view file, const SourceTree& tree);
 
-// Whether it is there, but does not hold that any more: recorded lines may be others now.
+// Whether the file exists but has changed, so that recorded lines may be wrong.
 bool has_changed(const model::Text& text, std::string_view file, const SourceTree& tree);
 
 }  // namespace tapelens::check

@@ -1,4 +1,4 @@
-// The statement that a frame of the recording stands at, in a file of the repository that still is what ran.
+// The statement of a recorded frame, in a file of the repository that has not changed since the recording.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct Spot {
   const Statement& here() const { return source.statements()[statement]; }
 };
 
-// None: the file is not there, is another one now, or there are several statements in that line.
+// None: the file does not exist or has changed, or the line has several statements.
 std::optional<Spot> spot_of(const Context& context, FrameId frame);
 
 }  // namespace tapelens::check

@@ -13,9 +13,9 @@ struct ChangedLine {
   // In the order in which they are likely to be the cause.
   enum class Kind : uint8_t { changed, added, removed, moved, renamed };
   Kind kind{};
-  uint32_t line = 0;     // in the new version, from 1; of a removed line: the line now in its place
-  std::string text;      // trimmed; of a removed line its old text
-  std::string old_text;  // of a changed line
+  uint32_t line = 0;     // in the new version, from 1; for a removed line, the line now in its place
+  std::string text;      // trimmed; for a removed line, its old text
+  std::string old_text;  // only for a changed line
   std::string function;  // the `def` around the line in the new version; empty: none
 
   bool can_matter() const { return kind != Kind::moved && kind != Kind::renamed; }

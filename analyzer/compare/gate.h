@@ -30,7 +30,7 @@ struct Item {
   int64_t after = 0, most = 0;    // value of the run, and the limit
   // Only of a failed item.
   Cause cause;
-  std::string module, field;       // of the row that grew most or holds most
+  std::string module, field;       // from the row with the largest growth or the most bytes
   std::vector<ComparedRow> grown;  // rows at the device's peak, the most bytes first
   std::string message;             // text of a finding
 };

@@ -22,16 +22,16 @@ using model::Bytes;
 // Allocations alive at a peak that have the same holder and the same line.
 struct Row {
   peak::HolderKind kind{};
-  std::string node, field;  // of a save: "ReluBackward0", "result"
-  std::string name;         // of a role: the parameter's, "blocks.*.fc.weight"; of an operator: the operator's name
+  std::string node, field;  // only for a save: "ReluBackward0", "result"
+  std::string name;         // for a role, the parameter's name, "blocks.*.fc.weight"; for an operator, its name
   std::string op, module;   // operator and module that allocated; "GPT.blocks.*.fc": repeated layers are one
   Frame source;             // the line to edit: the innermost frame of the user's own files
   std::string statement;    // the text of that line; empty: unknown
   std::string dtype;
-  std::vector<uint64_t> sizes;  // of the biggest allocation, as a save saw it; both empty: unknown
+  std::vector<uint64_t> sizes;  // largest allocation's sizes in a save; both empty: unknown
   Bytes bytes;
   uint64_t allocations = 0;
-  std::vector<Frame> stack;  // of the biggest: only frames of the user's own files. Not in a baseline
+  std::vector<Frame> stack;  // largest allocation's stack, only frames of the user's own files. Not in a baseline
 };
 
 struct StepFigures {
@@ -47,7 +47,7 @@ struct DeviceFigures {
   bool has_backward = true;       // false: no backward was recorded, so `saved` means nothing. Not in a baseline
   uint32_t peak_step = 0;
   std::string peak_phase;          // "forward", ...
-  uint64_t step_allocations = 0;   // of a step: the median over whole steps but the first
+  uint64_t step_allocations = 0;   // median over whole steps except the first
   Bytes other_threads;             // the most bytes that other threads held
   std::vector<StepFigures> steps;  // only whole steps
   std::vector<Row> rows;           // they sum to the peak; the most bytes first
@@ -83,7 +83,7 @@ struct Snapshot {
   std::vector<KnownFinding> findings;     // on the device with the largest peak
   std::vector<SourceVersion> sources;
   std::vector<std::string> incomplete;   // the data that was lost, and why the run is incomplete
-  std::vector<std::string> value_reads;  // where the program read values of a simulated GPU, "train.py:3 main"
+  std::vector<std::string> value_reads;  // places where the program read values of a simulated GPU, "train.py:3 main"
 };
 
 // The content of a file when it ran, if it is still available.

@@ -17,7 +17,7 @@ namespace {
 
 using peak::DeviceEvent;
 
-constexpr uint32_t kMostIndex = 255;            // of a device that keeps its own number
+constexpr uint32_t kMostIndex = 255;            // largest index of a device that keeps its own number
 constexpr uint64_t kFirstAddress = 0x10000000;  // of memory without recorded addresses
 constexpr uint64_t kAlignment = 512;
 constexpr int64_t kSmallSegment = int64_t{2} << 20;  // segment size of PyTorch's pool of small blocks

@@ -13,7 +13,7 @@ using trace::Bytes;
 struct Reading {
   uint64_t steps = 0;         // completed optimizer steps, of the process with the most
   bool uses_gpu = false;      // a process used an allocator that reports blocks
-  uint64_t fewest_steps = 0;  // of a process that uses such an allocator
+  uint64_t fewest_steps = 0;  // smallest count among processes with such an allocator
   Bytes allocated, reserved;  // largest of any device in any process, each
   bool grew = false;          // the last step has the largest peak, on the device and process that allocated most
   std::string full;           // the first request that found a device full, as a phrase; empty: none

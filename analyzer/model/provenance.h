@@ -18,7 +18,7 @@ struct Copy {
   OperatorId op;           // the copying operator: aten::clone, aten::_to_copy, aten::cat, ...
   AllocationId source;     // none: not a copy
   LayoutId source_layout;  // the part of the source that was read, if recorded
-  Bytes source_offset;     // where that part begins
+  Bytes source_offset;     // begin of that part
 };
 
 class Provenance {

@@ -1,9 +1,9 @@
-// What every reader of a process wants to have worked out of its columns, each part made once, when it is first asked
-// for: the report, the advice, verify, the benches and the window share these.
+// Results derived from the columns of a process. The report, the advice, verify, the benches and the window share them.
+// Each part is computed once, at its first request.
 //
-// Any thread may ask for any part; one makes it, others that ask for the same part wait for that one. A part never
-// changes once it is made. Parts of parts are made with them (lifetimes need the provenance), in one direction only:
-// DeviceAnalysis asks Analysis, never the other way round.
+// Any thread may request any part. One thread computes it; other threads that request the same part wait. A part never
+// changes afterwards. A part computes the parts that it needs (lifetimes need the provenance), in one direction only:
+// DeviceAnalysis calls Analysis, never the reverse.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ namespace tapelens::peak {
 template <class T>
 class Lazy {
  public:
-  // `make` returns a T. What it throws, the caller gets; the next one to ask makes it again.
+  // `make` returns a T. An exception of `make` reaches the caller; the next request calls `make` again.
   template <class Make>
   const T& get(Make make) const {
     std::call_once(once_, [&] { value_.reset(new const T(make())); });
@@ -39,7 +39,7 @@ class Lazy {
   mutable std::unique_ptr<const T> value_;
 };
 
-// Whichever device is looked at. The process and the text stay as they are while it lives.
+// The parts that do not depend on a device. The process and the text must not change while this object lives.
 class Analysis {
  public:
   Analysis(const Process& process, const Text& text) : process_(process), text_(text) {}
@@ -58,25 +58,24 @@ class Analysis {
   const Lifetimes& longest_lifetimes() const;
   // One for each device that the process allocated on.
   const std::vector<DevicePeak>& devices() const;
-  // Blocks and segments of one of them; of a device that tells of none, nothing.
+  // Blocks and segments of one of these devices; empty if its allocator reports none.
   const DeviceMemory& memory(DeviceId device) const;
-  // What was asked of its allocator; of a device that tells of no segments, nothing.
+  // The requests to its allocator; empty if the allocator reports no segments.
   const DeviceRequests& requests(DeviceId device) const;
 
-  // What the recorder noted under a key: "torch_version". Empty: nothing.
+  // The recorder's value of a key, such as "torch_version"; empty: none.
   std::string_view information(std::string_view key) const;
-  // What it noted under a key that it may have noted more than once, in the order of time.
+  // All values of a key that the recorder may have noted several times, in order of time.
   std::vector<std::string_view> all_information(std::string_view key) const;
-  // Likewise, of a number of bytes; allocator::kNoLimit: nothing.
+  // The same for a number of bytes; allocator::kNoLimit: none.
   uint64_t bytes_noted(std::string_view key) const;
-  // Likewise, how many there are of something; 0: nothing.
+  // The same for a count; 0: none.
   uint64_t count_noted(std::string_view key) const;
-  // The memory that a device has in all, as its driver says, the simulated one or, of the CPU, the system; none: not
-  // known.
+  // The total memory of a simulated GPU, or of the system for the CPU. None: unknown.
   std::optional<Bytes> memory_of(DeviceId device) const;
-  // The begin of the first step that was watched as a whole (`tapelens record --steps`): before it only memory was, so
-  // that nothing there has a holder, and peaks are looked for from here on. Or the end of the steps that were left out,
-  // or where the program said that what it wants begins (tapelens.start()).
+  // The begin of the part with holders and peaks. This is the begin of the first step that `tapelens record --steps`
+  // recorded as a whole, because earlier memory has no holders. Or it is the end of omitted steps, or the program's
+  // call of tapelens.start().
   Time since() const;
 
  private:
@@ -105,9 +104,9 @@ class DeviceAnalysis {
   const Timeline& timeline() const;
   // The largest sum from Analysis::since() on.
   const Timeline::Extreme& largest() const;
-  // What was alive then, and why.
+  // The allocations alive at the peak, and their holders.
   const PeakSet& peak() const;
-  // What the peak is without some of it. Cheap to make.
+  // Predicts the peak without some allocations. Cheap to make.
   Replay replay() const { return Replay(of_.lifetimes(), timeline(), of_.since()); }
 
  private:

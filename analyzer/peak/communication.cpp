@@ -9,7 +9,7 @@ namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-// Of the name of an operator without its library, or of a function.
+// `name`: an operator without its library, or a function.
 Traffic named(std::string_view name) {
   if (has(name, "all_gather") || has(name, "allgather")) return Traffic::all_gather;
   if (has(name, "reduce_scatter") || has(name, "foreach_reduce")) return Traffic::reduce_scatter;
@@ -90,8 +90,8 @@ Traffic Communication::of_operator(StringId name) {
   return static_cast<Traffic>(known - 1);
 }
 
-// Of the innermost frames, as long as they are those of communication: what a module called within them allocates is
-// the module's.
+// Reads the innermost frames while they belong to communication. A module that communication calls owns its
+// allocations.
 Traffic Communication::of_stack(StackId stack) {
   uint8_t& known = stacks_[stack.value];
   if (known != 0) return static_cast<Traffic>(known - 1);
@@ -110,7 +110,7 @@ Traffic Communication::of_stack(StackId stack) {
     }
     if (!has(file, kDistributed)) break;
     traffic = named(function);
-    // What FSDP allocates by itself is the gathered parameters: it frees their storage, and fills it again.
+    // FSDP itself allocates only the gathered parameters: it frees their storage, and fills it again.
     if (traffic == Traffic::none && has(file, kSharding) && function.ends_with("alloc_storage"))
       traffic = Traffic::all_gather;
     if (traffic != Traffic::none) break;

@@ -1,5 +1,5 @@
-// What is memory of the communication between ranks: what a collective made, the buffers of who shards, averages and
-// passes on (FSDP, DDP, tensor parallelism, pipelines). The operator says so, or the file of PyTorch that allocated.
+// Finds the memory of communication between ranks: results of collectives, and buffers of FSDP, DDP, tensor parallelism
+// and pipelines. The operator identifies it, or the file of PyTorch that allocated it.
 #pragma once
 
 #include <cstdint>

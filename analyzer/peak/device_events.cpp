@@ -52,7 +52,7 @@ std::optional<DeviceEvent> DeviceEvents::next() {
     next_allocation = p_.device_blocks.allocation[DeviceBlockId{block_}];
     offer(Kind::allocate, next_allocation.value, p_.allocations.time[next_allocation]);
   }
-  // What is given back was there.
+  // A free comes after its allocation.
   if (request_ <= p_.free_requests.rows() && p_.free_requests.of.raw[request_] < next_allocation.value) {
     offer(Kind::request_free, p_.free_requests.of.raw[request_], p_.free_requests.time[FreeRequestId{request_}]);
   }

@@ -1,5 +1,5 @@
-// What happened to the memory of one device that tells of its blocks, in order: the tables of a process as one
-// sequence. Of one nanosecond what was given back comes first, then segments, then blocks.
+// The memory events of one device whose allocator reports blocks. The tables of a process become one sequence in order
+// of time. Within one nanosecond, frees come first, then segments, then blocks.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tapelens::peak {
 using namespace model;
 
 struct DeviceEvent {
-  // Of one time, in this order.
+  // Events of one time have this order.
   enum class Kind : uint8_t { request_free, free, segment, out_of_memory, allocate };
   Kind kind = Kind::free;
   uint32_t row = 0;  // AllocationId; SegmentEventId; OutOfMemoryId
@@ -26,7 +26,7 @@ class DeviceEvents {
 
   // None: that was the last.
   std::optional<DeviceEvent> next();
-  // Of an allocation of the device; none: it is in no block.
+  // The block of an allocation of this device; none: it is in no block.
   DeviceBlockId block_of(AllocationId allocation) const;
 
  private:
@@ -36,8 +36,8 @@ class DeviceEvents {
   const Process& p_;
   const DeviceId device_;
   std::vector<uint32_t> block_of_;  // by allocation
-  std::vector<bool> is_asked_;      // likewise: the program gave it back
-  // The next row of each table that is of this device.
+  std::vector<bool> is_asked_;      // by allocation: the program freed it
+  // The next row of each table for this device.
   uint32_t block_ = 1, request_ = 1, free_ = 1, segment_ = 1, failure_ = 1;
 };
 

@@ -28,8 +28,7 @@ std::vector<uint32_t> blocks_by_allocation(const Process& p) {
 
 bool gives_more(SegmentChange change) { return change == SegmentChange::allocated || change == SegmentChange::mapped; }
 
-// Walks what happened to the blocks of a device in the order of time: that of one nanosecond as in Timeline, what was
-// given back first.
+// Visits the events of a device's blocks in order of time. Within one nanosecond frees come first, as in Timeline.
 class Walk {
  public:
   Walk(const Process& process, DeviceId device)
@@ -118,7 +117,7 @@ class Walk {
 class Pieces {
  public:
   void add(const SegmentAt& piece) {
-    remove(piece.address, piece.bytes.value);  // what a damaged recording says twice
+    remove(piece.address, piece.bytes.value);  // a damaged recording may repeat an event
     pieces_[piece.address] = piece;
   }
 

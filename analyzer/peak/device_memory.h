@@ -1,10 +1,9 @@
-// What PyTorch's allocator of a device held beside the bytes that were asked for: the blocks that it gave out for them,
-// those that other streams still used after the program had given them back, and the segments that it had of the
-// device.
+// Memory that PyTorch's allocator of a device held besides the requested bytes. It consists of the blocks around those
+// bytes, freed blocks that other streams still used, and segments of the device.
 //
-// PyTorch's own words (torch.cuda.memory_stats): *allocated* are blocks from their allocation until the program gives
-// them back, *active* until no stream uses them any more, *reserved* are segments. What Tapelens counts as alive are
-// the requested bytes of active blocks (requested_bytes).
+// The terms are those of torch.cuda.memory_stats. A block is *allocated* from its allocation until the program frees
+// it. It is *active* until no stream uses it any more. Segments are *reserved*. Tapelens counts the requested bytes of
+// active blocks as alive (requested_bytes).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace tapelens::peak {
 
-// Values that hold from their times on; before the first one 0. Several of one time: the last holds.
+// Each value holds from its time on; 0 before the first time. Of several values at one time, the last holds.
 struct StepCurve {
   SortedTimes time;
   std::vector<int64_t> value;
@@ -26,19 +25,19 @@ struct StepCurve {
 struct DeviceMemory {
   StepCurve allocated, waiting, reserved;  // bytes; active is allocated and waiting
   Bytes allocated_peak, active_peak, reserved_peak;
-  uint64_t segments = 0;  // that were allocated; expandable ones are not
+  uint64_t segments = 0;  // number of allocated segments, without expandable ones
 };
-// Of a device that tells of no blocks: nothing.
+// Empty if the device's allocator reports no blocks.
 DeviceMemory device_memory(const Process& process, DeviceId device);
 bool has_blocks(const Process& process, DeviceId device);
-// False: what it reserved is not known (an allocator that tells of blocks alone).
+// False: the reserved bytes are unknown, because the allocator reports only blocks.
 bool has_segments(const Process& process, DeviceId device);
 
 struct BlockAt {
   AllocationId allocation;
   uint64_t address = 0;
   Bytes rounded;
-  bool waits = false;  // free as far as the program is concerned
+  bool waits = false;  // freed by the program, still used by a stream
 };
 
 // Memory of the device that is in one piece.

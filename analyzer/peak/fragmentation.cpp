@@ -9,15 +9,15 @@
 namespace tapelens::peak {
 namespace {
 
-constexpr int64_t kSmallSegment = int64_t{2} << 20;  // of the allocator's small pool
+constexpr int64_t kSmallSegment = int64_t{2} << 20;  // the size of a segment of the small pool
 constexpr int64_t kLargestSmall = int64_t{1} << 20;
 
-// Who asks for blocks of a segment: stream, pool, and whether it is one of small blocks.
+// The requests that may share a segment: stream, pool, and whether the segment is for small blocks.
 using Asker = std::tuple<uint64_t, uint32_t, uint32_t, bool>;
 
 bool is_small(const SegmentAt& segment) { return !segment.is_expandable && segment.bytes.value == kSmallSegment; }
 
-// The smallest block that each ever asked for. Of expandable segments it is not known which are for small blocks.
+// The smallest block of each kind of request. Expandable segments do not show whether they are for small blocks.
 std::map<Asker, int64_t> smallest_blocks(const Process& p, DeviceId device) {
   std::map<Asker, int64_t> smallest;
   const DeviceBlocks& b = p.device_blocks;
@@ -31,7 +31,7 @@ std::map<Asker, int64_t> smallest_blocks(const Process& p, DeviceId device) {
   return smallest;
 }
 
-// Pieces of a segment that are smaller.
+// Sum of a segment's free pieces that are smaller than `bytes`.
 int64_t pieces_below(const SegmentAt& segment, int64_t bytes) {
   int64_t sum = 0;
   uint64_t end = segment.address;

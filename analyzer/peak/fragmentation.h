@@ -12,20 +12,20 @@
 namespace tapelens::peak {
 
 struct Fragmentation {
-  Bytes empty;     // segments without a block: torch.cuda.empty_cache() gives them back
-  Bytes unusable;  // pieces that are smaller than any request that the program made of that stream and pool
-  // Allocations of one holder, module and stack, in whose segments bytes are unused; those of most bytes first. A
-  // segment in which several lie counts for each of them. Of segments that are expandable pages are given back, so that
-  // little is held in place: these are not counted.
+  Bytes empty;     // segments without a block, which torch.cuda.empty_cache() frees
+  Bytes unusable;  // pieces smaller than any request of the program to that stream and pool
+  // Allocations of one holder, module and stack, whose segments have unused bytes; the most unused bytes first. A
+  // segment with several such groups counts for each group. Expandable segments do not count: they free unused pages,
+  // so an allocation holds little memory in place.
   struct Pin {
-    size_t member = 0;  // of PeakSet::members: the largest of them
+    size_t member = 0;  // the largest one, in PeakSet::members
     uint64_t allocations = 0, segments = 0;
     Bytes bytes, unused;
   };
   std::vector<Pin> pins;
 };
 
-// `set` and `segments`: of one moment. At most so many pins.
+// `set` and `segments` describe the same moment. The result has at most `most_pins` pins.
 Fragmentation fragmentation(const Process& process, const Text& text, const PeakSet& set,
                             std::span<const SegmentAt> segments, size_t most_pins);
 

@@ -1,5 +1,5 @@
-// What frames are called where several of them are shown: two files of the same name must not look like one place, so
-// their folders are shown until they differ.
+// Names of frames in a list of several. Two files of the same name must not look like one place, so their names include
+// folders until they differ.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct Place {
   uint32_t line = 0;  // 0: a native frame
 };
 
-// "train.py:42 forward", with so many folders before it.
+// "train.py:42 forward", with `folders` folders before the file.
 std::string place_text(const Place& place, unsigned folders = 0);
 
 class FrameNames {
  public:
-  // All that are shown, before the first is named.
+  // All frames of the list, before the first call that names one.
   void add(const Place& place);
   std::string name(const Place& place) const;
 

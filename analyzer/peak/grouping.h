@@ -1,4 +1,4 @@
-// Which group each allocation is drawn with, for its whole life.
+// The group whose color each allocation has for its whole life.
 #pragma once
 
 #include <algorithm>
@@ -10,23 +10,24 @@
 
 namespace tapelens::peak {
 
-// One rule for the whole life of every allocation, so that the same step looks the same wherever the peak is: its role,
-// else what else is kept for the backward, else the first save, else communication, else its operator if it was gone
-// when that ended, the backward it was made in, the program. So an operator's inputs are not the operator's, and the
-// sums at the peak may differ from those of `tapelens report`, which says who held an allocation at that moment.
+// One rule covers the whole life of every allocation, so that the same step always looks the same. The group is the
+// role, else another use for the backward, else the first save, else communication. Otherwise it is the allocation's
+// operator if the allocation was freed within it, the backward that made it, or the program. So an operator does not
+// get its inputs. The sums at the peak may differ from those of `tapelens report`, which has the holders at that
+// moment.
 struct Grouping {
-  // Groups with a colour of their own; the last one is the rest. By::category has all of HolderKind and no rest.
+  // Groups with their own colour; the last group is the rest. By::category has every HolderKind and no rest.
   static constexpr uint8_t kNamed = 9;
   static constexpr uint8_t kRest = kNamed;
   static constexpr uint8_t kGroups = std::max<size_t>(kNamed + 1, kHolderKinds);
 
   By by{};
-  std::vector<std::string> names;  // at most kGroups; that of the rest is "other"
+  std::vector<std::string> names;  // at most kGroups; the name of the rest is "other"
   std::vector<uint8_t> of;         // by allocation
-  std::vector<uint8_t> stacked;    // the groups of which there are allocations, from the bottom of the stack up
+  std::vector<uint8_t> stacked;    // groups with allocations, from the bottom of the stack up
 };
 
-// `peak`: what has most there is named first.
+// The groups with the most bytes in `peak` get names.
 Grouping group(const Process& process, const Text& text, const std::vector<Step>& steps, const PeakSet& peak, By by);
 
 }  // namespace tapelens::peak

@@ -14,8 +14,8 @@
 
 namespace tapelens::peak {
 
-// module: that a parameter, its gradient and its optimizer state belong to; of all else the one that made it. stack:
-// the frames of the program that made it, PyTorch's and the language's left out.
+// module: the owner of a parameter, its gradient and its optimizer state; for all other memory, the module that made
+// it. stack: the program's frames that made it, without those of PyTorch and the language.
 enum class By : uint8_t { field, node, module, source, op, category, step, stack };
 inline constexpr size_t kBys = 8;
 
@@ -46,7 +46,7 @@ std::string field_text(const Process& process, const Text& text, NodeId node, St
 
 // Between the frames of a stack, the outermost first: "train.py:40 main > model.py:12 Net.forward".
 inline constexpr const char* kBetweenFrames = " > ";
-// What a stack of PyTorch's and the language's frames alone is called, and none.
+// Names of two groups: stacks without a frame of the program, and no stack.
 inline constexpr const char* kOtherFrames = "(PyTorch's own frames)";
 inline constexpr const char* kNoStack = "(no stack)";
 

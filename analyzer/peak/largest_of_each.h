@@ -1,4 +1,4 @@
-// The curve of a device in few numbers, for whoever wants no more of it than that.
+// The curve of a device as few numbers, for callers that do not need a Timeline.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace tapelens::peak {
 
-// What Timeline::largest answers of each interval, in one pass over the events and without its memory. Intervals follow
-// one another.
+// Returns Timeline::largest of each interval. It takes one pass over the events, without a Timeline's memory. The
+// intervals are in order and do not overlap.
 std::vector<model::Bytes> largest_of_each(const model::Process& process, model::DeviceId device,
                                           const std::vector<model::Interval>& intervals);
 

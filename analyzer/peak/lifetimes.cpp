@@ -8,9 +8,9 @@ namespace tapelens::peak {
 
 namespace {
 
-// The last thing that the program did before each free: an operator or an evaluation that began, a backward that ended.
-// What is freed by the release of a save is freed before anything else happens. Between the evaluation of a node and
-// the release of its saves the engine itself calls operators (it sums gradients of what was broadcast): no program.
+// The program's last action before each free: an operator or an evaluation that began, or a backward that ended. The
+// release of a save frees memory before anything else happens. Between the evaluation of a node and the release of its
+// saves the engine itself calls operators, such as sums of broadcast gradients. Those are not the program's.
 class Activity {
  public:
   explicit Activity(const Process& process)
@@ -54,7 +54,7 @@ class Activity {
   int64_t last_ = 0;
 };
 
-// Parameters, buffers, optimizer state, gradients: whoever saves them as well, they stay.
+// Parameters, buffers, optimizer state and gradients stay alive even if a node also saves them.
 std::vector<uint8_t> held_by_role(const Process& p) {
   std::vector<uint8_t> held(p.allocations.rows() + 1, 0);
   for (const uint32_t allocation : p.roles.allocation.raw) held[allocation] = 1;
@@ -79,7 +79,7 @@ class Finder {
     return end;
   }
 
-  // The end of the call in which an allocation was made and, until `used`, handed on.
+  // The return of the innermost call that made the allocation and lasts until `used`.
   Time variable_end(AllocationId id, Time used, const Text& text) const {
     ModuleCallId call = p_.allocations.module_call[id];
     while (call && p_.module_calls.end[call] < used) call = p_.module_calls.parent[call];
@@ -91,7 +91,7 @@ class Finder {
     return next != p_.backwards.end() ? next->begin : used;
   }
 
-  // What reads its own save is no use by the program. `savers`: the nodes that saved it, sorted.
+  // A node that reads its own save is not a use by the program. `savers`: the nodes that saved it, sorted.
   bool is_of_a_saver(OperatorId op, const std::vector<NodeId>& savers) const {
     const NodeId node = p_.evaluations.node[p_.operators.evaluation[op]];
     return node && std::ranges::binary_search(savers, node);
@@ -126,7 +126,7 @@ Lifetimes::Lifetimes(const Process& p, const Provenance& provenance, const Text*
     }
     return last;
   };
-  // In a run with rewrites: what something is recomputed of is freed with what was recomputed.
+  // In a run with rewrites, the sources of a recomputed storage are freed together with it.
   std::vector<int64_t> rewritten;
   for (uint32_t row = 1; row <= p.rewrites.rows(); ++row) {
     if (p.rewrites.save[RewriteId{row}]) rewritten.push_back(p.rewrites.until[RewriteId{row}].ns);

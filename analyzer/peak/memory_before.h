@@ -1,5 +1,5 @@
-// What a device's allocator had when the history of an imported snapshot begins: what is in the recording at its first
-// moment. A recording of a program has nothing then.
+// The memory of a device's allocator at the begin of an imported snapshot's history: the recording's first moment has
+// it. A recording of a program has no such memory.
 #pragma once
 
 #include <optional>

@@ -15,7 +15,7 @@ using model::OutsideChange;
 using model::OutsideEventId;
 using model::OutsideMemory;
 
-// A segment of PyTorch's, or a piece of an expandable one.
+// A segment of PyTorch, or a piece of an expandable one.
 struct OwnSegment {
   int64_t begin, end;
   uint64_t address, past;
@@ -43,8 +43,8 @@ std::vector<OwnSegment> segments_of(const Process& p, DeviceId device) {
   return all;
 }
 
-// The two clocks agree to a millisecond, so it is not asked which came first: of those that were at an address, an
-// allocation is the segment with which it shares most of the shorter of both lives.
+// The two clocks agree only to a millisecond, so the order of events cannot match allocations with segments. Among
+// those at one address, an allocation is the segment whose life overlaps most of the shorter of both lives.
 class Segments {
  public:
   explicit Segments(std::vector<OwnSegment> all) {
@@ -56,7 +56,7 @@ class Segments {
 
   bool has(const Taken& taken) const {
     if (taken.address == 0) return false;  // physical memory that is nowhere
-    // Those that begin at its address or before it: they hold it if they reach that far.
+    // Candidates begin at or before its address; a candidate must contain the address.
     for (auto at = by_address_.upper_bound(taken.address); at != by_address_.begin();) {
       --at;
       const OwnSegment& s = at->second;
@@ -67,7 +67,7 @@ class Segments {
   }
 
  private:
-  // Of the shorter life.
+  // The overlap as a fraction of the shorter life.
   static double share(const OwnSegment& a, const Taken& b) {
     const double both = static_cast<double>(std::min(a.end, b.end)) - static_cast<double>(std::max(a.begin, b.begin));
     const double shorter = static_cast<double>(std::min(a.end - a.begin, b.end - b.begin));
@@ -84,7 +84,7 @@ struct Change {
 };
 
 StepCurve curve_of(std::vector<Change>& changes) {
-  // What is given back and taken again at one moment is not more in between.
+  // Memory that is freed and allocated again at one time does not raise the sum in between.
   std::ranges::stable_sort(
       changes, [](const Change& a, const Change& b) { return a.time != b.time ? a.time < b.time : a.bytes < b.bytes; });
   StepCurve curve;
@@ -118,7 +118,7 @@ OutsidePlace place_of(const Process& p, const model::Text& text, model::Operator
           frame ? frame_text(text, frame) : std::string()};
 }
 
-// What one library took.
+// The allocations of one library.
 struct OfLibrary {
   std::vector<Change> changes;
   uint64_t allocations = 0;

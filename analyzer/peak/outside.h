@@ -1,10 +1,9 @@
-// Memory of a device that PyTorch's allocator knows nothing of, by the library that took it (`tapelens record
-// --cupti`), and how it adds up to what was in use.
+// Memory of a device outside PyTorch's allocator, by the library that allocated it (`tapelens record --cupti`), and how
+// it adds up to the bytes in use.
 //
-// The recording has each allocation of the driver's, physical memory (cuMemCreate) among them: PyTorch's segments are
-// among those, known by the addresses at which they are, and are left out here. What was there before the recording was
-// told of it (CUDA's context above all), and what the driver takes for itself, is in no allocation: it is what remains
-// of the bytes in use.
+// The recording has each allocation of the driver, also of physical memory (cuMemCreate). PyTorch's segments are among
+// them; their addresses identify them, and they do not count here. Memory from before the recording (above all CUDA's
+// context) and the driver's own memory are in no allocation. They are the remainder of the bytes in use.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@
 
 namespace tapelens::peak {
 
-// Where the program was on the thread on which a library asked.
+// The program's place on the thread of a library's request.
 struct OutsidePlace {
   std::string op;      // innermost: "aten::addmm"
   std::string module;  // empty: outside of modules
@@ -26,25 +25,25 @@ struct OutsidePlace {
 
 struct OutsideLibrary {
   std::string library;  // the path; empty: not known
-  Bytes at_peak;        // alive at the moment that is asked for
+  Bytes at_peak;        // alive at the requested moment
   Bytes peak;           // the most of it at one time
   uint64_t allocations = 0;
-  std::optional<OutsidePlace> first;  // of the first that was asked for in an operator; none: no such is known
+  std::optional<OutsidePlace> first;  // the first request inside an operator; none: not known
 };
 
-// What pools of the driver's (cudaMallocAsync) have: what of it is handed out is a library's.
+// Memory of the driver's pools (cudaMallocAsync). Blocks of a pool in use count for a library.
 struct OutsidePools {
-  Bytes reserved, unused;  // at the moment that is asked for
+  Bytes reserved, unused;  // at the requested moment
   Bytes unused_peak;       // the most at one time
 };
 
-// All of what was in use by all processes at the moment at which most was.
+// The bytes in use by all processes at the moment of their maximum.
 struct DeviceUse {
   Time time;
-  Bytes total;  // of the device
+  Bytes total;  // the device's memory
   Bytes used;
   Bytes reserved;       // PyTorch's segments
-  Bytes outside;        // what libraries took
+  Bytes outside;        // allocated by libraries
   Bytes unused;         // in pools
   Bytes rest() const {  // not accounted for
     return {used.value - reserved.value - outside.value - unused.value};
@@ -53,16 +52,16 @@ struct DeviceUse {
 
 struct Outside {
   std::vector<OutsideLibrary> libraries;  // the most at the moment first
-  Bytes at_peak, peak;                    // of all of them
+  Bytes at_peak, peak;                    // the sum over the libraries
   Time peak_time;
-  std::optional<OutsidePools> pools;  // none: no pool was told of
+  std::optional<OutsidePools> pools;  // none: the recording has no pool
   Bytes host_peak;                    // pinned memory of the host, by all libraries, PyTorch among them
-  uint64_t unmatched = 0;             // frees of what was there before, or whose allocation was dropped
+  uint64_t unmatched = 0;             // frees without a recorded allocation: older than the recording, or dropped
   std::optional<Time> until;          // another tool took CUPTI: nothing is known after
   std::optional<DeviceUse> use;       // none: NVML did not say
 };
 
-// None if the recording has nothing of it (it was made without `--cupti`, or CUPTI refused). `memory`: of the device.
+// None if the recording has no such memory (made without `--cupti`, or CUPTI refused). `memory`: that of the device.
 std::optional<Outside> outside_memory(const Process& process, const model::Text& text, DeviceId device,
                                       const DeviceMemory& memory, Time moment);
 

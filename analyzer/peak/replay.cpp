@@ -7,7 +7,7 @@ namespace tapelens::peak {
 
 namespace {
 
-// The lives of the allocations that some change touches.
+// The lifetimes of the allocations that the changes affect.
 class Lives {
  public:
   Lives(const Lifetimes& lifetimes, std::span<const WhatIf* const> changes)
@@ -65,7 +65,7 @@ class Lives {
       program = std::min(program, cap->second);
     }
     if (program >= freed) return freed;
-    // A save's memory is freed a little after its release: where the last one stays, so does the recorded end.
+    // The free comes shortly after the last release of a save. If that save stays, the recorded end stays.
     Time kept{0}, last{0};
     for (const SaveId save : lifetimes_.provenance().saves(allocation)) {
       const Time released = p_.saves.released[save];
@@ -77,7 +77,8 @@ class Lives {
     return std::min(freed, std::max(program, kept));
   }
 
-  // What keeps a copy keeps its source instead; of a copy of a copy the first source, so the latest copies go first.
+  // The holders of a copy hold its source instead. A copy of a copy must reach the first source, so the latest copies
+  // go first.
   void apply_aliases() {
     std::ranges::stable_sort(aliases_, std::ranges::greater(), &WhatIf::Alias::copy);
     AllocationId done;
@@ -105,20 +106,20 @@ class Lives {
   std::vector<Replay::Outcome::Changed> changed_;
 };
 
-// Where the curve changes by how much, in the order of events.
+// The changes of the curve, in the order of events.
 class Steps {
  public:
-  // `changes`: how many are expected.
+  // `changes`: the expected number.
   Steps(const Timeline& timeline, size_t changes) : timeline_(timeline) { steps_.reserve(2 * changes); }
 
-  // [from, to): lower by so much.
+  // Lowers the curve in [from, to) by `bytes`.
   void lower(uint32_t from, uint32_t to, int64_t bytes) {
     if (from >= to || bytes == 0) return;
     steps_.push_back({from, bytes});
     if (to < timeline_.events()) steps_.push_back({to, -bytes});
   }
 
-  // Running sums, one each event that has a step.
+  // Running sums, one for each event with a step.
   std::vector<Replay::Outcome::Lower> sums() {
     std::ranges::sort(steps_, {}, &Replay::Outcome::Lower::event);
     std::vector<Replay::Outcome::Lower> out;
@@ -140,8 +141,8 @@ class Steps {
   std::vector<Replay::Outcome::Lower> steps_;
 };
 
-// The largest value of the lowered curve after any event from `first` on: whole blocks where nothing changes within,
-// event by event elsewhere.
+// The largest value of the lowered curve after any event from `first` on. Skips through whole blocks without a change,
+// and checks the events of other blocks.
 void find_peak(const Timeline& timeline, uint32_t first, Replay::Outcome& outcome) {
   const auto& lower = outcome.lower;
   int64_t best = 0, by = 0;
@@ -210,7 +211,7 @@ Replay::Outcome Replay::without(std::span<const WhatIf* const> changes) const {
   for (const WhatIf* change : changes) {
     for (const WhatIf::Extra& extra : change->extras) {
       if (extra.instead_of && outcome.end(p, extra.instead_of) >= p.freed(extra.instead_of)) continue;
-      // It is there beside what was live when it came: after the event before.
+      // The extra adds to the bytes that were live at its begin, which the event before it shows.
       const uint32_t from = timeline_.first_at_or_after(extra.when.begin);
       const uint32_t to = extra.when.end == kNever ? all : timeline_.first_at_or_after(extra.when.end);
       steps.lower(from == 0 ? 0 : from - 1, to, -extra.bytes.value);

@@ -1,8 +1,8 @@
-// What-if: the live bytes of a device had some holders not been there.
+// Predicts the live bytes of a device without some of the holders.
 //
-// An allocation ends when its last holder releases it. Holders are its saves, until each is released, and the program:
-// its last use by an operator, and the frames of the module calls that it was handed through. That the program held on
-// to it longer is known when it was freed at another moment than the release of a save; then that moment stands.
+// An allocation ends when its last holder releases it. Holders are its saves, until each is released, and the program.
+// The program holds it until its last use by an operator, and while frames of module calls that got it exist. A free at
+// another moment than the release of a save shows that the program held it until then.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,34 @@
 
 namespace tapelens::peak {
 
-// What is not there any more, and what is there instead. All fields add up; several WhatIfs together count each
-// allocation once, and release it only when every holder is gone.
+// Changes of the recorded allocations: removed holders and extra memory. All fields add up. Several WhatIfs together
+// count each allocation once, and release it only when every holder is gone.
 struct WhatIf {
   // These hold nothing.
   std::vector<SaveId> without;
-  // Whoever holds it besides saves releases it then at the latest (gradients stepped early, a graph that is detached).
-  // A time before its birth: it is never made.
+  // Holders other than saves release the allocation at this time at the latest (gradients stepped early, a detached
+  // graph). A time before its birth: the program never makes it.
   struct End {
     AllocationId allocation;
     Time at;
   };
   std::vector<End> ends;
-  // The copy is never made: what keeps it keeps the source.
+  // The copy is never made: its holders hold the source.
   struct Alias {
     AllocationId copy, source;
   };
   std::vector<Alias> aliases;
-  // Bytes that are there instead, as long as said, if `instead_of` ends earlier than it did (none: in any case): masks,
-  // recomputed tensors, a preallocated buffer.
+  // Extra bytes during `when`, if `instead_of` ends earlier than recorded (none: always). Examples are masks,
+  // recomputed tensors, and a preallocated buffer.
   struct Extra {
     AllocationId instead_of;
     Interval when;
     Bytes bytes;
-    bool is_saved = false;  // kept for the backward, as what it is there for was
+    bool is_saved = false;  // kept for the backward, as the memory that it replaces
   };
   std::vector<Extra> extras;
 
-  // What `instead_of` is made of when it is asked for again: stays until then.
+  // `instead_of` is recomputed from `source` at its next use; `source` stays alive until then.
   struct Keep {
     AllocationId instead_of, source;
     Time until;
@@ -52,18 +52,19 @@ struct WhatIf {
   bool empty() const { return without.empty() && ends.empty() && aliases.empty() && extras.empty(); }
 };
 
-// When the program itself released each allocation, found out once for a process.
+// The time at which the program itself released each allocation. Computed once for a process.
 class Lifetimes {
  public:
   Lifetimes(const Process& process, const Provenance& provenance);
-  // Of what a save held to its end no recording has when the program released it. Above: after its last use; here: when
-  // the module call returns in which it was made and used, or, without one, before the next backward. Variables of
-  // functions hold tensors so long; torch.nn.Sequential hands on its one variable.
+  // A recording cannot tell when the program released an allocation that a save held to its end. The constructor above
+  // assumes the release after the last use. This one assumes that variables of functions hold tensors longer: until the
+  // return of the module call that made and used the allocation, or else until the next backward. torch.nn.Sequential
+  // passes on its one variable.
   Lifetimes(const Process& process, const Provenance& provenance, const Text& held_by_variables);
 
   // The end without any save. Not after the recorded end.
   Time program_end(AllocationId allocation) const { return Time{program_end_[allocation.value]}; }
-  // The end of the last use by an operator that is no evaluation of a node that saved it; its birth if there is none.
+  // The end of the last use by an operator outside the nodes that saved it; its birth if it has no such use.
   Time last_use(AllocationId allocation) const { return Time{last_use_[allocation.value]}; }
   // The last release of a save before it was freed; kNever if it is saved to the end, its birth if it never was.
   Time last_release(AllocationId allocation) const { return Time{last_release_[allocation.value]}; }
@@ -82,24 +83,26 @@ class Lifetimes {
   std::vector<uint8_t> ends_with_save_;
 };
 
-// Reads a Timeline and changes nothing of it: cheap to make, and asked as often as a finding is ticked.
+// Reads a Timeline without changing it. Construction is cheap, so that callers can predict again for each selection of
+// findings.
 class Replay {
  public:
-  // Peaks are looked for from `since` on; what was alive then counts.
+  // The peak is the highest point from `since` on; allocations that are alive at `since` count.
   Replay(const Lifetimes& lifetimes, const Timeline& timeline, Time since = Time{0})
       : lifetimes_(lifetimes), timeline_(timeline), since_(since) {}
 
   struct Outcome {
-    Bytes peak;           // of the changed curve
+    Bytes peak;           // the peak of the changed curve
     Moment when;          // its first such moment
     Bytes most_retained;  // the largest difference between the curves at one moment
-    // The changed lives, by allocation id: [birth, end) now. An end at or before the birth: never made.
+    // Changed lifetimes by allocation id: [birth, end). An end at or before the birth: never made.
     struct Changed {
       AllocationId allocation;
       Time end;
     };
     std::vector<Changed> changed;
-    // The curve's difference: from this event of the timeline on, it is lower by so much (negative: higher).
+    // The difference of the curves: from this event of the timeline on, the curve is lower by this value (negative:
+    // higher).
     struct Lower {
       uint32_t event;
       int64_t bytes;
@@ -119,8 +122,8 @@ class Replay {
   Time since_;
 };
 
-// The peak set of the changed curve: what is alive at its peak and who holds it, saves that are gone left out. What is
-// there instead (WhatIf::extras) is no allocation and no member: the members may sum to less than the peak.
+// The peak set of the changed curve: its live allocations with their holders, without the removed saves. Members do not
+// include extra memory (WhatIf::extras), so they may sum to less than the peak.
 PeakSet peak_set_without(const Process& process, const Text& text, DeviceId device, const Replay::Outcome& outcome,
                          std::span<const WhatIf* const> changes);
 

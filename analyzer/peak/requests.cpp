@@ -16,18 +16,18 @@ constexpr uint32_t kMostLearned = 2000;
 
 bool gives_back(SegmentChange change) { return change == SegmentChange::freed || change == SegmentChange::unmapped; }
 
-// Gives what the recorded device gave, and notes the first request that it was not asked for then.
+// Answers as the recorded device did, and notes the first request that the recorded device did not get.
 class RecordedDevice : public allocator::Device {
  public:
   explicit RecordedDevice(const SegmentEvents& events) : events_(events) {}
 
-  // What happened until the next request.
+  // `rows`: the events until the next request.
   void begin(std::span<SegmentEventId> rows) { rows_ = rows; }
   std::span<const SegmentEventId> left() const { return rows_; }
   bool differs() const { return differs_; }
 
   std::optional<uint64_t> allocate(uint64_t bytes) override {
-    // It had no memory where the allocator gave some back, or gave up.
+    // The device refused a request when the allocator freed segments, or ran out of memory.
     if (rows_.empty() || gives_back(events_.change[rows_[0]])) return std::nullopt;
     const SegmentEventId row = take(0);
     differs_ |= events_.change[row] != SegmentChange::allocated || bytes_of(row) != bytes;
@@ -57,7 +57,7 @@ class RecordedDevice : public allocator::Device {
     rows_ = rows_.subspan(1);
     return row;
   }
-  // In which order the segments of one moment are given back makes no difference.
+  // The order of frees within one moment has no effect.
   void given_back(SegmentChange change, uint64_t address, uint64_t bytes) {
     for (size_t place = 0; place < rows_.size() && gives_back(events_.change[rows_[place]]); ++place) {
       const SegmentEventId row = rows_[place];
@@ -75,7 +75,7 @@ class RecordedDevice : public allocator::Device {
 
 class Comparison {
  public:
-  // `most_learned`: how many facts it may learn of the ages of segments that there were before.
+  // `most_learned`: the most facts to learn about the ages of segments from before the first request.
   Comparison(const Process& process, const Text& text, DeviceId device, Time until, DeviceRequests& out,
              uint32_t most_learned)
       : p_(process),
@@ -117,7 +117,7 @@ class Comparison {
   }
 
   uint32_t learned() const { return learned_; }
-  // What there was before, the oldest first by what was learned.
+  // The segments from before the first request, the oldest first, as far as the events tell their age.
   std::vector<CachingAllocator::Segment> before() const {
     std::vector<CachingAllocator::Segment> all = out_.before;
     std::ranges::stable_sort(all, {}, [&](const auto& one) { return allocator_.age_of(one.address); });
@@ -174,9 +174,9 @@ class Comparison {
     if (allocator_.allocate(p_.allocations.rows() + 1, bytes, 0, {})) differs("a request was served that failed");
   }
 
-  // Segments that were given back before a block was: because the program emptied the cache, or, with no block cached
-  // for it, by the allocator for this very request. The second is known by what is left, not all was given back; or by
-  // when it was: within the operator that asked, where no program is.
+  // Segments may be freed before a block because the program emptied the cache. Or the allocator frees them for this
+  // very request, if it has no cached block for it. Two facts show the second case: some segments stay, or the free
+  // happens inside the operator of the request, where the program cannot run.
   void before_request(AllocationId id, uint64_t stream, PoolId pool) {
     if (waiting_.empty() || !gives_back(p_.segment_events.change[waiting_[0]])) return;
     const auto bytes = static_cast<uint64_t>(p_.allocations.bytes[id].value);
@@ -184,8 +184,8 @@ class Comparison {
     if (allocator_.is_cached(bytes, stream, pool) || !is_by_allocator) give_back_whole_pools();
   }
 
-  // Whether all of it was given back after the innermost operator around the request had begun. Of PyTorch's own alone:
-  // another's may be a function of the program, which empties the cache as it likes.
+  // Whether all these segments were freed after the begin of the innermost operator around the request. Only for
+  // PyTorch's own operators: another operator may be a function of the program that empties the cache.
   bool is_within_operator(AllocationId id) const {
     const OperatorId op = p_.allocations.op[id];
     return op && text_.string(p_.operators.name[op]).starts_with("aten::") &&
@@ -271,7 +271,7 @@ DeviceRequests device_requests(const Process& process, const Text& text, DeviceI
     Comparison learning(process, text, device, noted.until, out, out.before.empty() ? 0 : kMostLearned);
     learning.run();
     if (learning.learned() == 0) return out;
-    // The ages that explain all of it have to be one order from the begin on.
+    // All learned ages must form one order from the begin on.
     DeviceRequests again = none;
     again.settings.order = order;
     again.before = learning.before();

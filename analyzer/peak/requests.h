@@ -1,10 +1,10 @@
-// What a program asked of PyTorch's caching allocator of one CUDA device, in its order; and whether the model of that
-// allocator (analyzer/allocator), asked the same, does what the recording says that PyTorch's did.
+// The requests of a program to PyTorch's caching allocator of one CUDA device, in order. Also whether the model of that
+// allocator (analyzer/allocator) answers them as the recorded allocator did.
 //
-// Compared is every event: each block's address and size, each segment that is taken from the device or given back,
-// with its bytes, and so the reserved bytes at every moment. Taken from the recording is what is not the allocator's
-// choice: where the device put a segment, whether it had memory, when other streams were done, and when the program
-// emptied the cache.
+// The comparison covers every event: the address and size of each block, each segment that is allocated or freed, with
+// its bytes, and so the reserved bytes at every moment. The recording supplies everything outside the allocator's
+// choice: the address of each segment, whether the device had memory, when other streams were done, and when the
+// program emptied the cache.
 #pragma once
 
 #include <cstdint>
@@ -29,24 +29,25 @@ struct Request {
 
 struct DeviceRequests {
   DeviceId device;
-  std::vector<allocator::CachingAllocator::Segment> before;  // what there was before the first; of a recording nothing
+  std::vector<allocator::CachingAllocator::Segment> before;  // segments from before the first request; empty for a
+                                                             // recording of a program
   std::vector<Request> all;
-  std::vector<allocator::PoolId> pools;  // that the program emptied, one an entry
+  std::vector<allocator::PoolId> pools;  // the pools that the program emptied, one entry for each time
   allocator::Settings settings;
-  uint64_t allowed = allocator::kNoLimit;  // what the process might have of the device
+  uint64_t allowed = allocator::kNoLimit;  // the process's memory limit on the device
 
-  // Why the model differs from the recording, in words; empty: it does not. `all` is not whole if it does.
+  // The difference between the model and the recording, as text; empty: none. With a difference, `all` is incomplete.
   std::string differs;
   bool is_exact() const { return differs.empty(); }
   uint64_t compared = 0;  // blocks and segment events
 };
 
-// What of the program's run decides how the allocator answers.
+// The facts of the program's run that decide the allocator's answers.
 struct AllocatorNoted {
   std::string_view settings;               // PYTORCH_CUDA_ALLOC_CONF
-  std::string_view torch_version;          // empty: not known, and both orders of cached blocks are tried
+  std::string_view torch_version;          // empty: unknown; then the replay tries both orders of cached blocks
   uint64_t allowed = allocator::kNoLimit;  // as in DeviceRequests
-  Time until = kNever;                     // from then on the order of what happened is not known
+  Time until = kNever;                     // the order of events is unknown from then on
 };
 DeviceRequests device_requests(const Process& process, const Text& text, DeviceId device, const AllocatorNoted& noted);
 

@@ -11,8 +11,8 @@ namespace {
 using allocator::CachingAllocator;
 using allocator::PoolId;
 
-// A card of so many bytes. A segment lies where the next recorded one of its size did, as long as nothing is there, for
-// addresses may decide which cached block is given out; else below all others.
+// A card with a number of bytes. A segment gets the address of the next recorded segment of its size, if that range is
+// free, because addresses may decide which cached block is chosen. Otherwise it lies below all others.
 class Card : public allocator::Device {
  public:
   Card(uint64_t bytes, const SegmentEvents& events, DeviceId device) : bytes_(bytes) {
@@ -36,7 +36,7 @@ class Card : public allocator::Device {
     used_ -= bytes;
     there_.erase(address);
   }
-  // What there is already; false: it is more than the card has.
+  // Adds a segment from before the first request; false: it does not fit on the card.
   bool adopt(const CachingAllocator::Segment& segment) {
     if (!segment.is_expandable) there_[segment.address] = segment.address + segment.size;
     return take(segment.size);
@@ -78,12 +78,12 @@ class Card : public allocator::Device {
   std::map<uint64_t, uint64_t> there_;                            // begins and ends
 };
 
-// What is given back or made at another time than recorded, in the order of time.
+// Frees and allocations at other times than recorded, in order of time.
 struct Moved {
   Time time;
-  uint32_t number = 0;  // of the allocator
+  uint32_t number = 0;  // the allocator's number of the block
   bool is_made = false;
-  uint32_t row = 0;  // made: the allocation that it is there instead of; else that it is
+  uint32_t row = 0;  // if made: the allocation that it replaces; else the changed allocation
   uint64_t bytes = 0;
 };
 
@@ -114,7 +114,7 @@ class Run {
   }
 
  private:
-  // What there was before the history: as it was, or, under other settings, as if it had been asked for then.
+  // Adds the segments from before the history unchanged, or, under other settings, as new requests.
   bool begin() {
     for (const CachingAllocator::Segment& segment : requests_.before) {
       if (is_as_it_was_ && !card_.adopt(segment)) return no_room(segment);
@@ -142,7 +142,7 @@ class Run {
     return false;
   }
 
-  // The allocations that live otherwise, and what is there instead of some.
+  // The allocations with other lives than recorded, and the memory that replaces some.
   std::vector<Moved> moves() {
     std::vector<Moved> moved;
     if (changed_ == nullptr) return moved;

@@ -1,5 +1,5 @@
-// What a device's allocator would have reserved for the requests of a recording: under other settings, with some of the
-// findings fixed, on a card of so many bytes. Worth something only where the model is exact (DeviceRequests::is_exact).
+// The bytes that a device's allocator would have reserved for the requests of a recording: under other settings, with
+// some findings fixed, on a card of another size. Valid only if the model is exact (DeviceRequests::is_exact).
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@ namespace tapelens::peak {
 
 struct ReservedSettings {
   allocator::Settings settings;
-  uint64_t card = allocator::kNoLimit;     // bytes that segments can have
+  uint64_t card = allocator::kNoLimit;     // capacity for segments in bytes
   uint64_t allowed = allocator::kNoLimit;  // as in DeviceRequests
 };
 
 struct ReservedOutcome {
   Bytes peak;
   Time when;  // its first moment
-  // The first request that found no memory. If it had found some in the recording, the replay ends there.
+  // The first request that found no memory. If that request succeeded in the recording, the replay ends there.
   struct Failure {
     Request request;
-    Bytes bytes;     // of the block
-    Bytes reserved;  // after all that could be given back was
+    Bytes bytes;     // the block's size
+    Bytes reserved;  // after the allocator freed all cached segments
   };
   std::optional<Failure> failed;
-  // Requests that found no memory in the recording and did here. What the program would have done with it is not known:
-  // they are given back at once.
+  // Requests that failed in the recording and succeed here. The program's use of that memory is unknown, so they are
+  // freed at once.
   uint64_t served = 0;
 };
 
@@ -35,7 +35,7 @@ class ReservedReplay {
  public:
   ReservedReplay(const Process& process, const DeviceRequests& requests) : p_(process), requests_(requests) {}
 
-  // `changed`: lives that are other than recorded, and what is there instead.
+  // `changed`: lives other than recorded, and the memory that replaces allocations.
   ReservedOutcome run(const ReservedSettings& settings, const Replayed* changed = nullptr) const;
 
  private:

@@ -80,7 +80,7 @@ class Describer {
     total.total.kept = most_at_once(std::move(total.kept));
   }
 
-  // A recording that nobody vouches for may skip without a reason.
+  // A damaged recording may skip a rewrite without a reason.
   std::string reason(RewriteId row) const {
     if (p_.rewrites.applied(row)) return {};
     const std::string_view said = text_.string(p_.rewrites.reason[row]);

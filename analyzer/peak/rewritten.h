@@ -1,5 +1,5 @@
-// What a recording says of its rewrites: which were applied, where, for how many bytes; which were not and why. In a
-// report, and in the verdict of `tapelens verify`.
+// The rewrites of a recording: the applied ones with their sites and bytes, and the skipped ones with reasons. Used by
+// a report, and by the verdict of `tapelens verify`.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +20,24 @@ struct RewrittenSite {
   uint64_t times = 0;
 };
 
-// All sites of one rewrite; of those that were skipped, for one reason.
+// All sites of one rewrite; for skipped sites, all with one reason.
 struct RewrittenTotal {
   std::string rewrite, reason;
   int level = 0;
   uint64_t sites = 0, times = 0;
-  // The most at one moment, each storage counted once: that need not be held; that were held in their stead.
+  // The maximum at one moment, each storage counted once. `bytes`: no longer held; `kept`: held instead.
   Bytes bytes, kept;
 };
 
 struct Rewritten {
-  std::vector<RewrittenTotal> applied, skipped;  // what is most first
-  std::vector<RewrittenSite> sites;              // applied ones first, in the order in which they came
-  RewrittenTotal all;                            // that were applied
+  std::vector<RewrittenTotal> applied, skipped;  // the largest first
+  std::vector<RewrittenSite> sites;              // applied ones first, in recorded order
+  RewrittenTotal all;                            // sum of the applied ones
 
   bool any() const { return !sites.empty(); }
 };
 
-// Of all devices of the process.
+// Covers all devices of the process.
 Rewritten rewritten(const Analysis& analysis);
 
 }  // namespace tapelens::peak

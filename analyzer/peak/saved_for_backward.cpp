@@ -20,7 +20,7 @@ class Summing {
     for (const uint32_t allocation : p_.nodes.parameter.raw) has_role_[allocation] = 1;
   }
 
-  // Without the saves that are gone; what keeps a copy that is never made keeps its source.
+  // Leaves out removed saves. The holders of a copy that is never made hold its source.
   void add_saves(std::span<const WhatIf* const> changes) {
     std::vector<SaveId> gone;
     std::unordered_map<uint32_t, AllocationId> source_of;  // by copy
@@ -46,7 +46,7 @@ class Summing {
     }
   }
 
-  // What the rewrites of the run kept instead of what they took.
+  // The memory that the run's rewrites kept in place of saves.
   void add_kept() {
     for (uint32_t row = 1; row <= p_.rewrites.rows(); ++row) {
       const RewriteId rewrite{row};
@@ -56,7 +56,7 @@ class Summing {
     }
   }
 
-  // And those that are predicted.
+  // Adds the predicted ones.
   void add_extras(const Replayed& predicted) {
     for (const WhatIf* change : predicted.changes) {
       for (const WhatIf::Extra& extra : change->extras) {

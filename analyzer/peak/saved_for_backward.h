@@ -1,5 +1,5 @@
-// How much is kept for the backward alone: measured, of the run as it was, and predicted, with changes. One formula, so
-// that what `tapelens advise --apply` predicts and what `tapelens verify` measures are the same quantity.
+// The bytes kept only for the backward: measured in the recorded run, or predicted with changes. One formula computes
+// both, so the prediction of `tapelens advise --apply` and the measurement of `tapelens verify` are comparable.
 #pragma once
 
 #include <span>
@@ -8,17 +8,17 @@
 
 namespace tapelens::peak {
 
-// A prediction: what the replay changes, and its outcome.
+// A prediction: the changes of a replay, and its outcome.
 struct Replayed {
   const Replay::Outcome& outcome;
   std::span<const WhatIf* const> changes;
 };
 
-// The most bytes on the timeline's device when a backward begins (of a process without one: at any moment), from
-// `since` on, of the allocations that some save holds and the program has released, each counted once; and of what
-// rewrites keep in place of others: those of the run (Rewrites::kept), and those that are predicted
-// (WhatIf::Extra::is_saved). Parameters, buffers, gradients and optimizer state are not among them: they stay without
-// the save. `predicted`: with these changes; null: as it was.
+// The most bytes on the timeline's device at the begin of a backward, from `since` on. In a process without a backward:
+// at any moment. It counts each allocation once that a save holds and the program has released. It also counts the
+// memory that rewrites keep in place of others, in the run (Rewrites::kept) or as predicted (WhatIf::Extra::is_saved).
+// Parameters, buffers, gradients and optimizer state do not count, because they stay without the save. `predicted`:
+// with these changes; null: as recorded.
 Bytes saved_for_backward(const Lifetimes& lifetimes, const Timeline& timeline, Time since,
                          const Replayed* predicted = nullptr);
 

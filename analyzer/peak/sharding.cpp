@@ -15,7 +15,7 @@ namespace {
 
 enum Part : uint8_t { kMesh, kCoordinate, kPlacements, kHere, kAll, kName, kParts };
 
-constexpr model::Bytes kMost{int64_t{1} << 50};  // more is no parameter, nor all parameters together
+constexpr model::Bytes kMost{int64_t{1} << 50};  // larger than all parameters of any model: the value is damaged
 
 // "dp=2\tdp=1\tShard(dim=0)\t1024\t2048\tlayers.0.weight"
 std::optional<std::array<std::string_view, kParts>> parts_of(std::string_view told) {

@@ -19,7 +19,7 @@ struct Event {
   Row row;
 };
 
-// When each happened, whenever it was told. Of one time, what was told first.
+// Events by their own time, not by the time of their record. Within one time, the order of the records stays.
 template <class Table, class Wanted>
 auto in_order(const Table& all, Wanted is_wanted) {
   using Row = typename Table::Id;
@@ -39,7 +39,7 @@ void take_memory(const Process& p, DeviceId device, std::vector<Taken>& all, uin
     const uint64_t address = events.address[row];
     const auto found = alive.find(address);
     if (found != alive.end()) {
-      all[found->second].end = time;  // also where the free of what was there is missing
+      all[found->second].end = time;  // ends the older allocation at this address, even if its free is missing
       alive.erase(found);
     } else if (events.change[row] == OutsideChange::freed) {
       ++unmatched;
@@ -51,8 +51,8 @@ void take_memory(const Process& p, DeviceId device, std::vector<Taken>& all, uin
   }
 }
 
-// Physical memory of the driver's: it lives while there is a handle of it or a mapping. What was there before the
-// recording was told of any is not known by its handle, and nothing is said of it.
+// Physical memory of the driver. It lives while a handle or a mapping of it exists. Memory from before the first record
+// has no known handle and is left out.
 class Physical {
  public:
   Physical(const Process& p, DeviceId device, std::vector<Taken>& all) : all_(all) {

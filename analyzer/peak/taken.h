@@ -1,4 +1,4 @@
-// What the driver handed out, to whomever: from when to when, where, and who asked (`tapelens record --cupti`).
+// Allocations of the driver for any library: lifetime, address and requester (`tapelens record --cupti`).
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@ namespace tapelens::peak {
 
 struct Taken {
   int64_t begin, end;  // ns; kNever.ns: to the end
-  uint64_t address;    // of physical memory, where it was first mapped; 0: nowhere
+  uint64_t address;    // first mapped address of physical memory; 0: never mapped
   int64_t bytes;
   model::OutsideMemory memory;
-  model::StringId library;  // none: not known
-  model::OperatorId op;     // that ran on the thread that asked; none: none, or not known
+  model::StringId library;  // none: unknown
+  model::OperatorId op;     // operator on the requesting thread; none: no operator, or unknown
 };
 
-// Of one device, whenever it was told; in no order. `unmatched` is raised by frees of what is not known.
+// All allocations of one device, in no order. `unmatched` counts frees without a known allocation.
 std::vector<Taken> taken_of(const model::Process& process, model::DeviceId device, uint64_t& unmatched);
 
-// What the pools of a device (cudaMallocAsync) had, a change for each time that it was told and was another.
+// A change of the memory of a device's pools (cudaMallocAsync); equal records in a row are left out.
 struct PoolChange {
   int64_t time;              // ns
-  int64_t reserved, unused;  // bytes more than before, or less; `unused` is a part of `reserved`
+  int64_t reserved, unused;  // change in bytes; `unused` is a part of `reserved`
 };
 std::vector<PoolChange> pool_changes(const model::Process& process, model::DeviceId device);  // in the order of time
 

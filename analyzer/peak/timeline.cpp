@@ -33,7 +33,7 @@ bool counts(const Process& p, uint32_t id) {
   return p.allocations.origin.raw[id] == static_cast<uint8_t>(Origin::allocator);
 }
 
-// A free of an allocation that an earlier row freed already, or of none, frees nothing.
+// False for a free without an allocation, or of an allocation that an earlier row freed.
 bool is_its_free(const Process& p, uint32_t row, uint32_t id) { return id != 0 && p.allocations.free.raw[id] == row; }
 
 }  // namespace
@@ -158,7 +158,7 @@ Timeline::Timeline(const Process& process, DeviceId device) : process_(process) 
 
 namespace {
 
-// The first of a sorted column that is not less, not before `from`: looked for at growing distances from there.
+// The first value of a sorted column that is not less, from `from` on. Searches at growing distances from there.
 template <class Value>
 uint32_t lower_bound_from(const std::vector<Value>& column, Value value, uint32_t from) {
   size_t step = 1, low = from;

@@ -11,11 +11,12 @@ namespace tapelens::peak {
 
 using namespace model;
 
-// A point between two events of a process. Times alone cannot say it: several events may fall into one nanosecond.
+// A point between two events of a process. A time is not precise enough, because one nanosecond may have several
+// events.
 struct Moment {
-  Time time;                     // of the last event before it
-  AllocationId last_allocation;  // it and all before it have happened
-  FreeId last_free;              // likewise
+  Time time;                     // time of the last event before it
+  AllocationId last_allocation;  // this allocation and all earlier ones have happened
+  FreeId last_free;              // this free and all earlier ones have happened
 
   // Alive: allocated, not freed.
   bool holds(const Process& process, AllocationId allocation) const {
@@ -25,7 +26,7 @@ struct Moment {
   }
 };
 
-// After all of a process that happened at that time or before.
+// The moment after all events of the process at `time` or earlier.
 Moment moment_at(const Process& process, Time time);
 
 struct DevicePeak {
@@ -36,11 +37,11 @@ struct DevicePeak {
   Bytes live_at_end;
 };
 
-// One for each device that the process allocated on, in the order of device ids. Foreign memory is in no sum.
-// Frees come before allocations of the same nanosecond, as far as the freed memory was there.
+// One peak for each device that the process allocated on, in order of device ids. Sums exclude foreign memory. Frees
+// come before allocations of the same nanosecond, unless they free one of those allocations.
 std::vector<DevicePeak> device_peaks(const Process& process);
 
-// One device's curve, to be asked for any interval.
+// One device's curve. Answers questions about any interval.
 class Timeline {
  public:
   Timeline(const Process& process, DeviceId device);
@@ -53,36 +54,38 @@ class Timeline {
     Bytes bytes;
     Moment when;
   };
-  // The largest live sum at any moment of [begin, end), what was alive at its begin included. The first, if several.
+  // The largest live sum at any moment of [begin, end), including the allocations alive at its begin. The first, if
+  // several.
   Extreme largest(Interval interval) const;
 
   struct Totals {
     uint64_t allocations = 0;
     Bytes bytes;
   };
-  // What was allocated in [begin, end), freed or not.
+  // Allocations in [begin, end), freed or not.
   Totals allocated(Interval interval) const;
 
-  // The curve as rows, one each event of this device, from 0; what was live after it; blocks with their largest.
+  // The curve as rows from 0: one for each event of this device, with the bytes live after it. Blocks of rows store
+  // their maximum.
   static constexpr uint32_t kBlock = 64;
   uint32_t events() const { return static_cast<uint32_t>(live_.size()); }
   Bytes live_after(uint32_t event) const { return Bytes{live_[event]}; }
   Bytes most_of_block(uint32_t block) const { return Bytes{blocks_[block].most}; }
-  // `from`: an event that the answer is not before; the nearer, the faster.
+  // `from`: an event at or before the answer; a nearer one is faster.
   uint32_t first_at_or_after(Time time, uint32_t from = 0) const {
     return static_cast<uint32_t>(time_.at_or_after(time.ns, from));
   }
   Time time_of(uint32_t event) const { return Time{time_[event]}; }
-  AllocationId allocation_of(uint32_t event) const {  // that it allocates or frees
+  AllocationId allocation_of(uint32_t event) const {  // the allocation that the event allocates or frees
     return is_allocation_[event] != 0 ? AllocationId{last_allocation_[event]}
                                       : process_.frees.of[FreeId{last_free_[event]}];
   }
   Bytes live_after_first(uint32_t events) const { return Bytes{events == 0 ? 0 : live_[events - 1]}; }
-  // After how many events most is alive, of `first` to `last`; the first such number, if several.
+  // The number of events, in [first, last], after which the most bytes are alive; the smallest number, if several.
   uint32_t most_after(uint32_t first, uint32_t last) const;
   Moment moment_after(uint32_t event) const { return moment(event + 1); }
   Moment moment_after_first(uint32_t events) const { return moment(events); }
-  // events() if it is none of this device's. `from`: as above.
+  // events() if the allocation is not on this device. `from`: as above.
   uint32_t event_of(AllocationId allocation, uint32_t from = 0) const {
     return find(last_allocation_, allocation.value, 1, from);
   }
@@ -90,9 +93,9 @@ class Timeline {
 
  private:
   struct Block {
-    int64_t most;          // live after any of its events
-    uint32_t allocations;  // of all blocks before it
-    int64_t bytes;         // likewise
+    int64_t most;          // most live bytes after any of its events
+    uint32_t allocations;  // allocations of all blocks before it
+    int64_t bytes;         // bytes of all blocks before it
   };
   uint32_t find(const std::vector<uint32_t>& last, uint32_t row, uint8_t is_allocation, uint32_t from) const;
   Totals allocated_before(uint32_t event) const;

@@ -70,7 +70,7 @@ struct Job {
   std::string device_type;  // "cuda"
   std::vector<Rank> ranks;  // by rank
   std::vector<std::string> hosts;
-  Bytes least, median, most;  // of the peaks
+  Bytes least, median, most;  // over the ranks' peaks
   size_t least_rank = 0, most_rank = 0;
   std::vector<CategoryRange> categories;  // largest median first
   Envelope envelope;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kFar = 5;             // standard deviations, estimated from the median distance
 constexpr double kDeviation = 1.4826;  // standard deviation of a normal distribution, relative to the median distance
-constexpr double kLeastShare = 0.02;   // of the median peak: smaller differences do not matter
+constexpr double kLeastShare = 0.02;   // share of the median peak: smaller differences do not matter
 constexpr int64_t kExplains = 10;      // a reason explains at least 1/10 of the difference
 constexpr double kMostHave = 0.9;      // share of ranks with equal step counts that makes another count an outlier
 

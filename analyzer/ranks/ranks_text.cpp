@@ -152,7 +152,7 @@ void add_ranks(Page& page, const Job& job) {
   mesh = std::min(mesh, 24U);
   const unsigned named = host + mesh;
   const unsigned room = page.width() > 40 + named ? page.width() - 28 - named : 12;
-  std::vector<unsigned> widths;  // of the categories that fit
+  std::vector<unsigned> widths;  // for the categories that fit
   for (unsigned taken = 0; widths.size() < job.categories.size(); taken += widths.back()) {
     const unsigned width = column_width(category_heading(job.categories[widths.size()].category));
     if (taken + width > room) break;

@@ -33,7 +33,7 @@ struct Sum {
 struct Sums {
   std::vector<Sum> rows;
   uint64_t left_out = 0;
-  Bytes rest;  // of the omitted keys
+  Bytes rest;  // sum of the omitted keys
 };
 
 struct DeviceSummary {

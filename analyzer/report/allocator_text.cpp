@@ -1,4 +1,4 @@
-// What a device's allocator would have reserved, for a terminal.
+// The reserved bytes that a device's allocator would have under other conditions, for a terminal.
 #include "analyzer/report/findings.h"
 #include "analyzer/report/fitting.h"
 #include "analyzer/report/format.h"

@@ -73,7 +73,7 @@ std::string at_text(const At& at) {
 
 namespace {
 
-// A process of the recording with what is worked out of it; both stay where they are.
+// A process of the recording with its analysis. Neither may move.
 struct Loaded {
   Loaded(model::Process loaded, const model::Text& text) : process(std::move(loaded)), analysis(process, text) {}
   model::Process process;
@@ -116,7 +116,7 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
   return facts;
 }
 
-// The moment asked for, or why there is no such.
+// The requested moment, or an error that says why the recording does not have it.
 Result<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& at) {
   const std::vector<model::Step>& steps = device.of().steps();
   const Time duration = device.of().process().duration;

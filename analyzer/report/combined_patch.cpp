@@ -18,7 +18,7 @@ bool overlap(const Edit& a, const Edit& b) {
   return is_within(a, b) || is_within(b, a);
 }
 
-// Whether all of its edits fit with those that are there; what is there already is no edit any more.
+// Whether all edits of `patch` are compatible with `files`. Removes edits from `patch` that `files` already contains.
 bool fits(FileEdits& patch, const std::map<std::string, FileEdit>& files) {
   for (FileEdit& file : patch) {
     const auto there = files.find(file.path);

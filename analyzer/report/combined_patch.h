@@ -10,10 +10,10 @@
 namespace tapelens::report {
 
 struct CombinedPatch {
-  check::FileEdits files;             // each once, in the order of their paths
-  std::vector<std::string> left_out;  // a line for each finding whose patch does not fit with those before it
+  check::FileEdits files;             // each file once, in order of paths
+  std::vector<std::string> left_out;  // a line for each finding whose patch conflicts with an earlier one
 };
-// Of all findings, in their order.
+// Combines the patches of all findings, in their order.
 CombinedPatch combined_patch(const advise::Advice& advice);
 
 }  // namespace tapelens::report

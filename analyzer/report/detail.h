@@ -9,9 +9,9 @@
 
 namespace tapelens::report {
 
-// `set`: what was alive at the moment that is looked at.
+// `set`: the allocations alive at the selected moment.
 Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, const Options& options);
-// `set`: likewise.
+// `set`: the allocations alive at the selected moment.
 std::vector<ModuleTable> describe_modules(const peak::DeviceAnalysis& device, const peak::PeakSet& set,
                                           const Options& options);
 std::vector<OutOfMemory> describe_out_of_memory(const model::Process& process, const model::Text& text);

@@ -19,7 +19,7 @@ uint32_t code_point(std::string_view sequence) {
   return value;
 }
 
-// Controls, marks of the direction of text, separators of lines, and what has no width.
+// Control characters, direction marks of text, line separators, and characters without width.
 bool is_unseen(uint32_t point) {
   struct Run {
     uint32_t first, last;
@@ -48,7 +48,7 @@ std::string formatted(const char* format, Values... values) {
 // Parts what GitHub makes links of even where it is escaped: addresses, mentions, numbers of issues.
 constexpr std::string_view kApart = "<!-- -->";
 
-// Calls seen(sequence), unseen(code point) and broken(byte) for what the text is made of.
+// Calls seen(sequence), unseen(code point) or broken(byte) for each part of the text.
 template <class Seen, class Unseen, class Broken>
 void walk(std::string_view text, Seen seen, Unseen unseen, Broken broken) {
   while (!text.empty()) {

@@ -1,5 +1,5 @@
-// Names, paths and messages of a recording or a plan are somebody else's text: it comes out of here, one function for
-// each format, so that it is read and acts upon nothing.
+// Names, paths and messages of a recording or a plan are untrusted text. These functions, one for each format, make
+// that text readable and inert.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace tapelens::report {
 
-// Characters that a reader does not see, or that act upon a terminal or turn the order of what is beside them, are said
-// by their numbers: "\x1b", "\u202e"; a line's end is "\n". All else, and tabs, stay as they are.
+// Escapes invisible characters, and characters that control a terminal or change the direction of text: "\x1b",
+// "\u202e". A line end becomes "\n". All other characters, also tabs, stay unchanged.
 std::string printable(std::string_view text);
 
 // The same line by line: the ends of lines stay.
 std::string printable_lines(std::string_view text);
 
-// What a JSON library wrote, with such characters in its strings as "\u009b".
+// Escapes such characters in the strings of a JSON library's output: "\u009b".
 std::string printable_json(std::string_view document);
 
 // JSON, as the text of a <script>: nothing in it ends the element, or begins a comment.

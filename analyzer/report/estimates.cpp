@@ -9,14 +9,14 @@
 namespace tapelens::report {
 namespace {
 
-// Contexts in which no kernel was loaded yet took 107 MiB of a GPU of 34 multiprocessors, 426 of one of 142, 555 of
-// one of 188.
+// Measured contexts without a loaded kernel: 107 MiB on a GPU with 34 multiprocessors, 426 MiB with 142, 555 MiB with
+// 188.
 constexpr int64_t kContextOfProcessor = int64_t{3} << 20;
-// Communicators of a machine's GPUs took half a GB to 2 GB each, depending on links, channels and algorithms; one of a
-// single rank connects to nobody.
+// A communicator of GPUs in one machine took 0.5 to 2 GB, depending on links, channels and algorithms. A communicator
+// of a single rank has no connections.
 constexpr int64_t kLeastOfCommunicator = int64_t{1} << 29, kMostOfCommunicator = int64_t{1} << 31;
 
-// 0 for what is no number.
+// 0 if the text is not a number.
 int64_t number_of(std::string_view text) {
   int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,5 +1,5 @@
-// What a simulated GPU's program would have of the GPU besides what PyTorch's allocator hands out: estimates of what
-// others measured on real ones, by name, in no sum. docs/simulated-gpu.md has the sources.
+// Estimates a simulated GPU's memory outside PyTorch's allocator, from published measurements on real GPUs. Each
+// estimate has its own name; a sum would be meaningless. docs/simulated-gpu.md has the sources.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace tapelens::report {
 
-// What CUDA's context, cuBLAS and NCCL mostly take together at most, in a program on one GPU: less headroom than that
-// may not be enough.
+// The usual maximum of CUDA's context, cuBLAS and NCCL together in a program on one GPU. A smaller headroom may be too
+// small.
 inline constexpr Bytes kMostlyOutside{int64_t{1} << 30};
 
 // None: the GPU is real, or the process used none.
 std::optional<OutsideEstimate> estimate_outside(const peak::Analysis& analysis);
 
-// Of the process that made the most communicators: one sentence, and a second one where a GPU's memory is not enough
-// for both. Empty: there is nothing to say.
+// The process with the most communicators: one sentence. A second sentence follows if a GPU has too little memory for
+// the recorded bytes and the estimate together. Empty: no estimate.
 std::string estimates_text(const Report& report);
 
 }  // namespace tapelens::report

@@ -18,7 +18,7 @@ bool are_patches(const Report& r, const advise::Way& way) {
   });
 }
 
-// How many GPUs a process of the recording used memory of, by their numbers.
+// The number of GPUs up to the highest index that a process of the recording used.
 unsigned gpus(const Report& r) {
   constexpr std::string_view kCuda = "cuda:";
   unsigned most = 1;

@@ -12,23 +12,23 @@
 namespace tapelens::report {
 
 using model::bytes_text;
-// "37.5 MiB to 40.6 MiB"; the first alone where they are less than 1 % apart.
+// "37.5 MiB to 40.6 MiB"; only the first number if they differ by less than 1 %.
 std::string bounds_text(model::Bytes least, model::Bytes most);
-// How far from `before` they are: "-5.2 % to +1.0 %", or the first alone likewise.
+// The difference from `before`: "-5.2 % to +1.0 %"; only the first number under the same condition.
 std::string bounds_text(model::Bytes before, model::Bytes least, model::Bytes most);
 std::string time_text(model::Time time);                                          // "4.812 s", "1.3 ms"
 std::string count_text(uint64_t count);                                           // "1,204"
 std::string plural(uint64_t count, std::string_view one, std::string_view many);  // "1 save", "1,204 saves"
 std::string percent_text(model::Bytes part, model::Bytes whole);                  // "65.5 %"
 
-// A bar of eighths of a cell, at most `cells` wide; at least a sliver of what is not zero.
+// A bar of eighths of a cell, at most `cells` wide. A fraction above zero shows at least one eighth.
 std::string bar(double fraction, unsigned cells);
-// One character a value, from the lowest to the highest of them; longer series are folded (each cell the largest of
-// its values) to `cells`.
+// One character for each value, scaled from the lowest to the highest value. A series longer than `cells` is folded:
+// each cell shows the largest of its values.
 std::string sparkline(const std::vector<int64_t>& values, unsigned cells);
 
-unsigned columns(std::string_view utf8);  // code points: what a terminal needs for the text that we print
-// Cut in the middle with "…" if it is longer: both ends of a path say something.
+unsigned columns(std::string_view utf8);  // code points: the cells that our text takes in a terminal
+// Replaces the middle by "…" if the text is too wide: both ends of a path are informative.
 std::string fit(std::string_view utf8, unsigned width);
 std::string pad_right(std::string_view utf8, unsigned width);
 std::string pad_left(std::string_view utf8, unsigned width);

@@ -12,10 +12,10 @@
 
 namespace tapelens::report {
 
-// What a rendering may need besides the report.
+// Inputs of a rendering besides the report.
 struct Rendering {
   Style style;                           // style.rows for all formats that people read
-  std::vector<Rule> rules = {};          // of the checks that ran
+  std::vector<Rule> rules = {};          // rules of the checks that ran
   check::SourceTree tree = {};           // that findings are located in
   std::string_view version = "unknown";  // of Tapelens
   Extent extent = {};                    // of findings, in text
@@ -23,7 +23,7 @@ struct Rendering {
 
 struct Format {
   const char* name;
-  // Of a report; of its findings alone, which wants `report.advice`. Null: this format has none of it.
+  // Renders the report, or only its findings (requires `report.advice`). Null: the format cannot.
   std::string (*report)(const Report&, const Rendering&) = nullptr;
   std::string (*advice)(const Report&, const Rendering&) = nullptr;
   size_t rows = 10;                // groups and allocations that a report has, unless the user says how many
@@ -34,7 +34,7 @@ struct Format {
 using Render = decltype(Format::report);
 // In the order in which --help names them.
 std::span<const Format* const> formats();
-// Null: there is none of that name.
+// Null: no format has that name.
 const Format* format_of(std::string_view name);
 // Those that have one or the other: format_names(&Format::report).
 std::vector<std::string> format_names(Render Format::*render);

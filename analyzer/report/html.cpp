@@ -14,10 +14,10 @@ namespace tapelens::report {
 
 namespace {
 
-// The page says by a nonce which scripts are its own, so that a browser runs no other, whatever was let through.
+// The nonce identifies the page's own scripts. A browser runs no other script, even if the escaping missed one.
 std::string nonce_of(const std::string& data) { return std::to_string(std::hash<std::string>()(data)); }
 
-// The skeleton with each {{name}} replaced, once and in this order: what is put in is not looked at again.
+// The skeleton with each {{name}} replaced, once and in this order. Inserted text is not searched again.
 std::string filled(const std::array<std::pair<std::string_view, std::string_view>, 8>& values) {
   std::string out;
   std::string_view rest = parts::skeleton;

@@ -1,4 +1,4 @@
-// What the JSON renderings share.
+// Common functions of the JSON renderings.
 #pragma once
 
 #include <nlohmann/json.hpp>

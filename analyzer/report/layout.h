@@ -11,10 +11,10 @@ namespace tapelens::report {
 
 enum class Paint : uint8_t { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
 
-// The paint of a category's bars, the same everywhere.
+// The color of a category's bars, the same in every view.
 Paint paint_of(peak::HolderKind kind);
 
-// What a category is called in text: "saved for backward".
+// The name of a category in text: "saved for backward".
 const char* label(peak::HolderKind kind);
 
 // A group's key, as text calls it where the group is a category.
@@ -26,7 +26,7 @@ class Page {
 
   unsigned width() const { return style_.width; }
   size_t rows() const { return style_.rows; }
-  // Marks that line() turns into the terminal's sequences: those of a recording's own text are never let through.
+  // Marks that line() replaces by the terminal's sequences. Text of a recording cannot contain such marks.
   std::string paint(Paint paint, std::string_view text) const;
 
   // After an empty line. A remark that does not fit beside the title comes below it.

@@ -91,7 +91,7 @@ std::vector<ModuleTable> describe_modules(const peak::DeviceAnalysis& device, co
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::optimizer}) {
       const auto at = most.find(phase);
       if (at == most.end() || at->second.bytes == Bytes{}) continue;
-      // What is alive when a phase begins may be what was alive when the one before it ended.
+      // A phase's peak may be at its begin, and then equal the end of the phase before.
       const bool is_chosen = chosen_phase == phase && at->second.when.last_allocation == set.when.last_allocation &&
                              at->second.when.last_free == set.when.last_free;
       tables.push_back(table_of(
@@ -120,7 +120,7 @@ std::vector<peak::HolderKind> columns_of(const std::vector<ModuleTable>& tables)
   const auto place = [](peak::HolderKind kind) {
     if (kind == peak::HolderKind::save) return 1;
     if (kind <= peak::HolderKind::buffer) return 0;      // the roles
-    return kind < peak::HolderKind::recomputed ? 1 : 2;  // what else is kept for a backward
+    return kind < peak::HolderKind::recomputed ? 1 : 2;  // other memory kept for the backward
   };
   std::ranges::stable_sort(kinds, {}, place);
   return kinds;

@@ -1,4 +1,4 @@
-// Which module holds how much of what, at the peak of each phase.
+// The bytes that each module holds of each category, at the peak of each phase.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 namespace tapelens::report {
 
 struct ModuleRow {
-  std::string module;  // "(outside of modules)": of none
+  std::string module;  // "(outside of modules)": no module
   model::Bytes bytes;
   uint64_t allocations = 0;
   std::array<model::Bytes, peak::kHolderKinds> by_kind{};  // sum to `bytes`
@@ -33,11 +33,11 @@ struct ModuleRow {
   }
 };
 
-// One moment: that at which most was alive in a phase, or the one that the report is about.
+// One moment: the peak of a phase, or the report's moment.
 struct ModuleTable {
   model::Phase phase{};
-  bool is_chosen = false;  // the moment that the report is about
-  model::Bytes bytes;      // alive then
+  bool is_chosen = false;  // this is the report's moment
+  model::Bytes bytes;      // live bytes
   peak::Moment when;
   uint32_t step = 0;
   std::vector<peak::Category> by_category;
@@ -52,9 +52,9 @@ std::string_view module_at(std::string_view path, std::optional<unsigned> depth)
 // The kinds of which some table has bytes: parameters, gradients and other roles first, then what is saved or kept for
 // the backward otherwise, then the rest.
 std::vector<peak::HolderKind> columns_of(const std::vector<ModuleTable>& tables);
-// What a column is headed with: "parameters", "saved", "temporaries".
+// The heading of a column: "parameters", "saved", "temporaries".
 std::string heading(peak::HolderKind kind);
-// Of a column of figures under that heading, in characters of a terminal.
+// The width of a column of figures under that heading, in characters of a terminal.
 unsigned column_width(std::string_view heading);
 // "Forward: at most 61.0 MiB, in step 2".
 std::string title_text(const ModuleTable& table);

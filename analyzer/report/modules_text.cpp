@@ -76,7 +76,7 @@ void add_modules(Page& page, const std::vector<ModuleTable>& tables) {
   const unsigned figure = column_width("all");
   const auto width_of = [](peak::HolderKind kind) { return column_width(heading(kind)); };
   const Kinds all = columns_of(tables);
-  unsigned beside = 2 + kLeastName;  // what is beside figures, and what columns are wider than those
+  unsigned beside = 2 + kLeastName;  // width beside the figures, and extra width of wide columns
   for (const peak::HolderKind kind : all) beside += width_of(kind) - figure;
   const unsigned fit_in = page.width() > beside ? (page.width() - beside) / figure : 0;
   const size_t room = std::max(3U, fit_in) - 1;  // without the sum

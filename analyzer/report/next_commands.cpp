@@ -14,7 +14,7 @@ namespace {
 using advise::Entry;
 using Kind = advise::Entry::Kind;
 
-// The program of the recording; a placeholder where it is not known.
+// The recorded program; a placeholder if the command is unknown.
 std::string command_of(const Report& r) { return r.recording.command.empty() ? "COMMAND" : r.recording.command; }
 
 std::string advise_command(const Report& r) { return "tapelens advise " + r.recording.file + same_memory(r); }

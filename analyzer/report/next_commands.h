@@ -1,4 +1,4 @@
-// What to type after `tapelens advise`: commands that can be pasted.
+// Commands to paste after `tapelens advise`.
 #pragma once
 
 #include <string>
@@ -12,11 +12,12 @@ namespace tapelens::report {
 struct NextCommand {
   std::string command, why;
 };
-// Of what the advice has: the proof and the run of what is automatic, the patch, more of the findings.
+// Commands from the advice: verify and run the automatic rewrites, apply the patch, show more findings.
 std::vector<NextCommand> next_commands(const Report& report);
 void add_next_commands(Page& page, const Report& report);
 
-// What applies the rewrites of an automatic entry: "--apply bitwise"; "--allow NAME" for what no level has.
+// Options that apply the rewrites of an automatic entry: "--apply bitwise"; "--allow NAME" for rewrites outside every
+// level.
 std::string applying_text(const advise::Advice& advice, const advise::Entry& entry);
 // "tapelens run --apply bitwise -- python train.py"
 std::string run_command(const Report& report, const advise::Entry& entry);

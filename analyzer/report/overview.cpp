@@ -26,8 +26,8 @@ void add_borders(std::vector<uint32_t>& borders, const Timeline& timeline, Inter
   }
 }
 
-// After how many events each point is: of a span the least and the most. Half of the spans have as many events as one
-// another, the others are as long as one another, of the whole run and of the step that is looked at.
+// Each point is a number of events. A span contributes its minimum and its maximum. Half of the spans have an equal
+// number of events. The other half have equal length: one part over the whole run, one part over the selected step.
 std::vector<uint32_t> chosen_points(const peak::DeviceAnalysis& device, Time when) {
   const Timeline& timeline = device.timeline();
   const uint32_t events = timeline.events();

@@ -1,4 +1,4 @@
-// What a picture of a report shows beside its words: memory over time, and what each finding changes of it.
+// Data of a report's pictures: memory over time, and the change that each finding makes.
 #pragma once
 
 #include <array>
@@ -18,15 +18,14 @@ namespace tapelens::report {
 struct WhatIf {
   peak::Bytes peak;  // that is left
   peak::Time when;   // of it
-  // Of what was alive at the moment that the report is about: what would not have been. Ids, in their order.
+  // Allocations alive at the report's moment that would be gone. Ids, in ascending order.
   std::vector<uint32_t> freed;
   peak::Bytes freed_bytes;
   std::vector<int64_t> lower;  // by how much the curve is lower at each of its points; negative: higher
 };
 
 struct Overview {
-  // Values hold from their times on, to the next. Of what is left out, what is least and what is most between two
-  // points is there.
+  // A point's values hold until the next point. Of omitted events, the minimum and the maximum remain.
   struct Point {
     peak::Time time;
     std::array<int64_t, peak::kHolderKinds> bytes{};  // by role, which is of an allocation's whole life
@@ -34,8 +33,8 @@ struct Overview {
   std::vector<Point> points;
   uint64_t events = 0;             // that the curve is made of
   std::vector<uint8_t> stacked;    // the roles of which there is anything, from the bottom of the stack up
-  std::vector<peak::Group> lines;  // of the program: what was alive by the line that made it, the most first
-  // Of the first findings and entries of the advice, each alone; of all that the advice counts on together.
+  std::vector<peak::Group> lines;  // the program's lines by the bytes alive that they made, the most first
+  // Each of the first findings and entries of the advice alone. `all`: the whole advice together.
   std::vector<WhatIf> findings, entries;
   std::optional<WhatIf> all;
 };
@@ -43,7 +42,7 @@ struct Overview {
 inline constexpr uint32_t kMostPoints = 3000;  // with some more of borders
 inline constexpr size_t kMostWhatIfs = 40;     // of findings, and of entries
 
-// `set`: what was alive at the moment that the report is about. `changes`: as advise() has them.
+// `set`: the allocations alive at the report's moment. `changes`: from advise().
 Overview describe_overview(const peak::DeviceAnalysis& device, const peak::PeakSet& set, const advise::Advice* advice,
                            std::span<const advise::Change> changes);
 

@@ -1,4 +1,4 @@
-// What is said of the moment that a report is about, in words: every format for people has the same.
+// Texts about the report's moment. Every format for people uses them.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ std::string run_text(const Report& report);    // "python train.py, PyTorch 2.15
 std::string reserved_text(const Reserved& reserved);
 // Empty: memory at the begin of steps does not grow.
 std::string growth_text(const Report& report);
-// The main holder, and what else holds it: letting go of the first one would not free it.
+// The main holder and the other holders. The memory stays if only the main holder releases it.
 std::string holders_text(const Allocation& allocation);
 // When it was made: "step 3", "before step 39997".
 std::string since_text(const Report& report, uint32_t step);

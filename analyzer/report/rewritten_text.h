@@ -1,4 +1,4 @@
-// What was rewritten, as the renderings of a report show it. Nothing where there is nothing.
+// The rewrites of the recorded run, for the renderings of a report. Empty if the run had none.
 #pragma once
 
 #include <string>

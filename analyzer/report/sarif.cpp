@@ -1,5 +1,5 @@
-// Findings as SARIF 2.1.0, as GitHub code scanning takes it: one rule a check, one result a finding, each at a file of
-// the repository.
+// Findings as SARIF 2.1.0 for GitHub code scanning: one rule for each check, one result for each finding, each at a
+// file of the repository.
 #include "analyzer/report/sarif.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using advise::Finding;
 
-// Where the finding is: the frame that is shown, else the innermost one that is of the repository; null if none is.
+// The finding's location: the frame that reports show, else the innermost frame in the repository; null if none is.
 Json location_of(const Finding& f, const SourceTree& tree) {
   std::vector<const Frame*> frames{&f.source};
   for (const Frame& frame : f.stack) frames.push_back(&frame);
@@ -28,8 +28,8 @@ Json location_of(const Finding& f, const SourceTree& tree) {
   return nullptr;
 }
 
-// For what is of the whole run and not of one line: the outermost file of the repository that is seen anywhere, which
-// is the program itself. GitHub refuses a file in which one result has no place.
+// The location of findings about the whole run: the outermost file of the repository in any stack, which is the program
+// itself. GitHub rejects a file that has a result without a location.
 Json location_of_program(const Report& report, const SourceTree& tree) {
   const auto outermost = [&](const std::vector<Frame>& stack) -> std::string {
     for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
@@ -65,7 +65,7 @@ std::string message_of(const Finding& f) {
   return text;
 }
 
-// Null: there is none.
+// Null: the finding has no patch.
 Json fixes_of(const Finding& f) {
   if (f.fix.edits.empty()) return nullptr;
   Json changes = Json::array();
@@ -108,7 +108,7 @@ std::string sarif(const Report& report, const std::vector<Rule>& rules, const So
     Json where = location_of(f, tree);
     if (where.is_null()) where = program;
     if (where.is_null()) {
-      // Nothing of the program is in this repository: said, but at no line.
+      // The repository has no file of the program, so the finding becomes a notification without a line.
       notifications.push_back(sarif_notification(f.check + ": " + message_of(f), level_of(f.severity)));
       continue;
     }

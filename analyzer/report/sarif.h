@@ -1,4 +1,4 @@
-// What every SARIF file of Tapelens has: GitHub's way of naming files, and what is around the results.
+// Common parts of Tapelens's SARIF files: GitHub's form of file names, and the document around the results.
 #pragma once
 
 #include <cstdint>

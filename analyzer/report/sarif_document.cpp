@@ -1,4 +1,4 @@
-// What every SARIF file of Tapelens has: GitHub's way of naming files, and what is around the results.
+// The document around the results of Tapelens's SARIF files, and GitHub's form of file names.
 #include <algorithm>
 
 #include "analyzer/report/sarif.h"

@@ -7,7 +7,7 @@
 namespace tapelens::snapshot {
 
 namespace {
-constexpr uint64_t kLargestSmall = allocator::kMiB;  // of a request that gets a block of the small pool
+constexpr uint64_t kLargestSmall = allocator::kMiB;  // largest request for a block of the small pool
 }
 
 // A free block is split unless what would be left is too little to be of use: then all of it is given out.

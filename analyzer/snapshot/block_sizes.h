@@ -1,4 +1,4 @@
-// How large a block is that PyTorch's allocator gives out: its history says what was asked for, and where.
+// Computes the sizes of the blocks of PyTorch's allocator. The history has only the requested sizes and the addresses.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ class BlockSizes {
  public:
   explicit BlockSizes(const allocator::Settings& settings) : settings_(settings) {}
 
-  // Of a block at an address, which is not among those that are alive.
+  // The size of a new block at an address. The block must not be alive yet.
   uint64_t bytes_of(uint64_t address, uint64_t requested, const Pieces& pieces) const;
   void add(uint64_t address, uint64_t bytes);
   void remove(uint64_t address, uint64_t bytes);
 
  private:
   const allocator::Settings settings_;
-  std::map<uint64_t, uint64_t> large_;  // alive, by address: small ones are always as large as what was asked for
+  std::map<uint64_t, uint64_t> large_;  // live blocks by address; small blocks always have the requested size
 };
 
 }  // namespace tapelens::snapshot

@@ -13,14 +13,15 @@ namespace tapelens::snapshot {
 // A recording of a run keeps as many frames of a stack, the innermost.
 inline constexpr size_t kMostFrames = 8 * 1024 - 64;
 
-enum class FrameKind : uint8_t { python, native, library };  // in C++; of PyTorch, the interpreter and the like
+// native: in C++; library: of PyTorch, the interpreter and similar libraries.
+enum class FrameKind : uint8_t { python, native, library };
 
 class FrameList {
  public:
   void clear();
   // From the innermost on.
   void add(trace::FrameId frame, FrameKind kind);
-  // Python's; if there are none, those in C++ that are no library's; if there are none, all.
+  // The Python frames; without any, the C++ frames outside libraries; without any, all frames.
   std::span<const trace::FrameId> kept() const { return chosen().frames; }
   // Frames past kMostFrames were left out.
   bool is_cut() const { return chosen().is_cut; }

@@ -13,7 +13,7 @@ using trace::Loss;
 
 namespace {
 
-constexpr double kReading = 0.8;  // of the time
+constexpr double kReading = 0.8;  // fraction of the time
 
 struct Facts {
   uint64_t before = 0, dropped = 0, unmatched = 0;

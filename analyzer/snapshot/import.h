@@ -1,5 +1,6 @@
-// Makes a recording of a memory snapshot of PyTorch: what it knows is in the recording's tables, and what it does not
-// know (operators, autograd nodes, saves, modules) is in none. docs/import.md says what becomes of what.
+// Makes a recording from a memory snapshot of PyTorch. The recording's tables have the snapshot's facts. Tables of
+// unknown facts (operators, autograd nodes, saves, modules) are empty. docs/import.md maps the parts of a snapshot to
+// tables.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace tapelens::snapshot {
 
 struct ImportOptions {
   std::string input, output;                      // the second is written under a random name, then renamed
-  std::string name = {};                          // of what it becomes: see trace::SealedWriter::open()
+  std::string name = {};                          // the recording's name: see trace::SealedWriter::open()
   uint32_t mode = 0600;                           // permissions of it
   std::function<void(double fraction)> progress;  // may be empty
   std::function<std::string(const std::string& file)> summarize = {};  // as of trace::SealOptions

@@ -5,9 +5,9 @@
 
 namespace tapelens::snapshot {
 
-// Whether the line of a frame is one of a source: of a library it is an address in it.
+// Whether a frame's line is a source line. For a library file it is an address in the library.
 bool has_line(std::string_view file);
-// In C++: of PyTorch, the interpreter and what they are written with.
+// Whether a C++ frame belongs to PyTorch, the interpreter or a library that they use.
 bool is_native_library_frame(std::string_view file, std::string_view function);
 
 }  // namespace tapelens::snapshot

@@ -1,4 +1,4 @@
-// Memory of a device, piece by piece: segments, and what is mapped of expandable ones.
+// A device's memory as pieces: segments, and the mapped parts of expandable segments.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Piece {
 
 class Pieces {
  public:
-  // What it covers of others is taken from them.
+  // Removes the range of `piece` from the other pieces.
   void add(const Piece& piece);
   void remove(uint64_t address, uint64_t bytes);
   // Of which nothing is in `others`, in the order of addresses; pieces that are there in part keep the rest.

@@ -10,7 +10,8 @@ namespace {
 constexpr Time kNoEnd{-1};  // 2^64-1 in the file
 }
 
-// Other threads, a backward's too, have no note or their own: what is not noted ends no range.
+// Other threads, such as a backward's, have no note or a different one. So an event without a note does not end a
+// range.
 void Ranges::note(Range& open, StringId name, Time when) {
   if (!name) return;
   if (open.name && open.name != name) ranges_.push_back(std::exchange(open, Range{}));

@@ -1,5 +1,5 @@
-// What a snapshot has of ranges: torch.profiler.record_function, and what the program or the compiler said of itself
-// while it allocated.
+// The ranges of a snapshot: torch.profiler.record_function, and the notes of the program or the compiler during
+// allocations.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ trace::Result<Snapshot> read_snapshot(const std::string& path, trace::SharedTabl
                                       const std::function<void(double)>& progress) {
   const auto file = trace::RegularFile::open(path);
   if (!file) return trace::Error{path + ": cannot be read: " + file.error().message};
-  // The opcodes are read twice: what is referred to again has to be known before it is made.
+  // Two passes over the opcodes: the first finds the objects that later opcodes refer to.
   constexpr double kFirst = 0.25;
   const auto told = [&](double from, double part) -> std::function<void(uint64_t)> {
     if (!progress) return {};

@@ -45,7 +45,7 @@ struct Shared {
 
 class Part {
  public:
-  // The shared tables have a part of their own, whose process has no rows.
+  // The shared tables have a separate part with an empty process.
   Part(std::shared_ptr<const Shared> shared, Process process, uint32_t index)
       : shared_(std::move(shared)), process_(std::move(process)), index_(index), analysis_(process_, shared_->text) {}
   Part(const Part&) = delete;

@@ -1,5 +1,5 @@
-// The tables of a recording that Python and exports read; docs/python.md lists them. Ids are those of the model: they
-// start at 1 in each process, and 0 is none.
+// The tables of a recording for Python and exports; docs/python.md lists them. Ids equal those of the model: they start
+// at 1 in each process, and 0 means none.
 #pragma once
 
 #include <span>

@@ -15,7 +15,7 @@ namespace tapelens::verify {
 struct Checksum {
   uint64_t step = 0;
   trace::ChecksumOf of{};  // loss, gradient, parameter or returned gradient
-  std::string name;        // of the parameter or of the input of torch.autograd.grad; empty for a loss
+  std::string name;        // name of the parameter or of the input of torch.autograd.grad; empty for a loss
   uint64_t value = 0;      // for a loss: the bits of a double
 };
 
@@ -34,9 +34,9 @@ struct Run {
     uint64_t gradients_left_out = 0, parameters_left_out = 0;  // not ordinary CPU tensors
   };
   std::vector<Process> processes;             // those with checksums, by rank
-  peak::Rewritten rewritten;                  // of the process with the largest peak
+  peak::Rewritten rewritten;                  // from the process with the largest peak
   std::vector<rewrites::Site> applied;        // sites of all processes, named as in a plan
-  std::vector<peak::RewrittenTotal> skipped;  // of all processes
+  std::vector<peak::RewrittenTotal> skipped;  // from all processes
   std::vector<std::string> files;             // in its stacks, each once; relative ones as the program named them
   // The file with the first step's gradients of its only Python process (rounding.h). Empty if there are several such
   // processes or none, or if the file was not requested.

@@ -31,7 +31,7 @@ const char* kind_name(
 // How far two versions of a gradient of the first step differ: the largest difference of two elements, divided by the
 // largest element of the bare gradient in float64. NaN: not finite.
 struct GradientError {
-  std::string name;                // of the parameter
+  std::string name;                // the parameter's name
   double difference = 0;           // bare against rewritten
   double bare = 0, rewritten = 0;  // each against float64
   bool operator==(const GradientError&) const = default;
@@ -82,8 +82,8 @@ struct Skipped {
   bool operator==(const Skipped&) const = default;
 };
 
-// Set by `tapelens verify --patch`. All members named `rewritten` are then those of the patched program; no rewrite is
-// applied or skipped, and there is no rounding.
+// Set by `tapelens verify --patch`. All members named `rewritten` then describe the patched program. No rewrite is
+// applied or skipped, and `rounding` is empty.
 struct Patch {
   std::vector<std::string> files;   // changed by the patch, relative to the repository
   std::vector<std::string> unseen;  // those without any operator call in the patched run

@@ -1,4 +1,4 @@
-// Lines that allocate and free memory of one size again and again within a step, where one buffer is enough.
+// Lines that repeatedly allocate and free memory of one size within a step, where one buffer is enough.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -36,13 +36,13 @@ class AllocationChurn final : public Check {
     frame_of_.assign(context.text.stack_begin.size(), UINT32_MAX);
     const std::vector<Step>& steps = context.steps;
     uint32_t step = 0;
-    std::map<Key, Run> runs;  // of one step
+    std::map<Key, Run> runs;  // cleared after each step
     const std::vector<Interval>& backwards = context.phases.backwards();
     size_t backward = 0;
     for (const AllocationId allocation : context.allocations(least)) {
       if (p.allocations.origin[allocation] != Origin::allocator) continue;
       const Time birth = p.allocations.time[allocation];
-      if (birth < p.older.until) continue;  // those that were freed before are not there
+      if (birth < p.older.until) continue;  // older steps are incomplete: their freed memory is not recorded
       while (step + 1 < steps.size() && steps[step + 1].when.begin <= birth) {
         emit(context, runs, most, sink);
         ++step;
@@ -50,7 +50,7 @@ class AllocationChurn final : public Check {
       const StackId stack = stack_of(p, context.text, allocation);
       if (!stack) continue;
       Run& run = runs[{frame_of(context, stack), p.allocations.bytes[allocation].value}];
-      // Whoever was freed by now left its memory to this one.
+      // The new allocation can reuse the memory of those freed by now.
       while (!run.alive.empty() && run.alive.top() <= birth) run.alive.pop();
       run.alive.push(p.freed(allocation));
       run.most_alive = std::max(run.most_alive, run.alive.size());
@@ -115,14 +115,14 @@ class AllocationChurn final : public Check {
     return known;
   }
 
-  // As many buffers as were alive at one time would have served all.
+  // The number of buffers alive together is enough for all allocations.
   void emit(const Context& context, std::map<Key, Run>& runs, uint64_t most, Sink& sink) {
     const Process& p = context.process;
     for (auto& [key, run] : runs) {
       const uint64_t pairs = run.count - run.most_alive;
       if (pairs < most) continue;
       Place place = place_of(context, run.first);
-      place.op = {};  // of the line, whichever operators it calls
+      place.op = {};  // the line counts, with any of its operators
       const auto number = static_cast<uint64_t>(found_.size());
       found_.push_back({pairs, run.in_backward, std::move(run.operators)});
       const Interval when{p.allocations.time[run.first], Time{run.last.ns + 1}};
@@ -131,7 +131,7 @@ class AllocationChurn final : public Check {
     runs.clear();
   }
 
-  // What everything allocates, for the notes: by step and by backward, and the operators that do it most.
+  // Sums all allocations for the notes: by step, by backward, and by operator.
   void count_all(const Context& context) {
     const Process& p = context.process;
     std::vector<uint64_t> by_name(context.text.string_begin.size(), 0);
@@ -159,7 +159,7 @@ class AllocationChurn final : public Check {
     }
   }
 
-  // The three with the most.
+  // The three operators with the most bytes.
   static std::string listed(const Context& context, const std::map<StringId, uint64_t>& operators, uint64_t steps) {
     std::vector<std::pair<StringId, uint64_t>> most(operators.begin(), operators.end());
     std::ranges::stable_sort(most, std::greater(), &std::pair<StringId, uint64_t>::second);

@@ -27,7 +27,7 @@ Calls::Calls(const Context& context) : context_(context), p_(context.process) {
     const AllocationId allocation{row};
     if (!peak.holds(p_, allocation) || p_.allocations.device[allocation] != context.device) continue;
     each_call(allocation, [&](ModuleCallId call) {
-      // Within the call, and within the forward that is run again, it is there all the same.
+      // It still exists within the call, and within the second forward.
       if (p_.module_calls.end[call] <= peak.time && peak.time < backward(call)) {
         at_peak_[call.value] += p_.allocations.bytes[allocation].value;
       }

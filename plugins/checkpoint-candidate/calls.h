@@ -1,4 +1,4 @@
-// What each call of a module saved that a checkpoint around it would not keep.
+// Finds the memory of each module call that a checkpoint around it would free.
 #pragma once
 
 #include <vector>
@@ -7,27 +7,28 @@
 
 namespace tapelens::check {
 
-// Tensors that were made within a call and are saved within it alone: its inputs, and what others save, would stay.
+// Tensors that a call makes and that only nodes of the call save. A checkpoint would keep the call's inputs, and
+// tensors that other nodes save.
 class Calls {
  public:
   explicit Calls(const Context& context);
 
-  // Of the allocations of a call that are alive at the peak.
+  // The bytes of the call's allocations that are alive at the peak.
   Bytes at_peak(ModuleCallId call) const { return Bytes{at_peak_[call.value]}; }
-  // When its part of the backward begins: then a checkpoint runs its forward again. kNever: it has none.
+  // The begin of the call's part of the backward, at which a checkpoint runs the forward again. kNever: none.
   Time backward(ModuleCallId call) const { return Time{backward_[call.value]}; }
 
   struct Saved {
     ModuleCallId call;
     AllocationId allocation;
-    Time last;      // when it was last saved
+    Time last;      // time of the last save
     Time released;  // by its last save
   };
-  // Of the wanted calls (by id), all of them sorted by call.
+  // The saves of the wanted calls, sorted by call. `wanted`: by ModuleCallId.
   std::vector<Saved> saved(const std::vector<bool>& wanted) const;
 
  private:
-  // Calls fn(call) for each call that would keep the allocation no longer.
+  // Calls fn(call) for each call whose checkpoint would free the allocation.
   template <class Fn>
   void each_call(AllocationId allocation, Fn fn) const;
   ModuleCallId common(ModuleCallId a, ModuleCallId b) const;

@@ -1,4 +1,4 @@
-// Tensors that custom functions keep on ctx itself, where neither autograd nor its hooks know of them.
+// Tensors that custom functions keep on ctx itself, unknown to autograd and its hooks.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -41,9 +41,9 @@ class CtxStash final : public Check {
       const AllocationId allocation = p.held.allocation[held];
       if (p.held.by[held] != trace::HeldBy::context || !allocation || !p.held.node[held]) continue;
       if (p.allocations.bytes[allocation] < least || p.allocations.device[allocation] != context.device) continue;
-      // torch.compile wrote this function: nobody can change what it keeps.
+      // torch.compile wrote this function, so the user cannot change it.
       if (model::is_compiled(context.text.string(p.nodes.type[p.held.node[held]]))) continue;
-      // What is saved, or has a part of its own, is there without ctx.
+      // A save or a role keeps the tensor without ctx.
       if (!context.provenance.saves(allocation).empty() || has_role[allocation.value]) continue;
       const Interval when{p.allocations.time[allocation], p.freed(allocation)};
       peak::WhatIf change;
@@ -71,7 +71,7 @@ class CtxStash final : public Check {
   }
 
  private:
-  // By node with something on its ctx: the end of its evaluation in a backward that releases the graph.
+  // By node with an attribute on its ctx: the end of its evaluation in a backward that releases the graph.
   static std::unordered_map<uint32_t, int64_t> releases(const Process& p) {
     std::unordered_map<uint32_t, int64_t> ends;
     for (uint32_t row = 1; row <= p.held.rows(); ++row) ends.emplace(p.held.node.raw[row], -1);

@@ -34,7 +34,7 @@ bool Repeats::is_one_tensor(std::span<const View> parts) const {
   if (parts.size() < 2) return false;
   const View& first = parts[0];
   const uint64_t step = elements(context_.text, first.layout);
-  // A part of a longer one (a batch of a data set) is a tensor of its own.
+  // Slices that are only a part of a tensor (a batch of a data set) count as different content.
   const int64_t bytes = static_cast<int64_t>(parts.size()) * context_.text.layout_bytes[first.layout].value;
   const bool is_whole = first.offset == 0 && context_.process.allocations.bytes[first.allocation] == Bytes{bytes};
   bool repeats = true, continues = is_whole && is_dense(context_.text, first.layout);
@@ -85,7 +85,9 @@ bool Repeats::add_filled(AllocationId buffer, const NameSet& filling, std::vecto
   const OperatorId maker = context_.provenance.maker(buffer);
   for (const OperatorId op : context_.provenance.uses(buffer)) {
     if (!context_.provenance.writes(op, buffer)) continue;
-    if (context_.provenance.called(op) == maker) continue;  // torch.zeros(): all of it is written again
+    if (context_.provenance.called(op) == maker)
+      continue;  // torch.zeros() fills the buffer, and the parts overwrite
+                 // it
     if (!filling.has(p.operators.name[op]) || origins.size() == most_parts_) return false;
     const View part = written(op);
     if (!part.allocation || !part.layout) return false;
@@ -97,8 +99,8 @@ bool Repeats::add_filled(AllocationId buffer, const NameSet& filling, std::vecto
   const AllocationId source = origins[0].allocation;
   if (!is_one_tensor(origins) || p.allocations.bytes[buffer] != Bytes{bytes} || source == buffer) return false;
   if (p.freed(buffer) <= p.operators.end[last]) return false;
-  // Copies of what was made before the buffer; what is written into it grows out of nothing else. A weight that is
-  // stepped after the last use is none that anyone would have missed.
+  // The source must be older than the buffer, so that the content comes from nothing else. An optimizer step may change
+  // a weight after the buffer's last use, because nothing reads the buffer then.
   if (p.allocations.time[source] > begin ||
       !contents_.is_unchanged(source, begin, context_.lifetimes.last_use(buffer))) {
     return false;

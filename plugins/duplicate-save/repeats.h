@@ -1,4 +1,4 @@
-// Buffers that hold one tensor over and over, or the slices of one tensor in their order.
+// Buffers that contain one tensor several times, or all slices of one tensor in order.
 #pragma once
 
 #include <vector>
@@ -14,18 +14,18 @@ class Repeats {
 
   struct Found {
     AllocationId buffer, source;
-    OperatorId filler;  // that made it, or filled it last
+    OperatorId filler;  // the operator that made it, or filled it last
     uint32_t times = 0;
   };
-  // Concatenations, and buffers that a loop fills part by part (scatter_, copy_, index_copy_), in the order of time.
+  // Concatenations, and buffers that a loop fills part by part (scatter_, copy_, index_copy_), in order of time.
   std::vector<Found> all() const;
 
  private:
   bool add_joined(AllocationId buffer, std::vector<Found>& found) const;
   bool add_filled(AllocationId buffer, const NameSet& filling, std::vector<Found>& found) const;
-  // What a filling operator wrote: none if it is no copy of anything.
+  // The source of a filling operator's output; none if the output is not a copy.
   View written(OperatorId op) const;
-  // Whether the parts are one view again and again, or all of a tensor in the order of its memory.
+  // Whether the parts are one view repeated, or all slices of a tensor in memory order.
   bool is_one_tensor(std::span<const View> parts) const;
 
   const Context& context_;

@@ -1,5 +1,5 @@
-// A copy, or what the same operator made of the same, is recomputed from what stays in memory for another reason. The
-// host (profiler/rewrite/storage_versions.h) finds them among the operators that it follows.
+// Recomputes a copy, or a second result of the same operator on the same input, from tensors that stay in memory
+// anyway. The host (profiler/rewrite/storage_versions.h) finds them among the operators that it follows.
 #include "profiler/rewrite/rewrite.h"
 
 #include "plugins/duplicate-save/rule.h"

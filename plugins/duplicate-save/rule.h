@@ -1,4 +1,4 @@
-// A copy of what is there needs no memory of its own.
+// A copy of a live tensor needs no extra memory.
 #pragma once
 
 #include "rewrites/catalog.h"

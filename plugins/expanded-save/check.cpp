@@ -1,4 +1,4 @@
-// Copies that repeat a smaller tensor: what a broadcast matmul makes of its inputs, expand() made contiguous.
+// Copies that repeat a smaller tensor: the expanded inputs of a broadcast matmul, and expand() made contiguous.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr std::array kOptions = {
     Option{"min-ratio", "2", "how many times bigger than what it repeats a copy must be"},
 };
 
-// What made the copy: PyTorch, inside a product that needs none, or the program, which may need it.
+// The maker of the copy: PyTorch, inside a product that does not need it, or the program, which may need it.
 enum Variant : uint32_t { kInProduct = 0, kAskedFor = 1 };
 
 class ExpandedSave final : public Check {
@@ -101,7 +101,7 @@ class ExpandedSave final : public Check {
   }
 
  private:
-  // The gradient of an expanded input is made as big as the copy, then summed up.
+  // The gradient of an expanded input has the size of the copy before it is summed up.
   class Gradients {
    public:
     explicit Gradients(const Context& context) : context_(context) {}
@@ -109,7 +109,7 @@ class ExpandedSave final : public Check {
     void drop(OperatorId called, Bytes bytes, Bytes distinct, peak::WhatIf& change) {
       const Process& p = context_.process;
       if (evaluations_.empty()) evaluations_ = last_evaluations(p);
-      // Nodes that the operators inside of the product made.
+      // Nodes of the operators inside the product.
       for (OperatorId op = called; op.value <= p.operators.rows() && p.operators.begin[op] <= p.operators.end[called];
            ++op.value) {
         if (context_.provenance.called(op) != called) continue;
@@ -137,7 +137,7 @@ class ExpandedSave final : public Check {
     }
 
     const Context& context_;
-    std::vector<EvaluationId> evaluations_;  // by node, the last one
+    std::vector<EvaluationId> evaluations_;  // by node: its last evaluation
   };
 };
 

@@ -1,5 +1,5 @@
-// matmul of tensors whose batch dimensions differ, without the copies that repeat one for the other: what only the left
-// side has becomes rows, what only the right side has becomes columns, and one bmm of the rest does it.
+// matmul of tensors with different batch dimensions, without copies that repeat one for the other. Batch dimensions of
+// only the left side become rows, those of only the right side become columns. One bmm computes the product.
 #include <ATen/ATen.h>
 #include <ATen/TensorUtils.h>
 #include <c10/core/impl/PythonDispatcherTLS.h>
@@ -21,10 +21,10 @@ constexpr RewriteSite kSite = {.operator_name = "aten::matmul"};
 using at::DimVector;
 using at::Tensor;
 
-// The batch dimensions of both sides and of the product, aligned: 1 where a side has none.
+// The aligned batch dimensions of both sides and of the product: 1 where a side has none.
 struct Batch {
   DimVector left, right, out;
-  // Places in the above. Common: both sides have it, or it is 1.
+  // Indices into them. Common: both sides have the dimension, or its size is 1.
   DimVector common, of_left, of_right;
 };
 
@@ -41,7 +41,7 @@ DimVector aligned(const Tensor& tensor, int64_t dimensions) {
   return sizes;
 }
 
-// False: they do not fit, which LibTorch says better, or nothing is repeated.
+// False: the sizes do not fit, for which LibTorch has a better error, or no dimension is repeated.
 bool pair_up(const Tensor& a, const Tensor& b, Batch& batch) {
   const int64_t dimensions = std::max(a.dim(), b.dim()) - 2;
   batch.left = aligned(a, dimensions);
@@ -59,13 +59,14 @@ uint64_t bytes_of(const Tensor& tensor, int64_t elements) {
   return static_cast<uint64_t>(elements) * tensor.element_size();
 }
 
-// The bytes that reshape() copies of a tensor of these sizes and strides to give it the other sizes.
+// The bytes that reshape() copies for these sizes, strides and new sizes.
 uint64_t copied(const Tensor& tensor, const DimVector& sizes, const DimVector& strides, const DimVector& reshaped) {
   const bool is_view = at::detail::computeStride(sizes, strides, reshaped).has_value();
   return is_view ? 0 : bytes_of(tensor, product(sizes));
 }
 
-// Those that LibTorch's own matmul copies: it expands a side to all of the batch, and makes three dimensions of that.
+// The bytes that LibTorch's own matmul copies: it expands a side to the whole batch, and flattens it to three
+// dimensions.
 uint64_t copied_by_expansion(const Tensor& tensor, const Batch& batch) {
   const auto dimensions = static_cast<int64_t>(batch.out.size());
   DimVector sizes = batch.out, strides(dimensions, 0);
@@ -92,16 +93,16 @@ DimVector chosen(const DimVector& sizes, const DimVector& places) {
   return some;
 }
 
-// A side with all dimensions of the product, in another order, and what it becomes for bmm.
+// A side with all dimensions of the product in the order for bmm, and its shape for bmm.
 struct Side {
   Tensor tensor;
-  DimVector sizes, strides;  // in that order
+  DimVector sizes, strides;  // in the order for bmm
   DimVector reshaped;
   uint64_t copied;
-  bool in_order;  // its own
+  bool in_order;  // the tensor's own order
 };
 
-// Do the dimensions that are more than 1 already stand in order?
+// Whether the dimensions larger than 1 are already in order.
 bool is_sorted(const DimVector& order, const DimVector& sizes) {
   int64_t last = -1;
   for (const int64_t place : order) {
@@ -128,15 +129,15 @@ Side arranged(const Tensor& tensor, const DimVector& batch, const DimVector& ord
 
 struct Fold {
   Side left, right;
-  DimVector order;  // of the product's dimensions, as bmm makes them
-  DimVector out;    // its sizes, as the program is to see them
+  DimVector order;  // the product's dimensions in the order of bmm's result
+  DimVector out;    // the result's sizes in the program's order
   bool in_order;    // the program's order already
-  uint64_t saves;   // bytes of copies that are not made
-  uint64_t kept;    // bytes of copies that are
+  uint64_t saves;   // bytes of avoided copies
+  uint64_t kept;    // bytes of remaining copies
 };
 
 Fold plan(const Tensor& a, const Tensor& b, const Batch& batch) {
-  const auto rows = static_cast<int64_t>(batch.out.size()), columns = rows + 1;  // places behind the batch's
+  const auto rows = static_cast<int64_t>(batch.out.size()), columns = rows + 1;  // dimensions after the batch
   const int64_t n = a.size(-2), k = a.size(-1), m = b.size(-1);
   const int64_t common = product(batch.out, batch.common);
   const DimVector row{rows}, column{columns};
@@ -156,15 +157,15 @@ Fold plan(const Tensor& a, const Tensor& b, const Batch& batch) {
   return fold;
 }
 
-// The gradient of what as_strided() makes has the strides of its input, as it would have after LibTorch's matmul. That
-// of a permuted view has the view's, and the program may call view() on it.
+// The gradient through as_strided() has the strides of its input, as in LibTorch's matmul. The gradient through a
+// permuted view would have the strides of that view, and the program may call view() on it.
 Tensor for_bmm(const Side& side) {
   return (side.in_order ? side.tensor : side.tensor.as_strided(side.sizes, side.strides)).reshape(side.reshaped);
 }
 
 Tensor run(const Fold& fold) {
   const Tensor made = at::bmm(for_bmm(fold.left), for_bmm(fold.right));
-  // No view, and with the strides that LibTorch's would have: the program may call view() on it, or change it in place.
+  // Not a view, and with the strides of LibTorch's result: the program may call view() on it, or change it in place.
   if (fold.in_order) return at::_unsafe_view(made, fold.out);
   DimVector back(fold.order.size());
   for (size_t i = 0; i < fold.order.size(); ++i) back[fold.order[i]] = static_cast<int64_t>(i);
@@ -178,8 +179,8 @@ bool may_fold(const Tensor& a, const Tensor& b) {
          a.numel() != 0 && b.numel() != 0 && is_plain_moment();
 }
 
-// LibTorch's way. While torch.compile traces with symbolic sizes, operators are resolved in Python, which has a matmul
-// of its own: a kernel of ours must not hide that one.
+// LibTorch's matmul. While torch.compile traces with symbolic sizes, Python resolves the operators and has a separate
+// matmul. Our kernel must not hide that one.
 Tensor stock_matmul(c10::DispatchKeySet keys, const Tensor& a, const Tensor& b) {
   static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::matmul", "");
   if (auto* interpreter = c10::impl::PythonDispatcherTLS::get_state();
@@ -192,13 +193,13 @@ Tensor stock_matmul(c10::DispatchKeySet keys, const Tensor& a, const Tensor& b) 
   return typed.redispatch(stock(keys), a, b);
 }
 
-// Nothing where LibTorch's own way is the better or the only one.
+// Empty if LibTorch's own matmul is better or the only choice.
 std::optional<Fold> fold_of(const Tensor& a, const Tensor& b) {
   Batch batch;
   if (!may_fold(a, b) || !pair_up(a, b, batch)) return std::nullopt;
   Fold fold = plan(a, b, batch);
   const uint64_t least = settings().min_bytes;
-  // To put the result in order takes a second one for a moment: not where that is more than what the copies were.
+  // Reordering the result takes a second result for a moment. That must not exceed the bytes of the copies.
   const uint64_t extra = fold.in_order ? 0 : bytes_of(a, product(fold.out));
   if (fold.saves < least || fold.saves < extra || !applies_here(kRewrite, kSite.operator_name)) return std::nullopt;
   applied(kRewrite.id, kRewrite.level, kSite, fold.saves + fold.kept, fold.kept);

@@ -6,11 +6,11 @@
 namespace tapelens::check {
 
 std::vector<StaleState> stale_states(const Context& context) {
-  // An optimizer may leave a parameter out of a step (one that had no gradient); not out of all that are left.
+  // One later step without a read proves nothing: an optimizer skips a parameter without a gradient.
   constexpr uint64_t kLeastSteps = 2;
   const Process& p = context.process;
   const Time peak = context.peak.when.time;
-  std::set<AllocationId> seen;  // a state is told again where it changed hands
+  std::set<AllocationId> seen;  // the recording repeats a state whose owner changes
   std::vector<StaleState> found;
   for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
     const RoleId role{row};

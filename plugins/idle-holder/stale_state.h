@@ -1,4 +1,4 @@
-// Optimizer state that its optimizer does not read any more: of parameters that were frozen, or left without gradients.
+// Optimizer state that its optimizer no longer reads: the parameters were frozen, or get no gradients.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@ namespace tapelens::check {
 
 struct StaleState {
   AllocationId allocation;
-  Time last;       // read
-  uint64_t steps;  // of its optimizer that went by without it
+  Time last;       // end of the last read
+  uint64_t steps;  // later steps of its optimizer without a read
 };
 
-// Alive at the peak, in the order of roles.
+// State alive at the peak, in order of roles.
 std::vector<StaleState> stale_states(const Context& context);
 
 }  // namespace tapelens::check

@@ -1,5 +1,6 @@
-// The optimizer in the backward: what rewrite.py asks of LibTorch. It sees Python's optimizers;
-// here is seen what operators read between the backward and the step, and whether a parameter may change already.
+// Steps the optimizer in the backward: the functions of LibTorch that rewrite.py needs. rewrite.py observes Python's
+// optimizers. This file observes the reads of operators between the backward and the step, and decides whether a
+// parameter may change early.
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
@@ -32,12 +33,12 @@ using cpython::PyMethodDef;
 using cpython::PyObject;
 using cpython::Python;
 
-// ---- what is watched while the steps of an optimizer are observed
+// ---- state while the steps of an optimizer are observed
 
 struct Watched {
-  c10::weak_intrusive_ptr<c10::StorageImpl> storage;  // keeps its address from becoming another's
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;  // keeps the address from being reused
   int watch;
-  bool is_gradient;  // else a parameter whose gradient is there and whose step is still to come
+  bool is_gradient;  // else a parameter with a complete gradient whose step is still to come
 };
 struct Watches {
   std::mutex lock;
@@ -58,7 +59,7 @@ const c10::StorageImpl* storage_of(const at::TensorBase& tensor) {
 void look_at(Watches& w, const at::Tensor& tensor, bool in_backward) {
   const auto at = w.storages.find(storage_of(tensor));
   if (at == w.storages.end() || w.stepping[at->second.watch]) return;
-  // In the backward only hooks could read a gradient that is there. It may share its memory with others that are not.
+  // In the backward, only hooks could read a complete gradient. It may share its memory with incomplete ones.
   if (at->second.is_gradient && in_backward) return;
   std::string& seen = w.seen[at->second.watch];
   if (seen.empty()) {
@@ -67,7 +68,7 @@ void look_at(Watches& w, const at::Tensor& tensor, bool in_backward) {
   }
 }
 
-// What an operator reads was not seen: no optimizer that is observed is stepped early.
+// The reads of an operator were not observed, so no observed optimizer may step early.
 void nothing_is_known() {
   Watches& w = watches();
   const std::lock_guard guard(w.lock);
@@ -105,10 +106,10 @@ void watch(int number, const at::TensorBase& tensor, bool is_gradient) {
                     number, is_gradient});
 }
 
-// ---- may a parameter be stepped now, in the backward
+// ---- whether a parameter may be stepped now, in the backward
 
-// The parameter is that of its hook: its Python object and its AccumulateGrad hold it. Who else does, or holds its
-// memory, saved it and may still read it in this backward.
+// The Python object of the parameter and its AccumulateGrad hold the parameter. Any other holder of it or of its memory
+// saved it, and may still read it in this backward.
 constexpr uint32_t kHoldersOfParameter = 2;
 
 const char* reason_against(c10::TensorImpl* impl) {
@@ -123,7 +124,7 @@ const char* reason_against(c10::TensorImpl* impl) {
   if (!gradient.storage().resizable()) return "something else reads the gradients";  // through numpy
   const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(parameter);
   if (accumulator && !accumulator->post_hooks().empty()) return "the program has hooks of its own on gradients";
-  if (parameter.use_count() > kHoldersOfParameter + 1 || parameter.storage().use_count() > 1) {  // and we
+  if (parameter.use_count() > kHoldersOfParameter + 1 || parameter.storage().use_count() > 1) {  // and this function
     return "the rest of the backward may still read the parameter";
   }
   return nullptr;
@@ -181,7 +182,7 @@ PyObject* accumulated(PyObject*, PyObject* arguments) {  // number, parameter
   return python_none();
 }
 
-// The optimizer's own step: begins, ends. After it the parameters are anybody's to read again.
+// Begin and end of the optimizer's own step. After the step any code may read the parameters again.
 PyObject* window(PyObject*, PyObject* arguments) {  // number, 1 or 0
   Watches& w = watches();
   const std::lock_guard guard(w.lock);
@@ -247,7 +248,7 @@ PyMethodDef g_functions[] = {
     {"tapelens_late_broken", guarded<broken>, cpython::kMethO, nullptr},
 };
 
-// ---- the first backward brings it in: by then the program has its optimizers
+// ---- the first backward installs rewrite.py: by then the program has its optimizers
 
 constinit PythonPart g_part = {.id = kRewrite.id,
                                .level = kRewrite.level,

@@ -1,8 +1,9 @@
-# Run by the probe, in globals of its own, when the first backward begins. `tapelens_late_*` functions are those of
-# rewrite.cpp; one that returns a text says why not.
+# The probe runs this file with separate globals when the first backward begins. rewrite.cpp has the `tapelens_late_*`
+# functions. If one returns a text, the text is the reason for a refusal.
 #
-# Steps a parameter as soon as its gradient is there, and frees the gradient; the program's own step() does what is left.
-# That is done only after a whole step of the program was observed in which nothing could have told the difference.
+# Steps a parameter as soon as its gradient is complete, and frees the gradient. The program's own step() handles the
+# remaining parameters. This begins only after one whole observed step of the program in which no code could have
+# noticed the difference.
 import gc
 import itertools
 import sys
@@ -15,7 +16,7 @@ known = weakref.WeakKeyDictionary()  # optimizer -> Late
 numbers = itertools.count(1)
 torch = None
 module = None  # torch.optim.optimizer
-tied = set()  # ids of parameters that two modules have, as they were when the first backward began
+tied = set()  # ids of parameters that two modules share at the begin of the first backward
 
 
 def options_of(optimizer):
@@ -27,12 +28,12 @@ def parameters_of(optimizer):
 
 
 def is_ours(hook):
-    """What the probe runs has globals without a name."""
+    """The probe runs its code in globals without a name."""
     return "__name__" not in getattr(hook, "__globals__", {"__name__": None})
 
 
 def reason_against(optimizer):
-    """Why the parameters of this optimizer cannot be stepped one by one, as far as it can be seen by looking at it."""
+    """The reason, if the optimizer's attributes show that its parameters cannot be stepped one by one."""
     kind = type(optimizer)
     if kind not in {getattr(torch.optim, name) for name in PER_PARAMETER}:
         return "its step may need all gradients at once"
@@ -59,7 +60,7 @@ def reason_against(optimizer):
 
 
 class Late:
-    """One optimizer. It keeps neither it nor its parameters alive."""
+    """The state of one optimizer. Keeps neither the optimizer nor its parameters alive."""
 
     def __init__(self, optimizer, number):
         self.optimizer = weakref.ref(optimizer, self.release)
@@ -67,13 +68,13 @@ class Late:
         self.phase = OBSERVING
         self.handles = []
         self.places = {}   # id of a parameter -> group, place in it
-        self.in_step = False    # of the program's, which is being observed
-        self.observed = False   # a whole one
+        self.in_step = False    # inside an observed step of the program
+        self.observed = False   # one whole step
         self.counts = {}   # id of a parameter -> gradients since the last step
         self.grads = {}    # id of a parameter -> weak reference to the gradient as it was accumulated
-        self.options = None  # when the first gradient of this step came
+        self.options = None  # at the first gradient of this step
         self.stepped = set()
-        self.left = set()  # for the program's step
+        self.left = set()  # ids of parameters for the program's step
 
     def start(self):
         optimizer = self.optimizer()
@@ -168,7 +169,7 @@ class Late:
         if not self.stepped:
             self.options = options_of(optimizer)
         tapelens_late_stepping(self.number, p._cdata)
-        # The class's own step, without hooks and counters, on an optimizer with the same state and this parameter alone.
+        # Runs the class's step without hooks and counters, on an optimizer with the same state and only this parameter.
         alone = object.__new__(type(optimizer))
         alone.__dict__.update(optimizer.__dict__)
         alone.param_groups = [dict(groups[at], params=[p])]
@@ -177,14 +178,14 @@ class Late:
         p.grad = None
 
     def broken(self, reason):
-        """What was observed does not hold any more, and it shows."""
+        """A later step differs from the observed one, and the program may notice the rewrite."""
         tapelens_late_broken(reason)
         self.stepped.clear()
         self.refuse(reason)
 
     def before_step(self, optimizer, arguments, keywords):
         if any(one is not None for one in (*arguments[1:], *keywords.values())):  # the first is the optimizer
-            # It makes its own backward, inside of the step.
+            # The closure runs a backward inside the step.
             (self.broken if self.stepped else self.refuse)("its step is given a closure")
         elif self.phase == OBSERVING and self.counts:
             reason = self.observe_step(optimizer)
@@ -207,7 +208,7 @@ class Late:
                 if (p.grad is None) != (grad is None) or (grad is not None and grad() is not p.grad):
                     if id(p) in self.places:
                         return "the program replaces gradients before the step"
-                if grad is not None and not p.grad.untyped_storage().resizable():  # numpy() has been there
+                if grad is not None and not p.grad.untyped_storage().resizable():  # numpy() was called
                     return "something else reads the gradients"
         return None
 
@@ -223,7 +224,7 @@ class Late:
             self.release()
 
     def release(self, _=None):
-        """Nothing more is wanted of the parameters: the optimizer is gone, or refused."""
+        """Removes the hooks of the parameters: the optimizer was freed or refused."""
         self.phase = OFF
         tapelens_late_end(self.number)
         for handle in self.handles:
@@ -240,7 +241,7 @@ def meet(optimizer):
 
 
 def rivals(optimizer):
-    """The others that have a parameter of this optimizer."""
+    """Other optimizers that share a parameter with this one."""
     parameters = {id(p) for p in parameters_of(optimizer)}
     others = [other for reference in known.keyrefs() if (other := reference()) is not None and other is not optimizer]
     return [known[other] for other in others if not parameters.isdisjoint(id(p) for p in parameters_of(other))]
@@ -259,7 +260,7 @@ def after(optimizer, arguments, keywords):
 
 
 def hook(of_step):
-    """Whatever goes wrong in it, the program's step is made."""
+    """The program's step runs even if `of_step` fails."""
     def run(optimizer, arguments, keywords):
         try:
             if not torch.compiler.is_compiling():
@@ -272,7 +273,7 @@ def hook(of_step):
 
 
 def install():
-    """None as long as torch is being imported."""
+    """None during the import of torch."""
     global torch, module
     torch, module = sys.modules.get("torch"), sys.modules.get("torch.optim.optimizer")
     if torch is None or module is None or getattr(torch.__spec__, "_initializing", False):

@@ -1,4 +1,4 @@
-// A gradient that is there may be used, and freed, before the backward ends.
+// The optimizer may use and free a complete gradient before the backward ends.
 #pragma once
 
 #include "rewrites/catalog.h"

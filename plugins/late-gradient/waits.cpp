@@ -16,8 +16,8 @@ Waits::Waits(const Context& context) {
 
 void Waits::find(const Context& context) {
   const Process& p = context.process;
-  // The role of a gradient is told when the evaluation of the leaf ends; the last row of an allocation is the last
-  // time.
+  // The recording has the role of a gradient at the end of the leaf's evaluation. The last row of an allocation is the
+  // latest one.
   struct Last {
     uint32_t role = 0, evaluation = 0;
   };
@@ -32,7 +32,7 @@ void Waits::find(const Context& context) {
     }
     const AllocationId parameter = p.roles.parameter[role];
     const EvaluationId leaf{parameter ? evaluation_of[parameter.value] : 0};
-    // Told again before a step: it is in a bucket, or a shard, that lives for reasons of its own.
+    // A second row before a step: the gradient is part of a bucket or a shard with another lifetime.
     if (leaf && p.evaluations.end[leaf] < p.roles.time[role]) continue;
     if (parameter) last[p.roles.allocation.raw[row]] = {row, leaf.value};
   }
@@ -60,11 +60,11 @@ const OptimizerStep* Waits::reader(const Context& context, AllocationId gradient
     const OptimizerStep* around = after == p.optimizer_steps.begin() ? nullptr : &*(after - 1);
     if (around != nullptr && !around->when.contains(begin)) around = nullptr;
     if (begin < there) {
-      // Of a gradient that is kept from step to step, only the last accumulation is known here.
+      // If the gradient stays from step to step, only its last accumulation is known here.
       if (around != nullptr) return nullptr;
       continue;
     }
-    // A norm over all gradients, a scaler, a collective: whoever else reads it may need all of them first.
+    // Other readers (a norm over all gradients, a scaler, a collective) may need all gradients first.
     if (around == nullptr || (reader != nullptr && reader != around)) return nullptr;
     reader = around;
   }

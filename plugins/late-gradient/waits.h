@@ -1,4 +1,4 @@
-// How long each gradient waited for its optimizer step, and what the step needed besides.
+// Measures how long each gradient waits for its optimizer step, and the other memory that the step needs.
 #pragma once
 
 #include <vector>
@@ -7,18 +7,18 @@
 
 namespace tapelens::check {
 
-// A gradient from its last accumulation to the one step that read it, and nothing but that step did.
+// A gradient from its last accumulation to the step that is its only reader.
 struct Wait {
   AllocationId gradient, parameter;
-  EvaluationId evaluation;  // that accumulated it last
-  Time there;               // the end of that
+  EvaluationId evaluation;  // the evaluation that accumulated it last
+  Time there;               // end of that evaluation
   size_t step = 0;          // index into Process::optimizer_steps
 };
 
-// What a step allocated: temporaries, and state that is made when a parameter is stepped first.
+// The allocations of a step: temporaries, and the state that the first step of a parameter makes.
 struct StepMemory {
   std::vector<AllocationId> temporaries;
-  Bytes most;  // of the temporaries, at one moment
+  Bytes most;  // peak of the temporaries
 };
 
 class Waits {
@@ -31,10 +31,10 @@ class Waits {
  private:
   void find(const Context& context);
   void measure(const Context& context);
-  // The step that read it; none, if something else did or several steps.
+  // The step that read it; none if anything else or several steps read it.
   const OptimizerStep* reader(const Context& context, AllocationId gradient, Time there) const;
 
-  std::vector<uint8_t> clears_;  // by StringId: names of operators that zero a gradient or look at no values
+  std::vector<uint8_t> clears_;  // by StringId: names of operators that zero a gradient or read no values
   std::vector<Wait> waits_;
   std::vector<StepMemory> memory_;  // by step
 };

@@ -12,7 +12,7 @@ namespace {
 // The evaluations that accumulate the gradient of one parameter, sorted by begin.
 struct Accumulations {
   std::vector<EvaluationId> all;
-  std::vector<Time> latest_end;  // of the evaluations up to each
+  std::vector<Time> latest_end;  // over all evaluations up to each one
 };
 
 std::map<uint32_t, Accumulations> accumulations(const Process& p) {  // by parameter
@@ -39,7 +39,8 @@ bool runs_at(const Process& p, const Accumulations& of, Time time) {
   return after > 0 && of.latest_end[static_cast<size_t>(after - 1)] >= time;
 }
 
-// When the new gradient, which would have been the parameter's as it is, has been added and is gone.
+// The time at which the new gradient has been added and freed. Without the zeroed gradient, the parameter would take
+// the new one unchanged.
 Time taken_over(const Context& context, AllocationId gradient, OperatorId add, EvaluationId evaluation) {
   const Process& p = context.process;
   Time end = p.evaluations.end[evaluation];
@@ -60,7 +61,7 @@ std::vector<Zeroed> zeroed_gradients(const Context& context) {
   const NameSet zeroing(context.text, {"aten::zero_", "aten::_foreach_zero_"});
   const NameSet looking(context.text, {"aten::detach", "aten::detach_"});
   const auto accumulated = accumulations(p);
-  // Else told before a step: it is in a bucket, or a shard, that lives for reasons of its own.
+  // Otherwise the row comes from a step: the gradient is part of a bucket or a shard with another lifetime.
   const auto is_told_by_leaf = [&](RoleId role) {
     const auto of = accumulated.find(p.roles.parameter[role].value);
     return of != accumulated.end() && runs_at(p, of->second, p.roles.time[role]);
@@ -82,7 +83,7 @@ std::vector<Zeroed> zeroed_gradients(const Context& context) {
       if (looking.has(p.operators.name[op])) continue;
       const Time begin = p.operators.begin[op];
       if (is_idle) {
-        // Accumulated since, or read although it is nothing but zeros.
+        // The gradient was accumulated since then, or an operator reads the zeros.
         const auto next = first_after(p, evaluations->second, zeroed.idle.back().begin);
         if (next == evaluations->second.all.end() || p.evaluations.begin[*next] > begin) {
           fits = zeroing.has(p.operators.name[op]);

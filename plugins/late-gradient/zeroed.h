@@ -1,4 +1,4 @@
-// Gradients that are zeroed and kept, instead of given back, while the next graph is made.
+// Gradients that the program zeroes instead of freeing, and keeps while it makes the next graph.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@ namespace tapelens::check {
 
 struct Zeroed {
   AllocationId gradient;
-  OperatorId op;  // that zeroed it first
-  // From each zeroing to the end of the accumulation after it, when nobody reads it. The last may go to the end of its
-  // life.
+  OperatorId op;  // the operator that zeroed it first
+  // Intervals without a read: from each zeroing to the end of the next accumulation. The last interval may end with the
+  // gradient's life.
   std::vector<Interval> idle;
 };
 
-// Only gradients that are accumulated again after each zeroing but the last: an optimizer skips a parameter without a
-// gradient, but steps one whose gradient is zero.
+// Only gradients that are accumulated again after each zeroing except the last. An optimizer skips a parameter without
+// a gradient, but steps a parameter whose gradient is zero.
 std::vector<Zeroed> zeroed_gradients(const Context& context);
 
 }  // namespace tapelens::check

@@ -1,4 +1,4 @@
-// Attention written out: scores, mask, softmax and dropout as tensors of their own.
+// Attention without a fused operator: scores, mask, softmax and dropout are separate tensors.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -16,11 +16,11 @@ constexpr std::array kOptions = {
     Option{"min-bytes", "64KiB", "softmaxes of less are not looked at"},
 };
 
-// Everything of the size of the scores between the two products.
+// All tensors of the scores' size between the two products.
 struct Attention {
-  std::vector<AllocationId> tensors;  // scores first; the softmax's result and what is made of it
+  std::vector<AllocationId> tensors;  // scores first, then the softmax's result and its derived tensors
   AllocationId softmax;
-  std::vector<NodeId> nodes;  // whose evaluations make gradients of that size
+  std::vector<NodeId> nodes;  // evaluations of these nodes make gradients of that size
 };
 
 class Finder {
@@ -49,7 +49,7 @@ class Finder {
   }
 
  private:
-  // The innermost operator around an allocation that is one of a set.
+  // The innermost operator of a set around an allocation.
   OperatorId maker(AllocationId allocation, const NameSet& names) const {
     const OperatorId outermost = context_.provenance.maker(allocation);
     for (OperatorId op = p_.allocations.op[allocation]; op; op = p_.operators.parent[op]) {
@@ -97,14 +97,14 @@ class Finder {
     return false;
   }
 
-  // From the softmax's result on, to a product that saves it or what dropout and casts made of it. Each operator is
-  // looked at once.
+  // Walks from the softmax's result, over dropout and casts, to a product that saves one of the results. Visits each
+  // operator once.
   bool add_results(AllocationId softmax, Time since, Attention& found) const {
     constexpr int kMostSteps = 4;
     struct Result {
       AllocationId tensor;
       Time since;
-      size_t made_of;  // its place among the results
+      size_t made_of;  // its index in `results`
       OperatorId made_by;
       int steps;
     };
@@ -142,7 +142,7 @@ class Finder {
     return {};
   }
 
-  // What an operator left behind that is as big.
+  // The allocations of the same size that an operator made and left alive.
   std::vector<AllocationId> made_in(OperatorId op, Bytes bytes) const {
     const auto& times = p_.allocations.time.raw;
     const auto begin = static_cast<uint64_t>(p_.operators.begin[op].ns);
@@ -234,7 +234,7 @@ class MaterializedAttention final : public Check {
     }
   }
 
-  // A float for each row of scores.
+  // One float for each row of scores.
   static Bytes rows(const Context& context, NodeId softmax) {
     for (const SaveId save : saves_of(context, softmax)) {
       const auto sizes = context.text.sizes(context.process.saves.layout[save]);

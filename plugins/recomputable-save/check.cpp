@@ -100,7 +100,7 @@ class RecomputableSave final : public Check {
   }
 
  private:
-  // By what makes it again; the same in every recording.
+  // Variants are numbered by the recomputing operator, equally in every recording.
   static uint32_t variant_of(std::string_view op) {
     uint32_t hash = 2166136261;
     for (const char c : op) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619;

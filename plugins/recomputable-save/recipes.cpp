@@ -8,7 +8,7 @@ namespace tapelens::check {
 
 namespace {
 
-// A scalar, a vector of means: kept for next to nothing.
+// Scalars and vectors of means: their memory is negligible.
 bool is_small_beside(Bytes input, Bytes result) { return input.value <= 4096 || input.value * 256 < result.value; }
 
 }  // namespace
@@ -42,7 +42,7 @@ bool Recipes::add_input(AllocationId input, Time since, Recipe& recipe) const {
   const Time kept = kept_until(input), made{recipe_until_[input.value]};
   const uint32_t operators = operators_[input.value];
   const bool can_be_made = operators != 0 && made > kept && operators < most_;
-  // What is gone before the backward begins is of no use; a recipe may be.
+  // A tensor that is freed before the backward begins is useless, but its recipe may be useful.
   Time until = can_be_made ? made : kept;
   if (!can_be_made && kept <= since) return false;
   until = contents_.first_write(input, since, until);
@@ -73,8 +73,8 @@ bool Recipes::add_inputs_of(OperatorId op, AllocationId result, Recipe& recipe) 
   }
   const bool is_dropout = context_.text.string(p.operators.name[op]) == "aten::native_dropout";
   if (inputs.empty() || is_dropout) {
-    // Operators with an argument that cannot be recorded (gelu) have none: what their node saved is what they read. A
-    // dropout is made again of the mask, too.
+    // Operators whose arguments cannot be recorded (gelu) have no inputs in the recording; the saves of their node are
+    // their inputs. A dropout also needs the mask to be recomputed.
     for (const NodeId node : context_.provenance.nodes(op)) {
       for (const SaveId save : saves_of(context_, node)) {
         if (!add(p.saves.allocation[save])) return false;
@@ -90,11 +90,11 @@ Recipes::Recipe Recipes::read(AllocationId allocation) {
   if (!maker) return {};
   Recipe recipe{1, kNever, maker, {}};
   if (!add_inputs_of(maker, allocation, recipe)) return {};
-  // In place, the content was made further (ReLU over a normalisation's result), by what must be cheap as well.
+  // In-place operators changed the content further (ReLU over a normalisation's result). They must be cheap as well.
   for (const OperatorId op : context_.provenance.uses(allocation)) {
     if (p.operators.begin[op] < p.operators.end[maker] || !context_.provenance.writes(op, allocation)) continue;
     if (!cheap_[p.operators.name[op].value]) return {};
-    // Without other inputs there is nothing more to be kept.
+    // Without other inputs the recipe needs no more memory.
     const bool has_others = std::ranges::any_of(
         context_.provenance.inputs(op), [&](uint32_t input) { return input != 0 && input != allocation.value; });
     if (has_others && !add_inputs_of(op, allocation, recipe)) return {};

@@ -1,4 +1,4 @@
-// Which tensors a few cheap operators recompute from tensors that are held for another reason.
+// Finds tensors that a few cheap operators recompute from tensors that stay alive for another reason.
 #pragma once
 
 #include <unordered_map>
@@ -13,21 +13,21 @@ class Recipes {
  public:
   Recipes(const Context& context, const Contents& contents, uint32_t most_operators);
 
-  // To be asked in the order of allocations: what a tensor is made of comes before it.
+  // Call read() in the order of allocations: the sources of a tensor come before it.
   struct Recipe {
-    uint32_t operators = 0;             // how many in a row; 0: there is none
-    Time until;                         // until then all that it needs is there and unchanged
-    OperatorId last;                    // the operator that makes the tensor, of the cheap ones
-    std::vector<AllocationId> sources;  // that are held for another reason, at the beginning of the row
+    uint32_t operators = 0;             // number in a row; 0: no recipe
+    Time until;                         // its inputs exist unchanged until then
+    OperatorId last;                    // the cheap operator that makes the tensor
+    std::vector<AllocationId> sources;  // the inputs of the chain, which other holders keep
   };
-  // Reads the allocation's history, and remembers it for what is made of it.
+  // Reads the allocation's history, and stores it for tensors that are made from it.
   Recipe read(AllocationId allocation);
-  // Its saves are to go: what is made of it must do with its own recipe.
+  // Drops the saves of the allocation: tensors made from it must use its recipe.
   void drop(AllocationId allocation) { kept_until_[allocation.value] = context_.lifetimes.program_end(allocation).ns; }
 
  private:
   OperatorId cheap_maker(AllocationId allocation) const;
-  // False: not there long enough, or made by something dear.
+  // False: not alive long enough, or the result of an expensive operator.
   bool add_input(AllocationId input, Time since, Recipe& recipe) const;
   bool add_inputs_of(OperatorId op, AllocationId result, Recipe& recipe) const;
   Time kept_until(AllocationId allocation) const;
@@ -37,8 +37,8 @@ class Recipes {
   const std::vector<recompute::Cheap> cheap_;  // by StringId
   uint32_t most_;
   std::vector<int64_t> kept_until_, recipe_until_;                   // by allocation
-  std::vector<uint8_t> operators_;                                   // by allocation: of its recipe
-  std::unordered_map<uint32_t, std::vector<AllocationId>> sources_;  // by allocation, likewise
+  std::vector<uint8_t> operators_;                                   // by allocation: number of operators in its recipe
+  std::unordered_map<uint32_t, std::vector<AllocationId>> sources_;  // by allocation: sources of its recipe
 };
 
 }  // namespace tapelens::check

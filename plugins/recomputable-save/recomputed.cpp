@@ -53,7 +53,8 @@ OperatorId Recomputed::cheap_maker(AllocationId allocation) const {
   const OperatorId called = context_.provenance.maker(allocation);
   OperatorId found;
   for (OperatorId op = context_.process.allocations.op[allocation]; op; op = o.parent[op]) {
-    // What writes into its input makes nothing new: a copy that it keeps of that input was made by the copying.
+    // An operator that writes its input makes no new content. If it keeps a copy of that input, the copying operator
+    // made it.
     const bool makes = cheap_[o.name[op].value] && o.written[op] == 0;
     if (makes && context_.process.freed(allocation) > o.end[op]) found = op;
     if (op == called) break;
@@ -61,7 +62,7 @@ OperatorId Recomputed::cheap_maker(AllocationId allocation) const {
   return found;
 }
 
-// What the operator is called with first is all of the storage: the probe has written its view where it is not.
+// Whether the operator's first input is all of the storage. The probe records the view only if it is a part.
 bool Recomputed::is_whole(OperatorId op, AllocationId allocation) const {
   const auto layouts = context_.provenance.input_layouts(op);
   return layouts.empty() || (layouts[0] != 0 && context_.text.layout_bytes[LayoutId{layouts[0]}] ==
@@ -82,7 +83,7 @@ std::optional<Recomputed::Recipe> Recomputed::recipe_of(OperatorId op, Allocatio
     }
   };
   if (gelu_.has(p.operators.name[op])) {
-    // What it is given cannot be recorded; its node saved it.
+    // The arguments cannot be recorded, but its node saved the inputs.
     for (const NodeId node : context_.provenance.nodes(op)) {
       for (const SaveId save : saves_of(context_, node)) add(p.saves.allocation[save]);
     }
@@ -96,17 +97,17 @@ std::optional<Recomputed::Recipe> Recomputed::recipe_of(OperatorId op, Allocatio
     add(input);
   }
   if (dropout_.has(p.operators.name[op])) {
-    // The mask that it made, which its node saved. What no node saved is not known.
+    // The mask of the dropout, if its node saved the mask. Otherwise the mask is unknown.
     const size_t before = recipe.sources.size() + recipe.small.size();
     for (const NodeId node : context_.provenance.nodes(op)) {
       for (const SaveId save : saves_of(context_, node)) {
-        if (p.saves.allocation[save] == result) return std::nullopt;  // the mask itself: nothing makes it again
+        if (p.saves.allocation[save] == result) return std::nullopt;  // the mask itself cannot be recomputed
         add(p.saves.allocation[save]);
       }
     }
     if (recipe.sources.size() + recipe.small.size() == before) return std::nullopt;
   }
-  // In place in a part of a tensor it makes the rest of it no more.
+  // An in-place operator on a part of a tensor does not recompute the rest.
   if (is_in_place && !is_whole(op, result)) return std::nullopt;
   if (inputs.empty() || (is_in_place && (recipe.sources.empty() || recipe.sources.front().allocation != result))) {
     return std::nullopt;
@@ -114,7 +115,7 @@ std::optional<Recomputed::Recipe> Recomputed::recipe_of(OperatorId op, Allocatio
   return recipe;
 }
 
-// A copy of what is there, or what the same cast made of the same tensor before and is still to be had.
+// A copy of a live tensor, or an earlier live result of the same cast of the same tensor.
 std::optional<Recomputed::Recipe> Recomputed::made_as(AllocationId allocation, OperatorId maker) {
   const Process& p = context_.process;
   const auto inputs = context_.provenance.inputs(maker);
@@ -122,7 +123,7 @@ std::optional<Recomputed::Recipe> Recomputed::made_as(AllocationId allocation, O
   if (!copies_.has(p.operators.name[maker]) || inputs.size() != 1 || layouts.size() != 1 || layouts[0] == 0)
     return std::nullopt;
   const AllocationId source{inputs[0]};
-  // Of what is made after its sources only, so that no recipe leads back to itself.
+  // The sources must be older, so that no recipe leads back to itself.
   if (!source || source.value >= allocation.value || p.allocations.bytes[source] < small(context_)) return std::nullopt;
   const Version version{source, version_at(source, p.operators.begin[maker])};
   const auto same_as = [&](Version known) { return Recipe{.op = maker, .is_same = true, .sources = {known}}; };
@@ -156,7 +157,7 @@ uint32_t Recomputed::version_at(AllocationId allocation, Time time) const {
   return static_cast<uint32_t>(std::ranges::lower_bound(writes, time) - writes.begin());
 }
 
-// Of all allocations before the recipes of any: what is written in place may read what was allocated later.
+// Runs for all allocations before any recipe: an in-place operator may read a later allocation.
 void Recomputed::read_writes(AllocationId allocation) {
   const Operators& o = context_.process.operators;
   History& history = histories_[allocation.value];
@@ -164,21 +165,21 @@ void Recomputed::read_writes(AllocationId allocation) {
   const OperatorId made = history.maker ? history.maker : context_.process.allocations.op[allocation];
   Time done = made ? o.end[made] : context_.process.allocations.time[allocation];
   for (const OperatorId op : context_.provenance.writers(allocation)) {
-    if (o.begin[op] < done) continue;  // inside of one that counts
+    if (o.begin[op] < done) continue;  // inside an operator that counts
     history.writes.push_back(o.begin[op]);
     history.writers.push_back(op);
     if (cheap_[o.name[op].value]) done = o.end[op];
   }
 }
 
-// In the order of allocations: what the same cast made before is known.
+// Runs in the order of allocations, so that earlier results of the same cast are known.
 void Recomputed::read_recipes(AllocationId allocation) {
   const Process& p = context_.process;
   const Operators& o = p.operators;
   const auto ran = [&](OperatorId op) {
     if (p.allocations.bytes[allocation] < context_.applied->min_bytes() || is_in_backward(op)) return;
     for (OperatorId outer = o.parent[op]; outer; outer = o.parent[outer]) {
-      if (cheap_[o.name[outer].value]) return;  // that one counts
+      if (cheap_[o.name[outer].value]) return;  // the outer operator counts
     }
     ran_.push_back({o.end[op], cheap_[o.name[op].value].cost * number(p.allocations.bytes[allocation])});
   };
@@ -199,7 +200,7 @@ void Recomputed::read_recipes(AllocationId allocation) {
   }
 }
 
-// What the engine itself runs, adding gradients, belongs to no evaluation.
+// The engine's own operators, which add gradients, belong to no evaluation.
 bool Recomputed::is_in_backward(OperatorId op) const {
   const Operators& o = context_.process.operators;
   if (o.evaluation[op]) return true;
@@ -207,7 +208,7 @@ bool Recomputed::is_in_backward(OperatorId op) const {
   return after != backwards_.begin() && std::prev(after)->contains(o.begin[op]);
 }
 
-// What the budget is a share of, beside the cheap operators.
+// The cost that the recompute budget is a fraction of, besides the cheap operators.
 void Recomputed::read_products() {
   const Operators& o = context_.process.operators;
   std::vector<recompute::Product> products(context_.text.string_begin.size());
@@ -253,7 +254,7 @@ bool Recomputed::has_small_sources(const Version& version, Time at) const {
                               [&](AllocationId source) { return contents_.first_write(source, read, at) < at; });
 }
 
-// ---- what is there
+// ---- live versions
 
 bool Recomputed::is_unneeded(SaveId save) const {
   return unneeded_.of(save) != nullptr && context_.applied->takes(plugins::unneeded_save::kRewrite.id, save);
@@ -274,7 +275,7 @@ bool Recomputed::is_kept_anyway(AllocationId allocation, Time at) const {
   if (!saves.empty()) first = std::min(first, p.saves.time[saves.front()]);
   if (first > at) return false;
   if (trained_.contains(allocation.value)) return true;
-  // It lived through a backward.
+  // It stays alive through a backward.
   const auto ended = std::ranges::lower_bound(backward_ends_, first.ns);
   if (ended != backward_ends_.end() && *ended <= at.ns) return true;
   const bool has_recipe = recipe({allocation, version_at(allocation, at)}) != nullptr;
@@ -305,7 +306,7 @@ bool Recomputed::is_there(const Version& version, Time at) const {
   return is_alive(version, at) && (is_kept_anyway(version.allocation, at) || has_holds(version, at));
 }
 
-// The contents of a recording at one moment, as recompute::can_be_made() looks at them.
+// The versions of a recording at one moment, in the form that recompute::can_be_made() reads.
 struct Recomputed::View {
   const Recomputed& recomputed;
   Time at;
@@ -331,16 +332,16 @@ struct Recomputed::View {
   }
 };
 
-// ---- what goes
+// ---- releases
 
-// The host looks at what waits when an operator that the program calls begins, and around backwards.
+// The host settles waiting allocations when the program calls an operator, and around backwards.
 Time Recomputed::asked_at(AllocationId allocation) const {
   const Time end = context_.lifetimes.program_end(allocation);
   const auto asked = std::ranges::lower_bound(asked_, end.ns);
   return asked != asked_.end() ? Time{*asked} : end;
 }
 
-// As recompute::pin_source() looks at what is pinned at one moment.
+// The pinned versions at one moment, in the form that recompute::pin_source() reads.
 struct Recomputed::Pinning {
   Recomputed& recomputed;
   Time at, until;
@@ -375,7 +376,7 @@ void Recomputed::secure(const Version& version, uint32_t operators, Time at, Tim
   const Recipe* how = recipe(version);
   if (how == nullptr || std::exchange(counted_[version].is_secured, true)) return;
   const Pinning pinning{*this, at, until};
-  uint64_t copied = 0;  // Found::small counts it, for all that is recomputed
+  uint64_t copied = 0;  // part of Found::small, for all recomputed versions
   for (const Version& source : how->sources)
     recompute::pin_source(pinning, source, number(context_.process.allocations.bytes[version.allocation]), operators,
                           copied);
@@ -406,7 +407,7 @@ void Recomputed::settle(AllocationId allocation, Time at, std::vector<Found>& fo
   const recompute::Dependents dependents = counted_[version].dependents;
   const auto chain = recompute::chain_of(View{*this, at}, version, dependents);
   if (is_narrow && may_encode && narrow < p.allocations.bytes[allocation]) {
-    // What recipes count on must come back whole.
+    // A version that recipes read must be restored exactly.
     if (dependents.count > 0 && !is_exact) {
       if (!chain) return;
       secure(version, recompute::operators_from(*chain, dependents), at, last_release(context_, allocation));
@@ -437,7 +438,7 @@ bool Recomputed::budget_allows(uint64_t candidate, uint64_t bytes, uint64_t cost
   return budget_.allows(candidate, bytes, cost);
 }
 
-// In the backward, of what does not go: a save has it, or a clone that was made of it.
+// Whether a version that is not released exists in the backward: through a save, or through a clone of it.
 bool Recomputed::is_there_later(const Version& version) const {
   if (const auto counted = counted_.find(version); counted != counted_.end() && counted->second.is_held) return true;
   if (recipe(version) == nullptr) return true;
@@ -463,7 +464,7 @@ Recomputed::Made Recomputed::make(const Version& version, Found& found, bool is_
   if (gone != gone_.end() && gone->second == Gone::exact) return {bytes, bytes};
   const Recipe* how = recipe(version);
   if (how == nullptr) return {};
-  // What went by itself has its own copies of what is small.
+  // A chain that was released by itself has its own copies of small sources.
   if (is_own || gone == gone_.end()) found.small += small_bytes(*how);
   Bytes live{}, most{};
   bool is_ours = how->is_same;
@@ -499,7 +500,7 @@ std::vector<Recomputed::Found> Recomputed::all() {
     order.push_back({allocation, asked_at(allocation), p.saves.time[context_.provenance.saves(allocation).front()]});
   }
   read_products();
-  // Of what the host finds at one moment, the newest first.
+  // Among versions that the host finds at one moment, the newest come first.
   std::ranges::stable_sort(
       order, [](const Waiting& a, const Waiting& b) { return a.at != b.at ? a.at < b.at : a.since > b.since; });
   std::vector<Found> found;

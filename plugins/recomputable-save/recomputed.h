@@ -1,6 +1,7 @@
-// What the rewrite recomputable-save releases in a run, predicted: the decisions of profiler/versions,
-// taken from a recording, by the rules of rewrites/recompute that both go by. A content is what a storage holds between
-// two writes. One that cheap operators make again of others that stay is released as soon as the program releases it.
+// Predicts the releases of the rewrite recomputable-save in a run. It makes the decisions of profiler/versions from a
+// recording, by the shared rules of rewrites/recompute. A version is the content of a storage between two writes. The
+// rewrite releases a version with the program's own release, if cheap operators can recompute it from versions that
+// stay.
 #pragma once
 
 #include <map>
@@ -19,27 +20,27 @@ namespace tapelens::check {
 
 class Recomputed {
  public:
-  explicit Recomputed(const Context& context);  // that has `applied`
+  explicit Recomputed(const Context& context);  // requires Context::applied
 
   struct Found {
     AllocationId allocation;
-    std::vector<SaveId> saves;          // that are released with it
-    OperatorId last;                    // that makes it again
-    uint32_t operators = 0;             // that have to run for that
-    std::vector<AllocationId> sources;  // that have to stay
-    Bytes small{};                      // of copies of small sources
+    std::vector<SaveId> saves;          // saves that are released with it
+    OperatorId last;                    // operator that recomputes it
+    uint32_t operators = 0;             // number of operators that must run
+    std::vector<AllocationId> sources;  // allocations that must stay
+    Bytes small{};                      // bytes of copies of small sources
     struct Copy {
       Time since;
       Bytes bytes;
     };
-    std::vector<Copy> copies{};  // of sources that the program wrote in the meantime
-    Bytes most{};                // live at one moment while it is made, itself among it
+    std::vector<Copy> copies{};  // copies of sources that the program overwrites
+    Bytes most{};                // most live bytes during the recomputation, with the result
   };
-  // In the order in which they go. To be called once.
+  // In the order of their release. Call once.
   std::vector<Found> all();
 
  private:
-  // What an allocation holds after so many writes.
+  // An allocation's content after `number` writes.
   struct Version {
     AllocationId allocation;
     uint32_t number = 0;
@@ -47,25 +48,25 @@ class Recomputed {
   };
   struct Recipe {
     OperatorId op;
-    bool is_same = false;      // its one source, as it is
+    bool is_same = false;      // equals its only source
     bool is_in_place = false;  // the first source is recomputed and overwritten
     std::vector<Version> sources{};
-    std::vector<AllocationId> small{};  // too small to be followed: copied once the recipe is to be kept
+    std::vector<AllocationId> small{};  // too small to follow: copied when the recipe is kept
   };
   struct History {
-    OperatorId maker;  // a cheap one
+    OperatorId maker;  // the cheap operator that made it; none: not cheap
     std::vector<Time> writes;
     std::vector<OperatorId> writers;
     std::vector<std::optional<Recipe>> recipes;  // one more than writes
   };
-  // What recipes have come to count on.
+  // A version that recipes read.
   struct Counted {
     recompute::Dependents dependents;
     bool is_held = false;     // by a copy-on-write clone
-    bool is_secured = false;  // its own recipe is
-    // When the program writes it while recipes count on it: it is copied first.
+    bool is_secured = false;  // its own recipe is secured
+    // The time of the program's write while recipes still need the version. The host copies the version first.
     Time copied = kNever;
-    bool is_copy_told = false;  // in a Found
+    bool is_copy_told = false;  // a Found has the copy
     bool is_there(Time at) const { return is_held || copied < at; }
   };
   struct Made {
@@ -93,13 +94,13 @@ class Recomputed {
   bool is_in_backward(OperatorId op) const;
   void read_products();
   uint32_t version_at(AllocationId allocation, Time time) const;
-  const Recipe* recipe(const Version& version) const;  // null: there is none
-  // What a recipe reads beside its sources, and whether it is as it was.
+  const Recipe* recipe(const Version& version) const;  // null: no recipe
+  // The bytes of a recipe's small sources, and whether they are unchanged.
   Bytes small_bytes(const Recipe& recipe) const;
   bool has_small_sources(const Version& version, Time at) const;
 
   bool is_unneeded(SaveId save) const;
-  bool is_held(SaveId save, bool has_recipe) const;  // by a save that can be rewritten
+  bool is_held(SaveId save, bool has_recipe) const;  // by saves within the rewrite's reach
   bool is_kept_anyway(AllocationId allocation, Time at) const;
   bool is_alive(const Version& version, Time at) const;
   bool has_holds(const Version& version, Time at) const;
@@ -108,12 +109,12 @@ class Recomputed {
   bool is_there_later(const Version& version) const;
   Time asked_at(AllocationId allocation) const;
   void settle(AllocationId allocation, Time at, std::vector<Found>& found);
-  // `operators`: of the longest chain that reads it. `until`: when what counts on it goes.
+  // `operators`: length of the longest chain that reads it. `until`: release of the last version that needs it.
   void secure(const Version& version, uint32_t operators, Time at, Time until);
-  // When it is written next.
+  // The time of its next write.
   Time written(const Version& version) const;
   bool budget_allows(uint64_t candidate, uint64_t bytes, uint64_t cost, Time at);
-  // What it takes in the backward, when all is decided.
+  // The memory that its recomputation takes in the backward, after all decisions.
   Made make(const Version& version, Found& found, bool is_own);
 
   const Context& context_;
@@ -124,9 +125,9 @@ class Recomputed {
   const std::vector<recompute::Cheap> cheap_;        // by StringId
   std::vector<Interval> backwards_;                  // merged
   std::vector<int64_t> backward_ends_;               // sorted
-  std::vector<int64_t> asked_;                       // when the host looks at what waits; sorted
+  std::vector<int64_t> asked_;                       // times at which the host settles waiting allocations; sorted
   std::unordered_map<uint32_t, History> histories_;  // by allocation
-  std::unordered_set<uint32_t> trained_;             // allocations of parameters that want a gradient
+  std::unordered_set<uint32_t> trained_;             // allocations of parameters that require a gradient
   std::unordered_map<uint32_t, Gone> gone_;          // by allocation
   std::map<Version, Counted> counted_;
   std::map<std::pair<Version, LayoutId>, std::vector<Cast>> casts_;

@@ -1,5 +1,6 @@
-// What cheap operators made is recomputed when the backward asks for it. The host (profiler/rewrite/storage_versions.h)
-// follows the operators, and rewrites/recompute says which and when, for the check's prediction too.
+// Recomputes the results of cheap operators when the backward reads them. The host
+// (profiler/rewrite/storage_versions.h) follows the operators. rewrites/recompute decides which results and when; the
+// check's prediction uses it too.
 #include "profiler/rewrite/rewrite.h"
 
 #include "plugins/recomputable-save/rule.h"

@@ -1,4 +1,4 @@
-// What cheap operators made can be recomputed: which and when is rewrites/recompute's to say.
+// The results of cheap operators can be recomputed. rewrites/recompute decides which results and when.
 #pragma once
 
 #include "rewrites/catalog.h"

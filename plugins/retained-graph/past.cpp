@@ -5,7 +5,7 @@
 namespace tapelens::check {
 namespace {
 
-// By node: whether all its edges lead to earlier steps, at once or through nodes that do.
+// By node: whether all its edges lead to earlier steps, directly or through such nodes.
 std::vector<bool> bridges(const Process& p, const Graphs& graphs, const std::vector<uint32_t>& born) {
   std::vector<bool> is_bridge(p.nodes.rows() + 1, false);
   for (uint32_t row = 1; row <= p.nodes.rows(); ++row) {
@@ -45,7 +45,7 @@ std::vector<AllocationId> made_for_the_past(const Context& context, const Graphs
   for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
     if (p.roles.kind[RoleId{row}] == Role::gradient) is_gradient[p.roles.allocation.raw[row]] = true;
   }
-  // Made for a node of the present, but read for the past alone.
+  // Made for a node of the present, but read only for the past.
   const auto is_for_the_past = [&](AllocationId allocation, EvaluationId made) {
     bool any = false;
     for (const OperatorId op : context.provenance.uses(allocation)) {

@@ -1,4 +1,5 @@
-// What a backward computes in the graphs of earlier steps, and on the way to them: all that a detached tensor spares.
+// Finds the computation of a backward in the graphs of earlier steps, and on the way to them. A detached tensor avoids
+// it.
 #pragma once
 
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace tapelens::check {
 
-// `born`: by node, the place of its step. Gradients of parameters are not among them: they are there in any case.
+// `born`: by node, the index of its step. Excludes gradients of parameters, which exist in any case.
 std::vector<AllocationId> made_for_the_past(const Context& context, const Graphs& graphs,
                                             const std::vector<uint32_t>& born);
 

@@ -1,5 +1,5 @@
-// What torch's scan stacks although it is the same in every iteration: rewrite.py keeps it once.
-// Here it learns which tensors it may touch, and is counted.
+// rewrite.py keeps one copy of tensors that torch's scan stacks although they are equal in every iteration. This file
+// decides which tensors rewrite.py may change, and counts the sites.
 #include <ATen/record_function.h>
 
 #include "plugins/scan-save/rewrite.py.h"
@@ -20,9 +20,9 @@ using cpython::PyMethodDef;
 using cpython::PyObject;
 using cpython::Python;
 
-constexpr RewriteSite kSite = {.operator_name = "aten::scatter_"};  // that fills the stack
+constexpr RewriteSite kSite = {.operator_name = "aten::scatter_"};  // the operator that fills the stack
 
-// ---- the functions that the Python part calls; `self` is unused. They answer None for no.
+// ---- the functions that the Python part calls; `self` is unused. None means no.
 
 PyObject* answer(bool yes) { return yes ? cpython::python()->FromString("yes") : python_none(); }
 
@@ -62,7 +62,7 @@ PyMethodDef g_functions[] = {
     {"tapelens_scan_skipped", guarded<tell_skipped>, cpython::kMethO, nullptr},
 };
 
-// ---- the first operator after torch was imported brings it in
+// ---- the first operator after the import of torch installs rewrite.py
 
 constinit PythonPart g_part = {.id = kRewrite.id,
                                .level = kRewrite.level,

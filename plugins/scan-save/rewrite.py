@@ -1,10 +1,10 @@
-# Run by the probe, in globals of its own, when the first operator after torch was imported begins. `tapelens_scan_*`
-# functions are those of rewrite.cpp.
+# The probe runs this file with separate globals at the first operator after the import of torch. rewrite.cpp has the
+# `tapelens_scan_*` functions.
 #
-# torch.scan stacks what the backward of its body reads, a slice for each iteration, but for what its inputs are. What is a
-# view of an input that is the same in every iteration is the same, too: it is copied once, and goes the way of that input.
-# What is a view of the slice of an input that is scanned over is, stacked, a view of that whole input: the backward copies it
-# out when it begins.
+# torch.scan stacks the tensors that the backward of its body reads, a slice for each iteration. Its inputs are
+# excepted. A view of an input that is equal in every iteration is equal, too. The rewrite copies it once, and treats
+# the copy as such an input. The stacked views of a scanned input's slices are a view of that whole input. The backward
+# copies this view when it begins.
 import sys
 
 torch = None
@@ -21,7 +21,7 @@ def times_of(impl):
 
 
 def changes_nothing(graph):
-    """Whether no operator of the body writes to what it was given."""
+    """Whether no operator of the body writes to its inputs."""
     for node in graph.nodes:
         if isinstance(node.target, torch._ops.HigherOrderOperator):
             return False
@@ -31,7 +31,7 @@ def changes_nothing(graph):
 
 
 def is_view(node):
-    """Of a graph without aliases the views are copies."""
+    """Includes view copies, because a graph without aliases has copies instead of views."""
     operator = node.target
     return isinstance(operator, torch._ops.OpOverload) and (operator.is_view or torch.Tag.view_copy in operator.tags)
 
@@ -45,7 +45,7 @@ def without_copy(operator):
 
 
 def value_of(node, inputs):
-    """What a node is, if it is a view of one of the inputs, and that input."""
+    """The value of a node that is a view of an input, and that input; otherwise None, None."""
     chain = []
     while node not in inputs:
         if not is_view(node) or node.kwargs or node.all_input_nodes != [*node.args[:1]]:
@@ -66,7 +66,7 @@ def plain(nodes, values):
 
 
 class Kept:
-    """In place of a stack: one tensor for all iterations, or (`is_sliced`) a view of what has a slice for each."""
+    """Replaces a stack: one tensor for all iterations, or (`is_sliced`) a view with a slice for each iteration."""
 
     def __init__(self, value, stacked, is_sliced):
         self.value = value
@@ -75,8 +75,9 @@ class Kept:
 
 
 def keep(impl):
-    """By its place among all that the backward reads: what need not be stacked. It is as it is now, whoever writes to the
-    input later: a copy, contiguous as its slices are in the stack, or the input's memory, copied when it is written."""
+    """The tensors that need no stack, by their index among the tensors that the backward reads. Later writes to the
+    input do not change them. Each is a contiguous copy, as a slice of the stack is, or shares the input's memory by
+    copy-on-write."""
     graph = impl.hop_partitioned_graph.fw_gm.graph
     output, n_results = outputs_of(impl)
     _, xs_nodes, same_nodes = torch.utils._pytree.tree_unflatten(list(graph.find_nodes(op="placeholder")), impl.fw_spec)
@@ -103,7 +104,7 @@ def keep(impl):
 
 
 def take_out(impl, found):
-    """What PyTorch kept of the intermediates, without these."""
+    """Removes `found` from the intermediates that PyTorch keeps."""
     policies = module.ScanForwardIntermediatesHandlingPolicy
     output, n_results = outputs_of(impl)
     stacked, given, given_xs = (iter(all_of) for all_of in (output.args[0][n_results:], impl.saved_fw_additional_inputs,
@@ -135,12 +136,12 @@ def take_out(impl, found):
     for place, one in found.items():
         impl.forward_intermediates_handling_policies[place] = (
             policies.REMOVE_XS if one.is_sliced else policies.REMOVE_ADDITIONAL_INPUTS)
-        # The scan has its inputs until its backward is done, whatever else it keeps.
+        # Sliced views cost nothing: the scan holds its inputs until its backward ends.
         tapelens_scan_applied(one.stacked, 0 if one.is_sliced else one.value.nbytes)
 
 
 def guarded(part, *arguments):
-    """The program's scan is made, whatever is not as it is known here."""
+    """Skips the rewrite if PyTorch's scan is not the known implementation. The program's scan still runs."""
     try:
         return part(*arguments)
     except Exception as error:
@@ -151,7 +152,7 @@ def guarded(part, *arguments):
 
 
 def install():
-    """None as long as torch is being imported."""
+    """None during the import of torch."""
     global torch, module
     torch, module = sys.modules.get("torch"), sys.modules.get("torch._higher_order_ops.scan")
     if torch is None or getattr(torch.__spec__, "_initializing", False):
@@ -173,7 +174,7 @@ def install():
         sliced, xs = getattr(impl, "tapelens_sliced", ()), impl.saved_fw_xs
         if not sliced:
             return call_backward(impl, *gradients)
-        # As the stack was.
+        # Contiguous, as the stack would be.
         impl.saved_fw_xs = [x.contiguous() if place in sliced else x for place, x in enumerate(xs)]
         try:
             return call_backward(impl, *gradients)

@@ -1,4 +1,4 @@
-// What torch's scan stacks although it is the same in every iteration.
+// Tensors that torch's scan stacks although they are equal in every iteration.
 #pragma once
 
 #include "rewrites/catalog.h"

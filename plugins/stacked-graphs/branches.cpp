@@ -8,7 +8,7 @@
 namespace tapelens::check {
 namespace {
 
-// Types of nodes through which the gradient of a sum goes to its terms, scaled at most.
+// Types of nodes that pass the gradient of a sum to its terms, at most scaled.
 enum Kind : uint8_t {
   kOther = 0,
   kAdds = 1,    // of scalars
@@ -50,7 +50,7 @@ Branches::Branches(const Context& context, const Graphs& graphs)
   }
 }
 
-// Whether what its operator made, if it made anything, are a few scalars: a list of losses at most.
+// Whether the node's operator made only a few scalars (at most a list of losses), or nothing.
 bool Branches::makes_scalars(NodeId node) const {
   const OperatorId op = p_.nodes.op[node];
   if (!op) return false;
@@ -72,7 +72,7 @@ bool Branches::is_sum(NodeId node) const {
     term = next;
   }
   if (kind != kScales) return terms > 0;
-  // A sum over the elements of one tensor is the end of the search, unless those are losses themselves.
+  // The search ends at a sum over the elements of one tensor, unless the elements are losses.
   return terms == 1 && makes_scalars(NodeId{term});
 }
 
@@ -80,7 +80,7 @@ std::vector<NodeId> Branches::find_losses(NodeId root, uint32_t first, uint32_t 
   if (!graphs_.is_inner(root) || !is_sum(root)) return {};
   const auto nodes = std::span(p_.evaluations.node.raw).subspan(first, end - first);
   for (const uint32_t node : nodes) is_open_[node] = 1;
-  is_open_[0] = 0;  // an evaluation of a node that was not seen
+  is_open_[0] = 0;  // an evaluation of an unrecorded node
   std::vector<NodeId> losses, open{root};
   is_open_[root.value] = 0;
   while (!open.empty()) {
@@ -104,7 +104,7 @@ std::vector<Branch> Branches::of(uint32_t first, uint32_t end) {
   const std::vector<NodeId> losses = find_losses(p_.evaluations.node[EvaluationId{first}], first, end);
   if (losses.size() < 2) return {};
 
-  // Which branches meet: one has the number of the lowest that it met.
+  // Joins branches that meet: each has the lowest number among them.
   std::vector<uint32_t> met(losses.size() + 1);
   for (uint32_t i = 0; i < met.size(); ++i) met[i] = i;
   const auto lowest = [&](uint32_t i) {

@@ -1,4 +1,4 @@
-// The forward graphs that one backward goes through, if its loss is no more than the sum of theirs.
+// The forward graphs of one backward, if its loss is only the sum of their losses.
 #pragma once
 
 #include <vector>
@@ -8,35 +8,35 @@
 
 namespace tapelens::check {
 
-// A graph that could have had a backward of its own: it shares no node with the others but the parameters' leaves.
+// A graph that a separate backward could evaluate: it shares only the parameters' leaves with the others.
 struct Branch {
   NodeId loss;       // its root
-  Time first, last;  // when its nodes were made
+  Time first, last;  // creation of its nodes
   std::vector<NodeId> nodes;
-  std::vector<NodeId> leaves;  // AccumulateGrad nodes that it leads to
+  std::vector<NodeId> leaves;  // AccumulateGrad nodes of the graph
 };
 
 class Branches {
  public:
   Branches(const Context& context, const Graphs& graphs);
 
-  // In the order in which they were made. `first` to `end`: the evaluations of the backward. The roots of the sum are
-  // found from its first one. Empty: the loss is no sum, or of one graph.
+  // Branches in order of their creation. `first` to `end`: the evaluations of the backward, which begin at the root of
+  // the sum. Empty: the loss is not a sum, or the sum has one graph.
   std::vector<Branch> of(uint32_t first, uint32_t end);
 
  private:
   bool is_sum(NodeId node) const;
   bool makes_scalars(NodeId node) const;
-  // Looks at each node once that is evaluated in [first, end): nodes that two sums share, and cycles, end the walk.
+  // Visits each node once that is evaluated in [first, end). The walk ends at nodes that two sums share, and at cycles.
   std::vector<NodeId> find_losses(NodeId root, uint32_t first, uint32_t end);
 
   const Context& context_;
   const Process& p_;
   const Graphs& graphs_;
   std::vector<uint8_t> kind_;       // by StringId, of node types
-  std::vector<uint32_t> owner_;     // by node: 1 + its branch, in the backward that is looked at
-  std::vector<uint8_t> is_open_;    // by node: evaluated in the backward that is looked at, and not met yet
-  std::vector<uint32_t> next_big_;  // by allocation: itself or the first one after it that is no list of scalars
+  std::vector<uint32_t> owner_;     // by node: 1 + its branch, in the current backward
+  std::vector<uint8_t> is_open_;    // by node: evaluated in the current backward, and not visited yet
+  std::vector<uint32_t> next_big_;  // by allocation: itself, or else the next one that is larger than a list of scalars
 };
 
 }  // namespace tapelens::check

@@ -1,4 +1,4 @@
-// Several forward graphs that wait together for one backward of the sum of their losses.
+// Several forward graphs that stay alive until one backward of the sum of their losses.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class StackedGraphs final : public Check {
     const Occurrence& biggest = group.biggest();
     const std::string line = line_of(context, biggest.place);
     Description d;
-    // Two losses that are added are as common as they are harmless; a loop of them is a choice.
+    // A sum of two losses is common and harmless; a loop of sums is a choice.
     d.severity = biggest.number > 2 ? Severity::warning : Severity::info;
     d.title = "graphs of " + std::to_string(biggest.number) + " losses are alive until one backward";
     d.message = "They share nothing but the parameters, and are alive together until one backward" +
@@ -110,7 +110,8 @@ class StackedGraphs final : public Check {
       if (held[i].bytes.value > 0 && held[i].bytes.value >= biggest.value / 100 * percent) counted.push_back(i);
     }
     if (counted.size() < 2) return;
-    // Made one after another, or a backward between them would need the program turned around.
+    // The graphs must be made one after another. Otherwise a backward between them would need another order in the
+    // program.
     for (size_t i = 1; i < counted.size(); ++i) {
       if (branches[counted[i - 1]].last >= branches[counted[i]].first) return;
     }
@@ -136,7 +137,7 @@ class StackedGraphs final : public Check {
     }
   }
 
-  // With a backward for each graph, the gradients are there from the first one on.
+  // With a backward for each graph, the gradients exist from the first backward on.
   static std::vector<peak::WhatIf::Extra> early_gradients(const Context& context, const std::vector<Branch>& branches,
                                                           const std::vector<size_t>& counted, uint32_t first,
                                                           uint32_t end) {
@@ -153,7 +154,7 @@ class StackedGraphs final : public Check {
         if (leaf != there.end() && leaf->second.end == kNever) leaf->second.end = p.evaluations.begin[evaluation];
       }
     }
-    std::set<AllocationId> accumulated;  // parameters whose gradient was there before
+    std::set<AllocationId> accumulated;  // parameters with an earlier gradient
     const Time begin = p.evaluations.begin[EvaluationId{first}], over = p.evaluations.end[EvaluationId{end - 1}];
     const auto& told = p.roles.time.raw;
     auto row = static_cast<uint32_t>(std::lower_bound(told.begin() + 1, told.end(), static_cast<uint64_t>(begin.ns)) -

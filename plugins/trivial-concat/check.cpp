@@ -1,4 +1,4 @@
-// Copies that nobody tells from their source: a concatenation of one tensor, a clone that neither side changes.
+// Copies that always equal their source: a concatenation of one tensor, or a clone without a write to either side.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class TrivialConcat final : public Check {
     for (const AllocationId copy : context.allocations(least)) {
       if (contents.is_of_backward(copy)) continue;
       const OperatorId called = context.provenance.maker(copy);
-      if (!contents.is_called_copy(called)) continue;  // a part of other operators: their business
+      if (!contents.is_called_copy(called)) continue;  // a part of another operator
       const Copied copied = contents.copied(copy);
       if (!contents.has_source_layout(copy, copied)) continue;
       const View source = copied.parts[0];
@@ -78,17 +78,17 @@ class TrivialConcat final : public Check {
                           const Copied& copied) {
     const Process& p = context.process;
     if (p.allocations.device[source.allocation] != context.device) return false;
-    // A snapshot of weights is there for the next step, which may come after the recording. Inside a graph it is not.
+    // A snapshot of weights may be for the next step, which may come after the recording. A copy inside a graph is not.
     const auto saves = context.provenance.saves(copy);
     if (contents.has_role(copy)) return false;
     if (contents.has_role(source.allocation) && saves.empty()) return false;
-    // A cast to another type of the same size is no copy of the same content: only a save tells.
+    // A cast to another type of the same size changes the content. Only the dtype of a save shows such a cast.
     if (context.provenance.name(copied.op) == "_to_copy") {
       const auto dtype = context.text.layout_dtype[source.layout];
       const auto is_same = [&](SaveId save) { return context.text.layout_dtype[p.saves.layout[save]] == dtype; };
       if (saves.empty() || !is_same(saves.front())) return false;
     }
-    // Of a part of a storage only while all of it is there anyway.
+    // If the source is a part of a storage, the storage must stay alive as long as the copy.
     const Time copy_end = p.freed(copy), source_end = p.freed(source.allocation);
     if (context.text.layout_bytes[source.layout] != p.allocations.bytes[source.allocation] && source_end < copy_end) {
       return false;

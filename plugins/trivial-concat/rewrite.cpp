@@ -1,5 +1,5 @@
-// cat and stack of a single tensor share its memory until one of both is written: copy-on-write instead of a copy. With
-// them go hstack, vstack, dstack and column_stack, which call them.
+// cat and stack of a single tensor share its memory by copy-on-write instead of copying it. So do hstack, vstack,
+// dstack and column_stack, which call them.
 #include <ATen/ATen.h>
 #include <c10/core/impl/COW.h>
 
@@ -17,20 +17,21 @@ using plugins::trivial_concat::kRewrite;
 
 using at::Tensor;
 
-// Copy-on-write sees what PyTorch writes. That nobody writes past PyTorch: numpy() marks the storage as one of a fixed
-// size for as long as it lives; an export by DLPack keeps the tensor or a view of it. Inside a graph it would have to
-// be of a detached alias, made before and written after: that is what this rewrite takes for granted.
+// Copy-on-write sees only writes by PyTorch. Writes that bypass PyTorch must be excluded. numpy() marks the storage as
+// one of a fixed size for as long as the storage lives. An export by DLPack keeps the tensor or a view of it. Inside a
+// graph, the export would need a detached alias, made before the copy and written after it. This rewrite assumes that
+// the program has no such alias.
 bool is_written_by_nobody_else(const Tensor& tensor) {
   if (!tensor.storage().resizable()) return false;
   if (!tensor.is_leaf()) return true;
-  // The caller's list and the one who has it: no view, no alias, no export. The only view of something that nobody has
-  // any more (what a batched gradient gives) is as good.
+  // The caller's list and the owner hold the tensor: no view, no alias, no export. Equally safe is the only view of a
+  // base without another holder, such as a batched gradient.
   if (tensor.use_count() > 2) return false;
   return tensor.storage().use_count() == (tensor.is_view() && tensor._base().use_count() == 1 ? 2U : 1U);
 }
 
-// Is the tensor all of its storage, and can that be shared? LibTorch's copy-on-write has no gradient for complex
-// numbers.
+// Whether the tensor fills its storage, and the storage can be shared. LibTorch's copy-on-write has no gradient for
+// complex numbers.
 bool can_share(const Tensor& tensor) {
   if (!is_plain_on_cpu(tensor) || tensor.is_complex() || tensor.numel() == 0 || tensor.storage_offset() != 0)
     return false;
@@ -39,7 +40,8 @@ bool can_share(const Tensor& tensor) {
   return c10::impl::cow::is_cow_data_ptr(storage.data_ptr()) || c10::impl::cow::has_simple_data_ptr(storage);
 }
 
-// Strides as a new tensor of this format has them: where a dimension is 1, others would do as well, and be seen.
+// Strides equal those of a new tensor of this format. In a dimension of size 1 other strides are equivalent, but
+// visible.
 bool has_strides_of(const Tensor& tensor, at::MemoryFormat format) {
   const at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
   switch (format) {
@@ -52,13 +54,13 @@ bool has_strides_of(const Tensor& tensor, at::MemoryFormat format) {
   }
 }
 
-// torch.empty(0), which every concatenation leaves out.
+// torch.empty(0), which every concatenation ignores.
 bool is_left_out(const Tensor& tensor, const Tensor& of) {
   return is_plain_on_cpu(tensor) && tensor.dim() == 1 && tensor.numel() == 0 &&
          tensor.scalar_type() == of.scalar_type() && !tensor.requires_grad();
 }
 
-// The only tensor that gives the result anything, or null.
+// The only tensor that the concatenation does not ignore, or null.
 const Tensor* single(const at::ITensorListRef& tensors) {
   const Tensor* found = nullptr;
   for (const Tensor& tensor : tensors) {
@@ -78,7 +80,7 @@ Tensor shared(const Tensor& tensor, std::string_view operator_name) {
   return at::_lazy_clone(tensor);
 }
 
-// Whether nothing was thrown and the answer is yes.
+// True only if `question` returns true and does not throw.
 template <class Question>
 bool is_sure(std::string_view operator_name, Question question) {
   bool answer = false;
@@ -90,7 +92,7 @@ Tensor cat(c10::DispatchKeySet keys, const at::ITensorListRef& tensors, int64_t 
   const Tensor* tensor = nullptr;
   const bool shares = is_plain_moment() && is_sure("aten::cat", [&] {
                         tensor = single(tensors);
-                        // A tensor that is left out still makes the result contiguous.
+                        // An ignored tensor still makes the result contiguous.
                         return tensor != nullptr && dim >= -tensor->dim() && dim < tensor->dim() &&
                                can_share(*tensor) &&
                                has_strides_of(*tensor, tensors.size() == 1 ? tensor->suggest_memory_format()
@@ -115,7 +117,7 @@ Tensor stack(c10::DispatchKeySet keys, at::TensorList tensors, int64_t dim) {
     if (shares) {
       at::DimVector sizes(tensor.sizes());
       sizes.insert(sizes.begin() + (dim < 0 ? dim + tensor.dim() + 1 : dim), 1);
-      // No view for autograd, as the result of stack is none.
+      // Not a view for autograd, because the result of stack is not a view.
       return at::_unsafe_view(shared(tensor, "aten::stack"), sizes);
     }
   }

@@ -41,7 +41,7 @@ class UnneededSave final : public Check {
     }
     const Bytes least = options.bytes("min-bytes");
     for (const AllocationId allocation : context.allocations(least)) {
-      // What the program itself holds to the end, a weight or a batch, no save keeps alive.
+      // The program itself holds the allocation to the end (a weight, a batch), so no save extends its life.
       if (context.lifetimes.program_end(allocation) >= p.freed(allocation)) continue;
       for (const SaveId save : context.provenance.saves(allocation)) {
         const Need* need = unneeded.of(save);
@@ -59,7 +59,7 @@ class UnneededSave final : public Check {
     words.title = field + " is saved but never read";
     words.message = "Of this operator's gradients " + wanted_text(context, biggest.place.node) +
                     ", and what is computed does not depend on the values of " + std::string(need.field) + ".";
-    // Where every gradient is wanted the program is as it should be: it is PyTorch's formula that saves too much.
+    // If every gradient is wanted, the program is correct, and PyTorch's formula saves too much.
     const auto edges = context.process.nodes.edges_of(biggest.place.node);
     if (std::ranges::find(edges, 0U) == edges.end()) words.severity = Severity::info;
     words.notes.push_back("No difference in gradients of first or second order in " + std::to_string(need.samples) +

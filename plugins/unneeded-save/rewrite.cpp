@@ -1,4 +1,4 @@
-// Saves that no wanted gradient needs, by the table of needs: each row of it that says "never" is applied here.
+// Drops saves that no wanted gradient needs, by the rows "never" of the table of needs.
 #include "profiler/rewrite/rewrite.h"
 
 #include <algorithm>

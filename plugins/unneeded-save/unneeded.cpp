@@ -10,7 +10,7 @@ using namespace plugins::unneeded_save;
 
 namespace {
 
-// More inputs than bits have only nodes with lists of them, of which the table says "any".
+// Only nodes with lists of inputs have more inputs than bits. For them the table says "any".
 uint64_t wanted_of(std::span<const uint32_t> edges) {
   uint64_t wanted = 0;
   for (size_t i = 0; i < std::min<size_t>(edges.size(), 64); ++i) wanted |= uint64_t{edges[i] != 0} << i;

@@ -1,4 +1,4 @@
-// Which saves of a recording no wanted gradient needs, by the table of its PyTorch's minor.
+// Finds saves of a recording that no wanted gradient needs, by the table of its minor version of PyTorch.
 #pragma once
 
 #include <unordered_map>
@@ -14,9 +14,9 @@ class Unneeded {
  public:
   explicit Unneeded(const Context& context);
 
-  // False: that minor was not measured, and of() answers nothing.
+  // False: that minor version was not measured, and of() returns null.
   bool is_measured() const { return !rows_.empty(); }
-  // The row that says so; null: it may be needed.
+  // The row for the save; null: a gradient may need the save.
   const Need* of(SaveId save);
   std::span<const Need> rows() const { return rows_; }
 

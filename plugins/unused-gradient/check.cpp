@@ -1,4 +1,4 @@
-// Parts of a backward that lead to nothing but gradients that nobody reads.
+// Parts of a backward that lead only to unread gradients.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ class UnusedGradient final : public Check {
     d.notes.push_back(counted(group.biggest().number, "node") +
                       " evaluated whose gradients nothing read, in one backward");
     d.fix.text = "make it under torch.no_grad(); x = part(x).detach() releases its graph too, but only once it is made";
-    // What a backward begins with has to have a gradient.
+    // The root of a backward must require a gradient.
     if (is_led_to_[group.biggest().place.node.value]) {
       const Graphs graphs(context.process, context.text);
       const auto is_free = [&](NodeId node) {
@@ -86,11 +86,11 @@ class UnusedGradient final : public Check {
  private:
   enum Leads : uint8_t { kNotHere = 0, kUseful = 1, kUseless = 2 };
 
-  // Custom functions that run a backward of their own (reentrant checkpoints): what that one made is not seen from
+  // Custom functions that run a nested backward (reentrant checkpoints). The results of the nested backward are unknown
   // here.
   void find_nested(const Process& p) {
     has_backward_.assign(p.nodes.rows() + 1, false);
-    std::vector<EvaluationId> open;  // that began before the backward and may have ended, innermost last
+    std::vector<EvaluationId> open;  // began before the backward and may have ended, innermost last
     uint32_t next = 1;
     Time until{0};
     for (const Interval& backward : p.backwards) {
@@ -103,7 +103,7 @@ class UnusedGradient final : public Check {
     }
   }
 
-  // One backward: evaluations [first, end). A node is evaluated after all that lead to it.
+  // One backward: evaluations [first, end). A node is evaluated after all nodes that lead to it.
   void follow(const Process& p, const Graphs& graphs, const Accumulations& accumulations, uint32_t first,
               uint32_t end) {
     bool any = false;
@@ -136,7 +136,8 @@ class UnusedGradient final : public Check {
     }
   }
 
-  // Where an edge leads to what was not evaluated here, the program may have asked for that gradient itself.
+  // If an edge leads to a node that this backward did not evaluate, the program may have requested that gradient
+  // itself.
   bool is_useless(const Process& p, NodeId node) const {
     if (has_backward_[node.value] || (p.nodes.flags[node] & trace::kNodeHasUnseenEdges) != 0) return false;
     bool any = false;
@@ -198,7 +199,7 @@ class UnusedGradient final : public Check {
     }
   }
 
-  // A gradient made by a node that is needed, and read by none that is.
+  // A gradient that a necessary node made and no necessary node reads.
   bool is_for_nothing(const Context& context, AllocationId gradient) const {
     const Process& p = context.process;
     bool any = false;
@@ -211,13 +212,13 @@ class UnusedGradient final : public Check {
     return any;
   }
 
-  std::vector<uint32_t> entry_;                // by node that was useless in a backward: where to detach; else 0
-  std::vector<bool> is_needed_;                // by node: some backward had a use for it
-  std::vector<bool> is_led_to_;                // by node that was useless: one that was not leads to it
+  std::vector<uint32_t> entry_;                // 0, or for a node that was useless in a backward: place of the detach
+  std::vector<bool> is_needed_;                // by node: some backward needed it
+  std::vector<bool> is_led_to_;                // by useless node: a useful node leads to it
   std::vector<bool> has_backward_;             // by node
   std::vector<uint32_t> entry_of_evaluation_;  // by evaluation that was useless
-  std::vector<uint32_t> leads_into_;           // by evaluation that was not, of a node that leads to one that was
-  std::vector<uint8_t> leads_;                 // by node, in the backward that is looked at
+  std::vector<uint32_t> leads_into_;  // by useful evaluation whose node leads to a useless one: entry_ of that one
+  std::vector<uint8_t> leads_;        // by node, in the current backward
 };
 
 }  // namespace

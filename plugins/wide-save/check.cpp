@@ -1,4 +1,4 @@
-// Saves for which a bit an element, or a smaller integer, is enough.
+// Saves for which one bit for each element, or a smaller integer, is enough.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ class WideSave final : public Check {
         change.without.push_back(save);
         const Time begin = std::max(p.saves.time[save], kept.begin);
         change.extras.push_back({allocation, {begin, p.saves.released[save]}, form->bytes, true});
-        // A rewrite gives the backward a tensor like the one that was saved.
+        // A rewrite restores a tensor like the saved one for the backward.
         const EvaluationId evaluation = evaluations[p.saves.node[save].value];
         if (context.applied != nullptr && evaluation) {
           change.extras.push_back({allocation,

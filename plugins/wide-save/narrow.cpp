@@ -32,7 +32,7 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
   const Bytes as_bits{(count + 7) / 8};
   const bool is_predicted = context_.applied != nullptr;
   if (is_predicted && !is_dense(context_.text, s.layout[save])) return std::nullopt;
-  // To look at values on a GPU would be to wait for it: there the rewrite takes what needs no look.
+  // Reading values of a GPU would wait for the GPU. There the rewrite handles only forms that need no values.
   const bool is_blind = is_predicted && context_.is_on_cuda();
   using enum plugins::wide_save::Kind;
   switch (kind_of(type, field)) {
@@ -53,7 +53,8 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
     }
     case other_indices: {
       if (!is_predicted || is_blind || !longs_.has(dtype)) return std::nullopt;
-      // The values are not recorded. They point into one dimension: of what was sorted that is one of their own.
+      // The recording has no values. Indices point into one dimension of the input. After a sort, the indices have a
+      // dimension of the same size.
       const auto sizes = context_.text.sizes(s.layout[save]);
       const bool is_short = std::ranges::all_of(sizes, [](uint64_t size) { return size <= uint64_t{1} << 15; });
       return Form{kIndices, Bytes{count * (is_short ? 2 : 4)}, true};
@@ -61,7 +62,7 @@ std::optional<Narrow::Form> Narrow::of(SaveId save) const {
     case none:
       break;
   }
-  // Made in place they keep their result: a mask is enough, but the rewrite leaves those alone.
+  // In-place operators keep their result. A mask is enough, but the rewrite leaves these saves unchanged.
   if (!is_predicted && made_in_place_.has(type) && result_.has(field)) return Form{kMask, as_bits, false};
   return std::nullopt;
 }
@@ -72,7 +73,7 @@ bool Narrow::is_of_dropout(SaveId noise) const {
   return dropouts_.has(p.operators.name[called]) && context_.provenance.maker(p.saves.allocation[noise]) == called;
 }
 
-// Elements that an index may point to: of the last dimensions of what was pooled. 0: not known.
+// The number of elements that an index may point to: the last dimensions of the pooled tensor. 0: unknown.
 uint64_t Narrow::plane_of(SaveId indices, size_t dimensions) const {
   const Saves& s = context_.process.saves;
   const NodeId node = s.node[indices];

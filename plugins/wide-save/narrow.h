@@ -1,4 +1,4 @@
-// For which saves a bit an element, or a smaller integer, is enough.
+// Finds saves for which one bit for each element, or a smaller integer, is enough.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,10 @@ class Narrow {
   enum Kind : uint32_t { kMask = 0, kNoise = 1, kIndices = 2 };
   struct Form {
     Kind kind;
-    Bytes bytes;    // that are enough
-    bool is_exact;  // the content itself comes back from it
+    Bytes bytes;    // sufficient bytes
+    bool is_exact;  // restores the content exactly
   };
-  // None: it is not one of these. Where rewrites are predicted, only what the rewrite takes.
+  // None: the save has none of these forms. In a prediction, only forms that the rewrite supports.
   std::optional<Form> of(SaveId save) const;
 
  private:
@@ -29,7 +29,8 @@ class Narrow {
 
   const Context& context_;
   NameSet made_in_place_, result_, self_, dropouts_, floats_, bools_, longs_;
-  mutable std::unordered_map<uint64_t, plugins::wide_save::Kind> by_field_;  // type and field of a save; of one thread
+  mutable std::unordered_map<uint64_t, plugins::wide_save::Kind> by_field_;  // by type and field of a save; used by one
+                                                                             // thread
 };
 
 }  // namespace tapelens::check

@@ -1,4 +1,4 @@
-// Saves of which a bit an element, or a narrower integer, gives the same gradients.
+// Saves that give the same gradients with one bit for each element, or with a narrower integer.
 #include "profiler/rewrite/rewrite.h"
 
 #include <torch/csrc/autograd/generated/Functions.h>
@@ -25,7 +25,7 @@ const Node& as(const Save& save) {
   return static_cast<const Node&>(save.node);
 }
 
-// Open: the gradient passes between the bounds. `inside` must be neither of them.
+// An open interval: the gradient passes between the bounds. `inside` must be neither of them.
 Interval open(double low, double high) { return {low, high, false, low + (high - low) / 2, high, true}; }
 
 Interval clamped(std::optional<double> low, std::optional<double> high) {
@@ -43,8 +43,9 @@ std::optional<double> number(const std::optional<at::Scalar>& scalar) {
   return scalar ? std::optional(number(*scalar)) : std::nullopt;
 }
 
-// What the backward of each of kMasks asks of an element. What CUDA's kernels make of a NaN is read off their source
-// (aten/src/ATen/native/cuda/Activation*Kernel.cu); that of clamp is made of comparisons on every device.
+// The condition on an element that the backward of each of kMasks reads. The results of CUDA's kernels for NaN come
+// from their source (aten/src/ATen/native/cuda/Activation*Kernel.cu). The backward of clamp uses comparisons on every
+// device.
 struct Asked {
   std::string_view type;
   Interval (*interval)(const Save& save);
@@ -56,7 +57,7 @@ constexpr std::array kAsked = {
           [](const Save&) {
             return Interval{0, kInfinity, false, 1, -1};
           }},
-    // In place it is the result that is kept: positive where its input was, if the slope is not negative.
+    // An in-place operator keeps its result, which is positive where its input was, if the slope is not negative.
     Asked{"LeakyReluBackward1",
           [](const Save& s) {
             return number(as<generated::LeakyReluBackward1>(s).negative_slope) >= 0
@@ -109,7 +110,7 @@ class Masks final : public Rewrite {
   }
 };
 
-// What dropout multiplies with, 0 or one other number; masks of where and masked_fill.
+// The factors of dropout, which are 0 or one other number; masks of where and masked_fill.
 class TwoValues final : public Rewrite {
  public:
   RewriteInfo info() const override { return kRewrite; }
@@ -120,7 +121,9 @@ class TwoValues final : public Rewrite {
   }
   bool matches(const Save& save) const override {
     if (!save.tensor.is_non_overlapping_and_dense()) return false;
-    if (save.tensor.is_cuda() && save.tensor.scalar_type() != at::kBool) return false;  // to look would be to wait
+    if (save.tensor.is_cuda() && save.tensor.scalar_type() != at::kBool)
+      return false;  // reading the values would wait
+                     // for the GPU
     return save.type == "MulBackward0" ? save.outer_operator.find("dropout") != std::string_view::npos
                                        : save.tensor.scalar_type() == at::kBool;
   }
@@ -144,7 +147,7 @@ class Indices final : public Rewrite {
   }
 
  private:
-  // What an index of a pool is less than: the gradient of what was pooled has its sizes. 0: not known.
+  // The exclusive upper bound of a pool's indices, from the sizes of the pooled tensor's gradient. 0: unknown.
   static int64_t plane_of(const Save& save) {
     const auto pool = std::ranges::find(kPools, save.type, &Pool::type);
     if (pool == kPools.end()) return 0;

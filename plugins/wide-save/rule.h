@@ -1,5 +1,5 @@
-// Which saved fields hold, for all that the backward asks of them, one of two values an element, or small integers. The
-// check and the rewrite both go by it.
+// Saved fields that the backward reads as one of two values for each element, or as small integers. The check and the
+// rewrite both use these rules.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@ inline constexpr rewrites::RewriteInfo kRewrite{
 struct Field {
   std::string_view type, name;  // "ReluBackward0", "result"
 };
-// Of each element the backward asks whether it lies in an interval, and nothing else.
+// The backward only reads whether each element lies in an interval.
 inline constexpr std::array kMasks = {
     Field{"ReluBackward0", "result"},   Field{"LeakyReluBackward0", "self"}, Field{"LeakyReluBackward1", "result"},
     Field{"HardtanhBackward0", "self"}, Field{"ThresholdBackward0", "self"}, Field{"HardsigmoidBackward0", "self"},
     Field{"ClampBackward1", "self"},    Field{"ClampMinBackward0", "self"},  Field{"ClampMaxBackward0", "self"},
 };
 
-// Nodes whose `result1` are places in what they pooled: in its last dimensions, so many.
+// Nodes whose `result1` has positions in the last `dimensions` dimensions of the pooled tensor.
 struct Pool {
   std::string_view type;
   size_t dimensions;
@@ -37,11 +37,11 @@ inline constexpr std::array kPools = {
 
 enum class Kind : uint8_t {
   none,
-  mask,           // kMasks, where its elements are floating point
-  noise,          // 0 or one other number, where a dropout made it
-  bools,          // where its elements are bools
+  mask,           // kMasks, if the elements are floating point
+  noise,          // 0 or one other number, from a dropout
+  bools,          // elements are bools
   pool_indices,   // kPools
-  other_indices,  // of whatever was sorted, selected or gathered, where its elements are int64
+  other_indices,  // int64 indices from sorting, selecting or gathering
 };
 constexpr Kind kind_of(std::string_view type, std::string_view field) {
   if (std::ranges::any_of(kMasks, [&](const Field& of) { return of.type == type && of.name == field; })) {
