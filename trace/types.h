@@ -39,6 +39,7 @@ using ChecksumId = Id<struct ChecksumTag>;
 using ValueReadId = Id<struct ValueReadTag>;
 using ModuleCallId = Id<struct ModuleCallTag>;
 using DeviceBlockId = Id<struct DeviceBlockTag>;
+using ImportedFactsId = Id<struct ImportedFactsTag>;
 using FreeRequestId = Id<struct FreeRequestTag>;
 using SegmentEventId = Id<struct SegmentEventTag>;
 using OutsideEventId = Id<struct OutsideEventTag>;
