@@ -44,7 +44,7 @@ struct Holder {
   StringId field{};  // save, packed: the field; context: the attribute; program: the variable, if it was looked for
   StringId name{};   // parameter, buffer, gradient, optimizer state: its name; operator: its name
   AllocationId parameter{};  // gradient, optimizer state: the parameter it belongs to, if known
-  LayoutId layout{};         // save: the recorded views of the storage
+  LayoutId layout{};         // save: dtype, sizes and strides of the saved view
   uint32_t count = 1;        // saves of the same node type and field on this allocation
   Traffic traffic{};         // communication
 };
