@@ -159,7 +159,7 @@ void batch_array(ArrowArray& out, const Selection& selection, const std::shared_
 struct Stream {
   std::shared_ptr<tables::Opened> opened;
   Selection selection;
-  uint32_t process = 0;  // of the next rows
+  uint32_t process = 0;  // process of the next rows
   uint64_t row = 0;
   std::string error;
 

@@ -263,7 +263,7 @@ int tapelens_between(tapelens_recording* recording, uint32_t process, int64_t be
     const auto grouping = peak::parse_by(by != nullptr ? by : "field");
     if (!grouping) return usage("there is no grouping by '" + std::string(by) + "'");
     if (process >= recording->opened->processes()) return usage("there is no process " + std::to_string(process));
-    if (begin_ns < 0 || end_ns < begin_ns) return usage("what ends before it begins is no part of a recording");
+    if (begin_ns < 0 || end_ns < begin_ns) return usage("begin_ns must not be negative or after end_ns");
     const auto part = recording->opened->part(*tables::table_named("timeline"), process);
     const auto peaks = capi::peaks_between(*part, {trace::Time{begin_ns}, trace::Time{end_ns}}, *grouping, groups);
     *json = copied(peaks.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -11,7 +11,7 @@
 
 namespace tapelens::rewrites {
 
-inline constexpr int kPlanVersion = 1;  // of the JSON that `tapelens advise` writes
+inline constexpr int kPlanVersion = 1;  // version of the JSON that `tapelens advise` writes
 
 // An empty member matches everything.
 struct Site {

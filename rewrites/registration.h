@@ -1,6 +1,6 @@
 // How a folder of plugins/, or a shared library, registers its checks and rewrites: one extern "C" function that
 // returns a Registration. analyzer/check/check.h (TAPELENS_CHECKS) and profiler/rewrite/rewrite.h (TAPELENS_REWRITES)
-// define the interfaces, and what else must match.
+// define the interfaces and their other requirements.
 #pragma once
 
 #include <cstdint>

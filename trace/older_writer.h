@@ -42,7 +42,7 @@ class OlderWriter {
   const SpoolFacts& of_;
   ClockAnchor anchor_;
   std::vector<std::unique_ptr<Block>> blocks_;
-  uint32_t used_ = kBlockPayloadBytes;  // of the last block
+  uint32_t used_ = kBlockPayloadBytes;  // bytes in use of the last block
   uint32_t lane_ = 0, os_thread_ = 0, piece_ = 0;
 };
 

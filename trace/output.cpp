@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 constexpr int kMostLinks = 40;       // the kernel's limit
 constexpr size_t kMostOfName = 200;  // part of a file's name that its unfinished file's name keeps: names end at 255
                                      // bytes
-constexpr size_t kPiece = 1U << 20;  // of a copy
+constexpr size_t kPiece = 1U << 20;  // bytes that a copy reads at once
 constexpr auto kWaitForReader = 5000ms, kPollReader = 50ms;
 constexpr const char* kPart = ".XXXXXX.part";
 
@@ -60,7 +60,7 @@ std::string parent_of(const fs::path& path) { return path.has_parent_path() ? pa
 struct Target {
   enum class Kind : uint8_t { file, stream, descriptor };
   Kind kind = Kind::file;
-  std::string path;  // of a file: its last component is not a link
+  std::string path;  // file: its last component is not a link
   int descriptor = -1;
   bool exists = false;
   struct stat there {};
@@ -395,7 +395,7 @@ Status Output::put_in_place() {
     // The work may have taken hours: resolve the target again.
     const auto target = target_of(options_);
     if (!target) return target.error();
-    if (target->kind != Target::Kind::file) return refused(options_, "is no regular file any more");
+    if (target->kind != Target::Kind::file) return refused(options_, "is not a regular file any more");
     if (auto may = may_write(options_, *target); !may) return may;
     if (const int error = take_mode(file, options_, *target)) return failed(error);
     if (const int error = sync_to_disk(file)) return failed(error);

@@ -42,7 +42,7 @@ struct OutputOptions {
   bool needs_file = false;        // the writer seeks: a stream receives the bytes once all are written
   bool takes_streams = true;      // false: only a regular file is accepted
   bool needs_reader = false;      // a closed reader of a stream is an error: the bytes exist nowhere else
-  uint32_t mode = 0;              // of a new file; 0: the user's umask decides
+  uint32_t mode = 0;              // mode of a new file; 0: the user's umask decides
   bool sets_mode = false;         // also set the mode of a replaced file, which otherwise keeps its own
   std::string option = "-o";      // the option that sets another name, for errors
   std::string spare_folder = {};  // for bytes that go to a stream; empty: $TMPDIR, or /tmp

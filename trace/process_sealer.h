@@ -74,7 +74,7 @@ class ProcessSealer {
     ThreadId thread;
     std::vector<OperatorId> operators;
     std::vector<ModuleCallId> module_calls;
-    size_t inputs = 0;   // of the operator begun last
+    size_t inputs = 0;   // inputs so far of the last operator that began
     bool began = false;  // the last event was an operator's begin: its input views may follow
     std::vector<OpenEvaluation> evaluations;
     std::vector<OpenBackward> backwards;

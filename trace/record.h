@@ -67,7 +67,7 @@ enum class RecordKind : uint8_t {
   foreign = 34,            // a storage that no watched allocator made
   input_views = 35,        // the views that the last begun operator on this lane got as inputs
   rewrite = 36,            // a rewrite replaced a save's bytes, or skipped it and gives the reason
-  checksum = 37,           // of a loss, a gradient or a parameter: `tapelens verify` compares them
+  checksum = 37,           // a checksum of a loss, a gradient or a parameter: `tapelens verify` compares them
   device_allocation = 38,  // a block of a PyTorch allocator for a device other than the CPU
   free_request = 39,       // the program freed such a block while other streams still use it: its free follows
   segment = 40,            // such an allocator reserves memory of the device, or releases it
@@ -222,7 +222,7 @@ enum ModuleCallFlags : uint8_t { kModuleCallWithoutGradients = 1 };
 struct OperatorRecord {  // id: string, "aten::addmm"; flags: OperatorFlags
   RecordHeader header;   // uint64_t address[] of its inputs' storages follow, to the end of the record
   uint64_t ticks;
-  uint64_t sequence_nr;  // of the node that the operator may create; UINT64_MAX if none
+  uint64_t sequence_nr;  // sequence number of the node that the operator may create; UINT64_MAX if none
   uint32_t stack;        // 0: the stack of the enclosing operator, or of the node under evaluation
   uint32_t written;      // bit i: the operator writes input i; bit 31: any input from the 32nd on
 };
@@ -249,8 +249,8 @@ struct RewriteRecord {  // id: string, the rewrite: "unneeded-save"; flags: Rewr
   uint32_t field;   // string
   uint32_t index;   // place in a field that is a list, else 0
   uint32_t reason;  // string: why it was skipped; 0 if it was applied
-  uint32_t stack;   // of a rewritten operator; 0: the node's stack
-  uint64_t bytes;   // of the storage that this save no longer needs to hold
+  uint32_t stack;   // stack of a rewritten operator; 0: the node's stack
+  uint64_t bytes;   // size of the storage that this save no longer needs to hold
   uint64_t kept;    // bytes held instead: a mask; 0 if never read or recomputed
 };
 // The low bits are the level: 0 never read, 1 encoded, 2 recomputed, 3 equivalent, 4 shared forward.
@@ -272,7 +272,7 @@ enum class ChecksumOf : uint8_t {
   loss = 1,
   gradient = 2,
   parameter = 3,
-  gradient_left_out = 4,  // of a kind without a checksum; `value` is unused
+  gradient_left_out = 4,  // a tensor without a checksum; `value` is unused
   parameter_left_out = 5,
   returned_gradient = 6,  // by torch.autograd.grad, in the order of its inputs
 };
@@ -292,7 +292,7 @@ struct FreeRecord {  // also a free_request; flags: device id
   uint64_t address;
 };
 
-// The private pool of the allocator, numbered as in PyTorch: of a captured graph, or of a torch.cuda.MemPool. 0, 0:
+// The private pool of the allocator, numbered as in PyTorch. A captured graph or a torch.cuda.MemPool has one. 0, 0:
 // none.
 struct PoolNumbers {
   uint32_t graph, user;
@@ -303,7 +303,7 @@ struct DeviceAllocationRecord {  // id: stack, 0 as for an operator; flags: devi
   uint64_t ticks;
   uint64_t address;
   uint64_t bytes;    // requested
-  uint64_t rounded;  // of the block; equal to `bytes` if the allocator does not report it
+  uint64_t rounded;  // size of the block; equal to `bytes` if the allocator does not report it
   uint64_t stream;   // a handle
   PoolNumbers pool;
   uint32_t flags;  // DeviceAllocationFlags
@@ -330,7 +330,7 @@ enum class SegmentChange : uint8_t { allocated = 0, freed = 1, mapped = 2, unmap
 struct OutOfMemoryRecord {  // id: stack, 0 as for an operator; flags: device id
   RecordHeader header;
   uint64_t ticks;
-  uint64_t bytes;      // of the request that failed
+  uint64_t bytes;      // size of the request that failed
   uint64_t allocated;  // by the allocator's own count
   uint64_t reserved;   // likewise
   uint64_t free;       // on the device, as its driver reports; UINT64_MAX: not known
@@ -407,7 +407,7 @@ enum NodeFlags : uint8_t {
   kNodeHasUnseenEdges = 4,  // set by the sealer: an edge leads to a node that was not recorded, and reads 0
 };
 struct NodeEdge {
-  uint64_t address;  // of the next node, 0 if that input needs no gradient
+  uint64_t address;  // address of the next node, 0 if that input needs no gradient
   uint64_t input_nr;
 };
 
@@ -424,7 +424,7 @@ struct SaveRecord {  // id: string, the field: "input"; flags: SaveFlags
 // Longer than other saves: the function was compiled by torch.compile, and its graph is known.
 struct PlacedSaveRecord {
   SaveRecord save;
-  uint32_t stack;  // of the line that computed the saved tensor; 0: not known
+  uint32_t stack;  // stack of the line that computed the saved tensor; 0: not known
   uint32_t reserved;
 };
 enum SaveFlags : uint8_t {

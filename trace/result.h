@@ -1,4 +1,4 @@
-// The value of a call that can fail, or one sentence for the user: "file: offset: what: what to do".
+// The value of a call that can fail, or one sentence for the user. Its form: "file: offset: problem: remedy".
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ namespace tapelens::trace {
 struct RingState {
   uint64_t steps = 0;               // that have ended, including the older ones
   uint64_t steps_left_out = 0;      // of `steps`
-  uint64_t blocks = 0;              // of the spool, with content
+  uint64_t blocks = 0;              // blocks of the spool that have content
   uint64_t older_bytes = 0;         // size of the file beside it
   std::optional<uint64_t> reached;  // number of ended steps when `KeepSteps::when` was first exceeded
 };

@@ -6,7 +6,7 @@
 // tables: operators 5 and 6, allocations 4, nodes 3 and 7, node_edges 1, backwards 2.
 //
 // Rows count from 1, so that an id is a row and 0 means none. All processes share the tables below
-// kFirstTableOfProcess; each process has its own copy of the other tables. Ends (of an operator, an allocation, ...)
+// kFirstTableOfProcess; each process has its own copy of the other tables. Ends of operators, allocations, ...
 // have their own tables, in time order, because they are known later: this lets a sealer stream. Rows are in time order
 // unless noted. A time column with delta encoding never decreases. column is a delta never falls.
 #pragma once
@@ -371,7 +371,7 @@ struct Nodes {
   Of<Delta<2, "operator", OperatorId>> op;
   Of<Plain<4, "flags", uint8_t>> flags;               // NodeFlags
   Of<Plain<5, "edge_count", uint16_t>> edge_count;    // rows in node_edges
-  Of<Plain<6, "parameter", AllocationId>> parameter;  // of an AccumulateGrad
+  Of<Plain<6, "parameter", AllocationId>> parameter;  // set for an AccumulateGrad
   Of<Plain<8, "attributes", StringId>> attributes;    // "training=False"; 0: the probe did not record them
 };
 
@@ -406,7 +406,7 @@ struct Saves {
   Of<Plain<5, "storage_offset", uint64_t>> offset;  // elements
   Of<Plain<6, "layout", LayoutId>> layout;
   Of<Plain<7, "flags", uint8_t>> flags;  // SaveFlags
-  Of<Plain<8, "stack", StackId>> stack;  // of the line that computed it; 0: the stack of its allocation
+  Of<Plain<8, "stack", StackId>> stack;  // stack of the line that computed it; 0: the stack of its allocation
 };
 
 // Storages that are kept for backward by something other than a save.
@@ -434,8 +434,9 @@ struct Variables {
   Of<Plain<2, "name", StringId>> name;  // with its location: "history[3] in train.py:61"
 };
 
-// Of an imported allocation: what the frames of its stack say, in C++ too, which the stack itself no longer has; what
-// it is, and how that is known. Only of those of which something is known.
+// Facts about an imported allocation: the operators, the node and the phase that its stack showed, its role, and the
+// evidence for the role. They also come from C++ frames, which the recorded stack does not have. Allocations without
+// known facts have no row.
 template <template <class> class Of>
 struct ImportedFacts {
   static constexpr Table kTable = Table::imported_facts;
@@ -443,11 +444,11 @@ struct ImportedFacts {
   using Id = ImportedFactsId;
   Of<Delta<0, "allocation", AllocationId>> allocation;
   Of<Plain<1, "operator", StringId>> op;    // innermost
-  Of<Plain<2, "called", StringId>> called;  // outermost of those between the allocation and the first frame of Python
+  Of<Plain<2, "called", StringId>> called;  // outermost operator between the allocation and the first Python frame
   Of<Plain<3, "node", StringId>> node;      // type of the node under evaluation
   Of<Plain<4, "phase", ImportedPhase>> phase;
   Of<Plain<5, "role", ImportedRole>> role;
-  Of<Plain<6, "evidence", StringId>> evidence;  // of the role
+  Of<Plain<6, "evidence", StringId>> evidence;  // the evidence for the role
 };
 
 template <template <class> class Of>
@@ -511,7 +512,7 @@ struct Roles {
   Of<Plain<1, "allocation", AllocationId>> allocation;
   Of<Plain<2, "role", Role>> kind;
   Of<Plain<3, "name", StringId>> name;
-  Of<Plain<4, "parameter", AllocationId>> parameter;  // of a gradient or an optimizer state
+  Of<Plain<4, "parameter", AllocationId>> parameter;  // set for a gradient or an optimizer state
 };
 
 // Applied rewrites, and skipped rewrites with the reason.
@@ -566,7 +567,7 @@ struct ValueReads {
   static constexpr const char* kName = "value_reads";
   using Id = ValueReadId;
   Of<Delta<0, "time", Time>> time;
-  Of<Plain<1, "name", StringId>> name;                  // of the operator by which the program read them
+  Of<Plain<1, "name", StringId>> name;                  // name of the operator that the program used to read them
   Of<Delta<2, "operator", OperatorId>> op;              // the innermost open operator
   Of<Delta<3, "evaluation", EvaluationId>> evaluation;  // the enclosing evaluation
   Of<Plain<4, "stack", StackId>> stack;                 // 0: the stack of its operator

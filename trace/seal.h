@@ -15,7 +15,7 @@ namespace tapelens::trace {
 struct SealOptions {
   std::string directory;                          // contains *.spool, one per process
   std::string output;                             // written beside it under a random name, then renamed
-  std::string name = {};                          // of the final file: see SealedWriter::open()
+  std::string name = {};                          // name of the final file: see SealedWriter::open()
   std::string command;                            // shell-quoted; empty: from the spools
   uint32_t mode = 0600;                           // permissions of the file
   int64_t duration_ns = 0;                        // 0: the last event

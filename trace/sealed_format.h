@@ -20,7 +20,7 @@ struct SealedHeader {
   uint32_t version;
   uint32_t needs_reader;
   uint64_t reserved;  // 0
-  uint64_t checksum;  // of the bytes before it
+  uint64_t checksum;  // checksum of the bytes before it
 };
 static_assert(sizeof(SealedHeader) == 32);
 
@@ -45,7 +45,7 @@ struct ChunkEntry {
   uint64_t offset;  // in the file; chunks are in the order of their entries
   uint32_t stored_bytes;
   uint32_t reserved2;
-  uint64_t checksum;  // of the stored bytes
+  uint64_t checksum;  // checksum of the stored bytes
 };
 static_assert(sizeof(ChunkEntry) == 48);
 
@@ -85,7 +85,7 @@ struct SealedFooter {
   uint64_t directory_bytes;
   uint64_t directory_checksum;
   uint64_t file_bytes;
-  uint64_t checksum;  // of the bytes before it in the footer
+  uint64_t checksum;  // checksum of the bytes before it in the footer
   uint64_t magic;     // kSealedEndMagic
 };
 static_assert(sizeof(SealedFooter) == 48);

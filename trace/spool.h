@@ -27,12 +27,12 @@ enum class SpoolState : uint32_t {
 
 struct SpoolHeader {
   uint64_t magic;
-  uint16_t minor, major;  // of the format: record.h
+  uint16_t minor, major;  // version of the format: record.h
   uint32_t block_bytes;
   uint32_t pid;
   uint32_t parent_pid;
   uint64_t wall_ns;                // since 1970, when the process began to record
-  uint64_t epoch_ns;               // CLOCK_MONOTONIC when the recording (of all processes) began
+  uint64_t epoch_ns;               // CLOCK_MONOTONIC when the recording of all processes began
   uint64_t start_ticks, start_ns;  // the clock's first anchor; ns are CLOCK_MONOTONIC
   std::atomic<uint64_t> claimed_blocks;
   std::atomic<uint32_t> state;            // SpoolState
@@ -40,7 +40,7 @@ struct SpoolHeader {
   std::atomic<uint64_t> lost[32];         // counts by Loss
   std::atomic<uint64_t> lost_since_ticks[32];
   uint64_t end_ticks, end_ns;  // the clock's last anchor, when `state` stopped being recording; 0 before
-  uint32_t exit_code;          // of a finished process, plus 1; 0: not known
+  uint32_t exit_code;          // exit code of a finished process, plus 1; 0: not known
   uint32_t reserved;
   // Blocks whose disk space was released (ring.h). Written by `tapelens record`. It limits only the size of the file
   // that the writer grows.

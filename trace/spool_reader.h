@@ -93,7 +93,7 @@ class SpoolReader {
   const std::map<uint32_t, Reached>& reached() const { return reached_; }  // by lane
   // Blocks of the spool that were begun and contain data, and the skipped ones among them, by position.
   uint64_t blocks_on_disk() const { return on_disk_; }
-  uint64_t claimed_blocks() const { return claimed_; }  // of the file: these, and the released or unused ones
+  uint64_t claimed_blocks() const { return claimed_; }  // blocks of the file: these, and the released or unused ones
   const std::vector<uint64_t>& left_out() const { return left_out_; }
   // The block of the spool that contains a record; none for a record of the older steps.
   std::optional<uint64_t> place_of(const void* record) const;
@@ -144,7 +144,7 @@ class SpoolReader {
 struct SpoolReader::Cursor {
   const std::byte* at = nullptr;
   const std::byte* end = nullptr;
-  uint64_t ticks = 0;  // of the event; never decreases
+  uint64_t ticks = 0;  // time of the event; never decreases
   const Block* block = nullptr;
   const Block* last_block = nullptr;
   size_t lane = 0;

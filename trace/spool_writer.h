@@ -17,7 +17,7 @@
 namespace tapelens::trace {
 
 struct SpoolLimits {
-  uint64_t max_bytes = uint64_t{8} << 30;  // of the spool on disk
+  uint64_t max_bytes = uint64_t{8} << 30;  // limit for the spool on disk
   // Blocks are released during the write (ring.h): the file may be far longer than its size on disk.
   bool is_ring = false;
   uint64_t epoch_ns = 0;  // CLOCK_MONOTONIC; 0: now
@@ -114,8 +114,8 @@ class SpoolWriter {
 
   SpoolFile file_;
   std::atomic<bool> can_grow_{false};  // until it is finished
-  uint64_t max_blocks_ = 0;            // of the file
-  uint64_t most_on_disk_ = 0;          // blocks
+  uint64_t max_blocks_ = 0;            // limit of the file's length, in blocks
+  uint64_t most_on_disk_ = 0;          // limit of the blocks on disk
   SpoolHeader* header_ = nullptr;
   Chunk* chunks_ = nullptr;
   SpoolLock growth_;                       // held while the file grows; ready blocks are claimed without it

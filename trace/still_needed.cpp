@@ -326,7 +326,7 @@ void StillNeeded::variable(const VariableRecord& record) {
   if (const Ref of = allocation_at(record.storage)) of->own.push_back(item());
 }
 
-// Only the last evaluation of a live node is needed: it shows whether the node was used, and what the evaluation
+// Only the last evaluation of a live node is needed. It shows whether the node was used, and which saves the evaluation
 // released.
 void StillNeeded::evaluation_end(Lane& lane) {
   if (lane.evaluations.empty()) return lose(Loss::unmatched_event);

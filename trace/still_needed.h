@@ -58,17 +58,17 @@ class StillNeeded {
     Event begin, end;         // null begin: it has no record; null end: it has not ended
     std::vector<Ref> within;  // the items that contain it, or that it refers to
     std::vector<Ref> own;     // the items that are needed while it is alive
-    uint64_t bytes = 0;       // of an allocation
+    uint64_t bytes = 0;       // size of an allocation
     bool is_foreign = false;
     bool is_cut = false;  // it was open where records are missing
-    uint32_t number = 0;  // of the call of events() that visited it
+    uint32_t number = 0;  // number of the call of events() that visited it
   };
   struct Lane {
     std::vector<Ref> operators, module_calls, evaluations, backwards, optimizers, ranges;
   };
   using Place = std::pair<uint8_t, uint64_t>;  // device, address
 
-  Ref item() const;  // of the current event
+  Ref item() const;  // a new item for the current event
   Ref item_here(const Lane& lane) const;
   void end(std::vector<Ref>& open);
   template <class Record>
@@ -96,7 +96,7 @@ class StillNeeded {
   std::map<uint32_t, Lane> lanes_;
   std::unordered_map<uint64_t, Ref> live_, nodes_;  // by address
   std::map<Place, Event> segments_;
-  std::map<Place, std::vector<Event>> outside_;  // of one change, without the opposite change
+  std::map<Place, std::vector<Event>> outside_;  // changes without the opposite change
   std::vector<Event> ended_outside_;
   std::map<uint8_t, Event> usage_;  // the last usage of each device
   std::map<uint8_t, uint64_t> bytes_;

@@ -102,7 +102,7 @@ enum class Loss : uint8_t {
   file_size_limit = 14,   // events past the program's own limit of file sizes (ulimit -f)
   unknown_record = 15,    // records of a kind unknown to the sealer
   dropped_activity = 24,  // records of external memory that CUPTI dropped for lack of room
-  dropped_history = 30,   // of an imported snapshot: allocations whose entry the bounded history dropped
+  dropped_history = 30,   // allocations whose entry the history of an imported snapshot dropped
   unknown_action = 31,    // entries of such a history with an action unknown to the importer
 };
 

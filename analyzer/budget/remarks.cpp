@@ -46,7 +46,7 @@ std::string stop_text(const Sweep& sweep) {
              "), which has precedence over the one that it was run with: take that out to try others.";
     case Stop::cannot_be_set:
       return "The budget cannot be set in this run: " +
-             (last.why_not_set.empty() ? "torch.compile may have asked for it before" : last.why_not_set) + ".";
+             (last.why_not_set.empty() ? "torch.compile may have read it before" : last.why_not_set) + ".";
     case Stop::first_failed:
       return "Nothing is known: the run with " + budget_name(sweep.points.back().budget) +
              ", which the others are compared with, " +
@@ -175,11 +175,11 @@ std::vector<std::string> remarks(const Sweep& sweep) {
   if (is_partly_set) all.emplace_back("For some graphs the program sets a budget itself, which has precedence.");
   if (std::ranges::any_of(sweep.points, [](const Point& p) { return is_measured(p) && p.reading.in_effect.empty(); })) {
     all.emplace_back(
-        "The partitioner that asks for the budget was not seen: the program has another one, or a cache of compiled "
-        "graphs of its own.");
+        "The partitioner did not read the budget: the program uses another partitioner, or its own cache of compiled "
+        "graphs.");
   }
   if (before.is_simulated) {
-    all.emplace_back("Steps of a simulated GPU have no time: what recomputing costs, only a real one says.");
+    all.emplace_back("Steps of a simulated GPU have no time: measure the cost of recomputation on a real one.");
   } else if (before.steps < 3) {
     all.emplace_back(before.steps < 2 ? "No step ended behind the first, which compiles: steps have no time."
                                       : "The time of a step is that of one alone: --steps gives more.");

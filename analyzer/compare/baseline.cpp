@@ -198,10 +198,10 @@ Snapshot snapshot_of(const Json& from) {
   }
   for (const Json& one : from.at("rows")) {
     const auto process = number(one.at("process"), 1 << 20);
-    if (process >= out.processes.size()) refuse("a process that is not there", one);
+    if (process >= out.processes.size()) refuse("an unknown process", one);
     auto& devices = out.processes[process].devices;
     const auto device = std::ranges::find(devices, text(one.at("device")), &DeviceFigures::device);
-    if (device == devices.end()) refuse("a device that is not there", one);
+    if (device == devices.end()) refuse("an unknown device", one);
     device->rows.push_back(row_of(one));
   }
   for (ProcessFigures& process : out.processes) {

@@ -64,14 +64,14 @@ trace::Result<Budget> parse_budget(std::string_view text, const ParseBytes& pars
   if (const size_t device = what.rfind('@'); device != std::string_view::npos) {
     out.device = what.substr(device + 1);
     what = what.substr(0, device);
-    if (out.device.empty()) return wrong(text, "there is no device behind its @, as in peak@cuda:0<=6GiB");
+    if (out.device.empty()) return wrong(text, "it has no device behind its @, as in peak@cuda:0<=6GiB");
   }
   if (what.ends_with(']')) {
     const size_t open = what.find('[');
     if (open == std::string_view::npos) return wrong(text, "its ] has no [");
     out.module = what.substr(open + 1, what.size() - open - 2);
     what = what.substr(0, open);
-    if (out.module.empty()) return wrong(text, "there is no module in its [], as in peak[GPT.blocks.*]<=2GiB");
+    if (out.module.empty()) return wrong(text, "it has no module in its [], as in peak[GPT.blocks.*]<=2GiB");
   }
   const auto metric = std::ranges::find(kMetrics, what, metric_name);
   if (metric == std::end(kMetrics)) {
@@ -79,7 +79,7 @@ trace::Result<Budget> parse_budget(std::string_view text, const ParseBytes& pars
   }
   out.metric = *metric;
   if (!out.module.empty() && out.metric != Metric::peak) {
-    return wrong(text, "what a module has is known of the peak alone");
+    return wrong(text, "the share of a module is known of the peak alone");
   }
   if (is_bytes(out.metric)) {
     const auto bytes = parse_bytes(most);

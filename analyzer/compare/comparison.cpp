@@ -118,7 +118,7 @@ ComparedDevice compared_device(std::string name, const DeviceFigures& a, const D
     out.peak_b = most(b);
     remarks.push_back(out.name + ": " + of.a.label + " has " + report::plural(a.steps.size(), "step", "steps") + ", " +
                       of.b.label + " " + std::to_string(b.steps.size()) + ": the peaks of the first " +
-                      std::to_string(common) + " are compared; what is alive is that of each one's own peak");
+                      std::to_string(common) + " are compared; the live allocations are those at the peak of each run");
   }
   for (const Pair& pair : matched(a.rows, b.rows)) {
     ComparedRow row;
@@ -179,8 +179,7 @@ void note_differences(Comparison& c) {
     c.remarks.push_back(std::string(what) + ": " + c.a.label + " has " + (a.empty() ? "none" : a) + ", " + c.b.label +
                         " " + (b.empty() ? "none" : b) + consequence);
   };
-  differ("PyTorch", c.a.torch_version, c.b.torch_version,
-         ": operators and what they allocate may differ by that alone");
+  differ("PyTorch", c.a.torch_version, c.b.torch_version, ": this alone may change operators and their allocations");
   differ("simulated GPU", c.a.simulated_gpu, c.b.simulated_gpu,
          ": kernels are chosen by the GPU, and their workspaces with them");
   differ("recorded steps", c.a.steps, c.b.steps, ": before the first of them nothing has a holder");

@@ -33,7 +33,7 @@ void blame(Item& item, const Comparison* comparison, const ComparedDevice* compa
     return row.source.line != 0 && (module.empty() || is_within(row.module, module));
   });
   if (most == device.rows.end()) return;
-  item.cause = {most->source, most->statement, "allocates the most of what is alive at the peak"};
+  item.cause = {most->source, most->statement, "allocates the most bytes that are alive at the peak"};
   item.module = most->module;
   item.field = holder_text(*most);
 }

@@ -78,7 +78,7 @@ std::string overview(const Fit& fit) {
     if (fits != nullptr && fits->size == 0) answer = "it fits";
     if (fits != nullptr && is_open) answer += " or more";
     if (fits != nullptr && fits->size != 0 && !is_open && too_large(series) == nullptr) {
-      answer += ", and more were not asked for";
+      answer += "; larger sizes were not requested";
     }
     text += "  " + pad_right(label(series.setting), width) + "  " + answer + "\n";
   }

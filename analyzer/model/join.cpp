@@ -45,8 +45,8 @@ std::vector<uint32_t> join_rewrites(Process& p) {
   return rewrite_of;
 }
 
-// The next release and the death of each node, in a walk from the last event to the first. A release is a record of its
-// own or the end of an evaluation that releases. Both tables are in the order of time.
+// Finds the next release and the death of each node, in a walk from the last event to the first. A release is either a
+// separate record or the end of an evaluation that releases. Both tables are in the order of time.
 //
 // Evaluations nest (a reentrant backward), so their ends are not in the order of their begins. The walk notes an end
 // when it passes the begin, which is early by the evaluation's duration. This is safe: evaluations of one node do not
@@ -111,8 +111,8 @@ void join_releases(Process& p) {
   }
 }
 
-// A compiled function computes many lines of the program at once. The compiler computes a save for one of these lines,
-// so its allocation gets the stack of that line.
+// A compiled function computes many lines of the program at once. The compiler knows the line that a save belongs to.
+// The allocation of the save gets the stack of that line.
 void join_stacks(Process& p) {
   for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
     const SaveId save{row};

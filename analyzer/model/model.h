@@ -76,7 +76,7 @@ struct DeviceBlocks : LoadedTable<trace::table::DeviceBlocks> {
   DeviceBlockId of(AllocationId allocation) const;  // none: the allocator has no blocks
 };
 
-// Of an imported process, in the order of allocations.
+// Rows of an imported process, in the order of allocations.
 struct ImportedFacts : LoadedTable<trace::table::ImportedFacts> {
   ImportedFactsId of(AllocationId allocation) const;  // none: nothing is known
 };
@@ -120,7 +120,7 @@ using Roles = LoadedTable<trace::table::Roles>;
 
 // The effect of a rewrite on a save or, without a node, on an operator; or the reason why the rewrite was not applied.
 struct Rewrites : LoadedTable<trace::table::Rewrites> {
-  IdColumn<RewriteId, SaveId> save;   // the save that an applied rewrite ended; none if it was not recorded
+  IdColumn<RewriteId, SaveId> save;   // an applied rewrite ended this save; none if the save was not recorded
   WideColumn<RewriteId, Time> until;  // when that save would have been released otherwise
 
   bool applied(RewriteId row) const;
@@ -219,8 +219,8 @@ struct Process {
   std::vector<OptimizerStep> program_steps;  // without an optimizer: the ends of steps that the program marked itself
   std::vector<Range> ranges;
   std::vector<Information> information;
-  Time started;            // when the program started the recording of what it profiles (start()); 0: it never did
-  bool is_marked = false;  // only memory was to be recorded before start()
+  Time started;            // when the program called tapelens.start(); 0: never
+  bool is_marked = false;  // record only memory before start()
   OlderSteps older;
   bool is_imported = false;  // imported (tapelens import) from a format without operators, nodes, saves and modules
   std::vector<Lost> lost;

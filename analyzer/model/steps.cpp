@@ -210,7 +210,7 @@ Phases::Phases(const Process& process, const std::vector<Step>& steps)
   std::vector<Interval> optimizers;
   for (const OptimizerStep& step : process.optimizer_steps) optimizers.push_back(step.when);
   for (const Interval& optimizer : merged(std::move(optimizers))) {
-    // A closure runs a forward and a backward inside the optimizer's step; they are phases of their own.
+    // A closure runs a forward and a backward inside the optimizer's step; they are separate phases.
     Time begin = optimizer.begin;
     const auto add = [&](Time end) {
       if (begin < end) optimizers_.push_back({begin, end});

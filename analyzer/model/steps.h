@@ -21,7 +21,7 @@ struct Step {
 // Never empty.
 std::vector<Step> find_steps(const Process& process);
 
-// The step at a time; times after the last end that have no step of their own belong to the last step.
+// The step at a time. Times after the end of all steps belong to the last step.
 const Step& step_at(const std::vector<Step>& steps, Time time);
 // The number of that step. For a time within steps that were left out: the number of the last of them.
 uint32_t step_index_at(const std::vector<Step>& steps, Time time);

@@ -67,7 +67,7 @@ FrameId own_frame(const Text& text, StackId stack);
 
 // Whether a frame's file belongs to PyTorch or to the language, so the user did not write it.
 bool is_library_frame(std::string_view file, std::string_view function);
-bool is_installed_frame(std::string_view file);  // of a package
+bool is_installed_frame(std::string_view file);  // a file of an installed package
 bool is_python_frame(std::string_view file);
 
 }  // namespace tapelens::model

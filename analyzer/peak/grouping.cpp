@@ -14,8 +14,8 @@ namespace tapelens::peak {
 
 namespace {
 
-// Categories from the bottom of the stack up: what stays the same through a step first, so that what moves lies on
-// level ground.
+// Categories from the bottom of the stack up. Categories that stay constant through a step are at the bottom, so that
+// the changing ones have a level base.
 constexpr std::array<HolderKind, kHolderKinds> kStack = {HolderKind::parameter,
                                                          HolderKind::buffer,
                                                          HolderKind::optimizer_state,
@@ -31,7 +31,7 @@ constexpr std::array<HolderKind, kHolderKinds> kStack = {HolderKind::parameter,
                                                          HolderKind::program,
                                                          HolderKind::unknown};
 
-// What held an allocation, all its life taken together.
+// The holders of each allocation over its whole lifetime.
 class Longest {
  public:
   Longest(const Process& process, const Text& text)
@@ -80,7 +80,7 @@ class Longest {
     if (const Traffic traffic = communication_.of(id); traffic != Traffic::none)
       return {.kind = HolderKind::communication, .traffic = traffic};
     const Time freed = p_.freed(id);
-    // An operator's own if it is gone when the outermost operator around it ends.
+    // A temporary of an operator: it is freed before the outermost enclosing operator ends.
     OperatorId outermost;
     for (OperatorId op = p_.allocations.op[id]; op; op = p_.operators.parent[op]) {
       if (!is_engine_operator(text_, p_.operators.name[op])) outermost = op;
@@ -96,17 +96,17 @@ class Longest {
   const Process& p_;
   const Text& text_;
   Communication communication_;
-  std::vector<uint32_t> role_, save_, held_;  // the first, by allocation
+  std::vector<uint32_t> role_, save_, held_;  // the first row of each, by allocation
 };
 
-// Bytes times nanoseconds: what a group takes of the whole picture.
+// Bytes times nanoseconds: the area of an allocation in the picture.
 double area(const Process& p, AllocationId id) {
   const Time end = std::min(p.freed(id), p.duration);
   return static_cast<double>(p.allocations.bytes[id].value) *
          static_cast<double>(std::max<int64_t>(0, end.ns - p.allocations.time[id].ns));
 }
 
-// Numbers of groups by name, and what each has.
+// Numbers of groups by name, and the totals of each group.
 struct Tally {
   std::vector<uint64_t> keys;
   std::unordered_map<uint64_t, uint32_t> number;
@@ -123,7 +123,7 @@ struct Tally {
   }
 };
 
-// The groups that get a colour: those with most at the peak, then those with most of the picture.
+// The groups that get a colour: those with the most bytes at the peak, then those with the largest area.
 std::vector<uint8_t> ranked(const Tally& tally, const std::map<uint64_t, std::string>& names,
                             std::vector<std::string>& shown) {
   struct Named {
@@ -151,7 +151,7 @@ std::vector<uint8_t> ranked(const Tally& tally, const std::map<uint64_t, std::st
   return out;
 }
 
-// Of the whole process: a group without an allocation has no colour to explain.
+// Removes groups without an allocation in the whole process, because the legend need not explain their colours.
 void leave_out_empty(Grouping& grouping) {
   std::array<bool, Grouping::kGroups> has{};
   for (size_t row = 1; row < grouping.of.size(); ++row) has[grouping.of[row]] = true;

@@ -71,7 +71,7 @@ std::string_view name_of(const Text& text, const Holder& holder) {
 
 Holder held_by(const Process& process, HeldId row) {
   const model::Held& held = process.held;
-  HolderKind kind = HolderKind::program;  // one that we do not know
+  HolderKind kind = HolderKind::program;  // for unknown values
   if (held.by[row] == trace::HeldBy::packed) kind = HolderKind::packed;
   if (held.by[row] == trace::HeldBy::context) kind = HolderKind::context;
   if (held.by[row] == trace::HeldBy::checkpointing) kind = HolderKind::checkpointing;
@@ -99,7 +99,7 @@ Holder imported_holder(const Process& process, AllocationId allocation) {
 
 namespace {
 
-// Holders while they are found, table by table; brought into the order of members at the end.
+// A holder as the Finder finds it, table by table. put_in_order() sorts them by member.
 struct Found {
   uint32_t member;
   Holder holder;
@@ -107,7 +107,7 @@ struct Found {
 
 class Finder {
  public:
-  // `gone`: saves that hold nothing, sorted.
+  // `gone`: saves that hold no memory, sorted.
   Finder(const Process& process, const Text& text, PeakSet& set, std::span<const SaveId> gone)
       : p_(process),
         text_(text),
@@ -138,7 +138,7 @@ class Finder {
     if (member != kNone) found_.push_back({member, holder});
   }
 
-  // What the program gave back has no other holder.
+  // The allocator is the only holder of an allocation that the program has freed.
   void find_waiting() {
     const FreeRequests& f = p_.free_requests;
     for (uint32_t row = 1; row <= f.rows() && f.time.raw[row] <= static_cast<uint64_t>(set_.when.time.ns); ++row) {
@@ -174,7 +174,7 @@ class Finder {
       const AllocationId allocation = r.allocation[role];
       if (!allocation || slot_[allocation.value] == kNone) continue;
       const HolderKind kind = kind_of(r.kind[role]);
-      if (kind == HolderKind::program) continue;  // no role that we know
+      if (kind == HolderKind::program) continue;  // unknown role
       Holder holder{kind, {}, {}, r.name[role], r.parameter[role]};
       if (kind == HolderKind::gradient) {
         const auto named = parameter_names.find(holder.parameter.value);
@@ -182,7 +182,7 @@ class Finder {
       }
       add(allocation, holder);
     }
-    // A C++ program names nothing, but its parameters are what gradients are accumulated for; so are the buffers in
+    // A C++ program does not name its parameters. Nodes that accumulate gradients show them, and also the buffers in
     // which a stage of a pipeline receives activations.
     for (uint32_t row = 1; row <= p_.nodes.rows(); ++row) {
       const uint32_t parameter = p_.nodes.parameter.raw[row];
@@ -195,7 +195,8 @@ class Finder {
     }
   }
 
-  // Before communication, which its frames show as well: these are of what a module, a backward or an optimizer made.
+  // Must run before find_communication(), which would also find these allocations by their frames. A module, a backward
+  // or an optimizer made them.
   void find_imported() {
     for (uint32_t i = 0; p_.is_imported && i < set_.members.size(); ++i) {
       const AllocationId allocation = set_.members[i].allocation;
@@ -216,7 +217,7 @@ class Finder {
     }
   }
 
-  // Also of what an operator holds as well: it is about to send it, or has just received it.
+  // Includes allocations that an operator holds too: it is about to send them, or has just received them.
   void find_communication() {
     std::vector<uint8_t> held(set_.members.size(), 0);
     for (const Found& f : found_) held[f.member] |= f.holder.kind != HolderKind::op ? 1 : 0;
@@ -260,8 +261,8 @@ class Finder {
     if (open.empty()) return;
     const uint32_t first = open.front().value;
     for (const Member& member : set_.members) {
-      // The outermost one: an operator within may hand it on to the one around it. Operators around an operator are
-      // before it, so the walk can stop below the first open one.
+      // Use the outermost operator, because an inner operator may return the allocation to the outer one. Outer
+      // operators have smaller numbers, so the walk can stop below the first open one.
       OperatorId outermost;
       for (OperatorId at = p_.allocations.op[member.allocation]; at.value >= first; at = o.parent[at]) {
         if (std::ranges::binary_search(open, at)) outermost = at;
@@ -270,7 +271,7 @@ class Finder {
     }
   }
 
-  // By member; none where there was no look, or no variable was found.
+  // Variables by member. An entry is empty if no search took place, or if the search found no variable.
   std::vector<StringId> variables() const {
     std::vector<StringId> names(set_.members.size());
     const Variables& v = p_.variables;
@@ -308,7 +309,7 @@ class Finder {
                                [&](const Interval& b) { return b.contains(made) && b.contains(set_.when.time); });
   }
 
-  // By member, then kind, then as found (by time); the same thing said twice is one holder, with a count.
+  // Sorts by member, then kind, then time. Equal holders become one holder with a count.
   void put_in_order() {
     std::ranges::stable_sort(found_, [](const Found& a, const Found& b) {
       return a.member != b.member ? a.member < b.member : a.holder.kind < b.holder.kind;
@@ -345,7 +346,7 @@ bool is_on(const Process& process, AllocationId id, DeviceId device) {
   return process.allocations.device[id] == device && process.allocations.origin[id] == Origin::allocator;
 }
 
-// From the members alone: their order, their sum, who holds them.
+// Computes the rest of the set from its members: their order, their sum and their holders.
 PeakSet complete(const Process& process, const Text& text, PeakSet set, std::span<const SaveId> gone) {
   for (const Member& member : set.members) set.bytes += member.bytes;
   std::ranges::stable_sort(set.members, [](const Member& x, const Member& y) { return x.bytes > y.bytes; });

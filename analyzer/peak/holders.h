@@ -13,11 +13,10 @@
 
 namespace tapelens::peak {
 
-// In the order in which an allocation's holders are listed.
-// packed: a hook of the program on saved tensors returned it. checkpointing: selective checkpointing keeps it. context:
-// an attribute of the node's own (`ctx.mask`). communication: communication.h. allocator: the program gave it back, and
-// another stream of the device still uses it.
-// unknown: of a process that was imported from what does not say it.
+// The holders of an allocation are listed in this order.
+// packed: a saved-tensor hook of the program returned it. checkpointing: selective checkpointing keeps it. context: an
+// attribute of the node (`ctx.mask`). communication: communication.h. allocator: the program has freed it, but another
+// stream of the device still uses it. unknown: the file that the process was imported from does not show the holder.
 enum class HolderKind : uint8_t {
   save,
   parameter,
@@ -36,34 +35,34 @@ enum class HolderKind : uint8_t {
 };
 inline constexpr size_t kHolderKinds = static_cast<size_t>(HolderKind::unknown) + 1;
 
-const char* kind_name(HolderKind kind);      // of a holder: "save", ...
-const char* category_name(HolderKind kind);  // of the bytes held: "saved", else the kind's name
+const char* kind_name(HolderKind kind);      // name of a holder: "save", ...
+const char* category_name(HolderKind kind);  // name of its bytes: "saved", otherwise the kind's name
 
 struct Holder {
   HolderKind kind{};
-  NodeId node{};     // save, packed, context: whose it is; gradient in flight: the node that made it
+  NodeId node{};     // save, packed, context: the node that has it; gradient in flight: the node that made it
   StringId field{};  // save, packed: the field; context: the attribute; program: the variable, if it was looked for
   StringId name{};   // parameter, buffer, gradient, optimizer state: its name; operator: its name
   AllocationId parameter{};  // gradient, optimizer state: the parameter it belongs to, if known
-  LayoutId layout{};         // save: what was seen of the storage
+  LayoutId layout{};         // save: dtype, sizes and strides of the saved view
   uint32_t count = 1;        // saves of the same node type and field on this allocation
   Traffic traffic{};         // communication
 };
 
-// `name`, or what communication it is: "DDP bucket".
+// `name`, or the kind of communication: "DDP bucket".
 std::string_view name_of(const Text& text, const Holder& holder);
 
-// Variables that differ in a number are one: "history[3] in train.py:61" as "history[*] in train.py:61".
+// Variables that differ only in a number get one name: "history[3] in train.py:61" gets "history[*] in train.py:61".
 std::string without_numbers(std::string_view variable);
 
-// What a row of what is kept outside of saves makes of its allocation.
+// The holder that a row of Process::held describes. These rows are storages that are kept outside of saves.
 Holder held_by(const Process& process, HeldId row);
 
-// As its life and its stacks show; else unknown.
+// The holder that the lifetime and the stacks of an allocation show; otherwise unknown.
 Holder imported_holder(const Process& process, AllocationId allocation);
 
-// The holder that says what an allocation is: a weight that is saved as well is a weight, since it stays without the
-// save; else the first.
+// The holder that determines the category of an allocation. A weight that is also saved counts as a weight, because it
+// stays alive without the save. Otherwise the first holder.
 const Holder& main_holder(std::span<const Holder> holders);
 
 struct Member {
@@ -72,7 +71,8 @@ struct Member {
   uint32_t first_holder = 0, holders = 0;  // into PeakSet::holders; never empty
 };
 
-// What was alive on a device at a moment, biggest first (then in the order of allocation), and who held it.
+// The allocations that are alive on a device at a moment, and their holders. The biggest is first; equal ones are in
+// the order of allocation.
 struct PeakSet {
   Moment when;
   DeviceId device;
@@ -85,12 +85,13 @@ struct PeakSet {
   }
 };
 
-// A role holds for the whole life of the allocation it names: a parameter is one before it was named. `op`: an operator
-// that is open allocated it (or one around the one that did) or reads it. A gradient in flight, made while a node was
-// evaluated in a backward that is still running, is the engine's: a gradient without a name, if nothing else holds it.
-// What a hook on a saved tensor makes in a backward that is still running is recomputed, if nothing else holds it.
-// `program`s variable is that of the last look before the moment, else of the first one after it.
-// `communication` where nothing else or an operator alone holds it; `program`, or `unknown`, where nothing else does.
+// A role applies to the whole lifetime of its allocation: a parameter is a parameter before the record that names it.
+// `op`: an open operator reads it, or allocated it, also through an inner operator. A gradient in flight was made while
+// a backward that is still running evaluated a node. The engine owns it: it is a gradient without a name, if nothing
+// else holds it. Allocations of a saved-tensor hook in a backward that is still running are `recomputed`, if nothing
+// else holds them. The variable of `program` is from the last search for variables before the moment, otherwise from
+// the first search after it. `communication`: nothing else holds it, or only an operator does. `program` or `unknown`:
+// nothing else holds it.
 PeakSet peak_set(const Process& process, const Text& text, DeviceId device, const Moment& when);
 
 }  // namespace tapelens::peak

@@ -21,7 +21,7 @@ allocator::PoolId pool_of(const SegmentEvents& events, SegmentEventId row) {
   return {events.graph_pool[row], events.user_pool[row]};
 }
 
-// Pieces of an expandable segment that touch are one.
+// Adjacent pieces of an expandable segment become one segment.
 std::vector<Segment> segments_before(const Process& p, DeviceId device) {
   const SegmentEvents& events = p.segment_events;
   std::vector<Segment> all;
@@ -65,7 +65,7 @@ std::vector<Block> blocks_before(const Process& p, DeviceId device) {
   return all;
 }
 
-// The small pool has segments of 2 MiB, and pages of as many. What is expandable and has no block is told by its size.
+// The small pool has segments of 2 MiB and pages of 2 MiB. The size decides for an expandable segment without blocks.
 bool is_small(const Segment& segment, const allocator::Settings& settings) {
   if (!segment.is_expandable) return segment.size == kSmallPoolSegment;
   for (const Block& block : segment.blocks) {
@@ -75,9 +75,9 @@ bool is_small(const Segment& segment, const allocator::Settings& settings) {
 }
 
 // Expandable segments of one pool of one stream share a range of addresses.
-using RangeOwner = std::tuple<uint64_t, allocator::PoolId, bool>;  // stream, pool, whether it is of small blocks
+using RangeOwner = std::tuple<uint64_t, allocator::PoolId, bool>;  // stream, pool, whether its blocks are small
 
-// Where memory is mapped for each of them, by address.
+// The mapped addresses of each range, in ascending order.
 std::map<RangeOwner, std::vector<uint64_t>> mapped_addresses(const Process& p, DeviceId device,
                                                              const allocator::Settings& settings) {
   const SegmentEvents& events = p.segment_events;
@@ -91,7 +91,7 @@ std::map<RangeOwner, std::vector<uint64_t>> mapped_addresses(const Process& p, D
   return mapped;
 }
 
-// Where the addresses of expandable segments begin: at the lowest that is or becomes mapped.
+// Finds the base address of each expandable segment: the lowest address that is mapped, or that becomes mapped.
 void find_bases(const Process& p, DeviceId device, const allocator::Settings& settings, std::vector<Segment>& all) {
   if (std::ranges::none_of(all, &Segment::is_expandable)) return;
   const auto mapped = mapped_addresses(p, device, settings);
@@ -111,7 +111,7 @@ void find_bases(const Process& p, DeviceId device, const allocator::Settings& se
     }
     one.base = base->second;
   }
-  // Those of one range follow each other.
+  // Makes the segments of one range adjacent.
   std::ranges::stable_sort(all, {}, [](const Segment& s) { return s.is_expandable ? s.base : s.address; });
 }
 

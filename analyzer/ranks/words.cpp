@@ -72,7 +72,7 @@ std::string outlier_text(const Job& job, const Outlier& outlier) {
              difference_text(outlier.here, outlier.median) + "; the peak itself is as others are";
     case Outlier::Of::reserved:
       return "reserved " + bytes_text(Bytes{outlier.here}) + " of the GPU, " +
-             difference_text(outlier.here, outlier.median) + "; what it allocated is as others have it";
+             difference_text(outlier.here, outlier.median) + "; its allocated bytes do not stand out";
     case Outlier::Of::steps:
       break;
   }

@@ -240,7 +240,7 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
   std::optional<peak::PeakSet> other;
   if (options.at.kind != At::Kind::peak) other = peak_set(analysis.process(), text, device.device(), *moment);
   const peak::PeakSet& set = other ? *other : device.peak();
-  // Of fields nothing is known there.
+  // An imported recording has no fields.
   if (analysis.process().is_imported && options.by == peak::By::field) report.options.by = peak::By::source;
   report.peak = describe_peak(analysis, set, report.options);
   report.peak.held_by = advise::remaining_of(analysis.process(), text, analysis.steps(), set);

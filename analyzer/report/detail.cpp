@@ -19,7 +19,7 @@ using model::Process;
 using model::StringId;
 using model::Text;
 
-// The names that the program gave to the parameters which the set's holders belong to.
+// The program's names of the parameters that the set's holders belong to.
 std::unordered_map<uint32_t, StringId> parameter_names(const Process& process, const peak::PeakSet& set) {
   std::unordered_map<uint32_t, StringId> names;
   for (const peak::Holder& holder : set.holders) {
@@ -201,7 +201,7 @@ std::vector<OutOfMemory> describe_out_of_memory(const Process& p, const Text& te
 
 namespace {
 
-// Groups of modules that are deeper than wanted, as those of the modules around them.
+// Adds groups of modules below the requested depth to the groups of their parent modules.
 std::vector<peak::Group> folded(std::vector<peak::Group> groups, const Options& options) {
   if (options.by != peak::By::module || !options.depth) return groups;
   std::map<std::string, peak::Group> sums;
@@ -307,7 +307,7 @@ std::vector<Step> describe_steps(const peak::Analysis& analysis, const peak::Tim
     s.complete = step.when.end != model::kNever;
     s.begin = step.when.begin;
     s.end = step.when.end == model::kNever ? std::max(process.duration, step.when.begin) : step.when.end;
-    // What was alive just before its begin: the largest sum of an empty interval.
+    // The largest sum of an empty interval is the live bytes just before its begin.
     s.begin_live = timeline.largest({step.when.begin, step.when.begin}).bytes;
     s.peak = timeline.largest(step.when).bytes;
     s.allocations = totals.allocations;
@@ -334,7 +334,7 @@ std::vector<Range> describe_ranges(const peak::Analysis& analysis, const peak::T
     r.begin = range.when.begin;
     r.end = range.when.end == model::kNever ? std::max(process.duration, range.when.begin) : range.when.end;
     r.thread = range.os_thread;
-    // What was alive just before its begin: the largest sum of an empty interval.
+    // As for steps: live bytes just before the begin.
     r.begin_live = timeline.largest({range.when.begin, range.when.begin}).bytes;
     r.peak = timeline.largest(range.when).bytes;
     r.allocations = totals.allocations;

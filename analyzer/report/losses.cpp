@@ -62,20 +62,19 @@ Words words(model::Loss kind) {
               "came after the spool had reached the program's limit of file sizes: raise it (ulimit -f)"};
     case dropped_activity:
       return {"dropped_activity", "allocation or free", "allocations and frees",
-              "outside of PyTorch's allocator were dropped by CUPTI: what is said of that memory is not whole"};
+              "outside of PyTorch's allocator were dropped by CUPTI: the totals of that memory are incomplete"};
     case dropped_history:
-      return {
-          "dropped_history", "allocation", "allocations",
-          "whose entry the snapshot's history dropped to make room, with what was freed before: the peak may have been "
-          "earlier, and higher; keep more (torch.cuda.memory._record_memory_history(max_entries=...))"};
+      return {"dropped_history", "allocation", "allocations",
+              "dropped from the snapshot's full history, together with earlier frees: the peak may have been "
+              "earlier, and higher; keep more (torch.cuda.memory._record_memory_history(max_entries=...))"};
     case unknown_action:
       return {"unknown_action", "entry", "entries",
-              "of the snapshot's history say what this version does not know: use a newer tapelens"};
+              "in the snapshot's history have an action that this version does not know: use a newer tapelens"};
     case unknown_record:
       return {"unknown_record", "record", "records",
-              "of the spool are of a kind that the tapelens that sealed it did not know: the spool is damaged"};
+              "in the spool had a kind that the tapelens that sealed it did not know: the spool is damaged"};
   }
-  return {"unknown", "loss", "losses", "of a kind that this version does not know: use a newer tapelens"};
+  return {"unknown", "loss", "losses", "with a kind that this version does not know: use a newer tapelens"};
 }
 
 Lost describe(const model::Lost& lost, uint32_t pid) {
@@ -88,12 +87,12 @@ Lost describe(const model::Lost& lost, uint32_t pid) {
 void add(const std::vector<model::LeftOut>& left_out, uint32_t pid, std::vector<Lost>& lost) {
   for (const model::LeftOut& table : left_out) {
     const std::string what = "the table " + table.name + " of the file cannot be used and is left out (" + table.why +
-                             "): what it held is missing here; record again";
+                             "): its rows are missing in this report; record again";
     lost.push_back({"table_left_out", what, 1, Time{0}, pid, true});
   }
 }
 
-// As the user wanted; but where the peak was is said.
+// The user chose this loss (--last). The sentence names an earlier peak if it is higher.
 Lost steps_left_out(const model::Process& process) {
   const model::OlderSteps& older = process.older;
   const uint64_t last = older.count - 1;
@@ -173,7 +172,7 @@ std::string hidden_text(const std::vector<ProcessFacts>& processes) {
   const auto hidden = std::ranges::find_if(processes, [](const ProcessFacts& p) { return !p.cuda_allocator.empty(); });
   if (hidden == processes.end()) return {};
   return "CUDA memory is not recorded: the program's CUDA allocator is " + hidden->cuda_allocator +
-         ", which tells nobody of what it hands out. Record with PyTorch's own (no backend: in "
+         ", which does not report its allocations. Record with PyTorch's own (no backend: in "
          "PYTORCH_CUDA_ALLOC_CONF, no PYTORCH_NO_CUDA_MEMORY_CACHING, no CUDAPluggableAllocator).";
 }
 

@@ -1,4 +1,4 @@
-// What a recording lacks, said so that a user knows what to do about it.
+// Sentences about the data that a recording lacks, and about how to record it.
 #pragma once
 
 #include <string>
@@ -10,14 +10,16 @@
 namespace tapelens::report {
 
 std::vector<Lost> losses_of(const model::Process& process);
-std::vector<Lost> losses_of(const model::Text& text);  // of what all processes share: pid 0
-// Of a run on simulated GPUs, for the first lines of a report: one sentence or two; empty for other runs.
+std::vector<Lost> losses_of(const model::Text& text);  // losses of the shared tables: pid 0
+
+// These texts are one or two sentences for the first lines of a report. They are empty if they do not apply.
+// A run on simulated GPUs.
 std::string simulated_text(const RecordingFacts& facts);
-// Of the checks that do not look at what is imported, likewise.
+// Checks that do not run on an imported recording.
 std::string not_looked_text(const advise::Advice& advice);
-// Of what was imported, what is not in it, likewise.
+// Data that an imported recording does not have.
 std::string imported_text(const RecordingFacts& facts);
-// Where CUDA's memory was handed out by an allocator that tells of nothing; empty: it was not.
+// A CUDA allocator that does not report its allocations.
 std::string hidden_text(const std::vector<ProcessFacts>& processes);
 bool is_complete(const std::vector<Lost>& lost);  // no data was lost
 

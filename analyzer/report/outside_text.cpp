@@ -45,7 +45,7 @@ std::vector<std::string> outside_sentences(const Report& report) {
     }
     all.push_back(text + ".");
   } else {
-    all.emplace_back("What was in use of the device is not known: there was no NVML to ask.");
+    all.emplace_back("The memory in use on the device is not known, because NVML was not available.");
   }
   if (outside->until) {
     all.push_back("From " + time_text(*outside->until) +

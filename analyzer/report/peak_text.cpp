@@ -15,7 +15,7 @@ std::string process_name(const Report& r, uint32_t pid, int32_t rank) {
   return rank >= 0 ? "rank " + std::to_string(rank) : "process " + std::to_string(pid);
 }
 
-// Where not all were recorded: "1:2", or "39997:" up to the last.
+// The recorded steps, if not all steps were recorded: "1:2", or "39997:" for all from that step on.
 std::string of_steps(std::string_view steps) {
   if (!steps.ends_with(':')) return "of steps " + std::string(steps);
   steps.remove_suffix(1);
@@ -81,7 +81,7 @@ std::string run_text(const Report& r) {
   return facts;
 }
 
-// What PyTorch's allocator had for it of its device.
+// The memory that PyTorch's allocator had reserved on the device at the peak.
 std::string reserved_text(const Reserved& reserved) {
   std::string text = "in blocks of " + bytes_text(reserved.allocated);
   if (reserved.waiting.value > 0) text += ", " + bytes_text(reserved.waiting) + " more still used by other streams";
@@ -95,7 +95,8 @@ std::string reserved_text(const Reserved& reserved) {
               : "");
 }
 
-// Between the begins of steps nothing should be left: the first one is before gradients and optimizer state are there.
+// The bytes that are alive at the begin of a step should not grow. The first begin does not count, because gradients
+// and optimizer state do not exist then.
 std::string growth_text(const Report& r) {
   constexpr size_t kLeast = 3, kShown = 4;  // begins
   constexpr int64_t kWorth = 200;           // one of so many bytes of the peak, from each begin to the next
@@ -116,7 +117,7 @@ std::string holders_text(const Allocation& a) {
   const Holder& h = main_holder(a);
   std::string text = holder_text(h);
   if (h.kind == peak::HolderKind::program && h.field.empty()) text += ": the program still refers to it";
-  // What else holds it: letting go of the first one would not free it.
+  // Name other holders too, because the release of the first one would not free it.
   const Holder* save = nullptr;
   size_t saves = 0;
   for (const Holder& more : a.holders) {

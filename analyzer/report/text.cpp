@@ -1,4 +1,4 @@
-// The report for a terminal: what the peak was, when, what held it, the biggest allocations, and what to type next.
+// The report for a terminal: the peak, its time, its holders, the biggest allocations, and the next commands.
 #include <algorithm>
 #include <map>
 #include <span>
@@ -20,12 +20,12 @@ namespace tapelens::report {
 
 namespace {
 
-// What keeps segments that are not full, where they are worth a word.
+// The allocations that keep partly used segments, if those have enough unused memory.
 void add_pins(Page& page, const Reserved& reserved) {
   constexpr int64_t kWorth = 50;  // one of so many of the reserved bytes
   if (!reserved.reserved || reserved.pins.empty()) return;
   if (reserved.pins.front().unused.value < reserved.reserved->value / kWorth) return;
-  page.heading("What holds unused memory in place", "the segments that it lies in cannot be given back");
+  page.heading("Holders of unused memory", "the allocator cannot release their segments");
   for (const Reserved::Pin& pin : reserved.pins) {
     std::string text = bytes_text(pin.unused) + " unused in " + plural(pin.segments, "segment", "segments") + " of " +
                        bytes_text(pin.bytes) + " " + pin.holder;
@@ -124,7 +124,7 @@ unsigned column(const std::vector<Group>& groups, size_t shown, unsigned most, O
   return std::min(width, most);
 }
 
-// A narrow terminal has no room for shapes, a narrower one none for lines.
+// A narrow terminal has no room for shapes, and a narrower one has no room for source lines.
 void add_groups(Page& page, const Report& r) {
   const auto& groups = r.peak.groups;
   const size_t shown = std::min(groups.size(), page.rows());
@@ -326,11 +326,11 @@ void add_processes(Page& page, const Report& r) {
   }
 }
 
-// Of the process that the report is about.
+// Shardings of the process that the report describes.
 void add_shardings(Page& page, const Report& r) {
   const auto process = std::ranges::find(r.processes, r.peak.pid, &ProcessFacts::pid);
   if (process == r.processes.end() || process->shardings.empty()) return;
-  page.heading("Sharded parameters", "what this process has of them when they are not gathered");
+  page.heading("Sharded parameters", "bytes of this process while they are not gathered");
   for (const peak::Sharding& one : process->shardings) {
     const std::string place = one.coordinate.empty() ? "not in it" : "here " + one.coordinate;
     page.paragraph(std::string(13, ' '), bytes_text(one.here) + " of " + bytes_text(one.all) + ", " +

@@ -10,8 +10,8 @@ namespace tapelens::snapshot {
 
 namespace {
 
-constexpr uint64_t kFreed = UINT64_MAX;  // of an address: what was there was given back
-constexpr uint64_t kMostDevices = 250;   // that a recording can name, with the host
+constexpr uint64_t kFreed = UINT64_MAX;  // the allocation at an address was freed
+constexpr uint64_t kMostDevices = 250;   // devices that a recording can name, with the host
 
 class Follower {
  public:
@@ -59,7 +59,7 @@ class Follower {
     });
   }
 
-  // PyTorch's last entry is that the snapshot was taken, unless it kept no history any more.
+  // PyTorch ends the history with an entry for the snapshot, unless it has stopped the history.
   bool ends_with_snapshot() const {
     return out_.events.count > 0 && s_.events[out_.events.first + out_.events.count - 1].action == Action::snapshot;
   }
@@ -90,7 +90,7 @@ class Follower {
     sort_out(older);
   }
 
-  // Allocated in the history, not given back in it, and not there any more.
+  // Finds allocations of the history that it does not free, and that the snapshot does not contain.
   void find_gone(const std::vector<uint64_t>& there) {
     each_event([&](uint64_t i, const Event& event) {
       if (event.action != Action::alloc || event.address == 0) return;
@@ -99,12 +99,12 @@ class Follower {
     });
   }
 
-  // What nothing of the history is known of was there before it, unless something else was at its place meanwhile.
+  // A block without an entry in the history is older than the history, unless an entry allocates at its addresses.
   void sort_out(std::vector<Held>& older) {
     std::ranges::sort(older, {}, &Held::address);
     std::vector<bool> is_later(older.size());
     if (!ends_with_snapshot()) {
-      // Allocations that cover many of them overlap: they are counted at their first and behind their last.
+      // One allocation of the history may overlap many of `older`: count it at the first and behind the last one.
       std::vector<int64_t> begins(older.size() + 1);
       const auto index = [&](auto at) { return static_cast<size_t>(at - older.begin()); };
       each_event([&](uint64_t, const Event& event) {
@@ -158,7 +158,7 @@ class Follower {
   const Snapshot& s_;
   DeviceHistory& out_;
   std::span<const Segment> segments_;
-  trace::AddressMap<uint64_t> at_;  // by address: the event that allocated what is there, or kFreed
+  trace::AddressMap<uint64_t> at_;  // by address: the last event that allocated there, or kFreed
 };
 
 }  // namespace

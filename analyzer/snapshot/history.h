@@ -1,5 +1,5 @@
-// What the history of a device begins and ends with, which is nowhere said: what was there before its oldest entry
-// follows from what is there at the end, and what is given back without having been allocated.
+// The allocations at the begin and the end of a device's history. The snapshot does not contain them. Allocations from
+// before the oldest entry follow from the blocks at the end, and from frees without an allocation in the history.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tapelens::snapshot {
 
 struct Held {
   uint64_t address = 0, requested = 0;
-  uint64_t bytes = 0;  // of the block; 0: not known
+  uint64_t bytes = 0;  // size of the block; 0: not known
   uint64_t stream = 0;
   PoolId pool;
   uint32_t call = 0;  // in Snapshot::calls
@@ -21,30 +21,31 @@ struct Held {
 };
 
 struct KnownBlock {
-  uint64_t event = 0;  // in Snapshot::events: of its allocation
-  uint64_t bytes = 0;  // of the block
+  uint64_t event = 0;  // its allocation, in Snapshot::events
+  uint64_t bytes = 0;  // size of the block
 };
 
 struct DeviceHistory {
   std::string device;  // "cuda:0"
   Range events;
-  bool has_history = false;          // something happened in it: else the snapshot is of one moment
-  std::vector<Held> before;          // what was allocated when the history begins, by address
-  std::vector<Piece> pieces_before;  // and the memory that the allocator had then
-  std::vector<KnownBlock> known;     // what is there at the end and was allocated in the history, in its order
-  // Where the history ends before the snapshot was taken, else nothing: what came in between. It was given back,
-  std::vector<uint64_t> gone;  // by address,
+  bool has_history = false;          // it has entries; otherwise the snapshot shows only one moment
+  std::vector<Held> before;          // allocations that are alive when the history begins, by address
+  std::vector<Piece> pieces_before;  // memory that the allocator has when the history begins
+  std::vector<KnownBlock> known;     // blocks at the end that the history allocated, in its order
+  // The history may end before the snapshot. These are the changes in between, otherwise empty: freed allocations, by
+  // address, and freed memory,
+  std::vector<uint64_t> gone;
   std::vector<Piece> pieces_gone;
-  // or allocated.
+  // new allocations, and new memory.
   std::vector<Held> later;
   std::vector<Piece> pieces_later;
 
-  // Allocations of `before` that were allocated while PyTorch kept a history, and whose entry is not in it any more.
+  // Allocations of `before` whose entry PyTorch dropped from the history.
   uint64_t dropped = 0;
   uint64_t unmatched = 0;  // entries that contradict what was before them
 };
 
-// Of each device that has a history or memory, in their order; that of the host last.
+// One history for each device that has a history or memory, by device; the host is last.
 trace::Result<std::vector<DeviceHistory>> histories(const Snapshot& snapshot);
 
 }  // namespace tapelens::snapshot

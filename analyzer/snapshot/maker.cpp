@@ -49,7 +49,7 @@ constexpr std::array<std::string_view, kKeys> kKeyTexts = {"action",
                                                            "total_size",
                                                            "user_metadata"};
 
-// Behind the keys, so that each has a number that is known. The first are actions, in the order of Action.
+// They follow the keys, so that the number of each word is known. The first words are actions, in the order of Action.
 constexpr std::string_view kWords[] = {"alloc",
                                        "free_requested",
                                        "free_completed",
@@ -77,14 +77,15 @@ enum Word : uint64_t {
 };
 
 constexpr std::string_view kAccumulateGrad = "torch::autograd::AccumulateGrad";
-constexpr uint32_t kFrameKindBit = 32;  // of the payload of a frame
-// Sizes and times beyond these are no snapshot's, and their sums are no numbers of 63 bits.
+constexpr uint32_t kFrameKindBit = 32;  // position of the FrameKind in a frame's payload
+
+// No snapshot has larger sizes and times. The limits also keep sums within 63 bits.
 constexpr uint64_t kMostBytes = uint64_t{1} << 52;
 constexpr int64_t kLatest = int64_t{1} << 53;  // microseconds: 285 years
 
 }  // namespace
 
-// The values of a dict by the keys that are looked at.
+// The values of a dict, by the keys that the maker reads.
 class SnapshotMaker::Fields {
  public:
   explicit Fields(std::span<const Value> pairs) {
@@ -117,7 +118,7 @@ class SnapshotMaker::Fields {
     if (!value.is_negative && value.payload > INT64_MAX) wrong(key, "is too large");
     return static_cast<int64_t>(value.payload);
   }
-  // 0: none. CPython says -1 of what it has made up, which some writers make 2^64 - 1.
+  // 0: unknown. CPython uses -1 for generated code; some writers turn that into 2^64 - 1.
   uint32_t line() const {
     const Value* value = (*this)[Key::line];
     const bool is_line =
@@ -203,7 +204,7 @@ Value SnapshotMaker::list(const Value& before, std::span<const Value> items) {
   return of == Made::other ? made(Made::other, 0) : make_list(of, before, items);
 }
 
-// Of what was made one after another: rows that follow each other.
+// The items are consecutive rows, because they were made one after another.
 Value SnapshotMaker::make_list(Made of, const Value& before, std::span<const Value> items) {
   const bool is_first = before.kind == Kind::empty_list;
   if (!is_first && !is(before, of)) throw Malformed{0, "a list of different things"};
@@ -235,7 +236,7 @@ Value SnapshotMaker::make_traces(const Value& before, std::span<const Value> ite
   return made(Made::traces, place);
 }
 
-// A list belongs to one other; where there is none, it is empty.
+// The rows of a list. Each list has one owner. A missing list counts as empty.
 Range SnapshotMaker::take(const Value* list, Made what) {
   if (list == nullptr || list->kind == Kind::empty_list || list->kind == Kind::none) return {};
   if (!is(*list, what)) throw Malformed{0, "a list that holds something else than its key says"};
@@ -336,7 +337,7 @@ uint32_t SnapshotMaker::call_number(const Call& call) {
   return at->second;
 }
 
-// In a backward PyTorch runs no Python; newer versions say where the forward was.
+// A backward has no Python frames. Newer versions of PyTorch add the frames of the forward.
 uint32_t SnapshotMaker::call_of(const Fields& fields) {
   for (const Key key : {Key::frames, Key::forward_frames}) {
     const Value* value = fields[key];
@@ -382,7 +383,7 @@ uint32_t SnapshotMaker::note_of(const Fields& fields) {
 
 Value SnapshotMaker::make_event(const Fields& fields) {
   const auto action = fields.text(Key::action);
-  if (!action) throw Malformed{0, "an entry whose action is no text"};
+  if (!action) throw Malformed{0, "an entry whose action is not a text"};
   Event event;
   event.action = action_of(*action);
   if (event.action != Action::unknown) {
@@ -427,7 +428,7 @@ Value SnapshotMaker::make_segment(const Fields& fields) {
   segment.pool = fields.pool(Key::segment_pool_id, snapshot_.pools);
   segment.is_expandable = fields.is_true(Key::is_expandable);
   segment.blocks = take(fields[Key::blocks], Made::blocks);
-  // Older versions do not say where a block is: they lie one behind the other.
+  // Older versions do not write addresses of blocks; the blocks of a segment are adjacent.
   uint64_t address = segment.address;
   for (uint64_t i = 0; i < segment.blocks.count; ++i) {
     Block& block = snapshot_.blocks[segment.blocks.first + i];
@@ -458,12 +459,12 @@ Value SnapshotMaker::make_snapshot(const Fields& fields) {
   snapshot_.host_segments = take(fields[Key::host_segments], Made::segments);
   if (snapshot_.device_segments.count + snapshot_.host_segments.count != snapshot_.segments.size() ||
       take(fields[Key::external_annotations], Made::annotations).count != snapshot_.annotations.size()) {
-    throw Malformed{0, "segments or annotations that are no part of the snapshot"};
+    throw Malformed{0, "segments or annotations that are not part of the snapshot"};
   }
   snapshot_.host_trace = take(fields[Key::host_traces], Made::events);
   uint64_t events = snapshot_.host_trace.count;
   if (const Value* traces = fields[Key::device_traces]; traces != nullptr && traces->kind != Kind::empty_list) {
-    if (!is(*traces, Made::traces)) throw Malformed{0, "'device_traces' is no list of lists of entries"};
+    if (!is(*traces, Made::traces)) throw Malformed{0, "'device_traces' is not a list of lists of entries"};
     snapshot_.traces = traces_[traces->payload];
     for (const Range& trace : snapshot_.traces) events += trace.count;
   }

@@ -1,4 +1,4 @@
-// Makes the rows of a snapshot of the containers of its pickle, each as soon as it is whole.
+// Makes a snapshot's rows from the containers of its pickle, each row as soon as its container is complete.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace tapelens::snapshot {
 
-// Keys that something is made of; their texts are in maker.cpp, in this order.
+// Keys of dicts that become rows. Their texts are in maker.cpp, in this order.
 enum class Key : uint8_t {
   action,
   addr,
@@ -59,14 +59,14 @@ class SnapshotMaker : public pickle::Maker {
   pickle::Value dict(const pickle::Value& before, std::span<const pickle::Value> pairs) override;
   pickle::Value tuple(std::span<const pickle::Value> items) override;
 
-  // Whether that is a snapshot, which is then in the Snapshot.
+  // Whether the value is a snapshot. If so, its rows are in the Snapshot.
   static bool is_snapshot(const pickle::Value& value);
 
  private:
-  // What a value that this made is; `payload` of it is a place in a list, or an id.
+  // Type of a value that this class made. Its `payload` is an index into a list, or an id.
   enum class Made : uint8_t {
-    other,  // nothing that is looked at
-    frame,  // FrameId, and from bit 32 on its FrameKind
+    other,  // a value that the maker does not read
+    frame,  // FrameId; its FrameKind from bit 32 on
     stack,  // in stacks_
     event,  // in Snapshot::events; likewise blocks and so on
     block,
@@ -122,12 +122,12 @@ class SnapshotMaker : public pickle::Maker {
 
   std::unordered_map<std::string, uint32_t, trace::SeededHash, std::equal_to<>> text_numbers_;
   std::vector<const std::string*> texts_;
-  std::vector<StringId> shared_texts_;  // by text, of those that were asked for
+  std::vector<StringId> shared_texts_;  // by text; only texts that rows use
   std::vector<List> lists_;
   std::vector<std::vector<Range>> traces_;
-  // A list of frames may grow by one frame at a time, so it is interned once: when it is used, or when another begins.
+  // A list of frames may grow by one frame at a time. So it is interned only when it is used, or when another begins.
   FrameList open_stack_;    // the last of stacks_, if it is not interned yet
-  StackReader open_facts_;  // of it
+  StackReader open_facts_;  // reads the frames of open_stack_
   bool has_open_stack_ = false;
   std::vector<uint32_t> stacks_;  // in Snapshot::calls
   struct FrameNote {

@@ -55,7 +55,7 @@ void ProcessWriter::run(const std::function<void(double)>& progress) {
   roles_.write(tables_, shared_);
 }
 
-// The device whose next event is the earliest; null: there is none.
+// The device whose next event is the earliest; null if no device has events left.
 ProcessWriter::Device* ProcessWriter::earliest() {
   Device* earliest = nullptr;
   int64_t time = 0;
@@ -69,8 +69,8 @@ ProcessWriter::Device* ProcessWriter::earliest() {
   return earliest;
 }
 
-// To the time of an event. Those of one microsecond stay in their order by being a nanosecond apart; older versions of
-// PyTorch say no times, and what happened is a microsecond apart then.
+// Moves the clock to the time of an event. Events of one microsecond get times that are a nanosecond apart, to keep
+// their order. Older versions of PyTorch write no times; their events get times that are a microsecond apart.
 void ProcessWriter::advance(int64_t time_us) {
   const int64_t said = time_us > 0 ? (time_us - begin_us_) * kNsOfUs : (begin_us_ == 0 ? last_.ns + kNsOfUs : 0);
   last_.ns = std::max(last_.ns + 1, said);
@@ -86,14 +86,14 @@ void ProcessWriter::annotate_until(int64_t time_us) {
   }
 }
 
-// ---- what was there before, and what the end of the history leaves open --------------------------------------------
+// ---- before and after the history ----------------------------------------------------------------------------------
 
 void ProcessWriter::begin(Device& device) {
   for (const Piece& piece : device.history.pieces_before) {
     change(device, piece.is_expandable ? SegmentChange::mapped : SegmentChange::allocated, piece);
   }
   std::vector<Held> before = device.history.before;
-  // Of the highest address first: how large a block is depends on the one behind it.
+  // From the highest address down, because the size of a block depends on the next block.
   for (Held& held : std::views::reverse(before)) {
     if (!device.has_segments) break;
     if (held.bytes == 0) held.bytes = device.sizes.bytes_of(held.address, held.requested, device.pieces);
@@ -105,7 +105,7 @@ void ProcessWriter::begin(Device& device) {
 void ProcessWriter::end(Device& device) {
   const DeviceHistory& history = device.history;
   for (const Held& held : history.before) {
-    if (held.is_pending) request_free(device, held.address, 0);  // if no entry of the history said when
+    if (held.is_pending) request_free(device, held.address, 0);  // no entry of the history has its time
   }
   for (const uint64_t address : history.gone) free(device, address, 0);
   for (const Piece& piece : history.pieces_gone) {
@@ -130,7 +130,7 @@ void ProcessWriter::event(Device& device, size_t number) {
       if (event.address != 0) allocate(device, held_of(device, event, number));
       return;
     case Action::free_requested: {
-      // Nearly always the next entry says that it was completed at once: no stream used it any more.
+      // The next entry nearly always completes the free at once, because no stream uses the block.
       const Range& all = device.history.events;
       const uint64_t next = number + 1;
       const bool is_completed = next < all.first + all.count && s_.events[next].action == Action::free_completed &&
@@ -164,7 +164,7 @@ void ProcessWriter::event(Device& device, size_t number) {
 Held ProcessWriter::held_of(Device& device, const Event& event, uint64_t number) {
   Held held{event.address, event.bytes, 0, s_.streams[event.stream], s_.pools[event.pool], event.call, false};
   const std::vector<KnownBlock>& known = device.history.known;
-  // A snapshot that contradicts itself may have two blocks of one allocation: the first counts.
+  // An inconsistent snapshot may have two blocks of one allocation: use the first.
   while (device.next_known < known.size() && known[device.next_known].event < number) ++device.next_known;
   if (device.next_known < known.size() && known[device.next_known].event == number)
     held.bytes = known[device.next_known++].bytes;
@@ -192,7 +192,7 @@ void ProcessWriter::allocate(Device& device, const Held& held) {
   if (!device.has_segments) return;
   device.allocated += bytes;
   device.sizes.add(held.address, bytes);
-  // Older versions of PyTorch tell of the pool with the segment alone.
+  // Older versions of PyTorch write the pool only in the segment.
   const Piece* const piece = held.pool.is_private() ? nullptr : device.pieces.at(held.address);
   const PoolId pool = piece != nullptr ? piece->pool : held.pool;
   tables_.push<table::DeviceBlocks>({.allocation = id,
@@ -214,7 +214,7 @@ void ProcessWriter::request_free(Device& device, uint64_t address, uint32_t call
 
 void ProcessWriter::free(Device& device, uint64_t address, uint32_t call) {
   const Live* live = address == 0 ? nullptr : device.live.find(address);
-  if (live == nullptr) return;  // history.h counts it
+  if (live == nullptr) return;  // DeviceHistory::unmatched counts it
   roles_.given_back(live->id, call);
   tables_.push<table::Frees>({.of = live->id, .time = last_});
   device.requested -= live->requested;

@@ -1,4 +1,4 @@
-// Writes what happened to the memory of the devices of a snapshot into the tables of a recording, in the order of time.
+// Writes the memory events of a snapshot's devices into the tables of a recording, in the order of time.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class ProcessWriter {
   void run(const std::function<void(double)>& progress);
 
   trace::Time last() const { return last_; }
-  // What happened from then on no entry says: its order is not known.
+  // Later events have no entry in the history, so their order is not known.
   trace::Time ordered_until() const { return ordered_until_; }
   int64_t begin_us() const { return begin_us_; }
   std::vector<trace::DeviceSeal> peaks() const;
@@ -34,15 +34,15 @@ class ProcessWriter {
  private:
   struct Live {
     trace::AllocationId id;
-    uint64_t requested = 0, bytes = 0;  // of the block
-    bool is_waiting = false;            // the program gave it back
+    uint64_t requested = 0, bytes = 0;  // `bytes`: size of the block
+    bool is_waiting = false;            // the program has freed it
   };
   struct Device {
     Device(const DeviceHistory& of, const allocator::Settings& settings) : history(of), sizes(settings) {}
     const DeviceHistory& history;
     trace::DeviceId id;
-    bool has_segments = true;  // pinned memory has none
-    uint64_t next = 0;         // of its events
+    bool has_segments = true;  // false for pinned memory
+    uint64_t next = 0;         // index of its next event
     size_t next_known = 0;
     trace::AddressMap<Live> live;
     Pieces pieces;
@@ -54,7 +54,7 @@ class ProcessWriter {
   void end(Device& device);
   void event(Device& device, size_t number);
   void allocate(Device& device, const Held& held);
-  // `call`: where the program gives it back, in Snapshot::calls.
+  // `call`: the stack of the free, in Snapshot::calls.
   void request_free(Device& device, uint64_t address, uint32_t call);
   void free(Device& device, uint64_t address, uint32_t call);
   void change(Device& device, trace::SegmentChange change, const Piece& piece);

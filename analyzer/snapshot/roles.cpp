@@ -50,7 +50,7 @@ void RoleFinder::allocated(trace::AllocationId id, uint32_t call) {
   }
 }
 
-// Another allocation of a backward came next, so that the program did not run in between.
+// If the next allocation is in a backward too, the program did not run in between.
 void RoleFinder::settle_pending(bool is_in_backward) {
   for (const uint32_t number : pending_) {
     if (is_in_backward) all_[number].evidence = Evidence::freed_in_backward;
@@ -75,7 +75,7 @@ uint32_t RoleFinder::last_outside_of_step() const {
                    last_[index_of(ImportedPhase::backward)]});
 }
 
-// `end`: who gave it back; null: it is alive at the end.
+// `end`: facts of the stack that freed it; null: it is alive at the end.
 RoleFinder::Evidence RoleFinder::evidence_of(uint32_t number, const StackFacts* end) const {
   const StackFacts& made = facts(all_[number].call);
   if (made.is_workspace) return Evidence::none;
@@ -85,10 +85,10 @@ RoleFinder::Evidence RoleFinder::evidence_of(uint32_t number, const StackFacts* 
       if (last_outside_of_step() <= number) return Evidence::none;
       return made.makes_state ? Evidence::made_as_state : Evidence::outlives_step;
     case ImportedPhase::backward:
-      // What a hook or a node in Python makes may be anything.
+      // Hooks and nodes in Python may make allocations of any role.
       if (made.runs_python) return Evidence::none;
       if (end != nullptr && end->zeroes) return Evidence::zeroed;
-      // What is there in later backwards, too, may be a cache of a library's.
+      // An allocation that is alive in later backwards may be a library's cache.
       if (last_[index_of(ImportedPhase::optimizer)] <= number ||
           last_[index_of(ImportedPhase::backward)] > last_[index_of(ImportedPhase::optimizer)])
         return Evidence::none;

@@ -1,4 +1,4 @@
-// What each allocation of a snapshot is, where its life and the stacks of its begin and its end show it.
+// Roles of a snapshot's allocations, such as gradient, from their lifetimes and the stacks of their begin and end.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace tapelens::snapshot {
 
-// Told what happens in the order of time; numbers of allocations are in that order too. It keeps a few words for each
-// allocation, and nothing that happens costs more than a step.
+// Call the functions in the order of time; numbers of allocations are in that order too. Memory: a few words for each
+// allocation. Each call takes constant time.
 class RoleFinder {
  public:
   explicit RoleFinder(const Snapshot& snapshot) : s_(snapshot) {}
 
   void allocated(trace::AllocationId id, uint32_t call);
-  // By the program: an event's call. Once each.
+  // The program frees it; `call` is the stack of that event. At most once for each allocation.
   void given_back(trace::AllocationId id, uint32_t call);
-  // At the end: of what is alive, too.
+  // Call it last. It also writes the roles of allocations that are alive then.
   void write(trace::ProcessSinks& tables, trace::SharedTables& shared);
 
  private:
@@ -54,10 +54,10 @@ class RoleFinder {
 
   const Snapshot& s_;
   std::vector<Allocation> all_{Allocation{}};  // by AllocationId
-  // Numbers of the last allocation in each phase; the first is of those whose stack shows none.
+  // Number of the last allocation in each phase, by index_of(); the first is for stacks without a phase.
   uint32_t last_[4] = {};
-  uint32_t last_known_ = 0;        // that has a stack
-  std::vector<uint32_t> pending_;  // given back since the last allocation, which was in a backward
+  uint32_t last_known_ = 0;        // last allocation that has a stack
+  std::vector<uint32_t> pending_;  // freed after the last allocation, if that was in a backward
 };
 
 }  // namespace tapelens::snapshot

@@ -1,5 +1,5 @@
-// What a memory snapshot of PyTorch holds (torch.cuda.memory._dump_snapshot), as rows: the segments and blocks that
-// there were when it was taken, and the history of each device up to then. By what keys are there, never by version.
+// A memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot) as rows: its segments and blocks, and the history of
+// each device before it. The reader depends on the keys that the file has, not on a version.
 #pragma once
 
 #include <cstdint>
@@ -34,34 +34,35 @@ enum class Action : uint8_t {
   unknown,
 };
 
-// A stack as it is kept, and what all of its frames say: many stacks that differ in C++ are one in Python.
+// A stack as Tapelens keeps it, and the facts from all of its frames. Many stacks that differ in their C++ frames have
+// the same Python frames.
 struct Call {
   StackId stack;
   StackFacts facts;
   friend auto operator<=>(const Call&, const Call&) = default;
 };
 
-// Millions of them: calls, streams, pools and notes are places in lists of the Snapshot.
+// A snapshot has millions of events. So calls, streams, pools and notes are indices into lists of the Snapshot.
 struct Event {
-  uint64_t address = 0;  // oom: what the device has left
-  uint64_t bytes = 0;    // as asked for, of segments what they have
-  int64_t time_us = 0;   // since 1970; 0: older versions of PyTorch do not say
+  uint64_t address = 0;  // oom: free bytes of the device
+  uint64_t bytes = 0;    // requested bytes; segments: size
+  int64_t time_us = 0;   // since 1970; 0: unknown, from older versions of PyTorch
   uint32_t call = 0;
   uint32_t stream = 0;
   uint32_t note = 0;
   static constexpr uint32_t kMostPools = (1U << 28) - 1;
-  uint32_t pool : 28 = 0;  // 0: none, or not said
+  uint32_t pool : 28 = 0;  // 0: none or unknown
   Action action : 4 = Action::unknown;
 };
 static_assert(sizeof(Event) == 40);
 
 struct Block {
   uint64_t address = 0;
-  uint64_t bytes = 0;       // of the block
-  uint64_t requested = 0;   // of them
+  uint64_t bytes = 0;       // size of the block
+  uint64_t requested = 0;   // requested bytes, of `bytes`
   uint32_t call = 0;        // in Snapshot::calls
-  bool is_active = false;   // else it is cached
-  bool is_pending = false;  // the program gave it back, and streams still use it
+  bool is_active = false;   // otherwise it is cached
+  bool is_pending = false;  // the program has freed it, but streams still use it
 };
 
 struct Range {
@@ -77,14 +78,14 @@ struct Segment {
   bool is_expandable = false;
 };
 
-// torch.profiler.record_function, and the like.
+// torch.profiler.record_function and similar annotations.
 struct Annotation {
   StringId name;
   int64_t device = 0, time_us = 0;
   enum class Stage : uint8_t { begin, end, neither } stage = Stage::neither;
 };
 
-// What the program and the compiler said of themselves when an event happened.
+// Metadata of the program and of the compiler at an event.
 struct Note {
   StringId compile_context, user_metadata;
   friend auto operator<=>(const Note&, const Note&) = default;
@@ -92,7 +93,7 @@ struct Note {
 
 struct Snapshot {
   std::vector<Segment> segments;
-  Range device_segments, host_segments;  // of them
+  Range device_segments, host_segments;  // in `segments`
   std::vector<Block> blocks;
   // In pieces, so that it grows without a copy.
   class Events {
@@ -110,19 +111,19 @@ struct Snapshot {
     std::vector<std::vector<Event>> pieces_;
     uint64_t count_ = 0;
   } events;
-  std::vector<Range> traces;  // of each device: of `events`
-  Range host_trace;           // of pinned memory
+  std::vector<Range> traces;  // by device: its events
+  Range host_trace;           // events of pinned memory
   std::vector<Annotation> annotations;
   std::vector<Call> calls{Call{}};
   std::vector<uint64_t> streams{0};
   std::vector<PoolId> pools{PoolId{}};
   std::vector<Note> notes{Note{}};
   std::string settings;       // PYTORCH_CUDA_ALLOC_CONF
-  uint64_t cut_stacks = 0;    // of more frames than are kept
-  bool has_segments = false;  // else it does not say what there was at the end
+  uint64_t cut_stacks = 0;    // stacks with more frames than Tapelens keeps
+  bool has_segments = false;  // otherwise the memory at the end is not known
 };
 
-// Frames and texts go to `shared`. An error says where in the file and what.
+// Frames and texts go to `shared`. An error names the place in the file and the problem.
 trace::Result<Snapshot> read_snapshot(const std::string& path, trace::SharedTables& shared,
                                       const std::function<void(double)>& progress);
 

@@ -84,7 +84,7 @@ void StackReader::add(FrameSign sign, trace::StringId name, bool accumulates) {
   facts_.phase = ImportedPhase::backward;
   facts_.accumulates = accumulates_;
   facts_.runs_python = python_ > 0;
-  if (facts_.runs_python) facts_.node = {};  // what a hook on a saved tensor computes again is not the node's
+  if (facts_.runs_python) facts_.node = {};  // the node does not own the results of a saved-tensor hook
   facts_.makes_module = facts_.makes_state = false;
 }
 
@@ -95,7 +95,7 @@ void StackReader::add_python(FrameSign sign) {
   own_ += sign == FrameSign::own || sign == FrameSign::own_step ? 1 : 0;
   last_is_own_step_ = sign == FrameSign::own_step;
   if (facts_.phase == ImportedPhase::backward) return;
-  // A closure that a step calls is the program's.
+  // A step may call a closure of the program.
   const bool is_step = (sign == FrameSign::optimizer_step && is_first_own) ||
                        (sign == FrameSign::step_wrapper && (is_first_own || is_wrapped_step));
   if (is_step && facts_.phase == ImportedPhase::unknown) facts_.phase = ImportedPhase::optimizer;

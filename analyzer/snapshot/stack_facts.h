@@ -1,5 +1,5 @@
-// What the stack of an event says beyond its lines: which operator ran, in which phase of the training, for which node.
-// Its frames in C++ say most of it, and are not kept.
+// Facts from the stack of an event, beside its lines: the operator, the phase of the training and the node. Most of
+// them come from C++ frames, which Tapelens does not keep.
 #pragma once
 
 #include <compare>
@@ -10,22 +10,22 @@
 
 namespace tapelens::snapshot {
 
-// What a frame is, as far as its name says.
+// Role of a frame, from its file and function name.
 enum class FrameSign : uint8_t {
   other,
   op,              // the dispatcher calls an operator
   node,            // a node is evaluated
-  workspace,       // of cuBLAS, kept for as long as the process lives
-  engine,          // autograd's engine evaluates one
-  python,          // any other of Python: of a library,
-  own,             // of the program,
-  own_step,        // or of the program, called step
+  workspace,       // workspace of cuBLAS, which lives as long as the process
+  engine,          // autograd's engine evaluates a node
+  python,          // any other function of a Python library
+  own,             // any other function of the program
+  own_step,        // a function of the program that is called step
   optimizer_step,  // torch.optim
   optimizer_state,
-  step_wrapper,  // what torch.optim puts around each optimizer's step, a program's too
+  step_wrapper,  // wrapper of torch.optim around the step of each optimizer, also of the program's classes
   zero_grad,
   module_call,   // torch.nn.Module
-  module_moved,  // its parameters and buffers are
+  module_moved,  // moves parameters and buffers
   module_made,
 };
 bool is_python(FrameSign sign);
@@ -34,20 +34,20 @@ FrameSign sign_of(std::string_view file, std::string_view function);
 struct StackFacts {
   trace::StringId op, called, node;  // as in trace::table::ImportedFacts
   trace::ImportedPhase phase{};
-  bool is_known = false;      // there is a stack
-  bool runs_python = false;   // in a backward: Python that a node or a hook runs
+  bool is_known = false;      // the event has a stack
+  bool runs_python = false;   // in a backward: a node or a hook runs Python
   bool accumulates = false;   // an AccumulateGrad allocates
-  bool makes_state = false;   // an optimizer makes what it keeps for a parameter
-  bool makes_module = false;  // parameters or buffers of a module are made or moved
-  bool is_workspace = false;  // of cuBLAS
-  bool zeroes = false;        // zero_grad()
+  bool makes_state = false;   // an optimizer creates state of a parameter
+  bool makes_module = false;  // a module creates or moves parameters or buffers
+  bool is_workspace = false;  // workspace of cuBLAS
+  bool zeroes = false;        // zero_grad() runs
   friend auto operator<=>(const StackFacts&, const StackFacts&) = default;
 };
 
-// Told each frame of a stack, from the innermost on.
+// Reads the frames of a stack, from the innermost on.
 class StackReader {
  public:
-  // `name`: of an operator or a node.
+  // `name`: name of an operator or a node.
   void add(FrameSign sign, trace::StringId name, bool accumulates);
   const StackFacts& facts() const { return facts_; }
 

@@ -20,7 +20,7 @@ std::string left_out_text(const Compared& c) {
   if (c.gradients_left_out + c.parameters_left_out == 0) return "";
   return " " + plural(c.gradients_left_out, "gradient", "gradients") + " and " +
          plural(c.parameters_left_out, "parameter", "parameters") +
-         " were not compared: they are no ordinary tensors on the CPU.";
+         " were not compared: they are not ordinary tensors on the CPU.";
 }
 
 std::string or_none(const std::string& value) { return value.empty() ? "none" : value; }

@@ -19,7 +19,7 @@ inline constexpr uint64_t kMostLarger = 4;
 inline constexpr uint64_t kSmall = uint64_t{64} << 10;
 
 struct Chain {
-  uint64_t bytes = 0;  // of the recomputed results
+  uint64_t bytes = 0;  // size of the recomputed results
   uint64_t cost = 0, key = 0;
   uint32_t operators = 0;
   uint32_t versions = 0;  // that were visited

@@ -27,8 +27,8 @@ inline uint32_t operators_from(const Chain& chain, const Dependents& dependents)
   return chain.operators + dependents.operators;
 }
 
-// How a version would be rematerialized. Empty if it cannot be, if it is so large that its dependents are not worth it,
-// or if the chain of a dependent would exceed kMostOperators.
+// The chain that rematerializes a version. Empty if no chain exists, if the size of the version exceeds the gain from
+// its dependents, or if the chain of a dependent would exceed kMostOperators.
 template <class View, class Version>
 std::optional<Chain> chain_of(const View& view, const Version& version, const Dependents& dependents) {
   Chain chain{.bytes = view.bytes(version)};
@@ -53,8 +53,8 @@ constexpr uint64_t cost_of(const Chain& chain, const Dependents& dependents) {
 //   bool has_hooks(source)
 //   bool pin(source)                false: its memory cannot be pinned
 //   bool pin_sources(source, operators, copied)   pin_source() for all sources of the source, unless they are pinned
-// `bytes`: of the version that reads it. `operators`: operators_from() of the released version. `copied`: counts the
-// bytes of copies. False: the source is neither available nor known to come back.
+// `bytes`: size of the version that reads it. `operators`: operators_from() of the released version. `copied`: counts
+// the bytes of copies. False: the source is neither available nor known to come back.
 template <class View, class Source>
 bool pin_source(const View& view, Source& source, uint64_t bytes, uint32_t operators, uint64_t& copied) {
   view.depend(source, bytes, operators);

@@ -13,7 +13,7 @@ namespace tapelens::simulated {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kLargePage = size_t{2} << 20;  // of a GPU: larger ranges begin at such a page, as in the driver
+constexpr size_t kLargePage = size_t{2} << 20;  // page of a GPU: larger ranges begin at such a page, as in the driver
 
 pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // guards all that follows; a leaf lock
 Range* g_ranges = nullptr;                            // in address order

@@ -9,10 +9,10 @@ namespace tapelens::simulated {
 
 enum class Kind : uint8_t {
   none,      // memory of the program, unknown to CUDA
-  device,    // of a GPU
-  pooled,    // of a GPU, counted by its pool (runtime_pools.cpp)
-  pinned,    // of the host, page-locked
-  managed,   // of GPU and host
+  device,    // memory of a GPU
+  pooled,    // memory of a GPU, counted by its pool (runtime_pools.cpp)
+  pinned,    // page-locked memory of the host
+  managed,   // memory that GPU and host share
   reserved,  // an address range of the driver's virtual memory calls; `device` is the GPU that is mapped there
 };
 

@@ -11,7 +11,7 @@ pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // guards streams and capt
 Stream* g_streams = nullptr;
 Stream g_own[kMostDevices];  // each GPU's own
 uint64_t g_last_stream = kMostDevices, g_last_capture = 0;
-uint64_t g_launches = 0;  // of all streams
+uint64_t g_launches = 0;  // launches in all streams
 
 }  // namespace
 

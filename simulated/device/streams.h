@@ -25,7 +25,7 @@ struct Graph {
 struct Event {
   int device;
   bool recorded;
-  uint64_t launches;  // of the process, before the event
+  uint64_t launches;  // launches of the process before the event
   uint64_t capture;   // the capture that it is in; 0: none
 };
 

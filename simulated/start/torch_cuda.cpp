@@ -136,9 +136,9 @@ Result<TorchCuda> find_torch_cuda(const std::string& torch_folder) {
   }
   found.cudnn = cudnn_version(libraries["libcudnn"]);
   if (found.cudnn == 0) {
-    return Error{
-        "which cuDNN " + libraries["libcudnn"].string() + " is cannot be told: no include/cudnn_version.h beside it",
-        ErrorKind::usage};
+    return Error{"the version of " + libraries["libcudnn"].string() +
+                     " is not known: it has no include/cudnn_version.h beside it",
+                 ErrorKind::usage};
   }
   if (libraries.contains("libnccl")) found.nccl = nccl_version(libraries["libnccl"]);
   for (const auto& [stem, path] : libraries) found.libraries.push_back(path.string());

@@ -11,7 +11,7 @@ namespace tapelens::stubs {
 
 struct StubLibrary {
   std::string soname;
-  std::vector<std::string> needed;  // DT_NEEDED: where the loader finds symbols outside of `functions`
+  std::vector<std::string> needed;  // DT_NEEDED: libraries with the symbols outside of `functions`
   std::vector<Function> functions;  // without duplicates of name and version
 };
 

@@ -1,5 +1,5 @@
-// The page of `tapelens report --format html`: reads the JSON beside it (html_data.cpp), draws and listens. Names of a
-// recording become text nodes and nothing else: there is no innerHTML here.
+// The page of `tapelens report --format html`. It reads the embedded JSON (html_data.cpp), draws it and handles events.
+// Names from a recording are only inserted as text nodes, never as innerHTML.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -37,7 +37,7 @@
   const plural = (count, one, many) => countText(count) + " " + (count === 1 ? one : many);
   const percentText = (part, whole) => ((100 * part) / Math.max(1, whole)).toFixed(1) + " %";
 
-  // What a colour of the style sheet is now, as a canvas takes it.
+  // The current value of a colour of the style sheet, in a form that a canvas accepts.
   function colorOf(name) {
     const probe = element("span", { style: `color: var(${name})` });
     document.body.append(probe);
@@ -49,7 +49,7 @@
   data.roles.forEach((role, place) => {
     document.documentElement.style.setProperty(`--role-${place}`, `light-dark(${role.light}, ${role.dark})`);
   });
-  // Black or white, whichever is easier to read on a ground.
+  // Black or white: the colour that is easier to read on the role's colour.
   function textOn(role) {
     const [r, g, b] = colorOf(`--role-${role}`).match(/[\d.]+/g).map((part) => (Number(part) / 255) ** 2.2);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.2 ? "#10151b" : "#ffffff";
@@ -72,10 +72,10 @@
   const curve = data.curve;
   const points = curve.times.length;
   const end = Math.max(data.duration, points ? curve.times[points - 1] : 0, 1);
-  // Nothing at the beginning; what was alive last, to the end.
+  // The curve begins at zero, and its last value extends to the end.
   const times = [0, ...curve.times, end].map(seconds);
   const drawn = (values) => [0, ...values, points ? values[points - 1] : 0];
-  // From the bottom of the stack up: the sum of a role and those below it.
+  // Tops of the stacked areas, from the bottom up: the sum of a role and the roles below it.
   const tops = [];
   for (const { bytes } of curve.held) {
     const below = tops.at(-1);
