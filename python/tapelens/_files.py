@@ -37,7 +37,7 @@ def check(file: pathlib.Path, what: str, is_ours: Callable[[pathlib.Path], bool]
 @contextlib.contextmanager
 def whole(file: pathlib.Path, what: str, is_ours: Callable[[pathlib.Path], bool], mode: int,
           force: bool | None = None) -> Iterator[pathlib.Path]:
-    """A file that appears in its place only when it is complete. `mode`: of a new file. Links are followed."""
+    """Yields a temporary file that replaces `file` when it is complete. A new file has `mode`. Follows links."""
     check(file, what, is_ours, force)
     target = file.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)

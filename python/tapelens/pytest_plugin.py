@@ -39,10 +39,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--tapelens", action="store_true", help="measure the peak of each test's memory, and hold it "
                     f"against @pytest.mark.{MARK}, the limit of all tests, and the baseline")
     group.addoption("--tapelens-output", metavar="FILE", help="keep the session's recording")
-    group.addoption("--tapelens-limit", metavar="SIZE", help="the most that any test may take, like 2GiB")
-    group.addoption("--tapelens-baseline", metavar="FILE", help="what each test may not be above")
+    group.addoption("--tapelens-limit", metavar="SIZE", help="limit of the peak of each test, like 2GiB")
+    group.addoption("--tapelens-baseline", metavar="FILE", help="fail tests whose peak is above this baseline")
     group.addoption("--tapelens-write-baseline", metavar="FILE", help="write this session's peaks as a baseline")
-    group.addoption("--tapelens-tolerance", metavar="PERCENT", help="how much more than the baseline is allowed: 5 %%")
+    group.addoption("--tapelens-tolerance", metavar="PERCENT", help="tolerance above the baseline: 5 %%")
     group.addoption("--tapelens-top", metavar="N", type=int, default=10, help="how many tests to list: 10")
     parser.addini("tapelens_limit", "as --tapelens-limit")
     parser.addini("tapelens_baseline", "as --tapelens-baseline")
