@@ -7,7 +7,7 @@ add_library(tapelens_options INTERFACE)
 target_compile_options(tapelens_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
 if(CMAKE_UNITY_BUILD)
-  # Local names may hide names of other files in a unity build. The preset dev compiles each file alone and has this
+  # Local names may hide names of other files in a unity build. The preset dev compiles each file separately and has this
   # warning.
   target_compile_options(tapelens_options INTERFACE -Wno-shadow -Wno-unused-function)
   # LibTorch's checks name the file that they are in.

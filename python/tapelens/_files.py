@@ -1,4 +1,4 @@
-"""Files that a user names: one that Tapelens did not write is not replaced, and a full disk leaves the older one."""
+"""Writes files that a user names: never replaces a file that Tapelens did not write, and keeps the old file on a full disk."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def now_ns() -> int:
 
 
 def unrecorded_environment() -> dict[str, str]:
-    """For a command that is not to be recorded with this process."""
+    """The environment for a command that must not be recorded with this process."""
     return {key: value for key, value in os.environ.items() if key != "LD_PRELOAD" and not key.startswith("TAPELENS_")}
 
 
@@ -54,6 +54,6 @@ def family(recording: Recording, pid: int) -> list[Process]:
 
 
 def this_process(recording: Recording) -> Process | None:
-    """This process in its recording."""
+    """The process with this pid in the recording."""
     own = [process for process in recording.processes if process.pid == os.getpid()]
     return own[-1] if own else None
