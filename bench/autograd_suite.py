@@ -111,7 +111,7 @@ def main():
     parser.add_argument("--file", required=True, type=pathlib.Path, help="test_autograd.py of PyTorch's repository")
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
     parser.add_argument("--only", default="*", metavar="PATTERN", help="tests whose names match, like '*checkpoint*'")
-    parser.add_argument("--json", help="each outcome, with what the test said, as a file")
+    parser.add_argument("--json", help="write each outcome, with the output of the test, to a file")
     arguments = parser.parse_args()
     soak.binary()  # or the reason why not
     file = arguments.file.resolve()

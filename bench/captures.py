@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Memory snapshots of other people's GPUs: what `tapelens import` makes of them, against their own words.
+"""Imports memory snapshots of real GPUs with `tapelens import` and compares the recordings with the snapshots.
 
-    python bench/captures.py build/release/bin/tapelens FOLDER      files that torch.cuda.memory._dump_snapshot() wrote, .pickle or .pickle.xz
+    python bench/captures.py build/release/bin/tapelens FOLDER      files of torch.cuda.memory._dump_snapshot(), .pickle or .pickle.xz
 
-For each device of each file: whether the peak of requested bytes and that of segments are what follows from the file alone,
-backwards from what there is at its end; how many events the model of the allocator replays, and where it differs; of how many
-allocations that are alive at the peak the operator, the phase, the node and the category are known. Exit code 1
-where a file is refused or a peak is another one. What does not replay is no failure: a snapshot may be of anything.
+Prints for each device of each file:
+- whether the peaks of requested and reserved bytes equal those that follow from the snapshot alone, backwards from its last state;
+- how many events the model of the allocator replays, and the first difference;
+- for how many allocations at the peak the operator, the phase, the node and the category are known.
+Exit code 1 if a file is refused or a peak differs. A replay that differs is not a failure: a snapshot may be of any program.
 """
 
 import argparse
@@ -49,7 +50,7 @@ def asked(binary, *words):
 
 
 def known(report):
-    """Of the allocations that are alive at the peak: how many there are, and of how many something is known."""
+    """Counts the allocations at the peak, and those with a known operator, phase, node and category."""
     counts = dict.fromkeys(("all", "operator", "phase", "node", "category"), 0)
     for allocation in report["peak"]["allocations"]:
         imported = allocation.get("imported") or {}
@@ -67,7 +68,7 @@ def known_text(counts):
 
 
 def compare(binary, file, folder):
-    """Rows of (device, words of what is wrong, events that were replayed, why no more, what is known, titles of findings)."""
+    """Rows of (device, text of errors, replayed events, reason why the replay stopped, known(), titles of findings)."""
     path = pathlib.Path(folder) / file.name.removesuffix(".xz")
     path.write_bytes(lzma.decompress(file.read_bytes()) if file.suffix == ".xz" else file.read_bytes())
     with path.open("rb") as opened:

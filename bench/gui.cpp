@@ -139,7 +139,7 @@ void walk(gui::MainWindow& window, Frames& all) {
   regroup.print("regroup");
   for (const Frames& frames : {zoom, pan, hover, regroup}) all.add_all(frames);
   all.print("all of them");
-  if (not_painted_once > 0) std::printf("  %-34s %5d\n", "of them not painted, or twice", not_painted_once);
+  if (not_painted_once > 0) std::printf("  %-34s %5d\n", "frames not painted, or twice", not_painted_once);
 }
 
 void tick(gui::Session& session) {

@@ -1,19 +1,19 @@
 """The parts of on_gpu.sh that read recordings or run programs of on_gpu_programs.py. Each prints a Markdown table, writes its
 figures to --json, and ends with 1 if something is wrong:
 
-    beside        a simulated GPU where a real driver is: no file of the driver is used, and a recording has PyTorch's counts
+    beside        a simulated GPU on a machine with a driver: the process uses no file of the driver, a recording has PyTorch's counts
     context       CUDA's context by NVML, from the import of torch to the first kernels of its libraries
     communicator  a communicator of NCCL of one rank, by NVML
-    order         which of the cached blocks of one size PyTorch gives out first, and the replay of that
-    workspaces    the workspaces of cuDNN, of fifty convolutions in three dtypes, from PyTorch's history
-    attention     saved by each implementation of attention, real and simulated
+    order         the order in which PyTorch reuses cached blocks of one size, and its replay
+    workspaces    cuDNN's workspaces for fifty convolutions in three dtypes, from PyTorch's history
+    attention     bytes saved by each implementation of attention, real and simulated
     counts        recordings against PyTorch's counts and its own history, and the replay of the allocator against both
-    snapshots     PyTorch's own snapshots of programs, kept, imported and replayed
-    cupti         a program with `record --cupti`: what PyTorch reserved, what CUPTI told of the rest, and CUDA's context, against NVML
-    peaks         programs run bare on that GPU and on a simulated one of its kind: what PyTorch counted, side by side
+    snapshots     PyTorch's own snapshots of programs, imported and replayed
+    cupti         `record --cupti`: the sum of PyTorch's reserved bytes, CUPTI's bytes and CUDA's context, against NVML
+    peaks         PyTorch's counts of unrecorded programs on the real GPU and on a simulated one of the same kind
 
-With --simulate-gpu they run on a simulated GPU: that tests this script, and proves nothing of a real one.
-Needs Python and PyTorch, and for some programs torchvision, timm, transformers; what is not installed is left out, by name."""
+--simulate-gpu runs the parts on a simulated GPU, which tests only this script.
+Needs Python and PyTorch; some programs need torchvision, timm or transformers. Programs whose packages are missing are skipped and named."""
 
 import argparse
 import gzip
@@ -32,7 +32,7 @@ from on_gpu_base import CASES, PROGRAMS, ROOT, Failed, Table, at_once, bare, lin
 import cuda_counts  # noqa: E402  of tests/programs
 import tables  # noqa: E402
 
-# The program after CASES, what it needs, and which part of a GPU of 80 GB or more garbage collection may have.
+# The program after CASES, its packages, and the share of a GPU of 80 GB or more that it may use (for garbage collection).
 RECORDED = {
     "samples": (["cuda_samples.py", ROOT / "samples"], (), 0.002),
     "memory": (["cuda_memory.py"], (), 0.01),
@@ -57,7 +57,7 @@ COMPARED = {
 
 POOLS = ("streams, pools, graphs",)  # programs with private pools
 QUICK = {"RECORDED": ("memory", "sequence"), "COMPARED": ("an MLP, AdamW",), "SETTINGS": ("default",)}
-# Takes all of the GPU, so nothing else runs on it then.
+# Uses the whole memory of the GPU, so it runs alone.
 ALONE = ("sequence",)
 
 
@@ -95,7 +95,7 @@ def counted(args, folder, setting, name):
 
 
 def recorded(args, folder, name, program, setting, fraction):
-    """What to say of one program under one setting, whether it is as it should be, and what PyTorch counted."""
+    """The text for one program under one setting, whether it passed, and PyTorch's counts."""
     out, target = folder / "counts.json", folder / "run.tapelens"
     run(args, [*record(args), "-o", target, "--", sys.executable, CASES / program[0], *program[1:]],
         cuda_counts.environment(setting, out, args.caches, fraction))
@@ -118,7 +118,7 @@ def same_counts(counted, report):
 
 
 def replayed(args, target, devices):
-    """What to say of the replay: each block and segment where the real allocator had it, and its peak of what is reserved."""
+    """The text for the replay, which needs each block and segment of the real allocator, and the peak of reserved bytes."""
     events = 0
     for number, counts_of in enumerate(devices):
         if not counts_of["allocation.all.allocated"]:
@@ -163,7 +163,8 @@ def show_where(table, how, found, fine, wrong):
 
 
 def order(args):
-    """tests/programs/cases/cuda_order.py: before PyTorch 2.12 the lowest of the cached blocks, then that of the oldest segment."""
+    """tests/programs/cases/cuda_order.py: PyTorch before 2.12 reuses the cached block of the lowest address, later versions that of
+    the oldest segment."""
     import torch
     wanted = "address" if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 12) else "age"
     table = Table(args, "program", "found", "wanted")
@@ -181,7 +182,7 @@ def order(args):
 
 
 def snapshots(args):
-    """The snapshot of each program is kept as `torch.cuda.memory._dump_snapshot()` wrote it, to be replayed elsewhere."""
+    """Keeps each program's file of `torch.cuda.memory._dump_snapshot()` unchanged, so that it can be replayed elsewhere."""
     table = Table(args, "program", "KiB, compressed", "imported and replayed")
     for name, size, said, fine in at_once(args, lambda item, folder: snapshot(args, folder, *item), list(chosen(args, "COMPARED").items())):
         table.row(name, size >> 10, said, fine=fine, program=name, bytes=size, replay=said)
@@ -213,14 +214,14 @@ def snapshot(args, folder, name, program):
 
 
 def names_pools(file):
-    """Whether the entries of a snapshot's history have the pool of a block, as PyTorch 2.11 does not write it."""
+    """Whether the entries of a snapshot's history have the pool of a block. PyTorch 2.11 does not write it."""
     with file.open("rb") as opened:
         return any("pool_id" in entry for trace in pickle.load(opened)["device_traces"] for entry in trace)
 
 
 def cupti(args):
-    """NVML's figure is of the whole device. What neither PyTorch nor CUPTI tells of is CUDA's context and other processes: the program
-    measures that itself before it begins. The rest has to add up to 1 % of what is in use."""
+    """NVML's figure is that of the whole device. CUDA's context and other processes are in neither PyTorch's nor CUPTI's bytes: the
+    program measures them before it begins. The sum must be within 1 % of NVML's figure."""
     with tempfile.TemporaryDirectory(prefix="tapelens-bench-") as folder:
         out, target = (pathlib.Path(folder) / name for name in ("counts.json", "run.tapelens"))
         try:
@@ -260,7 +261,7 @@ def peaks(args):
 
 
 def peaks_of(args, folder, simulated, name, program):
-    """(name, what to say, PyTorch's counts by where it ran)."""
+    """(name, text, PyTorch's counts by the place of the run)."""
     arguments, packages = program
     left_out = missing(packages) or no_time(args)
     if left_out:

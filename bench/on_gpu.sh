@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Check on a machine with a GPU what a simulated GPU cannot show, in two commands of at most 330 s and 250 s. They need
+# Run the checks that need a real GPU, in two commands of at most 330 s and 250 s. They need
 # Python 3.10 or later and PyTorch's CUDA build, and install nothing. docs/on-gpu.md lists the parts and their results.
 #   bench/on_gpu.sh first TAPELENS     simulated beside real, context, communicator, order, workspaces, attention, counts
 #   bench/on_gpu.sh second TAPELENS    snapshots, peaks, CUPTI, rewrites, overhead
 # TAPELENS: a wheel (scripts/wheel --minors 2.11 --no-gui), or the command, build/release/bin/tapelens by default.
-#   --parts NAME,...    only these parts, of either command
+#   --parts NAME,...    run only these parts
 #   --limits FACTOR     multiply all time limits, on a slower machine
-#   --quick             one small program for each part
-#   --simulated GPU     on a simulated GPU: tests the script, proves nothing of a GPU
+#   --quick             run one small program for each part
+#   --simulated GPU     dry run on a simulated GPU: tests only the script
 # Environment: PYTHON (.venv's, else python3), RESULTS (the folder for results, bench/results by default).
 # Exit code: 0 if each part passed, 1 if not, 2 without a GPU or with wrong options.
 set -uo pipefail

@@ -1,4 +1,4 @@
-"""What the parts of on_gpu.py share: how programs are run and recorded, what is said of them, and for how long."""
+"""Functions for all parts of on_gpu.py: run and record programs with a time limit, and print tables."""
 
 import concurrent.futures
 import importlib.util
@@ -17,11 +17,11 @@ sys.path.insert(0, str(ROOT / "tests/programs"))
 
 
 class Failed(Exception):
-    """A program ended with another exit code than 0, or took too long; the text says which."""
+    """A program ended with an exit code other than 0, or exceeded its time; the text says which."""
 
 
 class Table:
-    """A Markdown table, row by row as they are known, and the figures of its rows in the file --json."""
+    """Prints a Markdown table row by row, and writes the figures of its rows to the file --json."""
 
     def __init__(self, args, *columns):
         self.file, self.figures, self.wrong = args.json, [], 0
@@ -34,11 +34,11 @@ class Table:
         if self.file:
             part = pathlib.Path(f"{self.file}.part")
             part.write_text(json.dumps(self.figures, indent=1), encoding="utf-8")
-            part.replace(self.file)  # whole at any moment at which the part may be ended
+            part.replace(self.file)  # complete whenever the part is killed
 
 
 def missing(packages):
-    """What to say of packages that are not installed, or nothing."""
+    """The text about packages that are not installed, or an empty one."""
     absent = [name for name in packages if importlib.util.find_spec(name) is None]
     return f"left out: no {', '.join(absent)}" if absent else ""
 
@@ -66,7 +66,7 @@ def simulating(args):
 
 
 def bare(args):
-    """What comes before a program that is to run as it is."""
+    """The command before a program that runs without a recording."""
     return [args.binary, "run", "--quiet", *simulating(args), "--", sys.executable] if args.simulate_gpu else [sys.executable]
 
 
@@ -98,7 +98,7 @@ def lines(prefix, *arguments):
 
 
 def at_once(args, work, items):
-    """work(item, a folder of its own) of each, some at once; the results as they come."""
+    """Calls work(item, folder) for each item in parallel, with separate folders; yields the results when they are complete."""
     with tempfile.TemporaryDirectory(prefix="tapelens-bench-") as folder, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         def one(number, item):
             own = pathlib.Path(folder) / str(number)

@@ -1,4 +1,4 @@
-"""Parts of on_gpu.py that measure what no simulation knows: `context`, `communicator`, `workspaces`, `attention`."""
+"""The parts of on_gpu.py that measure only a real GPU: `context`, `communicator`, `workspaces`, `attention`."""
 
 from on_gpu_base import Failed, Table, bare, lines, mib, on_simulated
 
@@ -6,7 +6,7 @@ MULTIPROCESSOR_MIB = 3  # of CUDA's context, as reports of simulated runs estima
 
 
 def stages(args, program):
-    """Of a program that tells what is in use outside of PyTorch's segments."""
+    """A part for a program that prints the memory in use outside of PyTorch's segments."""
     table = Table(args, "after", "outside of PyTorch, MiB", "more than before")
     last = 0
     try:
@@ -43,7 +43,7 @@ def workspaces(args):
 
 
 def attention(args):
-    """Whether an implementation does at all is a question to the GPU, too: both have to say the same."""
+    """Real and simulated GPU must also agree about which implementations are available."""
     key = lambda told: tuple(str(told[of]) for of in ("shape", "causal", "implementation", "dtype", "dropout"))
     quick = ["--quick"] if args.quick else []
     table = Table(args, "shape", "causal", "implementation", "dtype", "dropout", "saved", "forward", "backward", "simulated")

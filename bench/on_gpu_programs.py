@@ -28,7 +28,7 @@ def name_of(dtype):
 
 
 def where():
-    """Which GPU this is, and the driver's files that the process has."""
+    """The name of the GPU, and the driver's files that the process has open."""
     weight = torch.randn(256, 256, device="cuda", requires_grad=True)
     (weight @ weight).sum().backward()
     torch.cuda.synchronize()
@@ -38,7 +38,7 @@ def where():
         try:
             opened.append(os.readlink(file))
         except OSError:
-            pass  # that of the listing itself
+            pass  # the descriptor of the listing itself
     gpu = torch.cuda.get_device_properties(0)
     tell(name=gpu.name, bytes=gpu.total_memory, peak=torch.cuda.max_memory_reserved(),
          driver=sorted(path for path in mapped if pathlib.Path(path).name.startswith(("libcuda.so", "libnvidia-ml.so"))),
@@ -46,7 +46,7 @@ def where():
 
 
 class Outside:
-    """What is in use of the first GPU beside of PyTorch's segments, since the start of this process."""
+    """The memory in use of the first GPU, minus PyTorch's segments, since the start of this process."""
 
     def __init__(self):
         self.library = nvml.Nvml()
@@ -149,7 +149,7 @@ CONVOLUTIONS = [
 
 
 def requests(work):
-    """The bytes that `work` asks for, but for the tensors that it returns, in order."""
+    """The bytes of each request of `work`, in order, without the tensors that it returns."""
     torch.cuda.memory._record_memory_history(max_entries=100_000, context=None, clear_history=True)
     results = work()
     torch.cuda.synchronize()
@@ -164,7 +164,7 @@ def requests(work):
 
 
 def workspaces(quick):
-    """cuDNN's, and copies into other layouts, of the first forward and backward."""
+    """The workspaces of cuDNN, and copies into other layouts, in the first forward and backward."""
     for number, shape in enumerate(CONVOLUTIONS[:2] if quick else CONVOLUTIONS):
         how = {key: shape[key] for key in ("stride", "padding", "dilation", "groups")}
         function = getattr(F, f"conv{'_transpose' if shape['transposed'] else ''}{len(shape['weight']) - 2}d")
@@ -187,7 +187,7 @@ ATTENTIONS = [((8, 16, 1024, 64), False), ((8, 16, 1024, 64), True), ((4, 32, 20
 
 
 def settled():
-    """PyTorch's requested bytes, once a thread of its engine has dropped the last backward."""
+    """PyTorch's requested bytes, after a thread of its engine has dropped the last backward."""
     read = lambda: torch.cuda.memory_stats()["requested_bytes.all.current"]
     reads = [read()]
     while len(reads) < 6 or len(set(reads[-6:])) > 1:
@@ -197,14 +197,14 @@ def settled():
 
 
 def attention(quick):
-    """What each implementation keeps for its backward, and the most of forward and backward, above inputs and the output."""
+    """The bytes that each implementation saves for its backward, and the peaks of forward and backward, minus inputs and output."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    warnings.simplefilter("ignore")  # why an implementation does not do: the error says it
+    warnings.simplefilter("ignore")  # about unavailable implementations: the error has the reason
     backends = [SDPBackend.MATH, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION]
     of = lambda kind: torch.cuda.memory_stats()[f"requested_bytes.all.{kind}"]
     product = torch.randn(64, 64, device="cuda", requires_grad=True)
-    (product @ product).sum().backward()  # cuBLAS has its workspaces
+    (product @ product).sum().backward()  # cuBLAS allocates its workspaces here
     for (shape, causal), backend, dtype, dropout in itertools.product(ATTENTIONS[:1] if quick else ATTENTIONS, backends, DTYPES, (0.0, 0.1)):
         figures = {"shape": shape, "causal": causal, "implementation": backend.name, "dtype": name_of(dtype), "dropout": dropout}
         try:
@@ -251,7 +251,7 @@ def main():
     else:
         {"where": where, "context": context, "communicator": communicator}[name]()
     sys.stdout.flush()
-    os._exit(0)  # the interpreter's end is no part of it
+    os._exit(0)  # skips the finalization of the interpreter
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""The two commands of on_gpu.sh: runs the parts of one, each under a time limit of its own, and writes after each part what
-there is: RESULTS/on-gpu-COMMAND.md (what the parts print, and a table of their outcomes), .json (the same as figures) and
-.zip (snapshots, and what failed parts said). A part that fails or takes too long never stops the others."""
+"""Runs the parts of one of the two commands of on_gpu.sh, each with a time limit, and writes the results after each part.
+
+The results are RESULTS/on-gpu-COMMAND.md (the output of the parts, and a table of their outcomes), .json (the same as figures)
+and .zip (snapshots, and the errors of failed parts). A part that fails or takes too long never stops the others."""
 
 import argparse
 import contextlib
@@ -20,15 +21,15 @@ import time
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-ZIP_BYTES = 15 << 20  # of one archive; what is more goes into the next
-LAST = 25  # seconds of a part that remain for programs that have begun
+ZIP_BYTES = 15 << 20  # the limit of one archive; other files go into the next
+LAST = 25  # seconds of a part, kept for programs that already run
 NETS = ["transformer-sdpa", "resnet101-64", "transformer-autocast", "transformer-eager", "resnet101-64-first"]
-MARGIN = 10  # seconds of a command that remain for the table and the files
+MARGIN = 10  # seconds of a command, kept for the table and the files
 
 
 @dataclasses.dataclass
 class Part:
-    """`limit`: in seconds. `real`: only a real GPU answers what the part asks."""
+    """`limit`: in seconds. `real`: the part needs a real GPU."""
     name: str
     title: str
     limit: int
@@ -61,7 +62,7 @@ PARTS = {part.name: part for _, parts in COMMANDS.values() for part in parts}
 
 
 def unpacked(wheel, folder):
-    """The command of a wheel, with its libraries where it looks for them: `pip install --target` leaves these out."""
+    """The command of a wheel, with its libraries in their folders: `pip install --target` leaves them out."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             of = re.fullmatch(r"[^/]+\.data/(scripts|data)/(.+)", name)
@@ -87,7 +88,7 @@ def machine(python_torch, binary):
 
 
 def seen_gpu():
-    """PyTorch, and the GPU that it sees here; None without one."""
+    """PyTorch, and the GPU that it sees; None without one."""
     program = ("import json, torch, nvml; assert torch.cuda.is_available(); p = torch.cuda.get_device_properties(0); "
                "print(json.dumps({'gpu': p.name, 'gpu_bytes': p.total_memory, 'torch': torch.__version__, 'driver': nvml.driver_version()}))")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=HERE)
@@ -100,7 +101,7 @@ def simulated_gpu(gpu):
 
 
 def kind_of(name, binary):
-    """The one of `tapelens gpus` that has the name of this GPU, or a large one."""
+    """The GPU of `tapelens gpus` with the name of this GPU, or a large one."""
     for line in asked(binary, "gpus").splitlines()[1:]:
         if line.endswith(f" {name}"):
             return line.split()[0]
@@ -108,7 +109,7 @@ def kind_of(name, binary):
 
 
 class Archive:
-    """Files that come back, in archives of at most ZIP_BYTES each, which are whole after each file."""
+    """Result files, in archives of at most ZIP_BYTES each. The archives are complete after each file."""
 
     def __init__(self, stem):
         self.stem, self.number = stem, 1
@@ -117,7 +118,7 @@ class Archive:
         return self.stem.with_name(f"{self.stem.name}{'' if self.number == 1 else f'-{self.number}'}.zip")
 
     def add(self, name, content):
-        """Whether it did."""
+        """Whether the file was added."""
         if len(content) > ZIP_BYTES:
             return False
         if self.path().exists() and self.path().stat().st_size + len(content) > ZIP_BYTES:
@@ -233,7 +234,7 @@ def outcome(part, code, simulated):
 
 
 def read_json(file):
-    """None where a part came to no figures, or was ended while it wrote them."""
+    """None if a part has no figures, or was killed while it wrote them."""
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -241,7 +242,7 @@ def read_json(file):
 
 
 def ended(process):
-    """The part with all that it started."""
+    """Kills the part and all processes that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -262,7 +263,7 @@ def main():
     if seen is None:
         print(f"on_gpu.sh: {sys.executable} sees no GPU here, so nothing was measured: run it on a machine that has one", file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what is there by then is written
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # writes the results so far
     with tempfile.TemporaryDirectory(prefix="tapelens-wheel-") as folder:
         binary = args.tapelens.resolve()
         if binary.suffix == ".whl":

@@ -1,11 +1,10 @@
-"""What recording a CUDA program costs, beside PyTorch's own recordings of CUDA's allocator: as overhead.py measures it, in
-turns.
+"""Measures the overhead of recording a CUDA program, and that of PyTorch's own memory history, in turns as overhead.py does.
 
     python bench/overhead_cuda.py [--gpu H100] [--rounds 15] [--json OUT]     on a simulated GPU
     python bench/overhead_cuda.py --real                                      on the GPU of this machine
 
-On a simulated GPU kernels take no time, so that a step is what the host does, and all that a recording adds shows: bare is
-`tapelens run --simulate-gpu` there. The second row is bare once more: how far two that are alike differ."""
+On a simulated GPU kernels take no time: a step is the work of the host, so the whole overhead is visible. Bare is
+`tapelens run --simulate-gpu` there. The second row is bare again, and shows the noise of the measurement."""
 
 import argparse
 import json

@@ -1,13 +1,16 @@
-"""What the rewrites do to CUDA's memory: one table, of what PyTorch's allocator counted in the runs themselves.
+"""Measures the effect of the rewrites on CUDA memory, by the counts of PyTorch's allocator in the runs. Prints one table.
 
     python bench/rewrites_cuda.py [NET...] [--gpu H100] [--no-cpu] [--json FILE]     on a simulated GPU
     python bench/rewrites_cuda.py --real [NET...]                                    on the GPU of this machine
 
-Each net of bench/rewrites.py runs bare and with `--apply lossless` and `--apply bitwise`: the bytes that are saved when the backward
-of a step begins, and the most of the step, above what was there before it. On a simulated GPU beside them what `tapelens verify` finds of the
-same net on the CPU: there kernels and formulas differ (dropout keeps bools on CUDA, attention and batch normalisation have nodes of their own),
-so the last columns say how far the ratios are from each other. On a real GPU beside them the time of a step, and whether the parameters that
-come of the steps are the same bits, with deterministic algorithms: then the exit code is 1 if they are not."""
+Each net of bench/rewrites.py runs bare, with `--apply lossless` and with `--apply bitwise`. The table has the bytes that are saved when the
+backward of a step begins, and the peak of the step, both above the bytes from before the step.
+
+On a simulated GPU it also has the results of `tapelens verify` for the same net on the CPU. Kernels and formulas differ there (dropout keeps
+bools on CUDA, attention and batch normalisation have separate nodes), and the last columns compare the ratios.
+
+On a real GPU it also has the time of a step, and whether the parameters after the steps have the same bits, under deterministic algorithms.
+The exit code is 1 if they differ."""
 import argparse
 import json
 import os
@@ -69,12 +72,12 @@ def shown(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("nets", nargs="*", metavar="NET", help=f"{', '.join(rewrites.NETS)}; with --real {', '.join(REAL)}")
-    parser.add_argument("--gpu", default="H100", help="which is simulated")
-    parser.add_argument("--real", action="store_true", help="simulate none")
-    parser.add_argument("--no-cpu", dest="cpu", action="store_false", help="without what the CPU has")
+    parser.add_argument("--gpu", default="H100", help="GPU to simulate")
+    parser.add_argument("--real", action="store_true", help="use the GPU of this machine")
+    parser.add_argument("--no-cpu", dest="cpu", action="store_false", help="without the columns of the CPU")
     parser.add_argument("--binary", default=rewrites.TAPELENS)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="after so many no other net is begun")
-    parser.add_argument("--json", help="the figures as a file")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no other net after this time")
+    parser.add_argument("--json", help="write the figures to a file")
     args = parser.parse_args()
     rewrites.TAPELENS = args.binary
     head = f"{'net':<24}{'level':<10}{'saved MB':>10}{'after':>10}{'ratio':>8}{'peak MB':>10}{'after':>10}{'ratio':>8}"

@@ -3,12 +3,12 @@
 
     python bench/truth.py snapshot.pickle --gpu H100 -- train.py --batch-size 8
 
-The program is a Python script, with its arguments. It keeps the history and writes the snapshot by itself, as it did on the real
-GPU (torch.cuda.memory._record_memory_history, _dump_snapshot); with --whole the history is that of the whole run. Run this with
-the Python and the version of PyTorch that the snapshot was made with: PyTorch allocates otherwise in each version.
+The program is a Python script, with its arguments. It records the history and writes the snapshot itself, as it did on the real
+GPU (torch.cuda.memory._record_memory_history, _dump_snapshot). --whole records the history of the whole run. Run this with
+the Python and the version of PyTorch of the snapshot, because versions of PyTorch allocate differently.
 
-Compared are, for each device: the events of the history (what is allocated and freed, in which order and of which size; segments
-likewise), the most requested and reserved bytes, and the segments at the end with their blocks. Addresses are not compared.
+Compares for each device: the order and sizes of the history's events (allocations, frees, segments), the peaks of requested and
+reserved bytes, and the last segments with their blocks. Does not compare addresses.
 Exit code 0: all is the same; 1: something differs, and the first difference is named; 2: the program, or an option, failed.
 """
 
@@ -62,7 +62,7 @@ def events(snapshot, device):
 
 
 def peaks(snapshot, device):
-    """(requested, reserved) at most: backwards from what there is at the end."""
+    """The peaks of (requested, reserved) bytes, backwards from the last state of the snapshot."""
     segments = [segment for segment in snapshot["segments"] if segment["device"] == device]
     blocks = [block for segment in segments for block in segment["blocks"] if block["state"] != "inactive"]
     live = [sum(block.get("requested_size", block["size"]) for block in blocks), sum(segment["total_size"] for segment in segments)]
@@ -75,13 +75,13 @@ def peaks(snapshot, device):
 
 
 def segments(snapshot, device):
-    """Each as (bytes, its blocks), in an order that addresses do not decide."""
+    """Each as (bytes, its blocks), sorted independently of addresses."""
     return sorted((segment["total_size"], tuple((block["size"], block["state"]) for block in segment["blocks"]))
                   for segment in snapshot["segments"] if segment["device"] == device)
 
 
 def line(entry):
-    """Where the program was: the innermost frame of Python that is not PyTorch's."""
+    """The innermost Python frame outside of installed packages, as text."""
     frames = [frame for frame in entry.get("frames") or [] if frame["filename"].endswith(".py")]
     own = [frame for frame in frames if "/site-packages/" not in frame["filename"].replace("\\", "/")] or frames
     return f" at {own[0]['filename']}:{own[0]['line']} {own[0]['name']}" if own else ""
@@ -92,7 +92,7 @@ def words(row):
 
 
 def first_difference(real, simulated):
-    """The place of the first event that is another one; None: there is none."""
+    """(index, real, simulated) of the first event that differs, or None."""
     for i in range(max(len(real), len(simulated))):
         one, other = real[i] if i < len(real) else None, simulated[i] if i < len(simulated) else None
         if one is None or other is None or one[:3] != other[:3]:
@@ -160,7 +160,7 @@ def main():
         run_inside(target, int(which), whole == "True", program)
         return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("snapshot", type=pathlib.Path, help="of the real GPU: a .pickle, or .pickle.xz")
+    parser.add_argument("snapshot", type=pathlib.Path, help="memory snapshot of the real GPU: .pickle or .pickle.xz")
     parser.add_argument("--gpu", required=True, help="the same GPU as `tapelens gpus` names it: H100, A100-40GB, H100:24GiB")
     parser.add_argument("--tapelens", default=os.environ.get("TAPELENS_BINARY", "build/release/bin/tapelens"), help="the command")
     parser.add_argument("--which", type=int, default=1, help="compare the Kth snapshot that the program writes", metavar="K")

@@ -1,11 +1,11 @@
 # Folders of an installation: a prefix, or the folders of a Python wheel. Sets
-#   TAPELENS_LIBRARY_DIR    the preload library and the probes: one a minor, side by side
-#   TAPELENS_LIBRARY_PATH   the same, from the folder of the commands: an installed tree can be moved
-#   tapelens_installed_library_path(TARGET PATH...)   where TARGET looks for libraries once it is installed
+#   TAPELENS_LIBRARY_DIR    folder of the preload library and the probes, one for each minor
+#   TAPELENS_LIBRARY_PATH   the same, relative to the folder of the commands, so that an installed tree can be moved
+#   tapelens_installed_library_path(TARGET PATH...)   sets the run path of the installed TARGET
 set(TAPELENS_PROBES "" CACHE PATH "A folder of probes that were built on their own (scripts/wheel), installed with the rest")
 option(TAPELENS_BUNDLE "Install the libraries that not every system has (libdw, zstd, protobuf-lite, sqlite3) beside the probes" OFF)
 if(SKBUILD)
-  # A wheel's scripts come into the environment's bin/, its data into the environment itself.
+  # pip installs a wheel's scripts into the environment's bin/, and its data into the environment.
   set(CMAKE_INSTALL_BINDIR "${SKBUILD_SCRIPTS_DIR}")
   set(CMAKE_INSTALL_LIBDIR "${SKBUILD_DATA_DIR}/lib")
   set(CMAKE_INSTALL_DATAROOTDIR "${SKBUILD_DATA_DIR}/share")
@@ -42,7 +42,7 @@ function(tapelens_bundle target)
       file(REAL_PATH \"\${_library}\" _file)
       message(STATUS \"Bundling: \${_file}\")
       file(COPY_FILE \"\${_file}\" \"\${_libraries}/\${_name}\" ONLY_IF_DIFFERENT)
-      string(REGEX REPLACE \"^/usr\" \"\" _older \"\${_file}\") # as packages name it that are older than the merge of /lib
+      string(REGEX REPLACE \"^/usr\" \"\" _older \"\${_file}\") # the path in packages from before the merge of /lib
       execute_process(COMMAND dpkg-query -S \"\${_file}\" \"\${_older}\" OUTPUT_VARIABLE _package ERROR_QUIET)
       string(REGEX REPLACE \":.*\" \"\" _package \"\${_package}\")
       if(NOT EXISTS \"/usr/share/doc/\${_package}/copyright\")

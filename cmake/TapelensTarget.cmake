@@ -7,15 +7,15 @@ add_library(tapelens_options INTERFACE)
 target_compile_options(tapelens_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
 if(CMAKE_UNITY_BUILD)
-  # Local names may hide names of other files in a unity build. The preset dev compiles each file alone and has this
+  # Local names may hide names of other files in a unity build. The preset dev compiles each file separately and has this
   # warning.
   target_compile_options(tapelens_options INTERFACE -Wno-shadow -Wno-unused-function)
   # LibTorch's checks name the file that they are in.
   target_compile_options(tapelens_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 endif()
 if(TAPELENS_SANITIZE)
-  # A null pointer ends the program under AddressSanitizer as well, and x86 reads what is not aligned: these two of
-  # UndefinedBehaviorSanitizer's checks double the time to compile. The fuzzers have them, where bytes come from outside.
+  # These two checks of UndefinedBehaviorSanitizer double the time to compile. AddressSanitizer also stops at a null
+  # pointer, and x86 permits unaligned reads. The fuzzers use the checks, because their input comes from outside.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND TAPELENS_SANITIZE STREQUAL "address,undefined")
     set(_left_out -fno-sanitize=null,alignment)
   endif()
@@ -25,8 +25,8 @@ if(TAPELENS_SANITIZE)
   target_link_options(tapelens_options INTERFACE -fsanitize=${TAPELENS_SANITIZE})
 endif()
 
-# tapelens_apart(files...): with local names that other files of the folder have too, they are compiled on their own where the
-# others are one file.
+# tapelens_apart(files...): compiles these files separately in a unity build, because their local names occur in other
+# files of the folder.
 function(tapelens_apart)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -1,5 +1,5 @@
 # Finds the PyTorch package or LibTorch folder that the probe is built against, without find_package(Torch), which
-# insists on a CUDA toolkit for CUDA builds. Gives
+# requires a CUDA toolkit for CUDA builds. Sets
 #   tapelens_torch           imported target: headers, libtorch_cpu, libc10
 #   TAPELENS_TORCH_VERSION   "2.15.0"
 #   TAPELENS_TORCH_MINOR     "2.15", the name of the probe

@@ -27,7 +27,7 @@ class SealedParts {
     std::string payload;
   };
   std::vector<Chunk> chunks;  // in the order of the file
-  std::vector<Item> items;    // of the directory, without the chunks
+  std::vector<Item> items;    // the directory's items, without the chunks
 
   // None if the layout is not that of a sealed file; checksums are ignored.
   static std::optional<SealedParts> of(std::string_view file) {

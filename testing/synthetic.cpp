@@ -23,7 +23,7 @@ struct OperatorKind {
   const char* node;
   std::array<const char*, 2> fields;  // null: fewer saves
   bool has_parameter;
-  uint64_t bytes;  // of the output
+  uint64_t bytes;  // size of the output
 };
 
 constexpr uint64_t kActivation = uint64_t{8} * 128 * 256 * 4;

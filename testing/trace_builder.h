@@ -93,7 +93,7 @@ class SpoolBuilder {
     now_ = ns - 10;
     return *this;
   }
-  uint64_t now() const { return now_; }  // of the last event
+  uint64_t now() const { return now_; }  // time of the last event
 
   // ---- interned records, without duplicates
   uint32_t string(std::string_view text) {

@@ -1,4 +1,4 @@
-"""Reads Arrow's C streams without any package: for small tables, where a program has no pyarrow."""
+"""Reads Arrow's C streams without pyarrow, for small tables."""
 
 from __future__ import annotations
 

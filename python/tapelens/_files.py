@@ -1,4 +1,4 @@
-"""Files that a user names: one that Tapelens did not write is not replaced, and a full disk leaves the older one."""
+"""Writes files that a user names: never replaces a file that Tapelens did not write, and keeps the old file on a full disk."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check(file: pathlib.Path, what: str, is_ours: Callable[[pathlib.Path], bool]
 @contextlib.contextmanager
 def whole(file: pathlib.Path, what: str, is_ours: Callable[[pathlib.Path], bool], mode: int,
           force: bool | None = None) -> Iterator[pathlib.Path]:
-    """A file that appears in its place only when it is complete. `mode`: of a new file. Links are followed."""
+    """Yields a temporary file that replaces `file` when it is complete. A new file has `mode`. Follows links."""
     check(file, what, is_ours, force)
     target = file.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)

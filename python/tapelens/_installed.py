@@ -18,7 +18,7 @@ _ABOVE = pathlib.Path(__file__).absolute().parents[1:6]
 
 
 def program() -> pathlib.Path:
-    """The command line, `tapelens`; else that of PATH."""
+    """The program `tapelens` of this package, or else that of PATH."""
     folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user"), *(f"{folder}/bin" for folder in _ABOVE)]
     if _ABOVE[0].parent.name == "tapelens":  # in an installation, its command precedes the environment's
         folders = folders[2:] + folders[:2]
@@ -31,7 +31,7 @@ def program() -> pathlib.Path:
 
 
 def library() -> pathlib.Path:
-    """The library that reads recordings; else that beside the command of PATH."""
+    """The library that reads recordings: of this package, or else beside the command of PATH."""
     prefixes = [*_ABOVE, pathlib.Path(sys.prefix)]
     if (in_path := shutil.which("tapelens")) is not None:
         prefixes.append(pathlib.Path(in_path).resolve().parents[1])

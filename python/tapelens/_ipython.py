@@ -1,4 +1,4 @@
-"""%load_ext tapelens, then %%tapelens as the first line of a cell: the cell's memory as a page below it."""
+"""%load_ext tapelens, then %%tapelens as the first line of a cell, shows a page about the cell's memory below it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _show(recording: Recording, height: int, **options: Any) -> None:
 
 
 def _in_kernel(shell: Any, cell: str, file: pathlib.Path, height: int, force: bool) -> None:
-    """The kernel is recorded: the cell runs in it, and the page shows the peak of its time."""
+    """Runs the cell in a recorded kernel. The page shows the peak of that time."""
     begin = _spools.now_ns()
     shell.run_cell(cell)
     end = _spools.now_ns()
@@ -56,7 +56,7 @@ def _in_kernel(shell: Any, cell: str, file: pathlib.Path, height: int, force: bo
 
 
 def _in_process(cell: str, file: pathlib.Path, height: int, options: list[str]) -> None:
-    """The kernel is not recorded, and cannot be any more: the cell runs by itself."""
+    """Runs the cell in a separate process, because a running kernel cannot be recorded."""
     with tempfile.TemporaryDirectory(prefix="tapelens-") as folder:
         script = pathlib.Path(folder) / "cell.py"
         script.write_text(cell, encoding="utf-8")
@@ -80,10 +80,10 @@ def _is_recording(file: pathlib.Path) -> bool:
 
 def load_ipython_extension(shell: Any) -> None:
     def tapelens(line: str, cell: str) -> None:
-        """Runs the cell, recorded, and shows what its memory was."""
+        """Runs the cell, recorded, and shows its memory."""
         try:
             given = _parser().parse_args(shlex.split(line))
-        except SystemExit:  # argparse has said what is wrong
+        except SystemExit:  # argparse has printed the error
             return
         with tempfile.TemporaryDirectory(prefix="tapelens-") as folder:
             file = pathlib.Path(given.output or f"{folder}/cell.tapelens").absolute()

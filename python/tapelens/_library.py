@@ -1,4 +1,4 @@
-"""libtapelens by ctypes: its functions, and its errors as exceptions."""
+"""The functions of libtapelens through ctypes, with its errors as exceptions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ReportOptions(ctypes.Structure):
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The library, loaded when it is first wanted."""
+    """The library, loaded on first use."""
     file = _installed.library()
     loaded = ctypes.CDLL(str(file))
     loaded.tapelens_abi_version.restype = ctypes.c_uint32
@@ -75,7 +75,7 @@ def taken(text: ctypes.c_void_p) -> str:
 
 
 def call(function, *arguments) -> None:
-    """Calls a function that ends with `char** error`. Raises its error."""
+    """Calls a function whose last parameter is `char** error`. Raises its error."""
     error = ctypes.c_void_p()
     status = function(*arguments, ctypes.byref(error))
     if status:
@@ -93,7 +93,7 @@ def selection(table: str, process: int, columns: tuple[str, ...] | None) -> Sele
 def capsule(kind: str, recording: ctypes.c_void_p, of: Selection) -> object:
     """A PyCapsule of an ArrowArrayStream ("stream") or an ArrowSchema ("schema")."""
     made = ctypes.c_void_p()
-    library()  # says what is wrong with it
+    library()  # raises the error of a missing library
     call(getattr(_capsules(), f"tapelens_{kind}_capsule"), recording, ctypes.byref(of), ctypes.byref(made))
     if not made.value:
         raise MemoryError

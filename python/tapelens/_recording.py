@@ -1,4 +1,4 @@
-"""A sealed recording as tables that every reader of Arrow takes."""
+"""A sealed recording as tables for all readers of Arrow."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Table:
         return {name: self._types[name] for name in self.column_names}
 
     def select(self, *columns: str) -> Table:
-        """The table with these columns alone: others are not made."""
+        """The table with only these columns. Others are not computed."""
         for column in columns:
             if column not in self._types:
                 raise UsageError(f"the table {self.name} has no column {column}: it has {', '.join(self._types)}")
@@ -71,7 +71,7 @@ class Table:
         return _library.capsule("schema", self._recording._handle(), self._selection())
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One dictionary after another, without any package: for small tables."""
+        """Yields the rows as dictionaries, without a package; for small tables."""
         return _arrow.rows(self.__arrow_c_stream__())
 
     def to_arrow(self) -> pyarrow.Table:
@@ -116,7 +116,7 @@ class _HasTables:
     """Each table is an attribute as well: `recording.saves`."""
 
     tables: Tables
-    #: Of each process: pid, rank, how it ended.
+    #: For each process: pid, rank, and its end.
     processes_table: Table
     devices: Table
     steps: Table
@@ -160,7 +160,7 @@ class Held:
 
 @dataclasses.dataclass(frozen=True)
 class Peak:
-    """The most that was alive on a device in a part of the recording."""
+    """The peak of a device in a part of the recording."""
 
     device: str
     begin_live_bytes: int
@@ -205,7 +205,7 @@ class Recording(_HasTables):
         _library.call(library.tapelens_facts, handle, ctypes.byref(text))
         facts = json.loads(_library.taken(text))
         self.path = os.fspath(path)
-        #: As it was typed.
+        #: The command as the user typed it.
         self.command: str = facts["command"]
         self.duration_ns: int = facts["duration_ns"]
         self.events: int = facts["events"]
@@ -240,7 +240,7 @@ class Recording(_HasTables):
         return _library.taken(text)
 
     def close(self) -> None:
-        """Lets the file go. Streams that are being read keep what they need."""
+        """Closes the file. Open streams keep the data that they need."""
         self._open = None
         self._closing()
 

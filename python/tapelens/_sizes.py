@@ -1,8 +1,8 @@
-"""Sizes as people write and read them."""
+"""Sizes as text."""
 
 import re
 
-# The command line's: MB is MiB.
+# The units of the command line: MB is MiB.
 _UNITS = {"": 1, "b": 1, **{f"{letter}{rest}": 1024**power for power, letter in enumerate("kmgtp", 1)
                             for rest in ("", "b", "i", "ib")}}
 
@@ -16,7 +16,7 @@ def parsed(text: object) -> int:
 
 
 def text(size: int) -> str:
-    """As reports have it: "812.3 MiB", "96 B"."""
+    """The text of a size in reports: "812.3 MiB", "96 B"."""
     amount = float(size)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(amount) < 1024:

@@ -18,12 +18,12 @@ def now_ns() -> int:
 
 
 def unrecorded_environment() -> dict[str, str]:
-    """For a command that is not to be recorded with this process."""
+    """The environment for a command that must not be recorded with this process."""
     return {key: value for key, value in os.environ.items() if key != "LD_PRELOAD" and not key.startswith("TAPELENS_")}
 
 
 def seal(file: pathlib.Path, force: bool = False) -> Recording | None:
-    """Seals the recording of this process and its children up to now to a file; None if it is empty. Only where
+    """Seals the recording of this process and its children up to now to a file; None if it is empty. Requires
     is_recorded()."""
     done = subprocess.run([_installed.program(), "seal", *["--force"] * force, os.environ["TAPELENS_SPOOL"], "-o", file],
                           capture_output=True, text=True, env=unrecorded_environment(), check=False)
@@ -35,12 +35,12 @@ def seal(file: pathlib.Path, force: bool = False) -> Recording | None:
 
 
 def has_spool() -> bool:
-    """Whether this process writes a spool. It does so from its first operator of LibTorch on."""
+    """Whether this process writes a spool: it begins with its first operator of LibTorch."""
     return any(pathlib.Path(os.environ["TAPELENS_SPOOL"]).glob(f"{os.getpid()}-*.spool"))
 
 
 def family(recording: Recording, pid: int) -> list[Process]:
-    """A process and those that it started, and those that they started."""
+    """A process and its descendants."""
     parents = {process.pid: process.parent_pid for process in recording.processes}
 
     def is_below(at: int) -> bool:
@@ -54,6 +54,6 @@ def family(recording: Recording, pid: int) -> list[Process]:
 
 
 def this_process(recording: Recording) -> Process | None:
-    """This process in its recording."""
+    """The process with this pid in the recording."""
     own = [process for process in recording.processes if process.pid == os.getpid()]
     return own[-1] if own else None

@@ -86,7 +86,7 @@ _VIEW = re.compile(r"CREATE OR REPLACE VIEW \w+ AS\n  FROM read_parquet\('[^\n]*
 
 
 def _is_views(file: pathlib.Path) -> bool:
-    """Nothing but what views() writes."""
+    """Whether the file has only statements of views()."""
     with file.open(encoding="utf-8", errors="replace") as opened:
         text = opened.read(1 << 20)
         return not _VIEW.sub("", text) and not opened.read(1)
@@ -97,12 +97,12 @@ def _run_of(path: str) -> str:
 
 
 def _folder(key: str, value: object) -> str:
-    """As engines read partitions back from paths."""
+    """The folder of a partition, quoted so that engines read the value back from the path."""
     return f"{key}={urllib.parse.quote(str(value), safe='')}"
 
 
 def views(directory: str | os.PathLike[str], tables: Iterable[Table]) -> str:
-    """SQL of DuckDB that makes a view of each table over all that lies in the folder."""
+    """SQL for DuckDB that creates a view of each table over all files of the folder."""
 
     def view(table: Table) -> str:
         below = "run=*" if table.column_names[0] != "process" else "run=*/process=*"
@@ -145,10 +145,10 @@ def to_parquet(recording: Recording | str | os.PathLike[str], directory: str | o
             table = process.tables[name]
             folder = base / _folder("run", run)
             columns = table.column_names
-            if columns[0] == "process":  # the folder says it
+            if columns[0] == "process":  # the name of the folder has it
                 folder /= _folder("process", process.index)
                 table = table.select(*columns[1:])
-            elif process.index > 0:  # a table of all processes: written once
+            elif process.index > 0:  # all processes share this table: written once
                 continue
             file = folder / f"{name}{SUFFIX}"
             with _files.whole(file, "table", _is_table, mode, force) as part:

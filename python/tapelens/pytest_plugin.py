@@ -27,7 +27,7 @@ from tapelens._errors import Error
 from tapelens._recording import Peak, Recording
 
 MARK = "peak_memory"
-#: Set for the session that is started once more: it is not to start another one.
+#: Set for the recorded session, so that it does not start another one.
 STARTED = "TAPELENS_PYTEST"
 #: Losses after which allocations may be missing.
 LOST = {"disk_full", "disk_reserve", "file_size_limit", "no_descriptor", "no_memory", "size_limit", "steps_left_out",
@@ -39,10 +39,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--tapelens", action="store_true", help="measure the peak of each test's memory, and hold it "
                     f"against @pytest.mark.{MARK}, the limit of all tests, and the baseline")
     group.addoption("--tapelens-output", metavar="FILE", help="keep the session's recording")
-    group.addoption("--tapelens-limit", metavar="SIZE", help="the most that any test may take, like 2GiB")
-    group.addoption("--tapelens-baseline", metavar="FILE", help="what each test may not be above")
+    group.addoption("--tapelens-limit", metavar="SIZE", help="limit of the peak of each test, like 2GiB")
+    group.addoption("--tapelens-baseline", metavar="FILE", help="fail tests whose peak is above this baseline")
     group.addoption("--tapelens-write-baseline", metavar="FILE", help="write this session's peaks as a baseline")
-    group.addoption("--tapelens-tolerance", metavar="PERCENT", help="how much more than the baseline is allowed: 5 %%")
+    group.addoption("--tapelens-tolerance", metavar="PERCENT", help="tolerance above the baseline: 5 %%")
     group.addoption("--tapelens-top", metavar="N", type=int, default=10, help="how many tests to list: 10")
     parser.addini("tapelens_limit", "as --tapelens-limit")
     parser.addini("tapelens_baseline", "as --tapelens-baseline")
@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
             if config.getoption(f"tapelens_{option}"):
                 raise pytest.UsageError(f"--tapelens-{option.replace('_', '-')} measures nothing without --tapelens")
         return
-    if not is_recorded():  # this one only starts the session that is; a worker on another machine cannot be
+    if not is_recorded():  # this session only starts the recorded one, and a worker on another machine cannot be recorded
         return
     is_worker = hasattr(config, "workerinput")
     plugins: dict[str, object] = {"tapelens-noting": Noting(is_worker)}
@@ -70,7 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Starts the session once more, recorded."""
+    """Starts the session again, recorded."""
     options = config.option
     was_started = os.environ.pop(STARTED, None) is not None
     if not options.tapelens or options.collectonly or options.help or options.version:
@@ -149,7 +149,7 @@ class Settings:
 
 
 def limits_of(item: pytest.Item) -> list[Limit]:
-    """The test's own marks."""
+    """The marks of the test."""
     marked = []
     for mark in item.iter_markers(MARK):
         if len(mark.args) != 1 or set(mark.kwargs) - {"device"}:
@@ -178,7 +178,7 @@ def read_baseline(file: pathlib.Path) -> dict[str, dict[str, int]]:
 
 
 def write_baseline(file: pathlib.Path, peaks: dict[str, dict[str, int]]) -> None:
-    """Of tests that did not run what the file has already stays."""
+    """Keeps the entries of the file for tests that did not run."""
     tests = {**baseline_to_write(file), **peaks}
     with _files.whole(file, "baseline", lambda _: True, 0o600) as part:  # the mode of the session's recording
         part.write_text(json.dumps({"tests": tests}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -200,7 +200,7 @@ class Run:
     pid: int
     begin_ns: int
     end_ns: int
-    unmeasured: str  # why its memory is not known; empty: it is
+    unmeasured: str  # reason why its memory is not known, or empty
     peaks: list[Peak] = dataclasses.field(default_factory=list)
 
     def taken(self) -> dict[str, int]:
@@ -217,10 +217,10 @@ class Test:
     nodeid: str
     location: Any
     is_marked: bool
-    limits: list[Limit] = dataclasses.field(default_factory=list)  # its own
+    limits: list[Limit] = dataclasses.field(default_factory=list)  # its marks
     runs: list[Run] = dataclasses.field(default_factory=list)
     has_run: bool = False  # not skipped
-    has_failed: bool = False  # by itself
+    has_failed: bool = False  # independently of limits
 
     def taken(self) -> dict[str, int]:
         taken: dict[str, int] = {}
@@ -256,7 +256,7 @@ def why_unrecorded() -> str:
 
 
 class Noting:
-    """In a process that runs tests: adds begin, end and limits of the test to each report."""
+    """Adds begin, end and limits of the test to each report, in a process that runs tests."""
 
     def __init__(self, is_worker: bool) -> None:
         self.is_worker = is_worker
@@ -269,7 +269,7 @@ class Noting:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """From the set-up of the test's fixtures to their end."""
+        """Measures from the set-up of the test's fixtures to their end."""
         self.begin_ns[item.nodeid] = _spools.now_ns()
         try:
             return (yield)
@@ -294,7 +294,7 @@ class Noting:
 
 
 class Measuring:
-    """In the process that has all reports of a recorded session."""
+    """Compares the peaks with the limits, in the process that has all reports of a recorded session."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -307,7 +307,7 @@ class Measuring:
         self.is_over = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if self.is_over:  # it is one of fail()
+        if self.is_over:  # a report of fail()
             return
         test = self.tests.setdefault(report.nodeid, Test(report.nodeid, report.location, MARK in report.keywords))
         test.has_run |= report.when == "call" and (report.outcome != "skipped" or hasattr(report, "wasxfail"))
@@ -339,7 +339,7 @@ class Measuring:
         return (yield)
 
     def write(self, file: pathlib.Path) -> None:
-        """Writes the tests that were measured alone. The others fail, since a later session could not check them."""
+        """Writes only tests that were measured. The others fail, because a later session could not check them."""
         unmeasured = [test for test in self.tests.values() if test.has_run and test.unmeasured()]
         write_baseline(file, {name: test.taken() for name, test in self.tests.items() if test not in unmeasured and test.runs})
         for test in unmeasured:
@@ -359,7 +359,7 @@ class Measuring:
                 self.measure(recording, run)
 
     def measure(self, recording: Recording | None, run: Run, top: int = 3) -> None:
-        """In its process and in those that the test started. Without a recording no operator of LibTorch ran."""
+        """Reads the peaks of the test's process and its child processes. Without a recording no operator of LibTorch ran."""
         run.peaks = []
         for process in _spools.family(recording, run.pid) if recording is not None else []:
             for row in process.losses.rows():
@@ -369,11 +369,11 @@ class Measuring:
             run.peaks += process.peaks_between(run.begin_ns, run.end_ns, top=top)
 
     def limits_of(self, test: Test) -> list[Limit]:
-        """The test's own marks stand for the limit of all."""
+        """The limits of a test: its marks, or else the limit of all tests."""
         return test.limits or ([self.settings.limit] if self.settings.limit else [])
 
     def wrong(self, recording: Recording | None, test: Test) -> Iterator[str]:
-        """A sentence for each limit that the test is above, or that was not measured."""
+        """A sentence for each limit that the test exceeds, or that was not measured."""
         limits, before = self.limits_of(test), self.settings.baseline.get(test.nodeid, {})
         if not test.has_run and not test.runs:
             return
@@ -401,7 +401,7 @@ class Measuring:
                        f"At the peak: {held_by(peak)}{also}")
 
     def never_held(self, limits: list[Limit], before: dict[str, int], taken: dict[str, int]) -> Iterator[str]:
-        """Of limits on a GPU that the test did not use: on a machine without it they would pass for ever."""
+        """Fails limits on a GPU that the test did not use: on a machine without the GPU they would always pass."""
         for limit in limits:
             if limit.device not in (None, "cpu", *taken):
                 yield f"{limit.words} on {limit.device}, was not measured: the test allocated nothing on {limit.device}"
@@ -411,10 +411,10 @@ class Measuring:
                        f"the test allocated nothing on {device}; if that is meant, write the baseline anew")
 
     def fail(self, test: Test, sentence: str) -> None:
-        """As a test that fails by itself is reported."""
+        """Reports the test as failed."""
         self.failed.append(test.nodeid)
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
-        if terminal is not None:  # it is not counted as passed as well
+        if terminal is not None:  # not also counted as passed
             for outcome in ("passed", "xpassed"):
                 kept = [report for report in terminal.stats.get(outcome, []) if report.nodeid != test.nodeid]
                 if outcome in terminal.stats:

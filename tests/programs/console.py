@@ -11,7 +11,7 @@ blocks of a page. A comment before a block says otherwise:
     <!-- console, not run: REASON -->
 
 Blocks that make a recording of samples/ by the same command share one run. The comparison ignores times and other
-values that differ between runs (same_in_every_run). Where only these differ, the page keeps its text.
+values that differ between runs (same_in_every_run). If only these differ, the page keeps its text.
 """
 
 import concurrent.futures

@@ -99,7 +99,7 @@ def main():
     parser.add_argument("--apply", default="bitwise")
     parser.add_argument("--seed", default="0")
     parser.add_argument("--bare", metavar="FOLDER", help="keep what the bare program answers there, and take it from there")
-    parser.add_argument("--json", help="the differences as a file, a line for each")
+    parser.add_argument("--json", help="write the differences to a file, one a line")
     options = parser.parse_args()
     chosen = [int(number) for number in options.only.split(",")] if options.only else range(options.chunks)
     kinds, runs, not_repeatable, total, failed = collections.defaultdict(list), 0, 0, 0, False

@@ -1,5 +1,5 @@
-"""CUDA's memory in a recording is what PyTorch's allocator counted, to the byte: programs on a simulated GPU write
-torch.cuda.memory_stats() at their end (cases/cuda_stats.py), and the recording's figures are compared with them."""
+"""CUDA memory in a recording equals the counts of PyTorch's allocator, to the byte. Programs on a simulated GPU write
+torch.cuda.memory_stats() at their end (cases/cuda_stats.py), and the tests compare the recording with them."""
 
 import json
 
@@ -11,7 +11,7 @@ from cuda_counts import FIGURES, SETTINGS, compared, environment, events_of, fir
 
 MIB = 1 << 20
 
-# The command after cases/, the GPU, and which part of its memory garbage collection may have: little enough to begin.
+# The command after cases/, the GPU, and the memory fraction: small enough for garbage collection to begin.
 PROGRAMS = {
     "samples": (["cuda_samples.py", harness.SAMPLES], "H100", 0.002),
     "models": (["cuda_models.py"], "H100", 0.02),
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built wi
 
 
 def recorded(name, setting, target, tmp_path):
-    """Records one of PROGRAMS: what PyTorch counted, and the report."""
+    """Records one of PROGRAMS and returns PyTorch's counts and the report."""
     (file, *arguments), gpu, fraction = PROGRAMS[name]
     out = tmp_path / "stats.json"
     run = harness.record([harness.PYTHON, harness.CASES / file, *arguments], target, ["--simulate-gpu", gpu],
@@ -61,7 +61,7 @@ def test_a_program_has_the_peaks_and_counts_of_pytorchs_allocator(name, setting,
 def test_streams_pools_graphs_and_several_gpus_are_counted_as_pytorch_does(setting, target, tmp_path):
     counted, report = recorded("memory", setting, target, tmp_path)
     first, second = counted["devices"]
-    # What waits for the end of a capture is active and requested still, but not allocated any more.
+    # Blocks that wait for the end of a capture are active and requested, but not allocated.
     assert first["active_bytes.all.peak"] > first["requested_bytes.all.peak"] > first["allocated_bytes.all.peak"]
     assert second["allocation.all.allocated"] > 0
     wanted, found = compared(counted, report)
@@ -77,7 +77,7 @@ def test_a_gpu_that_was_full_is_counted_as_pytorch_does(setting, target, tmp_pat
 
 
 def test_of_the_drivers_own_pool_nothing_is_said_that_is_not_known(target, tmp_path):
-    """With backend:cudaMallocAsync a figure may be missing, not wrong."""
+    """With backend:cudaMallocAsync a figure may be missing, but not wrong."""
     counted, report = recorded("examples", "async", target, tmp_path)
     assert counted["devices"][0]["allocated_bytes.all.peak"] > 100 * MIB
     for number, figures in of_gpus(report, counted["pid"]).items():
@@ -88,7 +88,7 @@ def test_of_the_drivers_own_pool_nothing_is_said_that_is_not_known(target, tmp_p
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", [["--compile"], []])
 def test_an_8b_model_as_rank_0_of_8_is_counted_as_pytorch_does(how, target, tmp_path):
-    """The sample, whole: 20 GiB of a GPU. Compiled it takes a minute on a slow machine, half of which is the compiler's."""
+    """The full sample, with 20 GiB of a GPU. The compiled one takes a minute on a slow machine, half of it in the compiler."""
     out = tmp_path / "stats.json"
     program = [harness.CASES / "cuda_run.py", harness.SAMPLES / "cuda/fsdp_llama8b.py", *how]
     run = harness.record([harness.PYTHON, *program], target, ["--simulate-gpu", "H100", "--simulate-world", "8"],
@@ -106,7 +106,7 @@ def test_an_8b_model_as_rank_0_of_8_is_counted_as_pytorch_does(how, target, tmp_
 @pytest.mark.parametrize("time", range(12))
 @pytest.mark.parametrize("how", ["warm", "cold", "older"])
 def test_threads_that_begin_to_use_cuda_at_once_are_counted_as_pytorch_does(how, time, target, tmp_path):
-    """The allocator's watch begins in one of them; no block of another is missed, seen twice, or has its rounded size."""
+    """One thread begins the watch of the allocator. No block of another is missed, seen twice, or has its rounded size."""
     out = tmp_path / "stats.json"
     setting = "expandable" if time % 2 else "default"
     run = harness.record([harness.PYTHON, harness.CASES / "cuda_first_use.py", how], target, ["--simulate-gpu", "H100x2"],
@@ -115,7 +115,7 @@ def test_threads_that_begin_to_use_cuda_at_once_are_counted_as_pytorch_does(how,
     report = harness.report(target)
     assert harness.lost(report) == []
     wanted, found = compared(json.loads(out.read_text(encoding="utf-8")), report)
-    if how != "warm":  # what was there before the watch began is no allocation of it
+    if how != "warm":  # blocks from before the watch are not its allocations
         for figures in (*wanted.values(), *found.values()):
             del figures["allocations"], figures["segments"]
     assert found == wanted
@@ -131,7 +131,7 @@ def test_the_events_are_those_of_pytorchs_own_history_in_its_order(setting, targ
 
 
 def test_the_reader_of_tables_reads_what_the_report_says(target):
-    """Of the CPU, so that a difference above is none of the reader's."""
+    """Reads the CPU's memory of a recording, to exclude errors of `tables` in the tests above."""
     _, report = harness.record_and_report([harness.PYTHON, harness.SAMPLES / "gpt.py"], target)
     recording = tables.Recording(target)
     process, = report["processes"]

@@ -1,5 +1,5 @@
-"""Memory snapshots of PyTorch, made on a simulated GPU by PyTorch's own allocator and writers, become recordings that say what
-PyTorch counted, what its history holds, and what a recording of the same run by Tapelens says."""
+"""Imports memory snapshots that PyTorch's own allocator and writers make on a simulated GPU. The recordings must equal PyTorch's
+counts, its history, and Tapelens's recording of the same run."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from test_cuda import has_cuda
 pytestmark = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
 
 COUNTED = [setting for setting in SETTINGS if setting != "async"]
-# How PyTorch is asked to keep its history.
+# Arguments of PyTorch's _record_memory_history().
 WAYS = {
     "python": {"stacks": "python"},
     "all": {"stacks": "all"},
@@ -31,7 +31,7 @@ WAYS = {
 
 
 def snapshot(file, how, setting="default", gpu="H100:2GiBx2", cases=(), record=None):
-    """Runs the program; what PyTorch counted. `record`: also recorded by Tapelens."""
+    """Runs the program and returns PyTorch's counts. `record`: also records it with Tapelens."""
     stats = file.with_suffix(".json")
     program = [harness.PYTHON, harness.CASES / "cuda_snapshot.py", file, json.dumps(how), *cases]
     options = ["--simulate-gpu", gpu]
@@ -52,7 +52,7 @@ def imported(file, *options):
 
 
 def curve(snapshot, device):
-    """By PyTorch's own words alone: (most requested bytes, most reserved) of a device, backwards from what there is at the end."""
+    """(peak of requested bytes, peak of reserved bytes) of a device, from the snapshot alone: backwards from its last state."""
     segments = [segment for segment in snapshot["segments"] if segment["device"] == device]
     blocks = [block for segment in segments for block in segment["blocks"] if block["state"] != "inactive"]
     live, reserved = sum(block["requested_size"] for block in blocks), sum(segment["total_size"] for segment in segments)
@@ -81,7 +81,7 @@ def test_what_is_imported_is_what_pytorch_counted_and_what_is_recorded(setting, 
     found = of_gpus(report, 0)
     assert sorted(found) == [0, 1]
     for number, figures in found.items():
-        # PyTorch's own count, of each figure to the byte; what was before the history is two blocks of the first GPU.
+        # Each figure equals PyTorch's count. The first GPU has two blocks from before the history.
         wanted = {figure: counted["devices"][number][name] for figure, name in FIGURES.items()}
         for figure in ("peak_bytes", "allocated_peak_bytes", "active_peak_bytes", "reserved_peak_bytes"):
             assert figures[figure] == wanted[figure], (number, figure)
@@ -93,10 +93,10 @@ def test_what_is_imported_is_what_pytorch_counted_and_what_is_recorded(setting, 
         entries = events_of(tables.Recording(file.with_name(file.name + ".tapelens")), 0, f"cuda:{number}")
         assert len(wanted) > 30
         assert first_difference(entries, wanted) is None
-    # The model of the allocator does what is imported, block by block: sizes that were derived are right.
+    # The model of the allocator equals the import, block by block, so the derived sizes are right.
     allocator = harness.advise(file.with_name(file.name + ".tapelens"))["advice"]["allocator"]
     if setting == "collected":
-        # When the allocator collects depends on the fraction of the GPU that the program allowed, which is in no snapshot.
+        # The start of garbage collection depends on the memory fraction of the program, which a snapshot does not have.
         assert allocator["replay_differs"] == "another segment was reserved or given back"
     else:
         assert allocator["replay_differs"] is None and allocator["compared_events"] > 3000
@@ -133,7 +133,7 @@ def test_each_way_to_keep_a_history_has_the_peaks_that_follow_from_it(way, tmp_p
 @pytest.mark.parametrize("setting", [setting for setting in COUNTED if setting != "collected"])
 @pytest.mark.parametrize("way", ["late", "older", "ring", "stopped"])
 def test_a_history_that_begins_late_is_replayed(way, setting, tmp_path):
-    """From the state before it, and up to where its order is known."""
+    """Replays from the state before the history, up to the last event with a known order."""
     file = tmp_path / "snapshot.pickle"
     snapshot(file, WAYS[way], setting, cases=["training", "recorded_streams", "several_gpus", "captured_graphs", "full_gpu"])
     target = imported(file)
@@ -177,7 +177,7 @@ def test_ranges_lines_and_what_is_not_known_are_said(tmp_path):
     assert names.count("one step") == 3
     if report["recording"]["imported"]["annotations_left_out"]:
         assert {"step 0", "step 1", "step 2"} <= set(names)
-    # Frames of Python alone show the optimizer's step and calls of modules, no operator and no node.
+    # Python frames show the optimizer's step and calls of modules, but no operators and nodes.
     assert {category["name"] for category in report["peak"]["by_category"]} <= {"unknown", "parameter", "optimizer_state", "saved"}
     for allocation in report["peak"]["allocations"]:
         evidence = allocation.get("imported", {}).get("evidence", "")

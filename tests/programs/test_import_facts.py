@@ -1,4 +1,4 @@
-"""What the frames of a memory snapshot say of operators, phases, nodes and roles is what a recording of the same run by Tapelens says."""
+"""Operators, phases, nodes and roles from the frames of a memory snapshot equal those of Tapelens's recording of the same run."""
 
 import json
 import pathlib
@@ -23,7 +23,7 @@ def column(recording, table, name):
 
 
 def own_facts(recording, text):
-    """(operator that was called, node, roles) of each allocation on the GPU, in their order."""
+    """(called operator, node, roles) of each allocation on the GPU, in order."""
     names, parents, around = (column(recording, "operators", name) for name in ("name", "parent", "evaluation"))
     node_of, types = column(recording, "evaluations", "node"), column(recording, "nodes", "type")
     ops, evaluations = column(recording, "allocations", "operator"), column(recording, "allocations", "evaluation")
@@ -47,7 +47,7 @@ def own_facts(recording, text):
 
 
 def imported_facts(recording, text):
-    """(operator, node, phase, role) of each allocation, in their order."""
+    """(operator, node, phase, role) of each allocation, in order."""
     facts = [("", "", "", "")] * (len(recording.column("allocations", "time")))
     rows = [recording.column("imported_facts", name) for name in ("allocation", "called", "node", "phase", "role")]
     for allocation, called, node, phase, role in zip(*rows, strict=True):
@@ -56,7 +56,7 @@ def imported_facts(recording, text):
 
 
 def texts(recording):
-    """By id: the strings of a recording."""
+    """The strings of a recording, by id."""
     out, at, data = [""], 0, bytes(recording.column("string_bytes", "byte"))
     for size in recording.column("strings", "bytes"):
         out.append(data[at:at + size].decode())
@@ -77,9 +77,9 @@ def test_facts_of_frames_are_those_of_a_recording(target, tmp_path):
         where = place, called, own_node, roles, operator, node, phase, role
         assert operator in (called, ""), where
         assert node in (own_node, ""), where
-        # A gradient to begin with, and what a hook makes, are in no evaluation of their own.
+        # The initial gradient, and allocations of a hook, have no node.
         assert phase == "backward" or not own_node, where
-        # Buffers are made where parameters are.
+        # Buffers are allocated in the same place as parameters.
         assert role == "" or role in roles or (role == "parameter" and "buffer" in roles), where
         for known in (operator and "operator", node and "node", phase, role):
             if known:
@@ -116,7 +116,7 @@ HEADERS = "include/ATen/ops"
 
 
 def operators_of_headers():
-    """By the name of its struct: what PyTorch says of each operator."""
+    """PyTorch's schema name of each operator, by the name of its struct."""
     folder = pathlib.Path(harness.bare([harness.PYTHON, "-c", "import torch; print(torch.__path__[0])"]).stdout.strip()) / HEADERS
     found = {}
     for header in folder.glob("*_ops.h"):
@@ -126,7 +126,7 @@ def operators_of_headers():
 
 
 def test_every_operator_has_the_name_that_pytorch_gives_it(tmp_path):
-    """But scatter.reduce, whose function has the name of scatter_reduce's."""
+    """Except for scatter.reduce, whose function has the name of that of scatter_reduce."""
     known = operators_of_headers()
     assert len(known) > 2500
     entries = [{"action": "alloc", "addr": 4096 + 512 * i, "size": 512, "stream": 0, "time_us": i + 1,

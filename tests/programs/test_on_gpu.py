@@ -1,5 +1,5 @@
-"""bench/on_gpu.sh, the script for machines with a GPU, in its short form on a simulated one: so it begins, and its parts agree
-with each other. What it finds on a real GPU no test here knows."""
+"""bench/on_gpu.sh, the script for machines with a GPU, runs with --quick on a simulated GPU: it starts, and its parts agree with
+each other. The tests do not cover its results on a real GPU."""
 
 import json
 import sys
@@ -40,7 +40,7 @@ def fake(tmp_path, answer):
 
 
 def test_parts_pass_on_a_simulated_gpu_or_need_a_real_one(tmp_path):
-    """Where a driver is installed, which fails if anything loads it."""
+    """A machine with a fake driver, which fails if a process loads it."""
     driver = tmp_path / "driver"
     driver.mkdir()
     for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
@@ -61,7 +61,7 @@ def test_the_requests_of_a_convolution_are_its_workspaces():
                         harness.PYTHON, on_gpu_base.PROGRAMS, "workspaces", "--quick"], check=True)
     found = [json.loads(line) for line in run.stdout.splitlines()]
     assert len(found) == 6
-    for row in found:  # the backward has one for each gradient
+    for row in found:  # the backward has one row for each gradient
         assert (row["forward"], row["backward"]) == ([8 << 20], [8 << 20] * 2)
 
 

@@ -1,4 +1,4 @@
-"""bench/truth.py compares a program on the simulated GPU with a snapshot: here of the simulated GPU itself, which a run repeats."""
+"""bench/truth.py compares a program on the simulated GPU with a snapshot: here with one of the simulated GPU itself, which a run repeats."""
 
 import pytest
 

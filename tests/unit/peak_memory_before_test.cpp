@@ -16,7 +16,7 @@ using allocator::kExpandableAddresses;
 using allocator::kMiB;
 using testing::kCuda;
 
-constexpr uint64_t kPage = 20 * kMiB;  // of large blocks
+constexpr uint64_t kPage = 20 * kMiB;  // for large blocks
 constexpr uint64_t kFirst = uint64_t{1} << 45;
 
 void map(Process& p, int64_t time, uint64_t address, uint64_t stream, uint64_t bytes = kPage) {
@@ -50,16 +50,16 @@ TEST(MemoryBefore, ARangeOfAddressesBeginsAtTheLowestThatIsOrBecomesMapped) {
   map(p, 0, kFirst + 3 * kPage, 1);
   map(p, 0, kFirst + 9 * kPage, 1);                          // the same range
   map(p, 0, kFirst + 20 * kPage + kExpandableAddresses, 1);  // too far from its begin
-  map(p, 0, kFirst + 6 * kPage, 2);                          // another stream's
-  map(p, 0, kFirst + 12 * kPage, 1, 2 * kMiB);               // of small blocks
+  map(p, 0, kFirst + 6 * kPage, 2);                          // another stream
+  map(p, 0, kFirst + 12 * kPage, 1, 2 * kMiB);               // small blocks
   map(p, 5, kFirst + 2 * kPage, 1);                          // later, below the first
-  map(p, 6, kFirst + 11 * kPage, 1, 2 * kMiB);               // and of small blocks
-  map(p, 7, kFirst + 4 * kPage, 3);                          // of a stream that had nothing
+  map(p, 6, kFirst + 11 * kPage, 1, 2 * kMiB);               // the same for small blocks
+  map(p, 7, kFirst + 4 * kPage, 3);                          // a stream without memory before
   EXPECT_EQ(bases(p),
             (std::vector<uint64_t>{2 * kPage, 2 * kPage, 6 * kPage, 11 * kPage, 20 * kPage + kExpandableAddresses}));
 }
 
-// Processor time of the search with `count` streams that have a range each, and as much mapped later.
+// Processor time of the search with `count` streams, each with one range and one later mapping.
 double seconds_for(uint64_t count) {
   Process p = imported();
   for (uint64_t i = 0; i < count; ++i) map(p, 0, kFirst + (2 * i + 1) * kPage, i);

@@ -1,4 +1,4 @@
-// What the stacks of a snapshot say of its allocations: operators, phases, nodes, roles and how they are known.
+// Operators, phases, nodes and roles of allocations, from the stacks of a snapshot, with their evidence.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -67,7 +67,7 @@ std::string frames(const Frames& all) {
   return out.empty() ? "]" : list(out);
 }
 
-// A history, and what is known of each of its allocations: "operator called node phase role" a line, '-' for nothing.
+// Builds a history. facts() is a line for each allocation, "operator called node phase role", '-' if unknown.
 class History {
  public:
   History& alloc(int64_t number, const Frames& stack) {
@@ -158,7 +158,7 @@ TEST(ImportedFacts, AClosureOfAnOptimizerIsNotItsStep) {
       History().alloc(0, kCallMul + kMain + kAdam).alloc(1, kCallMul + kMulBackward + kEngine + kMain + kAdam).facts(),
       "aten::empty aten::mul - - -\n"
       "aten::empty aten::mul MulBackward0 backward -\n");
-  // An optimizer of the program's own is one that torch.optim wraps.
+  // torch.optim wraps the step of an optimizer of the program.
   const Frames own = {{"/home/me/mine.py", "step"},
                       {"/lib/python3.12/site-packages/torch/optim/optimizer.py", "wrapper"},
                       {"/home/me/train.py", "main"}};
@@ -173,14 +173,14 @@ TEST(ImportedFacts, AGradientIsAliveInAStepOrFreedByZeroGrad) {
                 .alloc(1, kMulBackward + kEngine)  // alive in the step
                 .alloc(2, kMulBackward + kEngine)  // freed by zero_grad
                 .free(2, kZeroGrad)
-                .alloc(3, kHook + kMulBackward + kEngine)  // of a hook
+                .alloc(3, kHook + kMulBackward + kEngine)  // allocated by a hook
                 .alloc(4, kAccumulate + kEngine)
                 .alloc(7, kWorkspace + kMulBackward + kEngine)
                 .alloc(5, kAdam)
                 .free(5, kAdam)
                 .free(1, kZeroGrad)
                 .free(4, kMain)
-                .alloc(6, kMulBackward + kEngine)  // of a backward without a step
+                .alloc(6, kMulBackward + kEngine)  // the backward has no step after it
                 .facts(),
             "- - MulBackward0 backward -\n"
             "- - MulBackward0 backward gradient\n"
@@ -208,10 +208,10 @@ TEST(ImportedFacts, WhatTheEngineFreesWasSaved) {
                 .alloc(3, kMulBackward + kEngine)
                 .free(0, kEngine)
                 .free(1, kMain)
-                .free(2, kHook + kEngine)  // by a hook
+                .free(2, kHook + kEngine)  // freed by a hook
                 .facts(),
             "- - - forward saved\n- - - forward -\n- - - forward -\n- - MulBackward0 backward -\n");
-  // Where ends have no stacks: between two allocations of a backward.
+  // Frees without a stack, between two allocations of a backward.
   EXPECT_EQ(History()
                 .alloc(0, kModule)
                 .alloc(1, kModule)

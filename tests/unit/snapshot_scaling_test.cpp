@@ -1,4 +1,4 @@
-// What it costs to import snapshots that are made to be expensive: time and memory grow as the file does.
+// Imports snapshots that are made to be expensive: time and memory grow linearly with the file.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -23,7 +23,7 @@ void* counted(size_t bytes) {
 }
 }  // namespace
 
-// Of this program: all that it allocates is counted.
+// Count all allocations of this program.
 void* operator new(size_t bytes) { return counted(bytes); }
 void* operator new[](size_t bytes) { return counted(bytes); }
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
@@ -68,7 +68,7 @@ std::string alloc(int i, const Pairs& more = {}) {
   return entry("alloc", 0x10000 + 512 * static_cast<uint64_t>(i), 512, more);
 }
 
-// Each has `n` of something.
+// Each snapshot has `n` of one thing.
 std::string a_stack_that_grows_frame_by_frame(int n) {
   std::string frames = "]" + frame("f") + put() + "a";
   for (int i = 1; i < n; ++i) frames += get(0) + "a";
@@ -134,7 +134,7 @@ std::string blocks_of_one_allocation(int n) {
                   {dict({{"address", number(0x10000)}, {"total_size", number(512)}, {"blocks", list(blocks)}})});
 }
 
-// Of a fixed multiplicative hash they would all be the same: multiples of the inverse of its factor, and of 2^44.
+// They would collide in a fixed multiplicative hash: multiples of the inverse of its factor, and of 2^44.
 std::string addresses_that_collide(int n) {
   return snapshot(times(n, [](int i) {
     const uint64_t k = static_cast<uint64_t>(i) / 2 + 1;
@@ -143,8 +143,8 @@ std::string addresses_that_collide(int n) {
 }
 
 struct Cost {
-  double seconds = 1e9;  // of this thread's processor time: the least of three
-  uint64_t bytes = 0;    // allocated, one after another
+  double seconds = 1e9;  // processor time of this thread, the least of three
+  uint64_t bytes = 0;    // the sum of all allocations
 };
 
 Cost cost_of(const std::string& bytes) {
@@ -181,10 +181,10 @@ TEST_P(SnapshotScaling, CostsEightTimesAsMuchForEightTimesAsMuch) {
   const double grown = static_cast<double>(large.size()) / static_cast<double>(small.size());
   const uint64_t few_bytes = few.bytes - std::min(few.bytes, least.bytes);
   const uint64_t many_bytes = many.bytes - std::min(many.bytes, least.bytes);
-  // Twice that: tables double when they grow. A quadratic cost would be eight times that.
+  // Twice the growth of the file, because tables double when they grow. A quadratic cost is eight times the growth.
   EXPECT_LE(static_cast<double>(many_bytes), 2 * grown * static_cast<double>(few_bytes + (64 << 10)));
   EXPECT_LE(many.seconds - least.seconds, 2.5 * grown * (few.seconds - least.seconds + 0.002));
-  // And in itself: no byte of a file has more than this allocated for it.
+  // An absolute limit for each byte of a file.
   EXPECT_LE(many_bytes, 400 * large.size() + (1 << 20));
 }
 

@@ -1,4 +1,4 @@
-// Memory snapshots of PyTorch, made up, as recordings.
+// Imports synthetic memory snapshots of PyTorch.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -119,7 +119,7 @@ TEST(Snapshot, AHistoryIsItsAllocations) {
        entry("free_requested", kBase + 2 * kMiB, 17 * kMiB + 1, 5),
        entry("free_completed", kBase + 2 * kMiB, 17 * kMiB + 1, 9), entry("snapshot", 0, 0, 10)}));
   ASSERT_TRUE(imported) << imported.error().message;
-  // The second takes all that is left of the segment: less than a MiB more would be of no use.
+  // The second has the rest of the segment, because the allocator splits off no piece below a MiB.
   EXPECT_EQ(imported->allocations(), std::to_string(2 * kMiB - 5) + " [" + std::to_string(2 * kMiB) + "] 2-\n" +
                                          std::to_string(17 * kMiB + 1) + " [" + std::to_string(18 * kMiB) +
                                          "] 2000-9000\n");
@@ -169,7 +169,7 @@ TEST(Snapshot, WhatWasThereBeforeTheOldestEntryFollowsFromTheEnd) {
 }
 
 TEST(Snapshot, WhatCameAfterTheHistoryIsAtItsEnd) {
-  // No last entry that the snapshot was taken: the history had ended before.
+  // The last entry is not "snapshot": the history ended before the dump.
   const auto imported = import(snapshot(
       {segment(kBase, 2 * kMiB,
                {block(kBase, 1024, 700, "active_allocated"), block(kBase + 1024, 512, 10, "active_allocated")})},
@@ -227,7 +227,7 @@ TEST(Snapshot, OutOfMemoryAndRanges) {
 }
 
 TEST(Snapshot, OlderVersionsSayLess) {
-  // No times, no addresses of blocks, no requested sizes; nothing but segments; nothing at all.
+  // Snapshots without times, addresses of blocks and requested sizes, with segments only, and empty ones.
   const std::string bare =
       dict({{"action", text("alloc")}, {"addr", number(kBase)}, {"size", number(5)}, {"stream", number(0)}});
   const auto imported = import(pickled(
@@ -261,7 +261,7 @@ TEST(Snapshot, RefusesWhatIsNone) {
             std::string::npos);
   EXPECT_NE(refused(snapshot({dict({{"total_size", number(1)}, {"blocks", "N"}})}, {})).find("'address' is missing"),
             std::string::npos);
-  // A list of entries in two places: a bomb.
+  // One list of entries in two places could expand exponentially.
   const std::string twice = pickled(
       dict({{"segments", "]"}, {"device_traces", list({list({entry("alloc", kBase, 1, 0)}) + put(), get(0)})}}));
   EXPECT_NE(refused(twice).find("a list that is in two places"), std::string::npos);
@@ -322,7 +322,7 @@ TEST(Snapshot, NoNumberOfPoolsIsTooLarge) {
   EXPECT_EQ(imported->process.device_blocks.graph_pool.raw[kPools], static_cast<uint32_t>(kPools));
 }
 
-// Whether sizes that add up to 2^63 are refused, and a little less is imported, as a file that is read whole.
+// Expects that sizes with a sum of 2^63 are refused, and that a smaller sum is imported.
 void expect_less_than_all(const char* what, const std::function<std::string(int)>& make, int most) {
   const auto less = import(make(most));
   EXPECT_TRUE(less) << what << ": " << less.error().message;
@@ -339,9 +339,9 @@ TEST(Snapshot, SizesThatAddUpToMoreThanANumberAreRefused) {
     };
   };
   expect_less_than_all("alloc", many("alloc"), 2047);
-  expect_less_than_all("segment_alloc", many("segment_alloc"), 2046);  // freed at the end, since nothing is there
+  expect_less_than_all("segment_alloc", many("segment_alloc"), 2046);  // freed at the end: the snapshot has no segment
   expect_less_than_all("oom", many("oom"), 2047);
-  // Of blocks that are there at the end, and nothing is known of besides.
+  // Blocks at the end, without entries.
   expect_less_than_all(
       "blocks",
       [](int count) {
@@ -353,7 +353,7 @@ TEST(Snapshot, SizesThatAddUpToMoreThanANumberAreRefused) {
         return snapshot(segments, {});
       },
       2048);
-  // What is allocated when the device is full, again and again.
+  // The allocated bytes of each failed request.
   expect_less_than_all(
       "allocated",
       [](int count) {

@@ -1,5 +1,5 @@
-"""A training whose history of memory has frames in C++: python cuda_roles.py SNAPSHOT. Parameters, buffers, gradients, state and
-what is saved; checkpointing, a function and a hook of its own, and gradients that stay through the forward."""
+"""A training whose history of memory has frames in C++: python cuda_roles.py SNAPSHOT. It has parameters, buffers, gradients,
+state and saves, checkpointing, a custom function, a hook, and gradients that stay through the forward."""
 
 import sys
 

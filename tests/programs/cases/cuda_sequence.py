@@ -1,5 +1,5 @@
-"""Every event of PyTorch's allocator, in its order: training, streams, pools, threads and a graph under PyTorch's own history of
-them, which goes into the file that CUDA_STATS names."""
+"""Every event of PyTorch's allocator, in order: training, streams, pools, threads and a graph. PyTorch's own history of them goes
+into the file that CUDA_STATS names."""
 
 import torch
 
@@ -8,11 +8,11 @@ import cuda_stats
 import cuda_examples
 
 FIELDS = ("action", "addr", "size", "stream")
-# Other entries ("snapshot", "oom", ...) are no change of memory.
+# Other entries ("snapshot", "oom", ...) do not change memory.
 ACTIONS = {"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap"}
 
 cuda_stats.begin()
-# No stacks: in PyTorch 2.11 that of a free discards the exception by which a checkpoint ends (pytorch#175196).
+# No stacks: in PyTorch 2.11 the stack of a free discards the exception that ends a checkpoint (pytorch#175196).
 torch.cuda.memory._record_memory_history(context=None, max_entries=1_000_000)
 for name in ("mlp", "checkpointed"):
     cuda_examples.EXAMPLES[name]()
