@@ -238,6 +238,7 @@ def alive_within(report):
     return sorted(told)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("cached", [False, True], ids=["cold", "cached"])
 def test_buffers_of_inductor_are_named_by_their_kernel_and_line(tmp_path, cached):
     program = tmp_path / "net.py"

@@ -134,6 +134,7 @@ def test_a_limit_without_the_option_is_wrong_usage(tmp_path):
     assert run.code == 4 and "--tapelens-limit measures nothing without --tapelens" in run.stderr, run.stderr
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", [["-n", "2"], ["-n", "1", "--dist", "loadfile"], ["-n", "2", "--dist", "loadscope"], ["-n", "0"],
                                  ["-n", "2", "--dist", "each"], ["-n", "2", "-p", "no:terminal"]])
 def test_the_workers_of_xdist_are_measured(how, tmp_path):

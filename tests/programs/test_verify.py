@@ -228,6 +228,7 @@ RETURNED = harness.CASES / "returned_gradients.py"
 
 
 # How many gradients each of the three rounds returns.
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("how", "count"), [("own", 5), ("materialized", 5), ("maml", 15), ("pinn", 7), ("batched", 1), ("inside", 1)])
 def test_what_torch_autograd_grad_returns_is_compared(how, count, tmp_path):
     run, verdict = verify(["--apply", "lossless", *SMALL], [harness.PYTHON, RETURNED, how], tmp_path)
@@ -237,6 +238,7 @@ def test_what_torch_autograd_grad_returns_is_compared(how, count, tmp_path):
     assert verdict["applied"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ["own", "maml", "pinn", "inside"])
 def test_a_wrong_rewrite_is_found_in_what_torch_autograd_grad_returns(how, tmp_path):
     options = ["--apply", "lossless", "--rewrite-plugin", WRONG, *SMALL]
