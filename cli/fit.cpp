@@ -56,7 +56,7 @@ std::vector<uint64_t> read_sizes(const FitOptions& options, const std::vector<st
   if (!sizes) throw CLI::ValidationError("--vary", sizes.error().message);
   if (!has_place) {
     throw CLI::ValidationError("--vary", "no argument of the command has " + options.placeholder +
-                                             " where the size goes: python train.py --batch-size {}");
+                                             " in place of the size: python train.py --batch-size {}");
   }
   return *sizes;
 }

@@ -40,7 +40,7 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
   }
   const Rewriting rewriting(applying);
   if (const std::string reason = !preload.reason().empty() ? preload.reason() : rewriting.reason(); !reason.empty()) {
-    say(reason + "; running the command as it is");
+    say(reason + "; running the command unchanged");
     return say_end(simulation.on() ? simulation.run(command, preload) : become_command(command));
   }
   Environment environment = rewriting.environment();

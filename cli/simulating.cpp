@@ -136,7 +136,7 @@ std::optional<Settings> read_simulating(const CLI::App& sub, const SimulatingOpt
     }
   }
   if (sub.get_option("--simulate-gpu")->count() > 0) {
-    throw CLI::ValidationError("--simulate-gpu", "'' is no GPU: tapelens gpus lists them");
+    throw CLI::ValidationError("--simulate-gpu", "'' is not a GPU: tapelens gpus lists them");
   }
   return {};
 }
