@@ -161,7 +161,7 @@ Result<report::Options> report_options(const tapelens_report_options& wanted, co
   }
   if (wanted.by != nullptr) {
     const auto by = peak::parse_by(wanted.by);
-    if (!by) return usage("there is no grouping by '" + std::string(wanted.by) + "'");
+    if (!by) return usage("unknown grouping '" + std::string(wanted.by) + "'");
     options.by = *by;
   }
   options.top = wanted.top >= 0 ? static_cast<size_t>(wanted.top) : format.rows;
@@ -261,7 +261,7 @@ int tapelens_between(tapelens_recording* recording, uint32_t process, int64_t be
                      uint32_t groups, char** json, char** error) {
   return guarded(error, [&]() -> Status {
     const auto grouping = peak::parse_by(by != nullptr ? by : "field");
-    if (!grouping) return usage("there is no grouping by '" + std::string(by) + "'");
+    if (!grouping) return usage("unknown grouping '" + std::string(by) + "'");
     if (process >= recording->opened->processes()) return usage("there is no process " + std::to_string(process));
     if (begin_ns < 0 || end_ns < begin_ns) return usage("begin_ns must not be negative or after end_ns");
     const auto part = recording->opened->part(*tables::table_named("timeline"), process);

@@ -122,7 +122,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
     return kNo;
   }
   if (!command.fail_on.empty() && !report.recording.complete) {
-    say(command.file + ": no finding in what was recorded is of severity " + command.fail_on +
+    say(command.file + ": the recorded part has no finding of severity " + command.fail_on +
         ", but data was lost: tapelens report says what is not complete");
     return kDataLost;
   }

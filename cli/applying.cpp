@@ -30,7 +30,7 @@ double read_share(const std::string& text) {
   const std::string_view unit(end, text.data() + text.size());
   const double share = unit == "%" ? number / 100 : number;
   if (error != std::errc() || (!unit.empty() && unit != "%") || !(share >= 0 && share <= 1)) {
-    throw CLI::ValidationError("--recompute-budget", "'" + text + "' is no share of a step, like 5% or 0.05");
+    throw CLI::ValidationError("--recompute-budget", "'" + text + "' is not a share of a step, like 5% or 0.05");
   }
   return share;
 }
@@ -91,9 +91,9 @@ const std::vector<std::string>& known_rewrites() {
 }
 
 void add_choosing_options(CLI::App& sub, ApplyingOptions& options) {
-  sub.add_option(
-         "--apply", options.apply,
-         "Rewrite what can be: lossless, bitwise, or what a plan names; a level and plans may be given together")
+  sub.add_option("--apply", options.apply,
+                 "Apply rewrites: all of a level (lossless, bitwise), or those of a plan; a level and plans may be "
+                 "given together")
       ->type_name("{lossless,bitwise}|PLAN");
   sub.add_option("--plan", options.plans, "The sites of a plan: the same as --apply PLAN; may be given more than once")
       ->type_name("PLAN");
@@ -110,7 +110,7 @@ void add_choosing_options(CLI::App& sub, ApplyingOptions& options) {
 
 void add_applying_options(CLI::App& sub, ApplyingOptions& options) {
   add_choosing_options(sub, options);
-  sub.add_flag("--poison", options.poison, "Hand NaN to whatever reads what was never to be read");
+  sub.add_flag("--poison", options.poison, "Fill dropped tensors with NaN, to expose wrong reads");
   sub.add_option("--rewrite-plugin", options.plugins,
                  "A shared library with further rewrites; may be given more than once")
       ->type_name("PATH")

@@ -76,15 +76,14 @@ void add_budget(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "Examples:\n"
       "  tapelens budget -- python train.py\n"
       "  tapelens budget --budgets 0.7,0.5,0.3 --steps 10 -- python train.py\n"
-      "  tapelens budget --simulate-gpu H100 -- python train.py      the peak on a GPU that is not there\n"
+      "  tapelens budget --simulate-gpu H100 -- python train.py      the peak on a simulated GPU\n"
       "  tapelens budget --keep runs -- python train.py              then: tapelens diff "
       "runs/budget-{1,0.4}.tapelens\n\n"
-      "Each budget is one recorded run with torch._functorch.config.activation_memory_budget set from outside, which "
-      "is\n"
-      "killed after --steps: what the program writes in its first steps it writes. A budget that the program sets has\n"
-      "precedence, and is said. Compiled graphs are cached in a temporary folder. Exit codes: 0 a budget lowers the\n"
-      "peak, 1 none does, or no compiled graph was seen, 2 wrong usage, 3 a file cannot be read or written, 6 the\n"
-      "command failed. More: docs/budget.md");
+      "Each budget is one recorded run, with torch._functorch.config.activation_memory_budget set from outside. The\n"
+      "run is killed after --steps; files that the program writes before stay. A budget that the program sets has\n"
+      "precedence, and the report names it. Compiled graphs are cached in a temporary folder. Exit codes: 0 a budget\n"
+      "lowers the peak, 1 none does, or no compiled graph was seen, 2 wrong usage, 3 a file cannot be read or\n"
+      "written, 6 the command failed. More: docs/budget.md");
   const auto options = std::make_shared<BudgetOptions>();
   sub->add_option("--budgets", options->budgets, "The budgets to run, a list of numbers from 0 to 1; 1 is always run")
       ->type_name("LIST")
@@ -100,7 +99,7 @@ void add_budget(CLI::App& app, int& exit_code, const std::vector<std::string>& c
   add_format_option(*sub, options->format, "For a person or a program", {"text", "json"});
   add_output_option(*sub, options->output);
   add_color_option(*sub, options->color);
-  sub->add_option("--keep", options->keep, "Keep the recordings of all runs, and what they wrote, here")
+  sub->add_option("--keep", options->keep, "Keep the recordings and the output of all runs in this folder")
       ->type_name("DIR");
   sub->add_flag("--verbose", options->verbose, "Show what the command writes, on standard error");
   sub->callback([sub, options, &exit_code, &command] {

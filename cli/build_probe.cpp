@@ -253,7 +253,7 @@ int find_torch(const BuildProbeOptions& options, Torch& torch) {
   torch.release = release_of(torch.folder);
   torch.minor = minor_of(torch.release);
   if (torch.release.empty())
-    return fail({torch.folder + " has no include/torch/headeronly/version.h: it is no PyTorch"});
+    return fail({torch.folder + " has no include/torch/headeronly/version.h: it is not a PyTorch folder"});
   if (!fs::exists(torch.folder + "/lib/libtorch_cpu.so", error))
     return fail({torch.folder + " has no lib/libtorch_cpu.so"});
   return kFine;
@@ -318,13 +318,10 @@ void add_build_probe(CLI::App& app, int& exit_code) {
       "  tapelens build-probe                            the PyTorch of the python3 on PATH\n"
       "  tapelens build-probe --python .venv/bin/python  that of another environment\n"
       "  tapelens build-probe --torch ~/libtorch         of C++ programs\n\n"
-      "For nightlies, vendors' builds and one's own, whose headers are not those of a release. It takes about a "
-      "minute,\n"
-      "and needs g++ 11 or newer. The probe is kept in ~/.cache/tapelens, where record and doctor find it; it "
-      "records,\n"
-      "and does not rewrite. Exit codes: 0 there is a probe now, 1 it could not be compiled, 2 wrong usage, 3 there is "
-      "no\n"
-      "such PyTorch or no compiler. More: docs/install.md");
+      "For nightlies, vendors' builds and one's own, whose headers differ from those of a release. The build takes\n"
+      "about a minute, and needs g++ 11 or newer. The probe is kept in ~/.cache/tapelens, where record and doctor\n"
+      "find it. It records, but does not rewrite. Exit codes: 0 the probe is ready, 1 it could not be compiled,\n"
+      "2 wrong usage, 3 the PyTorch or the compiler was not found. More: docs/install.md");
   const auto options = std::make_shared<BuildProbeOptions>();
   const char* compiler = getenv("CXX");
   options->compiler = compiler != nullptr && *compiler != 0 ? compiler : "g++";
@@ -335,7 +332,7 @@ void add_build_probe(CLI::App& app, int& exit_code) {
       ->type_name("DIR")
       ->excludes("--python");
   sub->add_option("--compiler", options->compiler, "$CXX, or g++")->type_name("CXX");
-  sub->add_flag("--force", options->force, "Also where there is a probe for it");
+  sub->add_flag("--force", options->force, "Build the probe even if one for this PyTorch exists");
   sub->callback([options, &exit_code] { exit_code = build_probe(*options); });
 }
 

@@ -61,7 +61,8 @@ trace::Result<compare::Limits> limits_of(const GateSettings& settings) {
     is_known = true;
   }
   if (!is_known) {
-    return trace::Error{"'" + settings.fail_on + "' is none of none, info, warning, error", trace::ErrorKind::usage};
+    return trace::Error{"'" + settings.fail_on + "' is not a severity: none, info, warning, error",
+                        trace::ErrorKind::usage};
   }
   return out;
 }
@@ -124,8 +125,7 @@ int check_command(const CheckCommand& command, const GateSettings& settings, con
   if (const int code = write_output(format->render(verdict, how), output)) return code;
   if (!verdict.passed()) return kNo;
   if (verdict.is_complete) return kFine;
-  say(command.file +
-      ": nothing regressed in what was recorded, but a recording is not complete: see what is said of it");
+  say(command.file + ": the recorded part did not regress, but a recording is not complete: see the report");
   return kDataLost;
 }
 
@@ -148,18 +148,18 @@ void add_check(CLI::App& app, int& exit_code) {
       "  tapelens check run.tapelens --format markdown >> \"$GITHUB_STEP_SUMMARY\"    with a tapelens.toml\n\n"
       "A budget is METRIC[MODULE]@DEVICE<=SIZE, of which module and device may be left out: peak<=6GiB,\n"
       "peak[GPT.blocks.*]<=2GiB, saved@cuda:0<=3GiB, reserved<=7GiB, allocations<=5000 (in a step).\n"
-      "Of a baseline peak, saved and reserved are compared, and findings that it has not. Simpler and without a\n"
-      "baseline: report --fail-above (the bare peak), advise --fail-on (any finding).\n"
+      "With a baseline it compares peak, saved and reserved, and looks for new findings. Simpler, without a baseline:\n"
+      "report --fail-above (the bare peak), advise --fail-on (any finding).\n"
       "Exit codes: 0 fine, 1 regressed or above a budget, 2 wrong usage, 3 a file cannot be read, 4 nothing regressed\n"
       "but a recording is not complete, 5 there is nothing to compare. More: docs/check.md");
   const auto options = std::make_shared<CheckCommand>();
   sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
-  sub->add_option("--budget", options->given.budgets, "What it may need at most; may be given more than once")
+  sub->add_option("--budget", options->given.budgets, "A limit for the recording; may be given more than once")
       ->type_name("BUDGET")
       ->expected(1)
       ->take_all();
   sub->add_option("--baseline", options->given.baseline,
-                  "The run that it may not be worse than: a recording, or what --write-baseline wrote (.json)")
+                  "The run to compare with: a recording, or a file of --write-baseline (.json)")
       ->type_name("FILE");
   sub->add_option(
          "--tolerance", options->given.tolerance,

@@ -77,7 +77,7 @@ void explain(Page& page, const advise::Checks::Entry& entry) {
   page.line("");
   std::string facts = "Version " + std::to_string(info.version) + ", " + entry.origin;
   if (entry.origin == "built in") facts += "; its page: plugins/" + std::string(info.id) + "/README.md";
-  if (info.is_alternative) facts += ". What it finds is not part of the peak with all findings fixed";
+  if (info.is_alternative) facts += ". Its findings do not count for the peak with all findings fixed";
   page.paragraph("", facts + ".", Paint::dim);
 }
 

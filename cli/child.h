@@ -36,7 +36,7 @@ struct WatchedEnd : ChildEnd {
   int interrupted_by = 0;  // the signal that this process received
 };
 
-// Runs the command with everything that it starts in a process group of its own. Calls `is_enough` every 20 ms. Once it
+// Runs the command and all processes that it starts in a separate process group. Calls `is_enough` every 20 ms. Once it
 // returns true, all these processes are killed with SIGKILL, so that no handler of the program runs. SIGINT, SIGTERM,
 // SIGHUP or SIGQUIT has the same effect, also between two commands; so has the death of this process. Processes that
 // the command leaves behind are killed too. This process is the child subreaper and may have no other children.

@@ -122,7 +122,7 @@ void print_bash(const std::vector<CommandFacts>& commands) {
       "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i\n"
       "  for ((i = 2; i < COMP_CWORD; i++)); do\n"
       "    if [[ ${COMP_WORDS[i]} == -- ]]; then\n"
-      "      # What follows -- is another command: its own completion if there is one.\n"
+      "      # Another command follows --: use its own completion, if it has one.\n"
       "      local offset=$((i + 1))\n"
       "      if declare -F _comp_command_offset > /dev/null; then _comp_command_offset $offset\n"
       "      elif declare -F _command_offset > /dev/null; then _command_offset $offset\n"

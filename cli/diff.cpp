@@ -49,21 +49,21 @@ int diff_command(const DiffCommand& command) {
 }  // namespace
 
 void add_diff(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("diff", "Say what changed between two runs: the peak, and what it is made of");
+  CLI::App* sub = app.add_subcommand("diff", "Compare two runs: the peak, and the memory that it consists of");
   sub->footer(
       "Examples:\n"
       "  tapelens diff main.tapelens run.tapelens                  what grew, shrank, came and went\n"
       "  tapelens diff main.tapelens run.tapelens --by line        by the lines that allocate it\n"
-      "  tapelens diff memory.json run.tapelens --top 20           with what check --write-baseline wrote\n"
+      "  tapelens diff memory.json run.tapelens --top 20           with a file of check --write-baseline\n"
       "  tapelens diff main.tapelens run.tapelens --format json | jq '.devices[0].rows[0]'\n\n"
-      "Exit codes: 0 fine (whatever changed: tapelens check decides), 2 wrong usage, 3 a file cannot be read,\n"
+      "Exit codes: 0 fine (to fail on changes: tapelens check), 2 wrong usage, 3 a file cannot be read,\n"
       "5 there is nothing to compare. More: docs/diff.md");
   const auto options = std::make_shared<DiffCommand>();
-  sub->add_option("A", options->a, "The run before: a recording, or what check --write-baseline wrote (.json)")
+  sub->add_option("A", options->a, "The run before: a recording, or a file of check --write-baseline (.json)")
       ->required()
       ->type_name("");
   sub->add_option("B", options->b, "The run after")->required()->type_name("");
-  sub->add_option("--by", options->by, "What to group the change by; may be given more than once; all if not given")
+  sub->add_option("--by", options->by, "Group the change by this; may be given more than once; all if not given")
       ->type_name("{line,field,module,category,operator}")
       ->check(one_of({"line", "field", "module", "category", "operator"}))
       ->expected(1)

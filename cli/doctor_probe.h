@@ -19,7 +19,7 @@ struct ProgramFacts {
   std::string error;
   std::string path;
   bool script = false;      // not an ELF file
-  std::string shebang;      // of a script: the words after "#!", which name the interpreter
+  std::string shebang;      // for a script: the words after "#!", which name the interpreter
   bool dynamic = false;     // needs a loader
   bool privileged = false;  // setuid or setgid
 };

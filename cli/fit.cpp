@@ -56,7 +56,7 @@ std::vector<uint64_t> read_sizes(const FitOptions& options, const std::vector<st
   if (!sizes) throw CLI::ValidationError("--vary", sizes.error().message);
   if (!has_place) {
     throw CLI::ValidationError("--vary", "no argument of the command has " + options.placeholder +
-                                             " where the size goes: python train.py --batch-size {}");
+                                             " in place of the size: python train.py --batch-size {}");
   }
   return *sizes;
 }
@@ -104,7 +104,7 @@ int fit_command(const FitOptions& options, SimulatedRuns::Common common, fit::Wa
 }  // namespace
 
 void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
-  CLI::App* sub = app.add_subcommand("fit", "Find the largest batch that fits on a GPU that is not there");
+  CLI::App* sub = app.add_subcommand("fit", "Find the largest batch that fits on a GPU, without the GPU");
   sub->footer(
       "Examples:\n"
       "  tapelens fit --gpu A100-40GB -- python train.py                              does it fit?\n"
@@ -113,11 +113,10 @@ void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
       "  tapelens fit --gpu H100 --vary 512,1024,2048 --all -- python train.py --context {}\n"
       "  tapelens fit --gpu L4 --vary 1..64 --apply lossless -- python train.py -b {}   also with rewrites\n"
       "  tapelens fit --gpu H100x8 --vary 1..64 -- torchrun --nproc-per-node 8 train.py -b {}\n\n"
-      "Each size is one run on a simulated GPU (tapelens run --simulate-gpu), which is killed after --steps: what the\n"
-      "program writes in its first steps it writes. The memory is PyTorch's own allocator's; a size fits if no "
-      "request\n"
-      "found the GPU full. Exit codes: 0 a size fits, 1 none does, 2 wrong usage, 3 a file cannot be read or written,\n"
-      "6 the command failed in every run. More: docs/fit.md");
+      "Each size is one run on a simulated GPU (tapelens run --simulate-gpu). The run is killed after --steps; files\n"
+      "that the program writes before stay. PyTorch's own allocator manages the memory; a size fits if no request\n"
+      "fails for lack of memory. Exit codes: 0 a size fits, 1 none does, 2 wrong usage, 3 a file cannot be read or\n"
+      "written, 6 the command failed in every run. More: docs/fit.md");
   const auto options = std::make_shared<FitOptions>();
   sub->add_option("--gpu", options->gpus,
                   "The GPUs to ask for, a list: of `tapelens gpus`, with their memory and how many (H100, H100:24GiB, "
@@ -126,9 +125,9 @@ void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
       ->delimiter(',')
       ->required();
   sub->add_option("--vary", options->vary,
-                  "The sizes: 1..256, 8..512:8 (multiples of 8), 8,16,32. Without it the command runs as it is")
+                  "The sizes: 1..256, 8..512:8 (multiples of 8), 8,16,32. Without it the command runs unchanged")
       ->type_name("SIZES");
-  sub->add_option("--placeholder", options->placeholder, "What stands for the size in the command")
+  sub->add_option("--placeholder", options->placeholder, "The text in the command that each size replaces")
       ->type_name("TEXT")
       ->capture_default_str();
   sub->add_flag("--all", options->every, "Run every size, not only those that the search needs");
@@ -142,13 +141,13 @@ void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
                   "The program is rank 0 of so many: NCCL's collectives return at once")
       ->type_name("RANKS");
   sub->add_option("--cudnn-workspace", options->simulating.workspace,
-                  "What cuDNN asks for with each convolution, which only the real one knows")
+                  "The workspace that cuDNN requests for each convolution, which only the real cuDNN knows")
       ->type_name("SIZE")
       ->capture_default_str();
   add_choosing_options(*sub, options->applying);
   add_format_option(*sub, options->format, "For a person or a program", {"text", "json"});
   add_output_option(*sub, options->output);
-  sub->add_option("--keep", options->keep, "Keep the recordings of all runs, and what they wrote, here")
+  sub->add_option("--keep", options->keep, "Keep the recordings and the output of all runs in this folder")
       ->type_name("DIR");
   sub->add_flag("--verbose", options->verbose, "Show what the command writes, on standard error");
   sub->callback([sub, options, &exit_code, &command] {

@@ -44,7 +44,7 @@ void judge(Point& point, const ShortRun& run, uint64_t steps, const fit::Reading
     point.went_on = !run.ended_badly();
   } else if (run.ended_badly() && says_full(run.written)) {
     point.outcome = Outcome::does_not_fit;
-    point.why = "by what the program wrote, a library outside of PyTorch's allocator had no room";
+    point.why = "the program's output shows that a library outside of PyTorch's allocator had no room";
   } else if (run.is_late) {
     point.outcome = Outcome::cut_off;
     point.why = late_text(point.steps, steps);

@@ -49,11 +49,11 @@ void add_import(CLI::App& app, int& exit_code) {
       "  tapelens import snapshot.pickle -o snapshot.tapelens\n"
       "  tapelens report snapshot.tapelens --by source     the lines that held the peak\n"
       "  tapelens view snapshot.tapelens                   curve, segments and peak in a window\n\n"
-      "The file is what torch.cuda.memory._dump_snapshot() writes. It is read as data: nothing in it is executed. It\n"
-      "holds blocks, segments and stacks; operators, autograd nodes, saves and modules are not in it, and what the\n"
-      "recording has of them is nothing. More: docs/import.md");
+      "torch.cuda.memory._dump_snapshot() writes the file. It is read as data: nothing in it is executed. It has\n"
+      "blocks, segments and stacks, but no operators, autograd nodes, saves and modules. The recording lacks them\n"
+      "too. More: docs/import.md");
   const auto options = std::make_shared<ImportCommand>();
-  sub->add_option("SNAPSHOT", options->input, "What torch.cuda.memory._dump_snapshot() wrote")
+  sub->add_option("SNAPSHOT", options->input, "A file of torch.cuda.memory._dump_snapshot()")
       ->required()
       ->type_name("");
   add_recording_output_option(*sub, options->output)->required();

@@ -159,7 +159,7 @@ void add_mode_option(CLI::App& sub, std::string& mode) {
       ->capture_default_str()
       ->check([](const std::string& text) {
         return parse_mode(text) ? std::string()
-                                : "'" + text + "' is no mode that its owner can read and write, like 0640";
+                                : "'" + text + "' is not a mode that lets the owner read and write, like 0640";
       });
 }
 

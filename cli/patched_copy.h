@@ -51,7 +51,7 @@ class PatchedCopy {
   std::filesystem::path root_, copy_;
   std::filesystem::path folder_;             // below the root
   std::set<std::filesystem::path> folders_;  // real folders below the root, not links; parents before their children
-  std::vector<std::string> texts_;           // of the patched files
+  std::vector<std::string> texts_;           // texts of the patched files
   std::vector<verify::PatchedFile> files_;
   std::vector<std::string> command_;
 };

@@ -234,14 +234,14 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "  tapelens record --referrers -- python train.py\n"
       "  tapelens record --apply plan.json --allow expanded-save -- python train.py\n\n"
       "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
-      "A file that cannot be written, or a program that cannot be recorded, is said in one line and the command runs\n"
-      "all the same. A FILE that exists and is no recording, or that the command names, is wrong usage: exit code 2,\n"
-      "and the command does not run. More: docs/record.md");
+      "If a file cannot be written, or the program cannot be recorded, one line says why, and the command still runs.\n"
+      "A FILE that exists and is not a recording, or that the command names, is wrong usage: exit code 2, and the\n"
+      "command does not run. More: docs/record.md");
   const auto options = std::make_shared<RecordOptions>();
   sub->add_option("-o,--output", options->output.path,
                   "The recording; an older one is replaced when the new one is complete. %h is the host's name, %r the "
                   "rank, %p the process; with one of them its folder is made. With - it goes to standard output, and "
-                  "what the program writes there to standard error")
+                  "the program's standard output goes to standard error")
       ->type_name("FILE")
       ->capture_default_str();
   sub->add_option("--ranks",
@@ -249,7 +249,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       ->type_name("LIST")
       ->each([options](const std::string& text) {
         options->ranks = parse_ranks(text);
-        if (!options->ranks) throw CLI::ValidationError("'" + text + "' is no list of ranks, like 0,7 or 0-7");
+        if (!options->ranks) throw CLI::ValidationError("'" + text + "' is not a list of ranks, like 0,7 or 0-7");
       });
   sub->add_option("--steps", options->steps, "Record these training steps only: from A up to, not including, B")
       ->type_name("A:B")
@@ -261,9 +261,9 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
   sub->add_flag("--marked", options->marked,
                 "Record what is between tapelens.start() and tapelens.stop() in the program: docs/python.md")
       ->excludes("--steps");
-  sub->add_option(
-         "--last", options->last,
-         "Keep the last K training steps only, and what is alive from before, by name: for a run that fails late")
+  sub->add_option("--last", options->last,
+                  "Keep only the last K training steps, and the names of older allocations that are alive: for a run "
+                  "that fails late")
       ->type_name("K")
       ->check([](const std::string& text) -> std::string {
         uint32_t steps = 0;
@@ -288,7 +288,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       ->check(known_stacks)
       ->capture_default_str();
   sub->add_option("--spool", options->spool_folder,
-                  "Where the processes write while they run, FILE.spool/ in this folder; by default beside FILE")
+                  "The processes write to FILE.spool/ in this folder while they run; by default beside FILE")
       ->type_name("DIR");
   add_mode_option(*sub, options->mode);
   sub->add_flag("--cupti", options->cupti,
@@ -299,9 +299,10 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
   sub->add_flag("--redact", options->redact, "Keep the arguments of the command out of the recording");
   sub->add_flag("--quiet", options->quiet, "No closing line");
   sub->add_flag("--keep-spool", options->keep_spool, "Keep what the processes wrote, FILE.spool/, after sealing");
-  sub->add_flag("--force", options->output.is_forced,
-                "Discard the spools of an earlier recording that was never sealed, and replace FILE even if it is no "
-                "recording; never a file that the command names");
+  sub->add_flag(
+      "--force", options->output.is_forced,
+      "Discard the spools of an earlier recording that was never sealed, and replace FILE even if it is not a "
+      "recording; never a file that the command names");
   add_applying_options(*sub, options->applying);
   add_simulating_options(*sub, options->simulating);
   sub->callback([sub, options, &exit_code, &command] {

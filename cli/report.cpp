@@ -72,7 +72,7 @@ int report_command(const ReportCommand& command, const report::Options& options,
   }
   const bool is_measured = built->recording.complete && report::hidden_text(built->processes).empty();
   if (!command.fail_above.empty() && !is_measured) {
-    say(command.file + ": what was recorded is not above " + report::bytes_text(limit) +
+    say(command.file + ": the recorded part is not above " + report::bytes_text(limit) +
         ", but not all was recorded: see what the report says is missing");
     return kDataLost;
   }
@@ -82,10 +82,10 @@ int report_command(const ReportCommand& command, const report::Options& options,
 }  // namespace
 
 void add_report(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("report", "Say which bytes were alive at the peak, and what kept them");
+  CLI::App* sub = app.add_subcommand("report", "Report the memory at the peak, and its holders");
   sub->footer(
       "Examples:\n"
-      "  tapelens report run.tapelens                        the peak: what held it, from where\n"
+      "  tapelens report run.tapelens                        the peak: its holders and their source lines\n"
       "  tapelens report run.tapelens --by source            the lines that made those bytes\n"
       "  tapelens report run.tapelens --by module --depth 2  what each module holds, at the peak of each phase\n"
       "  tapelens report run.tapelens --at step:2 --top 20   the peak of one training step\n"
@@ -110,7 +110,7 @@ void add_report(CLI::App& app, int& exit_code) {
                                       : "'" + text + "' is no moment: peak, step:N, oom, oom:N, or a time like 1.5s";
       })
       ->capture_default_str();
-  sub->add_option("--by", options->by, "What to group the bytes by")
+  sub->add_option("--by", options->by, "Group the bytes by this")
       ->check(one_of({"field", "node", "module", "source", "operator", "category", "step", "stack"}))
       ->type_name("{field,node,module,source,operator,category,step}")
       ->capture_default_str();

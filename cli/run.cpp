@@ -40,7 +40,7 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
   }
   const Rewriting rewriting(applying);
   if (const std::string reason = !preload.reason().empty() ? preload.reason() : rewriting.reason(); !reason.empty()) {
-    say(reason + "; running the command as it is");
+    say(reason + "; running the command unchanged");
     return say_end(simulation.on() ? simulation.run(command, preload) : become_command(command));
   }
   Environment environment = rewriting.environment();
@@ -75,7 +75,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
       "  tapelens run --apply bitwise --recompute-budget 2% -- ./trainer\n"
       "  tapelens run --simulate-gpu H100 -- python train.py\n\n"
       "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
-      "What tapelens verify says is the same with these options is the same here. More: docs/record.md");
+      "Results that tapelens verify proves equal with these options are equal here too. More: docs/record.md");
   const auto options = std::make_shared<RunOptions>();
   add_applying_options(*sub, options->applying);
   add_simulating_options(*sub, options->simulating);

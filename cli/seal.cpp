@@ -61,8 +61,8 @@ void add_seal(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  tapelens seal run.tapelens.spool -o run.tapelens\n"
       "  tapelens seal --remove run.tapelens.spool -o run.tapelens\n\n"
-      "`tapelens record` seals by itself; this is for when it was killed together with its command, or --keep-spool\n"
-      "was given. What a crash tore is left out, counted and said.");
+      "`tapelens record` seals by itself. Use this command if it was killed together with its command, or after\n"
+      "--keep-spool. Blocks that a crash damaged are left out; the report counts them.");
   const auto options = std::make_shared<SealCommand>();
   sub->add_option("DIR", options->folder, "The folder of spools")->required()->type_name("");
   add_recording_output_option(*sub, options->output)->required();

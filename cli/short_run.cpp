@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using trace::Error;
 using trace::ErrorKind;
 
-constexpr size_t kLastLines = 12;  // of the log of a failed run
+constexpr size_t kLastLines = 12;  // lines of a failed run's log that the error shows
 
 }  // namespace
 

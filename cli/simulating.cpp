@@ -81,14 +81,15 @@ bool can_be_preloaded(const std::string& path) { return path.find_first_of(" :$\
 
 void add_simulating_options(CLI::App& sub, SimulatingOptions& options) {
   sub.add_option("--simulate-gpu", options.gpu,
-                 "Run on GPUs that are not there, with PyTorch's own CUDA allocator: a GPU of `tapelens gpus`, its "
-                 "memory, how many (H100, H100:24GiB, H100x8)")
+                 "Run on simulated GPUs, with PyTorch's own CUDA allocator: a GPU of `tapelens gpus`, its memory, and "
+                 "the number of GPUs (H100, H100:24GiB, H100x8)")
       ->type_name("GPU");
   sub.add_option("--simulate-world", options.world,
                  "The program is rank 0 of so many: NCCL's collectives return at once (with --simulate-gpu)")
       ->type_name("RANKS");
   sub.add_option("--cudnn-workspace", options.workspace,
-                 "What cuDNN asks for with each convolution, which only the real one knows (with --simulate-gpu)")
+                 "The workspace that cuDNN requests for each convolution, which only the real cuDNN knows (with "
+                 "--simulate-gpu)")
       ->type_name("SIZE")
       ->capture_default_str();
 }
@@ -135,7 +136,7 @@ std::optional<Settings> read_simulating(const CLI::App& sub, const SimulatingOpt
     }
   }
   if (sub.get_option("--simulate-gpu")->count() > 0) {
-    throw CLI::ValidationError("--simulate-gpu", "'' is no GPU: tapelens gpus lists them");
+    throw CLI::ValidationError("--simulate-gpu", "'' is not a GPU: tapelens gpus lists them");
   }
   return {};
 }

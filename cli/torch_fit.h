@@ -29,7 +29,8 @@ std::string refusal_of(const std::string& changeable);
 // "2.15" of "2.15.0+cu130".
 std::string minor_of(const std::string& version);
 
-// Says in one sentence why a command cannot be recorded, and what to do. Empty if it can, or if that is unknown.
+// Why a command cannot be recorded, and the remedy, in one sentence. Empty if it can be recorded, or if that is
+// unknown.
 std::string why_no_probe(const std::vector<std::string>& command);
 
 }  // namespace tapelens::cli

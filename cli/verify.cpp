@@ -86,10 +86,10 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       "  tapelens verify --plan plan.json --steps 3 -- python train.py\n"
       "  tapelens verify --apply bitwise --poison --format json -o verdict.json -- ./trainer\n"
       "  tapelens verify --patch fix.patch -- python train.py      what tapelens advise --patch wrote, or your own\n\n"
-      "The command must be deterministic: seed it. It runs with PYTHONHASHSEED=0 and without standard input, and its\n"
-      "first run writes where it would; with --format json and no -o to standard error. Where runs differ it runs a\n"
-      "third time, bare, and then as often as it takes to find the site. With --patch the second run is that of a\n"
-      "patched copy of the repository that the current folder is in; no file of yours is changed.\n"
+      "The command must be deterministic: seed it. It runs with PYTHONHASHSEED=0 and without standard input. Its\n"
+      "first run writes its usual output, but with --format json and no -o to standard error. If the runs differ, it\n"
+      "runs a third time, bare, and then until the site is found. With --patch the second run uses a patched copy of\n"
+      "the current folder's repository; your files are not changed.\n"
       "Exit codes: 0 identical, 1 different, 2 wrong usage, 3 nothing was recorded, 4 a recording is not complete,\n"
       "5 no verdict (nothing was rewritten or compared, or the command is not deterministic by itself), 6 the command\n"
       "failed.\n"
@@ -108,7 +108,8 @@ void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& c
   CLI::Option* patch =
       sub->add_option("--patch", options->patch, "Compare with the program as this patch makes it")->type_name("PATH");
   for (const char* other : {"--apply", "--plan", "--allow"}) patch->excludes(sub->get_option(other));
-  sub->add_option("--keep", options->keep, "Keep the recordings and what the later runs wrote here")->type_name("DIR");
+  sub->add_option("--keep", options->keep, "Keep the recordings and the output of the later runs in this folder")
+      ->type_name("DIR");
   sub->callback([sub, steps, options, &exit_code, &command] {
     if (command.empty()) {
       throw CLI::ParseError("no command to verify: tapelens verify --apply lossless -- python train.py", kUsage);

@@ -111,13 +111,13 @@ void add_view(CLI::App& app, int& exit_code) {
       "  tapelens view run.tapelens --page peak --at step:2    what was alive at the peak of a training step\n"
       "  tapelens view before.tapelens after.tapelens          what changed between two runs\n"
       "  tapelens view run.tapelens --page advice --screenshot advice.png --size 1920x1080\n\n"
-      "The window is a program of its own, tapelens-gui, beside tapelens or on PATH: pip install 'tapelens[gui]'.\n"
+      "The window is a separate program, tapelens-gui, beside tapelens or on PATH: pip install 'tapelens[gui]'.\n"
       "Exit codes: 0 the window was closed, 1 tapelens-gui is not installed or cannot be run, 2 wrong usage,\n"
       "3 the file cannot be read or the picture cannot be written. More: docs/gui.md");
   const auto options = std::make_shared<ViewCommand>();
   sub->add_option("FILE", options->file, "The recording; the window is empty if not given")->type_name("");
   sub->add_option("OTHER", options->other, "A second one, to compare the first with")->type_name("");
-  sub->add_option("--page", options->page, "What to show first; with OTHER compare, else timeline")
+  sub->add_option("--page", options->page, "The first page to show; with OTHER compare, otherwise timeline")
       ->type_name("{" TAPELENS_PAGES "}");
   sub->add_option("--device", options->device,
                   "The device to look at, like cuda:0; the one with the largest peak if not given")
@@ -131,8 +131,8 @@ void add_view(CLI::App& app, int& exit_code) {
   sub->add_option("--export-card", options->card,
                   "Write one picture to show others, PNG or SVG, and end: the curve before and after, the fixes")
       ->type_name("PATH");
-  sub->add_flag("--force", options->is_forced, "Let a picture replace a file that is no picture of Tapelens");
-  sub->add_option("--size", options->size, "Of the window, in pixels: 1280x720")->type_name("WxH");
+  sub->add_flag("--force", options->is_forced, "Let a picture replace a file that Tapelens did not write");
+  sub->add_option("--size", options->size, "Size of the window, in pixels: 1280x720")->type_name("WxH");
   sub->add_option("--scheme", options->scheme, "Its colors; the system's if not given")
       ->type_name("{system,light,dark}");
   sub->callback([options, &exit_code] { exit_code = view_command(*options); });

@@ -1,4 +1,4 @@
-# What the probe runs in Python: each file is a text in C++, profiler/observe/python_hooks.py as
+# Python code that the probe runs. Each file becomes a text in C++: profiler/observe/python_hooks.py becomes
 # tapelens::observe::kPythonHooks in profiler/observe/python_hooks.py.h.
 include(${CMAKE_CURRENT_LIST_DIR}/../cmake/TextHeader.cmake)
 set(TAPELENS_PYTHON_TEXTS

@@ -338,7 +338,7 @@ void AdvicePage::show_ticks() {
   const QString to_copy = command();
   copy_->setEnabled(!to_copy.isEmpty());
   copy_->setToolTip(!to_copy.isEmpty() ? to_copy
-                    : sites > 0        ? tr("Save the plan first: only some of what a rewrite fixes is ticked")
+                    : sites > 0        ? tr("Save the plan first: only some of the findings with a rewrite are ticked")
                                        : tr("Tick a finding that a rewrite fixes"));
   show_headline();
 }

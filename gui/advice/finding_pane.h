@@ -59,7 +59,7 @@ class FindingPane : public QScrollArea {
   QString evidence_html_;
   check::Severity severity_{};
   QString severity_text_, facts_text_;
-  std::vector<model::Interval> moments_;  // of the evidence
+  std::vector<model::Interval> moments_;  // times of the evidence
 };
 
 }  // namespace tapelens::gui

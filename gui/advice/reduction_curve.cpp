@@ -70,7 +70,7 @@ void ReductionCurve::describe() {
   if (session_.document() == nullptr) return;
   QString text = tr("The peak is %1.").arg(bytes(session_.subject().device.peak));
   if (const auto& what_if = session_.what_if())
-    text += tr(" Without what is ticked it is %1.").arg(bytes(what_if->after));
+    text += tr(" Without the ticked findings it is %1.").arg(bytes(what_if->after));
   setAccessibleDescription(text);
 }
 
@@ -84,7 +84,8 @@ bool ReductionCurve::event(QEvent* event) {
     return true;
   }
   QString text = tr("at %1\n%2 recorded").arg(time(picture_->time_at(share)), bytes(picture_->recorded_at(share)));
-  if (const auto without = picture_->without_at(share)) text += tr("\n%1 without what is ticked").arg(bytes(*without));
+  if (const auto without = picture_->without_at(share))
+    text += tr("\n%1 without the ticked findings").arg(bytes(*without));
   QToolTip::showText(help->globalPos(), text, this);
   return true;
 }

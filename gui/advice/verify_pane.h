@@ -24,7 +24,7 @@ class VerifyPane : public QWidget {
   void changeEvent(QEvent* event) override;
 
  private:
-  QColor color() const;  // of the verdict
+  QColor color() const;  // color of the verdict
   void paint_title();
 
   QString path_;

@@ -109,7 +109,7 @@ int run_application(int argc, char** argv) {
   }
   if (!has_display()) {
     if (!options.is_headless()) {
-      say_line("there is no display: set DISPLAY or WAYLAND_DISPLAY, or use --screenshot PATH, `tapelens report`");
+      say_line("no display was found: set DISPLAY or WAYLAND_DISPLAY, or use --screenshot PATH, `tapelens report`");
       return kUnreadable;
     }
     qputenv("QT_QPA_PLATFORM", "offscreen");

@@ -126,11 +126,12 @@ void MainWindow::show_keys() {
 }
 
 void MainWindow::about() {
-  QMessageBox box(QMessageBox::NoIcon, tr("About Tapelens"),
-                  tr("<b>Tapelens %1</b><p>Which bytes were alive at the peak, what kept them, and what the peak is "
-                     "without.</p>")
-                      .arg(QApplication::applicationVersion()),
-                  QMessageBox::Close, this);
+  QMessageBox box(
+      QMessageBox::NoIcon, tr("About Tapelens"),
+      tr("<b>Tapelens %1</b><p>Shows the memory at the peak of a PyTorch training run, its holders, and how "
+         "to lower the peak.</p>")
+          .arg(QApplication::applicationVersion()),
+      QMessageBox::Close, this);
   box.exec();
 }
 

@@ -73,7 +73,7 @@ const std::vector<Option>& options_with_values() {
          o.card = value;
          return value.endsWith(".png", Qt::CaseInsensitive) || value.endsWith(".svg", Qt::CaseInsensitive);
        }},
-      {"size", "WxH", "Of the window, like 1280x720", "is no size of a window, like 1280x720",
+      {"size", "WxH", "Size of the window, like 1280x720", "is no size of a window, like 1280x720",
        [](WindowOptions& o, const QString& value) { return (o.size = size_of(value)).has_value(); }},
       {"scheme", "SCHEME", "Colors: " + joined(kSchemes) + "; those chosen last if not given",
        "is none: " + joined(kSchemes),
@@ -132,7 +132,7 @@ trace::Result<WindowOptions> parse_options(const QStringList& arguments) {
 QString help_text() {
   QString text = R"(Usage: tapelens-gui [OPTIONS] [FILE] [OTHER]
 
-Shows a recording of `tapelens record`: what held the peak, and what to do about it.
+Shows a recording of `tapelens record`: the memory at the peak, its holders, and how to lower the peak.
 
   FILE                  The recording
   OTHER                 A second one, to compare with
@@ -142,7 +142,7 @@ Options:
   for (const Option& option : options_with_values()) {
     text += QString("  --%1 %2").arg(option.name, option.value).leftJustified(24) + option.help + '\n';
   }
-  return text + R"(  --force               Let a picture replace a file that is no picture of Tapelens
+  return text + R"(  --force               Let a picture replace a file that Tapelens did not write
   --help, --version
 
 Examples:

@@ -28,7 +28,7 @@ class StepsCurve : public QWidget {
 
  private:
   bool has_both() const { return session_.document() != nullptr && other_.document() != nullptr; }
-  uint32_t steps() const;   // of the longer recording
+  uint32_t steps() const;   // number of steps of the longer recording
   uint32_t common() const;  // number of steps in both
   QRectF plot() const;
   double x_of(double step) const;

@@ -148,7 +148,7 @@ QVariant CompareTable::headerData(int section, Qt::Orientation orientation, int 
     const char *name, *tip;
   };
   static constexpr Head kHeads[kColumns] = {{"Group", "The key that groups the bytes."},
-                                            {"Difference", "B less A: what B holds more."},
+                                            {"Difference", "B minus A: the bytes that B holds more."},
                                             {"Change", "New: it is in B alone. Removed: in A alone."},
                                             {"A", "Bytes in the recording that is open."},
                                             {"B", "Bytes in the recording that it is compared with."},

@@ -91,7 +91,7 @@ inline constexpr size_t kParts = static_cast<size_t>(Part::advice) + 1;
 
 struct DocumentFacts {
   QString path, command, torch_version;
-  QString simulated;  // of simulated GPUs: what this means for the shown values, in sentences
+  QString simulated;  // limits of the shown values on simulated GPUs, in sentences; empty without them
   QString hidden;     // why the recording lacks CUDA memory, in sentences; empty if it has it
   Time duration;
   uint64_t events = 0, file_bytes = 0;

@@ -22,7 +22,7 @@ class Other : public QObject {
   void cancel();
   void close();
   bool is_opening() const { return opening_ != nullptr; }
-  const QString& problem() const { return problem_; }  // of the last open(); empty: none
+  const QString& problem() const { return problem_; }  // error of the last open(); empty: none
 
   const Document* document() const { return document_.get(); }  // null: no recording is open
   // The compared device and process: the one with the same name in both, else the one with the largest peak.

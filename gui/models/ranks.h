@@ -26,7 +26,7 @@ class Ranks : public QObject {
   void cancel();
   bool is_reading() const { return reading_ != nullptr; }
   const QString& folder() const { return folder_; }                      // the folder of job()
-  const QString& problem() const { return problem_; }                    // of the last open(); empty: none
+  const QString& problem() const { return problem_; }                    // error of the last open(); empty: none
   const std::shared_ptr<const ranks::Job>& job() const { return job_; }  // null: no folder was read
 
  Q_SIGNALS:

@@ -88,7 +88,7 @@ class Session : public QObject {
   void closed();
   void failed(const QString& sentence);
   void progressed(const QString& what, double share);  // share 1: idle
-  void made(tapelens::gui::Part part);                 // of the current subject
+  void made(tapelens::gui::Part part);                 // a part of the current subject is ready
   void viewChanged(const tapelens::gui::View& before);
   void momentChanged();
   void tickedChanged();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kFewest = 5;         // steps: a smaller sample has no useful median
 constexpr double kFar = 5;            // standard deviations, from the median of the distances
-constexpr double kLeastShare = 0.02;  // of the median: smaller differences do not matter
+constexpr double kLeastShare = 0.02;  // share of the median: smaller differences do not matter
 constexpr size_t kGrowing = 4;        // steps in a row that each end with more bytes than they began with
 constexpr int64_t kLeastGrowth = 4096;
 

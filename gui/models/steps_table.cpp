@@ -97,7 +97,7 @@ QString StepsTable::text(size_t row, Column column) const {
       why.removeAll({});
       if (!s.complete)
         why.append(steps_.size() == 1 ? QStringLiteral("the whole recording: no optimizer was stepped")
-                                      : QStringLiteral("what came after the last optimizer step"));
+                                      : QStringLiteral("the part after the last optimizer step"));
       return why.join(QStringLiteral("; "));
     }
     case step:

@@ -45,7 +45,7 @@ class StepsTable : public QAbstractTableModel {
   const StandsOut& outstanding() const { return out_; }
   // The step with the largest peak; -1 if the table is empty.
   int largest() const { return largest_; }
-  int row_of(uint32_t index) const;  // of a step; -1 if the table does not have it
+  int row_of(uint32_t index) const;  // row of a step; -1 if the table does not have it
 
   qint64 number(size_t row, Column column) const;
 

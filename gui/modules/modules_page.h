@@ -44,7 +44,7 @@ class ModulesPage : public Page {
 
  private:
   void lay_out();
-  void show_modules();  // of the current subject
+  void show_modules();  // modules of the current subject
   void show_phase();
   void filter();
   void select(const QModelIndex& row);

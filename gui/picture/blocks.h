@@ -68,7 +68,7 @@ class Blocks {
   struct Bucket {
     int life, size;
     bool is_small;
-    SortedTimes begin;  // of the lifetimes
+    SortedTimes begin;  // begins of the lifetimes
     std::vector<Entry> entries;
   };
   template <class Emit>

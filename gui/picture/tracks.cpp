@@ -36,7 +36,7 @@ void in_order(const Process& p, Visit visit) {
 }  // namespace
 
 Tracks::Tracks(const Process& process, const Threads& threads) {
-  std::map<uint16_t, size_t> number;       // of a thread's track
+  std::map<uint16_t, size_t> number;       // number of a thread's track
   std::vector<std::vector<int64_t>> open;  // for each track: ends of the open spans, the outermost first
   in_order(process, [&](SpanKind kind, uint32_t row) {
     const uint16_t thread = kind == SpanKind::op            ? threads.of_operator.raw[row]

@@ -24,7 +24,7 @@ struct Row {
   std::vector<uint32_t> id;  // kind in the two highest bits; the other bits: row of its table
   // The longest of every 16 and every 256 spans, in the order of time.
   struct Longest {
-    int64_t begin;   // of the first span
+    int64_t begin;   // begin of the first span
     int64_t length;  // ns
     uint32_t place;  // index in the row
   };

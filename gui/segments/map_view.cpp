@@ -23,7 +23,7 @@ namespace {
 constexpr double kZoomStep = 1.5;
 constexpr int kLabelWidth = 64;      // width from which a block has a label
 constexpr double kMostDetail = 8;    // bytes a pixel: a block of 512 is wide enough to click
-constexpr double kMostPixels = 1e7;  // of all strips, end to end
+constexpr double kMostPixels = 1e7;  // total width of all strips
 }  // namespace
 
 MapView::MapView(Session& session, QWidget* parent) : QAbstractScrollArea(parent), session_(session) {

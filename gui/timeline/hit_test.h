@@ -11,7 +11,7 @@ struct HitTest {
   const Session& session;
   const Lanes& lanes;
   const Scene& scene;
-  picture::ByteAxis bytes;  // of the lane of blocks, in pixels of the device; invalid before Part::blocks exists
+  picture::ByteAxis bytes;  // scale of the lane of blocks, in pixels of the device; invalid before Part::blocks exists
 
   Time time_at(int x) const;
   size_t column_at(int x) const;                   // index into scene.columns

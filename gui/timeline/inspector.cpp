@@ -171,7 +171,7 @@ QString device_summary(const Session& session) {
   return html;
 }
 
-// The summary before any click: the holders at the peak, and what to do about them.
+// The summary before any click: the holders at the peak, and how to lower it.
 QString summary_of(const Session& session) {
   const Subject& subject = session.subject();
   QString html = QString("<p style='margin-bottom:4px'><b>%1</b></p>")
@@ -220,7 +220,7 @@ QString summary_of(const Session& session) {
                           ? QObject::tr("All findings (%1): %2 with %3 fixed")
                                 .arg(advice.findings.size())
                                 .arg(bytes_words(after), QString::fromStdString(report::fixed_text(advice)))
-                          : QObject::tr("All findings (%1): the peak stays as it is").arg(advice.findings.size());
+                          : QObject::tr("All findings (%1): the peak does not change").arg(advice.findings.size());
   html += "</table><p style='margin:4px 0'><a href='page:advice'>" + all.toHtmlEscaped() + "</a></p>";
   return html + remark(QObject::tr(
                     "Click a block to see the allocation, its saves and uses, and its release by the backward."));

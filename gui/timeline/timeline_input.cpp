@@ -19,7 +19,7 @@ namespace tapelens::gui {
 
 namespace {
 constexpr double kZoomStep = 1.25;  // for one step of the wheel
-constexpr double kPanStep = 0.1;    // of the shown range
+constexpr double kPanStep = 0.1;    // share of the shown range
 }  // namespace
 
 // ---- the mouse

@@ -31,7 +31,7 @@ class TimelineView final : public QWidget {
   const std::optional<Interval>& chosen_range() const { return chosen_; }
 
   void zoom(double factor);  // around the cursor, or the center
-  void pan(double share);    // of the shown range
+  void pan(double share);    // `share` of the shown range
   void show_peak();
   void show_all();
   void show_interval(Interval interval);

@@ -79,7 +79,7 @@ class SourcePane : public QWidget {
   QStringList folders_;
   std::map<std::string, model::SourceFile, std::less<>> recorded_;  // by path, as in frames
   std::vector<report::Frame> stack_;
-  QString name_;  // of the shown file
+  QString name_;  // name of the shown file
   QLabel* title_;
   QLabel* remark_;
   QComboBox* frames_;

@@ -25,10 +25,10 @@ struct Theme {
   QColor added, removed;                       // backgrounds of diff lines
 
   QColor category(peak::HolderKind kind) const;
-  QColor ink(peak::HolderKind kind) const;  // of the pattern on that kind's color
+  QColor ink(peak::HolderKind kind) const;  // color of the pattern on that kind's color
   QColor group(size_t place) const;         // groups by rank; from kGroupColors on: the rest
   QColor phase(model::Phase phase) const;
-  QColor name(std::string_view named) const;  // of a module, operator or node; equal names have equal colors
+  QColor name(std::string_view named) const;  // color of a module, operator or node; equal names have equal colors
   QColor severity(check::Severity severity) const;
 
   static constexpr size_t kGroupColors = 9;

@@ -21,10 +21,10 @@ class AllocationChurn final : public Check {
     return {.id = "allocation-churn",
             .title = "lines that allocate and free the same size again and again",
             .help =
-                "Within one step, one line of the program allocates memory of one size many times, each time "
-                "after it freed what it had: a loop of temporaries. One buffer that is written in place, or "
-                "through out=, would serve all of them. The peak stays as it is; the allocator has less to do "
-                "and fragments less. The notes say how much each step and each backward allocates.",
+                "Within one step, one line of the program allocates memory of one size many times, each time after it "
+                "freed the previous memory: a loop of temporaries. One buffer that is written in place, or through "
+                "out=, can replace all of them. The peak does not change, but the allocator has less work and less "
+                "fragmentation. The notes show how much each step and each backward allocates.",
             .options = kOptions};
   }
 
@@ -84,7 +84,7 @@ class AllocationChurn final : public Check {
     d.title = "same-sized temporaries are allocated and freed in a loop";
     d.message = "In a step," + (line.empty() ? std::string(" one line") : " " + line) + " allocates " +
                 bytes_text(group.biggest().bytes) + " right after freeing as much, " + counted(pairs / steps, "time") +
-                "; one buffer is enough. This costs time; the peak stays as it is.";
+                "; one buffer is enough. This costs time, but does not raise the peak.";
     d.notes.push_back("by operator, a step: " + listed(context, operators, steps) +
                       (in_backward > 0 ? "; " + std::to_string(in_backward / steps) + " of them in backward" : ""));
     d.notes.push_back(all_);

@@ -22,10 +22,10 @@ class CtxStash final : public Check {
     return {.id = "ctx-stash",
             .title = "tensors kept on ctx instead of saved",
             .help =
-                "A torch.autograd.Function that assigns a tensor to an attribute of ctx keeps it until its node dies: "
-                "backward does not release it, checkpointing, save_on_cpu and other hooks on saved tensors do not see "
-                "it, and of its own output it makes a cycle that only the garbage collector frees. "
-                "ctx.save_for_backward does none of this.",
+                "A torch.autograd.Function that assigns a tensor to an attribute of ctx keeps it until its node dies. "
+                "The backward does not release it. Checkpointing, save_on_cpu and other saved-tensor hooks do not see "
+                "it. If it is an output of the function, it forms a cycle that only the garbage collector frees. "
+                "ctx.save_for_backward avoids all of this.",
             .options = kOptions};
   }
 
@@ -65,7 +65,7 @@ class CtxStash final : public Check {
     Description words;
     words.severity = Severity::info;
     words.title = std::string(context.text.string(p.nodes.type[p.held.node[held]])) + " keeps " + attribute;
-    words.message = "It stays until the node dies, whatever backward releases, and no hook on saved tensors sees it.";
+    words.message = "It stays until the node dies: the backward does not release it, and no saved-tensor hook sees it.";
     words.fix.text = "Pass it to ctx.save_for_backward, and read it from ctx.saved_tensors.";
     return words;
   }

@@ -116,7 +116,7 @@ const char* reason_against(c10::TensorImpl* impl) {
   const auto parameter = at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl));
   const at::Tensor& gradient = parameter.grad();
   if (!is_plain_moment() || !is_plain_on_cpu(parameter) || !is_plain_on_cpu(gradient)) {
-    return "a parameter or its gradient is no ordinary tensor of the CPU";
+    return "a parameter or its gradient is not an ordinary tensor of the CPU";
   }
   if (at::GradMode::is_enabled()) return "the backward makes a graph of its own";
   if (torch::autograd::get_current_graph_task_keep_graph()) return "the graph is kept for another backward";

@@ -5,8 +5,7 @@
 
 namespace tapelens::plugins::recomputable_save {
 
-inline constexpr rewrites::RewriteInfo kRewrite{.id = "recomputable-save",
-                                                .level = rewrites::Level::recomputed,
-                                                .title = "what cheap operators made is recomputed"};
+inline constexpr rewrites::RewriteInfo kRewrite{
+    .id = "recomputable-save", .level = rewrites::Level::recomputed, .title = "recompute results of cheap operators"};
 
 }  // namespace tapelens::plugins::recomputable_save

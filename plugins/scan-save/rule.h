@@ -5,7 +5,8 @@
 
 namespace tapelens::plugins::scan_save {
 
-inline constexpr rewrites::RewriteInfo kRewrite{
-    .id = "scan-save", .level = rewrites::Level::shared_forward, .title = "what scan stacks unchanged is kept once"};
+inline constexpr rewrites::RewriteInfo kRewrite{.id = "scan-save",
+                                                .level = rewrites::Level::shared_forward,
+                                                .title = "keep one copy of a tensor that a scan stacks unchanged"};
 
 }  // namespace tapelens::plugins::scan_save

@@ -21,10 +21,10 @@ class StackedGraphs final : public Check {
     return {.id = "stacked-graphs",
             .title = "several forward graphs alive before one backward",
             .help =
-                "One backward of a sum of losses whose graphs share nothing but the parameters: micro-batches "
-                "that are added up first. All of them wait together. A backward for each, as soon as it is "
-                "there, adds up the same gradients (in another order, so the last bits may differ) and holds one "
-                "graph at a time.",
+                "One backward of a sum of losses whose graphs share only the parameters: micro-batches that are added "
+                "up first. All graphs wait for this backward. A backward for each loss, right after its forward, adds "
+                "up the same gradients and holds one graph at a time. The order of the sums differs, so the last bits "
+                "may differ.",
             .options = kOptions};
   }
 
@@ -62,7 +62,7 @@ class StackedGraphs final : public Check {
                 (line.empty() ? "" : " of the sum at " + line) + " goes through all of them, with " +
                 bytes_text(group.bytes) + " of saved tensors.";
     d.notes.push_back("the gradients are the same sums, in another order: the last bits may differ");
-    d.fix.text = "call backward on each loss (divided as the sum is) as soon as it is there; the gradients add up";
+    d.fix.text = "call backward on each loss (divided as the sum is) right after its forward; the gradients add up";
     return d;
   }
 

@@ -20,9 +20,9 @@ class TrivialConcat final : public Check {
     return {.id = "trivial-concat",
             .title = "copies that nobody changes",
             .help =
-                "cat, stack, hstack, vstack and dstack of a single tensor (all others empty) copy it whole, and so do "
-                "clone and to(copy=True). Where neither the copy nor its source is written while both are alive, the "
-                "source could have stood for the copy: use the tensor itself, or a view of it.",
+                "cat, stack, hstack, vstack and dstack of a single tensor (all others empty) copy the whole tensor. "
+                "clone and to(copy=True) copy it too. If no operator writes the copy or its source while both are "
+                "alive, the source can replace the copy: use the tensor itself, or a view of it.",
             .options = kOptions};
   }
 

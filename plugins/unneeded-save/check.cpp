@@ -22,10 +22,10 @@ class UnneededSave final : public Check {
     return {.id = kRewrite.id,
             .title = "saved tensors that no gradient needs",
             .help =
-                "Autograd saves what some gradient of an operator may need, whichever gradients are wanted: a "
-                "convolution with a frozen weight keeps its input for a weight gradient that nobody asks for. Which "
-                "fields no gradient reads, for which wanted gradients and attributes, was found by experiment on "
-                "PyTorch's own operator tests, for each minor version.",
+                "Autograd saves each tensor that some gradient of an operator may need, even if the program does not "
+                "request this gradient. A convolution with a frozen weight keeps its input for a weight gradient that "
+                "the program never requests. A table for each minor version lists the fields that no requested "
+                "gradient reads. It comes from experiments with PyTorch's own operator tests.",
             .options = kOptions,
             .precedence = 0,
             .rewrite_level = static_cast<int>(kRewrite.level)};
@@ -58,7 +58,7 @@ class UnneededSave final : public Check {
     Description words;
     words.title = field + " is saved but never read";
     words.message = "Of this operator's gradients " + wanted_text(context, biggest.place.node) +
-                    ", and what is computed does not depend on the values of " + std::string(need.field) + ".";
+                    ". No computed gradient depends on the values of " + std::string(need.field) + ".";
     // If every gradient is wanted, the program is correct, and PyTorch's formula saves too much.
     const auto edges = context.process.nodes.edges_of(biggest.place.node);
     if (std::ranges::find(edges, 0U) == edges.end()) words.severity = Severity::info;

@@ -78,7 +78,7 @@ bool look(ThreadState& thread, Reported* reported) {
   return true;
 }
 
-// `stack`: of an allocation outside of operators. Called with the allocator's lock held.
+// `stack`: the stack of an allocation outside of operators. The caller holds the allocator's lock.
 void write_allocation(ThreadState& thread, const trace::DeviceAllocationRecord& fields, c10::Device device,
                       uint32_t stack = 0) {
   trace::DeviceAllocationRecord record = fields;

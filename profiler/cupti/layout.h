@@ -115,7 +115,7 @@ struct CallbackData {
   Site site;
   const char* function;
   const void* parameters;
-  const int* result;  // of the driver's functions: CUresult; at the exit
+  const int* result;  // CUresult, for the driver's functions; set at the exit
   const char* symbol;
   void* context;
   uint32_t context_id;

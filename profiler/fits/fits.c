@@ -85,7 +85,7 @@ static void copy_commit(char commit[64], const char* line) {
 void tapelens_torch_commit(const char* root, char commit[64]) {
   char path[4096], line[512];
   commit[0] = 0;
-  const char* const names[] = {"version.py", "build-hash"}; /* of a Python package, of LibTorch */
+  const char* const names[] = {"version.py", "build-hash"}; /* in a Python package, in LibTorch */
   for (int i = 0; i < 2 && commit[0] == 0; ++i) {
     if (snprintf(path, sizeof path, "%s/%s", root, names[i]) >= (int)sizeof path) return;
     FILE* file = open_text(path);

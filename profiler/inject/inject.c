@@ -215,7 +215,7 @@ static void load_probe(void) {
           "build-probe' makes one for it; the program runs %s",
           major, minor, how);
     } else {
-      say("whether the probe for PyTorch %u.%u is for this build cannot be told: neither include/ nor "
+      say("it is not known whether the probe for PyTorch %u.%u is for this build: neither include/ nor "
           "version.py is in %s; the program runs %s",
           major, minor, root, how);
     }

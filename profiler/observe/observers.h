@@ -68,7 +68,7 @@ void thread_ends(Thread& thread);
 // evaluation_ends().
 void gradient_accumulated(Thread& thread, const torch::autograd::Node& node);
 void operator_ends(Thread& thread);
-void evaluation_ends(Thread& thread);  // of a node, or of a hook that unpacks
+void evaluation_ends(Thread& thread);  // a node's evaluation, or the call of an unpack hook
 void range_ends(Thread& thread);
 void backward_begins(Thread& thread, const std::vector<torch::autograd::Edge>& roots, bool keeps_graph,
                      bool creates_graph);

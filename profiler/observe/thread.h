@@ -54,15 +54,15 @@ extern const tapelens_inject_table* g_inject;
 struct Frame {
   uint32_t nodes = 0, saves = 0;
   at::RecordScope scope{};
-  bool runs_python = false;               // operators inside may come from Python code of their own
-  bool is_traced = false;                 // on fake tensors, or inside such an operator
+  bool runs_python = false;               // it runs Python code, which may call the operators inside
+  bool is_traced = false;                 // it runs on fake tensors, or inside such an operator
   bool is_followed = false;               // its nodes are settled at its end
-  bool unpacks = false;                   // a hook of the program on a saved tensor
+  bool unpacks = false;                   // an unpack hook of the program
   torch::autograd::Node* node = nullptr;  // scope BACKWARD_FUNCTION: the evaluated one; null: a backward itself
-  const char* name = nullptr;             // of the operator
+  const char* name = nullptr;             // name of the operator
   uint32_t modules = 0;                   // number of open calls when it began
-  uint32_t stack = 0;                     // of operators directly inside: the engine's own, from the call of backward
-  uint32_t own_stack = 0;                 // of the operator itself
+  uint32_t stack = 0;                     // stack for the engine's operators directly inside: the call of backward
+  uint32_t own_stack = 0;                 // stack of the operator itself
   bool recorded = false;                  // its begin is in the recording; for one that unpacks: an operator ran in it
   uint32_t rewrite_mark = 0;              // result of rewrite::operator_begins(); 0: it ignores the end
   uint32_t simulated_mark = 0;            // result of simulated::operator_begins(), likewise
@@ -108,7 +108,7 @@ struct Thread {
   std::vector<torch::autograd::Node*> nodes;  // incomplete nodes
   uint32_t saves = 0;                         // number of reported saves of these nodes
   std::vector<ModuleFrame> modules;
-  uint32_t settling_stack = 0;                   // of the operator that just ended
+  uint32_t settling_stack = 0;                   // stack of the operator that just ended
   record::ThreadState* recording = nullptr;      // not null if the process records
   rewrite::ThreadState* rewriting = nullptr;     // not null if it rewrites
   simulated::ThreadState* simulating = nullptr;  // not null if its GPU is simulated

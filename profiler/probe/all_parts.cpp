@@ -13,7 +13,7 @@ namespace tapelens::probe {
 bool start_rewrites() {
   if (!rewrite::start(plugins::builtin_rewrites())) return false;
   if (const std::string wrong = rewrite::open_tally(); !wrong.empty()) {
-    observe::say(wrong + "; what is rewritten is not counted");
+    observe::say(wrong + "; rewrites are not counted");
   }
   return true;
 }

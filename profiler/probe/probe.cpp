@@ -75,7 +75,8 @@ void start() {
   if (g_inject == nullptr || g_inject->version != TAPELENS_INJECT_VERSION) {
     // `say` needs that table.
     constexpr std::string_view kLine =
-        "tapelens: the probe and the preload library are of two installations; the program runs as it is\n";
+        "tapelens: the probe and the preload library are from different installations; the program runs without "
+        "Tapelens\n";
     if (write(STDERR_FILENO, kLine.data(), kLine.size()) < 0) return;
     return;
   }

@@ -12,7 +12,7 @@ namespace tapelens::record {
 
 struct NamedSave {
   uint32_t field = 0;  // string: "addmm (model.py:7 Net.forward) saved_tensors[10]"
-  uint32_t stack = 0;  // of the program's line that computed it; 0: not known
+  uint32_t stack = 0;  // stack of the program's line that computed it; 0: not known
 };
 struct CompiledGraph {
   std::vector<NamedSave> saves;      // passed to save_for_backward(), in order

@@ -177,7 +177,7 @@ PendingSave describe(ThreadState& thread, const c10::TensorImpl& tensor, uint8_t
   return save;
 }
 
-// Matches each field of a node with the save that the constructor saw.
+// Matches each field of a node with the save from the constructor.
 class SaveVisitor final : public FieldVisitor {
  public:
   SaveVisitor(ThreadState& thread, const Node& node, size_t from) : thread_(thread), node_(node), from_(from) {}

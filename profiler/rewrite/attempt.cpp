@@ -35,7 +35,7 @@ void count_failure(const Attempted& what) noexcept {
   try {
     if (!said.exchange(true)) {
       observe::say(std::string(what.rewrite) + ": an error inside Tapelens: " + thrown_text() +
-                   "; what it was about is left as it is, and the program goes on (please report this)");
+                   "; this rewrite is skipped, and the program continues (please report this)");
     }
     skipped(what.rewrite, what.level, what.site, "an error inside Tapelens", what.bytes);
   } catch (...) {  // no memory left to count it

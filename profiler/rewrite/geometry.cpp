@@ -33,7 +33,7 @@ c10::Storage new_storage(c10::Device device, size_t bytes) {
 
 c10::Storage copy_of(const c10::Storage& storage) {
   if (streams::has_streams(storage.device())) {
-    TORCH_CHECK(!streams::is_capturing(storage.device()), "what is to be copied is written by a captured graph");
+    TORCH_CHECK(!streams::is_capturing(storage.device()), "a captured graph writes the storage to copy");
     const Alone alone;
     return words_of(storage).clone().storage();
   }

@@ -71,7 +71,7 @@ void load(const std::string& path) {
     observe::say(path + ": has no rewrites (TAPELENS_REWRITES registers them)");
   } else if (plugin->interface != RewriteInterface::kVersion) {
     observe::say(path + ": was built for version " + std::to_string(plugin->interface) +
-                 " of the interface, this is version " + std::to_string(RewriteInterface::kVersion));
+                 " of the interface, but this is version " + std::to_string(RewriteInterface::kVersion));
   } else if (!is_same_minor(plugin->built_for, TORCH_VERSION)) {
     observe::say(path + ": was built for PyTorch " + plugin->built_for + ", this is " TORCH_VERSION);
   } else {
@@ -238,7 +238,7 @@ namespace {
 // `most`: number of the newest versions to check.
 void sweep_waiting(ThreadState& state, size_t most) {
   auto& waiting = state.waiting;
-  // The newest are the most likely to be free; of the others, check one each time, in turn.
+  // The newest are the most likely to be free. Check them each time, and one of the others in turn.
   const size_t newest = waiting.size() > most ? waiting.size() - most : 0;
   size_t older = newest > 0 ? ++state.sweeps % newest : 0;
   for (size_t i = waiting.size(); i-- > 0;) {

@@ -32,7 +32,7 @@ struct Save {
   const torch::autograd::Node& node;
   std::string_view type, field;     // "ReluBackward0", "result"
   uint32_t index;                   // place in a field that is a list, else 0
-  std::string_view operator_name;   // of the innermost enclosing operator, "aten::relu"; empty outside of any
+  std::string_view operator_name;   // the innermost enclosing operator, "aten::relu"; empty outside of operators
   std::string_view outer_operator;  // the operator that the program called: "aten::dropout" around "aten::mul"
   std::string_view attributes;      // "training=False", as in the table of needs; empty if the table needs none
   uint64_t wanted;                  // bit i: the gradient along edge i is needed

@@ -77,7 +77,7 @@ SavedTensorHook::~SavedTensorHook() {
 }
 
 void SavedTensorHook::call_pack_hook(const at::Tensor& tensor) {
-  // An exception here would leave a save that cannot be unpacked.
+  // No exception may leave this function, because the save could not be unpacked then.
   tensor_ = tensor;
   const RewriteInfo info = rewrite_ != nullptr ? info_of(*rewrite_) : recomputation(true);
   attempt({info.id, info.level, site(), geometry_.storage_bytes}, [&] {

@@ -36,8 +36,8 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
                               public versions::Hook,
                               public versions::Pooled {
  public:
-  // `rewrite`: null for a save that can only be rematerialized. `version`: of the tensor; for never-read saves, the
-  // version that the tensor had.
+  // `rewrite`: null if rematerialization is the only choice. `version`: version of the tensor; for a never-read save,
+  // the version that the tensor had.
   SavedTensorHook(const Save& save, SavedAs saved_as, const Rewrite* rewrite, StorageVersionPtr version, uint64_t site,
                   bool may_encode, bool may_rematerialize);
   ~SavedTensorHook() override;

@@ -54,7 +54,7 @@ std::string open_tally() {
   void* mapped = file.extend(0, sizeof(rewrites::TallyFile), why);
   if (mapped == nullptr) {
     file.remove();
-    return path + ": there is no room for it";
+    return path + ": no room is left for it";
   }
   g_tally.store(new rewrites::Tally(*static_cast<rewrites::TallyFile*>(mapped)), std::memory_order_release);
   return {};

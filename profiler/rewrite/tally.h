@@ -13,7 +13,7 @@ namespace tapelens::rewrite {
 // The site at which a rewrite was applied or skipped.
 struct RewriteSite {
   const torch::autograd::Node* node = nullptr;  // null: a rewrite of an operator, or of the optimizer
-  std::string_view type{}, field{};             // of the node; empty without one
+  std::string_view type{}, field{};             // type and field of the node; empty without a node
   uint32_t index = 0;
   std::string_view operator_name{};
   uint64_t where = 0;  // further distinguishes sites: a hash of the module and the line, if known

@@ -41,8 +41,8 @@ class Call {
 
   OperatorTraits facts_;
   bool is_on_device_ = false, is_carried_ = false, is_known_ = true;
-  std::vector<c10::IValue> arguments_;  // of a call that is executed
-  std::vector<Extent> extents_;         // of its tensors, when it began
+  std::vector<c10::IValue> arguments_;  // arguments of a call that is executed
+  std::vector<Extent> extents_;         // extents of its tensors when it began
   std::vector<Extent> regions_;
   std::vector<std::unique_ptr<char[]>> before_;  // the regions' content when it began; null: only read
 };

@@ -47,7 +47,7 @@ class Values {
   virtual uint64_t bytes() const = 0;
   // A copy-on-write clone, or the storage itself: it must be protected from writes of other owners.
   virtual bool is_shared() const = 0;
-  virtual bool is_storage() const { return false; }  // of the version
+  virtual bool is_storage() const { return false; }  // the values are the storage of the version
 };
 using ValuesPtr = std::shared_ptr<Values>;
 
@@ -206,7 +206,7 @@ class Version {
                                                      // null: it is gone, or neither is possible
   virtual ValuesPtr copy(const Values& values) = 0;  // never null
   enum class Holders : uint8_t { hooks, others_too, never_alone };
-  virtual Holders holders() const = 0;  // of the storage, which has hooks; never_alone: do not ask again
+  virtual Holders holders() const = 0;  // holders of the storage, which has hooks; never_alone: the answer stays
 
   // ---- other decisions
 
@@ -263,11 +263,11 @@ class Version {
   Made made_;
   size_t next_purge_ = 4;  // of dead entries
   recompute::Dependents dependents_;
-  std::optional<uint64_t> checksum_;  // of the values that dependents read
+  std::optional<uint64_t> checksum_;  // checksum of the values that dependents read
   ValuesPtr pin_;                     // for dependents
   bool pin_is_storage_ = false;
-  std::weak_ptr<const Encoded> exact_;        // of a hook
-  std::shared_ptr<const Encoded> exact_pin_;  // that of a removed hook, for dependents
+  std::weak_ptr<const Encoded> exact_;        // exact encoding of a hook
+  std::shared_ptr<const Encoded> exact_pin_;  // exact encoding of a removed hook, for dependents
   ValuesPtr unpacked_;                        // while other hooks are expected to need it
   size_t times_unpacked_ = 0;
 };

@@ -26,7 +26,7 @@ constexpr Function kMalloc{2, 20}, kMallocPitch{2, 21}, kMallocManaged{2, 206}, 
 // other, only the outermost counts. CUPTI's client is called at its begin and end.
 class Call {
  public:
-  // `name`: name of the function in the replaced library.
+  // `name`: name of the replaced library; null: the name of the library at `return_address`.
   Call(Function function, const void* return_address, const char* name = nullptr);
   // A call whose parameters the client gets; `result` points to the function's result.
   Call(Function function, const void* parameters, const int* result);
