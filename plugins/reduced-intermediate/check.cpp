@@ -101,9 +101,9 @@ class ReducedIntermediate final : public Check {
       const Interval life{p.allocations.time[one.result], p.freed(one.result)};
       const Bytes bytes = p.allocations.bytes[one.result];
       peak::WhatIf change;
-      change.ends.push_back({one.result, Time{life.begin.ns - 1}});
-      change.extras.push_back(
-          {one.result, {life.begin, p.operators.end[one.op]}, Bytes{(bytes.value + parts - 1) / parts}});
+      shrink(context, one.result, parts, change);
+      change.extras.back().when.end = p.operators.end[one.op];
+      for (const AllocationId temporary : one.temporaries) shrink(context, temporary, parts, change);
       sink.add({.place = place,
                 .allocation = one.result,
                 .bytes = bytes,
@@ -166,25 +166,28 @@ class ReducedIntermediate final : public Check {
   // What is there instead of a member: none of it in a form that never makes it.
   int64_t parts(Form form) const { return form == Form::scatter || form == Form::distance ? 0 : chunks_; }
 
+  // A part of it is there instead; none: nothing.
+  static Interval shrink(const Context& context, AllocationId allocation, int64_t parts, peak::WhatIf& change) {
+    const Process& p = context.process;
+    const Interval life{p.allocations.time[allocation], p.freed(allocation)};
+    const int64_t bytes = p.allocations.bytes[allocation].value;
+    change.ends.push_back({allocation, Time{life.begin.ns - 1}});
+    if (parts > 0) change.extras.push_back({allocation, life, Bytes{(bytes + parts - 1) / parts}});
+    return life;
+  }
+
   void emit(const Context& context, const Region& region, Sink& sink) const {
     const Process& p = context.process;
     // All of a region is one finding.
     const Place place = place_of(context, region.largest);
     const Time begin = p.allocations.time[region.members.front()];
     const int64_t parts = this->parts(region.form);
-    const auto shrink = [&](AllocationId allocation, peak::WhatIf& change) {
-      const Interval life{p.allocations.time[allocation], p.freed(allocation)};
-      const int64_t bytes = p.allocations.bytes[allocation].value;
-      change.ends.push_back({allocation, Time{life.begin.ns - 1}});
-      if (parts > 0) change.extras.push_back({allocation, life, Bytes{(bytes + parts - 1) / parts}});
-      return life;
-    };
     for (const AllocationId member : region.members) {
       const Bytes bytes = p.allocations.bytes[member];
       peak::WhatIf change;
-      const Interval life = shrink(member, change);
+      const Interval life = shrink(context, member, parts, change);
       if (member == region.members.front()) {
-        for (const AllocationId temporary : region.temporaries) shrink(temporary, change);
+        for (const AllocationId temporary : region.temporaries) shrink(context, temporary, parts, change);
       }
       if (member == region.members.front()) add_results(context, region, begin, change);
       sink.add({.place = place,

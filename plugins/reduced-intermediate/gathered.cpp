@@ -5,6 +5,25 @@
 
 namespace tapelens::check::reduced {
 
+namespace {
+
+// A copy of logits that are a view, and what else its operator makes and frees.
+void add_temporaries(const Context& context, Gathered& one) {
+  const Process& p = context.process;
+  const OperatorId called = context.provenance.maker(one.result);
+  const auto add = [&](uint32_t row) {
+    const AllocationId other{row};
+    if (context.provenance.maker(other) != called) return false;
+    const bool is_temporary = p.freed(other) <= p.operators.end[called];
+    if (is_temporary && p.allocations.device[other] == context.device) one.temporaries.push_back(other);
+    return true;
+  };
+  for (uint32_t row = one.result.value - 1; row > 0 && add(row);) --row;
+  for (uint32_t row = one.result.value + 1; row <= p.allocations.rows() && add(row);) ++row;
+}
+
+}  // namespace
+
 std::vector<Gathered> find_gathered(const Context& context, Bytes least) {
   const Process& p = context.process;
   const NameSet softmaxes(context.text, {"aten::_log_softmax"});
@@ -25,7 +44,8 @@ std::vector<Gathered> find_gathered(const Context& context, Bytes least) {
       is_read_whole |= !readers.has(name) && !views.has(name);
     }
     if (!is_read || is_read_whole) continue;
-    Gathered one{result, op, {}};
+    Gathered one{result, op, 0, {}};
+    add_temporaries(context, one);
     if (const auto layouts = context.provenance.input_layouts(op); !layouts.empty()) {
       const auto sizes = context.text.sizes(LayoutId{layouts.front()});
       if (sizes.size() > 1) one.rows = sizes.front();

@@ -37,6 +37,7 @@ struct Gathered {
   AllocationId result;
   OperatorId op;
   uint64_t rows = 0;  // its first extent; 0: not known
+  std::vector<AllocationId> temporaries;
 };
 std::vector<Gathered> find_gathered(const Context& context, Bytes least);
 
