@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -40,11 +41,14 @@ class RepeatedModel final : public Check {
     std::map<FrameId, std::vector<Old>> lines = old_models(context);
     for (const auto& [line, all] : lines) {
       Bytes at_peak;
+      std::set<Time> models;
       for (const Old& old : all) {
-        const bool is_old = old.replaced <= context.peak.when.time && context.peak.when.holds(p, old.parameter);
-        if (is_old) at_peak += p.allocations.bytes[old.parameter];
+        if (old.replaced > context.peak.when.time || !context.peak.when.holds(p, old.parameter)) continue;
+        at_peak += p.allocations.bytes[old.parameter];
+        models.insert(old.replaced);
       }
-      if (at_peak.value < std::max<int64_t>(context.peak.bytes.value / 100 * share, 1)) continue;
+      // One may be in the variable that is about to get the next.
+      if (models.size() < 2 || at_peak.value < std::max<int64_t>(context.peak.bytes.value / 100 * share, 1)) continue;
       for (const Old& old : all) {
         Place place{};
         place.stack = all.front().stack;

@@ -6,7 +6,7 @@ from torch import nn
 from cases import main, negative, positive
 
 WIDTH, LAYERS = 256, 8
-PARAMETERS = LAYERS * (WIDTH * WIDTH + WIDTH) * 4
+PARAMETERS = LAYERS * (WIDTH * WIDTH + WIDTH) * 4  # and three scalars of the step
 
 
 def trained(make, **options):
@@ -23,12 +23,12 @@ def fused_adam():
     trained(torch.optim.AdamW, fused=True)
 
 
-@positive(bytes=PARAMETERS, severity="info", fixed="fused_adam")
+@positive(bytes=PARAMETERS + 12, severity="info", fixed="fused_adam")
 def foreach_adam():
     trained(torch.optim.AdamW, foreach=True)
 
 
-@positive(bytes=2 * PARAMETERS, severity="info")
+@positive(bytes=2 * PARAMETERS + 12, severity="info")
 def foreach_adadelta():
     trained(torch.optim.Adadelta, foreach=True)
 

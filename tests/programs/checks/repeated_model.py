@@ -48,12 +48,12 @@ def without_the_hook():
     searched(Forgets)
 
 
-@positive(bytes=(TRIALS - 2) * MODEL, severity="info", fixed="without_the_hook")
+@positive(bytes=(TRIALS - 1) * MODEL, severity="info", fixed="without_the_hook")
 def hooks_that_refer_to_the_model():
     searched(Remembers)
 
 
-@positive(bytes=(TRIALS - 2) * MODEL, severity="info")
+@positive(bytes=(TRIALS - 1) * MODEL, severity="info")
 def a_list_of_all():
     searched(Forgets, [])
 
