@@ -39,11 +39,14 @@ class DdpBucketCopy final : public Check {
       if (context.peak.when.holds(p, gradient)) at_peak += p.allocations.bytes[gradient];
     }
     if (at_peak.value < std::max<int64_t>(context.peak.bytes.value / 100 * share, 1)) return;
-    for (const AllocationId gradient : gradients) {
+    for (size_t at = 0; at < gradients.size(); ++at) {
+      const AllocationId gradient = gradients[at];
       const Interval life{p.allocations.time[gradient], p.freed(gradient)};
+      // The backward makes it all the same, and DDP moves it to its bucket before the next one.
+      const Time next = at + 1 < gradients.size() ? p.allocations.time[gradients[at + 1]] : life.end;
       peak::WhatIf change;
-      change.ends.push_back({gradient, Time{life.begin.ns - 1}});
-      if (gradient == gradients.front()) keep_buckets(p, buckets, change);
+      change.ends.push_back({gradient, Time{std::min(next, life.end).ns - 1}});
+      if (gradient == gradients.front()) keep_buckets(p, buckets, gradients, change);
       // All of a model's are one finding, at the line that wraps it.
       Place place{};
       place.stack = stack_of(p, context.text, buckets.front());
@@ -75,6 +78,12 @@ class DdpBucketCopy final : public Check {
     return buckets;
   }
 
+  // What a backward hands to a bucket is freed in it.
+  static bool outlives_backward(const Process& p, AllocationId gradient) {
+    const auto behind = std::ranges::upper_bound(p.backwards, p.allocations.time[gradient], {}, &Backward::begin);
+    return behind == p.backwards.begin() || p.freed(gradient) > std::prev(behind)->end;
+  }
+
   // That are no buckets themselves, made while there are some.
   static std::vector<AllocationId> gradients_beside(const Context& context, const std::vector<AllocationId>& buckets) {
     const Process& p = context.process;
@@ -84,7 +93,8 @@ class DdpBucketCopy final : public Check {
     for (const RoleId role : p.roles.allocation.ids()) {
       const AllocationId gradient = p.roles.allocation[role];
       if (p.roles.kind[role] != Role::gradient || p.allocations.device[gradient] != context.device) continue;
-      if (p.allocations.time[gradient] > since && !is_bucket.contains(gradient)) gradients.push_back(gradient);
+      const bool is_beside = p.allocations.time[gradient] > since && !is_bucket.contains(gradient);
+      if (is_beside && outlives_backward(p, gradient)) gradients.push_back(gradient);
     }
     std::ranges::sort(gradients);
     const auto twice = std::ranges::unique(gradients);
@@ -94,11 +104,20 @@ class DdpBucketCopy final : public Check {
 
   // DDP gives its first buckets back and makes others. Gradients that are views of them keep them until those are
   // there.
-  static void keep_buckets(const Process& p, const std::vector<AllocationId>& buckets, peak::WhatIf& change) {
+  static void keep_buckets(const Process& p, const std::vector<AllocationId>& buckets,
+                           const std::vector<AllocationId>& gradients, peak::WhatIf& change) {
     const Time last{p.allocations.time[buckets.back()].ns + 1};
+    std::vector<Time> frees;  // the latest so far, in the order of gradients
+    for (const AllocationId gradient : gradients) {
+      frees.push_back(std::max(frees.empty() ? Time{} : frees.back(), p.freed(gradient)));
+    }
     for (const AllocationId bucket : buckets) {
       const Time freed = p.freed(bucket);
-      if (freed < last) change.extras.push_back({{}, {freed, last}, p.allocations.bytes[bucket]});
+      const auto made =
+          std::ranges::upper_bound(gradients, freed, {}, [&](AllocationId g) { return p.allocations.time[g]; });
+      const bool is_viewed =
+          made != gradients.begin() && frees[static_cast<size_t>(made - gradients.begin()) - 1] > freed;
+      if (is_viewed && freed < last) change.extras.push_back({{}, {freed, last}, p.allocations.bytes[bucket]});
     }
   }
 };
