@@ -103,7 +103,7 @@ class ReducedIntermediate final : public Check {
       peak::WhatIf change;
       shrink(context, one.result, parts, change);
       change.extras.back().when.end = p.operators.end[one.op];
-      for (const AllocationId temporary : one.temporaries) shrink(context, temporary, parts, change);
+      for (const AllocationId temporary : one.temporaries) shrink(context, temporary, 0, change);  // logsumexp has none
       sink.add({.place = place,
                 .allocation = one.result,
                 .bytes = bytes,

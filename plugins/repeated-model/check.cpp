@@ -116,7 +116,8 @@ class RepeatedModel final : public Check {
       std::ranges::sort(all);
       std::vector<Time>& times = complete[std::get<FrameId>(key)];
       if (times.size() < all.size()) times.resize(all.size());
-      for (size_t at = 0; at < all.size(); ++at) times[at] = std::max(times[at], p.allocations.time[all[at]]);
+      for (size_t at = 0; at < all.size(); ++at)
+        times[at] = std::max(times[at], Time{p.allocations.time[all[at]].ns + 1});
     }
     std::map<FrameId, std::vector<Old>> lines;
     for (const auto& [key, all] : instances) {
