@@ -396,6 +396,7 @@ std::string advice_text(const Report& r, const Style& style, const Extent& exten
     add_whole_entry(page, r, advice.entries[extent.entry - 1], extent.entry);
     return page.take();
   }
+  if (const std::string reserved = reserved_headline(r); !reserved.empty()) page.paragraph("", reserved, Paint::bold);
   page.paragraph("", headline(r), Paint::bold);
   if (const auto& predicted = advice.predicted; predicted && predicted->saved_before > Bytes{}) {
     page.paragraph("", "When a backward begins, " + bytes_text(predicted->saved_before) + " are kept for it, " +

@@ -49,6 +49,19 @@ void add_ways(Page& page, const Report& r, const Fits& fits) {
 
 }  // namespace
 
+std::string reserved_headline(const Report& r) {
+  constexpr double kFar = 1.5, kWorth = 0.8;
+  if (!r.advice || !r.advice->allocator || !r.advice->allocator->is_known()) return "";
+  const AllocatorAdvice& a = *r.advice->allocator;
+  const advise::SettingTried* better = a.better();
+  const auto reserved = static_cast<double>(a.reserved_before.value);
+  if (better == nullptr || reserved < kFar * static_cast<double>(r.advice->peak_before.value)) return "";
+  if (static_cast<double>(better->reserved_peak.value) > kWorth * reserved) return "";
+  return r.peak.device + " reserves " + bytes_text(a.reserved_before) + ", far more than its peak. With " +
+         allocator_environment(better->settings) + ": " + bytes_text(better->reserved_peak) + " (" +
+         change_text(a.reserved_before, better->reserved_peak) + ").";
+}
+
 void add_allocator(Page& page, const Report& r) {
   if (!r.advice || !r.advice->allocator) return;
   const AllocatorAdvice& a = *r.advice->allocator;

@@ -62,6 +62,8 @@ void add_gaps(Page& page, const Report& report);
 
 // What its allocator would have reserved, and what makes the recording fit; nothing for a device without.
 void add_allocator(Page& page, const Report& report);
+// Where segments take far more than the peak and a setting helps: both, in a sentence; else empty.
+std::string reserved_headline(const Report& report);
 
 // The options that make `tapelens advise` look at the same memory: " --device cuda:1"
 std::string same_memory(const Report& report);

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <map>
 
+#include "analyzer/check/calls.h"
 #include "analyzer/check/graphs.h"
-#include "plugins/checkpoint-candidate/calls.h"
 
 namespace tapelens::check {
 namespace {
@@ -130,28 +130,12 @@ class CheckpointCandidate final : public Check {
     candidates_.assign(numbers.size() + 1, {});
   }
 
-  // One call: its saves are not there; from the begin of its backward on, what they held is.
   static void add(const Context& context, const Calls& calls, std::span<const Calls::Saved> saved, Sink& sink) {
-    const Process& p = context.process;
     const ModuleCallId call = saved.front().call;
-    const Time again = calls.backward(call);
-    peak::WhatIf change;
-    Bytes bytes;
-    Time last{0};
-    for (const Calls::Saved& one : saved) {
-      const auto saves = context.provenance.saves(one.allocation);
-      change.without.insert(change.without.end(), saves.begin(), saves.end());
-      change.extras.push_back({one.allocation, {again, one.released}, p.allocations.bytes[one.allocation]});
-      bytes += p.allocations.bytes[one.allocation];
-      last = std::max(last, one.last);
-    }
-    // Running it again needs what running it needed, up to the last tensor that is wanted.
-    const Time begin = p.module_calls.begin[call];
-    const Bytes before = context.timeline.live(context.timeline.at(begin));
-    const Bytes more = context.timeline.largest({begin, last}).bytes - before - bytes;
-    if (more.value > 0) change.extras.push_back({{}, {again, Time{again.ns + 1}}, more});
-    const Place place{{}, {}, {}, p.module_calls.module[call], {}};
-    sink.add({place, {}, bytes, {p.module_calls.end[call], again}}, change);
+    const ModuleCalls& all = context.process.module_calls;
+    const auto [change, bytes] = checkpointed(context, calls, saved);
+    const Place place{{}, {}, {}, all.module[call], {}};
+    sink.add({place, {}, bytes, {all.end[call], calls.backward(call)}}, change);
   }
 
   std::vector<uint32_t> pattern_;      // by module

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <unordered_map>
+#include <vector>
 
 #include "analyzer/check/content.h"
 
@@ -16,7 +18,7 @@ constexpr std::array kOptions = {
     Option{"min-length", "3", "how many concatenations in a row there must be"},
 };
 
-enum Variant : uint32_t { kOutsideOfGraph = 0, kInGraph = 1 };
+enum Variant : uint32_t { kOutsideOfGraph = 0, kInGraph = 1, kOfTrainer = 2 };
 
 using Growth = std::vector<AllocationId>;  // results, each of which holds the one before it
 
@@ -56,8 +58,9 @@ class Growths {
 
   const std::vector<Growth>& all() const { return growths_; }
 
- private:
   static constexpr uint32_t kMostParts = 4096;
+
+ private:
   static constexpr uint32_t none() { return UINT32_MAX; }
   uint32_t longer(uint32_t a, uint32_t b) const {
     return a == none() || growths_[b].size() > growths_[a].size() ? b : a;
@@ -92,8 +95,20 @@ class GrowingConcat final : public Check {
       if (!joining.has(p.operators.name[p.allocations.op[result]]) || contents.is_of_backward(result)) continue;
       if (contents.is_called_copy(context.provenance.maker(result))) growths.add(result);
     }
+    // Those that begin with parts of one storage, as the keys and the values of a cache do, are changed together.
+    std::map<uint32_t, std::vector<const Growth*>> by_source;
     for (const Growth& growth : growths.all()) {
-      if (growth.size() >= shortest) emit(context, growth, sink);
+      if (growth.size() < shortest) continue;
+      by_source[contents.copied(growth.front(), Growths::kMostParts).parts.front().allocation.value].push_back(&growth);
+    }
+    for (auto at = by_source.begin(); at != by_source.end(); ++at) {
+      // A variable may hold it until the line makes the next one.
+      const AllocationId source{at->first};
+      const auto next = std::next(at);
+      const bool goes_on = next != by_source.end() &&
+                           place_of(context, AllocationId{next->first}).stack == place_of(context, source).stack;
+      const Time held = goes_on ? p.allocations.time[AllocationId{next->first}] : Time{};
+      emit(context, source, at->second, held, sink);
     }
   }
 
@@ -115,6 +130,16 @@ class GrowingConcat final : public Check {
                    {},
                    "Checkpoint what reads the concatenation (memory-efficient DenseNets do), or write a "
                    "torch.autograd.Function over one buffer."};
+    } else if (group.variant == kOfTrainer) {
+      words.title = "Trainer collects what the model returns for all of the evaluation";
+      words.message =
+          "With compute_metrics, the outputs of every batch are joined on the device, and copied at each turn. Reduced "
+          "before they are collected, next to nothing is kept.";
+      words.fix = {FixKind::advice,
+                   "",
+                   {},
+                   "Trainer(..., preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)), or "
+                   "TrainingArguments(eval_accumulation_steps=N), which moves them to the CPU every N batches"};
     } else {
       words.fix = {
           FixKind::advice,
@@ -132,29 +157,81 @@ class GrowingConcat final : public Check {
     return bytes;
   }
 
-  static void emit(const Context& context, const Growth& growth, Sink& sink) {
+  static bool is_in_graph(const Context& context, AllocationId result) {
+    return !context.provenance.saves(result).empty() ||
+           !context.provenance.nodes(context.provenance.maker(result)).empty();
+  }
+
+  // The Trainer of transformers, which collects what an evaluation returns.
+  static bool is_of_trainer(const Context& context, AllocationId result) {
+    return std::ranges::any_of(context.text.stack(place_of(context, result).stack), [&](FrameId frame) {
+      return context.text.string(context.text.frame_file[frame]).ends_with("/transformers/trainer_pt_utils.py");
+    });
+  }
+
+  static Variant variant_of(const Context& context, const Growth& growth) {
+    if (std::ranges::any_of(growth, [&](AllocationId result) { return is_in_graph(context, result); })) return kInGraph;
+    return is_of_trainer(context, growth.front()) ? kOfTrainer : kOutsideOfGraph;
+  }
+
+  // The end of the last use of what the growths begin with, but by them; its life's if something else reads it later.
+  static Time last_use(const Context& context, AllocationId source, const std::vector<const Growth*>& together) {
     const Process& p = context.process;
-    const auto is_in_graph = [&](AllocationId result) {
-      return !context.provenance.saves(result).empty() ||
-             !context.provenance.nodes(context.provenance.maker(result)).empty();
-    };
-    const Variant variant = std::ranges::any_of(growth, is_in_graph) ? kInGraph : kOutsideOfGraph;
-    const AllocationId last = growth.back();
-    for (const AllocationId result : growth) {
-      if (result == last) break;
-      const Time birth = p.allocations.time[result];
-      peak::WhatIf change;
-      change.ends.push_back({result, Time{birth.ns - 1}});
-      // The one buffer is there from the first result on, and is what the last one was.
-      if (result == growth.front())
-        change.extras.push_back({result, {birth, p.allocations.time[last]}, p.allocations.bytes[last]});
-      sink.add({.place = place_of(context, result),
-                .allocation = result,
-                .bytes = p.allocations.bytes[result],
-                .when = {birth, p.freed(result)}},
-               change, variant);
+    std::vector<OperatorId> joins;
+    for (const Growth* growth : together) joins.push_back(context.provenance.maker(growth->front()));
+    std::ranges::sort(joins);
+    const Time first = p.operators.begin[joins.front()];
+    Time last = p.operators.end[context.provenance.maker(source)];
+    for (const OperatorId use : context.provenance.uses(source)) {
+      if (std::ranges::binary_search(joins, context.provenance.called(use))) continue;
+      if (p.operators.begin[use] >= first) return p.freed(source);
+      last = std::max(last, p.operators.end[use]);
+    }
+    return std::min(last, p.freed(source));
+  }
+
+  void emit(const Context& context, AllocationId source, const std::vector<const Growth*>& together, Time held,
+            Sink& sink) {
+    const Process& p = context.process;
+    const Time read = std::min(std::max(last_use(context, source, together), held), p.freed(source));
+    const Place place = place_of(context, together.front()->front());
+    for (const Growth* growth : together) {
+      const Variant variant = variant_of(context, *growth);
+      const AllocationId last = growth->back();
+      for (const AllocationId result : *growth) {
+        const bool is_last = result == last;
+        if (is_last && variant != kOfTrainer) break;
+        const Time birth = p.allocations.time[result];
+        peak::WhatIf change;
+        change.ends.push_back({result, Time{birth.ns - 1}});
+        if (result == growth->front()) begin_buffer(context, source, read, last, variant, change);
+        sink.add({.place = place,
+                  .allocation = result,
+                  .bytes = p.allocations.bytes[result],
+                  .when = {birth, p.freed(result)}},
+                 change, variant);
+      }
     }
   }
+
+  // The one buffer is there from when its first part is, and is what the last result was; the Trainer needs none.
+  void begin_buffer(const Context& context, AllocationId source, Time read, AllocationId last, Variant variant,
+                    peak::WhatIf& change) {
+    const Process& p = context.process;
+    const bool ends = variant != kInGraph && read < p.freed(source) && !is_in_graph(context, source);
+    if (ends) change.ends.push_back({source, read});
+    if (variant == kOfTrainer) return;
+    // A program makes those of all layers before it begins.
+    const AllocationId first = change.ends.front().allocation;
+    const Time joined = p.allocations.time[last];
+    Interval& chain = chains_[place_of(context, first).stack];
+    const Time begin = p.allocations.time[ends ? source : first];
+    if (!chain.contains(begin)) chain.begin = begin;
+    chain.end = std::max(chain.end, joined);
+    change.extras.push_back({{}, {chain.begin, joined}, p.allocations.bytes[last]});
+  }
+
+  std::map<StackId, Interval> chains_;  // by the line of first results: when buffers of that line are there
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "analyzer/check/patch_maker.h"
 #include "plugins/late-gradient/imported.h"
 #include "plugins/late-gradient/waits.h"
+#include "plugins/late-gradient/whole.h"
 #include "plugins/late-gradient/zeroed.h"
 
 namespace tapelens::check {
@@ -17,6 +18,7 @@ enum Variant : uint32_t {
   kWaits = 0,   // for its step
   kSpent = 1,   // was stepped, and is there while the next graph is made
   kZeroed = 2,  // was zeroed, and likewise
+  kWhole = 3,   // of a sharded parameter, waits for a later backward
 };
 
 constexpr Option kOptions[] = {
@@ -60,6 +62,7 @@ class LateGradient final : public Check {
       add_spent(context, step, all, place, sink);
     }
     add_zeroed(context, least, sink);
+    add_whole(context, least, sink);
   }
 
   Description describe(const Context& context, const Group& group) const override {
@@ -81,6 +84,16 @@ class LateGradient final : public Check {
       d.notes.emplace_back("each is accumulated again in every step: no parameter would be left out of one");
       d.fix.text = "optimizer.zero_grad(set_to_none=True), which is PyTorch's default, or p.grad = None";
       d.fix.use_edits(PatchMaker(context).set_to_none(group.biggest().place.stack));
+    } else if (group.variant == kWhole) {
+      d.title = "gradients of sharded parameters stay whole";
+      d.message = bytes_text(group.bytes) +
+                  " of gradients wait unsharded for a later micro-batch, on every rank. Reduced in each, a rank keeps "
+                  "its shard alone.";
+      d.notes.emplace_back(
+          "each micro-batch then reduces its gradients over the ranks: more communication, and sums in another order");
+      d.fix.text =
+          "synchronise in each micro-batch: leave set_requires_gradient_sync(True), or do without no_sync() "
+          "(accelerate: GradientAccumulationPlugin(sync_each_batch=True))";
     } else {
       d.title = "gradients stay allocated until optimizer.step()";
       d.message = bytes_text(group.bytes) + " of gradients are allocated together until the step" + at +
@@ -202,6 +215,24 @@ class LateGradient final : public Check {
       }
       const Place place{{}, {}, {}, {}, place_of(context, zeroed.op).stack};
       sink.add({place, zeroed.gradient, bytes, {zeroed.idle.front().begin, freed}}, change, kZeroed);
+    }
+  }
+
+  static void add_whole(const Context& context, int64_t least, Sink& sink) {
+    const Process& p = context.process;
+    const std::vector<Whole> all = whole_gradients(context);
+    Bytes total;
+    for (const Whole& whole : all) {
+      if (context.peak.when.holds(p, whole.gradient)) total += p.allocations.bytes[whole.gradient];
+    }
+    if (total.value < std::max<int64_t>(least, 1)) return;
+    for (const Whole& whole : all) {
+      const Time freed = p.freed(whole.gradient);
+      peak::WhatIf change;
+      change.ends.push_back({whole.gradient, whole.reduced});
+      change.extras.push_back({whole.gradient, {whole.reduced, freed}, whole.shard});
+      const Place place{{}, {}, {}, {}, backward_stack(context, whole.gradient)};
+      sink.add({place, whole.gradient, p.allocations.bytes[whole.gradient], {whole.reduced, freed}}, change, kWhole);
     }
   }
 

@@ -16,13 +16,47 @@ constexpr std::array kOptions = {
     Option{"min-share", "10", "percent of the peak that logits and what is made of them must be"},
 };
 
+enum Variant : uint32_t { kOfLoss, kOfGather };
+
 // Everything of the size of the logits that one cross-entropy makes.
 struct Loss {
   NodeId softmax;
+  bool is_gather = false;             // what reads it
   std::vector<AllocationId> tensors;  // logits, log-softmax, their gradients; in the order of time
   // Gradients of the last layer's parameters: chunk by chunk, a second one of each is there while it is added.
   Bytes weights;
   Interval chunks;  // when
+};
+
+// The node that reads few entries of each row of a log-softmax: of a loss, which saves it, or of a gather, which does
+// not.
+class LossReaders {
+ public:
+  explicit LossReaders(const Context& context)
+      : context_(context),
+        losses_(context.text, {"NllLossBackward0", "NllLoss2DBackward0"}),
+        gathers_(context.text, {"GatherBackward0", "IndexBackward0", "TakeBackward0", "IndexSelectBackward0"}) {}
+
+  NodeId of(AllocationId softmax) const {
+    const Process& p = context_.process;
+    NodeId reader;
+    for (const SaveId save : context_.provenance.saves(softmax)) {
+      if (losses_.has(p.nodes.type[p.saves.node[save]])) reader = p.saves.node[save];
+    }
+    if (reader) return reader;
+    for (const OperatorId use : context_.provenance.uses(softmax)) {
+      for (const NodeId node : context_.provenance.nodes(use)) {
+        if (gathers_.has(p.nodes.type[node])) return node;
+      }
+    }
+    return {};
+  }
+
+  bool is_gather(NodeId reader) const { return gathers_.has(context_.process.nodes.type[reader]); }
+
+ private:
+  const Context& context_;
+  NameSet losses_, gathers_;
 };
 
 class LogitsPeak final : public Check {
@@ -63,7 +97,8 @@ class LogitsPeak final : public Check {
     const Occurrence& biggest = group.biggest();
     Description words;
     words.severity = Severity::info;
-    words.title = "several logits-sized tensors in cross-entropy";
+    words.title = std::string("several logits-sized tensors in ") +
+                  (group.variant == kOfGather ? "a gather of their log-softmax" : "cross-entropy");
     words.message = "Logits, log-softmax and their gradients are alive at the peak. With " + std::to_string(chunks_) +
                     " chunks of rows, only 1/" + std::to_string(chunks_) + " of each is alive at a time.";
     if (const auto saves = context.provenance.saves(biggest.allocation); !saves.empty()) {
@@ -90,19 +125,16 @@ class LogitsPeak final : public Check {
   static std::vector<Loss> all_losses(const Context& context) {
     const Process& p = context.process;
     const NameSet softmaxes(context.text, {"LogSoftmaxBackward0"});
-    const NameSet losses(context.text, {"NllLossBackward0", "NllLoss2DBackward0"});
+    const LossReaders readers(context);
     const std::vector<EvaluationId> evaluations = last_evaluations(p);
     std::vector<Loss> found;
     for (uint32_t row = 1; row <= p.saves.rows(); ++row) {
       const NodeId node = p.saves.node[SaveId{row}];
       const AllocationId result = p.saves.allocation[SaveId{row}];
       if (!softmaxes.has(p.nodes.type[node]) || !result || p.allocations.device[result] != context.device) continue;
-      Loss loss{node, {}, {}, {}};
-      NodeId reader;
-      for (const SaveId save : context.provenance.saves(result)) {
-        if (losses.has(p.nodes.type[p.saves.node[save]])) reader = p.saves.node[save];
-      }
+      const NodeId reader = readers.of(result);
       if (!reader) continue;
+      Loss loss{node, readers.is_gather(reader), {}, {}, {}};
       add_logits(context, result, loss);
       loss.tensors.push_back(result);
       for (const NodeId of : {reader, node}) add_gradients(p, evaluations[of.value], result, loss);
@@ -189,7 +221,8 @@ class LogitsPeak final : public Check {
       if (tensor == loss.tensors.front() && loss.weights.value > 0) {
         change.extras.push_back({tensor, loss.chunks, loss.weights});
       }
-      sink.add({.place = place, .allocation = tensor, .bytes = bytes, .when = life}, change);
+      sink.add({.place = place, .allocation = tensor, .bytes = bytes, .when = life}, change,
+               loss.is_gather ? kOfGather : kOfLoss);
     }
   }
 

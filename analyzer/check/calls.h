@@ -1,6 +1,7 @@
 // Finds the memory of each module call that a checkpoint around it would free.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "analyzer/check/check.h"
@@ -38,5 +39,12 @@ class Calls {
   std::vector<uint32_t> depth_;  // by call
   std::vector<int64_t> at_peak_, backward_;
 };
+
+// What a checkpoint around one call changes: `saved` are the call's.
+struct Checkpointed {
+  peak::WhatIf change;
+  Bytes bytes;  // that it saved
+};
+Checkpointed checkpointed(const Context& context, const Calls& calls, std::span<const Calls::Saved> saved);
 
 }  // namespace tapelens::check

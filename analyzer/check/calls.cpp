@@ -1,4 +1,4 @@
-#include "plugins/checkpoint-candidate/calls.h"
+#include "analyzer/check/calls.h"
 
 #include <algorithm>
 
@@ -73,6 +73,29 @@ std::vector<Calls::Saved> Calls::saved(const std::vector<bool>& wanted) const {
   }
   std::ranges::stable_sort(all, {}, &Saved::call);
   return all;
+}
+
+// Its saves are not there; from the begin of its backward on, what they held is.
+Checkpointed checkpointed(const Context& context, const Calls& calls, std::span<const Calls::Saved> saved) {
+  const Process& p = context.process;
+  const ModuleCallId call = saved.front().call;
+  const Time again = calls.backward(call);
+  Checkpointed made;
+  auto& [change, bytes] = made;
+  Time last{0};
+  for (const Calls::Saved& one : saved) {
+    const auto saves = context.provenance.saves(one.allocation);
+    change.without.insert(change.without.end(), saves.begin(), saves.end());
+    change.extras.push_back({one.allocation, {again, one.released}, p.allocations.bytes[one.allocation]});
+    bytes += p.allocations.bytes[one.allocation];
+    last = std::max(last, one.last);
+  }
+  // Running it again needs what running it needed, up to the last tensor that is wanted.
+  const Time begin = p.module_calls.begin[call];
+  const Bytes before = context.timeline.live(context.timeline.at(begin));
+  const Bytes more = context.timeline.largest({begin, last}).bytes - before - bytes;
+  if (more.value > 0) change.extras.push_back({{}, {again, Time{again.ns + 1}}, more});
+  return made;
 }
 
 }  // namespace tapelens::check

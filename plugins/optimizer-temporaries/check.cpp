@@ -1,0 +1,96 @@
+// What the foreach form of an optimizer's step makes for all parameters at once.
+#include "analyzer/check/check.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+
+namespace tapelens::check {
+namespace {
+
+constexpr std::array kOptions = {
+    Option{"min-share", "5", "percent of the peak that the temporaries must be"},
+};
+
+// Optimizers of torch.optim that have fused=True.
+constexpr std::string_view kFused[] = {"Adam", "AdamW", "SGD", "Adagrad"};
+
+class OptimizerTemporaries final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "optimizer-temporaries",
+            .title = "temporaries of an optimizer's foreach step",
+            .help =
+                "On CUDA the optimizers of torch.optim compute with lists of all parameters (foreach): each "
+                "intermediate of the formula is as large as all of them, at the moment at which parameters, gradients "
+                "and state are there as well. fused=True computes in one kernel and makes none; foreach=False makes "
+                "those of one parameter at a time.",
+            .options = kOptions};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    const Process& p = context.process;
+    const int64_t share = std::clamp<int64_t>(options.number("min-share"), 1, 100);
+    std::vector<uint8_t> is_foreach(context.text.string_begin.size());
+    for (const OperatorId op : p.operators.ids()) {
+      const StringId name = p.operators.name[op];
+      if (is_foreach[name.value] == 0) {
+        is_foreach[name.value] = context.text.string(name).starts_with("aten::_foreach_") ? 1 : 2;
+      }
+    }
+    std::set<StackId> lines;
+    std::vector<std::pair<AllocationId, const OptimizerStep*>> found;
+    Bytes at_peak;
+    auto step = p.optimizer_steps.begin();
+    for (const AllocationId allocation : context.allocations(Bytes{1})) {
+      const Time made = p.allocations.time[allocation];
+      while (step != p.optimizer_steps.end() && step->when.end <= made) ++step;
+      if (step == p.optimizer_steps.end()) break;
+      const OperatorId maker = context.provenance.maker(allocation);
+      if (made < step->when.begin || !maker || is_foreach[p.operators.name[maker].value] != 1) continue;
+      if (p.freed(allocation) > step->when.end) continue;
+      found.emplace_back(allocation, &*step);
+      if (context.peak.when.holds(p, allocation)) at_peak += p.allocations.bytes[allocation];
+    }
+    if (at_peak.value < std::max<int64_t>(context.peak.bytes.value / 100 * share, 1)) return;
+    for (const auto& [allocation, of] : found) {
+      const Interval life{p.allocations.time[allocation], p.freed(allocation)};
+      // The step alone: it makes them with many operators.
+      Place place{};
+      place.stack = place_of(context, allocation).stack;
+      peak::WhatIf change;
+      change.ends.push_back({allocation, Time{life.begin.ns - 1}});
+      sink.add({.place = place,
+                .allocation = allocation,
+                .bytes = p.allocations.bytes[allocation],
+                .when = life,
+                .number = of->optimizer.value},
+               change);
+    }
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    const std::string_view name = context.text.string(StringId{static_cast<uint32_t>(group.biggest().number)});
+    const std::string optimizer(
+        name.substr(0, name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")));
+    const bool has_fused = std::ranges::find(kFused, optimizer) != std::end(kFused);
+    Description words;
+    words.severity = Severity::info;
+    words.title = "the optimizer's foreach step makes temporaries of all parameters";
+    words.message = "The step of " + optimizer + " computes with all parameters at once, and makes " +
+                    bytes_text(group.bytes) + " of intermediates while gradients and state are there.";
+    words.notes.emplace_back("foreach=False computes the same, one parameter after the other, and is slower.");
+    if (has_fused)
+      words.notes.emplace_back("The prediction is for fused=True, which may round the last bits differently.");
+    words.fix.text = has_fused ? "torch.optim." + optimizer + "(..., fused=True), or foreach=False"
+                               : "give the optimizer foreach=False";
+    words.fix.is_small = true;
+    return words;
+  }
+};
+
+}  // namespace
+}  // namespace tapelens::check
+
+TAPELENS_CHECKS(tapelens::check::OptimizerTemporaries)

@@ -1,0 +1,185 @@
+// Small views that keep the large storages they are of.
+#include "analyzer/check/check.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/check/content.h"
+
+namespace tapelens::check {
+namespace {
+
+constexpr std::array kOptions = {
+    Option{"ratio", "8", "how many times a storage must be larger than what is still read of it"},
+    Option{"min-share", "10", "percent of the peak that the storages of one line must be"},
+};
+
+// A storage of which, from a view on, only small views are read.
+struct Kept {
+  AllocationId storage;
+  OperatorId view;     // the operator that makes it
+  Bytes viewed;        // the most that is read of it then
+  Time next = kNever;  // when the line makes the next such storage: a variable may hold this one until then
+};
+
+class SmallView final : public Check {
+ public:
+  CheckInfo info() const override {
+    return {.id = "small-view",
+            .title = "small views that keep large storages",
+            .help =
+                "hidden[:, 0] is a view: as long as it is kept, all of hidden's storage is. Where a loop collects such "
+                "views, and nothing but them is read later, a copy of the view (clone()) lets the storages go.",
+            .options = kOptions};
+  }
+
+  void run(const Context& context, const Options& options, Sink& sink) override {
+    const Process& p = context.process;
+    const int64_t ratio = std::clamp<int64_t>(options.number("ratio"), 2, 1 << 20);
+    const Bytes least{context.peak.bytes.value / 100 * std::clamp<int64_t>(options.number("min-share"), 1, 100)};
+    const std::vector<Kept> all =
+        all_kept(context, Bytes{std::max(context.peak.bytes.value / kSmallest, ratio)}, ratio);
+    struct Line {
+      uint32_t storages = 0;
+      Bytes bytes;
+    };
+    std::map<StackId, Line> at_peak;
+    for (const Kept& kept : all) {
+      if (p.operators.end[kept.view] > context.peak.when.time || !context.peak.when.holds(p, kept.storage)) continue;
+      Line& line = at_peak[stack_of(p, context.text, kept.view)];
+      ++line.storages;
+      line.bytes += p.allocations.bytes[kept.storage];
+    }
+    for (const Kept& kept : all) {
+      const auto line = at_peak.find(stack_of(p, context.text, kept.view));
+      // One may be in a variable.
+      if (line != at_peak.end() && line->second.storages > 1 && line->second.bytes >= least) emit(context, kept, sink);
+    }
+  }
+
+  Description describe(const Context& context, const Group& group) const override {
+    const Occurrence& biggest = group.biggest();
+    uint64_t at_once = 0;
+    for (const Occurrence& o : group.occurrences) at_once += o.when.contains(context.peak.when.time) ? 1 : 0;
+    Description words;
+    words.severity = Severity::info;
+    words.title = "small views keep large storages";
+    words.message = "At the peak, " + counted(at_once, "storage") + " of " + bytes_text(biggest.bytes) +
+                    " are alive, of which nothing but a view of " +
+                    bytes_text(Bytes{static_cast<int64_t>(biggest.number)}) + " is read from here on.";
+    words.notes.emplace_back(
+        "The loop makes the next storage before a variable lets the last one go; the prediction keeps that one.");
+    words.fix.text = "keep a copy of the view: .clone() behind it";
+    words.fix.is_small = true;
+    return words;
+  }
+
+ private:
+  static constexpr int64_t kSmallest = 4096;  // storages of less than this part of the peak are not looked at
+
+  class Finder {
+   public:
+    Finder(const Context& context, int64_t ratio) : context_(context), p_(context.process), ratio_(ratio) {}
+
+    // The first view behind which nothing but small views of the storage are read, if any is.
+    Kept of(AllocationId storage) const {
+      Kept kept{storage, {}, {}};
+      const auto uses = context_.provenance.uses(storage);
+      Bytes viewed;
+      for (auto use = uses.rbegin(); use != uses.rend(); ++use) {
+        const StringId name = p_.operators.name[*use];
+        if (narrowing_.has(name) && viewed.value > 0) kept.view = *use, kept.viewed = viewed;
+        if (narrowing_.has(name) || views_.has(name)) continue;
+        const Bytes read = read_by(*use, storage);
+        if (read.value == 0 || read.value > p_.allocations.bytes[storage].value / ratio_) break;
+        viewed = std::max(viewed, read);
+      }
+      return kept;
+    }
+
+   private:
+    // What an operator is given of a storage; 0: that is not recorded.
+    Bytes read_by(OperatorId op, AllocationId storage) const {
+      const auto inputs = context_.provenance.inputs(op), layouts = context_.provenance.input_layouts(op);
+      Bytes read;
+      for (size_t i = 0; i < inputs.size() && i < layouts.size(); ++i) {
+        if (AllocationId{inputs[i]} == storage) read += distinct_bytes(context_.text, LayoutId{layouts[i]});
+      }
+      return read;
+    }
+
+    const Context& context_;
+    const Process& p_;
+    int64_t ratio_;
+    const NameSet narrowing_{context_.text,
+                             {"aten::select", "aten::slice", "aten::narrow", "aten::unbind", "aten::split",
+                              "aten::split_with_sizes", "aten::chunk", "aten::diagonal"}};
+    const NameSet views_{
+        context_.text,
+        {"aten::view", "aten::reshape", "aten::squeeze", "aten::unsqueeze", "aten::flatten", "aten::transpose",
+         "aten::permute", "aten::t", "aten::detach", "aten::alias", "aten::as_strided", "aten::expand"}};
+  };
+
+  // When the caller has it: the end of the outermost module call that it is made in.
+  static Time returned(const Context& context, AllocationId storage) {
+    const Process& p = context.process;
+    ModuleCallId call = p.operators.module_call[context.provenance.maker(storage)];
+    while (call && p.module_calls.parent[call]) call = p.module_calls.parent[call];
+    return call ? p.module_calls.end[call] : p.operators.end[context.provenance.maker(storage)];
+  }
+
+  static std::vector<Kept> all_kept(const Context& context, Bytes least, int64_t ratio) {
+    const Process& p = context.process;
+    std::vector<uint8_t> has_role(p.allocations.rows() + 1);
+    for (const uint32_t allocation : p.roles.allocation.raw) has_role[allocation] = 1;
+    for (const uint32_t allocation : p.held.allocation.raw) has_role[allocation] = 1;
+    const Finder finder(context, ratio);
+    std::vector<Kept> all;
+    std::map<std::pair<StackId, StackId>, size_t> last;  // by the lines of storage and view
+    std::set<std::pair<StackId, StackId>> refused;
+    for (const AllocationId storage : context.allocations(least)) {
+      if (has_role[storage.value] != 0 || !context.provenance.saves(storage).empty()) continue;
+      Kept kept = finder.of(storage);
+      if (!kept.view) continue;
+      const std::pair lines(stack_of(p, context.text, storage), stack_of(p, context.text, kept.view));
+      const auto [before, is_first] = last.try_emplace(lines, all.size());
+      if (!is_first) {
+        Kept& previous = all[std::exchange(before->second, all.size())];
+        previous.next = returned(context, storage);
+        // Made one after the other, and looked at later: they are kept for themselves, as a data set is.
+        if (p.operators.end[previous.view] > p.allocations.time[storage]) refused.insert(lines);
+      }
+      all.push_back(kept);
+    }
+    std::erase_if(all, [&](const Kept& kept) {
+      return refused.contains({stack_of(p, context.text, kept.storage), stack_of(p, context.text, kept.view)});
+    });
+    return all;
+  }
+
+  static void emit(const Context& context, const Kept& kept, Sink& sink) {
+    const Process& p = context.process;
+    const Time viewed = p.operators.end[kept.view], freed = p.freed(kept.storage);
+    const Time end = std::min(kept.next, freed);
+    if (end >= freed) return;  // the last one may be in the variable
+    peak::WhatIf change;
+    change.ends.push_back({kept.storage, end});
+    change.extras.push_back({kept.storage, {viewed, freed}, kept.viewed});
+    sink.add({.place = place_of(context, kept.view),
+              .allocation = kept.storage,
+              .bytes = p.allocations.bytes[kept.storage],
+              .when = {end, freed},
+              .number = static_cast<uint64_t>(kept.viewed.value)},
+             change);
+  }
+};
+
+}  // namespace
+}  // namespace tapelens::check
+
+TAPELENS_CHECKS(tapelens::check::SmallView)

@@ -1,0 +1,146 @@
+// Large intermediates that are made from little and reduced to little, and small views of large storages: what their
+// checks find in recordings that are made up, and that twice as long a recording takes about twice as long.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "analyzer/advise/advice.h"
+#include "plugins/builtin.h"
+#include "testing/model_builder.h"
+
+namespace tapelens::advise {
+namespace {
+
+using testing::kCpu;
+using testing::ProcessBuilder;
+
+constexpr int64_t kLarge = 1 << 20, kSmall = 1 << 10;
+
+struct Recording : ProcessBuilder {
+  StackId here = stack({frame("pairs.py", 7, "step")}), there = stack({frame("pairs.py", 8, "step")});
+  LayoutId row = layout("float32", 4, {kSmall / 4});
+  int64_t now = 10;
+
+  OperatorId run(const std::string& name, StackId line, const std::vector<AllocationId>& inputs) {
+    now += 10;
+    return op(now, now + 5, name, {}, line, inputs);
+  }
+  AllocationId make(const std::string& name, int64_t bytes, const std::vector<AllocationId>& inputs) {
+    const OperatorId op = run(name, here, inputs);
+    return allocate(now + 1, bytes, op);
+  }
+  void drop(AllocationId allocation) { free(++now + 8, allocation); }
+
+  // (x[:, None] - y).OPERATOR().sum(-1)
+  void differences(AllocationId x, AllocationId y, const std::string& operation, int64_t kept = kSmall) {
+    const AllocationId difference = make("aten::sub", kLarge, {x, y});
+    const AllocationId changed = make(operation, kLarge, {difference});
+    const AllocationId sum = make("aten::sum", kept, {changed});
+    drop(difference), drop(changed), drop(sum);
+  }
+  // found.append(hidden[:, 0]), and torch.cat of some of them.
+  void views(int count) {
+    std::vector<AllocationId> storages;
+    for (int i = 0; i < count; ++i) {
+      storages.push_back(make("aten::relu", kLarge, {}));
+      run("aten::select", there, {storages.back()});
+    }
+    const OperatorId joined = run("aten::cat", there, storages);
+    for (int i = 0; i < count; ++i) view(joined, row);
+    allocate(now + 1, kSmall * count, joined);
+    for (const AllocationId storage : storages) drop(storage);
+  }
+
+  Advice advice(const std::string& check) {
+    process.information.push_back({string("torch_version"), string("2.15.0")});
+    process.duration = Time{now + 100};
+    done();
+    Checks checks = plugins::builtin_checks();
+    Wanted wanted;
+    wanted.checks = {check};
+    return advise(peak::DeviceAnalysis(peak::Analysis(process, text), kCpu), checks, wanted);
+  }
+};
+
+TEST(ReducedIntermediate, DifferencesOfAllPairsThatAreSquaredAndSummedAreNeverMade) {
+  Recording recording;
+  const AllocationId x = recording.allocate(1, kSmall), y = recording.allocate(2, kSmall);
+  recording.differences(x, y, "aten::pow");
+  const Advice advice = recording.advice("reduced-intermediate");
+  ASSERT_EQ(advice.findings.size(), 1u);
+  EXPECT_EQ(advice.findings[0].bytes.value, 2 * kLarge);
+  EXPECT_LT(advice.findings[0].peak_after.value, 8 * kSmall);
+}
+
+TEST(ReducedIntermediate, OtherBroadcastsAreThereInChunks) {
+  Recording recording;
+  const AllocationId x = recording.allocate(1, kSmall), y = recording.allocate(2, kSmall);
+  recording.differences(x, y, "aten::clamp");
+  const Advice advice = recording.advice("reduced-intermediate");
+  ASSERT_EQ(advice.findings.size(), 1u);
+  EXPECT_FALSE(advice.findings[0].is_proved);
+  EXPECT_NEAR(static_cast<double>(advice.findings[0].peak_after.value), 2 * kLarge / 16.0, 8 * kSmall);
+}
+
+TEST(ReducedIntermediate, AResultOfThatSizeIsKept) {
+  Recording recording;
+  const AllocationId x = recording.allocate(1, kSmall), y = recording.allocate(2, kSmall);
+  recording.differences(x, y, "aten::pow", kLarge / 4);
+  EXPECT_TRUE(recording.advice("reduced-intermediate").findings.empty());
+}
+
+TEST(ReducedIntermediate, WhatIsMadeOfLargeInputsIsNoBroadcast) {
+  Recording recording;
+  const AllocationId x = recording.allocate(1, kLarge), y = recording.allocate(2, kSmall);
+  recording.differences(x, y, "aten::clamp");
+  EXPECT_TRUE(recording.advice("reduced-intermediate").findings.empty());
+}
+
+TEST(ReducedIntermediate, WhatAnOperatorOfALayerMakesIsTheModels) {
+  Recording recording;
+  const AllocationId x = recording.allocate(1, kSmall), weight = recording.allocate(2, kSmall);
+  const AllocationId hidden = recording.make("aten::linear", kLarge, {x, weight});
+  const AllocationId result = recording.make("aten::linear", kSmall, {hidden, weight});
+  recording.drop(hidden), recording.drop(result);
+  EXPECT_TRUE(recording.advice("reduced-intermediate").findings.empty());
+}
+
+TEST(SmallView, StoragesOfWhichOneViewIsReadEndWhenTheLoopHasTheNext) {
+  Recording recording;
+  recording.views(8);
+  const Advice advice = recording.advice("small-view");
+  ASSERT_EQ(advice.findings.size(), 1u);
+  EXPECT_LT(advice.findings[0].peak_after.value, 3 * kLarge);
+}
+
+TEST(SmallView, OneStorageMayBeInAVariable) {
+  Recording recording;
+  recording.views(1);
+  EXPECT_TRUE(recording.advice("small-view").findings.empty());
+}
+
+// Of `count` distances and lists of views.
+double seconds(int count) {
+  Recording recording;
+  const AllocationId x = recording.allocate(1, kSmall), y = recording.allocate(2, kSmall);
+  for (int i = 0; i < count; ++i) {
+    recording.differences(x, y, i % 2 == 0 ? "aten::pow" : "aten::clamp");
+    recording.views(4);
+  }
+  const std::clock_t begin = std::clock();
+  recording.advice("reduced-intermediate");
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST(ReducedIntermediate, TwiceTheRecordingTakesAboutTwiceTheTime) {
+  constexpr int kCount = 10'000;
+  const double once = std::min(seconds(kCount), seconds(kCount));
+  const double twice = std::min(seconds(2 * kCount), seconds(2 * kCount));
+  EXPECT_LT(twice, 3 * once + 0.05) << once << " s";
+}
+
+}  // namespace
+}  // namespace tapelens::advise
