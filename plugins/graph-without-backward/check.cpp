@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/check/backwards.h"
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/interruptions.h"
 #include "analyzer/check/patch_maker.h"
@@ -115,6 +116,15 @@ class GraphWithoutBackward final : public Check {
         d.fix.is_small = true;
         break;
       default:
+        if (d.edit && free_->needed()[d.edit.frame.value] != 0) {
+          d.title = "graphs that are dropped, of a call that is differentiated at other times";
+          d.message = "Some results of what is called here are never differentiated, others are. Those keep " + bytes +
+                      " until they are released.";
+          d.fix.text =
+              "release what was not used before the call is made again: del its results; in an except block, leave the "
+              "block first (a caught exception keeps the variables of its frames)";
+          break;
+        }
         d.title = "forward with gradients enabled, but no backward()";
         d.message = "Nothing that is computed here is differentiated, but autograd saved " + bytes + " for it.";
         d.fix.text = "run it under torch.no_grad() or torch.inference_mode()";

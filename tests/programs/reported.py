@@ -110,19 +110,15 @@ def judged(program, value, fixed):
 
     places = [found(told) for told in program.find]
     numbers = [place[0] if place else 0 for place in places]
-    peak = value["advice"]["peak_before_bytes"]
     predicted = None
-    if all(places):
-        predicted = peak
-        if len(set(numbers)) == 1:
-            entry = value["advice"]["entries"][numbers[0] - 1]
-            predicted = entry["peak_after_bytes"] if numbers[0] == 1 else min(p[1]["peak_after_bytes"] for p in places)
-        elif numbers:
-            predicted = value["advice"]["entries"][max(numbers) - 1]["peak_after_bytes"]
+    if places and all(places):
+        alone = len(set(numbers)) == 1 and numbers[0] > 1
+        predicted = (min(place[1]["peak_after_bytes"] for place in places) if alone
+                     else value["advice"]["entries"][max(numbers) - 1]["peak_after_bytes"])
     shown = [place[1] if place else (entries[0][0] if entries else None) for place in places]
     lines = [f["source"]["line"] if f and f["source"] else None for f in shown]
     said = "\n".join(words(finding) for finding in value["findings"])
-    return Outcome(peak, numbers, lines, predicted, fixed,
+    return Outcome(value["advice"]["peak_before_bytes"], numbers, lines, predicted, fixed,
                    [pattern for pattern in program.never if re.search(pattern, said)])
 
 
