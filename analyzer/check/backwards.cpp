@@ -1,6 +1,9 @@
 #include "analyzer/check/backwards.h"
 
 #include <algorithm>
+#include <set>
+
+#include "trace/record.h"
 
 namespace tapelens::check {
 namespace {
@@ -42,6 +45,35 @@ StackId stack_of_backward(const Context& context, Time when) {
     if (model::is_engine_call(context.text, p.operators.stack[op])) return p.operators.stack[op];
   }
   return {};
+}
+
+std::vector<bool> created_for_nothing(const Context& context, const Graphs& graphs) {
+  const Process& p = context.process;
+  struct Made {
+    FrameId line;
+    uint32_t first, end;  // nodes
+  };
+  const auto& made = p.nodes.time.raw;
+  const auto node_at = [&](Time time) {
+    const auto at = std::lower_bound(made.begin() + 1, made.end(), static_cast<uint64_t>(time.ns));
+    return static_cast<uint32_t>(at - made.begin());
+  };
+  std::vector<Made> all;
+  std::set<FrameId> needed;
+  for (const Backward& backward : p.backwards) {
+    if ((backward.flags & trace::kBackwardCreatesGraph) == 0 || backward.end == kNever) continue;
+    const FrameId line = own_frame(context.text, stack_of_backward(context, backward.begin));
+    all.push_back({line, node_at(backward.begin), node_at(backward.end)});
+    for (uint32_t row = all.back().first; row < all.back().end && !needed.contains(line); ++row) {
+      if (graphs.is_inner(NodeId{row}) && graphs.is_evaluated(NodeId{row})) needed.insert(line);
+    }
+  }
+  std::vector<bool> for_nothing(size_t{p.nodes.rows()} + 1);
+  for (const Made& one : all) {
+    if (!one.line || needed.contains(one.line)) continue;
+    for (uint32_t row = one.first; row < one.end; ++row) for_nothing[row] = graphs.is_inner(NodeId{row});
+  }
+  return for_nothing;
 }
 
 bool begins_backward(const Context& context, AllocationId allocation) {

@@ -29,6 +29,8 @@ enum Variant : uint32_t {
   kHidden = 4,     // nothing leads to it, and no tensor of the program can
 };
 
+constexpr Bytes kElement{8};  // at most
+
 constexpr Option kOptions[] = {
     {"min-steps", "3", "how many earlier steps' graphs must be alive together"},
 };
@@ -410,11 +412,17 @@ class RetainedGraph final : public Check {
     }
   }
 
-  void add_end(const Context& context, Sink& sink, NodeId entry, AllocationId allocation, Time until) const {
+  // `source`: what it is a copy of, if that could stand for it; none: it is no such copy.
+  void add_end(const Context& context, Sink& sink, NodeId entry, AllocationId allocation, Time until,
+               AllocationId source = {}) const {
     const Time freed = context.process.freed(allocation);
     if (until >= freed || !context.is_looked_at(allocation, Bytes{1})) return;
     peak::WhatIf change;
+    if (source) change.aliases.push_back({allocation, source});
     change.ends.push_back({allocation, until});
+    for (const SaveId save : context.provenance.saves(allocation)) {
+      if (entry_[context.process.saves.node[save].value] != 0) change.without.push_back(save);
+    }
     const Bytes bytes = context.process.allocations.bytes[allocation];
     sink.add({place_of_entry(context, entry), allocation, bytes, {until, freed}}, change, variant(entry));
   }
@@ -440,21 +448,25 @@ class RetainedGraph final : public Check {
     }
     if (of_evaluations.empty()) return;
     std::map<uint32_t, Time> models;  // by step: when the last of its parameters was made
-    for (const auto& [evaluation, entry] : of_evaluations) {
-      const Time made = p.allocations.time[p.nodes.parameter[p.evaluations.node[EvaluationId{evaluation}]]];
-      Time& last = models.try_emplace(born_[entry.value], made).first->second;
-      last = std::max(last, made);
+    for (const EvaluationId evaluation : p.evaluations.ids()) {
+      const AllocationId parameter = p.nodes.parameter[p.evaluations.node[evaluation]];
+      if (!parameter) continue;
+      Time& last = models[place_at(context, p.evaluations.begin[evaluation])];
+      last = std::max(last, p.allocations.time[parameter]);
     }
-    const auto end_of = [&](NodeId entry, AllocationId allocation, Time until) {
+    // Read again in a later step than the next one, it is in use.
+    const auto end_of = [&](NodeId entry, AllocationId allocation, Time until, AllocationId source = {}) {
       const Time last = context.lifetimes.last_use(allocation);
-      if (last < context.steps[born_[entry.value]].when.end)
-        add_end(context, sink, entry, allocation, std::max(last, until));
+      const size_t next = std::min<size_t>(born_[entry.value] + 1, context.steps.size() - 1);
+      if (last < context.steps[next].when.end) add_end(context, sink, entry, allocation, std::max(last, until), source);
     };
     for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
       const RoleId role{row};
       const AllocationId allocation = p.roles.allocation[role];
       const auto of = of_evaluations.find(p.allocations.evaluation[allocation].value);
-      if (p.roles.kind[role] == Role::gradient && of != of_evaluations.end()) end_of(of->second, allocation, Time{0});
+      if (p.roles.kind[role] != Role::gradient || of == of_evaluations.end()) continue;
+      // What torch.autograd.grad returns is the gradient itself; .grad has a copy of it.
+      end_of(of->second, allocation, Time{0}, context.provenance.copy_of(allocation).source);
     }
     for (const auto& [evaluation, entry] : of_evaluations) {
       const auto next = models.upper_bound(born_[entry.value]);
@@ -472,7 +484,7 @@ class RetainedGraph final : public Check {
       Time& next = next_made.try_emplace(place_of(context, entry).stack.value, kNever).first->second;
       const Time until = next;
       for (const AllocationId result : keepers_->results(entry)) {
-        if (!begins_backward(context, result)) continue;
+        if (context.process.allocations.bytes[result] <= kElement || !begins_backward(context, result)) continue;
         add_end(context, sink, entry, result, until);
         next = context.process.allocations.time[result];
       }

@@ -43,8 +43,8 @@ void Keepers::find_created_graphs() {
   creates_graph_.resize(size_t{p.nodes.rows()} + 1);
   const bool any = std::ranges::any_of(
       p.backwards, [](const Backward& backward) { return (backward.flags & trace::kBackwardCreatesGraph) != 0; });
+  created_for_nothing_ = created_for_nothing(context_, graphs_);
   if (!any) return;
-  never_differentiated_ = graphs_.never_differentiated(p);
   for (const EvaluationId evaluation : p.evaluations.ids()) {
     const uint32_t at = backward_at(p, p.evaluations.begin[evaluation]);
     creates_graph_[p.evaluations.node[evaluation].value] =
@@ -70,8 +70,7 @@ EvaluationId Keepers::accumulation(NodeId entry) const {
 // A node of the gradients themselves, or one of the forward that they lead to, of which nothing else is left.
 bool Keepers::is_of_created_graph(NodeId entry) const {
   const Process& p = context_.process;
-  if (p.operators.evaluation[p.nodes.op[entry]])
-    return !never_differentiated_.empty() && never_differentiated_[entry.value];
+  if (created_for_nothing_[entry.value]) return true;
   return creates_graph_[entry.value] &&
          std::ranges::none_of(results(entry), [&](AllocationId result) { return p.freed(result) > alive_; });
 }

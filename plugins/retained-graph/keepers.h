@@ -43,7 +43,7 @@ class Keepers {
   const Time alive_;
   std::unordered_map<uint32_t, std::vector<AllocationId>> results_;  // by operator
   std::unordered_map<uint32_t, HeldId> own_outputs_;                 // by node
-  std::vector<bool> never_differentiated_;                           // by node
+  std::vector<bool> created_for_nothing_;                            // by node
   std::vector<bool> creates_graph_;  // by node: whether a backward that creates a graph evaluated it last
 };
 
