@@ -15,6 +15,7 @@
 #include "analyzer/check/patch_maker.h"
 #include "analyzer/check/reference.h"
 #include "plugins/retained-graph/keepers.h"
+#include "plugins/retained-graph/models.h"
 #include "plugins/retained-graph/past.h"
 #include "trace/record.h"
 
@@ -84,7 +85,7 @@ class RetainedGraph final : public Check {
     find_evaluated(p);
     add_saves(context, graphs, sink, entries);
     add_attributes(context, sink, entries);
-    add_gradients(context, sink, entries);
+    add_models(context, sink, entries);
     add_results(context, sink, entries);
   }
 
@@ -438,40 +439,9 @@ class RetainedGraph final : public Check {
     }
   }
 
-  // A gradient that leads to its own parameter keeps both. Without, a model that is not used again lives until the next
-  // one is made.
-  void add_gradients(const Context& context, Sink& sink, const std::set<NodeId>& entries) const {
-    const Process& p = context.process;
-    std::map<uint32_t, NodeId> of_evaluations;  // entries
-    for (const NodeId entry : entries) {
-      if (keepers_->of(entry) == KeptBy::gradient) of_evaluations.emplace(keepers_->accumulation(entry).value, entry);
-    }
-    if (of_evaluations.empty()) return;
-    std::map<uint32_t, Time> models;  // by step: when the last of its parameters was made
-    for (const EvaluationId evaluation : p.evaluations.ids()) {
-      const AllocationId parameter = p.nodes.parameter[p.evaluations.node[evaluation]];
-      if (!parameter) continue;
-      Time& last = models[place_at(context, p.evaluations.begin[evaluation])];
-      last = std::max(last, p.allocations.time[parameter]);
-    }
-    // Read again in a later step than the next one, it is in use.
-    const auto end_of = [&](NodeId entry, AllocationId allocation, Time until, AllocationId source = {}) {
-      const Time last = context.lifetimes.last_use(allocation);
-      const size_t next = std::min<size_t>(born_[entry.value] + 1, context.steps.size() - 1);
-      if (last < context.steps[next].when.end) add_end(context, sink, entry, allocation, std::max(last, until), source);
-    };
-    for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
-      const RoleId role{row};
-      const AllocationId allocation = p.roles.allocation[role];
-      const auto of = of_evaluations.find(p.allocations.evaluation[allocation].value);
-      if (p.roles.kind[role] != Role::gradient || of == of_evaluations.end()) continue;
-      // What torch.autograd.grad returns is the gradient itself; .grad has a copy of it.
-      end_of(of->second, allocation, Time{0}, context.provenance.copy_of(allocation).source);
-    }
-    for (const auto& [evaluation, entry] : of_evaluations) {
-      const auto next = models.upper_bound(born_[entry.value]);
-      const AllocationId parameter = p.nodes.parameter[p.evaluations.node[EvaluationId{evaluation}]];
-      if (next != models.end() && next->second > p.allocations.time[parameter]) end_of(entry, parameter, next->second);
+  void add_models(const Context& context, Sink& sink, const std::set<NodeId>& entries) const {
+    for (const Ending& one : models_in_cycles(context, *keepers_, entries, born_)) {
+      add_end(context, sink, one.entry, one.allocation, one.until, one.copied);
     }
   }
 

@@ -6,8 +6,7 @@ The folder's expected.json tells that by program:
                      "record": ["--simulate-gpu", "H100"], "packages": ["transformers"]}}
 
 `find`: what has to be done. `line`: part of the line of the program that is to be edited, or of any of several. `check` (an id, or several) and `says` (a pattern in title, message or fix) may be left out. `record`: options.
-`never`: patterns of what must not be said anywhere. `within`: how far the predicted peak may be from the measured one, where
-more than 2 % is known."""
+`never`: patterns of what must not be said anywhere."""
 
 import dataclasses
 import importlib.util
@@ -27,7 +26,6 @@ class Program:
     record: tuple = ()
     packages: tuple = ()
     never: tuple = ()
-    within: float = 0.02
 
     @property
     def fixed(self):
@@ -64,7 +62,7 @@ def collect(folder=FOLDER, expected=None):
     programs = []
     for name, told in sorted(expectations.items()):
         program = Program(folder / f"{name}.py", tuple(told["find"]), tuple(told.get("record", ())),
-                          tuple(told.get("packages", ())), tuple(told.get("never", ())), told.get("within", 0.02))
+                          tuple(told.get("packages", ())), tuple(told.get("never", ())))
         for path in (program.path, program.fixed):
             assert path.exists(), f"there is no {path}"
         programs.append(program)

@@ -1,4 +1,4 @@
-"""Candidates are judged by the norm of their gradients. backward(create_graph=True) leaves gradients whose graphs lead back to
+"""Candidates are judged by how their gradients change. backward(create_graph=True) leaves gradients whose graphs lead back to
 the parameters they belong to, so no candidate is ever freed."""
 import torch
 from torch import nn
@@ -10,7 +10,8 @@ inputs, labels = torch.randn(128, 256), torch.randint(0, 10, (128,))
 def curvature(model):
     loss = nn.functional.cross_entropy(model(inputs), labels)
     loss.backward(create_graph=True)
-    return sum(parameter.grad.norm() for parameter in model.parameters()).item()
+    norm = sum(parameter.grad.norm() for parameter in model.parameters())
+    return sum(second.norm() for second in torch.autograd.grad(norm, list(model.parameters()))).item()
 
 
 found = []
