@@ -63,6 +63,7 @@ struct Finding {
   std::string statement;                // what stands at `source`; empty: not known, or changed since
   std::vector<Evidence> evidence;       // at most 8, the biggest first
   uint64_t evidence_left_out = 0;
+  Bytes growth;  // by how much each step raises it, to no end; 0: it does not grow, or only in nodes
   std::vector<std::string> notes;
   check::Fix fix;
 
@@ -79,7 +80,8 @@ struct Entry {
   Kind kind{};
   std::vector<uint32_t> findings;  // places in Advice::findings; the first gives the entry its words
   Bytes peak_before, peak_after;   // with all entries before it fixed, and this one as well; a trade: alone
-  bool is_small = false;           // no error, and lowers the peak by less than 1 %, or not at all
+  // No error, and lowers the peak by less than 1 %, or not at all: behind all others, unless one of those needs it.
+  bool is_small = false;
 
   Bytes change() const { return peak_before - peak_after; }
 };

@@ -243,6 +243,7 @@ class Advisor {
     if (finding.severity == Severity::warning && share < kSignificant) finding.severity = Severity::info;
     finding.title = std::move(description.title);
     finding.message = std::move(description.message);
+    finding.growth = description.growth;
     finding.notes = std::move(description.notes);
     finding.fix = std::move(description.fix);
     advice_.findings.push_back(std::move(finding));

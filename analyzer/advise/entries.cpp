@@ -1,7 +1,9 @@
 #include "analyzer/advise/entries.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -39,6 +41,56 @@ bool is_small(Bytes change, Bytes peak) {
   return static_cast<double>(change.value) < kSignificant * static_cast<double>(peak.value);
 }
 
+// The peaks of entries that are fixed one after another.
+void fix_in_order(const Process& process, const peak::Replay& replay, const std::vector<Finding>& findings,
+                  const std::vector<Change>& changes, std::vector<Entry>& entries) {
+  const Bytes peak = findings.empty() ? Bytes{} : findings.front().peak_before;
+  Bytes before = peak;
+  std::vector<const Change*> fixed;
+  for (Entry& entry : entries) {
+    if (entry.kind == Kind::trade) {
+      const Finding& alone = findings[entry.findings.front()];
+      entry.peak_before = alone.peak_before;
+      entry.peak_after = alone.peak_after;
+    } else {
+      const size_t known = fixed.size();
+      for (const uint32_t at : entry.findings) {
+        if (findings[at].is_in_all) fixed.push_back(&changes[at]);
+      }
+      entry.peak_before = before;
+      entry.peak_after = fixed.size() == known ? before : without(process, replay, fixed).peak;
+      before = entry.peak_after;
+    }
+    entry.is_small = entry.kind != Kind::error && is_small(entry.change(), peak);
+  }
+}
+
+// What one check finds at one line is one change, whether it has a patch for all of it or not.
+void join_lines(const std::vector<Finding>& findings, std::map<std::string, std::vector<uint32_t>>& causes) {
+  using Line = std::tuple<std::string, std::string, uint32_t>;
+  const auto line_of = [&](uint32_t at) {
+    return Line{findings[at].check, findings[at].source.file, findings[at].source.line};
+  };
+  std::map<Line, std::vector<uint32_t>*> patched;
+  for (auto& [cause, places] : causes) {
+    const bool has_patch = !findings[places.front()].fix.edits.empty();
+    if (has_patch && std::ranges::adjacent_find(places, std::ranges::not_equal_to{}, line_of) == places.end())
+      patched.emplace(line_of(places.front()), &places);
+  }
+  std::erase_if(causes, [&](auto& cause) {
+    auto& places = cause.second;
+    const Finding& first = findings[places.front()];
+    if (!first.fix.edits.empty() || first.source.file.empty() || first.is_alternative ||
+        first.fix.kind == check::FixKind::rewrite) {
+      return false;
+    }
+    const auto with = patched.find(line_of(places.front()));
+    if (with == patched.end() || kind_of(findings[with->second->front()], false) != kind_of(first, false)) return false;
+    with->second->insert(with->second->end(), places.begin(), places.end());
+    return true;
+  });
+}
+
 }  // namespace
 
 std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay, bool are_applied,
@@ -47,6 +99,7 @@ std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay
   for (uint32_t at = 0; at < findings.size(); ++at) {
     causes[cause_of(findings[at], kind_of(findings[at], are_applied))].push_back(at);
   }
+  if (!are_applied) join_lines(findings, causes);
   const auto retained = [&](uint32_t at) { return findings[at].retained_at_peak().value; };
   const auto order_of = [&](uint32_t at) {
     return std::tuple(kind_of(findings[at], are_applied), !findings[at].is_in_all, -retained(at),
@@ -67,24 +120,17 @@ std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay
     return std::tuple(entry.kind, -bytes, -most);
   });
 
-  const Bytes peak = findings.empty() ? Bytes{} : findings.front().peak_before;
-  Bytes before = peak;
-  std::vector<const Change*> fixed;
-  for (Entry& entry : entries) {
-    if (entry.kind == Kind::trade) {
-      const Finding& alone = findings[entry.findings.front()];
-      entry.peak_before = alone.peak_before;
-      entry.peak_after = alone.peak_after;
-    } else {
-      const size_t known = fixed.size();
-      for (const uint32_t at : entry.findings) {
-        if (findings[at].is_in_all) fixed.push_back(&changes[at]);
-      }
-      entry.peak_before = before;
-      entry.peak_after = fixed.size() == known ? before : without(process, replay, fixed).peak;
-      before = entry.peak_after;
-    }
-    entry.is_small = entry.kind != Kind::error && is_small(entry.change(), peak);
+  fix_in_order(process, replay, findings, changes, entries);
+  // Numbers without holes: what is small goes last, if nothing else depends on it.
+  std::vector<Entry> reordered = entries;
+  std::ranges::stable_partition(reordered, [](const Entry& entry) { return !entry.is_small; });
+  const size_t small = static_cast<size_t>(std::ranges::count_if(entries, &Entry::is_small));
+  if (!std::ranges::is_partitioned(entries, [](const Entry& entry) { return !entry.is_small; })) {
+    fix_in_order(process, replay, findings, changes, reordered);
+    const auto last = std::span(reordered).last(small);
+    const bool is_same = static_cast<size_t>(std::ranges::count_if(reordered, &Entry::is_small)) == small &&
+                         std::ranges::all_of(last, &Entry::is_small);
+    if (is_same) entries = std::move(reordered);
   }
 
   std::vector<Finding> sorted;

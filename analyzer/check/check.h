@@ -171,6 +171,7 @@ struct Description {
   std::string title;               // "conv input kept for a weight gradient that nobody asked for"; no full stop
   std::string message;             // what happens here and why it costs memory: one to three sentences
   std::vector<std::string> notes;  // evidence beyond the list of allocations and their holders, which Tapelens adds
+  Bytes growth;                    // by how much each step raises it, to no end; 0: it does not grow, or only in nodes
   bool is_proved = true;           // false: the recording cannot show it for certain; the message says what to look at
   Fix fix;
   EditLine edit;  // none: the line of own_frame() of the biggest occurrence

@@ -1,9 +1,11 @@
 #include "analyzer/check/patch_maker.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
+#include "analyzer/check/backwards.h"
 #include "analyzer/check/patch_tokens.h"
 #include "analyzer/model/attribution.h"
 
@@ -61,10 +63,22 @@ bool may_hold_numbers(const PythonSource& source, Tokens list, size_t statement)
   return begins_empty;
 }
 
+// What an operator made and left.
+std::vector<AllocationId> results_of(const Context& context, OperatorId op) {
+  const Process& p = context.process;
+  std::vector<AllocationId> results;
+  std::ranges::copy_if(p.allocations.ids(), std::back_inserter(results), [&](AllocationId allocation) {
+    return context.provenance.maker(allocation) == op && p.freed(allocation) > p.operators.end[op];
+  });
+  return results;
+}
+
 }  // namespace
 
 bool makes_number(const Context& context, OperatorId op) {
   const Process& p = context.process;
+  const std::vector<AllocationId> results = results_of(context, op);
+  if (std::ranges::any_of(results, [&](AllocationId result) { return begins_backward(context, result); })) return true;
   for (uint32_t row = 1; row <= context.text.layout_element_bytes.rows(); ++row) {
     if (context.text.layout_element_bytes[LayoutId{row}] == 2) return false;
   }
@@ -75,11 +89,8 @@ bool makes_number(const Context& context, OperatorId op) {
     if (p.allocations.bytes[AllocationId{input}] != Bytes{4}) return false;
     any = true;
   }
-  for (const AllocationId allocation : p.allocations.ids()) {
-    if (context.provenance.maker(allocation) != op || p.freed(allocation) <= p.operators.end[op]) continue;
-    if (p.allocations.bytes[allocation] == Bytes{4}) return true;
-  }
-  return any;
+  return any ||
+         std::ranges::any_of(results, [&](AllocationId result) { return p.allocations.bytes[result] == Bytes{4}; });
 }
 
 // ---- where

@@ -21,7 +21,7 @@ using advise::Entry;
 using advise::Finding;
 using Kind = advise::Entry::Kind;
 
-constexpr unsigned kAdviceIndent = 10, kColumn = 12;  // of what is below a title; of a figure
+constexpr unsigned kAdviceIndent = 10, kColumn = 12, kWideColumn = 17;  // of what is below a title; of a figure
 
 struct Section {
   Kind first, last;
@@ -34,21 +34,10 @@ constexpr std::array kSections = {
     Section{Kind::automatic, Kind::automatic, "Automatic, no code change", 1},
     Section{Kind::trade, Kind::trade, "Trade compute for memory (alternatives, each alone)", 1},
 };
+constexpr const char* kSmall = "Less than 1 % of the peak each, or nothing";
 
 std::string figures(const std::string& after, const std::string& change) {
-  return pad_left(after, kColumn) + pad_left(change, kColumn);
-}
-
-std::pair<const char*, Paint> word_of(check::Severity severity) {
-  switch (severity) {
-    case check::Severity::error:
-      return {"ERROR", Paint::red};
-    case check::Severity::warning:
-      return {"WARN", Paint::yellow};
-    case check::Severity::info:
-      break;
-  }
-  return {"info", Paint::blue};
+  return pad_left(after, kColumn) + pad_left(change, columns(change) < kColumn ? kColumn : kWideColumn);
 }
 
 // As many words as fit; they are taken from the text.
@@ -65,15 +54,15 @@ std::string first_line(std::string_view& text, unsigned width) {
 }
 
 void add_title(Page& page, const Advice& advice, const Entry& entry, size_t number) {
-  const auto [word, paint] = word_of(advice.findings[entry.findings.front()].severity);
+  const Paint paint = paint_of(advice.findings[entry.findings.front()].severity);
   const std::string title = entry_title(advice, entry);
-  const unsigned room = page.width() - kAdviceIndent - 2 * kColumn;
+  const std::string values = figures(bytes_text(entry.peak_after), change_text(advice, entry));
+  const unsigned room = page.width() - kAdviceIndent - static_cast<unsigned>(columns(values));
   std::string_view rest = title;
   const std::string line = first_line(rest, room);
-  page.line(pad_left(std::to_string(number), 2) + " " + page.paint(paint, pad_right(word, 7)) +
+  page.line(pad_left(std::to_string(number), 2) + " " + page.paint(paint, pad_right(weight_text(advice, entry), 7)) +
             page.paint(Paint::bold, pad_right(line, room)) +
-            page.paint(entry.change() > Bytes{} ? Paint::green : Paint::plain,
-                       figures(bytes_text(entry.peak_after), change_text(entry))));
+            page.paint(entry.change() > Bytes{} ? Paint::green : Paint::plain, values));
   if (!rest.empty()) page.paragraph(std::string(kAdviceIndent, ' '), rest, Paint::bold);
 }
 
@@ -88,8 +77,32 @@ std::string begin_of(std::string_view text, unsigned room) {
   return std::string(text.substr(0, end)) + "…";
 }
 
-// The line to edit, and what stands there.
-void add_source(Page& page, const Finding& f) {
+bool is_code(const Entry& entry) { return entry.kind <= Kind::consider; }
+
+// The user's line that all entries are found at, where they differ in the library's: a call of a framework that does
+// everything. Null: they differ.
+const Finding* common_call(const Advice& advice) {
+  const Finding* first = nullptr;
+  size_t entries = 0;
+  bool differ = false;
+  for (const Entry& entry : advice.entries) {
+    const Finding& f = advice.findings[entry.findings.front()];
+    if (!is_code(entry) || entry.is_small) continue;
+    ++entries;
+    if (f.library.file.empty() || f.source.file.empty()) return nullptr;
+    if (first == nullptr) first = &f;
+    if (f.source.file != first->source.file || f.source.line != first->source.line) return nullptr;
+    differ |= f.library.line != first->library.line || f.library.file != first->library.file;
+  }
+  return entries > 1 && differ ? first : nullptr;
+}
+
+// The line to edit, and what stands there; where one call has them all, the library's line.
+void add_source(Page& page, const Advice& advice, const Finding& f) {
+  if (common_call(advice) != nullptr) {
+    page.line(std::string(kAdviceIndent, ' ') + page.paint(Paint::cyan, source_text(f.library)));
+    return;
+  }
   std::string text = source_text(f);
   if (text.empty()) text = place_text(f);
   if (text.empty()) return;
@@ -104,7 +117,7 @@ void add_source(Page& page, const Finding& f) {
 void add_code(Page& page, const Report& r, const Entry& entry, bool is_short) {
   const std::string left(kAdviceIndent, ' ');
   const Finding& f = r.advice->findings[entry.findings.front()];
-  add_source(page, f);
+  add_source(page, *r.advice, f);
   if (!is_short) page.paragraph(left, f.message);
   if (!is_short && !f.is_proved) {
     page.paragraph(left, "The recording cannot prove this: check before you change anything.");
@@ -192,6 +205,20 @@ std::string numbers_text(const std::vector<size_t>& numbers) {
   return text;
 }
 
+size_t add_small(Page& page, const Report& r) {
+  size_t shown = 0;
+  for (size_t i = 0; i < r.advice->entries.size(); ++i) {
+    const Entry& entry = r.advice->entries[i];
+    if (!entry.is_small) continue;
+    if (shown++ == 0) {
+      page.line("");
+      page.line(page.paint(Paint::bold, kSmall));
+    }
+    add_whole_entry(page, r, entry, i + 1);
+  }
+  return shown;
+}
+
 // The columns' names stand beside the first title.
 void add_sections(Page& page, const Report& r, const Extent& extent) {
   const Advice& advice = *r.advice;
@@ -201,7 +228,7 @@ void add_sections(Page& page, const Report& r, const Extent& extent) {
     size_t shown = 0;
     for (size_t i = 0; i < advice.entries.size(); ++i) {
       const Entry& entry = advice.entries[i];
-      if (entry.kind < section.first || entry.kind > section.last || !is_shown(entry, extent)) continue;
+      if (entry.is_small || entry.kind < section.first || entry.kind > section.last) continue;
       if (total == page.rows() || (!extent.all && shown == section.most)) {
         ++left_out;
         continue;
@@ -222,6 +249,7 @@ void add_sections(Page& page, const Report& r, const Extent& extent) {
       }
     }
   }
+  if (extent.all) total += add_small(page, r);
   std::string more = left_out > 0 ? plural(left_out, "more entry", "more entries") : "";
   if (const std::vector<size_t> small = not_shown(advice, extent); !small.empty()) {
     more += (more.empty() ? "" : "; ") + std::string(small.size() == 1 ? "entry " : "entries ") + numbers_text(small) +
@@ -265,6 +293,33 @@ std::string then_text(Bytes before, Bytes after) {
   return bytes_text(after) + (after < before ? " (-" + percent_text(before - after, before) + ")" : "");
 }
 
+// Where nothing lowers the peak: what of it no check can judge, so that this is no proof that it has to be.
+std::string unchecked_text(const Advice& advice) {
+  using peak::HolderKind;
+  if (advice.checks.empty() || advice.predicted || advice.peak_after_all < advice.peak_before) return "";
+  Bytes unchecked;
+  std::string kinds;
+  for (const advise::Remaining& left : advice.left) {
+    switch (left.kind) {
+      case HolderKind::parameter:
+      case HolderKind::buffer:
+      case HolderKind::optimizer_state:
+      case HolderKind::program:
+      case HolderKind::communication:
+      case HolderKind::packed:
+      case HolderKind::unknown:
+        break;
+      default:
+        continue;
+    }
+    unchecked += left.bytes;
+    kinds += (kinds.empty() ? "" : ", ") + std::string(label(left.kind));
+  }
+  if (unchecked.value * 5 < advice.peak_before.value) return "";
+  return percent_text(unchecked, advice.peak_before) + " of it is in use, or of a kind that no check judges: " + kinds +
+         ". Whether the program needs so much of it, you know.";
+}
+
 std::string headline(const Report& r) {
   const Advice& advice = *r.advice;
   std::string where = " on " + r.peak.device;
@@ -284,12 +339,25 @@ std::string headline(const Report& r) {
 
 }  // namespace
 
-const char* section_title(Kind kind) {
-  return std::ranges::find_if(kSections, [kind](const Section& section) { return kind <= section.last; })->title;
+const char* section_title(const Entry& entry) {
+  if (entry.is_small) return kSmall;
+  return std::ranges::find_if(kSections, [&](const Section& section) { return entry.kind <= section.last; })->title;
 }
 
-std::string change_text(const Entry& entry) {
+std::string weight_text(const Advice& advice, const Entry& entry) {
+  const check::Severity severity = advice.findings[entry.findings.front()].severity;
+  if (severity == check::Severity::error) return "ERROR";
+  const int64_t peak = std::max<int64_t>(advice.peak_before.value, 1);
+  const int64_t percent = (100 * entry.change().value + peak / 2) / peak;
+  return percent > 0 ? "-" + std::to_string(percent) + " %" : severity_name(severity);
+}
+
+std::string change_text(const Advice& advice, const Entry& entry) {
   const Bytes change = entry.change();
+  Bytes growth;
+  for (const uint32_t at : entry.findings) growth += advice.findings[at].growth;
+  if (growth > Bytes{}) return "+" + bytes_text(growth) + " a step";
+  if (entry.kind == Kind::error && change == Bytes{}) return "grows";
   if (change == Bytes{}) return "0 B";
   return change > Bytes{} ? "-" + bytes_text(change) : "+" + bytes_text(Bytes{-change.value});
 }
@@ -318,7 +386,7 @@ std::string outlook_text(const Advice& advice) {
   }
   const std::string wrong = errors > 0 ? ". " + plural(errors, "error", "errors") + " to fix first" : "";
   if (advice.peak_after_all >= peak) {
-    return advice.findings.empty() ? "" : wrong.empty() ? ". Nothing below lowers it." : wrong + ".";
+    return advice.findings.empty() ? "" : wrong.empty() ? ". No check found what lowers it." : wrong + ".";
   }
   if (changes > 0) {
     const std::string first =
@@ -414,6 +482,11 @@ std::string advice_text(const Report& r, const Style& style, const Extent& exten
     if (!more.empty()) page.paragraph("", more, Paint::yellow);
   }
   if (const std::string changed = changed_text(advice); !changed.empty()) page.paragraph("! ", changed, Paint::yellow);
+  if (const Finding* call = common_call(advice)) {
+    page.paragraph("All code changes are for  ",
+                   source_text(call->source) + (call->statement.empty() ? "" : "   " + call->statement), Paint::cyan);
+  }
+  if (const std::string unchecked = unchecked_text(advice); !unchecked.empty()) page.paragraph("", unchecked);
   if (advice.findings.empty()) {
     page.line("");
     page.paragraph("", advice.checks.empty() ? "No check ran." : "No findings.", Paint::bold);
@@ -449,7 +522,7 @@ void add_findings(Page& page, const Report& r) {
     if (entry.kind == Kind::automatic) {
       page.paragraph(std::string(kAdviceIndent, ' '), run_command(r, entry), Paint::dim);
     } else {
-      add_source(page, advice.findings[entry.findings.front()]);
+      add_source(page, advice, advice.findings[entry.findings.front()]);
     }
   }
   if (shown == 0) page.paragraph("  ", "Nothing that lowers the peak by 1 %.");

@@ -45,16 +45,19 @@ std::string outlook_text(const advise::Advice& advice);
 std::string changed_text(const advise::Advice& advice);
 // "1 group of saved tensors ..." of what is automatic; else the title of its first finding.
 std::string entry_title(const advise::Advice& advice, const advise::Entry& entry);
-// What entries of that kind come under: "Do this first".
-const char* section_title(advise::Entry::Kind kind);
-// "-12.4 MiB"
-std::string change_text(const advise::Entry& entry);
+// What an entry comes under: "Do this first".
+const char* section_title(const advise::Entry& entry);
+// "-12.4 MiB"; of what grows without bound "+1.5 MiB a step".
+std::string change_text(const advise::Advice& advice, const advise::Entry& entry);
+// How much of the peak that is, "-65 %", else the severity: "ERROR", "info".
+std::string weight_text(const advise::Advice& advice, const advise::Entry& entry);
 // The entry that a finding is part of, counted from 1.
 size_t entry_number(const advise::Advice& advice, size_t finding);
 // What may be done about memory that no check covers; empty: nothing is known.
 std::string remedy_text(const advise::Remaining& left);
 // "128.0 MiB operator temporaries, 128.0 MiB of it aten::_log_softmax_backward_data in GPT"
 std::string remaining_text(const advise::Remaining& left);
+Paint paint_of(check::Severity severity);
 // One finding with all that is known of it, below a title that starts with `number`.
 void add_finding(Page& page, const advise::Finding& finding, const std::string& number);
 // Checks that failed and data that was lost.

@@ -37,6 +37,7 @@ Json finding_json(const advise::Finding& f) {
           {"peak_after_bytes", f.peak_after.value},
           {"retained_at_peak_with_all_bytes", f.retained_at_peak_with_all.value},
           {"in_peak_after_all", f.is_in_all},
+          {"growth_bytes", f.growth.value},
           {"node", f.node},
           {"field", f.field},
           {"operator", f.op},

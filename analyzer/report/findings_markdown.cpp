@@ -62,8 +62,8 @@ std::string findings_table(const Report& r) {
     const std::string how = entry.kind == Kind::automatic ? code(run_command(r, entry)) : source_code(first);
     out += "| " + std::to_string(i + 1) + " | " +
            (entry.kind == Kind::trade ? "trade" : severity_name(first.severity)) + " | " +
-           cell(entry_title(advice, entry)) + " | " + bytes_text(entry.peak_after) + " | " + change_text(entry) +
-           " | " + how + " |\n";
+           cell(entry_title(advice, entry)) + " | " + bytes_text(entry.peak_after) + " | " +
+           change_text(advice, entry) + " | " + how + " |\n";
   }
   if (small > 0) {
     out += "\n" + plural(small, "entry lowers", "entries lower") + " the peak by less than 1 %, or not at all.\n";

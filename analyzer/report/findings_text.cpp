@@ -14,18 +14,6 @@ using check::Severity;
 
 constexpr unsigned kIndent = 4;
 
-Paint paint_of(Severity severity) {
-  switch (severity) {
-    case Severity::error:
-      return Paint::red;
-    case Severity::warning:
-      return Paint::yellow;
-    case Severity::info:
-      break;
-  }
-  return Paint::blue;
-}
-
 std::string source_line(const Finding& f) {
   const std::string source = source_text(f), place = place_text(f);
   return source + (source.empty() || place.empty() ? "" : ", ") + place;
@@ -46,6 +34,18 @@ void add_patch(Page& page, std::string_view patch) {
 }
 
 }  // namespace
+
+Paint paint_of(Severity severity) {
+  switch (severity) {
+    case Severity::error:
+      return Paint::red;
+    case Severity::warning:
+      return Paint::yellow;
+    case Severity::info:
+      break;
+  }
+  return Paint::blue;
+}
 
 void add_finding(Page& page, const Finding& f, const std::string& number) {
   const std::string left(kIndent, ' ');

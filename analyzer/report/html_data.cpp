@@ -220,10 +220,10 @@ Json advice_json_of(const Report& r, const PageLimits& limits, const Blocks& blo
         entry.findings.size() == 1 ? what_if(overview.findings, entry.findings.front()) : what_if(overview.entries, i);
     if (entry.findings.size() == 1) of_finding[entry.findings.front()] = one;
     const bool is_automatic = entry.kind == Entry::Kind::automatic;
-    entries.push_back({{"section", section_title(entry.kind)},
+    entries.push_back({{"section", section_title(entry)},
                        {"title", shown(entry_title(advice, entry))},
                        {"peak_after", bytes_text(entry.peak_after)},
-                       {"change", change_text(entry)},
+                       {"change", change_text(advice, entry)},
                        {"lowers", entry.change() > Bytes{}},
                        {"alone", entry.kind == Entry::Kind::trade},
                        {"small", entry.is_small},

@@ -93,8 +93,8 @@ class DuplicateSave final : public Check {
     }
     const bool implied = group.variant == kImplied;
     words.severity = implied ? Severity::info : Severity::warning;
-    words.title =
-        implied ? "duplicate cast of a saved tensor (" + name + ")" : "duplicate copy of a saved tensor (" + name + ")";
+    const bool is_cast = implied && changes_dtype(context, biggest);
+    words.title = std::string(is_cast ? "duplicate cast" : "duplicate copy") + " of a saved tensor (" + name + ")";
     words.message =
         "Autograd keeps this copy while it keeps another one of the same view of the same tensor (or that tensor "
         "itself), "
@@ -102,8 +102,10 @@ class DuplicateSave final : public Check {
     words.fix = {FixKind::advice,
                  "",
                  {},
-                 implied ? "Cast once, before the layers that read it, and hand the cast to all of them."
-                         : "Copy once and use the copy wherever it is needed."};
+                 is_cast ? "Cast once, before the layers that read it, and hand the cast to all of them."
+                 : implied
+                     ? "Call .contiguous() once, before the layers that read it, and hand its result to all of them."
+                     : "Copy once and use the copy wherever it is needed."};
     return words;
   }
 
@@ -141,6 +143,12 @@ class DuplicateSave final : public Check {
       if (!other && is_kept_itself(context, contents, copy, copied, dtype)) other = copied.parts[0].allocation;
       if (other) emit(context, contents, copy, other, SaveId{row}, sink);
     }
+  }
+
+  static bool changes_dtype(const Context& context, const Occurrence& occurrence) {
+    const LayoutId read = context.provenance.copy_of(occurrence.allocation).source_layout;
+    const LayoutId saved = context.process.saves.layout[occurrence.save];
+    return !read || context.text.layout_dtype[read] != context.text.layout_dtype[saved];
   }
 
   // Whoever gives a data set to torch's loader has its samples collated, whatever is in them.

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/check/backwards.h"
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/interruptions.h"
 #include "analyzer/check/patch_maker.h"
@@ -45,7 +46,7 @@ class GraphWithoutBackward final : public Check {
   void run(const Context& context, const Options& options, Sink& sink) override {
     const Process& p = context.process;
     const Graphs graphs(p, context.text);
-    find_candidates(p, graphs);
+    find_candidates(context, graphs);
     join_graphs(p);
     const Interruptions interruptions(p);
     std::vector<SaveId> found, besides;         // that keep memory, and that keep none themselves
@@ -115,6 +116,17 @@ class GraphWithoutBackward final : public Check {
         d.fix.is_small = true;
         break;
       default:
+        if (!d.edit && own_frame(context.text, stack)) {
+          d.title = "graphs that are dropped, of a call that is differentiated at other times";
+          d.message = "Some results of what is called here are never differentiated, others are. Those keep " + bytes +
+                      " until they are released.";
+          d.fix.text =
+              "release what was not used before the call is made again: del its results; in an except block, leave the "
+              "block first (a caught exception keeps the variables of its frames), and keep no exception; calls that "
+              "are "
+              "to have no gradients go under torch.set_grad_enabled(False)";
+          break;
+        }
         d.title = "forward with gradients enabled, but no backward()";
         d.message = "Nothing that is computed here is differentiated, but autograd saved " + bytes + " for it.";
         d.fix.text = "run it under torch.no_grad() or torch.inference_mode()";
@@ -217,9 +229,14 @@ class GraphWithoutBackward final : public Check {
     return free_->call(stack);
   }
 
-  void find_candidates(const Process& p, const Graphs& graphs) {
+  void find_candidates(const Context& context, const Graphs& graphs) {
+    const Process& p = context.process;
     const uint32_t rows = p.nodes.rows();
     is_candidate_ = graphs.never_differentiated(p);
+    is_created_ = created_for_nothing(context, graphs);
+    for (uint32_t row = 1; row <= rows; ++row) {
+      if (is_created_[row]) is_candidate_[row] = true;
+    }
     leads_to_evaluated_.assign(size_t{rows} + 1, false);
     for (uint32_t row = 1; row <= rows; ++row) {
       if (!is_candidate_[row]) continue;
@@ -260,13 +277,16 @@ class GraphWithoutBackward final : public Check {
     root_[std::min(a, b)] = std::max(a, b);
   }
 
-  static bool is_of_backward(const Process& p, NodeId node) { return bool{p.operators.evaluation[p.nodes.op[node]]}; }
+  bool is_of_backward(const Process& p, NodeId node) const {
+    return is_created_[node.value] || bool{p.operators.evaluation[p.nodes.op[node]]};
+  }
 
   Variant variant(const Process& p, NodeId root) const {
     if (is_of_backward(p, root)) return kGradients;
     return leads_to_evaluated_[root.value] ? kBranch : kWhole;
   }
 
+  std::vector<bool> is_created_;                            // by node: by a backward, and never differentiated
   std::vector<bool> is_candidate_, leads_to_evaluated_;     // by node; the latter of its graph's root in the end
   std::vector<uint32_t> root_;                              // by node
   std::optional<FreeCalls> free_;                           // if there is a candidate

@@ -18,7 +18,4 @@ struct KeptSave {
 // In the order of their allocations, and of backwards for each. Nothing of a line whose graphs were needed at any time.
 std::vector<KeptSave> kept_for_nothing(const Context& context, const Graphs& graphs);
 
-// The program's call of the backward that a moment is in; none: it is not known.
-StackId stack_of_backward(const Context& context, Time when);
-
 }  // namespace tapelens::check

@@ -5,6 +5,7 @@
 #include <map>
 #include <ranges>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/interruptions.h"
 #include "analyzer/check/reference.h"
+#include "plugins/idle-holder/casts.h"
 #include "plugins/idle-holder/stale_state.h"
 
 namespace tapelens::check {
@@ -22,6 +24,7 @@ enum Variant : uint32_t {
   kHeld = 0,       // by a variable: logits, a batch
   kCollected = 1,  // for more than a step
   kState = 2,      // by an optimizer
+  kCast = 3,       // a weight's, by autocast
 };
 
 // Tensors of a list that are smaller than this part of what is worth a word are not looked at.
@@ -59,6 +62,8 @@ class IdleHolder final : public Check {
     const Time prepared = first_node(p, Time{0});
 
     const Interruptions interruptions(p);
+    const std::vector<bool> parameters = parameters_of(p);
+    Bytes casts;  // of weights
 
     struct Alike {
       Variant variant = kHeld;
@@ -83,6 +88,10 @@ class IdleHolder final : public Check {
         continue;
       // A variable of a loop holds what the step before made until it is assigned again; a list holds what is older.
       const bool is_old = step_index_at(context.steps, last) + 1 < step.index;
+      if (is_cached_cast(context, parameters, allocation)) {
+        casts += member.bytes;
+        continue;
+      }
       Alike& of = alike[key_of(context, place_of(context, allocation), member.bytes)];
       if (is_old) of.variant = kCollected;
       of.largest = std::max(of.largest, member.bytes);
@@ -94,6 +103,7 @@ class IdleHolder final : public Check {
       if ((of.variant == kCollected ? of.all : of.largest) >= least) found.emplace(key, of.variant);
     }
     add_states(context, least, sink);
+    if (casts >= least) add_casts(context, parameters, idle, sink);
     if (!found.empty()) add_all(context, found, idle, sink);
   }
 
@@ -105,6 +115,15 @@ class IdleHolder final : public Check {
     const uint32_t used = step_at(context.steps, biggest.when.begin).index;
     const Time made = p.allocations.time[biggest.allocation];
     Description d;
+    if (group.variant == kCast) {
+      d.title = "autocast keeps a cast copy of each weight until its region ends";
+      d.message = "It keeps the copies for a backward, which there is none of here: " + bytes_text(group.bytes) +
+                  " of them at a time.";
+      d.edit = autocast_line(context, biggest.place.stack);
+      d.fix.text = "torch.autocast(..., cache_enabled=False), or model.requires_grad_(False): then nothing is cached";
+      d.fix.is_small = true;
+      return d;
+    }
     if (group.variant == kState) {
       d.title = "optimizer state that no step reads any more";
       d.message = "The last " + counted(biggest.number, "step") + " of the optimizer did not read " +
@@ -122,6 +141,7 @@ class IdleHolder final : public Check {
                       " and last read in step " + std::to_string(used) +
                       (p.freed(biggest.allocation) == kNever ? "; it is alive at the end of the recording" : ""));
     d.fix.text = "del the variable before the peak, keep a number (.item()) instead of the tensor, or do not return it";
+    if (!line.empty()) d.fix.text += "; tapelens record --referrers names the variable";
     bool is_elsewhere = false;
     if (const auto kept = kept_at(context, biggest, group.variant)) {
       d.edit = group.variant == kHeld ? kept->line : kept->kept_for_long();
@@ -139,7 +159,12 @@ class IdleHolder final : public Check {
   // Where the reference is: for what is held for long, where something puts it aside, be it by one of its last readers.
   static std::optional<Reference> kept_at(const Context& context, const Occurrence& held, uint32_t variant) {
     auto kept = reference_of(context, place_of(context, held.allocation));
-    if (variant == kHeld || (kept && kept->kept_for_long())) return kept;
+    if (variant == kHeld) {
+      const bool is_bound = !kept || kept->kind != Reference::Kind::variable ||
+                            has_left(context, held.place.stack, kept->line.frame, held.allocation);
+      return is_bound ? kept : std::nullopt;
+    }
+    if (kept && kept->kept_for_long()) return kept;
     const auto uses = context.provenance.uses(held.allocation);
     constexpr size_t kMostReaders = 16;
     size_t readers = 0;
@@ -150,6 +175,34 @@ class IdleHolder final : public Check {
       if (kept && kept->kept_for_long()) return kept;
     }
     return std::nullopt;
+  }
+
+  // Whether the program left the statement that a frame stands at between the making of an allocation and the peak:
+  // before, what the statement assigns to is not bound.
+  static bool has_left(const Context& context, StackId made, FrameId statement, AllocationId allocation) {
+    const Process& p = context.process;
+    const Text& text = context.text;
+    const auto path = text.stack(made);
+    const auto at = std::ranges::find(path, statement);
+    const auto outer = std::span(at, path.end());  // from the statement out
+    const auto is_inside = [&](StackId stack) {
+      const auto frames = text.stack(stack);
+      return frames.size() >= outer.size() && std::ranges::equal(frames.last(outer.size()), outer);
+    };
+    const auto& begins = p.operators.begin.raw;
+    const auto row_at = [&](Time time) {
+      return static_cast<uint32_t>(std::upper_bound(begins.begin() + 1, begins.end(), static_cast<uint64_t>(time.ns)) -
+                                   begins.begin());
+    };
+    StackId inside;
+    for (uint32_t row = row_at(context.peak.when.time), first = row_at(p.allocations.time[allocation]); row > first;) {
+      const OperatorId op{--row};
+      const StackId stack = p.operators.stack[op];
+      if (!stack || stack == inside || p.operators.evaluation[op]) continue;
+      if (!is_inside(stack)) return true;
+      inside = stack;
+    }
+    return false;
   }
 
   // What `record --referrers` found: " In variables: history[*] in train.py:61, self.cache of Trainer and 4 more."
@@ -216,6 +269,21 @@ class IdleHolder final : public Check {
                 {},
                 state.steps},
                change, kState);
+    }
+  }
+
+  static void add_casts(const Context& context, const std::vector<bool>& parameters, int64_t idle, Sink& sink) {
+    const Process& p = context.process;
+    for (const AllocationId allocation : context.allocations(Bytes{1})) {
+      if (!is_cached_cast(context, parameters, allocation)) continue;
+      const Time last = last_use(context, allocation), freed = p.freed(allocation);
+      if (last >= freed || operators_between(p, last, freed) < idle) continue;
+      // The line alone: weights of one call have many layers.
+      Place place{};
+      place.stack = place_of(context, allocation).stack;
+      peak::WhatIf change;
+      change.ends.push_back({allocation, last});
+      sink.add({place, allocation, p.allocations.bytes[allocation], {last, freed}}, change, kCast);
     }
   }
 

@@ -74,7 +74,10 @@ class OperatorTemporaries final : public Check {
     words.notes.emplace_back(
         "Estimated as if all of it grew with the input: the recording shows the sizes of one input.");
     words.is_proved = false;
-    words.fix.text = "call it on " + chunks + " chunks of the batch, and write each result into its part of one tensor";
+    words.fix.text =
+        p.operators.evaluation[biggest.place.op]
+            ? "run what it is the backward of on " + chunks + " chunks of the batch: each has a backward of its own"
+            : "call it on " + chunks + " chunks of the batch, and write each result into its part of one tensor";
     return words;
   }
 

@@ -5,13 +5,19 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 
+#include "analyzer/check/backwards.h"
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/patch_maker.h"
 #include "analyzer/check/reference.h"
+#include "plugins/retained-graph/keepers.h"
+#include "plugins/retained-graph/models.h"
 #include "plugins/retained-graph/past.h"
+#include "trace/record.h"
 
 namespace tapelens::check {
 namespace {
@@ -19,7 +25,12 @@ namespace {
 enum Variant : uint32_t {
   kCarried = 0,    // the next step's graph leads to it: total += loss, a hidden state
   kCollected = 1,  // nothing leads to it: the program holds it, in a list of losses
+  kGradients = 2,  // .grad leads to it: backward(create_graph=True)
+  kContext = 3,    // its own output, an attribute of its ctx
+  kHidden = 4,     // nothing leads to it, and no tensor of the program can
 };
+
+constexpr Bytes kElement{8};  // at most
 
 constexpr Option kOptions[] = {
     {"min-steps", "3", "how many earlier steps' graphs must be alive together"},
@@ -35,7 +46,8 @@ class RetainedGraph final : public Check {
                 "program carries a live tensor on: `total += loss`, a list of losses, a hidden state that is not "
                 "detached. A node may hold saved tensors; one that holds none costs memory of its own all the "
                 "same, and a backward through all of them takes longer with every step. Carry on a detached "
-                "value.",
+                "value. Cycles keep graphs without any variable: gradients that backward(create_graph=True) left in "
+                ".grad, and an output that a custom function keeps as an attribute of ctx.",
             .options = kOptions};
   }
 
@@ -47,60 +59,69 @@ class RetainedGraph final : public Check {
     find_entries(p, graphs);
     find_backwards_into_the_past(context);
 
+    std::set<NodeId> entries;
+    for (const auto& [id, left] : left_) entries.insert(NodeId{id});
+    keepers_.emplace(context, graphs, entries, context.steps[fullest_].when.end);
     // Of one line and operator: in how many steps something was left behind.
     std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>> steps_of;
     const auto line = [&](NodeId entry) {
-      const Place place = place_of(context, entry);
+      const Place place = place_of_entry(context, entry);
       return std::pair(place.stack.value, p.operators.name[place.op].value);
     };
     for (const auto& [entry, left] : left_) steps_of[line(NodeId{entry})].insert(left.steps.begin(), left.steps.end());
+    std::erase_if(entries, [&](NodeId entry) {
+      return keepers_->of(entry) == KeptBy::gradient_graph || steps_of[line(entry)].size() < least;
+    });
 
-    for (const auto& [id, left] : left_) {
-      const NodeId entry{id};
-      if (steps_of[line(entry)].size() < least) continue;
-      sink.add({place_of(context, entry), {}, {}, {p.nodes.time[entry], graphs.died(entry)}, {}, left.nodes}, {},
-               variant(entry));
+    for (const NodeId entry : entries) {
+      sink.add({place_of_entry(context, entry),
+                {},
+                {},
+                {p.nodes.time[entry], graphs.died(entry)},
+                {},
+                left_.at(entry.value).nodes},
+               {}, variant(entry));
     }
-    add_saves(context, graphs, sink, [&](NodeId entry) { return steps_of[line(entry)].size() >= least; });
+    find_evaluated(p);
+    add_saves(context, graphs, sink, entries);
+    add_attributes(context, sink, entries);
+    add_models(context, sink, entries);
+    add_results(context, sink, entries);
   }
 
   Description describe(const Context& context, const Group& group) const override {
     uint64_t nodes = 0;
     std::set<uint32_t> steps;
     for (const Occurrence& occurrence : group.occurrences) {
-      if (occurrence.number == 0) continue;  // a saved tensor
+      if (occurrence.number == 0) continue;  // a tensor
       nodes += occurrence.number;
       const Left& left = left_.at(occurrence.place.node.value);
       steps.insert(left.steps.begin(), left.steps.end());
     }
-    const std::string line = line_of(context, group.biggest().place);
-    const std::string held = group.bytes.value == 0 ? "no saved tensor" : bytes_text(group.bytes) + " of saved tensors";
     const std::string step = std::to_string(number_of_first_ + fullest_);
+    const Bytes bytes_a_step{group.bytes.value / static_cast<int64_t>(steps.size())};
     Description d;
     d.severity = grows_ ? Severity::error : Severity::warning;
-    d.title =
-        grows_ ? "autograd graphs of all steps are kept (memory leak)" : "autograd graphs of earlier steps are kept";
+    d.title = title(context, group);
     d.message = "At the end of step " + step + ", " + counted(nodes, "node") + " of " +
-                counted(steps.size(), "earlier step") + " are still referenced, with " + held + ", through " +
-                (group.variant == kCarried ? "what is carried from one step to the next" : "a result of each step") +
-                (line.empty() ? "." : ", made at " + line + ".");
+                counted(steps.size(), "earlier step") + " are still referenced, with " +
+                (group.bytes.value == 0 ? "no tensor" : bytes_text(group.bytes) + " of tensors") + ", " +
+                through(context, group);
     std::string counts;
     for (size_t s = fullest_ >= 4 ? fullest_ - 4 : 0; s <= fullest_; ++s) {
       counts += (counts.empty() ? "" : ", ") + std::to_string(retained_[s]);
     }
     d.notes.push_back("nodes of earlier steps at the ends of the steps up to step " + step + ": " + counts);
     if (grows_) {
+      d.growth = bytes_a_step;
       d.message += " Each step adds " + counted(nodes / steps.size(), "node") +
-                   (group.bytes.value == 0
-                        ? ""
-                        : " and " + bytes_text(Bytes{group.bytes.value / static_cast<int64_t>(steps.size())})) +
-                   "." + rate_text(context, group.bytes.value / static_cast<int64_t>(steps.size()));
+                   (group.bytes.value == 0 ? "" : " and " + bytes_text(bytes_a_step)) + "." +
+                   rate_text(context, bytes_a_step.value);
       d.notes.push_back("still growing when the recording ends");
     }
-    d.fix.text = group.variant == kCarried
-                     ? "carry a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()"
-                     : "keep loss.item() or loss.detach() instead of the tensor with its graph";
     d.edit = edit_of(context, group);
+    d.fix.text = fix_text(context, group);
+    if (group.variant != kCarried && group.variant != kCollected) return d;
     if (FileEdits patch = without_graph(context, group); !patch.empty()) {
       d.fix.text = "no backward goes through it: run it under torch.no_grad()";
       d.fix.use_edits(std::move(patch));
@@ -111,6 +132,67 @@ class RetainedGraph final : public Check {
   }
 
  private:
+  std::string attribute(const Context& context, const Group& group) const {
+    const HeldId held = keepers_->own_output(group.biggest().place.node);
+    return "ctx." + std::string(context.text.string(context.process.held.field[held]));
+  }
+
+  std::string title(const Context& context, const Group& group) const {
+    const char* leak = grows_ ? " (memory leak)" : "";
+    switch (group.variant) {
+      case kGradients:
+        return std::string("backward(create_graph=True) leaves gradients that keep their graphs") + leak;
+      case kContext:
+        return attribute(context, group) + " is the function's own output: a reference cycle" + leak;
+      default:
+        return std::string("autograd graphs of ") + (grows_ ? "all" : "earlier") + " steps are kept" + leak;
+    }
+  }
+
+  // What keeps them, to the end of the sentence.
+  std::string through(const Context& context, const Group& group) const {
+    const std::string line = line_of(context, group.biggest().place);
+    const std::string at = line.empty() ? "" : " at " + line, made = line.empty() ? "." : ", made" + at + ".";
+    switch (group.variant) {
+      case kCarried:
+        return "through what is carried from one step to the next" + made;
+      case kGradients:
+        return "through gradients" + (line.empty() ? "" : " made" + at) +
+               ". The graph of such a gradient leads back to its own parameter: a cycle, which stays when the model "
+               "is dropped.";
+      case kContext:
+        return "through " + attribute(context, group) +
+               ". The output refers to its node, the node to ctx and ctx to the output: neither the backward nor "
+               "Python's garbage collector frees them.";
+      case kHidden:
+        return "whose results" + at + " are freed: no list of losses keeps them, but a hook, a closure or a grad_fn.";
+      default:
+        return "through a result of each step" + made;
+    }
+  }
+
+  std::string fix_text(const Context& context, const Group& group) const {
+    switch (group.variant) {
+      case kCarried:
+        return "carry a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()";
+      case kGradients:
+        return "use torch.autograd.grad(loss, parameters, create_graph=True), which leaves .grad alone, or set p.grad "
+               "= "
+               "None after the last use; leave out create_graph=True if nothing is differentiated twice";
+      case kContext: {
+        const std::string name = attribute(context, group).substr(4);
+        return "ctx.save_for_backward(" + name + ") in forward instead, and " + name +
+               ", = ctx.saved_tensors in backward";
+      }
+      case kHidden:
+        return "release what refers to the nodes: remove the handles of hooks, and keep no grad_fn and no closure over "
+               "the output";
+      default:
+        return "keep loss.item() instead of the tensor with its graph, or loss.detach().clone() where a tensor is "
+               "needed";
+    }
+  }
+
   // When that is the end of it, to two digits; empty: not known.
   static std::string rate_text(const Context& context, int64_t bytes_a_step) {
     if (!context.memory || bytes_a_step <= 0) return "";
@@ -123,8 +205,14 @@ class RetainedGraph final : public Check {
   }
 
   // Where the tensor is carried on, or put aside.
-  static EditLine edit_of(const Context& context, const Group& group) {
+  EditLine edit_of(const Context& context, const Group& group) const {
     const Place& place = group.biggest().place;
+    if (group.variant == kGradients || group.variant == kHidden) return {};
+    if (group.variant == kContext) {
+      const HeldId held = keepers_->own_output(place.node);
+      return attribute_line(context, place_of(context, context.process.held.allocation[held]).stack,
+                            context.text.string(context.process.held.field[held]));
+    }
     if (group.variant == kCarried) return {PatchMaker(context).carrying_frame(place.stack)};
     const auto found = reference_of(context, place);
     return found ? found->kept_for_long() : EditLine{};
@@ -207,8 +295,19 @@ class RetainedGraph final : public Check {
     if (*most == 0) return false;
     fullest_ = static_cast<uint32_t>(retained_.rend() - most - 1);
     grows_ = fullest_ + 1 == complete && complete >= 3 && retained_[complete - 1] > retained_[complete - 2] &&
-             retained_[complete - 2] > retained_[complete - 3];
+             retained_[complete - 2] > retained_[complete - 3] && !has_fallen_back();
     return true;
+  }
+
+  // Whether most of what was kept was released before: steps that belong together, and not a leak.
+  bool has_fallen_back() const {
+    const int64_t last = retained_.back();
+    int64_t most = 0;
+    for (const int64_t kept : retained_) {
+      if (most * 4 >= last && kept * 2 <= most) return true;
+      most = std::max(most, kept);
+    }
+    return false;
   }
 
   bool is_retained(uint32_t row) const { return born_[row] < fullest_ && died_[row] > fullest_; }
@@ -245,11 +344,44 @@ class RetainedGraph final : public Check {
     }
   }
 
-  Variant variant(NodeId entry) const { return leads_on_[entry.value] ? kCarried : kCollected; }
+  Variant variant(NodeId entry) const {
+    switch (keepers_->of(entry)) {
+      case KeptBy::context:
+        return kContext;
+      case KeptBy::gradient:
+        return kGradients;
+      case KeptBy::hidden:
+        return leads_on_[entry.value] ? kCarried : kHidden;
+      default:
+        return leads_on_[entry.value] ? kCarried : kCollected;
+    }
+  }
+
+  // Of what gradients lead to, the backward that made them.
+  Place place_of_entry(const Context& context, NodeId entry) const {
+    Place place = place_of(context, entry);
+    if (keepers_->of(entry) != KeptBy::gradient) return place;
+    Place backward{};
+    backward.node = entry;
+    backward.stack = stack_of_backward(context, context.process.nodes.time[entry]);
+    return backward.stack ? backward : place;
+  }
+
+  void find_evaluated(const Process& p) {
+    evaluated_.assign(p.nodes.rows() + 1, kNever.ns);
+    for (uint32_t row = p.evaluations.rows(); row > 0; --row) {
+      const EvaluationId evaluation{row};
+      evaluated_[p.evaluations.node[evaluation].value] = p.evaluations.end[evaluation].ns;
+    }
+  }
+
+  // Until when a node needs what it has, in its own step.
+  Time needed_until(const Context& context, NodeId node) const {
+    return std::min(Time{evaluated_[node.value]}, context.steps[born_[node.value]].when.end);
+  }
 
   // What the graphs hold besides themselves. Without them, a save would have gone when its node was evaluated.
-  template <class Wanted>
-  void add_saves(const Context& context, const Graphs& graphs, Sink& sink, Wanted is_wanted) {
+  void add_saves(const Context& context, const Graphs& graphs, Sink& sink, const std::set<NodeId>& entries) {
     const Process& p = context.process;
     const Time looked_at = context.steps[fullest_].when.end;
     std::vector<SaveId> saves;
@@ -258,11 +390,6 @@ class RetainedGraph final : public Check {
       if (entry_[node] != 0 && p.saves.released[save] > looked_at && keeps_memory(context, save)) saves.push_back(save);
     }
     if (saves.empty()) return;
-    std::vector<int64_t> evaluated(p.nodes.rows() + 1, kNever.ns);
-    for (uint32_t row = p.evaluations.rows(); row > 0; --row) {
-      const EvaluationId evaluation{row};
-      evaluated[p.evaluations.node[evaluation].value] = p.evaluations.end[evaluation].ns;
-    }
     std::vector<peak::WhatIf::End> never_made;
     for (const AllocationId allocation : made_for_the_past(context, graphs, born_)) {
       never_made.push_back({allocation, Time{p.allocations.time[allocation].ns - 1}});
@@ -272,25 +399,65 @@ class RetainedGraph final : public Check {
     for (size_t first = 0; first < saves.size();) {
       const size_t end = end_of_allocation(p, saves, first);
       const std::span<const SaveId> all = std::span(saves).subspan(first, end - first);
-      const uint32_t node = p.saves.node[all.front()].value;
-      const NodeId entry{entry_[node]};
+      const NodeId entry{entry_[p.saves.node[all.front()].value]};
       Time until{0};
-      for (const SaveId save : all) {
-        const uint32_t of = p.saves.node[save].value;
-        until = std::max(until, std::min(Time{evaluated[of]}, context.steps[born_[of]].when.end));
-      }
+      for (const SaveId save : all) until = std::max(until, needed_until(context, p.saves.node[save]));
       first = end;
-      if (!is_wanted(entry)) continue;
+      if (!entries.contains(entry)) continue;
       const AllocationId allocation = p.saves.allocation[all.front()];
-      const Occurrence occurrence{place_of(context, entry),
-                                  allocation,
-                                  p.allocations.bytes[allocation],
-                                  {until, p.saves.released[all.back()]},
-                                  all.front(),
-                                  0};
+      const Occurrence occurrence{place_of_entry(context, entry),        allocation,  p.allocations.bytes[allocation],
+                                  {until, p.saves.released[all.back()]}, all.front(), 0};
       peak::WhatIf change = early.change(all, until);
       change.ends = std::exchange(never_made, {});
       sink.add(occurrence, change, variant(entry));
+    }
+  }
+
+  // `source`: what it is a copy of, if that could stand for it; none: it is no such copy.
+  void add_end(const Context& context, Sink& sink, NodeId entry, AllocationId allocation, Time until,
+               AllocationId source = {}) const {
+    const Time freed = context.process.freed(allocation);
+    if (until >= freed || !context.is_looked_at(allocation, Bytes{1})) return;
+    peak::WhatIf change;
+    if (source) change.aliases.push_back({allocation, source});
+    change.ends.push_back({allocation, until});
+    for (const SaveId save : context.provenance.saves(allocation)) {
+      if (entry_[context.process.saves.node[save].value] != 0) change.without.push_back(save);
+    }
+    const Bytes bytes = context.process.allocations.bytes[allocation];
+    sink.add({place_of_entry(context, entry), allocation, bytes, {until, freed}}, change, variant(entry));
+  }
+
+  // What the ctx of their nodes has: with save_for_backward it would go as saved tensors do.
+  void add_attributes(const Context& context, Sink& sink, const std::set<NodeId>& entries) const {
+    const Process& p = context.process;
+    for (uint32_t row = 1; row <= p.held.rows(); ++row) {
+      const HeldId held{row};
+      const NodeId node = p.held.node[held], entry{entry_[node.value]};
+      if (p.held.by[held] != trace::HeldBy::context || !entries.contains(entry)) continue;
+      add_end(context, sink, entry, p.held.allocation[held], needed_until(context, node));
+    }
+  }
+
+  void add_models(const Context& context, Sink& sink, const std::set<NodeId>& entries) const {
+    for (const Ending& one : models_in_cycles(context, *keepers_, entries, born_)) {
+      add_end(context, sink, one.entry, one.allocation, one.until, one.copied);
+    }
+  }
+
+  // A loss may have the memory of what it was reduced from: as a number it has none once the next one is there.
+  void add_results(const Context& context, Sink& sink, const std::set<NodeId>& entries) const {
+    if (differentiates_past_) return;
+    std::map<uint32_t, Time> next_made;  // by stack
+    for (const NodeId entry : entries | std::views::reverse) {
+      if (variant(entry) != kCollected) continue;
+      Time& next = next_made.try_emplace(place_of(context, entry).stack.value, kNever).first->second;
+      const Time until = next;
+      for (const AllocationId result : keepers_->results(entry)) {
+        if (context.process.allocations.bytes[result] <= kElement || !begins_backward(context, result)) continue;
+        add_end(context, sink, entry, result, until);
+        next = context.process.allocations.time[result];
+      }
     }
   }
 
@@ -301,7 +468,9 @@ class RetainedGraph final : public Check {
     uint64_t nodes = 0;
     std::set<uint32_t> steps;  // that they are of
   };
-  std::map<uint32_t, Left> left_;  // by entry
+  std::map<uint32_t, Left> left_;   // by entry
+  std::vector<int64_t> evaluated_;  // by node: the end of its first evaluation; kNever: it has none
+  std::optional<Keepers> keepers_;
   std::vector<int64_t> retained_;  // by step: nodes of earlier ones alive at its end
   uint32_t fullest_ = 0;           // its place among them
   uint32_t number_of_first_ = 0;   // of them

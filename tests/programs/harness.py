@@ -86,9 +86,9 @@ def report(target, options=()):
     return value
 
 
-def advise(target, options=()):
+def advise(target, options=(), **kwargs):
     """The validated JSON of `tapelens advise`."""
-    done = bare([BINARY, "advise", target, "--format", "json", *options])
+    done = bare([BINARY, "advise", target, "--format", "json", *options], **kwargs)
     assert done.code == 0, f"advise ended with {done.code}: {done.stderr}"
     assert done.stderr == ""
     value = json.loads(done.stdout)

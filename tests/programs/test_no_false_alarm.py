@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import harness
+import reported
 
 sys.path.insert(0, str(harness.CASES))
 import trainings  # noqa: E402
@@ -21,6 +22,8 @@ PROGRAMS = {
 }
 # Well-written programs with packages of PyPI, one program a file.
 PROGRAMS.update({program.stem: [program] for program in sorted((harness.HERE / "corpus").glob("*.py"))})
+# What people reported, with the fix.
+PROGRAMS.update({program.fixed.stem: [program.fixed] for program in reported.collect() if not program.record})
 
 
 def findings_of(command, target):

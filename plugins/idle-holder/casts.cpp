@@ -1,0 +1,47 @@
+#include "plugins/idle-holder/casts.h"
+
+#include <algorithm>
+
+#include "analyzer/check/patch_tokens.h"
+#include "analyzer/check/spot.h"
+
+namespace tapelens::check {
+
+std::vector<bool> parameters_of(const Process& p) {
+  std::vector<bool> is_parameter(size_t{p.allocations.rows()} + 1);
+  for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
+    const RoleId role{row};
+    if (p.roles.kind[role] == Role::parameter) is_parameter[p.roles.allocation[role].value] = true;
+  }
+  return is_parameter;
+}
+
+bool is_cached_cast(const Context& context, const std::vector<bool>& parameters, AllocationId allocation) {
+  const Process& p = context.process;
+  const OperatorId called = context.provenance.maker(allocation);
+  if (!called || p.freed(allocation) <= p.operators.end[called]) return false;
+  if (!context.provenance.saves(allocation).empty()) return false;
+  const Copy copy = context.provenance.copy_of(allocation);
+  if (!copy.source || !parameters[copy.source.value]) return false;
+  // A copy that the program asked for is its own: that operator was given the weight to cast it, not to compute.
+  return copy.op != called && p.allocations.bytes[allocation] != p.allocations.bytes[copy.source];
+}
+
+EditLine autocast_line(const Context& context, StackId stack) {
+  for (const FrameId frame : context.text.stack(stack)) {
+    if (!is_own_frame(context.text, frame)) continue;
+    const auto at = spot_of(context, frame);
+    if (!at) continue;
+    const auto& all = at->source.statements();
+    for (size_t header = at->source.header_of(at->statement); header < all.size();
+         header = at->source.header_of(header)) {
+      const Tokens tokens(at->source.begin(all[header]), at->source.end(all[header]));
+      const bool is_region = is(tokens.front(), "with") &&
+                             std::ranges::any_of(tokens, [](const Token& token) { return is(token, "autocast"); });
+      if (is_region) return {frame, tokens.front().line + 1};
+    }
+  }
+  return {};
+}
+
+}  // namespace tapelens::check

@@ -1,0 +1,26 @@
+"""A model is adapted to each task by steps that could be differentiated, which nothing does at test time."""
+import torch
+from torch import nn
+from torch.func import functional_call
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(128, 768), nn.Tanh(), nn.Linear(768, 768), nn.Tanh(), nn.Linear(768, 4))
+
+
+def adapted(inputs, targets):
+    weights = dict(model.named_parameters())
+    for _ in range(6):
+        loss = nn.functional.l1_loss(functional_call(model, weights, (inputs,)), targets)
+        gradients = torch.autograd.grad(loss, list(weights.values()))
+        weights = {name: (weight - 0.1 * gradient).detach().requires_grad_()
+                   for (name, weight), gradient in zip(weights.items(), gradients)}
+    return weights
+
+
+def error(inputs, targets):
+    weights = adapted(inputs, targets)
+    with torch.no_grad():
+        return nn.functional.l1_loss(functional_call(model, weights, (inputs,)), targets).item()
+
+
+print([error(torch.randn(48, 128), torch.randn(48, 4)) for task in range(4)])
