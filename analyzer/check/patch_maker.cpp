@@ -1,11 +1,9 @@
 #include "analyzer/check/patch_maker.h"
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 #include <utility>
 
-#include "analyzer/check/backwards.h"
 #include "analyzer/check/patch_tokens.h"
 #include "analyzer/model/attribution.h"
 
@@ -63,22 +61,10 @@ bool may_hold_numbers(const PythonSource& source, Tokens list, size_t statement)
   return begins_empty;
 }
 
-// What an operator made and left.
-std::vector<AllocationId> results_of(const Context& context, OperatorId op) {
-  const Process& p = context.process;
-  std::vector<AllocationId> results;
-  std::ranges::copy_if(p.allocations.ids(), std::back_inserter(results), [&](AllocationId allocation) {
-    return context.provenance.maker(allocation) == op && p.freed(allocation) > p.operators.end[op];
-  });
-  return results;
-}
-
 }  // namespace
 
 bool makes_number(const Context& context, OperatorId op) {
   const Process& p = context.process;
-  const std::vector<AllocationId> results = results_of(context, op);
-  if (std::ranges::any_of(results, [&](AllocationId result) { return begins_backward(context, result); })) return true;
   for (uint32_t row = 1; row <= context.text.layout_element_bytes.rows(); ++row) {
     if (context.text.layout_element_bytes[LayoutId{row}] == 2) return false;
   }
@@ -89,8 +75,11 @@ bool makes_number(const Context& context, OperatorId op) {
     if (p.allocations.bytes[AllocationId{input}] != Bytes{4}) return false;
     any = true;
   }
-  return any ||
-         std::ranges::any_of(results, [&](AllocationId result) { return p.allocations.bytes[result] == Bytes{4}; });
+  for (const AllocationId allocation : p.allocations.ids()) {
+    if (context.provenance.maker(allocation) != op || p.freed(allocation) <= p.operators.end[op]) continue;
+    if (p.allocations.bytes[allocation] == Bytes{4}) return true;
+  }
+  return any;
 }
 
 // ---- where
@@ -129,7 +118,7 @@ FileEdits PatchMaker::detach_summand(StackId stack, bool is_number) const {
   return edits(*at, {put_behind(at->source, tokens[begin + count - 1], as_number ? ".item()" : ".detach()")});
 }
 
-FileEdits PatchMaker::detach_collected(StackId stack, bool is_number) const {
+FileEdits PatchMaker::detach_collected(StackId stack, bool is_number, bool owns_more) const {
   const auto at = spot(stack);
   if (!at) return {};
   const PythonSource& source = at->source;
@@ -172,7 +161,8 @@ FileEdits PatchMaker::detach_collected(StackId stack, bool is_number) const {
     if (what.empty()) return {};
   }
   const bool as_number = is_number && may_hold_numbers(source, list, statement);
-  return edits(*at, {put_behind(source, what.back(), as_number ? ".item()" : ".detach()")});
+  const char* value = as_number ? ".item()" : owns_more ? ".detach().clone()" : ".detach()";
+  return edits(*at, {put_behind(source, what.back(), value)});
 }
 
 std::optional<PatchMaker::Carrying> PatchMaker::carrying(StackId stack) const {

@@ -43,8 +43,8 @@ class PatchMaker {
 
   // total += loss, total = total + loss: the value without its graph. `is_number`: it has one element.
   FileEdits detach_summand(StackId stack, bool is_number) const;
-  // loss = ...; losses.append(loss)
-  FileEdits detach_collected(StackId stack, bool is_number) const;
+  // loss = ...; losses.append(loss). `owns_more`: than its own elements, so that a view of it keeps all of that.
+  FileEdits detach_collected(StackId stack, bool is_number, bool owns_more) const;
   // state = f(state, ...): detached behind the statement. `op`: the operator that made the state, "aten::lstm".
   FileEdits detach_carried(StackId stack, std::string_view op) const;
   // The frame of that statement: state = f(state, ...). None: it is not known.

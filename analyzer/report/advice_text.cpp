@@ -317,7 +317,7 @@ std::string unchecked_text(const Advice& advice) {
   }
   if (unchecked.value * 5 < advice.peak_before.value) return "";
   return percent_text(unchecked, advice.peak_before) + " of it is in use, or of a kind that no check judges: " + kinds +
-         ". Whether the program needs so much of it, you know.";
+         ".";
 }
 
 std::string headline(const Report& r) {

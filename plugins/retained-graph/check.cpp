@@ -238,7 +238,8 @@ class RetainedGraph final : public Check {
     const Place& place = group.biggest().place;
     const PatchMaker patches(context);
     const bool is_number = makes_number(context, place.op);
-    if (group.variant == kCollected) return patches.detach_collected(place.stack, is_number);
+    if (group.variant == kCollected)
+      return patches.detach_collected(place.stack, is_number, owns_more(context, place.node));
     FileEdits edits = patches.detach_summand(place.stack, is_number);
     if (edits.empty()) {
       edits = patches.detach_carried(place.stack, context.text.string(context.process.operators.name[place.op]));
@@ -445,6 +446,15 @@ class RetainedGraph final : public Check {
     }
   }
 
+  // Whether a scalar has the memory of more than one element.
+  static bool owns_more(const Context& context, AllocationId result) {
+    return context.process.allocations.bytes[result] > kElement && begins_backward(context, result);
+  }
+  bool owns_more(const Context& context, NodeId entry) const {
+    return std::ranges::any_of(keepers_->results(entry),
+                               [&](AllocationId result) { return owns_more(context, result); });
+  }
+
   // A loss may have the memory of what it was reduced from: as a number it has none once the next one is there.
   void add_results(const Context& context, Sink& sink, const std::set<NodeId>& entries) const {
     if (differentiates_past_) return;
@@ -454,7 +464,7 @@ class RetainedGraph final : public Check {
       Time& next = next_made.try_emplace(place_of(context, entry).stack.value, kNever).first->second;
       const Time until = next;
       for (const AllocationId result : keepers_->results(entry)) {
-        if (context.process.allocations.bytes[result] <= kElement || !begins_backward(context, result)) continue;
+        if (!owns_more(context, result)) continue;
         add_end(context, sink, entry, result, until);
         next = context.process.allocations.time[result];
       }

@@ -42,6 +42,11 @@ PROGRAMS = {
     "list": ("retained-graph", CLASSIFIER.format(before="losses = []", behind="losses.append(loss)",
                                                  after="print(len(losses), sum(losses) > 0)"),
              "losses.append(loss.detach())"),
+    "list_of_means": ("retained-graph", CLASSIFIER.format(before="losses = []", behind="losses.append(loss)",
+                                                          after="print(len(losses), max(losses) > 0)").replace(
+                          "F.cross_entropy(model(torch.randn(512, 256)), torch.randint(0, 10, (512,)))",
+                          "F.mse_loss(model(torch.randn(512, 256)), torch.randn(512, 10))"),
+                      "losses.append(loss.detach().clone())"),
     "average": ("retained-graph", CLASSIFIER.format(before="average = torch.zeros(())",
                                                     behind="average = 0.9 * average + 0.1 * loss",
                                                     after="print(average.item())"),

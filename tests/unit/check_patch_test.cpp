@@ -241,7 +241,7 @@ TEST_F(Patching, FilesOutsideOfTheRepositoryAreNotLookedAt) {
 
 TEST_F(Patching, AListOfLossesBecomesAListOfNumbers) {
   const StackId line3 = here(3);
-  const auto ask = [&](const PatchMaker& p) { return p.detach_collected(line3, true); };
+  const auto ask = [&](const PatchMaker& p) { return p.detach_collected(line3, true, false); };
   EXPECT_EQ(changed("losses = []\nfor x in data:\n    loss = f(x)\n    loss.backward()\n    losses.append(loss)\n"
                     "print(sum(losses) / len(losses))\n",
                     ask),

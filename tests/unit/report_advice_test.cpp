@@ -74,7 +74,7 @@ TEST(Advice, WhatIsLeftOutIsCounted) {
 
 TEST(Advice, OneEntryIsSaidWithAllOfItsEvidence) {
   const std::string text = advice_text(sample(), style_of(100), {false, 2});
-  EXPECT_TRUE(text.starts_with(" 2 WARN   1 group of saved tensors")) << text;
+  EXPECT_TRUE(text.starts_with(" 2 -22 %  1 group of saved tensors")) << text;
   for (const char* words : {"The table of needs, 212 samples", "float32 [8, 8, 64, 16]", "+ 5 other shapes or holders",
                             "00c0ffee00c0ffee", "tapelens run --apply lossless -- python train.py"}) {
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
