@@ -132,7 +132,7 @@ trace::Result<WindowOptions> parse_options(const QStringList& arguments) {
 QString help_text() {
   QString text = R"(Usage: tapelens-gui [OPTIONS] [FILE] [OTHER]
 
-Shows a recording of `tapelens record`: the memory at the peak, its holders, and how to lower the peak.
+Shows a recording: the memory at the peak, its holders, and how to lower the peak.
 
   FILE                  The recording
   OTHER                 A second one, to compare with
