@@ -69,8 +69,8 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
     out.block = {b.rounded[row], b.address[row], b.stream[row], b.graph_pool[row], b.user_pool[row]};
   if (const model::ImportedFactsId row = p.imported_facts.of(id)) {
     const model::ImportedFacts& facts = p.imported_facts;
-    out.imported = {phase_text(facts.phase[row]), std::string(text.string(facts.node[row])),
-                    std::string(text.string(facts.evidence[row]))};
+    out.imported = {phase_text(facts.phase[row]), std::string(text.string(facts.op[row])),
+                    std::string(text.string(facts.node[row])), std::string(text.string(facts.evidence[row]))};
   }
   const auto holders = set.holders_of(member);
   out.category = peak::main_holder(holders).kind;

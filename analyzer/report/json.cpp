@@ -248,7 +248,10 @@ Json allocation_json(const Allocation& a) {
               {"stack", stack_json(a.stack)},
               {"holders", std::move(holders)}};
   if (const auto& imported = a.imported)
-    out["imported"] = {{"phase", imported->phase}, {"node", imported->node}, {"evidence", imported->evidence}};
+    out["imported"] = {{"phase", imported->phase},
+                       {"allocating_operator", imported->allocating},
+                       {"node", imported->node},
+                       {"evidence", imported->evidence}};
   return out;
 }
 

@@ -171,7 +171,7 @@ struct Allocation {
   std::optional<Block> block;
   // Only in an imported recording. Empty texts are not known.
   struct Imported {
-    std::string phase, node, evidence;
+    std::string phase, allocating, node, evidence;  // allocating: the innermost operator
   };
   std::optional<Imported> imported;
 };

@@ -122,7 +122,7 @@ TEST_F(OnComparePage, AStepIsChosenByKeyboardAndByClick) {
 
 TEST_F(OnComparePage, BytesAreGroupedByWhatIsChosen) {
   compare();
-  QComboBox* by = box("What the bytes");
+  QComboBox* by = box("The key that groups");
   by->setFocus();
   QTest::keyClick(by, Qt::Key_End);
   ASSERT_TRUE(QTest::qWaitFor([&] { return page_.other().comparison() != nullptr; }, 10'000));

@@ -26,10 +26,12 @@
 #include "analyzer/model/load.h"
 #include "analyzer/model/threads.h"
 #include "analyzer/report/report.h"
+#include "analyzer/snapshot/import.h"
 #include "analyzer/verify/verdict_json.h"
 #include "analyzer/verify/verify.h"
 #include "plugins/builtin.h"
 #include "testing/sealed_parts.h"
+#include "tests/unit/support/pickles.h"
 #include "tests/unit/support/scenes.h"
 
 namespace tapelens {
@@ -189,8 +191,63 @@ class Subject {
   std::string file_, seen_;
 };
 
+// ---- a snapshot with the stacks of a backward and of an optimizer's step
+// --------------------------------------------------
+
+std::string imported_history() {
+  constexpr int64_t kBase = 0x7f0000000000, kSize = 2 * static_cast<int64_t>(testing::kMiB);
+  const auto frames = [](const std::vector<std::pair<std::string, std::string>>& all) {
+    std::vector<std::string> out;
+    for (const auto& [file, function] : all)
+      out.push_back(testing::dict(
+          {{"filename", testing::text(file)}, {"line", testing::number(7)}, {"name", testing::text(function)}}));
+    return testing::list(out);
+  };
+  const std::string gradient = frames({{"??", "at::_ops::empty_memory_format::call(c10::ArrayRef<long>)"},
+                                       {"??", "at::_ops::mul_Tensor::call(at::Tensor const&)"},
+                                       {"??", "torch::autograd::generated::MulBackward0::apply(int)"},
+                                       {"??", "torch::autograd::Engine::thread_main(int)"}});
+  const std::string state = frames({{"/site-packages/torch/optim/adam.py", "_init_group"},
+                                    {"/site-packages/torch/optim/adam.py", "step"},
+                                    {"/site-packages/torch/optim/optimizer.py", "wrapper"},
+                                    {"/home/me/train.py", "main"}});
+  std::vector<std::string> blocks, entries;
+  for (const std::string* stack : {&gradient, &gradient, &state}) {
+    const int64_t address = kBase + kSize * static_cast<int64_t>(blocks.size());
+    blocks.push_back(testing::dict({{"address", testing::number(address)},
+                                    {"size", testing::number(kSize)},
+                                    {"requested_size", testing::number(kSize)},
+                                    {"state", testing::text("active_allocated")}}));
+    entries.push_back(testing::dict({{"action", testing::text("alloc")},
+                                     {"addr", testing::number(address)},
+                                     {"size", testing::number(kSize)},
+                                     {"stream", testing::number(0)},
+                                     {"time_us", testing::number(1000 + static_cast<int64_t>(entries.size()))},
+                                     {"frames", *stack}}));
+  }
+  const std::string segment = testing::dict({{"device", testing::number(0)},
+                                             {"address", testing::number(kBase)},
+                                             {"total_size", testing::number(3 * kSize)},
+                                             {"stream", testing::number(0)},
+                                             {"blocks", testing::list(blocks)}});
+  return testing::dict(
+      {{"segments", testing::list({segment})}, {"device_traces", testing::list({testing::list(entries)})}});
+}
+
+std::unique_ptr<const testing::Scene> imported_scene() {
+  auto scene = std::make_unique<testing::Scene>("imported");
+  snapshot::ImportOptions options;
+  options.input = scene->folder() / "s.pickle";
+  options.output = scene->path();
+  testing::write_file(options.input, testing::pickled(imported_history()));
+  const auto imported = snapshot::import_snapshot(options);
+  if (!imported) throw std::runtime_error(imported.error().message);
+  return scene;
+}
+
 TEST(Columns, EachHasAReader) {
-  const auto scenes = testing::scenes();
+  auto scenes = testing::scenes();
+  scenes.push_back(imported_scene());
   std::vector<std::unique_ptr<const Subject>> subjects;
   for (const auto& scene : scenes) subjects.push_back(std::make_unique<const Subject>(*scene));
   trace::for_each_table([&]<template <template <class> class> class T>() {
