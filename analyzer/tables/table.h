@@ -158,12 +158,11 @@ class Declare {
     using Value = typename Unwrapped<T>::Type;
     if constexpr (std::is_same_v<Value, bool>) {
       return Type::boolean;
-    } else if constexpr (std::is_same_v<Value, Time> || std::is_same_v<Value, Bytes>) {
+    } else if constexpr (std::is_same_v<Value, Time> || std::is_same_v<Value, Bytes> ||
+                         std::is_same_v<Value, int64_t>) {
       return Type::int64;
     } else if constexpr (std::is_same_v<Value, int32_t>) {
       return Type::int32;
-    } else if constexpr (std::is_same_v<Value, int64_t>) {
-      return Type::int64;
     } else if constexpr (std::is_integral_v<Value>) {
       static_assert(std::is_unsigned_v<Value>);
       return sizeof(Value) == 1   ? Type::uint8

@@ -31,7 +31,8 @@ TEST(Fit, WhatCannotBeIsOneLineBeforeAnythingRuns) {
   expect_one_line(fit({"--gpu", "H100"}, echo), "--vary: is missing: the command has a {}");
   expect_one_line(fit({"--gpu", "H100", "--vary", "4..1"}, echo), "'4..1' are no sizes, like 1..256");
   expect_one_line(fit({"--gpu", "H100", "--vary", "1..4"}, {"echo", "1"}), "no argument of the command has {}");
-  expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--placeholder", "SIZE"}, echo), "has SIZE in place of the size");
+  expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--placeholder", "SIZE"}, echo),
+                  "has SIZE in place of the size");
   expect_one_line(fit({"--gpu", "H100", "--all"}, {"echo", "1"}), "nothing varies without --vary");
   for (const char* steps : {"0", "1", "x", "-3"}) {
     expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--steps", steps}, echo), "is neither 2 or more nor all");
