@@ -54,7 +54,7 @@ void add_diff(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  tapelens diff main.tapelens run.tapelens                  what grew, shrank, came and went\n"
       "  tapelens diff main.tapelens run.tapelens --by line        by the lines that allocate it\n"
-      "  tapelens diff memory.json run.tapelens --top 20           with a file of check --write-baseline\n"
+      "  tapelens diff memory.json run.tapelens --top 20           with a baseline file\n"
       "  tapelens diff main.tapelens run.tapelens --format json | jq '.devices[0].rows[0]'\n\n"
       "Exit codes: 0 fine (to fail on changes: tapelens check), 2 wrong usage, 3 a file cannot be read,\n"
       "5 there is nothing to compare. More: docs/diff.md");

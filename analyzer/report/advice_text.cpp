@@ -21,7 +21,7 @@ using advise::Entry;
 using advise::Finding;
 using Kind = advise::Entry::Kind;
 
-constexpr unsigned kAdviceIndent = 10, kColumn = 12, kWideColumn = 17;  // of what is below a title; of a figure
+constexpr unsigned kAdviceIndent = 10, kColumn = 12, kWideColumn = 20;  // of what is below a title; of a figure
 
 struct Section {
   Kind first, last;
