@@ -128,7 +128,7 @@ GRAPH = '''class GraphModule(torch.nn.Module):
 
 @pytest.fixture(scope="module")
 def reader():
-    names = {}
+    names = {"let_out": lambda error: None}  # of python_hooks.py: no handler of signals runs here
     exec((harness.ROOT / "profiler/observe/compiled_graphs.py").read_text(encoding="utf-8"), names)
     return names
 
